@@ -1,0 +1,61 @@
+#include "base/file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace shortlist {
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    return absl::NotFoundError(absl::StrCat(path, ": no such file"));
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
+  }
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return absl::UnavailableError(absl::StrCat(path, ": ", error.message()));
+  if (size > static_cast<uintmax_t>(max_bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", size, " bytes, more than the ", max_bytes, " admitted here"));
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::string contents(size, '\0');
+  if (!in.read(contents.data(), static_cast<std::streamsize>(size))) {
+    return absl::UnavailableError(absl::StrCat(path, ": cannot read: ", std::strerror(errno)));
+  }
+  return contents;
+}
+
+absl::Status WriteFileAtomically(const std::string& path, const std::string& contents) {
+  const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
+  {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+    out.flush();
+    if (!out) {
+      const std::string reason = std::strerror(errno);
+      std::error_code ignored;
+      std::filesystem::remove(temporary, ignored);
+      return absl::UnavailableError(absl::StrCat(path, ": cannot write: ", reason));
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  if (error) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    return absl::UnavailableError(absl::StrCat(path, ": cannot replace: ", error.message()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,22 @@
+#ifndef SHORTLIST_BASE_FILE_H_
+#define SHORTLIST_BASE_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace shortlist {
+
+/// Reads a whole regular file. NotFound when it does not exist, InvalidArgument when it is no regular
+/// file or longer than `max_bytes` (the message names both sizes), Unavailable on a read error.
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
+
+/// Writes `contents` to a new file beside `path` and renames it, so that `path` holds either the old
+/// bytes or all of the new ones. Unavailable names the path and the system's reason.
+absl::Status WriteFileAtomically(const std::string& path, const std::string& contents);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_BASE_FILE_H_

@@ -1,0 +1,25 @@
+#ifndef SHORTLIST_BASE_JSON_H_
+#define SHORTLIST_BASE_JSON_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace shortlist {
+
+/// Nesting admitted in any JSON that comes from outside: more than any real file uses, far less than
+/// what would exhaust a stack.
+inline constexpr int kMaxJsonDepth = 64;
+
+/// Parses one JSON document. InvalidArgument names `origin` (a path or "request body"), and the byte
+/// where the syntax breaks, an object repeats a key, or the nesting passes kMaxJsonDepth.
+absl::StatusOr<nlohmann::json> ParseJson(const std::string& text, const std::string& origin);
+
+/// ReadFile, then ParseJson with the path as origin.
+absl::StatusOr<nlohmann::json> ReadJsonFile(const std::string& path, int64_t max_bytes);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_BASE_JSON_H_

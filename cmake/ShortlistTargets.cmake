@@ -1,0 +1,45 @@
+# Targets of this project: one folder = one static library shortlist::<folder> = one test binary.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# Private to our own targets: warnings, no contraction of a*b+c (a kernel's bits are the same in every
+# tile shape), sanitizers.
+add_library(shortlist_flags INTERFACE)
+target_compile_options(shortlist_flags INTERFACE -Wall -Wextra -ffp-contract=off)
+if(SHORTLIST_SANITIZE)
+  target_compile_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE}
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE})
+endif()
+
+# shortlist_library(NAME SRCS a.cc ... HDRS a.h ... DEPS shortlist::base absl::status ...)
+function(shortlist_library NAME)
+  cmake_parse_arguments(ARG "" "" "SRCS;HDRS;DEPS" ${ARGN})
+  add_library(shortlist_${NAME} STATIC ${ARG_SRCS})
+  add_library(shortlist::${NAME} ALIAS shortlist_${NAME})
+  target_sources(shortlist_${NAME} PUBLIC FILE_SET HEADERS
+                 BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
+  target_include_directories(shortlist_${NAME} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(shortlist_${NAME} PUBLIC ${ARG_DEPS} PRIVATE shortlist_flags)
+endfunction()
+
+# shortlist_test(NAME SRCS a_test.cc ... DEPS shortlist::x ...): the test binary <NAME>_test.
+function(shortlist_test NAME)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${NAME}_test ${ARG_SRCS})
+  target_link_libraries(${NAME}_test PRIVATE ${ARG_DEPS} shortlist_flags GTest::gtest GTest::gmock
+                        GTest::gtest_main)
+  gtest_discover_tests(${NAME}_test DISCOVERY_MODE PRE_TEST
+                       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT 600)
+endfunction()

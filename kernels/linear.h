@@ -1,0 +1,57 @@
+#ifndef SHORTLIST_KERNELS_LINEAR_H_
+#define SHORTLIST_KERNELS_LINEAR_H_
+
+#include <cstdint>
+#include <span>
+
+#include "base/thread_pool.h"
+#include "kernels/arena.h"
+#include "kernels/dtype.h"
+
+namespace shortlist {
+
+/// A row-major weight block [num_rows, in_features], as a checkpoint stores it.
+struct MatrixView {
+  const void* data = nullptr;
+  DType dtype = DType::kF32;
+  int64_t num_rows = 0;
+};
+
+/// The weight of a linear layer, repacked once at load for the kernels below.
+///
+/// Several blocks stack along the output dimension (query, key and value; gate and up), so that one pass
+/// over the input computes them all. Immutable after Pack; any number of threads may read it.
+class PackedLinear {
+ public:
+  PackedLinear() = default;
+
+  /// Copies `blocks`, each [num_rows, in_features], one below the other, converted to `dtype`
+  /// (round to nearest even). in_features >= 1 and at least one row in all.
+  static PackedLinear Pack(std::span<const MatrixView> blocks, int64_t in_features, DType dtype,
+                           ThreadPool& pool);
+
+  DType dtype() const { return dtype_; }
+  int64_t in_features() const { return in_features_; }
+  int64_t out_features() const { return out_features_; }
+  /// Panels as kernels/cpu/linear_*.cc read them; the layout is described in kernels/cpu/linear.cc.
+  const void* panels() const { return panels_.data(); }
+
+ private:
+  DType dtype_ = DType::kF32;
+  int64_t in_features_ = 0;
+  int64_t out_features_ = 0;
+  Arena panels_;
+};
+
+/// y[m, n] = sum over k of round(x[m, k]) * w[n, k]    (or y[m, n] += that, with `accumulate`)
+///
+/// x: [num_tokens, in_features] f32, y: [num_tokens, out_features] f32, both dense, not overlapping.
+/// With bf16 weights the input is rounded to bf16 (for every num_tokens alike); with f16 and f32 it is
+/// used as it is. Sums are f32, each in one order whatever num_tokens, the tile or the thread is: row m of
+/// y has the same bits in any batch. num_tokens = 0 does nothing.
+void LinearCpu(const PackedLinear& weight, const float* x, int64_t num_tokens, float* y,
+               bool accumulate, ThreadPool& pool);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_KERNELS_LINEAR_H_

@@ -1,0 +1,51 @@
+#ifndef SHORTLIST_MODEL_FORWARD_BATCH_H_
+#define SHORTLIST_MODEL_FORWARD_BATCH_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "kernels/attention.h"
+
+namespace shortlist {
+
+/// The flat batch of one forward pass: new tokens of several sequences, one after the other, each with its
+/// position, the KV slot that receives it, and what it attends to. Extend, decode and verify all are chains;
+/// a tree adds branches. Owned by one thread; reuse it (Clear keeps the memory).
+class ForwardBatch {
+ public:
+  void Clear();
+
+  /// Appends `tokens` at positions first_position, first_position + 1, ... of one sequence.
+  /// kv_slots: [first_position + tokens.size()] the sequence's slots by position; its last tokens.size()
+  /// entries receive the new keys and values. tokens is not empty.
+  void AddChain(std::span<const TokenId> tokens, int64_t first_position,
+                std::span<const int32_t> kv_slots);
+
+  /// Appends the nodes of one draft tree below the prefix whose slots are `prefix_slots`, in position order.
+  /// parents[i] < i is the parent node of node i, -1 for a child of the prefix's last token. Node i sits at
+  /// position prefix_slots.size() + depth(i), attends to the prefix, its ancestors in depth order and itself,
+  /// and is stored in node_slots[i]. All three: [num_nodes], not empty.
+  void AddTree(std::span<const TokenId> tokens, std::span<const int32_t> parents,
+               std::span<const int32_t> prefix_slots, std::span<const int32_t> node_slots);
+
+  int64_t num_tokens() const { return static_cast<int64_t>(token_ids_.size()); }
+  std::span<const int32_t> token_ids() const { return token_ids_; }  // [num_tokens]
+  std::span<const int32_t> positions() const { return positions_; }  // [num_tokens]
+  std::span<const int32_t> out_slots() const { return out_slots_; }  // [num_tokens] distinct
+  /// Points into this batch: valid until the next Add or Clear.
+  AttentionLayout layout() const;
+
+ private:
+  std::vector<int32_t> token_ids_, positions_, out_slots_;
+  std::vector<int32_t> seq_of_token_, context_len_;
+  std::vector<int32_t> kv_indptr_ = {0};
+  std::vector<int32_t> kv_slots_;
+  std::vector<int32_t> tail_indptr_ = {0};
+  std::vector<int32_t> tail_slots_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_MODEL_FORWARD_BATCH_H_

@@ -1,0 +1,35 @@
+#ifndef SHORTLIST_MODEL_KV_CACHE_H_
+#define SHORTLIST_MODEL_KV_CACHE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/arena.h"
+#include "kernels/attention.h"
+#include "model/config.h"
+
+namespace shortlist {
+
+/// Keys and values of one model: num_slots slots in each layer. Who owns which slot is the caller's affair.
+/// Written by one forward pass at a time.
+class KvCache {
+ public:
+  /// ResourceExhausted names the bytes needed when the system has no memory for them.
+  static absl::StatusOr<KvCache> Create(const ModelConfig& config, int64_t num_slots, DType dtype);
+
+  int64_t num_slots() const { return num_slots_; }
+  int64_t num_layers() const { return static_cast<int64_t>(layers_.size()); }
+  /// Memory of layer `index`, [num_slots, num_kv_heads, head_dim] keys and values.
+  const KvLayer& layer(int64_t index) const { return layers_[index]; }
+
+ private:
+  KvCache() = default;
+  int64_t num_slots_ = 0;
+  Arena memory_;
+  std::vector<KvLayer> layers_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_MODEL_KV_CACHE_H_

@@ -1,0 +1,34 @@
+#ifndef SHORTLIST_TEXT_DETOKENIZER_H_
+#define SHORTLIST_TEXT_DETOKENIZER_H_
+
+#include <string>
+
+#include "base/ids.h"
+#include "text/tokenizer.h"
+
+namespace shortlist {
+
+/// Turns a stream of token ids into a stream of text, never emitting half a code point: bytes of an unfinished
+/// one are held back until it is complete, or known to be broken (then U+FFFD, as Tokenizer::Decode does).
+/// The pieces joined, with Finish(), equal Tokenizer::Decode of all ids. One per stream; not thread-safe.
+class Detokenizer {
+ public:
+  /// `tokenizer` must outlive this. `at_start`: the first id starts a text (its added leading space goes);
+  /// false when the ids continue a prompt.
+  Detokenizer(const Tokenizer& tokenizer, bool at_start);
+
+  /// The text that `id` completes; may be empty.
+  std::string Append(TokenId id);
+
+  /// What is still held back, as replacement characters; call once at the end.
+  std::string Finish();
+
+ private:
+  const Tokenizer& tokenizer_;
+  bool at_start_;
+  std::string pending_;  // an incomplete, so far valid, UTF-8 sequence; at most 3 bytes
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_DETOKENIZER_H_

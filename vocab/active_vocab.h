@@ -1,0 +1,74 @@
+#ifndef SHORTLIST_VOCAB_ACTIVE_VOCAB_H_
+#define SHORTLIST_VOCAB_ACTIVE_VOCAB_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+
+namespace shortlist {
+
+/// The fixed part of an active vocabulary: distinct token ids, sorted, with the inverse map. Immutable and
+/// shared by every snapshot made from it (a draft head packs its rows once per VocabBase).
+class VocabBase {
+ public:
+  /// `ids` in any order. InvalidArgument for an id outside [0, vocab_size) or a repeated one (names id, index
+  /// and bound). Empty is fine.
+  static absl::StatusOr<std::shared_ptr<const VocabBase>> Create(std::span<const TokenId> ids,
+                                                                 int64_t vocab_size);
+
+  int64_t vocab_size() const { return static_cast<int64_t>(slot_of_.size()); }
+  int64_t size() const { return static_cast<int64_t>(ids_.size()); }
+  /// [size] ascending; slot s holds ids()[s].
+  std::span<const int32_t> ids() const { return ids_; }
+  /// Slot of `id`, or -1. `id` in [0, vocab_size).
+  int32_t SlotOf(TokenId id) const { return slot_of_[Raw(id)]; }
+
+ private:
+  VocabBase() = default;
+  std::vector<int32_t> ids_;
+  std::vector<int32_t> slot_of_;  // [vocab_size]
+};
+
+/// One version of the active vocabulary: base slots 0 .. base_size - 1 in ascending id order, then the shared
+/// dynamic part in stable slots. Immutable; any thread may read it. A speculation step holds one snapshot from
+/// its first draft token to its verification, because (snapshot, slot -> id, draft probabilities) belong
+/// together.
+///
+/// An empty snapshot means: the full head. Slots are then token ids.
+class ActiveVocab {
+ public:
+  /// `dynamic`: the shared part in slot order, disjoint from `base`, distinct, in range (checked invariants).
+  ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base, std::vector<int32_t> dynamic);
+
+  uint64_t version() const { return version_; }
+  bool empty() const { return rows_.empty(); }
+  int64_t vocab_size() const { return base_->vocab_size(); }
+  int64_t base_size() const { return base_->size(); }
+  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+  const std::shared_ptr<const VocabBase>& base() const { return base_; }
+
+  /// [size] token id of each slot.
+  std::span<const int32_t> rows() const { return rows_; }
+
+  /// `slot` in [0, size).
+  TokenId ToTokenId(DraftId slot) const { return TokenId{rows_[Raw(slot)]}; }
+  /// The slot of `id`, or nullopt when it is not active. `id` in [0, vocab_size). O(1).
+  std::optional<DraftId> Find(TokenId id) const;
+  bool Contains(TokenId id) const { return Find(id).has_value(); }
+
+ private:
+  uint64_t version_;
+  std::shared_ptr<const VocabBase> base_;
+  std::vector<int32_t> rows_;
+  std::unordered_map<int32_t, int32_t> dynamic_slot_;  // token id -> slot
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_VOCAB_ACTIVE_VOCAB_H_

@@ -1,0 +1,45 @@
+#ifndef SHORTLIST_VOCAB_REQUEST_TAIL_H_
+#define SHORTLIST_VOCAB_REQUEST_TAIL_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "vocab/active_vocab.h"
+
+namespace shortlist {
+
+/// The rows that one request adds to the active vocabulary for itself alone: tokens of its prompt and its
+/// escapes, at most `capacity`. Slots are stable (an id keeps its slot until it is evicted, least recently
+/// added first; the newcomer takes that slot). Owned by one request; not thread-safe.
+class RequestTail {
+ public:
+  explicit RequestTail(int64_t capacity) : capacity_(capacity) {}
+
+  /// Adds what is neither in `active` nor here; ids already here become recent. Of more ids than fit, the
+  /// last ones stay. Ids in [0, active.vocab_size()). Adds nothing when `active` is empty (the full head
+  /// scores every row already) or capacity is 0.
+  void Add(std::span<const TokenId> ids, const ActiveVocab& active);
+
+  /// Drops ids that `active` now holds, so that base, shared part and tail are disjoint within a step.
+  /// Cheap when `active` has the version seen last.
+  void Reconcile(const ActiveVocab& active);
+
+  /// [size] token id of each tail slot.
+  std::span<const int32_t> ids() const { return ids_; }
+  int64_t size() const { return static_cast<int64_t>(ids_.size()); }
+  int64_t capacity() const { return capacity_; }
+  bool Contains(TokenId id) const;
+
+ private:
+  int64_t capacity_;
+  uint64_t clock_ = 0;
+  uint64_t active_version_ = 0;
+  std::vector<int32_t> ids_;
+  std::vector<uint64_t> last_used_;  // [size]
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_VOCAB_REQUEST_TAIL_H_
