@@ -4,6 +4,8 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# Target all_verify_interface_header_sets: each public header compiles on its own.
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
@@ -16,7 +18,8 @@ endif()
 # Private to our own targets: warnings, no contraction of a*b+c (a kernel's bits are the same in every
 # tile shape), sanitizers.
 add_library(shortlist_flags INTERFACE)
-target_compile_options(shortlist_flags INTERFACE -Wall -Wextra -ffp-contract=off)
+target_compile_options(shortlist_flags INTERFACE -Wall -Wextra -ffp-contract=off
+                       $<$<BOOL:${SHORTLIST_WERROR}>:-Werror>)
 if(SHORTLIST_SANITIZE)
   target_compile_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE}
                          -fno-sanitize-recover=all -fno-omit-frame-pointer)
