@@ -1,0 +1,1 @@
+#include "text/sentencepiece_model.h"

@@ -1,0 +1,71 @@
+#ifndef SHORTLIST_TEXT_SENTENCEPIECE_MODEL_H_
+#define SHORTLIST_TEXT_SENTENCEPIECE_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace shortlist {
+
+/// A SentencePiece model in standard types alone: SentencePiece's header and abseil's Status headers do not
+/// compile in one translation unit, so no Status here and no SentencePiece anywhere else. Immutable; any
+/// thread may call any method. Ids are in [0, size()).
+class SentencePieceModel {
+ public:
+  /// Reads the bytes of a `.model` file. Otherwise the result is what is wrong with them.
+  static std::variant<std::unique_ptr<SentencePieceModel>, std::string> Load(
+      std::string_view serialized);
+  ~SentencePieceModel();
+
+  int32_t size() const { return static_cast<int32_t>(pieces_.size()); }
+  bool is_control(int32_t id) const { return pieces_[id].kind == PieceKind::kControl; }
+  /// The piece as the file spells it, such as "<s>", "<0x0A>" or "\u2581the".
+  const std::string& name(int32_t id) const { return pieces_[id].name; }
+  /// The bytes it stands for in running text: U+2581 is a space, a byte piece is one byte, a control piece
+  /// nothing, the unknown piece the model's unk_surface.
+  const std::string& bytes(int32_t id) const { return pieces_[id].bytes; }
+  /// True when the piece begins with U+2581: decoding removes that at the start of a text.
+  bool begins_with_space_mark(int32_t id) const { return pieces_[id].begins_with_space_mark; }
+
+  std::optional<int32_t> FindPiece(std::string_view name) const;
+  std::optional<int32_t> bos() const { return bos_; }
+  std::optional<int32_t> eos() const { return eos_; }
+
+  /// Encoding puts a space before the text.
+  bool add_dummy_prefix() const { return add_dummy_prefix_; }
+  /// Encoding drops leading spaces and merges the others; decoding drops all that lead a text.
+  bool remove_extra_whitespaces() const { return remove_extra_whitespaces_; }
+
+  /// Ids of valid UTF-8. Otherwise the result is what SentencePiece says.
+  std::variant<std::vector<int32_t>, std::string> Encode(std::string_view text) const;
+
+ private:
+  enum class PieceKind { kText, kByte, kControl, kUnknown };
+  struct Piece {
+    PieceKind kind;
+    bool begins_with_space_mark;
+    std::string name;
+    std::string bytes;
+  };
+
+  SentencePieceModel();
+
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  std::vector<Piece> pieces_;  // [size]
+  std::optional<int32_t> bos_;
+  std::optional<int32_t> eos_;
+  bool add_dummy_prefix_ = true;
+  bool remove_extra_whitespaces_ = true;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_SENTENCEPIECE_MODEL_H_

@@ -1,0 +1,2 @@
+#include "text/sentencepiece_model.h"
+#include "text/tokenizer.h"

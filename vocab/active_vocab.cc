@@ -1,0 +1,1 @@
+#include "vocab/active_vocab.h"

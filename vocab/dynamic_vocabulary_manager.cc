@@ -1,0 +1,1 @@
+#include "vocab/dynamic_vocabulary_manager.h"

@@ -1,0 +1,1 @@
+#include "vocab/request_tail.h"

@@ -1,0 +1,1 @@
+#include "vocab/vocab_options.h"
