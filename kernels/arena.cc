@@ -1,0 +1,34 @@
+#include "kernels/arena.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kLine = 64;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+}  // namespace
+
+Arena::Arena(int64_t bytes) {
+  if (bytes == 0) return;
+  const int64_t alignment = bytes >= kHugePage ? kHugePage : kLine;
+  if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - alignment) throw std::bad_alloc();
+  const int64_t padded = (bytes + alignment - 1) / alignment * alignment;
+  data_ = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(padded));
+  if (data_ == nullptr) throw std::bad_alloc();
+  // Before the first touch, so that the pages come huge. A hint: a kernel without them serves small
+  // ones.
+  if (alignment == kHugePage) madvise(data_, static_cast<size_t>(padded), MADV_HUGEPAGE);
+  std::memset(data_, 0, static_cast<size_t>(padded));
+  bytes_ = bytes;
+}
+
+Arena::~Arena() { std::free(data_); }
+
+}  // namespace shortlist

@@ -1,0 +1,92 @@
+#include "kernels/elementwise.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "kernels/cpu/kernel_table.h"
+
+namespace shortlist {
+namespace {
+
+// A range of rows smaller than this many elements is not worth another thread.
+constexpr int64_t kMinElements = 1 << 13;
+
+int64_t RowGrain(int64_t row_elements) {
+  return std::max<int64_t>(1, kMinElements / std::max<int64_t>(1, row_elements));
+}
+
+bool AllFiniteF32(const uint32_t* bits, int64_t count) {
+  uint32_t bad = 0;
+  for (int64_t i = 0; i < count; ++i) bad |= (bits[i] & 0x7f800000u) == 0x7f800000u;
+  return bad == 0;
+}
+
+bool AllFinite16(const uint16_t* bits, int64_t count, uint16_t exponent) {
+  uint16_t bad = 0;
+  for (int64_t i = 0; i < count; ++i) bad |= (bits[i] & exponent) == exponent;
+  return bad == 0;
+}
+
+}  // namespace
+
+void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_tokens,
+                int64_t hidden, float* y, ThreadPool& pool) {
+  const KernelTable& table = CurrentKernels();
+  pool.ParallelFor(num_tokens, RowGrain(hidden), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      table.rms_norm(x + t * hidden, weight, epsilon, hidden, y + t * hidden);
+    }
+  });
+}
+
+void RopeCpu(float* x, int64_t row_stride, int64_t num_tokens, int64_t num_heads, int64_t head_dim,
+             const int32_t* positions, const float* cos, const float* sin, ThreadPool& pool) {
+  const KernelTable& table = CurrentKernels();
+  const int64_t half = head_dim / 2;
+  pool.ParallelFor(num_tokens, RowGrain(num_heads * head_dim), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t angle = positions[t] * half;
+      for (int64_t h = 0; h < num_heads; ++h) {
+        table.rope(x + t * row_stride + h * head_dim, cos + angle, sin + angle, half);
+      }
+    }
+  });
+}
+
+void SiluMulCpu(const float* gate_up, int64_t num_tokens, int64_t size, float* out,
+                ThreadPool& pool) {
+  const KernelTable& table = CurrentKernels();
+  pool.ParallelFor(num_tokens, RowGrain(size), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const float* gate = gate_up + t * 2 * size;
+      table.silu_mul(gate, gate + size, size, out + t * size);
+    }
+  });
+}
+
+void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
+                  int64_t num_tokens, float* out, ThreadPool& pool) {
+  const KernelTable& kernels = CurrentKernels();
+  const char* rows = static_cast<const char*>(table);
+  const int64_t row_bytes = hidden * DTypeBytes(dtype);
+  pool.ParallelFor(num_tokens, RowGrain(hidden), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      kernels.to_f32(rows + ids[t] * row_bytes, dtype, hidden, out + t * hidden);
+    }
+  });
+}
+
+bool AllFiniteCpu(const void* data, DType dtype, int64_t count, ThreadPool& pool) {
+  std::atomic<bool> all_finite{true};
+  pool.ParallelFor(count, kMinElements, [&](int64_t begin, int64_t end) {
+    const bool finite =
+        dtype == DType::kF32
+            ? AllFiniteF32(static_cast<const uint32_t*>(data) + begin, end - begin)
+            : AllFinite16(static_cast<const uint16_t*>(data) + begin, end - begin,
+                          dtype == DType::kF16 ? uint16_t{0x7c00} : uint16_t{0x7f80});
+    if (!finite) all_finite.store(false, std::memory_order_relaxed);
+  });
+  return all_finite.load(std::memory_order_relaxed);
+}
+
+}  // namespace shortlist

@@ -1,0 +1,302 @@
+#include "kernels/head.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu/input.h"
+#include "kernels/cpu/kernel_table.h"
+
+// The slots are scored in blocks of kBlockSlots. A block's logits stay in a thread's scratch and
+// are folded there, so that full logits never reach memory unless they are asked for. What is
+// folded does not depend on which thread took which block: the best candidates under a total order,
+// and one partial sum of exponentials per block, added up in block order at the end.
+
+namespace shortlist {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int64_t kBlockSlots = 256;
+
+struct Candidate {
+  float logit;
+  int32_t id;
+};
+
+/// The order of candidates: larger logit first, then lower id. Logits are not NaN here.
+bool Better(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
+/// exp(max) * sum is the sum of a block's exponentials; sum = 0 where there is none.
+struct PartialSum {
+  float max = -kInfinity;
+  float sum = 0;
+};
+
+int64_t TailBegin(const HeadArgs& args, int64_t token) {
+  return args.tail_indptr != nullptr ? args.tail_indptr[token] : 0;
+}
+
+int64_t TailLen(const HeadArgs& args, int64_t token) {
+  return args.tail_indptr != nullptr ? args.tail_indptr[token + 1] - args.tail_indptr[token] : 0;
+}
+
+int64_t NumSharedBlocks(const HeadArgs& args) {
+  return (args.num_rows + kBlockSlots - 1) / kBlockSlots;
+}
+
+/// Some tokens' slots [first_slot, first_slot + num_slots), which are all shared or all in one
+/// tail.
+struct Block {
+  int64_t first_token;
+  int64_t num_tokens;
+  int64_t first_slot;
+  int64_t num_slots;
+};
+
+const void* RowOfSlot(const HeadArgs& args, int64_t token, int64_t slot) {
+  const int64_t row_bytes = args.hidden * DTypeBytes(args.dtype);
+  if (args.packed != nullptr && slot < args.num_packed) {
+    return static_cast<const char*>(args.packed) + slot * row_bytes;
+  }
+  return static_cast<const char*>(args.weight) + HeadTokenId(args, token, slot) * row_bytes;
+}
+
+/// out[(t - first_token) * out_stride + s - first_slot] for the block's tokens t and slots s.
+void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows& x,
+                const Block& block, float* out, int64_t out_stride) {
+  const void* rows[kBlockSlots];
+  for (int64_t s = 0; s < block.num_slots; ++s) {
+    rows[s] = RowOfSlot(args, block.first_token, block.first_slot + s);
+  }
+  const bool is_bf16 = args.dtype == DType::kBf16 && table.native_bf16;
+  const int64_t x_offset =
+      block.first_token * x.stride * DTypeBytes(is_bf16 ? DType::kBf16 : DType::kF32);
+  table.head({.rows = rows,
+              .num_rows = block.num_slots,
+              .dtype = args.dtype,
+              .hidden = args.hidden,
+              .x = {static_cast<const char*>(x.data) + x_offset, x.stride, block.num_tokens},
+              .out = out,
+              .out_stride = out_stride});
+}
+
+/// Calls visit(block, index) for every block of slots, over the threads of `pool`, as
+/// per_range() -> visit: one visitor for each contiguous range of work. `index` numbers the blocks
+/// of a token from 0; all blocks of one token's tail come in order to one visitor and share one
+/// index.
+template <typename PerRange>
+void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerRange&& per_range) {
+  const int64_t num_shared = NumSharedBlocks(args);
+  const int64_t num_tails = args.tail_indptr != nullptr ? args.num_tokens : 0;
+  pool.ParallelFor(num_shared + num_tails, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    auto&& visit = per_range();
+    for (int64_t item = begin; item < end; ++item) {
+      if (item < num_shared) {
+        const int64_t first = item * kBlockSlots;
+        visit(Block{0, args.num_tokens, first, std::min(kBlockSlots, args.num_rows - first)}, item);
+        continue;
+      }
+      const int64_t token = item - num_shared;
+      const int64_t num_slots = args.num_rows + TailLen(args, token);
+      for (int64_t first = args.num_rows; first < num_slots; first += kBlockSlots) {
+        visit(Block{token, 1, first, std::min(kBlockSlots, num_slots - first)}, num_shared);
+      }
+    }
+  });
+}
+
+InputRows PrepareHidden(const KernelTable& table, const HeadArgs& args, ThreadPool& pool) {
+  thread_local Scratch scratch;
+  return PrepareInput(table, args.x, args.num_tokens, args.hidden, args.dtype, scratch, pool);
+}
+
+/// As ForEachBlock, with visit(block, index, logits): the block's logits, [block.num_tokens,
+/// kBlockSlots].
+template <typename PerRange>
+void ForEachScoredBlock(const HeadArgs& args, ThreadPool& pool, PerRange&& per_range) {
+  const KernelTable& table = CurrentKernels();
+  const InputRows x = PrepareHidden(table, args, pool);
+  ForEachBlock(args, pool, [&] {
+    thread_local Scratch scratch;
+    auto* logits = static_cast<float*>(scratch.Get(args.num_tokens * kBlockSlots * sizeof(float)));
+    return [&, logits, visit = per_range()](const Block& block, int64_t index) mutable {
+      ScoreBlock(table, args, x, block, logits, kBlockSlots);
+      visit(block, index, logits);
+    };
+  });
+}
+
+/// Folds a block's candidates into `best`, a heap of at most `k` whose front is the worst.
+void FoldTopK(const HeadArgs& args, const Block& block, int64_t token, const float* logits,
+              float max, int64_t k, std::vector<Candidate>& best) {
+  for (int64_t s = 0; s < block.num_slots; ++s) {
+    const bool full = static_cast<int64_t>(best.size()) == k;
+    if (full && max < best.front().logit) return;
+    const float logit = std::isnan(logits[s]) ? -kInfinity : logits[s];
+    if (full && logit < best.front().logit) continue;
+    const Candidate candidate{logit, HeadTokenId(args, token, block.first_slot + s)};
+    if (full) {
+      if (!Better(candidate, best.front())) continue;
+      std::pop_heap(best.begin(), best.end(), Better);
+      best.back() = candidate;
+    } else {
+      best.push_back(candidate);
+    }
+    std::push_heap(best.begin(), best.end(), Better);
+  }
+}
+
+/// Folds one more block's logits into `partial`.
+void FoldSum(const KernelTable& table, const float* logits, int64_t count, float max,
+             PartialSum& partial) {
+  if (max == -kInfinity) return;
+  if (max == kInfinity) {
+    partial = {kInfinity, 1};
+    return;
+  }
+  const float sum = table.sum_exp(logits, count, max);
+  const float top = std::max(partial.max, max);
+  partial.sum = partial.sum * std::exp(partial.max - top) + sum * std::exp(max - top);
+  partial.max = top;
+}
+
+float LogSumExp(const PartialSum* partials, int64_t count) {
+  float max = -kInfinity;
+  for (int64_t i = 0; i < count; ++i) max = std::max(max, partials[i].max);
+  if (std::isinf(max)) return max;
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    sum += partials[i].sum * std::exp(static_cast<double>(partials[i].max) - max);
+  }
+  return static_cast<float>(max + std::log(sum));
+}
+
+}  // namespace
+
+int64_t HeadMaxSlots(const HeadArgs& args) {
+  int64_t longest_tail = 0;
+  for (int64_t m = 0; m < args.num_tokens; ++m)
+    longest_tail = std::max(longest_tail, TailLen(args, m));
+  return args.num_rows + longest_tail;
+}
+
+int32_t HeadTokenId(const HeadArgs& args, int64_t token, int64_t slot) {
+  if (slot >= args.num_rows) return args.tail_ids[TailBegin(args, token) + slot - args.num_rows];
+  return args.row_ids != nullptr ? args.row_ids[slot] : static_cast<int32_t>(slot);
+}
+
+void HeadLogitsCpu(const HeadArgs& args, float* logits, int64_t stride, ThreadPool& pool) {
+  if (args.num_tokens == 0) return;
+  const KernelTable& table = CurrentKernels();
+  const InputRows x = PrepareHidden(table, args, pool);
+  ForEachBlock(args, pool, [&] {
+    return [&](const Block& block, int64_t) {
+      ScoreBlock(table, args, x, block, logits + block.first_token * stride + block.first_slot,
+                 stride);
+    };
+  });
+  for (int64_t m = 0; m < args.num_tokens; ++m) {
+    std::fill(logits + m * stride + args.num_rows + TailLen(args, m), logits + (m + 1) * stride,
+              -kInfinity);
+  }
+}
+
+void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool& pool) {
+  if (args.num_tokens == 0) return;
+  constexpr Candidate kNone{-kInfinity, -1};
+  const KernelTable& table = CurrentKernels();
+  // One row of winners per range; which range comes first does not matter to the best of them.
+  thread_local std::vector<Candidate> winners;
+  winners.assign(pool.num_threads() * args.num_tokens, kNone);
+  std::atomic<int64_t> num_ranges{0};
+  ForEachScoredBlock(args, pool, [&, all = winners.data()] {
+    Candidate* mine = all + num_ranges.fetch_add(1) * args.num_tokens;
+    return [&, mine](const Block& block, int64_t, const float* scores) {
+      for (int64_t t = 0; t < block.num_tokens; ++t) {
+        const int64_t token = block.first_token + t;
+        const float* row = scores + t * kBlockSlots;
+        Candidate& best = mine[token];
+        const float max = table.max(row, block.num_slots);
+        if (best.id >= 0 && max < best.logit) continue;
+        for (int64_t s = 0; s < block.num_slots; ++s) {
+          if (row[s] != max) continue;
+          const Candidate candidate{max, HeadTokenId(args, token, block.first_slot + s)};
+          if (best.id < 0 || Better(candidate, best)) best = candidate;
+        }
+      }
+    };
+  });
+  for (int64_t m = 0; m < args.num_tokens; ++m) {
+    Candidate best = kNone;
+    for (int64_t range = 0; range < num_ranges.load(); ++range) {
+      const Candidate& candidate = winners[range * args.num_tokens + m];
+      if (candidate.id >= 0 && (best.id < 0 || Better(candidate, best))) best = candidate;
+    }
+    ids[m] = best.id;
+    if (logits != nullptr) logits[m] = best.logit;
+  }
+}
+
+void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, float* log_sum_exp,
+                 ThreadPool& pool) {
+  if (args.num_tokens == 0) return;
+  const KernelTable& table = CurrentKernels();
+  thread_local std::vector<std::vector<Candidate>> heaps;  // [range, token]
+  if (heaps.size() < static_cast<size_t>(pool.num_threads() * args.num_tokens)) {
+    heaps.resize(pool.num_threads() * args.num_tokens);
+  }
+  for (std::vector<Candidate>& heap : heaps) heap.clear();
+  const int64_t num_partials = NumSharedBlocks(args) + 1;
+  thread_local std::vector<PartialSum> partials;  // [token, block]
+  partials.assign(args.num_tokens * num_partials, PartialSum{});
+
+  std::atomic<int64_t> num_ranges{0};
+  ForEachScoredBlock(args, pool, [&, all_heaps = heaps.data(), sums = partials.data()] {
+    std::vector<Candidate>* mine = all_heaps + num_ranges.fetch_add(1) * args.num_tokens;
+    return [&, mine, sums](const Block& block, int64_t index, const float* scores) {
+      for (int64_t t = 0; t < block.num_tokens; ++t) {
+        const int64_t token = block.first_token + t;
+        const float* row = scores + t * kBlockSlots;
+        const float max = table.max(row, block.num_slots);
+        FoldTopK(args, block, token, row, max, k, mine[token]);
+        FoldSum(table, row, block.num_slots, max, sums[token * num_partials + index]);
+      }
+    };
+  });
+
+  std::vector<Candidate>& merged = heaps[0];
+  for (int64_t m = 0; m < args.num_tokens; ++m) {
+    if (m > 0) merged.swap(heaps[m]);
+    for (int64_t range = 1; range < num_ranges.load(); ++range) {
+      const std::vector<Candidate>& heap = heaps[range * args.num_tokens + m];
+      merged.insert(merged.end(), heap.begin(), heap.end());
+    }
+    std::sort(merged.begin(), merged.end(), Better);
+    for (int64_t i = 0; i < k; ++i) {
+      const bool present = i < static_cast<int64_t>(merged.size());
+      ids[m * k + i] = present ? merged[i].id : -1;
+      logits[m * k + i] = present ? merged[i].logit : -kInfinity;
+    }
+    log_sum_exp[m] = LogSumExp(partials.data() + m * num_partials, num_partials);
+  }
+}
+
+float HeadDotCpu(const void* row, DType dtype, const float* x, int64_t hidden) {
+  thread_local Scratch scratch;
+  const KernelTable& table = CurrentKernels();
+  float logit = 0;
+  table.head({.rows = &row,
+              .num_rows = 1,
+              .dtype = dtype,
+              .hidden = hidden,
+              .x = PrepareInput(table, x, /*num_tokens=*/1, hidden, dtype, scratch),
+              .out = &logit,
+              .out_stride = 1});
+  return logit;
+}
+
+}  // namespace shortlist

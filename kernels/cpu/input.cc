@@ -1,0 +1,65 @@
+#include "kernels/cpu/input.h"
+
+#include <cstring>
+
+namespace shortlist {
+namespace {
+
+struct Plan {
+  char* data;
+  int64_t stride;
+  DType stored;
+};
+
+Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType dtype,
+              Scratch& scratch) {
+  const DType stored = dtype == DType::kBf16 && table.native_bf16 ? DType::kBf16 : DType::kF32;
+  const int64_t stride = (width + kInputPadding - 1) / kInputPadding * kInputPadding;
+  void* data = scratch.Get(num_tokens * stride * DTypeBytes(stored));
+  return {static_cast<char*>(data), stride, stored};
+}
+
+void FillRow(const KernelTable& table, const Plan& plan, const float* x, int64_t width, DType dtype,
+             int64_t token) {
+  const int64_t element = DTypeBytes(plan.stored);
+  char* row = plan.data + token * plan.stride * element;
+  if (dtype != DType::kBf16) {
+    std::memcpy(row, x, static_cast<size_t>(width * element));
+  } else if (plan.stored == DType::kBf16) {
+    table.from_f32(x, DType::kBf16, width, row);
+  } else {
+    constexpr int64_t kChunk = 256;
+    uint16_t rounded[kChunk];
+    for (int64_t i = 0; i < width; i += kChunk) {
+      const int64_t count = width - i < kChunk ? width - i : kChunk;
+      table.from_f32(x + i, DType::kBf16, count, rounded);
+      table.to_f32(rounded, DType::kBf16, count, reinterpret_cast<float*>(row) + i);
+    }
+  }
+  std::memset(row + width * element, 0, static_cast<size_t>((plan.stride - width) * element));
+}
+
+}  // namespace
+
+InputRows PrepareInput(const KernelTable& table, const float* x, int64_t num_tokens, int64_t width,
+                       DType dtype, Scratch& scratch) {
+  const Plan plan = MakePlan(table, num_tokens, width, dtype, scratch);
+  for (int64_t t = 0; t < num_tokens; ++t) FillRow(table, plan, x + t * width, width, dtype, t);
+  return {plan.data, plan.stride, num_tokens};
+}
+
+InputRows PrepareInput(const KernelTable& table, const float* x, int64_t num_tokens, int64_t width,
+                       DType dtype, Scratch& scratch, ThreadPool& pool) {
+  // Below this many elements a second thread costs more than it saves.
+  constexpr int64_t kWorthAThread = 1 << 16;
+  if (num_tokens * width < kWorthAThread) {
+    return PrepareInput(table, x, num_tokens, width, dtype, scratch);
+  }
+  const Plan plan = MakePlan(table, num_tokens, width, dtype, scratch);
+  pool.ParallelFor(num_tokens, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) FillRow(table, plan, x + t * width, width, dtype, t);
+  });
+  return {plan.data, plan.stride, num_tokens};
+}
+
+}  // namespace shortlist

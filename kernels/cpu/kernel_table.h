@@ -1,0 +1,93 @@
+#ifndef SHORTLIST_KERNELS_CPU_KERNEL_TABLE_H_
+#define SHORTLIST_KERNELS_CPU_KERNEL_TABLE_H_
+
+#include <cstdint>
+
+#include "kernels/dtype.h"
+
+namespace shortlist {
+
+/// Output rows of a linear layer that are interleaved into one panel; see cpu/linear.cc for the
+/// layout.
+inline constexpr int64_t kPanelRows = 32;
+
+/// Prepared inputs (cpu/input.h) are padded with zeros to a multiple of this many elements.
+inline constexpr int64_t kInputPadding = 32;
+
+/// Rows of f32 inputs as the dot kernels read them: bf16 when the weight is bf16 and the table has
+/// native_bf16, else f32 (rounded to bf16 when the weight is). Row t starts at element t * stride.
+struct InputRows {
+  const void* data = nullptr;
+  int64_t stride = 0;
+  int64_t num_tokens = 0;
+};
+
+struct LinearJob {
+  const void* panels = nullptr;
+  DType dtype = DType::kF32;
+  int64_t in_features = 0;
+  int64_t out_features = 0;
+  InputRows x;
+  float* y = nullptr;  // [num_tokens, out_features]
+  bool accumulate = false;
+};
+
+/// Scores of the rows behind `rows` against every token: out[t * out_stride + r].
+struct HeadJob {
+  const void* const* rows = nullptr;  // [num_rows], each [hidden] of `dtype`
+  int64_t num_rows = 0;
+  DType dtype = DType::kF32;
+  int64_t hidden = 0;
+  InputRows x;
+  float* out = nullptr;
+  int64_t out_stride = 0;
+};
+
+/// One token's query heads that share a key/value head, over the positions it sees.
+struct AttendJob {
+  const char* keys = nullptr;    // slot 0, at the key/value head
+  const char* values = nullptr;  // slot 0, at the key/value head
+  int64_t slot_bytes = 0;        // from one slot to the next
+  DType dtype = DType::kF32;
+  int64_t head_dim = 0;
+  const int32_t* slots = nullptr;  // [num_positions], logical order
+  int64_t num_positions = 0;
+  const float* q = nullptr;  // [group, head_dim]
+  int64_t group = 0;
+  float scale = 0;
+  float* weights = nullptr;  // scratch [group, num_positions]
+  float* out = nullptr;      // [group, head_dim]
+};
+
+/// The kernels of one instruction set. Each function runs on one thread; the drivers in cpu/*.cc
+/// cut the work so that no cut changes a bit of any result.
+struct KernelTable {
+  bool native_bf16 = false;
+  void (*to_f32)(const void* source, DType dtype, int64_t count, float* target);
+  void (*from_f32)(const float* source, DType dtype, int64_t count, void* target);
+  void (*linear)(const LinearJob& job, int64_t panel_begin, int64_t panel_end);
+  void (*head)(const HeadJob& job);
+  void (*attend)(const AttendJob& job);
+  /// Largest of x[0 .. count), skipping NaN; -infinity for none.
+  float (*max)(const float* x, int64_t count);
+  /// Sum of exp(x[i] - shift), skipping NaN; `shift` is finite and not below any x[i].
+  float (*sum_exp)(const float* x, int64_t count, float shift);
+  void (*rms_norm)(const float* x, const float* weight, float epsilon, int64_t hidden, float* y);
+  /// One head: row is [2 * half], cos and sin are [half].
+  void (*rope)(float* row, const float* cos, const float* sin, int64_t half);
+  void (*silu_mul)(const float* gate, const float* up, int64_t size, float* out);
+};
+
+extern const KernelTable kReferenceKernels;
+#if defined(SHORTLIST_X86_KERNELS)
+extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvx512Kernels;
+extern const KernelTable kAvx512Bf16Kernels;
+#endif
+
+/// The table of CurrentIsa().
+const KernelTable& CurrentKernels();
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_KERNELS_CPU_KERNEL_TABLE_H_

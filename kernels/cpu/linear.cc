@@ -1,0 +1,123 @@
+#include "kernels/linear.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/check.h"
+#include "kernels/cpu/input.h"
+#include "kernels/cpu/kernel_table.h"
+
+// Layout. Panel p holds output rows 32 p .. 32 p + 31, the missing ones of the last panel as zeros.
+// Inside a panel the rows are interleaved along the input dimension, so that a kernel streams it
+// once, front to back, against broadcast inputs:
+//   f32, f16:  [in_features][32]
+//   bf16:      [(in_features + 1) / 2][32][2], the pairs of the bf16 dot product, an odd end as
+//   zero.
+// The layout is the same for every instruction set.
+
+namespace shortlist {
+namespace {
+
+int64_t Interleave(DType dtype) { return dtype == DType::kBf16 ? 2 : 1; }
+
+int64_t PaddedFeatures(DType dtype, int64_t in_features) {
+  const int64_t interleave = Interleave(dtype);
+  return (in_features + interleave - 1) / interleave * interleave;
+}
+
+/// Where output row `row` lies in its block, as bytes of [in_features] in the block's dtype.
+struct SourceRow {
+  const char* data;
+  DType dtype;
+};
+
+SourceRow FindRow(std::span<const MatrixView> blocks, int64_t in_features, int64_t row) {
+  for (const MatrixView& block : blocks) {
+    if (row < block.num_rows) {
+      const char* data = static_cast<const char*>(block.data);
+      return {data + row * in_features * DTypeBytes(block.dtype), block.dtype};
+    }
+    row -= block.num_rows;
+  }
+  SHORTLIST_CHECK(false);
+}
+
+template <typename Element>
+void InterleaveRow(const Element* source, int64_t count, int64_t interleave, Element* target) {
+  for (int64_t k = 0; k < count; ++k) {
+    target[k / interleave * interleave * kPanelRows + k % interleave] = source[k];
+  }
+}
+
+/// Fills one panel. `f32_row` and `row` are scratch for one row.
+void FillPanel(std::span<const MatrixView> blocks, int64_t in_features, DType dtype,
+               int64_t first_row, int64_t num_rows, std::vector<float>& f32_row,
+               std::vector<char>& row, char* panel) {
+  const KernelTable& table = CurrentKernels();
+  const int64_t interleave = Interleave(dtype);
+  for (int64_t r = 0; r < num_rows; ++r) {
+    SourceRow source = FindRow(blocks, in_features, first_row + r);
+    if (source.dtype != dtype) {
+      table.to_f32(source.data, source.dtype, in_features, f32_row.data());
+      table.from_f32(f32_row.data(), dtype, in_features, row.data());
+      source.data = row.data();
+    }
+    char* target = panel + r * interleave * DTypeBytes(dtype);
+    if (dtype == DType::kF32) {
+      InterleaveRow(reinterpret_cast<const float*>(source.data), in_features, interleave,
+                    reinterpret_cast<float*>(target));
+    } else {
+      InterleaveRow(reinterpret_cast<const uint16_t*>(source.data), in_features, interleave,
+                    reinterpret_cast<uint16_t*>(target));
+    }
+  }
+}
+
+}  // namespace
+
+PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_features,
+                                DType dtype, ThreadPool& pool) {
+  PackedLinear packed;
+  packed.dtype_ = dtype;
+  packed.in_features_ = in_features;
+  for (const MatrixView& block : blocks) packed.out_features_ += block.num_rows;
+  SHORTLIST_CHECK(in_features >= 1 && packed.out_features_ >= 1);
+
+  const int64_t num_panels = (packed.out_features_ + kPanelRows - 1) / kPanelRows;
+  const int64_t panel_bytes = kPanelRows * PaddedFeatures(dtype, in_features) * DTypeBytes(dtype);
+  packed.panels_ = Arena(num_panels * panel_bytes);
+  char* panels = static_cast<char*>(packed.panels_.data());
+  pool.ParallelFor(num_panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    std::vector<float> f32_row(in_features);
+    std::vector<char> row(in_features * DTypeBytes(dtype));
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t first_row = p * kPanelRows;
+      FillPanel(blocks, in_features, dtype, first_row,
+                std::min(kPanelRows, packed.out_features_ - first_row), f32_row, row,
+                panels + p * panel_bytes);
+    }
+  });
+  return packed;
+}
+
+void LinearCpu(const PackedLinear& weight, const float* x, int64_t num_tokens, float* y,
+               bool accumulate, ThreadPool& pool) {
+  if (num_tokens == 0) return;
+  thread_local Scratch scratch;
+  const KernelTable& table = CurrentKernels();
+  const LinearJob job = {
+      .panels = weight.panels(),
+      .dtype = weight.dtype(),
+      .in_features = weight.in_features(),
+      .out_features = weight.out_features(),
+      .x = PrepareInput(table, x, num_tokens, weight.in_features(), weight.dtype(), scratch, pool),
+      .y = y,
+      .accumulate = accumulate,
+  };
+  const int64_t num_panels = (weight.out_features() + kPanelRows - 1) / kPanelRows;
+  pool.ParallelFor(num_panels, /*grain=*/1,
+                   [&](int64_t begin, int64_t end) { table.linear(job, begin, end); });
+}
+
+}  // namespace shortlist

@@ -1,0 +1,128 @@
+// The kernels as plain loops: the oracle of the tests and the path of a processor without AVX2.
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/kernel_table.h"
+
+namespace shortlist {
+namespace {
+
+void ToF32(const void* source, DType dtype, int64_t count, float* target) {
+  for (int64_t i = 0; i < count; ++i) target[i] = LoadAsFloat(source, dtype, i);
+}
+
+void FromF32(const float* source, DType dtype, int64_t count, void* target) {
+  for (int64_t i = 0; i < count; ++i) StoreFromFloat(target, dtype, i, source[i]);
+}
+
+void Linear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
+  const float* x = static_cast<const float*>(job.x.data);
+  const int64_t interleave = job.dtype == DType::kBf16 ? 2 : 1;
+  const int64_t num_groups = (job.in_features + interleave - 1) / interleave;
+  for (int64_t n = panel_begin * kPanelRows; n < panel_end * kPanelRows && n < job.out_features;
+       ++n) {
+    const int64_t first = n / kPanelRows * kPanelRows * num_groups * interleave;
+    const int64_t lane = n % kPanelRows * interleave;
+    for (int64_t t = 0; t < job.x.num_tokens; ++t) {
+      float sum = 0;
+      for (int64_t k = 0; k < job.in_features; ++k) {
+        const int64_t at = first + k / interleave * interleave * kPanelRows + lane + k % interleave;
+        sum += x[t * job.x.stride + k] * LoadAsFloat(job.panels, job.dtype, at);
+      }
+      float& y = job.y[t * job.out_features + n];
+      y = job.accumulate ? y + sum : sum;
+    }
+  }
+}
+
+void Head(const HeadJob& job) {
+  const float* x = static_cast<const float*>(job.x.data);
+  for (int64_t t = 0; t < job.x.num_tokens; ++t) {
+    for (int64_t r = 0; r < job.num_rows; ++r) {
+      float sum = 0;
+      for (int64_t k = 0; k < job.hidden; ++k) {
+        sum += x[t * job.x.stride + k] * LoadAsFloat(job.rows[r], job.dtype, k);
+      }
+      job.out[t * job.out_stride + r] = sum;
+    }
+  }
+}
+
+float Max(const float* x, int64_t count) {
+  float largest = -std::numeric_limits<float>::infinity();
+  for (int64_t i = 0; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
+float SumExp(const float* x, int64_t count, float shift) {
+  float sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += std::isnan(x[i]) ? 0.0f : std::exp(x[i] - shift);
+  return sum;
+}
+
+void Attend(const AttendJob& job) {
+  for (int64_t h = 0; h < job.group; ++h) {
+    const float* q = job.q + h * job.head_dim;
+    float* weights = job.weights + h * job.num_positions;
+    float* out = job.out + h * job.head_dim;
+    for (int64_t p = 0; p < job.num_positions; ++p) {
+      const void* key = job.keys + job.slots[p] * job.slot_bytes;
+      float dot = 0;
+      for (int64_t i = 0; i < job.head_dim; ++i) dot += q[i] * LoadAsFloat(key, job.dtype, i);
+      weights[p] = dot * job.scale;
+    }
+    const float largest = Max(weights, job.num_positions);
+    float sum = 0;
+    for (int64_t p = 0; p < job.num_positions; ++p) {
+      weights[p] = std::exp(weights[p] - largest);
+      sum += weights[p];
+    }
+    for (int64_t i = 0; i < job.head_dim; ++i) {
+      float mixed = 0;
+      for (int64_t p = 0; p < job.num_positions; ++p) {
+        const void* value = job.values + job.slots[p] * job.slot_bytes;
+        mixed += weights[p] * LoadAsFloat(value, job.dtype, i);
+      }
+      out[i] = mixed / sum;
+    }
+  }
+}
+
+void RmsNorm(const float* x, const float* weight, float epsilon, int64_t hidden, float* y) {
+  float sum = 0;
+  for (int64_t i = 0; i < hidden; ++i) sum += x[i] * x[i];
+  const float inverse = 1.0f / std::sqrt(sum / static_cast<float>(hidden) + epsilon);
+  for (int64_t i = 0; i < hidden; ++i) y[i] = x[i] * inverse * weight[i];
+}
+
+void Rope(float* row, const float* cos, const float* sin, int64_t half) {
+  for (int64_t i = 0; i < half; ++i) {
+    const float a = row[i];
+    const float b = row[half + i];
+    row[i] = a * cos[i] - b * sin[i];
+    row[half + i] = b * cos[i] + a * sin[i];
+  }
+}
+
+void SiluMul(const float* gate, const float* up, int64_t size, float* out) {
+  for (int64_t i = 0; i < size; ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+}
+
+}  // namespace
+
+const KernelTable kReferenceKernels = {
+    .native_bf16 = false,
+    .to_f32 = ToF32,
+    .from_f32 = FromF32,
+    .linear = Linear,
+    .head = Head,
+    .attend = Attend,
+    .max = Max,
+    .sum_exp = SumExp,
+    .rms_norm = RmsNorm,
+    .rope = Rope,
+    .silu_mul = SiluMul,
+};
+
+}  // namespace shortlist
