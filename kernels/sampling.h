@@ -16,9 +16,14 @@ float UniformNoise(uint64_t seed, int64_t position, uint32_t stream, int32_t id)
 /// same noise tend to choose the same id: this couples draft and target (Daliri, Musco, Suresh 2024).
 ///
 /// logits: [count]; ids: [count] token ids, or null for ids 0 .. count - 1. Logits of -infinity and NaN are
-/// never chosen. Returns the index i, or -1 when no logit is finite. Deterministic: ties go to the lower id.
+/// never chosen; +infinity wins over every finite one. Returns the index i, or -1 when there is none to choose.
+/// Deterministic: ties go to the lower id.
 int64_t SampleRaceCpu(const float* logits, const int32_t* ids, int64_t count, uint64_t seed,
                       int64_t position, uint32_t stream);
+
+/// log(sum over i of exp(values[i])), with NaN as -infinity; -infinity when no value is finite or count is 0.
+/// Summed in double, in one order.
+double LogSumExpCpu(const float* values, int64_t count);
 
 }  // namespace shortlist
 

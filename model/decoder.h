@@ -17,7 +17,7 @@
 namespace shortlist {
 
 /// A Llama decoder on the CPU: embeddings, layers, final norm. It stops at hidden states; logits are asked for
-/// where they are needed (draft/head.h scores head_weight()).
+/// where they are needed (draft/lm_head.h scores head_weight()).
 ///
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
 class Decoder {

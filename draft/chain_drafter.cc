@@ -1,0 +1,101 @@
+#include "draft/chain_drafter.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+/// Rows of `hidden` for which `keep` holds.
+at::Tensor KeepRows(const at::Tensor& hidden, const std::vector<bool>& keep) {
+  const int64_t num_kept = std::count(keep.begin(), keep.end(), true);
+  if (num_kept == hidden.size(0)) return hidden;
+  at::Tensor kept = at::empty({num_kept, hidden.size(1)}, hidden.options());
+  const size_t row_bytes = hidden.size(1) * sizeof(float);
+  float* to = kept.data_ptr<float>();
+  for (size_t m = 0; m < keep.size(); ++m) {
+    if (!keep[m]) continue;
+    std::memcpy(to, hidden.data_ptr<float>() + m * hidden.size(1), row_bytes);
+    to += hidden.size(1);
+  }
+  return kept;
+}
+
+}  // namespace
+
+absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
+                                 bool wants_distributions) {
+  std::vector<DraftTask*> live;
+  for (DraftTask& task : tasks) {
+    task.tokens.clear();
+    task.distributions.clear();
+    live.push_back(&task);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Begin(live));
+  while (true) {
+    const size_t length = live.front()->tokens.size();
+    SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, active, wants_distributions));
+    std::vector<bool> keep;
+    std::vector<DraftTask*> next;
+    for (DraftTask* task : live) {
+      const bool has_new = task->tokens.size() == length + 1;
+      const bool goes_on =
+          has_new && static_cast<int64_t>(task->tokens.size()) < task->num_draft_tokens;
+      keep.push_back(goes_on);
+      if (goes_on) next.push_back(task);
+    }
+    if (next.empty()) return absl::OkStatus();
+    live = std::move(next);
+    hidden = KeepRows(hidden, keep);
+    SHORTLIST_ASSIGN_OR_RETURN(hidden, Next(live, hidden));
+  }
+}
+
+absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
+                                      const ActiveVocab& active, bool wants_distributions) {
+  std::vector<const RequestTail*> tails;
+  bool best_suffices = !wants_distributions;
+  for (const DraftTask* task : tasks) {
+    const Sequence& sequence = *task->sequence;
+    tails.push_back(&sequence.tail);
+    const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
+    best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
+  }
+  const float* rows = hidden.data_ptr<float>();
+  const LmHead::Selection selection{active, tails};
+  if (best_suffices) {
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<LmHead::Best> best, head_.Argmax(hidden, selection));
+    for (size_t m = 0; m < tasks.size(); ++m) {
+      if (Raw(best[m].id) < 0) continue;  // nothing to propose: the chain ends here
+      Append(*tasks[m], best[m].id, best[m].logit, rows + m * head_.hidden());
+    }
+    return absl::OkStatus();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const LogitRows logits, head_.Logits(hidden, selection));
+  for (size_t m = 0; m < tasks.size(); ++m) {
+    DraftTask& task = *tasks[m];
+    chooser_.Prepare(logits.row(m), logits.ids[m], *task.sequence, task.tokens);
+    const std::optional<DraftId> slot = chooser_.Choose();
+    if (!slot) continue;
+    if (wants_distributions) task.distributions.push_back(chooser_.Distribution());
+    Append(task, chooser_.TokenAt(*slot), logits.row(m)[Raw(*slot)], rows + m * head_.hidden());
+  }
+  return absl::OkStatus();
+}
+
+void ChainDrafter::Append(DraftTask& task, TokenId token, float logit, const float* hidden) {
+  // A token mapped from the wrong slot never shows in the output, only in the acceptance. Its logit betrays it:
+  // recomputed from the token's own row it must have the same bits, and that costs one row of the head.
+  const float expected = head_.RowLogit(hidden, token);
+  if (std::bit_cast<uint32_t>(expected) != std::bit_cast<uint32_t>(logit)) {
+    ++task.sequence->stats.num_mapping_faults;
+  }
+  task.tokens.push_back(token);
+}
+
+}  // namespace shortlist

@@ -1,0 +1,46 @@
+#ifndef SHORTLIST_DRAFT_CHAIN_DRAFTER_H_
+#define SHORTLIST_DRAFT_CHAIN_DRAFTER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "draft/drafter.h"
+#include "draft/lm_head.h"
+#include "draft/token_chooser.h"
+
+namespace shortlist {
+
+/// Drafts a chain, one token per pass, for a batch of sequences: what ModelDrafter and EagleDrafter share.
+/// A subclass says which network runs; this class scores, chooses, and checks the slot map.
+class ChainDrafter : public Drafter {
+ public:
+  absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
+                     bool wants_distributions) final;
+
+ protected:
+  explicit ChainDrafter(LmHead head) : head_(std::move(head)) {}
+
+  /// Brings the draft's KV up to the sequences' last tokens. Returns the hidden states that predict the next
+  /// token: [tasks.size(), hidden] f32.
+  virtual absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) = 0;
+
+  /// Feeds the last drafted token of each task, whose prediction came from `hidden` [tasks.size(), hidden].
+  /// Returns the hidden states that predict the token after it.
+  virtual absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
+                                          const at::Tensor& hidden) = 0;
+
+ private:
+  absl::Status ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
+                          const ActiveVocab& active, bool wants_distributions);
+  void Append(DraftTask& task, TokenId token, float logit, const float* hidden);
+
+  LmHead head_;
+  TokenChooser chooser_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_CHAIN_DRAFTER_H_

@@ -1,0 +1,43 @@
+#ifndef SHORTLIST_DRAFT_EAGLE_DRAFTER_H_
+#define SHORTLIST_DRAFT_EAGLE_DRAFTER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "draft/chain_drafter.h"
+#include "model/eagle_model.h"
+#include "model/forward_batch.h"
+#include "model/kv_cache.h"
+
+namespace shortlist {
+
+/// Drafts with an EAGLE-1 network on the target's features and the target's head, pruned by the active
+/// vocabulary. Keys and values that came from predicted features are rewritten from the target's once those are
+/// known, so the draft's cache never depends on what was rejected.
+class EagleDrafter final : public ChainDrafter {
+ public:
+  /// `model` and `target` must outlive this. num_slots, emit_size: as the engine's.
+  static absl::StatusOr<std::unique_ptr<EagleDrafter>> Create(EagleModel& model, const Decoder& target,
+                                                              int64_t num_slots, int64_t emit_size,
+                                                              ThreadPool& pool);
+
+  int64_t context_len() const override { return model_.config().context_len; }
+  std::unique_ptr<DrafterState> NewState() const override;
+  absl::Status Accept(Sequence& sequence, const at::Tensor& features) override;
+
+ private:
+  EagleDrafter(EagleModel& model, KvCache cache, LmHead head)
+      : ChainDrafter(std::move(head)), model_(model), cache_(std::move(cache)) {}
+
+  absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) override;
+  absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks, const at::Tensor& hidden) override;
+
+  EagleModel& model_;
+  KvCache cache_;
+  ForwardBatch batch_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_EAGLE_DRAFTER_H_

@@ -1,0 +1,106 @@
+#ifndef SHORTLIST_DRAFT_LM_HEAD_H_
+#define SHORTLIST_DRAFT_LM_HEAD_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/thread_pool.h"
+#include "kernels/arena.h"
+#include "kernels/head.h"
+#include "vocab/active_vocab.h"
+#include "vocab/request_tail.h"
+
+namespace shortlist {
+
+/// What the slots of one row of logits stand for: the active vocabulary, then the request's own tail; or, for
+/// the full head, the token ids 0 .. size - 1 themselves. A view; the snapshot and the tail must outlive it.
+class SlotIds {
+ public:
+  /// Full head over `size` tokens.
+  explicit SlotIds(int64_t size) : size_(size) {}
+  SlotIds(const ActiveVocab& active, std::span<const int32_t> tail)
+      : active_(&active), tail_(tail), size_(active.size() + static_cast<int64_t>(tail.size())) {}
+
+  int64_t size() const { return size_; }
+  bool is_full() const { return active_ == nullptr; }
+  TokenId TokenAt(DraftId slot) const;
+  /// nullopt when `id` has no slot. O(1) but for the tail, which is searched.
+  std::optional<DraftId> Find(TokenId id) const;
+
+ private:
+  const ActiveVocab* active_ = nullptr;
+  std::span<const int32_t> tail_;
+  int64_t size_ = 0;
+};
+
+/// Logits of several rows over their slots. Row m holds ids[m].size() values.
+struct LogitRows {
+  std::vector<float> values;  // [num_rows, stride]
+  int64_t stride = 0;
+  std::vector<SlotIds> ids;   // [num_rows]
+
+  std::span<const float> row(int64_t m) const {
+    return std::span<const float>(values).subspan(m * stride, ids[m].size());
+  }
+};
+
+/// An LM head, the target's or a draft's: scores hidden states against the rows of a weight, all of them or an
+/// active vocabulary. Keeps a packed copy of the base rows it saw last, made when the base changes; the dynamic
+/// rows are read in place.
+///
+/// Not thread-safe (the packed copy, the pool).
+class LmHead {
+ public:
+  /// weight: [vocab_size, hidden] bf16, f16 or f32, contiguous, on the CPU; kept by reference. The full head
+  /// scores rows 0 .. num_rows - 1. InvalidArgument names the property that does not fit.
+  static absl::StatusOr<LmHead> Create(const at::Tensor& weight, int64_t num_rows, ThreadPool& pool);
+
+  /// Which slots to score. `active` empty: the full head, tails are ignored. The views in the result point to
+  /// `active` and the tails.
+  struct Selection {
+    const ActiveVocab& active;
+    std::span<const RequestTail* const> tails = {};  // [num_tokens], or empty: no token has one
+  };
+
+  struct Best {
+    TokenId id{-1};  // -1: no logit is a number
+    float logit = 0.0f;
+  };
+
+  /// hidden: [num_tokens, hidden] f32, contiguous, on the weight's device; else InvalidArgument.
+  absl::StatusOr<LogitRows> Logits(const at::Tensor& hidden, const Selection& selection);
+  /// The token with the largest logit of each row; ties go to the lower id. [num_tokens]
+  absl::StatusOr<std::vector<Best>> Argmax(const at::Tensor& hidden, const Selection& selection);
+
+  /// The logit of token `id` for one hidden state [hidden], read from the weight itself: the very bits that
+  /// Logits and Argmax give for the slot of that token, whatever copy they read.
+  float RowLogit(const float* hidden, TokenId id) const;
+
+  int64_t hidden() const { return weight_.size(1); }
+
+ private:
+  LmHead(at::Tensor weight, DType dtype, int64_t num_rows, ThreadPool& pool)
+      : weight_(std::move(weight)), dtype_(dtype), num_rows_(num_rows), pool_(&pool) {}
+
+  absl::StatusOr<HeadArgs> Arguments(const at::Tensor& hidden, const Selection& selection);
+  void PackBase(const ActiveVocab& active);
+
+  at::Tensor weight_;
+  DType dtype_;
+  int64_t num_rows_;
+  ThreadPool* pool_;
+  std::shared_ptr<const VocabBase> packed_base_;
+  Arena packed_;
+  std::vector<int32_t> tail_indptr_, tail_ids_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_LM_HEAD_H_

@@ -1,0 +1,42 @@
+#ifndef SHORTLIST_DRAFT_MODEL_DRAFTER_H_
+#define SHORTLIST_DRAFT_MODEL_DRAFTER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "draft/chain_drafter.h"
+#include "model/decoder.h"
+#include "model/forward_batch.h"
+#include "model/kv_cache.h"
+
+namespace shortlist {
+
+/// Drafts with a second, smaller causal model: its own KV, and its own head, pruned by the active vocabulary.
+class ModelDrafter final : public ChainDrafter {
+ public:
+  /// `model` must outlive this and share the target's token ids (the caller compares tokenizer fingerprints).
+  /// num_slots: KV slots, as many as the target's. target_vocab_size: ids below it may be fed; FailedPrecondition
+  /// names both sizes when the model has fewer embedding rows than emit_size ids.
+  static absl::StatusOr<std::unique_ptr<ModelDrafter>> Create(Decoder& model, int64_t num_slots,
+                                                              int64_t emit_size, ThreadPool& pool);
+
+  int64_t context_len() const override { return model_.config().context_len; }
+  std::unique_ptr<DrafterState> NewState() const override;
+  absl::Status Accept(Sequence& sequence, const at::Tensor& features) override;
+
+ private:
+  ModelDrafter(Decoder& model, KvCache cache, LmHead head)
+      : ChainDrafter(std::move(head)), model_(model), cache_(std::move(cache)) {}
+
+  absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) override;
+  absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks, const at::Tensor& hidden) override;
+
+  Decoder& model_;
+  KvCache cache_;
+  ForwardBatch batch_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_MODEL_DRAFTER_H_

@@ -1,0 +1,107 @@
+#ifndef SHORTLIST_DRAFT_SEQUENCE_H_
+#define SHORTLIST_DRAFT_SEQUENCE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "draft/sampling_params.h"
+#include "draft/token_history.h"
+#include "vocab/request_tail.h"
+
+namespace shortlist {
+
+enum class FinishReason {
+  kNone,    // still running
+  kStop,    // a stop token, or the stop callback
+  kLength,  // max_new_tokens, or the context is full
+  kError,   // the target gave no usable logit (all NaN)
+};
+
+/// What speculation did for one request.
+struct SequenceStats {
+  int64_t num_verify_steps = 0;   // target passes after prefill
+  int64_t num_step_tokens = 0;    // tokens emitted by them (correction and bonus included)
+  int64_t num_drafted = 0;
+  int64_t num_accepted = 0;       // drafted tokens that were emitted
+  int64_t num_covered = 0;        // of num_step_tokens, inside the active vocabulary of their step
+  int64_t num_mapping_faults = 0; // drafted tokens whose logit is not that of their row: a broken map
+  int64_t active_rows = 0;        // rows the draft head scored for this request in its last step
+
+  double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
+  double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
+  double coverage() const { return Ratio(num_covered, num_step_tokens); }
+
+ private:
+  static double Ratio(int64_t a, int64_t b) { return b == 0 ? 0.0 : static_cast<double>(a) / b; }
+};
+
+/// A drafter's own bookkeeping for one request; made by Drafter::NewState.
+struct DrafterState {
+  virtual ~DrafterState() = default;
+};
+
+/// One generation request inside the speculation loop: its tokens, its KV slots, and how they are chosen.
+/// Owned by the caller of SpeculativeEngine, used by one thread at a time.
+class Sequence {
+ public:
+  /// Called for each emitted token in order; true ends the request after this token (a stop string, say).
+  using StopCallback = std::function<bool(TokenId)>;
+
+  struct Options {
+    SamplingParams sampling;
+    int64_t max_tail_rows = 0;  // rows this request may add to the active vocabulary; 0: none
+    StopCallback stop;          // may be empty
+  };
+
+  /// `prompt`: not empty, ids below vocab_size. InvalidArgument names the offending value and its bound.
+  static absl::StatusOr<std::unique_ptr<Sequence>> Create(std::vector<TokenId> prompt, Options options,
+                                                          int64_t vocab_size);
+
+  const std::vector<TokenId>& tokens() const { return tokens_; }  // prompt, then output
+  int64_t num_tokens() const { return static_cast<int64_t>(tokens_.size()); }
+  int64_t prompt_len() const { return prompt_len_; }
+  int64_t num_output() const { return num_tokens() - prompt_len_; }
+  std::span<const TokenId> output() const {
+    return std::span<const TokenId>(tokens_).subspan(prompt_len_);
+  }
+  const SamplingParams& sampling() const { return options_.sampling; }
+  const TokenHistory& history() const { return history_; }
+  FinishReason finish_reason() const { return finish_reason_; }
+  bool finished() const { return finish_reason_ != FinishReason::kNone; }
+
+  /// Appends an emitted token and decides whether the request ends with it; `context_len` bounds its length.
+  /// Returns finished(). Precondition: not finished.
+  bool Emit(TokenId token, int64_t context_len);
+
+  /// Ends the request without a token.
+  void Fail() { finish_reason_ = FinishReason::kError; }
+
+  // The caller's: KV slots by position. The engine writes the slots of the tokens it computes and, when
+  // drafting, those right behind; it drafts fewer tokens where slots are missing.
+  std::vector<int32_t> kv_slots;
+
+  // The engine's.
+  int64_t cached_len = 0;  // leading tokens whose keys and values the target's cache holds
+  RequestTail tail;
+  bool tail_has_prompt = false;
+  std::unique_ptr<DrafterState> draft_state;
+  SequenceStats stats;
+
+ private:
+  Sequence(std::vector<TokenId> prompt, Options options);
+
+  std::vector<TokenId> tokens_;
+  int64_t prompt_len_;
+  Options options_;
+  TokenHistory history_;
+  FinishReason finish_reason_ = FinishReason::kNone;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_SEQUENCE_H_

@@ -1,0 +1,187 @@
+#include "draft/token_chooser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+#include "kernels/sampling.h"
+
+namespace shortlist {
+namespace {
+
+constexpr float kExcluded = -std::numeric_limits<float>::infinity();
+
+// Streams of noise at one position. Draft and target draw their token from the same one; the residual must
+// not see what the rejected token was drawn from.
+constexpr uint32_t kTokenStream = 0;
+constexpr uint32_t kResidualStream = 2;
+
+/// Keeps the `keep` best of `order` (slots) at its front; "best" is a strict order, so the set is unique.
+template <typename Better>
+void KeepBest(std::vector<int32_t>& order, int64_t keep, const Better& better) {
+  if (keep >= static_cast<int64_t>(order.size())) return;
+  std::nth_element(order.begin(), order.begin() + keep, order.end(), better);
+  order.resize(keep);
+}
+
+}  // namespace
+
+void TokenChooser::Prepare(std::span<const float> logits, const SlotIds& ids, const Sequence& sequence,
+                           std::span<const TokenId> drafted) {
+  ids_ = &ids;
+  params_ = &sequence.sampling();
+  position_ = sequence.num_tokens() + static_cast<int64_t>(drafted.size());
+  scores_.assign(logits.begin(), logits.end());
+  token_ids_.clear();
+  if (!ids.is_full()) {
+    token_ids_.resize(ids.size());
+    for (int64_t s = 0; s < ids.size(); ++s) {
+      token_ids_[s] = Raw(ids.TokenAt(DraftId{static_cast<int32_t>(s)}));
+    }
+  }
+  const int64_t num_output = sequence.num_output() + static_cast<int64_t>(drafted.size());
+  if (!params_->UsesRawLogits(num_output)) ApplyPenalties(sequence, drafted);
+  if (params_->greedy()) return;
+  ApplyFilters(*params_);
+  log_sum_exp_ = LogSumExpCpu(scores_.data(), static_cast<int64_t>(scores_.size()));
+}
+
+void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const TokenId> drafted) {
+  const SamplingParams& params = *params_;
+  std::unordered_map<int32_t, TokenHistory::Count> counts = sequence.history().counts();
+  for (TokenId id : drafted) ++counts[Raw(id)].in_output;
+  for (const auto& [id, count] : counts) {
+    const std::optional<DraftId> slot = ids_->Find(TokenId{id});
+    if (!slot) continue;
+    float& score = scores_[Raw(*slot)];
+    const float repetition = static_cast<float>(params.repetition_penalty);
+    score = score > 0.0f ? score / repetition : score * repetition;
+    if (count.in_output > 0) {
+      score -= static_cast<float>(params.presence_penalty);
+      score -= static_cast<float>(params.frequency_penalty) * static_cast<float>(count.in_output);
+    }
+  }
+  for (const auto& [id, bias] : params.logit_bias) {
+    if (const std::optional<DraftId> slot = ids_->Find(id)) scores_[Raw(*slot)] += bias;
+  }
+  if (sequence.num_output() + static_cast<int64_t>(drafted.size()) < params.min_new_tokens) {
+    for (TokenId id : params.stop_token_ids) {
+      if (const std::optional<DraftId> slot = ids_->Find(id)) scores_[Raw(*slot)] = kExcluded;
+    }
+  }
+}
+
+void TokenChooser::ApplyFilters(const SamplingParams& params) {
+  // Relative to the best, so that a tiny temperature cannot overflow it.
+  float max = kExcluded;
+  for (float score : scores_) max = score > max ? score : max;
+  const float inverse_temperature = static_cast<float>(1.0 / params.temperature);
+  if (std::isfinite(max)) {
+    for (float& score : scores_) score = (score - max) * inverse_temperature;
+  }
+  const int64_t size = static_cast<int64_t>(scores_.size());
+  const bool keeps_all_k = params.top_k == 0 || params.top_k >= size;
+  if (keeps_all_k && params.top_p >= 1.0 && params.min_p <= 0.0) return;
+
+  std::vector<int32_t> kept;  // slots that survive so far
+  kept.reserve(size);
+  for (int64_t s = 0; s < size; ++s) {
+    if (scores_[s] > kExcluded) kept.push_back(static_cast<int32_t>(s));
+  }
+  const auto better = [this](int32_t a, int32_t b) {
+    if (scores_[a] != scores_[b]) return scores_[a] > scores_[b];
+    return token_ids_.empty() ? a < b : token_ids_[a] < token_ids_[b];
+  };
+  if (!keeps_all_k) KeepBest(kept, params.top_k, better);
+  if (kept.empty()) return;
+  const float best = scores_[*std::min_element(kept.begin(), kept.end(), better)];
+
+  if (params.top_p < 1.0) {
+    // Best first off a heap until their mass is reached: most rows need few of many.
+    double total = 0.0;
+    for (int32_t s : kept) total += std::exp(static_cast<double>(scores_[s] - best));
+    const auto worse = [&better](int32_t a, int32_t b) { return better(b, a); };
+    std::make_heap(kept.begin(), kept.end(), worse);
+    double mass = 0.0;
+    auto end = kept.end();
+    while (end != kept.begin() && mass < params.top_p * total) {
+      std::pop_heap(kept.begin(), end, worse);
+      --end;
+      mass += std::exp(static_cast<double>(scores_[*end] - best));
+    }
+    kept.erase(kept.begin(), end);
+  }
+  const double lowest =
+      params.min_p > 0.0 ? best + std::log(params.min_p) : -std::numeric_limits<double>::infinity();
+  std::vector<float> filtered(size, kExcluded);
+  for (int32_t s : kept) {
+    if (scores_[s] >= lowest) filtered[s] = scores_[s];
+  }
+  scores_.swap(filtered);
+}
+
+std::optional<DraftId> TokenChooser::Race(uint32_t stream) const {
+  const int64_t slot =
+      SampleRaceCpu(scores_.data(), token_ids_.empty() ? nullptr : token_ids_.data(),
+                    static_cast<int64_t>(scores_.size()), params_->seed, position_, stream);
+  if (slot < 0) return std::nullopt;
+  return DraftId{static_cast<int32_t>(slot)};
+}
+
+std::optional<DraftId> TokenChooser::Choose() const {
+  if (!params_->greedy()) return Race(kTokenStream);
+  int64_t best = -1;
+  for (int64_t s = 0; s < static_cast<int64_t>(scores_.size()); ++s) {
+    if (!(scores_[s] > kExcluded)) continue;
+    if (best < 0 || scores_[s] > scores_[best] ||
+        (scores_[s] == scores_[best] && !token_ids_.empty() && token_ids_[s] < token_ids_[best])) {
+      best = s;
+    }
+  }
+  if (best < 0) return std::nullopt;
+  return DraftId{static_cast<int32_t>(best)};
+}
+
+DraftDistribution TokenChooser::Distribution() const {
+  DraftDistribution distribution;
+  if (params_->greedy()) {
+    if (const std::optional<DraftId> slot = Choose()) {
+      distribution.ids.push_back(Raw(TokenAt(*slot)));
+      distribution.probs.push_back(1.0f);
+    }
+    return distribution;
+  }
+  for (size_t s = 0; s < scores_.size(); ++s) {
+    if (!(scores_[s] > kExcluded)) continue;
+    distribution.ids.push_back(token_ids_.empty() ? static_cast<int32_t>(s) : token_ids_[s]);
+    distribution.probs.push_back(static_cast<float>(std::exp(scores_[s] - log_sum_exp_)));
+  }
+  return distribution;
+}
+
+double TokenChooser::Probability(TokenId id) const {
+  const std::optional<DraftId> slot = ids_->Find(id);
+  if (!slot) return 0.0;
+  if (params_->greedy()) return slot == Choose() ? 1.0 : 0.0;
+  return std::exp(scores_[Raw(*slot)] - log_sum_exp_);
+}
+
+std::optional<DraftId> TokenChooser::ChooseResidual(const DraftDistribution& q) {
+  if (params_->greedy()) return Choose();
+  // Outside q's support the residual is p itself: only the support needs arithmetic.
+  const std::vector<float> prepared = scores_;
+  for (size_t i = 0; i < q.ids.size(); ++i) {
+    const std::optional<DraftId> slot = ids_->Find(TokenId{q.ids[i]});
+    if (!slot) continue;
+    float& score = scores_[Raw(*slot)];
+    const double rest = std::exp(score - log_sum_exp_) - static_cast<double>(q.probs[i]);
+    score = rest > 0.0 ? static_cast<float>(std::log(rest) + log_sum_exp_) : kExcluded;
+  }
+  std::optional<DraftId> slot = Race(kResidualStream);
+  scores_ = prepared;
+  // p <= q everywhere happens by rounding alone, where p and q are equal: p is the residual's limit.
+  return slot ? slot : Race(kResidualStream);
+}
+
+}  // namespace shortlist

@@ -1,0 +1,65 @@
+#include "draft/verifier.h"
+
+#include <algorithm>
+
+#include "kernels/sampling.h"
+
+namespace shortlist {
+namespace {
+
+constexpr uint32_t kAcceptStream = 1;  // apart from the streams that tokens are drawn from
+
+}  // namespace
+
+float DraftDistribution::Probability(TokenId id) const {
+  const auto found = std::find(ids.begin(), ids.end(), Raw(id));
+  return found == ids.end() ? 0.0f : probs[found - ids.begin()];
+}
+
+/// The token for the prepared row: the drafted one if it is accepted, else another. `drafted` null: the bonus.
+std::optional<TokenId> Verifier::JudgeByRejection(const TokenId* drafted, const DraftDistribution* q,
+                                                  uint64_t seed) {
+  std::optional<DraftId> slot;
+  if (drafted == nullptr) {
+    slot = chooser_.Choose();
+  } else {
+    const float noise = UniformNoise(seed, chooser_.position(), kAcceptStream, /*id=*/0);
+    if (noise * q->Probability(*drafted) < chooser_.Probability(*drafted)) return *drafted;
+    slot = chooser_.ChooseResidual(*q);
+  }
+  if (!slot) return std::nullopt;
+  return chooser_.TokenAt(*slot);
+}
+
+int64_t Verifier::Verify(Sequence& sequence, std::span<const TokenId> tokens,
+                         std::span<const DraftDistribution> distributions, const TargetRows& rows,
+                         VerifyMode mode, int64_t context_len) {
+  const int64_t num_drafted = static_cast<int64_t>(tokens.size());
+  for (int64_t j = 0; j <= num_drafted; ++j) {
+    const int64_t row = rows.first_row + j;
+    std::optional<TokenId> choice;
+    if (rows.logits == nullptr) {
+      if (Raw(rows.best[row].id) >= 0) choice = rows.best[row].id;
+    } else {
+      chooser_.Prepare(rows.logits->row(row), rows.logits->ids[row], sequence, /*drafted=*/{});
+      if (mode == VerifyMode::kRejection) {
+        const bool is_bonus = j == num_drafted;
+        choice = JudgeByRejection(is_bonus ? nullptr : &tokens[j], is_bonus ? nullptr : &distributions[j],
+                                  sequence.sampling().seed);
+      } else if (const std::optional<DraftId> slot = chooser_.Choose()) {
+        choice = chooser_.TokenAt(*slot);
+      }
+    }
+    if (!choice) {
+      sequence.Fail();
+      return j;
+    }
+    const bool finished = sequence.Emit(*choice, context_len);
+    const bool accepted = j < num_drafted && *choice == tokens[j];
+    if (!accepted) return j;
+    if (finished) return j + 1;
+  }
+  return num_drafted;
+}
+
+}  // namespace shortlist
