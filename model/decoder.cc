@@ -1,0 +1,123 @@
+#include "model/decoder.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "kernels/elementwise.h"
+#include "model/checkpoint.h"
+#include "model/decoder_layer.h"
+#include "model/rope.h"
+
+namespace shortlist {
+
+struct Decoder::Impl {
+  Impl(const ModelConfig& model_config, ThreadPool& thread_pool)
+      : config(model_config), pool(thread_pool), rope(model_config) {}
+
+  absl::Status LoadWeights(const std::string& dir, std::optional<DType> wanted);
+  absl::Status LoadHead(Checkpoint& checkpoint);
+  at::Tensor Forward(const ForwardBatch& batch, KvCache& cache);
+
+  const ModelConfig config;
+  ThreadPool& pool;
+  DType dtype = DType::kF32;
+  at::Tensor embedding;  // [vocab_size, hidden]
+  at::Tensor head;       // [vocab_size, hidden]
+  std::vector<DecoderLayer> layers;
+  at::Tensor norm;  // [hidden] f32
+  RopeTable rope;
+  LayerScratch scratch;
+};
+
+absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DType> wanted) {
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir));
+  const std::string embedding_name = "model.embed_tokens.weight";
+  SHORTLIST_ASSIGN_OR_RETURN(const DType stored, checkpoint.StoredDType(embedding_name));
+  dtype = wanted.value_or(stored);
+  SHORTLIST_ASSIGN_OR_RETURN(
+      embedding, checkpoint.Load(embedding_name, {config.vocab_size, config.hidden}, dtype, pool));
+  for (int64_t i = 0; i < config.num_layers; ++i) {
+    SHORTLIST_ASSIGN_OR_RETURN(DecoderLayer layer,
+                               DecoderLayer::Load(checkpoint, absl::StrCat("model.layers.", i, "."), config,
+                                                  /*has_input_norm=*/true, dtype, pool));
+    layers.push_back(std::move(layer));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(norm,
+                             checkpoint.Load("model.norm.weight", {config.hidden}, DType::kF32, pool));
+  SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint));
+  return checkpoint.CheckNothingUnknown();
+}
+
+absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint) {
+  const std::string name = "lm_head.weight";
+  if (config.tie_word_embeddings && !checkpoint.Contains(name)) {
+    head = embedding;
+    return absl::OkStatus();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(head,
+                             checkpoint.Load(name, {config.vocab_size, config.hidden}, dtype, pool));
+  if (!config.tie_word_embeddings) return absl::OkStatus();
+  // Some exports write the tied head out too. A copy is dropped; anything else contradicts the config.
+  if (std::memcmp(head.data_ptr(), embedding.data_ptr(), embedding.nbytes()) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " differs from model.embed_tokens.weight, but tie_word_embeddings is true"));
+  }
+  head = embedding;
+  return absl::OkStatus();
+}
+
+at::Tensor Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
+  const int64_t num_tokens = batch.num_tokens();
+  at::Tensor out = at::empty({num_tokens, config.hidden}, at::TensorOptions().dtype(at::kFloat));
+  if (num_tokens == 0) return out;
+  rope.Reserve(PositionsNeeded(batch));
+  scratch.Reserve(config, num_tokens);
+  float* const hidden = out.data_ptr<float>();
+  EmbeddingCpu(embedding.data_ptr(), dtype, config.hidden, batch.token_ids().data(), num_tokens, hidden, pool);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch, pool);
+  }
+  RmsNormCpu(hidden, norm.data_ptr<float>(), static_cast<float>(config.rms_norm_eps), num_tokens,
+             config.hidden, hidden, pool);
+  return out;
+}
+
+Decoder::Decoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Decoder::~Decoder() = default;
+
+absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const std::string& dir, std::optional<DType> dtype,
+                                                       ThreadPool& pool) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
+  if (config.architecture != ModelConfig::Architecture::kLlama) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(dir, ": an EAGLE draft, which runs beside its target only; need LlamaForCausalLM"));
+  }
+  std::unique_ptr<Impl> impl;
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {
+    impl = std::make_unique<Impl>(config, pool);
+    return impl->LoadWeights(dir, dtype);
+  }));
+  return std::unique_ptr<Decoder>(new Decoder(std::move(impl)));
+}
+
+const ModelConfig& Decoder::config() const { return impl_->config; }
+DType Decoder::dtype() const { return impl_->dtype; }
+const at::Tensor& Decoder::embedding() const { return impl_->embedding; }
+const at::Tensor& Decoder::head_weight() const { return impl_->head; }
+
+absl::StatusOr<at::Tensor> Decoder::Forward(const ForwardBatch& batch, KvCache& cache) {
+  CheckBatch(impl_->config, impl_->dtype, batch, cache);
+  at::Tensor out;
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch("forward pass", [&] {
+    out = impl_->Forward(batch, cache);
+    return absl::OkStatus();
+  }));
+  return out;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,141 @@
+#include "model/eagle_model.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "kernels/elementwise.h"
+#include "model/checkpoint.h"
+#include "model/decoder_layer.h"
+#include "model/rope.h"
+
+namespace shortlist {
+
+struct EagleModel::Impl {
+  Impl(const ModelConfig& model_config, const Decoder& target_model, ThreadPool& thread_pool)
+      : config(model_config), target(target_model), pool(thread_pool), rope(model_config) {}
+
+  absl::Status LoadWeights(const std::string& dir);
+  void JoinInputs(const ForwardBatch& batch, const float* features);
+  at::Tensor Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
+
+  const ModelConfig config;
+  const Decoder& target;
+  ThreadPool& pool;
+  PackedLinear fc;     // 2 * hidden -> hidden
+  at::Tensor fc_bias;  // [hidden] f32; undefined without one
+  std::vector<DecoderLayer> layers;
+  RopeTable rope;
+  LayerScratch scratch;
+  std::vector<float> embedded;  // [num_tokens, hidden]
+  std::vector<float> joined;    // [num_tokens, 2 * hidden], embedding then feature
+};
+
+absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir));
+  const DType dtype = target.dtype();
+  SHORTLIST_ASSIGN_OR_RETURN(
+      fc, LoadLinear(checkpoint, "fc.weight", config.hidden, 2 * config.hidden, dtype, pool));
+  if (config.fc_bias) {
+    SHORTLIST_ASSIGN_OR_RETURN(fc_bias, checkpoint.Load("fc.bias", {config.hidden}, DType::kF32, pool));
+  }
+  for (int64_t i = 0; i < config.num_layers; ++i) {
+    SHORTLIST_ASSIGN_OR_RETURN(DecoderLayer layer,
+                               DecoderLayer::Load(checkpoint, absl::StrCat("layers.", i, "."), config,
+                                                  /*has_input_norm=*/i > 0, dtype, pool));
+    layers.push_back(std::move(layer));
+  }
+  // EAGLE-1 trains with the target's embedding frozen, and published files carry a copy of it.
+  const std::string embedding_name = "embed_tokens.weight";
+  if (checkpoint.Contains(embedding_name)) {
+    SHORTLIST_RETURN_IF_ERROR(checkpoint.Expect(embedding_name, {config.vocab_size, config.hidden}));
+  }
+  return checkpoint.CheckNothingUnknown();
+}
+
+void EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float* features) {
+  const int64_t num_tokens = batch.num_tokens();
+  const int64_t hidden = config.hidden;
+  const auto grow = [](std::vector<float>& values, int64_t size) {
+    if (values.size() < static_cast<size_t>(size)) values = std::vector<float>(static_cast<size_t>(size));
+  };
+  grow(embedded, num_tokens * hidden);
+  grow(joined, num_tokens * 2 * hidden);
+  EmbeddingCpu(target.embedding().data_ptr(), target.dtype(), hidden, batch.token_ids().data(), num_tokens,
+               embedded.data(), pool);
+  for (int64_t t = 0; t < num_tokens; ++t) {
+    float* const row = joined.data() + t * 2 * hidden;
+    std::copy_n(embedded.data() + t * hidden, hidden, row);
+    std::copy_n(features + t * hidden, hidden, row + hidden);
+  }
+}
+
+at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* features, KvCache& cache) {
+  const int64_t num_tokens = batch.num_tokens();
+  at::Tensor out = at::empty({num_tokens, config.hidden}, at::TensorOptions().dtype(at::kFloat));
+  if (num_tokens == 0) return out;
+  rope.Reserve(PositionsNeeded(batch));
+  scratch.Reserve(config, num_tokens);
+  JoinInputs(batch, features);
+  float* const hidden = out.data_ptr<float>();
+  LinearCpu(fc, joined.data(), num_tokens, hidden, /*accumulate=*/false, pool);
+  if (fc_bias.defined()) {
+    const float* const bias = fc_bias.data_ptr<float>();
+    for (int64_t t = 0; t < num_tokens; ++t) {
+      for (int64_t i = 0; i < config.hidden; ++i) hidden[t * config.hidden + i] += bias[i];
+    }
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch, pool);
+  }
+  return out;
+}
+
+EagleModel::EagleModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+EagleModel::~EagleModel() = default;
+
+absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const std::string& dir, const Decoder& target,
+                                                             ThreadPool& pool) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
+  if (config.architecture != ModelConfig::Architecture::kLlamaEagle) {
+    return absl::InvalidArgumentError(absl::StrCat(dir, ": no EAGLE draft; need LlamaForCausalLMEagle"));
+  }
+  if (config.hidden != target.config().hidden) {
+    return absl::FailedPreconditionError(absl::StrCat(dir, ": hidden_size ", config.hidden,
+                                                      " does not fit the target's ", target.config().hidden));
+  }
+  if (config.vocab_size != target.config().vocab_size) {
+    return absl::FailedPreconditionError(absl::StrCat(dir, ": vocab_size ", config.vocab_size,
+                                                      " does not fit the target's ",
+                                                      target.config().vocab_size));
+  }
+  std::unique_ptr<Impl> impl;
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {
+    impl = std::make_unique<Impl>(config, target, pool);
+    return impl->LoadWeights(dir);
+  }));
+  return std::unique_ptr<EagleModel>(new EagleModel(std::move(impl)));
+}
+
+const ModelConfig& EagleModel::config() const { return impl_->config; }
+
+absl::StatusOr<at::Tensor> EagleModel::Forward(const ForwardBatch& batch, const at::Tensor& features,
+                                               KvCache& cache) {
+  SHORTLIST_CHECK(features.dim() == 2 && features.size(0) == batch.num_tokens() &&
+                  features.size(1) == impl_->config.hidden);
+  SHORTLIST_CHECK(features.scalar_type() == at::kFloat && features.is_contiguous());
+  CheckBatch(impl_->config, impl_->target.dtype(), batch, cache);
+  at::Tensor out;
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch("EAGLE forward pass", [&] {
+    out = impl_->Forward(batch, features.data_ptr<float>(), cache);
+    return absl::OkStatus();
+  }));
+  return out;
+}
+
+}  // namespace shortlist
