@@ -26,13 +26,13 @@ class SentencePieceModel {
   ~SentencePieceModel();
 
   int32_t size() const { return static_cast<int32_t>(pieces_.size()); }
-  bool is_control(int32_t id) const { return pieces_[id].kind == PieceKind::kControl; }
+  bool is_control(int32_t id) const { return pieces_[id].is_control; }
   /// The piece as the file spells it, such as "<s>", "<0x0A>" or "\u2581the".
   const std::string& name(int32_t id) const { return pieces_[id].name; }
   /// The bytes it stands for in running text: U+2581 is a space, a byte piece is one byte, a control piece
   /// nothing, the unknown piece the model's unk_surface.
   const std::string& bytes(int32_t id) const { return pieces_[id].bytes; }
-  /// True when the piece begins with U+2581: decoding removes that at the start of a text.
+  /// True for a piece of text that begins with U+2581: decoding removes that at the start of a text.
   bool begins_with_space_mark(int32_t id) const { return pieces_[id].begins_with_space_mark; }
 
   std::optional<int32_t> FindPiece(std::string_view name) const;
@@ -48,12 +48,11 @@ class SentencePieceModel {
   std::variant<std::vector<int32_t>, std::string> Encode(std::string_view text) const;
 
  private:
-  enum class PieceKind { kText, kByte, kControl, kUnknown };
   struct Piece {
-    PieceKind kind;
-    bool begins_with_space_mark;
     std::string name;
     std::string bytes;
+    bool is_control = false;
+    bool begins_with_space_mark = false;
   };
 
   SentencePieceModel();

@@ -1,1 +1,63 @@
 #include "vocab/active_vocab.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace shortlist {
+
+absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(std::span<const TokenId> ids,
+                                                                   int64_t vocab_size) {
+  constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
+  if (vocab_size < 1 || vocab_size > kMaxVocabSize) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("vocab_size ", vocab_size, " not in [1, ", kMaxVocabSize, "]"));
+  }
+  std::shared_ptr<VocabBase> base(new VocabBase);
+  base->slot_of_.assign(vocab_size, -1);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const int32_t id = Raw(ids[i]);
+    if (id < 0 || id >= vocab_size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("token id ", id, " at index ", i, " not in [0, ", vocab_size, ")"));
+    }
+    if (base->slot_of_[id] >= 0) {
+      return absl::InvalidArgumentError(absl::StrCat("token id ", id, " at index ", i, " repeated"));
+    }
+    base->slot_of_[id] = 0;
+  }
+  base->ids_.reserve(ids.size());
+  for (int32_t id = 0; id < vocab_size; ++id) {
+    if (base->slot_of_[id] < 0) continue;
+    base->slot_of_[id] = static_cast<int32_t>(base->ids_.size());
+    base->ids_.push_back(id);
+  }
+  return base;
+}
+
+ActiveVocab::ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base,
+                         std::vector<int32_t> dynamic)
+    : version_(version), base_(std::move(base)) {
+  rows_.reserve(base_->size() + dynamic.size());
+  rows_.assign(base_->ids().begin(), base_->ids().end());
+  dynamic_slot_.reserve(dynamic.size());
+  for (const int32_t id : dynamic) {
+    SHORTLIST_CHECK(id >= 0 && id < base_->vocab_size() && base_->SlotOf(TokenId{id}) < 0);
+    const bool is_new = dynamic_slot_.emplace(id, static_cast<int32_t>(rows_.size())).second;
+    SHORTLIST_CHECK(is_new);
+    rows_.push_back(id);
+  }
+}
+
+std::optional<DraftId> ActiveVocab::Find(TokenId id) const {
+  if (const int32_t slot = base_->SlotOf(id); slot >= 0) return DraftId{slot};
+  if (const auto it = dynamic_slot_.find(Raw(id)); it != dynamic_slot_.end()) {
+    return DraftId{it->second};
+  }
+  return std::nullopt;
+}
+
+}  // namespace shortlist

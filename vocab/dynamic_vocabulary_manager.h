@@ -45,14 +45,20 @@ class DynamicVocabularyManager {
   ~DynamicVocabularyManager();
 
   /// Adds ids to the dynamic part; ids already active only become recent. Beyond capacity the least recently
-  /// used id leaves, the less frequent first among equally old ones, pinned ids never; when all are pinned
-  /// the new id is not added. OutOfRange for an id outside [0, vocab_size): nothing is changed then.
+  /// used id leaves, the less frequent first among equally old ones (those of one call are equally old), then
+  /// the one that entered first; pinned ids never; when all are pinned the new id is not added. An id's
+  /// frequency is how often calls named it since it entered. OutOfRange for an id outside [0, vocab_size):
+  /// nothing is changed then.
   absl::Status Add(std::span<const TokenId> ids);
 
   /// Learns from one verification: `emitted` are the tokens the target emitted (accepted and corrected),
-  /// `drafted` what was proposed. Escapes (emitted, not active) are counted and added; active ones become
-  /// recent. OutOfRange as in Add. An empty vocabulary (full head) learns nothing.
-  absl::Status Observe(std::span<const TokenId> emitted, std::span<const TokenId> drafted);
+  /// `drafted` what was proposed from the snapshot's slots (not from the request's own tail). Escapes
+  /// (emitted, not active) are counted and added; active ones become recent. `snapshot` is the one that the
+  /// step was drafted with: coverage and mapping are judged by it, because another request may have changed
+  /// the vocabulary since; null means the current one. OutOfRange as in Add. An empty vocabulary (full head)
+  /// learns nothing and counts nothing.
+  absl::Status Observe(std::span<const TokenId> emitted, std::span<const TokenId> drafted,
+                       const ActiveVocab* snapshot = nullptr);
 
   /// The current snapshot; never null. Lock-free.
   std::shared_ptr<const ActiveVocab> Active() const;

@@ -1,1 +1,200 @@
 #include "vocab/vocab_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+absl::Status CheckShare(const char* name, double value) {
+  // Written so that NaN fails.
+  if (value > 0 && value <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " ", value, " not in (0, 1]"));
+}
+
+template <typename T>
+absl::StatusOr<T> ParseNumber(const char* name, std::string_view text) {
+  T value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = stop == text.data() + text.size() && error == std::errc();
+  if (is_number) return value;
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " \"", std::string(text.substr(0, 40)),
+      std::is_integral_v<T> ? "\" is no integer below 2^63" : "\" is no number"));
+}
+
+/// All ids of the list, pinned ones before the others.
+std::vector<TokenId> PinnedFirst(const VocabList& list) {
+  std::vector<TokenId> order = list.pinned;
+  std::vector<bool> is_pinned(list.vocab_size);
+  for (const TokenId id : list.pinned) is_pinned[Raw(id)] = true;
+  for (const TokenId id : list.ids) {
+    if (!is_pinned[Raw(id)]) order.push_back(id);
+  }
+  return order;
+}
+
+absl::StatusOr<std::vector<TokenId>> TakeFirst(const VocabList& list, int64_t num_rows) {
+  std::vector<TokenId> taken = PinnedFirst(list);
+  if (num_rows < std::ssize(list.pinned)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its ", list.pinned.size(), " pinned ids are more than the ", num_rows, " asked for"));
+  }
+  if (num_rows > std::ssize(taken)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it holds ", taken.size(), " ids, fewer than the ", num_rows, " asked for"));
+  }
+  taken.resize(num_rows);
+  return taken;
+}
+
+absl::StatusOr<std::vector<TokenId>> TakeCoverage(const VocabList& list, double coverage) {
+  if (!list.ranked || list.counts.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("coverage ", coverage, " needs counts, and it holds none"));
+  }
+  const double all = std::accumulate(list.counts.begin(), list.counts.end(), 0.0);
+  if (all == 0) return absl::InvalidArgumentError("coverage of counts that are all 0");
+  std::vector<double> count_of(list.vocab_size);
+  for (size_t i = 0; i < list.ids.size(); ++i) {
+    count_of[Raw(list.ids[i])] = static_cast<double>(list.counts[i]);
+  }
+
+  std::vector<TokenId> taken = PinnedFirst(list);
+  double covered = 0;
+  size_t num_taken = 0;
+  while (num_taken < taken.size() &&
+         (num_taken < list.pinned.size() || covered < coverage * all)) {
+    covered += count_of[Raw(taken[num_taken++])];
+  }
+  taken.resize(num_taken);
+  return taken;
+}
+
+/// floor(ratio * vocab_size), at least 1.
+absl::StatusOr<int64_t> NumRows(const char* name, double ratio, int64_t vocab_size) {
+  const int64_t num_rows = static_cast<int64_t>(std::floor(ratio * vocab_size));
+  if (num_rows > 0) return num_rows;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " ", ratio, " of ", vocab_size, " ids comes to none"));
+}
+
+absl::StatusOr<std::vector<TokenId>> TakeFromList(const VocabOptions& options,
+                                                  const VocabList& list) {
+  if (options.top_n.has_value()) {
+    if (*options.top_n > list.vocab_size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("top_n ", *options.top_n, " not in [1, ", list.vocab_size, "]"));
+    }
+    return TakeFirst(list, *options.top_n);
+  }
+  if (options.ratio.has_value()) {
+    SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_rows,
+                               NumRows("ratio", *options.ratio, list.vocab_size));
+    return TakeFirst(list, num_rows);
+  }
+  if (options.coverage.has_value()) return TakeCoverage(list, *options.coverage);
+  return PinnedFirst(list);
+}
+
+}  // namespace
+
+absl::Status VocabOptions::Validate() const {
+  if (!use_static_vocab) return absl::OkStatus();
+  const int num_choices = top_n.has_value() + ratio.has_value() + coverage.has_value();
+  if (num_choices > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(num_choices, " of top_n, ratio and coverage are set, at most 1 may be"));
+  }
+  if (custom_vocab_path.empty() && num_choices > 0) {
+    return absl::InvalidArgumentError(
+        "top_n, ratio and coverage choose from a list, and custom_vocab_path is empty");
+  }
+  if (custom_vocab_path.empty()) return CheckShare("static_vocab_ratio", static_vocab_ratio);
+  if (top_n.has_value() && *top_n < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("top_n ", *top_n, " not in [1, vocab_size]"));
+  }
+  if (ratio.has_value()) return CheckShare("ratio", *ratio);
+  if (coverage.has_value()) return CheckShare("coverage", *coverage);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
+  VocabOptions options;
+  if (flag == "full") return options;
+  options.use_static_vocab = true;
+
+  constexpr std::string_view kRatio = "ratio:";
+  std::string_view rest = flag;
+  if (rest.starts_with(kRatio)) {
+    rest.remove_prefix(kRatio.size());
+    SHORTLIST_ASSIGN_OR_RETURN(options.static_vocab_ratio, ParseNumber<double>("ratio", rest));
+    SHORTLIST_RETURN_IF_ERROR(CheckShare("ratio", options.static_vocab_ratio));
+    return options;
+  }
+
+  const size_t colon = rest.rfind(':');
+  const std::string_view option =
+      colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
+  std::string_view file = rest.substr(0, colon);
+  const std::string_view value = option.substr(std::min(option.find('=') + 1, option.size()));
+  if (option.starts_with("top=")) {
+    SHORTLIST_ASSIGN_OR_RETURN(options.top_n, ParseNumber<int64_t>("top", value));
+  } else if (option.starts_with("ratio=")) {
+    SHORTLIST_ASSIGN_OR_RETURN(options.ratio, ParseNumber<double>("ratio", value));
+  } else if (option.starts_with("coverage=")) {
+    SHORTLIST_ASSIGN_OR_RETURN(options.coverage, ParseNumber<double>("coverage", value));
+  } else {
+    file = rest;
+  }
+  if (file.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", flag, "\" names no file; full, ratio:R or FILE[:top=N|:ratio=R|:coverage=C]"));
+  }
+  options.custom_vocab_path = file;
+  SHORTLIST_RETURN_IF_ERROR(options.Validate());
+  return options;
+}
+
+absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
+                                                                 const VocabTarget& target) {
+  SHORTLIST_RETURN_IF_ERROR(options.Validate());
+  if (!options.use_static_vocab) return nullptr;
+  if (constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+      target.vocab_size < 1 || target.vocab_size > kMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("vocab_size ", target.vocab_size, " not in [1, ", kMax, "]"));
+  }
+
+  std::vector<TokenId> ids;
+  if (options.custom_vocab_path.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const int64_t num_rows,
+        NumRows("static_vocab_ratio", options.static_vocab_ratio, target.vocab_size));
+    for (int32_t id = 0; id < num_rows; ++id) ids.push_back(TokenId{id});
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(const VocabList list,
+                               ReadVocabList(options.custom_vocab_path, target));
+    absl::StatusOr<std::vector<TokenId>> taken = TakeFromList(options, list);
+    if (!taken.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(options.custom_vocab_path, ": ",
+                                                     std::string(taken.status().message())));
+    }
+    ids = *std::move(taken);
+  }
+  return VocabBase::Create(ids, target.vocab_size);
+}
+
+}  // namespace shortlist
