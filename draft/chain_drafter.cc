@@ -1,33 +1,10 @@
 #include "draft/chain_drafter.h"
 
-#include <ATen/ops/empty.h>
-
-#include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "base/status_macros.h"
 
 namespace shortlist {
-namespace {
-
-/// Rows of `hidden` for which `keep` holds.
-at::Tensor KeepRows(const at::Tensor& hidden, const std::vector<bool>& keep) {
-  const int64_t num_kept = std::count(keep.begin(), keep.end(), true);
-  if (num_kept == hidden.size(0)) return hidden;
-  at::Tensor kept = at::empty({num_kept, hidden.size(1)}, hidden.options());
-  const size_t row_bytes = hidden.size(1) * sizeof(float);
-  float* to = kept.data_ptr<float>();
-  for (size_t m = 0; m < keep.size(); ++m) {
-    if (!keep[m]) continue;
-    std::memcpy(to, hidden.data_ptr<float>() + m * hidden.size(1), row_bytes);
-    to += hidden.size(1);
-  }
-  return kept;
-}
-
-}  // namespace
-
 absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
                                  bool wants_distributions) {
   std::vector<DraftTask*> live;
@@ -40,18 +17,17 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& 
   while (true) {
     const size_t length = live.front()->tokens.size();
     SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, active, wants_distributions));
-    std::vector<bool> keep;
-    std::vector<DraftTask*> next;
-    for (DraftTask* task : live) {
-      const bool has_new = task->tokens.size() == length + 1;
-      const bool goes_on =
-          has_new && static_cast<int64_t>(task->tokens.size()) < task->num_draft_tokens;
-      keep.push_back(goes_on);
-      if (goes_on) next.push_back(task);
+    std::vector<int64_t> rows;
+    std::vector<DraftTask*> going_on;
+    for (size_t m = 0; m < live.size(); ++m) {
+      const bool grew = live[m]->tokens.size() == length + 1;
+      if (!grew || static_cast<int64_t>(length + 1) == live[m]->num_draft_tokens) continue;
+      rows.push_back(static_cast<int64_t>(m));
+      going_on.push_back(live[m]);
     }
-    if (next.empty()) return absl::OkStatus();
-    live = std::move(next);
-    hidden = KeepRows(hidden, keep);
+    if (going_on.empty()) return absl::OkStatus();
+    if (going_on.size() < live.size()) hidden = GatherRows(hidden, rows);
+    live = std::move(going_on);
     SHORTLIST_ASSIGN_OR_RETURN(hidden, Next(live, hidden));
   }
 }

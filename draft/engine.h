@@ -70,8 +70,8 @@ class SpeculativeEngine {
   void Propose(std::span<Sequence* const> sequences, const ActiveVocab& active,
                std::vector<DraftTask>& tasks);
   int64_t NumDraftTokens(const Sequence& sequence) const;
-  absl::Status Learn(Sequence& sequence, std::span<const TokenId> emitted,
-                     std::span<const TokenId> drafted, const ActiveVocab& active);
+  void Learn(Sequence& sequence, std::span<const TokenId> emitted,
+             std::span<const TokenId> drafted, const ActiveVocab& active);
   void TellDrafter(Sequence& sequence, const at::Tensor& features);
 
   Decoder& target_;

@@ -1,5 +1,7 @@
 #include "draft/lm_head.h"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -138,6 +140,16 @@ float LmHead::RowLogit(const float* hidden, TokenId id) const {
   const char* rows = static_cast<const char*>(weight_.data_ptr());
   const int64_t row_bytes = this->hidden() * DTypeBytes(dtype_);
   return HeadDotCpu(rows + Raw(id) * row_bytes, dtype_, hidden, this->hidden());
+}
+
+at::Tensor GatherRows(const at::Tensor& source, std::span<const int64_t> rows) {
+  const int64_t width = source.size(1);
+  at::Tensor gathered = at::empty({static_cast<int64_t>(rows.size()), width}, at::kFloat);
+  for (size_t m = 0; m < rows.size(); ++m) {
+    std::memcpy(gathered.data_ptr<float>() + m * width, source.data_ptr<float>() + rows[m] * width,
+                width * sizeof(float));
+  }
+  return gathered;
 }
 
 }  // namespace shortlist

@@ -101,6 +101,9 @@ class LmHead {
   std::vector<int32_t> tail_indptr_, tail_ids_;
 };
 
+/// Rows `rows` of a contiguous f32 matrix, in that order: [rows.size(), source.size(1)].
+at::Tensor GatherRows(const at::Tensor& source, std::span<const int64_t> rows);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_DRAFT_LM_HEAD_H_

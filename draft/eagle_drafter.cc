@@ -1,0 +1,115 @@
+#include "draft/eagle_drafter.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+// Most features of one sequence kept for the next draft: beyond it (a long prompt) they are fed at once.
+constexpr int64_t kMaxPending = 256;
+
+struct State final : DrafterState {
+  int64_t len = 0;              // leading positions whose keys and values come from the target's features
+  std::vector<float> features;  // [num_features, hidden] of positions len, len + 1, ...
+  int64_t num_features = 0;
+  int64_t num_fed = 0;          // of these, already in the cache
+};
+
+State& StateOf(const DraftTask& task) { return static_cast<State&>(*task.sequence->draft_state); }
+
+/// Appends features [state.num_fed .. num_features) of one sequence to the batch: position i takes token i + 1.
+void AddPending(const Sequence& sequence, const State& state, ForwardBatch& batch) {
+  const int64_t first = state.len + state.num_fed;
+  const int64_t end = state.len + state.num_features;
+  batch.AddChain(std::span(sequence.tokens()).subspan(first + 1, end - first), first,
+                 std::span(sequence.kv_slots).first(end));
+}
+
+void CopyPending(const State& state, int64_t hidden_size, float*& to) {
+  const int64_t count = (state.num_features - state.num_fed) * hidden_size;
+  std::memcpy(to, state.features.data() + state.num_fed * hidden_size, count * sizeof(float));
+  to += count;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EagleDrafter>> EagleDrafter::Create(EagleModel& model,
+                                                                   const Decoder& target,
+                                                                   int64_t num_slots, int64_t emit_size,
+                                                                   ThreadPool& pool) {
+  SHORTLIST_ASSIGN_OR_RETURN(LmHead head, LmHead::Create(target.head_weight(), emit_size, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(model.config(), num_slots, target.dtype()));
+  return std::unique_ptr<EagleDrafter>(new EagleDrafter(model, std::move(cache), std::move(head)));
+}
+
+std::unique_ptr<DrafterState> EagleDrafter::NewState() const { return std::make_unique<State>(); }
+
+absl::Status EagleDrafter::Accept(Sequence& sequence, const at::Tensor& features) {
+  State& state = static_cast<State&>(*sequence.draft_state);
+  const int64_t hidden_size = features.size(1);
+  state.features.erase(state.features.begin(), state.features.begin() + state.num_fed * hidden_size);
+  state.len += state.num_fed;
+  state.num_features -= std::exchange(state.num_fed, 0);
+  const float* rows = features.data_ptr<float>();
+  state.features.insert(state.features.end(), rows, rows + features.numel());
+  state.num_features += features.size(0);
+  SHORTLIST_CHECK(state.len + state.num_features == sequence.cached_len);
+  if (state.num_features <= kMaxPending) return absl::OkStatus();
+
+  batch_.Clear();
+  AddPending(sequence, state, batch_);
+  at::Tensor pending = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);
+  float* to = pending.data_ptr<float>();
+  CopyPending(state, hidden_size, to);
+  SHORTLIST_RETURN_IF_ERROR(model_.Forward(batch_, pending, cache_).status());
+  state.num_fed = state.num_features;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<at::Tensor> EagleDrafter::Begin(std::span<DraftTask* const> tasks) {
+  const int64_t hidden_size = model_.config().hidden;
+  batch_.Clear();
+  for (const DraftTask* task : tasks) {
+    State& state = StateOf(*task);
+    SHORTLIST_CHECK(state.len + state.num_features == task->sequence->num_tokens() - 1);
+    state.num_fed = std::min(state.num_fed, state.num_features - 1);  // the last one yields the prediction
+    AddPending(*task->sequence, state, batch_);
+  }
+  at::Tensor features = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);
+  float* to = features.data_ptr<float>();
+  for (const DraftTask* task : tasks) CopyPending(StateOf(*task), hidden_size, to);
+  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor rows, model_.Forward(batch_, features, cache_));
+
+  std::vector<int64_t> last_rows;
+  int64_t end = 0;
+  for (const DraftTask* task : tasks) {
+    State& state = StateOf(*task);
+    end += state.num_features - state.num_fed;
+    last_rows.push_back(end - 1);
+    state.num_fed = state.num_features;
+  }
+  return GatherRows(rows, last_rows);
+}
+
+absl::StatusOr<at::Tensor> EagleDrafter::Next(std::span<DraftTask* const> tasks,
+                                              const at::Tensor& hidden) {
+  batch_.Clear();
+  for (const DraftTask* task : tasks) {
+    // The first drafted token t_n and the predicted feature f_n-1 sit at position n - 1, and so on.
+    const Sequence& sequence = *task->sequence;
+    const int64_t position = sequence.num_tokens() - 2 + static_cast<int64_t>(task->tokens.size());
+    batch_.AddChain(std::span(&task->tokens.back(), 1), position,
+                    std::span(sequence.kv_slots).first(position + 1));
+  }
+  return model_.Forward(batch_, hidden, cache_);
+}
+
+}  // namespace shortlist

@@ -1,0 +1,268 @@
+#include "draft/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxDraftTokens = 64;
+
+/// Adds the time until it ends to a counter of milliseconds.
+class Timer {
+ public:
+  explicit Timer(double& total_ms) : total_ms_(total_ms), start_(std::chrono::steady_clock::now()) {}
+  ~Timer() {
+    total_ms_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double& total_ms_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// True when the best token of each row is all that the sequence's verification needs.
+bool NeedsOnlyBest(const Sequence& sequence) {
+  return sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(sequence.num_output());
+}
+
+/// The target's verdict on `hidden` as every sequence of a step needs it: best tokens alone, or logits.
+struct Verdict {
+  LogitRows logits;
+  std::vector<LmHead::Best> best;
+  bool only_best = false;
+
+  TargetRows From(int64_t first_row) const {
+    return {only_best ? nullptr : &logits, best, first_row};
+  }
+};
+
+absl::StatusOr<Verdict> Judge(LmHead& head, const at::Tensor& hidden, const ActiveVocab& full_head,
+                              bool only_best) {
+  Verdict verdict;
+  verdict.only_best = only_best;
+  if (only_best) {
+    SHORTLIST_ASSIGN_OR_RETURN(verdict.best, head.Argmax(hidden, {full_head}));
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(verdict.logits, head.Logits(hidden, {full_head}));
+  }
+  return verdict;
+}
+
+}  // namespace
+
+SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab,
+                                     Options options, KvCache cache, LmHead head,
+                                     std::shared_ptr<const ActiveVocab> full_head)
+    : target_(target),
+      drafter_(drafter),
+      vocab_(vocab),
+      options_(options),
+      cache_(std::move(cache)),
+      head_(std::move(head)),
+      full_head_(std::move(full_head)) {}
+
+absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
+    Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab, Options options,
+    ThreadPool& pool) {
+  if (options.num_draft_tokens < 0 || options.num_draft_tokens > kMaxDraftTokens) {
+    return absl::InvalidArgumentError(absl::StrCat("num_draft_tokens ", options.num_draft_tokens,
+                                                   " not in [0, ", kMaxDraftTokens, "]"));
+  }
+  if (options.num_slots < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("num_slots ", options.num_slots, " below 1"));
+  }
+  const int64_t vocab_size = target.config().vocab_size;
+  if (vocab != nullptr && vocab->Active()->vocab_size() != vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat("active vocabulary over ", vocab->Active()->vocab_size(),
+                                                   " tokens for a target of ", vocab_size));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(LmHead head, LmHead::Create(target.head_weight(), options.emit_size, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
+                             KvCache::Create(target.config(), options.num_slots, target.dtype()));
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> empty, VocabBase::Create({}, vocab_size));
+  auto full_head = std::make_shared<const ActiveVocab>(/*version=*/0, std::move(empty),
+                                                       /*dynamic=*/std::vector<int32_t>());
+  return std::unique_ptr<SpeculativeEngine>(
+      new SpeculativeEngine(target, drafter, vocab, options, std::move(cache), std::move(head),
+                            std::move(full_head)));
+}
+
+absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, int64_t max_tokens) {
+  SHORTLIST_CHECK(max_tokens >= 1);
+  struct Chunk {
+    Sequence* sequence;
+    int64_t first_row, len;
+    bool completes;  // reaches the sequence's last token
+  };
+  std::vector<Chunk> chunks;
+  batch_.Clear();
+  bool only_best = true;
+  for (Sequence* sequence : sequences) {
+    if (sequence->num_tokens() >= target_.config().context_len) {
+      return absl::InvalidArgumentError(absl::StrCat("a prompt of ", sequence->num_tokens(),
+                                                     " tokens leaves no room in a context of ",
+                                                     target_.config().context_len));
+    }
+    const int64_t begin = sequence->cached_len;
+    const int64_t len =
+        std::min(sequence->num_tokens() - begin, max_tokens - batch_.num_tokens());
+    if (len <= 0 || sequence->finished()) continue;
+    SHORTLIST_CHECK(static_cast<int64_t>(sequence->kv_slots.size()) >= begin + len);
+    const bool completes = begin + len == sequence->num_tokens();
+    chunks.push_back({sequence, batch_.num_tokens(), len, completes});
+    batch_.AddChain(std::span(sequence->tokens()).subspan(begin, len), begin,
+                    std::span(sequence->kv_slots).first(begin + len));
+    if (completes) only_best &= NeedsOnlyBest(*sequence);
+  }
+  if (chunks.empty()) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
+
+  std::vector<int64_t> last_rows;  // of the sequences whose last token this pass reached
+  for (const Chunk& chunk : chunks) {
+    if (chunk.completes) last_rows.push_back(chunk.first_row + chunk.len - 1);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const Verdict verdict,
+                             Judge(head_, GatherRows(hidden, last_rows), *full_head_, only_best));
+  int64_t verdict_row = 0;
+  for (const Chunk& chunk : chunks) {
+    Sequence& sequence = *chunk.sequence;
+    sequence.cached_len += chunk.len;
+    if (chunk.completes) {
+      verifier_.Verify(sequence, /*tokens=*/{}, /*distributions=*/{}, verdict.From(verdict_row++),
+                       options_.verify, target_.config().context_len);
+    }
+    TellDrafter(sequence, hidden.narrow(0, chunk.first_row, chunk.len));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
+                                     std::span<const TokenId> new_dynamic_ids) {
+  if (sequences.empty()) return absl::OkStatus();
+  if (vocab_ != nullptr && !new_dynamic_ids.empty()) {
+    SHORTLIST_RETURN_IF_ERROR(vocab_->Add(new_dynamic_ids));
+  }
+  // One snapshot from the first draft token to the end of verification.
+  const std::shared_ptr<const ActiveVocab> active = vocab_ != nullptr ? vocab_->Active() : full_head_;
+  std::vector<DraftTask> tasks(sequences.size());
+  {
+    Timer timer(stats_.draft_ms);
+    Propose(sequences, *active, tasks);
+  }
+
+  Timer timer(stats_.verify_ms);
+  batch_.Clear();
+  bool only_best = true;
+  std::vector<TokenId> chain;
+  for (const DraftTask& task : tasks) {
+    const Sequence& sequence = *task.sequence;
+    SHORTLIST_CHECK(!sequence.finished() && sequence.cached_len == sequence.num_tokens() - 1);
+    chain.assign(1, sequence.tokens().back());
+    chain.insert(chain.end(), task.tokens.begin(), task.tokens.end());
+    batch_.AddChain(chain, sequence.cached_len,
+                    std::span(sequence.kv_slots).first(sequence.cached_len + chain.size()));
+    only_best &= NeedsOnlyBest(sequence);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
+  SHORTLIST_ASSIGN_OR_RETURN(const Verdict verdict, Judge(head_, hidden, *full_head_, only_best));
+
+  int64_t row = 0;
+  for (const DraftTask& task : tasks) {
+    Sequence& sequence = *task.sequence;
+    const int64_t before = sequence.num_tokens();
+    const int64_t num_accepted =
+        verifier_.Verify(sequence, task.tokens, task.distributions, verdict.From(row), options_.verify,
+                         target_.config().context_len);
+    const int64_t num_emitted = sequence.num_tokens() - before;
+    SequenceStats& stats = sequence.stats;
+    ++stats.num_verify_steps;
+    stats.num_step_tokens += num_emitted;
+    stats.num_drafted += static_cast<int64_t>(task.tokens.size());
+    stats.num_accepted += num_accepted;
+    sequence.cached_len += num_emitted;
+    Learn(sequence, std::span(sequence.tokens()).last(num_emitted), task.tokens, *active);
+    if (num_emitted > 0) TellDrafter(sequence, hidden.narrow(0, row, num_emitted));
+    row += static_cast<int64_t>(task.tokens.size()) + 1;
+  }
+  ++stats_.num_steps;
+  return absl::OkStatus();
+}
+
+int64_t SpeculativeEngine::NumDraftTokens(const Sequence& sequence) const {
+  if (drafter_ == nullptr || sequence.draft_state == nullptr) return 0;
+  // The last token of a step is the target's own, so one fewer draft than tokens still wanted; each draft token
+  // needs a slot behind the last token and a position in both contexts.
+  const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
+  const int64_t slots = static_cast<int64_t>(sequence.kv_slots.size()) - sequence.num_tokens();
+  const int64_t positions =
+      std::min(target_.config().context_len, drafter_->context_len()) - sequence.num_tokens();
+  return std::max<int64_t>(0, std::min({options_.num_draft_tokens, wanted, slots, positions}));
+}
+
+void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const ActiveVocab& active,
+                                std::vector<DraftTask>& tasks) {
+  std::vector<DraftTask> drafting;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    Sequence& sequence = *sequences[i];
+    tasks[i].sequence = &sequence;
+    tasks[i].num_draft_tokens = NumDraftTokens(sequence);
+    sequence.tail.Reconcile(active);
+    if (!std::exchange(sequence.tail_has_prompt, true)) sequence.tail.Add(sequence.tokens(), active);
+    sequence.stats.active_rows =
+        active.empty() ? options_.emit_size : active.size() + sequence.tail.size();
+    if (tasks[i].num_draft_tokens > 0) drafting.push_back(tasks[i]);
+  }
+  if (drafting.empty()) return;
+  const absl::Status status =
+      drafter_->Draft(drafting, active, options_.verify == VerifyMode::kRejection);
+  if (!status.ok()) {  // the step goes on as plain decoding
+    if (stats_.num_draft_failures++ == 0) {
+      std::fprintf(stderr, "drafting failed, decoding goes on without: %s\n",
+                   std::string(status.message()).c_str());
+    }
+    return;
+  }
+  int64_t longest = 0;
+  size_t next = 0;
+  for (DraftTask& task : tasks) {
+    if (task.num_draft_tokens == 0) continue;
+    task = std::move(drafting[next++]);
+    longest = std::max(longest, static_cast<int64_t>(task.tokens.size()));
+  }
+  stats_.num_draft_passes += longest;
+}
+
+void SpeculativeEngine::Learn(Sequence& sequence, std::span<const TokenId> emitted,
+                              std::span<const TokenId> drafted, const ActiveVocab& active) {
+  for (TokenId id : emitted) {
+    const bool covered = active.empty() || active.Contains(id) || sequence.tail.Contains(id);
+    sequence.stats.num_covered += covered ? 1 : 0;
+  }
+  sequence.tail.Add(emitted, active);
+  if (vocab_ == nullptr) return;
+  const absl::Status status = vocab_->Observe(emitted, drafted);
+  SHORTLIST_CHECK(status.ok());  // ids of the target and of the snapshot are in range
+}
+
+void SpeculativeEngine::TellDrafter(Sequence& sequence, const at::Tensor& features) {
+  if (drafter_ == nullptr || sequence.finished()) return;
+  if (sequence.draft_state == nullptr) {
+    // A drafter joins at the start of a sequence or not at all: it must see every position once.
+    if (sequence.cached_len != features.size(0)) return;
+    sequence.draft_state = drafter_->NewState();
+  }
+  if (!drafter_->Accept(sequence, features).ok()) {
+    sequence.draft_state = nullptr;  // this sequence decodes plainly from here on
+    ++stats_.num_draft_failures;
+  }
+}
+
+}  // namespace shortlist

@@ -1,0 +1,102 @@
+#include "draft/model_drafter.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+// Most tokens of one sequence in a pass: bounds the scratch of a long prompt's first draft.
+constexpr int64_t kMaxChunk = 512;
+
+struct State final : DrafterState {
+  int64_t len = 0;           // leading tokens of the sequence whose keys and values are in the cache
+  std::vector<TokenId> fed;  // draft tokens fed behind them; they stand where the target agreed
+};
+
+State& StateOf(const DraftTask& task) { return static_cast<State&>(*task.sequence->draft_state); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(Decoder& model, int64_t num_slots,
+                                                                   int64_t emit_size, ThreadPool& pool) {
+  if (model.config().vocab_size < emit_size) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the draft model has ", model.config().vocab_size,
+                     " embedding rows, fewer than the target's ", emit_size, " tokens"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(LmHead head, LmHead::Create(model.head_weight(), emit_size, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(model.config(), num_slots, model.dtype()));
+  return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, std::move(cache), std::move(head)));
+}
+
+std::unique_ptr<DrafterState> ModelDrafter::NewState() const { return std::make_unique<State>(); }
+
+absl::Status ModelDrafter::Accept(Sequence&, const at::Tensor&) {
+  return absl::OkStatus();  // the next Begin compares what was fed with what stands
+}
+
+absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
+  for (DraftTask* task : tasks) {
+    State& state = StateOf(*task);
+    const std::vector<TokenId>& tokens = task->sequence->tokens();
+    const int64_t last = task->sequence->num_tokens() - 1;
+    for (TokenId token : state.fed) {
+      if (state.len >= last || tokens[state.len] != token) break;
+      ++state.len;
+    }
+    state.fed.clear();
+    state.len = std::min(state.len, last);  // the last token is always fed: it yields the prediction
+  }
+  const int64_t hidden_size = model_.config().hidden;
+  at::Tensor hidden = at::empty({static_cast<int64_t>(tasks.size()), hidden_size}, at::kFloat);
+  bool done = false;
+  while (!done) {
+    done = true;
+    batch_.Clear();
+    struct Chunk {
+      size_t task;
+      int64_t last_row, end;
+    };
+    std::vector<Chunk> chunks;
+    for (size_t m = 0; m < tasks.size(); ++m) {
+      const Sequence& sequence = *tasks[m]->sequence;
+      const int64_t begin = StateOf(*tasks[m]).len;
+      const int64_t end = std::min(sequence.num_tokens(), begin + kMaxChunk);
+      if (begin == end) continue;
+      batch_.AddChain(std::span(sequence.tokens()).subspan(begin, end - begin), begin,
+                      std::span(sequence.kv_slots).first(end));
+      chunks.push_back({m, batch_.num_tokens() - 1, end});
+      done &= end == sequence.num_tokens();
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor rows, model_.Forward(batch_, cache_));
+    for (const Chunk& chunk : chunks) {
+      StateOf(*tasks[chunk.task]).len = chunk.end;
+      std::memcpy(hidden.data_ptr<float>() + chunk.task * hidden_size,
+                  rows.data_ptr<float>() + chunk.last_row * hidden_size, hidden_size * sizeof(float));
+    }
+  }
+  return hidden;
+}
+
+absl::StatusOr<at::Tensor> ModelDrafter::Next(std::span<DraftTask* const> tasks, const at::Tensor&) {
+  batch_.Clear();
+  for (const DraftTask* task : tasks) {
+    const Sequence& sequence = *task->sequence;
+    const int64_t position = sequence.num_tokens() + static_cast<int64_t>(task->tokens.size()) - 1;
+    batch_.AddChain(std::span(&task->tokens.back(), 1), position,
+                    std::span(sequence.kv_slots).first(position + 1));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, model_.Forward(batch_, cache_));
+  for (const DraftTask* task : tasks) StateOf(*task).fed.push_back(task->tokens.back());
+  return hidden;
+}
+
+}  // namespace shortlist
