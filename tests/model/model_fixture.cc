@@ -1,0 +1,76 @@
+#include "tests/model/model_fixture.h"
+
+#include <algorithm>
+#include <iostream>
+#include <numeric>
+#include <random>
+
+#include "base/check.h"
+#include "kernels/head.h"
+
+namespace shortlist {
+
+std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype, ThreadPool& pool) {
+  auto decoder = Decoder::Load(dir, dtype, pool);
+  if (!decoder.ok()) std::cerr << decoder.status() << std::endl;
+  SHORTLIST_CHECK(decoder.ok());
+  return *std::move(decoder);
+}
+
+std::vector<int32_t> Iota(int64_t count, int32_t first) {
+  std::vector<int32_t> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+std::vector<TokenId> RandomTokens(int64_t count, int64_t vocab_size, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<TokenId> tokens;
+  for (int64_t i = 0; i < count; ++i) tokens.push_back(TokenId(random() % vocab_size));
+  return tokens;
+}
+
+std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens, int64_t chunk,
+                            const std::vector<int32_t>& slots, KvCache& cache) {
+  const int64_t num_tokens = static_cast<int64_t>(tokens.size());
+  std::vector<float> hidden;
+  ForwardBatch batch;
+  for (int64_t begin = 0; begin < num_tokens; begin += chunk) {
+    const int64_t end = std::min(num_tokens, begin + chunk);
+    batch.Clear();
+    batch.AddChain(std::span(tokens).subspan(begin, end - begin), begin, std::span(slots).first(end));
+    const auto out = decoder.Forward(batch, cache);
+    SHORTLIST_CHECK(out.ok());
+    const std::vector<float> rows = ToVector(*out);
+    hidden.insert(hidden.end(), rows.begin(), rows.end());
+  }
+  return hidden;
+}
+
+std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens) {
+  const int64_t num_tokens = static_cast<int64_t>(tokens.size());
+  KvCache cache = KvCache::Create(decoder.config(), num_tokens, decoder.dtype()).value();
+  return RunChain(decoder, tokens, num_tokens, Iota(num_tokens), cache);
+}
+
+std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidden, ThreadPool& pool) {
+  HeadArgs args;
+  args.weight = decoder.head_weight().data_ptr();
+  args.dtype = decoder.dtype();
+  args.vocab_size = decoder.config().vocab_size;
+  args.hidden = decoder.config().hidden;
+  args.x = hidden.data();
+  args.num_tokens = static_cast<int64_t>(hidden.size()) / args.hidden;
+  args.num_rows = args.vocab_size;
+  std::vector<float> logits(args.num_tokens * args.vocab_size);
+  HeadLogitsCpu(args, logits.data(), args.vocab_size, pool);
+  return logits;
+}
+
+std::vector<float> ToVector(const at::Tensor& tensor) {
+  SHORTLIST_CHECK(tensor.is_contiguous());
+  const float* const data = tensor.data_ptr<float>();
+  return std::vector<float>(data, data + tensor.numel());
+}
+
+}  // namespace shortlist
