@@ -1,5 +1,7 @@
 #include "tests/model/model_fixture.h"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <iostream>
 #include <numeric>
@@ -71,6 +73,13 @@ std::vector<float> ToVector(const at::Tensor& tensor) {
   SHORTLIST_CHECK(tensor.is_contiguous());
   const float* const data = tensor.data_ptr<float>();
   return std::vector<float>(data, data + tensor.numel());
+}
+
+at::Tensor FromVector(const std::vector<float>& values, const std::vector<int64_t>& shape) {
+  const at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(at::kFloat));
+  SHORTLIST_CHECK(tensor.numel() == static_cast<int64_t>(values.size()));
+  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
+  return tensor;
 }
 
 }  // namespace shortlist

@@ -36,6 +36,8 @@ std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidd
 
 /// Elements of a contiguous f32 tensor.
 std::vector<float> ToVector(const at::Tensor& tensor);
+/// The inverse: a copy of `values` as a contiguous f32 tensor.
+at::Tensor FromVector(const std::vector<float>& values, const std::vector<int64_t>& shape);
 
 }  // namespace shortlist
 

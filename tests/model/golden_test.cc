@@ -1,0 +1,155 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "kernels/isa.h"
+#include "model/eagle_model.h"
+#include "model/safetensors.h"
+#include "tests/model/model_fixture.h"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+namespace {
+
+/// Tensors of a golden file by name, raw: F32 and I32 are both four bytes.
+struct Golden {
+  std::map<std::string, std::vector<float>> floats;
+  std::map<std::string, std::vector<TokenId>> ids;
+};
+
+Golden ReadGolden(const std::string& path) {
+  const auto file = SafetensorsFile::Open(path);
+  SHORTLIST_CHECK(file.ok());
+  Golden golden;
+  for (const auto& [name, entry] : file->entries()) {
+    std::string bytes(entry.num_bytes, '\0');
+    SHORTLIST_CHECK(file->Read(entry, 0, entry.num_bytes, bytes.data()).ok());
+    if (entry.dtype_name == "F32") {
+      golden.floats[name].resize(entry.num_elements);
+      std::memcpy(golden.floats[name].data(), bytes.data(), bytes.size());
+    } else {
+      SHORTLIST_CHECK(entry.dtype_name == "I32");
+      golden.ids[name].resize(entry.num_elements);
+      std::memcpy(golden.ids[name].data(), bytes.data(), bytes.size());
+    }
+  }
+  return golden;
+}
+
+std::string GoldenDir(const std::string& name) { return SourcePath("tests/reference/golden/" + name); }
+
+/// max |got - want| / max |want|.
+double RelativeError(const std::vector<float>& got, const std::vector<float>& want) {
+  SHORTLIST_CHECK(got.size() == want.size());
+  double error = 0, scale = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    // Written so that a NaN counts as an error.
+    const double difference = std::abs(static_cast<double>(got[i]) - want[i]);
+    if (!(difference <= error)) error = difference;
+    scale = std::max(scale, std::abs(static_cast<double>(want[i])));
+  }
+  return error / scale;
+}
+
+/// The least cosine over rows of `width`.
+double LeastCosine(const std::vector<float>& got, const std::vector<float>& want, size_t width) {
+  SHORTLIST_CHECK(got.size() == want.size());
+  double least = 1;
+  for (size_t row = 0; row < got.size(); row += width) {
+    double dot = 0, a = 0, b = 0;
+    for (size_t i = row; i < row + width; ++i) {
+      dot += static_cast<double>(got[i]) * want[i];
+      a += static_cast<double>(got[i]) * got[i];
+      b += static_cast<double>(want[i]) * want[i];
+    }
+    const double cosine = dot / std::sqrt(a * b);
+    if (!(cosine >= least)) least = cosine;
+  }
+  return least;
+}
+
+std::vector<Isa> UsableIsas() {
+  const Isa before = CurrentIsa();
+  std::vector<Isa> usable;
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+    if (SetIsa(isa)) usable.push_back(isa);
+  }
+  SetIsa(before);
+  return usable;
+}
+
+class GoldenTest : public testing::TestWithParam<const char*> {
+ protected:
+  ~GoldenTest() override { SetIsa(DetectIsa()); }
+  ThreadPool pool_{/*num_threads=*/2};
+};
+
+class LlamaGoldenTest : public GoldenTest {};
+class EagleGoldenTest : public GoldenTest {};
+
+TEST_P(LlamaGoldenTest, LogitsAreTransformersInEveryDTypeAndIsa) {
+  const Golden golden = ReadGolden(GoldenDir(GetParam()) + "/golden.safetensors");
+  const std::vector<TokenId>& ids = golden.ids.at("input_ids");
+  const std::vector<float>& want = golden.floats.at("logits");
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16}) {
+    const auto decoder = LoadOrDie(GoldenDir(GetParam()), dtype, pool_);
+    for (const Isa isa : UsableIsas()) {
+      SCOPED_TRACE(std::string(DTypeName(dtype)) + " " + IsaName(isa));
+      SetIsa(isa);
+      const std::vector<float> got = Logits(*decoder, RunChain(*decoder, ids), pool_);
+      if (dtype == DType::kF32) EXPECT_LE(RelativeError(got, want), 1e-4);
+      if (dtype == DType::kF16) EXPECT_GE(LeastCosine(got, want, decoder->config().vocab_size), 0.9999);
+      if (dtype == DType::kBf16) EXPECT_GE(LeastCosine(got, want, decoder->config().vocab_size), 0.999);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, LlamaGoldenTest,
+                         testing::Values("llama_mha", "llama_gqa_tied", "llama_linear", "llama_llama3",
+                                         "llama_bf16", "llama_f16", "llama_sharded"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(LlamaGoldenDTypeTest, WithoutAWishTheFilesDecide) {
+  ThreadPool pool(/*num_threads=*/1);
+  EXPECT_EQ(LoadOrDie(GoldenDir("llama_mha"), std::nullopt, pool)->dtype(), DType::kF32);
+  EXPECT_EQ(LoadOrDie(GoldenDir("llama_f16"), std::nullopt, pool)->dtype(), DType::kF16);
+  EXPECT_EQ(LoadOrDie(GoldenDir("llama_bf16"), std::nullopt, pool)->dtype(), DType::kBf16);
+}
+
+TEST_P(EagleGoldenTest, PredictedFeaturesArePyTorchs) {
+  const Golden golden = ReadGolden(GoldenDir(GetParam()) + "/golden.safetensors");
+  const std::vector<TokenId>& next_ids = golden.ids.at("next_ids");
+  const std::vector<float>& want = golden.floats.at("predicted");
+  const int64_t num_tokens = static_cast<int64_t>(next_ids.size());
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16}) {
+    const auto target = LoadOrDie(GoldenDir(GetParam()) + "/target", dtype, pool_);
+    auto draft = EagleModel::Load(GoldenDir(GetParam()) + "/draft", *target, pool_);
+    ASSERT_TRUE(draft.ok()) << draft.status();
+    const ModelConfig& config = (*draft)->config();
+    const at::Tensor features = FromVector(golden.floats.at("features"), {num_tokens, config.hidden});
+    for (const Isa isa : UsableIsas()) {
+      SCOPED_TRACE(std::string(DTypeName(dtype)) + " " + IsaName(isa));
+      SetIsa(isa);
+      KvCache cache = KvCache::Create(config, num_tokens, dtype).value();
+      ForwardBatch batch;
+      batch.AddChain(next_ids, /*first_position=*/0, Iota(num_tokens));
+      const auto out = (*draft)->Forward(batch, features, cache);
+      ASSERT_TRUE(out.ok()) << out.status();
+      if (dtype == DType::kF32) EXPECT_LE(RelativeError(ToVector(*out), want), 1e-4);
+      if (dtype == DType::kF16) EXPECT_GE(LeastCosine(ToVector(*out), want, config.hidden), 0.9999);
+      if (dtype == DType::kBf16) EXPECT_GE(LeastCosine(ToVector(*out), want, config.hidden), 0.999);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, EagleGoldenTest, testing::Values("eagle", "eagle_bias_2_layers"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace shortlist

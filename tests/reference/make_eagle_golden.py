@@ -1,0 +1,132 @@
+"""Makes tests/reference/golden/eagle_*: a tiny random EAGLE-1 draft beside its target, and what a plain PyTorch
+forward pass of it gives.
+
+Run with a Python that has torch, transformers and safetensors:
+    python tests/reference/make_eagle_golden.py
+Each case holds target/ and draft/ as directories, and golden.safetensors: next_ids [num_tokens] (t_i+1),
+features [num_tokens, hidden] (f_i) and predicted [num_tokens, hidden] (what the draft makes of them).
+The network follows SafeAILab/EAGLE's cnets1.py: fc over [embedding; feature], layers of which the first has no
+input norm, no final norm, rotary position i.
+"""
+
+import json
+import pathlib
+import shutil
+
+import torch
+from safetensors.torch import save_file
+from transformers import LlamaConfig, LlamaForCausalLM
+
+GOLDEN_DIR = pathlib.Path(__file__).parent / "golden"
+NUM_TOKENS = 24
+HIDDEN, FFN, HEADS, KV_HEADS, VOCAB, CONTEXT, EPS, THETA = 32, 56, 4, 2, 100, 64, 1e-5, 10000.0
+HEAD_DIM = HIDDEN // HEADS
+
+CONFIG = dict(
+    vocab_size=VOCAB,
+    hidden_size=HIDDEN,
+    intermediate_size=FFN,
+    num_attention_heads=HEADS,
+    num_key_value_heads=KV_HEADS,
+    max_position_embeddings=CONTEXT,
+    rms_norm_eps=EPS,
+    tie_word_embeddings=False,
+    bos_token_id=1,
+    eos_token_id=2,
+)
+
+
+def random_draft(num_layers, bias):
+    def linear(rows, columns):
+        return torch.randn(rows, columns) / columns**0.5
+
+    weights = {"fc.weight": linear(HIDDEN, 2 * HIDDEN)}
+    if bias:
+        weights["fc.bias"] = 0.3 * torch.randn(HIDDEN)
+    for i in range(num_layers):
+        prefix = f"layers.{i}."
+        weights[prefix + "self_attn.q_proj.weight"] = linear(HEADS * HEAD_DIM, HIDDEN)
+        weights[prefix + "self_attn.k_proj.weight"] = linear(KV_HEADS * HEAD_DIM, HIDDEN)
+        weights[prefix + "self_attn.v_proj.weight"] = linear(KV_HEADS * HEAD_DIM, HIDDEN)
+        weights[prefix + "self_attn.o_proj.weight"] = linear(HIDDEN, HEADS * HEAD_DIM)
+        weights[prefix + "mlp.gate_proj.weight"] = linear(FFN, HIDDEN)
+        weights[prefix + "mlp.up_proj.weight"] = linear(FFN, HIDDEN)
+        weights[prefix + "mlp.down_proj.weight"] = linear(HIDDEN, FFN)
+        weights[prefix + "post_attention_layernorm.weight"] = 1.0 + 0.2 * torch.randn(HIDDEN)
+        if i > 0:
+            weights[prefix + "input_layernorm.weight"] = 1.0 + 0.2 * torch.randn(HIDDEN)
+    return weights
+
+
+def rms_norm(x, weight):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPS) * weight
+
+
+def rotate(x):
+    """x: [num_tokens, heads, HEAD_DIM], row i at position i."""
+    frequency = THETA ** (-torch.arange(0, HEAD_DIM, 2).float() / HEAD_DIM)
+    angle = torch.arange(x.shape[0]).float()[:, None] * frequency
+    cos, sin = angle.cos()[:, None, :], angle.sin()[:, None, :]
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
+
+
+def layer_forward(x, weights, i):
+    def weight(name):
+        return weights[f"layers.{i}.{name}.weight"]
+
+    num_tokens = x.shape[0]
+    normed = rms_norm(x, weight("input_layernorm")) if i > 0 else x
+    q = rotate((normed @ weight("self_attn.q_proj").T).view(num_tokens, HEADS, HEAD_DIM))
+    k = rotate((normed @ weight("self_attn.k_proj").T).view(num_tokens, KV_HEADS, HEAD_DIM))
+    v = (normed @ weight("self_attn.v_proj").T).view(num_tokens, KV_HEADS, HEAD_DIM)
+    k = k.repeat_interleave(HEADS // KV_HEADS, dim=1)
+    v = v.repeat_interleave(HEADS // KV_HEADS, dim=1)
+    scores = torch.einsum("qhd,khd->hqk", q, k) / HEAD_DIM**0.5
+    scores = scores.masked_fill(torch.ones(num_tokens, num_tokens).triu(1).bool(), float("-inf"))
+    attended = torch.einsum("hqk,khd->qhd", scores.softmax(-1), v).reshape(num_tokens, -1)
+    x = x + attended @ weight("self_attn.o_proj").T
+    normed = rms_norm(x, weight("post_attention_layernorm"))
+    gate = torch.nn.functional.silu(normed @ weight("mlp.gate_proj").T)
+    return x + (gate * (normed @ weight("mlp.up_proj").T)) @ weight("mlp.down_proj").T
+
+
+def make_case(name, num_layers, bias, seed):
+    torch.manual_seed(seed)
+    directory = GOLDEN_DIR / name
+    shutil.rmtree(directory, ignore_errors=True)
+    target = LlamaForCausalLM(LlamaConfig(**CONFIG, num_hidden_layers=1)).eval()
+    with torch.no_grad():
+        target.get_input_embeddings().weight.normal_(0.0, 1.0)
+    target.save_pretrained(directory / "target")
+    (directory / "target" / "generation_config.json").unlink(missing_ok=True)
+
+    weights = random_draft(num_layers, bias)
+    (directory / "draft").mkdir()
+    save_file(weights, directory / "draft" / "model.safetensors")
+    config = CONFIG | dict(
+        architectures=["LlamaForCausalLMEagle"],
+        num_hidden_layers=num_layers,
+        bias=bias,
+        rope_theta=THETA,
+        torch_dtype="float32",
+    )
+    (directory / "draft" / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+    ids = torch.randint(0, VOCAB, (1, NUM_TOKENS + 1))
+    with torch.no_grad():
+        features = target.model(ids[:, :-1]).last_hidden_state[0]
+        embedded = target.get_input_embeddings()(ids[0, 1:])
+        x = torch.cat([embedded, features], dim=-1) @ weights["fc.weight"].T
+        if bias:
+            x = x + weights["fc.bias"]
+        for i in range(num_layers):
+            x = layer_forward(x, weights, i)
+    golden = dict(next_ids=ids[0, 1:].to(torch.int32), features=features.contiguous(), predicted=x.contiguous())
+    save_file(golden, directory / "golden.safetensors")
+    print(f"{name}: max |predicted| {x.abs().max():.3f}")
+
+
+if __name__ == "__main__":
+    make_case("eagle", num_layers=1, bias=False, seed=0)
+    make_case("eagle_bias_2_layers", num_layers=2, bias=True, seed=1)
