@@ -9,21 +9,22 @@
 #include <variant>
 #include <vector>
 
-namespace sentencepiece {
-class SentencePieceProcessor;
-}
-
 namespace shortlist {
 
 /// A SentencePiece model in standard types alone: SentencePiece's header and abseil's Status headers do not
 /// compile in one translation unit, so no Status here and no SentencePiece anywhere else. Immutable; any
 /// thread may call any method. Ids are in [0, size()).
+///
+/// The implementation lives in a module of its own (libshortlist_sentencepiece.so), opened at the first Load:
+/// Debian's libsentencepiece exports a private copy of protobuf that must not meet libtorch's.
 class SentencePieceModel {
  public:
-  /// Reads the bytes of a `.model` file. Otherwise the result is what is wrong with them.
-  static std::variant<std::unique_ptr<SentencePieceModel>, std::string> Load(
-      std::string_view serialized);
-  ~SentencePieceModel();
+  /// The model, or what is wrong with its bytes.
+  using LoadResult = std::variant<std::unique_ptr<SentencePieceModel>, std::string>;
+
+  /// Reads the bytes of a `.model` file.
+  static LoadResult Load(std::string_view serialized);
+  virtual ~SentencePieceModel() = default;
 
   int32_t size() const { return static_cast<int32_t>(pieces_.size()); }
   bool is_control(int32_t id) const { return pieces_[id].is_control; }
@@ -35,7 +36,7 @@ class SentencePieceModel {
   /// True for a piece of text that begins with U+2581: decoding removes that at the start of a text.
   bool begins_with_space_mark(int32_t id) const { return pieces_[id].begins_with_space_mark; }
 
-  std::optional<int32_t> FindPiece(std::string_view name) const;
+  virtual std::optional<int32_t> FindPiece(std::string_view name) const = 0;
   std::optional<int32_t> bos() const { return bos_; }
   std::optional<int32_t> eos() const { return eos_; }
 
@@ -45,9 +46,9 @@ class SentencePieceModel {
   bool remove_extra_whitespaces() const { return remove_extra_whitespaces_; }
 
   /// Ids of valid UTF-8. Otherwise the result is what SentencePiece says.
-  std::variant<std::vector<int32_t>, std::string> Encode(std::string_view text) const;
+  virtual std::variant<std::vector<int32_t>, std::string> Encode(std::string_view text) const = 0;
 
- private:
+ protected:
   struct Piece {
     std::string name;
     std::string bytes;
@@ -55,9 +56,6 @@ class SentencePieceModel {
     bool begins_with_space_mark = false;
   };
 
-  SentencePieceModel();
-
-  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::vector<Piece> pieces_;  // [size]
   std::optional<int32_t> bos_;
   std::optional<int32_t> eos_;

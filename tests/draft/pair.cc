@@ -1,0 +1,214 @@
+#include "tests/draft/pair.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "draft/eagle_drafter.h"
+#include "draft/model_drafter.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/tiny_llama.h"
+#include "text/tokenizer.h"
+#include "vocab/vocab_options.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kContext = 384;  // slots of one lane; longer sequences are cut by max_new_tokens
+
+/// Text prompts of a JSONL file: `prompt`, the first of `turns`, or `question`.
+void ReadPrompts(const std::string& path, std::vector<std::string>& prompts) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const nlohmann::json row = nlohmann::json::parse(line);
+    if (row.contains("prompt")) prompts.push_back(row["prompt"]);
+    if (row.contains("turns")) prompts.push_back(row["turns"][0]);
+    if (row.contains("question")) {
+      prompts.push_back("Question: " + row["question"].get<std::string>() + "\nAnswer:");
+    }
+  }
+}
+
+SequenceStats Sum(SequenceStats a, const SequenceStats& b) {
+  a.num_verify_steps += b.num_verify_steps;
+  a.num_step_tokens += b.num_step_tokens;
+  a.num_drafted += b.num_drafted;
+  a.num_accepted += b.num_accepted;
+  a.num_covered += b.num_covered;
+  a.num_mapping_faults += b.num_mapping_faults;
+  a.active_rows = std::max(a.active_rows, b.active_rows);
+  return a;
+}
+
+}  // namespace
+
+const char* Name(DrafterKind kind) {
+  switch (kind) {
+    case DrafterKind::kNone: return "plain";
+    case DrafterKind::kEagle: return "eagle";
+    case DrafterKind::kModel: return "model";
+    case DrafterKind::kSelf: return "self";
+  }
+  return "?";
+}
+
+const char* Name(VocabKind kind) {
+  switch (kind) {
+    case VocabKind::kFullHead: return "full";
+    case VocabKind::kRatioQuarter: return "ratio:0.25";
+    case VocabKind::kListTop2048: return "list:top=2048";
+    case VocabKind::kListAndDynamic: return "list:top=1024+dynamic";
+  }
+  return "?";
+}
+
+std::string RunConfig::ToString() const {
+  return std::string(Name(drafter)) + " " + Name(vocab) + " K=" + std::to_string(num_draft_tokens) +
+         " batch=" + std::to_string(batch) + " chunk=" + std::to_string(prefill_chunk) +
+         " T=" + std::to_string(sampling.temperature) + " seed=" + std::to_string(sampling.seed);
+}
+
+int64_t TailRows(VocabKind kind) { return kind == VocabKind::kListAndDynamic ? 256 : 0; }
+
+std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> dtype) {
+  std::unique_ptr<DemoPair> pair(new DemoPair(num_threads));
+  const std::string target_dir = SourcePath("models/demo/target");
+  auto target = Decoder::Load(target_dir, dtype, pair->pool_);
+  EXPECT_TRUE(target.ok()) << target.status();
+  if (!target.ok()) return nullptr;
+  pair->target_ = std::move(*target);
+  auto eagle = EagleModel::Load(SourcePath("models/demo/draft"), *pair->target_, pair->pool_);
+  EXPECT_TRUE(eagle.ok()) << eagle.status();
+  if (!eagle.ok()) return nullptr;
+  pair->eagle_ = std::move(*eagle);
+  TempDir dir;
+  const absl::Status cut = TruncateLayers(target_dir, dir.Join("small"), /*num_layers=*/2);
+  EXPECT_TRUE(cut.ok()) << cut;
+  auto small = Decoder::Load(dir.Join("small"), dtype, pair->pool_);
+  EXPECT_TRUE(small.ok()) << small.status();
+  if (!small.ok()) return nullptr;
+  pair->small_ = std::move(*small);
+  return pair;
+}
+
+std::unique_ptr<Drafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slots) {
+  if (kind == DrafterKind::kNone) return nullptr;
+  if (kind == DrafterKind::kEagle) {
+    auto drafter = EagleDrafter::Create(*eagle_, *target_, num_slots, emit_size(), pool_);
+    EXPECT_TRUE(drafter.ok()) << drafter.status();
+    return std::move(*drafter);
+  }
+  Decoder& model = kind == DrafterKind::kSelf ? *target_ : *small_;
+  auto drafter = ModelDrafter::Create(model, num_slots, emit_size(), pool_);
+  EXPECT_TRUE(drafter.ok()) << drafter.status();
+  return std::move(*drafter);
+}
+
+std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
+  if (kind == VocabKind::kFullHead) return nullptr;
+  VocabOptions options;
+  options.use_static_vocab = true;
+  if (kind == VocabKind::kRatioQuarter) {
+    options.static_vocab_ratio = 0.25;
+  } else {
+    options.custom_vocab_path = SourcePath("vocab_lists/demo.vocab.json");
+    options.top_n = kind == VocabKind::kListTop2048 ? 2048 : 1024;
+  }
+  auto base = SelectVocabBase(options, {emit_size(), /*fingerprint=*/""});
+  EXPECT_TRUE(base.ok()) << base.status();
+  auto manager = DynamicVocabularyManager::Create(
+      *base, {.dynamic_capacity = kind == VocabKind::kListAndDynamic ? 32 : 0, .pinned = {}});
+  EXPECT_TRUE(manager.ok()) << manager.status();
+  return std::move(*manager);
+}
+
+RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const RunConfig& config) {
+  const int64_t num_slots = config.batch * kContext;
+  std::unique_ptr<Drafter> drafter = NewDrafter(config.drafter, num_slots);
+  std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
+  auto engine = SpeculativeEngine::Create(*target_, drafter.get(), vocab.get(),
+                                          {.num_draft_tokens = config.num_draft_tokens,
+                                           .verify = config.verify,
+                                           .num_slots = num_slots,
+                                           .emit_size = emit_size()},
+                                          pool_);
+  EXPECT_TRUE(engine.ok()) << engine.status();
+  std::vector<int32_t> slots(num_slots);
+  std::iota(slots.begin(), slots.end(), 0);
+  std::shuffle(slots.begin(), slots.end(), std::mt19937(17));  // order in memory must not matter
+
+  RunResult result;
+  for (size_t first = 0; first < prompts.size(); first += config.batch) {
+    std::vector<std::unique_ptr<Sequence>> owned;
+    for (int64_t lane = 0; lane < config.batch && first + lane < prompts.size(); ++lane) {
+      Sequence::Options options;
+      options.sampling = config.sampling;
+      if (config.count_up_seeds) options.sampling.seed += first + lane;
+      options.max_tail_rows = TailRows(config.vocab);
+      auto sequence = Sequence::Create(prompts[first + lane], options, emit_size());
+      EXPECT_TRUE(sequence.ok()) << sequence.status();
+      (*sequence)->kv_slots.assign(slots.begin() + lane * kContext,
+                                   slots.begin() + (lane + 1) * kContext);
+      owned.push_back(std::move(*sequence));
+    }
+    std::vector<Sequence*> running;
+    for (const auto& sequence : owned) running.push_back(sequence.get());
+    const auto prefilled = [](const Sequence* s) {
+      return s->finished() || s->cached_len == s->num_tokens() - 1;
+    };
+    while (!std::all_of(running.begin(), running.end(), prefilled)) {
+      std::vector<Sequence*> waiting;
+      std::copy_if(running.begin(), running.end(), std::back_inserter(waiting),
+                   [&](Sequence* s) { return !prefilled(s); });
+      const absl::Status status = (*engine)->Prefill(waiting, config.prefill_chunk);
+      EXPECT_TRUE(status.ok()) << status;
+      if (!status.ok()) return result;
+    }
+    while (true) {
+      std::erase_if(running, [](const Sequence* s) { return s->finished(); });
+      if (running.empty()) break;
+      const absl::Status status = (*engine)->Step(running);
+      EXPECT_TRUE(status.ok()) << status;
+      if (!status.ok()) return result;
+    }
+    for (const auto& sequence : owned) {
+      result.outputs.emplace_back(sequence->output().begin(), sequence->output().end());
+      result.total = Sum(result.total, sequence->stats);
+    }
+  }
+  result.engine = (*engine)->stats();
+  return result;
+}
+
+std::vector<std::vector<TokenId>> TestPrompts(int64_t count, int64_t max_len) {
+  std::vector<std::string> own;
+  ReadPrompts(SourcePath("examples/prompts.jsonl"), own);
+  std::vector<std::vector<std::string>> sources = {own};
+  for (const char* file : {"prompts/spec_bench.jsonl", "prompts/gsm8k_test.jsonl"}) {
+    const std::optional<std::string> path = FindSharedData(file);
+    if (!path || static_cast<int64_t>(own.size()) >= count) continue;
+    ReadPrompts(*path, sources.emplace_back());
+  }
+  auto tokenizer = OpenTokenizer(SourcePath("models/demo/target"));
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  std::vector<std::vector<TokenId>> prompts;
+  for (size_t row = 0; static_cast<int64_t>(prompts.size()) < count; ++row) {
+    bool any = false;
+    for (const std::vector<std::string>& source : sources) {
+      if (row >= source.size() || static_cast<int64_t>(prompts.size()) >= count) continue;
+      auto ids = (*tokenizer)->Encode(source[row]);
+      EXPECT_TRUE(ids.ok()) << ids.status();
+      if (static_cast<int64_t>(ids->size()) > max_len) ids->resize(max_len);
+      prompts.push_back(std::move(*ids));
+      any = true;
+    }
+    if (!any) break;
+  }
+  return prompts;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,82 @@
+#ifndef SHORTLIST_TESTS_DRAFT_PAIR_H_
+#define SHORTLIST_TESTS_DRAFT_PAIR_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "draft/engine.h"
+#include "draft/sampling_params.h"
+#include "model/decoder.h"
+#include "model/eagle_model.h"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+
+enum class DrafterKind { kNone, kEagle, kModel, kSelf };
+enum class VocabKind { kFullHead, kRatioQuarter, kListTop2048, kListAndDynamic };
+
+const char* Name(DrafterKind kind);
+const char* Name(VocabKind kind);
+
+/// How to generate: everything that must not change the output, and the sampling that decides it.
+struct RunConfig {
+  DrafterKind drafter = DrafterKind::kNone;
+  VocabKind vocab = VocabKind::kFullHead;
+  int64_t num_draft_tokens = 4;
+  int64_t batch = 1;
+  int64_t prefill_chunk = 512;
+  VerifyMode verify = VerifyMode::kCoupled;
+  SamplingParams sampling;
+  bool count_up_seeds = true;  // request i uses sampling.seed + i
+
+  std::string ToString() const;
+};
+
+struct RunResult {
+  std::vector<std::vector<TokenId>> outputs;  // [prompts.size()]
+  SequenceStats total;
+  EngineStats engine;
+};
+
+/// The shipped demo pair, an EAGLE draft, and as model draft the target's own first two layers.
+class DemoPair {
+ public:
+  /// Null with a failed expectation when the models cannot be loaded.
+  static std::unique_ptr<DemoPair> Load(int num_threads, std::optional<DType> dtype = std::nullopt);
+
+  /// Generates for every prompt; requests run in batches of config.batch on shuffled KV slots.
+  RunResult Run(const std::vector<std::vector<TokenId>>& prompts, const RunConfig& config);
+
+  Decoder& target() { return *target_; }
+  EagleModel& eagle() { return *eagle_; }
+  ThreadPool& pool() { return pool_; }
+  int64_t emit_size() const { return target_->config().vocab_size; }
+
+  /// A drafter of the kind wanted, null for kNone.
+  std::unique_ptr<Drafter> NewDrafter(DrafterKind kind, int64_t num_slots);
+  /// The vocabulary of the kind wanted, null for the full head.
+  std::unique_ptr<DynamicVocabularyManager> NewVocab(VocabKind kind);
+
+ private:
+  explicit DemoPair(int num_threads) : pool_(num_threads) {}
+
+  ThreadPool pool_;
+  std::unique_ptr<Decoder> target_;
+  std::unique_ptr<EagleModel> eagle_;
+  std::unique_ptr<Decoder> small_;
+};
+
+/// Tail rows that requests of this kind of vocabulary may add.
+int64_t TailRows(VocabKind kind);
+
+/// `count` prompts of at most `max_len` tokens: those of examples/prompts.jsonl, then, where the shared data is
+/// there, Spec-Bench, GSM8K test and documents in turn.
+std::vector<std::vector<TokenId>> TestPrompts(int64_t count, int64_t max_len);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TESTS_DRAFT_PAIR_H_
