@@ -1,0 +1,24 @@
+#include "kernels/cpu/attention.inc"
+#include "kernels/cpu/elementwise.inc"
+#include "kernels/cpu/formats.inc"
+#include "kernels/cpu/head.inc"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/linear.inc"
+
+namespace shortlist {
+
+const KernelTable kAvx2Kernels = {
+    .native_bf16 = false,
+    .to_f32 = ToF32,
+    .from_f32 = FromF32,
+    .linear = Linear<WidenedBf16Panel>,
+    .head = Head<RowDot<Bf16Format>>,
+    .attend = Attend,
+    .max = Max,
+    .sum_exp = SumExp,
+    .rms_norm = RmsNorm,
+    .rope = Rope,
+    .silu_mul = SiluMul,
+};
+
+}  // namespace shortlist

@@ -1,0 +1,56 @@
+#include "kernels/cpu/attention.inc"
+#include "kernels/cpu/elementwise.inc"
+#include "kernels/cpu/formats.inc"
+#include "kernels/cpu/head.inc"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/linear.inc"
+
+namespace shortlist {
+namespace {
+
+/// Pairs of bf16 products added to f32 lanes by one instruction.
+struct NativeBf16Row {
+  using Element = uint16_t;
+  using Input = uint16_t;
+  using Row = __m512bh;
+  static constexpr int64_t kStep = 32;
+  static Row Load(const uint16_t* p) { return (Row)_mm512_loadu_si512(p); }
+  static Row LoadN(const uint16_t* p, int64_t n) {
+    return (Row)_mm512_maskz_loadu_epi16(static_cast<__mmask32>((uint64_t{1} << n) - 1), p);
+  }
+  static Row LoadInput(const uint16_t* p) { return Load(p); }
+  static Vec::F MulAdd(Row row, Row input, Vec::F sum) { return _mm512_dpbf16_ps(sum, row, input); }
+};
+
+struct NativeBf16Panel {
+  using Element = uint16_t;
+  using Input = uint16_t;
+  using Weights = __m512bh;
+  using Broadcast = __m512bh;
+  static constexpr int64_t kInterleave = 2;
+  static Weights Load(const uint16_t* p) { return (Weights)_mm512_loadu_si512(p); }
+  static Broadcast LoadInput(const uint16_t* p) {
+    int32_t pair;
+    __builtin_memcpy(&pair, p, sizeof(pair));
+    return (Broadcast)_mm512_set1_epi32(pair);
+  }
+  static Vec::F MulAdd(Weights w, Broadcast x, Vec::F sum) { return _mm512_dpbf16_ps(sum, w, x); }
+};
+
+}  // namespace
+
+const KernelTable kAvx512Bf16Kernels = {
+    .native_bf16 = true,
+    .to_f32 = ToF32,
+    .from_f32 = FromF32,
+    .linear = Linear<NativeBf16Panel>,
+    .head = Head<NativeBf16Row>,
+    .attend = Attend,
+    .max = Max,
+    .sum_exp = SumExp,
+    .rms_norm = RmsNorm,
+    .rope = Rope,
+    .silu_mul = SiluMul,
+};
+
+}  // namespace shortlist

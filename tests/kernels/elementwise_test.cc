@@ -1,0 +1,234 @@
+#include "kernels/elementwise.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/cpu/kernel_table.h"
+#include "tests/kernels/kernel_testing.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kSizes[] = {1, 2, 7, 8, 15, 16, 17, 33, 64, 130, 199};
+
+/// Calls body() on every instruction set.
+template <typename Body>
+void ForEachIsa(Body&& body) {
+  for (const Isa isa : AvailableIsas()) {
+    const ScopedIsa scoped(isa);
+    SCOPED_TRACE(IsaName(isa));
+    ASSERT_NO_FATAL_FAILURE(body());
+  }
+}
+
+TEST(ElementwiseTest, RmsNormMatchesDoublePrecision) {
+  std::mt19937 rng(1);
+  ForEachIsa([&] {
+    for (const int64_t hidden : kSizes) {
+      for (const int64_t num_tokens : {0, 1, 3, 17}) {
+        std::vector<float> x = RandomFloats(rng, num_tokens * hidden);
+        const std::vector<float> weight = RandomFloats(rng, hidden);
+        std::vector<float> y(x.size());
+        ThreadPool pool(2);
+        RmsNormCpu(x.data(), weight.data(), /*epsilon=*/1e-5f, num_tokens, hidden, y.data(), pool);
+        for (int64_t t = 0; t < num_tokens; ++t) {
+          double squares = 0;
+          for (int64_t i = 0; i < hidden; ++i) squares += std::pow(x[t * hidden + i], 2.0);
+          for (int64_t i = 0; i < hidden; ++i) {
+            const double exact = x[t * hidden + i] / std::sqrt(squares / hidden + 1e-5) * weight[i];
+            ASSERT_NEAR(y[t * hidden + i], exact, 2e-6 * std::abs(exact) + 1e-12) << hidden;
+          }
+        }
+        RmsNormCpu(x.data(), weight.data(), 1e-5f, num_tokens, hidden, x.data(), pool);
+        ASSERT_TRUE(SameBits(x, y)) << "in place, hidden " << hidden;
+      }
+    }
+  });
+}
+
+TEST(ElementwiseTest, RopeRotatesHalfSplitPairs) {
+  std::mt19937 rng(2);
+  ForEachIsa([&] {
+    for (const int64_t half : {1, 4, 8, 15, 16, 32, 65}) {
+      constexpr int64_t kTokens = 9;
+      constexpr int64_t kHeads = 3;
+      constexpr int64_t kPositions = 20;
+      const int64_t head_dim = 2 * half;
+      const int64_t stride = kHeads * head_dim + 5;
+      const std::vector<float> before = RandomFloats(rng, kTokens * stride);
+      const std::vector<float> cos = RandomFloats(rng, kPositions * half);
+      const std::vector<float> sin = RandomFloats(rng, kPositions * half);
+      std::vector<int32_t> positions(kTokens);
+      for (int32_t& position : positions) position = static_cast<int32_t>(RandomInt(rng, 0, 19));
+      std::vector<float> x = before;
+      ThreadPool pool(2);
+      RopeCpu(x.data(), stride, kTokens, kHeads, head_dim, positions.data(), cos.data(), sin.data(),
+              pool);
+      std::vector<float> expected = before;
+      for (int64_t t = 0; t < kTokens; ++t) {
+        for (int64_t h = 0; h < kHeads; ++h) {
+          for (int64_t i = 0; i < half; ++i) {
+            const int64_t at = t * stride + h * head_dim + i;
+            const float a = before[at];
+            const float b = before[at + half];
+            const float c = cos[positions[t] * half + i];
+            const float s = sin[positions[t] * half + i];
+            expected[at] = a * c - b * s;
+            expected[at + half] = b * c + a * s;
+          }
+        }
+      }
+      ASSERT_TRUE(SameBits(x, expected)) << half;
+    }
+  });
+}
+
+TEST(ElementwiseTest, SiluMulMatchesDoublePrecision) {
+  std::mt19937 rng(3);
+  ForEachIsa([&] {
+    for (const int64_t size : kSizes) {
+      for (const int64_t num_tokens : {0, 1, 5}) {
+        std::vector<float> gate_up = RandomFloats(rng, num_tokens * 2 * size);
+        for (float& value : gate_up) value *= 20;
+        std::vector<float> out(num_tokens * size);
+        ThreadPool pool(2);
+        SiluMulCpu(gate_up.data(), num_tokens, size, out.data(), pool);
+        for (int64_t t = 0; t < num_tokens; ++t) {
+          for (int64_t i = 0; i < size; ++i) {
+            const double gate = gate_up[t * 2 * size + i];
+            const double exact = gate / (1 + std::exp(-gate)) * gate_up[t * 2 * size + size + i];
+            ASSERT_NEAR(out[t * size + i], exact, 1e-6 * std::abs(exact) + 1e-30) << gate;
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(ElementwiseTest, AnElementHasTheSameBitsInBodyAndTail) {
+  std::mt19937 rng(4);
+  ForEachIsa([&] {
+    const std::vector<float> gate = RandomFloats(rng, 64);
+    const std::vector<float> up = RandomFloats(rng, 64);
+    std::vector<float> whole(64);
+    CurrentKernels().silu_mul(gate.data(), up.data(), 64, whole.data());
+    for (int64_t i = 0; i < 64; ++i) {
+      float alone = 0;
+      CurrentKernels().silu_mul(&gate[i], &up[i], 1, &alone);
+      ASSERT_EQ(alone, whole[i]);
+    }
+  });
+}
+
+TEST(ElementwiseTest, SiluOfExtremesIsTheLimit) {
+  ForEachIsa([] {
+    const float gate[] = {1e30f, -200.0f, -88.5f, 0.0f, std::numeric_limits<float>::quiet_NaN()};
+    const float up[] = {1, 1, 1, 1, 1};
+    float out[5];
+    CurrentKernels().silu_mul(gate, up, 5, out);
+    EXPECT_EQ(out[0], 1e30f);
+    EXPECT_NEAR(out[1], 0.0f, 1e-35f);
+    EXPECT_NEAR(out[2], 0.0f, 1e-35f);
+    EXPECT_EQ(out[3], 0.0f);
+    EXPECT_TRUE(std::isnan(out[4]));
+  });
+}
+
+TEST(ElementwiseTest, SumExpIsAccurateOverItsRange) {
+  const float kInf = std::numeric_limits<float>::infinity();
+  ForEachIsa([&] {
+    for (float x = -87.0f; x <= 0.0f; x += 0.0137f) {
+      const double exact = std::exp(static_cast<double>(x));
+      ASSERT_NEAR(CurrentKernels().sum_exp(&x, 1, /*shift=*/0), exact, 3e-7 * exact) << x;
+    }
+    const float values[] = {-kInf, -200.0f, std::numeric_limits<float>::quiet_NaN(), -kInf};
+    EXPECT_LT(CurrentKernels().sum_exp(values, 4, /*shift=*/0), 1e-38f);
+    EXPECT_EQ(CurrentKernels().max(values, 4), -200.0f);
+    EXPECT_EQ(CurrentKernels().max(values + 2, 1), -kInf);
+    EXPECT_EQ(CurrentKernels().max(values, 0), -kInf);
+  });
+}
+
+TEST(ElementwiseTest, EveryHalfPatternConvertsAsTheReference) {
+  std::vector<uint16_t> patterns(1 << 16);
+  for (size_t i = 0; i < patterns.size(); ++i) patterns[i] = static_cast<uint16_t>(i);
+  const int64_t count =
+      static_cast<int64_t>(patterns.size()) - 3;  // a tail for every vector length
+  for (const DType dtype : {DType::kF16, DType::kBf16}) {
+    std::vector<float> expected(count);
+    kReferenceKernels.to_f32(patterns.data(), dtype, count, expected.data());
+    ForEachIsa([&] {
+      std::vector<float> values(count);
+      CurrentKernels().to_f32(patterns.data(), dtype, count, values.data());
+      ASSERT_TRUE(SameBits(values, expected)) << DTypeName(dtype);
+    });
+  }
+}
+
+TEST(ElementwiseTest, NarrowingRoundsAsTheReference) {
+  std::mt19937 rng(5);
+  std::vector<float> source(100003);
+  for (float& value : source) value = std::bit_cast<float>(static_cast<uint32_t>(rng()));
+  for (uint32_t i = 0; i < 60000; ++i) {  // midpoints of neighbours, the hard cases of rounding
+    const float low = F16ToFloat(static_cast<uint16_t>(i));
+    source[i] = low + (F16ToFloat(static_cast<uint16_t>(i + 1)) - low) / 2;
+  }
+  for (const DType dtype : {DType::kF16, DType::kBf16}) {
+    std::vector<uint16_t> expected(source.size());
+    kReferenceKernels.from_f32(source.data(), dtype, source.size(), expected.data());
+    ForEachIsa([&] {
+      std::vector<uint16_t> stored(source.size());
+      CurrentKernels().from_f32(source.data(), dtype, source.size(), stored.data());
+      ASSERT_EQ(stored, expected) << DTypeName(dtype);
+    });
+  }
+}
+
+TEST(ElementwiseTest, EmbeddingReadsRows) {
+  std::mt19937 rng(6);
+  for (const DType dtype : kAllDTypes) {
+    ForEachIsa([&] {
+      for (const int64_t hidden : kSizes) {
+        const Stored table(RandomFloats(rng, 20 * hidden), dtype);
+        const std::vector<int32_t> ids = {19, 0, 7, 7};
+        std::vector<float> out(4 * hidden);
+        ThreadPool pool(2);
+        EmbeddingCpu(table.data(), dtype, hidden, ids.data(), /*num_tokens=*/4, out.data(), pool);
+        for (int64_t t = 0; t < 4; ++t) {
+          for (int64_t i = 0; i < hidden; ++i) {
+            ASSERT_EQ(out[t * hidden + i], table.values[ids[t] * hidden + i]);
+          }
+        }
+        EmbeddingCpu(table.data(), dtype, hidden, nullptr, /*num_tokens=*/0, nullptr, pool);
+      }
+    });
+  }
+}
+
+TEST(ElementwiseTest, AllFiniteFindsOneBadElementAnywhere) {
+  std::mt19937 rng(7);
+  ThreadPool pool(3);
+  for (const DType dtype : kAllDTypes) {
+    for (const int64_t count : {0, 1, 33, 40000}) {
+      std::vector<float> values = RandomFloats(rng, count);
+      for (int64_t i = 0; i < count; i += 5) values[i] = -60000.0f;
+      EXPECT_TRUE(AllFiniteCpu(Stored(values, dtype).data(), dtype, count, pool));
+      for (int trial = 0; trial < 10 && count > 0; ++trial) {
+        const int64_t at = trial == 0 ? count - 1 : RandomInt(rng, 0, count - 1);
+        const float kept = values[at];
+        for (const float bad :
+             {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+              -std::numeric_limits<float>::infinity()}) {
+          values[at] = bad;
+          EXPECT_FALSE(AllFiniteCpu(Stored(values, dtype).data(), dtype, count, pool));
+        }
+        values[at] = kept;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,175 @@
+#include "kernels/linear.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/kernels/kernel_testing.h"
+
+namespace shortlist {
+namespace {
+
+std::vector<float> Apply(const PackedLinear& weight, const std::vector<float>& x,
+                         int64_t num_tokens, int num_threads = 1) {
+  ThreadPool pool(num_threads);
+  std::vector<float> y(num_tokens * weight.out_features(), -7.0f);
+  LinearCpu(weight, x.data(), num_tokens, y.data(), /*accumulate=*/false, pool);
+  return y;
+}
+
+PackedLinear Pack(const Stored& weight, int64_t in_features, DType dtype) {
+  ThreadPool pool(2);
+  const int64_t num_rows = static_cast<int64_t>(weight.values.size()) / in_features;
+  const MatrixView block{weight.data(), weight.dtype, num_rows};
+  return PackedLinear::Pack({&block, 1}, in_features, dtype, pool);
+}
+
+TEST(LinearTest, MatchesDoublePrecisionOverOddShapes) {
+  const uint32_t seed = 1;
+  SCOPED_TRACE(seed);
+  std::mt19937 rng(seed);
+  for (int round = 0; round < 60; ++round) {
+    const int64_t in_features = RandomInt(rng, 1, 200);
+    const int64_t out_features = RandomInt(rng, 1, 300);
+    const int64_t num_tokens = round < 18 ? round : RandomInt(rng, 1, 40);
+    const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
+    const std::vector<float> w = RandomFloats(rng, out_features * in_features);
+    for (const DType dtype : kAllDTypes) {
+      const Stored stored(w, dtype);
+      for (const Isa isa : AvailableIsas()) {
+        const ScopedIsa scoped(isa);
+        const std::vector<float> y = Apply(Pack(stored, in_features, dtype), x, num_tokens);
+        for (int64_t m = 0; m < num_tokens; ++m) {
+          for (int64_t n = 0; n < out_features; ++n) {
+            const ExactDot exact =
+                DotOracle(&x[m * in_features], &stored.values[n * in_features], in_features, dtype);
+            ASSERT_NEAR(y[m * out_features + n], exact.value, exact.tolerance)
+                << Describe(isa, dtype) << " [" << num_tokens << ", " << in_features << "] -> "
+                << out_features << " at " << m << ", " << n;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(LinearTest, ARowHasTheSameBitsInAnyBatchAndOnAnyThreads) {
+  std::mt19937 rng(2);
+  for (const int64_t in_features : {1, 31, 64, 129, 1027}) {
+    const int64_t out_features = 323;
+    const int64_t max_tokens = 150;
+    const std::vector<float> x = RandomFloats(rng, max_tokens * in_features);
+    const std::vector<float> w = RandomFloats(rng, out_features * in_features);
+    for (const DType dtype : kAllDTypes) {
+      for (const Isa isa : AvailableIsas()) {
+        if (isa == Isa::kScalar && in_features > 200) continue;
+        const ScopedIsa scoped(isa);
+        const PackedLinear weight = Pack(Stored(w, dtype), in_features, dtype);
+        const std::vector<float> all = Apply(weight, x, max_tokens);
+        for (const int num_threads : {2, 3, 5}) {
+          ASSERT_TRUE(SameBits(all, Apply(weight, x, max_tokens, num_threads)))
+              << Describe(isa, dtype) << " threads " << num_threads;
+        }
+        for (int64_t num_tokens = 1; num_tokens <= 26; ++num_tokens) {
+          const int64_t first = RandomInt(rng, 0, max_tokens - num_tokens);
+          const std::vector<float> part(x.begin() + first * in_features,
+                                        x.begin() + (first + num_tokens) * in_features);
+          const std::vector<float> expected(all.begin() + first * out_features,
+                                            all.begin() + (first + num_tokens) * out_features);
+          ASSERT_TRUE(SameBits(expected, Apply(weight, part, num_tokens, /*num_threads=*/2)))
+              << Describe(isa, dtype) << " tokens " << num_tokens << " in " << in_features;
+        }
+      }
+    }
+  }
+}
+
+TEST(LinearTest, BlocksOfAnyDtypeStackAndConvert) {
+  std::mt19937 rng(3);
+  const int64_t in_features = 45;
+  const std::vector<float> x = RandomFloats(rng, 3 * in_features);
+  const Stored first(RandomFloats(rng, 7 * in_features), DType::kF32);
+  const Stored second(RandomFloats(rng, 70 * in_features), DType::kF16);
+  const Stored third(RandomFloats(rng, 33 * in_features), DType::kBf16);
+  const std::vector<MatrixView> blocks = {
+      {first.data(), first.dtype, 7},
+      {nullptr, DType::kF32, /*num_rows=*/0},
+      {second.data(), second.dtype, 70},
+      {third.data(), third.dtype, 33},
+  };
+  std::vector<float> stacked;
+  for (const Stored* block : {&first, &second, &third}) {
+    stacked.insert(stacked.end(), block->values.begin(), block->values.end());
+  }
+  ThreadPool pool(2);
+  for (const Isa isa : AvailableIsas()) {
+    const ScopedIsa scoped(isa);
+    for (const DType dtype : kAllDTypes) {
+      const PackedLinear mixed = PackedLinear::Pack(blocks, in_features, dtype, pool);
+      EXPECT_EQ(mixed.out_features(), 110);
+      EXPECT_EQ(mixed.in_features(), in_features);
+      EXPECT_EQ(mixed.dtype(), dtype);
+      const PackedLinear whole = Pack(Stored(stacked, dtype), in_features, dtype);
+      EXPECT_TRUE(SameBits(Apply(mixed, x, 3), Apply(whole, x, 3))) << Describe(isa, dtype);
+    }
+  }
+}
+
+TEST(LinearTest, AccumulateAddsTheSameProduct) {
+  std::mt19937 rng(4);
+  const int64_t in_features = 37;
+  const int64_t out_features = 45;
+  const std::vector<float> x = RandomFloats(rng, 5 * in_features);
+  const std::vector<float> before = RandomFloats(rng, 5 * out_features);
+  ThreadPool pool(2);
+  for (const Isa isa : AvailableIsas()) {
+    const ScopedIsa scoped(isa);
+    for (const DType dtype : kAllDTypes) {
+      const PackedLinear weight =
+          Pack(Stored(RandomFloats(rng, out_features * in_features), dtype), in_features, dtype);
+      std::vector<float> y = before;
+      LinearCpu(weight, x.data(), /*num_tokens=*/5, y.data(), /*accumulate=*/true, pool);
+      std::vector<float> expected = Apply(weight, x, 5);
+      for (size_t i = 0; i < expected.size(); ++i) expected[i] += before[i];
+      EXPECT_TRUE(SameBits(y, expected)) << Describe(isa, dtype);
+    }
+  }
+}
+
+TEST(LinearTest, NoTokensTouchNothing) {
+  std::mt19937 rng(5);
+  const PackedLinear weight = Pack(Stored(RandomFloats(rng, 6), DType::kF32), 3, DType::kF32);
+  ThreadPool pool(2);
+  LinearCpu(weight, /*x=*/nullptr, /*num_tokens=*/0, /*y=*/nullptr, /*accumulate=*/false, pool);
+}
+
+// One NaN or infinity in a token spoils that token alone, in every tile.
+TEST(LinearTest, NonFiniteInputsStayInTheirRow) {
+  std::mt19937 rng(6);
+  const int64_t in_features = 33;
+  for (const Isa isa : AvailableIsas()) {
+    const ScopedIsa scoped(isa);
+    for (const DType dtype : kAllDTypes) {
+      const PackedLinear weight =
+          Pack(Stored(RandomFloats(rng, 40 * in_features), dtype), in_features, dtype);
+      std::vector<float> x = RandomFloats(rng, 13 * in_features);
+      const std::vector<float> clean = Apply(weight, x, 13);
+      x[6 * in_features + 32] = std::numeric_limits<float>::quiet_NaN();
+      const std::vector<float> y = Apply(weight, x, 13);
+      for (int64_t m = 0; m < 13; ++m) {
+        for (int64_t n = 0; n < 40; ++n) {
+          if (m == 6) {
+            EXPECT_TRUE(std::isnan(y[m * 40 + n])) << Describe(isa, dtype);
+          } else {
+            EXPECT_EQ(y[m * 40 + n], clean[m * 40 + n]) << Describe(isa, dtype);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
