@@ -1,0 +1,85 @@
+#include "base/file.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shortlist {
+namespace {
+
+using testing::HasSubstr;
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static int count = 0;
+    folder_ = std::filesystem::temp_directory_path() /
+              ("file_test." + std::to_string(getpid()) + "." + std::to_string(count++));
+    std::filesystem::create_directory(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  int64_t NumFiles() const {
+    return std::distance(std::filesystem::directory_iterator(folder_), {});
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(FileTest, ReadsBackWhatWasWritten) {
+  for (const std::string& contents :
+       {std::string(), std::string("a\0\r\nb", 5), std::string(70000, 'x')}) {
+    ASSERT_TRUE(WriteFileAtomically(Path("f"), contents).ok());
+    const auto read = ReadFile(Path("f"), /*max_bytes=*/70000);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, contents);
+  }
+}
+
+TEST_F(FileTest, MissingFilesAreNotFound) {
+  const auto read = ReadFile(Path("absent"), /*max_bytes=*/10);
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr(Path("absent")));
+  EXPECT_FALSE(ReadFile("", /*max_bytes=*/10).ok());
+}
+
+TEST_F(FileTest, DirectoriesAndDevicesAreRefused) {
+  EXPECT_EQ(ReadFile(folder_.string(), /*max_bytes=*/10).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadFile("/dev/zero", /*max_bytes=*/10).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FileTest, TooLongFilesAreRefusedWithBothSizes) {
+  ASSERT_TRUE(WriteFileAtomically(Path("f"), "12345678901").ok());
+  const auto read = ReadFile(Path("f"), /*max_bytes=*/10);
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr("11 bytes, more than the 10"));
+  EXPECT_TRUE(ReadFile(Path("f"), /*max_bytes=*/11).ok());
+}
+
+TEST_F(FileTest, WritingReplacesTheWholeFileAndLeavesNothingBeside) {
+  ASSERT_TRUE(WriteFileAtomically(Path("f"), "a long first text").ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("f"), "short").ok());
+  EXPECT_EQ(*ReadFile(Path("f"), /*max_bytes=*/100), "short");
+  EXPECT_EQ(NumFiles(), 1);
+}
+
+TEST_F(FileTest, AFailedWriteKeepsTheOldStateAndNamesThePath) {
+  std::filesystem::create_directory(folder_ / "taken");
+  const absl::Status replaced = WriteFileAtomically(Path("taken"), "x");
+  EXPECT_EQ(replaced.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(replaced.message()), HasSubstr(Path("taken")));
+  EXPECT_EQ(NumFiles(), 1);
+  EXPECT_EQ(WriteFileAtomically(Path("no/such/folder/f"), "x").code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(NumFiles(), 1);
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,80 @@
+#include "base/json.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using testing::HasSubstr;
+
+std::string ErrorOf(const std::string& text) {
+  const auto parsed = ParseJson(text, "request body");
+  EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << text;
+  return std::string(parsed.status().message());
+}
+
+std::string Nested(int depth) { return std::string(depth, '[') + std::string(depth, ']'); }
+
+TEST(JsonTest, ReadsADocument) {
+  const auto parsed = ParseJson(R"({"a": [1, 2.5, null, true], "b": {"a": "x"}})", "test");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ((*parsed)["a"][0], 1);
+  EXPECT_EQ((*parsed)["b"]["a"], "x");
+}
+
+TEST(JsonTest, DepthIsBounded) {
+  EXPECT_TRUE(ParseJson(Nested(kMaxJsonDepth), "test").ok());
+  EXPECT_THAT(ErrorOf(Nested(kMaxJsonDepth + 1)), HasSubstr("nested deeper than 64 levels"));
+  EXPECT_THAT(ErrorOf(std::string(1000000, '[')), HasSubstr("nested deeper"));
+  std::string objects;
+  for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
+  EXPECT_THAT(ErrorOf(objects), HasSubstr("nested deeper"));
+}
+
+TEST(JsonTest, RepeatedKeysAreRefusedByName) {
+  EXPECT_THAT(ErrorOf(R"({"x": 1, "top": 2, "top": 3})"), HasSubstr("\"top\" appears twice"));
+  EXPECT_THAT(ErrorOf(R"([{"a": {"b": 1, "b": 1}}])"), HasSubstr("\"b\" appears twice"));
+  EXPECT_TRUE(ParseJson(R"([{"a": 1}, {"a": 2}, {"b": {"a": 1}, "a": 3}])", "test").ok());
+}
+
+TEST(JsonTest, SyntaxErrorsNameOriginAndByte) {
+  const std::string error = ErrorOf(R"({"a": 1, })");
+  EXPECT_THAT(error, HasSubstr("request body"));
+  EXPECT_THAT(error, HasSubstr("byte 10"));
+}
+
+TEST(JsonTest, BrokenDocumentsAreRefused) {
+  for (const char* text : {"", "   ", "{", "[1,", "nul", "{\"a\" 1}", "[1] [2]", "{\"a\": NaN}",
+                           "\"\xff\"", "\"\xc3\"", "[1e]", "\"unterminated"}) {
+    ErrorOf(text);
+  }
+}
+
+TEST(JsonTest, FilesReportTheirPath) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("json_test." + std::to_string(getpid()))).string();
+  const auto missing = ReadJsonFile(path, /*max_bytes=*/100);
+  EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
+  std::ofstream(path) << "{\"a\": }";
+  const auto broken = ReadJsonFile(path, /*max_bytes=*/100);
+  EXPECT_EQ(broken.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(broken.status().message()), HasSubstr(path));
+  EXPECT_EQ(ReadJsonFile(path, /*max_bytes=*/3).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  std::ofstream(path) << "{\"a\": 7}";
+  const auto good = ReadJsonFile(path, /*max_bytes=*/100);
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_EQ((*good)["a"], 7);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace shortlist
