@@ -18,7 +18,8 @@ endif()
 # Private to our own targets: warnings, no contraction of a*b+c (a kernel's bits are the same in every
 # tile shape), sanitizers.
 add_library(shortlist_flags INTERFACE)
-target_compile_options(shortlist_flags INTERFACE -Wall -Wextra -ffp-contract=off
+target_compile_options(shortlist_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers
+                       -ffp-contract=off
                        $<$<BOOL:${SHORTLIST_WERROR}>:-Werror>)
 if(SHORTLIST_SANITIZE)
   target_compile_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE}

@@ -1,0 +1,154 @@
+#include "cli/flags.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <thread>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxDraftTokens = 64;
+constexpr int64_t kMaxBatch = 1024;
+constexpr int64_t kMaxThreads = 1024;
+constexpr double kMaxTemperature = 100.0;
+
+[[noreturn]] void Refuse(const std::string& flag, const std::string& value,
+                         const std::string& bound) {
+  throw CLI::ValidationError(flag, absl::StrCat("'", value, "' not in ", bound));
+}
+
+/// The whole of `text` as a number, nothing before or behind it.
+template <typename Number>
+std::optional<Number> ParseNumber(const std::string& text) {
+  Number value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+template <typename Integer>
+CLI::Option* AddInteger(CLI::App& command, const std::string& flag, Integer& value, Integer low,
+                        Integer high, const std::string& description) {
+  auto parse = [flag, &value, low, high](const std::string& text) {
+    const std::optional<Integer> parsed = ParseNumber<Integer>(text);
+    if (!parsed || *parsed < low || *parsed > high) {
+      Refuse(flag, text, absl::StrCat("[", low, ", ", high, "]"));
+    }
+    value = *parsed;
+  };
+  return command.add_option_function<std::string>(flag, parse, description)
+      ->type_name("N")
+      ->default_str(std::to_string(value));
+}
+
+enum class Low { kIncluded, kExcluded };
+
+CLI::Option* AddReal(CLI::App& command, const std::string& flag, double& value, double low,
+                     double high, Low low_end, const std::string& description) {
+  auto parse = [flag, &value, low, high, low_end](const std::string& text) {
+    const std::optional<double> parsed = ParseNumber<double>(text);
+    // Written so that NaN fails.
+    const bool fits =
+        parsed && *parsed <= high && (low_end == Low::kIncluded ? *parsed >= low : *parsed > low);
+    if (!fits) {
+      Refuse(flag, text, absl::StrCat(low_end == Low::kIncluded ? "[" : "(", low, ", ", high, "]"));
+    }
+    value = *parsed;
+  };
+  return command.add_option_function<std::string>(flag, parse, description)
+      ->type_name("X")
+      ->default_str(absl::StrCat(value));
+}
+
+/// A flag that takes one of a few names.
+template <typename Value>
+CLI::Option* AddChoice(CLI::App& command, const std::string& flag, Value& value,
+                       const std::map<std::string, Value>& choices,
+                       const std::string& description) {
+  std::string names;
+  for (const auto& [name, unused] : choices)
+    absl::StrAppend(&names, names.empty() ? "" : "|", name);
+  auto parse = [flag, &value, choices, names](const std::string& text) {
+    const auto found = choices.find(text);
+    if (found == choices.end()) Refuse(flag, text, names);
+    value = found->second;
+  };
+  return command.add_option_function<std::string>(flag, parse, description)->type_name(names);
+}
+
+void AddModelFlags(CLI::App& command, RunFlags& flags) {
+  command.add_option("--model", flags.model_dir, "Target: a Hugging Face model directory")
+      ->type_name("DIR")
+      ->required();
+  command
+      .add_option("--draft", flags.draft_dir,
+                  "Draft: a Llama model with the target's tokenizer, or an EAGLE-1 head for it")
+      ->type_name("DIR");
+  auto parse_vocab = [&flags](const std::string& text) {
+    absl::StatusOr<VocabOptions> options = ParseVocabFlag(text);
+    if (!options.ok()) {
+      throw CLI::ValidationError("--vocab", std::string(options.status().message()));
+    }
+    flags.vocab = *std::move(options);
+  };
+  command.add_option_function<std::string>("--vocab", parse_vocab, "Base of the active vocabulary")
+      ->type_name("full|ratio:R|FILE[:top=N|:ratio=R|:coverage=C]")
+      ->default_str("full");
+  AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
+                      "Rows that prompt tokens and escapes of one request may add");
+  AddInteger<int64_t>(command, "--num-draft-tokens", flags.num_draft_tokens, 1, kMaxDraftTokens,
+                      "Draft tokens per step, without the bonus token");
+  AddChoice<std::optional<DType>>(
+      command, "--dtype", flags.dtype,
+      {{"auto", std::nullopt}, {"f32", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBf16}},
+      "Weights and KV cache; auto keeps the checkpoint's")
+      ->default_str("auto");
+}
+
+void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
+  SamplingParams& sampling = flags.sampling;
+  AddInteger<int64_t>(command, "--max-new-tokens", sampling.max_new_tokens, 1, kMaxCount,
+                      "Length limit of each output");
+  AddReal(command, "--temperature", sampling.temperature, 0.0, kMaxTemperature, Low::kIncluded,
+          "0 is greedy");
+  AddReal(command, "--top-p", sampling.top_p, 0.0, 1.0, Low::kExcluded,
+          "Keep the fewest tokens whose probabilities reach this");
+  AddInteger<int64_t>(command, "--top-k", sampling.top_k, 0, kMaxCount,
+                      "Keep the likeliest tokens; 0 keeps all");
+  AddReal(command, "--min-p", sampling.min_p, 0.0, 1.0, Low::kIncluded,
+          "Keep tokens with at least this share of the best probability");
+  AddInteger<uint64_t>(command, "--seed", sampling.seed, 0, std::numeric_limits<uint64_t>::max(),
+                       "Output is a function of seed and prompt");
+  AddChoice<VerifyMode>(command, "--verify", flags.verify,
+                        {{"coupled", VerifyMode::kCoupled}, {"rejection", VerifyMode::kRejection}},
+                        "How sampled drafts are verified")
+      ->default_str("coupled");
+}
+
+}  // namespace
+
+void AddRunFlags(CLI::App& command, RunFlags& flags) {
+  AddModelFlags(command, flags);
+  CLI::Option_group* input = command.add_option_group("Input", "Exactly one of");
+  input->add_option("--prompt", flags.prompt, "One prompt")->type_name("TEXT");
+  input
+      ->add_option("--prompts", flags.prompts_path,
+                   R"(Rows {"prompt": ...} or {"turns": [...]}, of which the first counts)")
+      ->type_name("FILE.jsonl");
+  input->require_option(1);
+  AddSamplingFlags(command, flags);
+  AddInteger<int64_t>(command, "--batch", flags.batch, 1, kMaxBatch, "Prompts decoded together");
+  flags.num_threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
+  AddInteger<int64_t>(command, "--threads", flags.num_threads, 1, kMaxThreads, "CPU threads");
+  command.add_flag("--json", flags.json, "JSON lines instead of text");
+}
+
+}  // namespace shortlist

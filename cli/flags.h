@@ -1,0 +1,39 @@
+#ifndef SHORTLIST_CLI_FLAGS_H_
+#define SHORTLIST_CLI_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "CLI/App.hpp"
+#include "draft/sampling_params.h"
+#include "draft/verifier.h"
+#include "kernels/dtype.h"
+#include "vocab/vocab_options.h"
+
+namespace shortlist {
+
+/// The flags that `generate` and `compare` share.
+struct RunFlags {
+  std::string model_dir;
+  std::string draft_dir;     // empty: plain decoding
+  VocabOptions vocab;        // the full head unless --vocab says otherwise
+  int64_t dynamic_rows = 0;  // at most the target's vocabulary, checked once that is known
+  int64_t num_draft_tokens = 4;
+  std::optional<std::string> prompt;  // exactly one of prompt and prompts_path is given
+  std::string prompts_path;
+  SamplingParams sampling;
+  VerifyMode verify = VerifyMode::kCoupled;
+  int64_t batch = 1;
+  int64_t num_threads = 0;     // set to the hardware's when --threads is not given
+  std::optional<DType> dtype;  // nullopt: the checkpoint's
+  bool json = false;
+};
+
+/// Adds the flags to `command`; parsing fills `flags`, which must outlive it. A value out of bounds
+/// (NaN included) is a CLI::ValidationError that names the flag, the value and the bound.
+void AddRunFlags(CLI::App& command, RunFlags& flags);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_FLAGS_H_

@@ -1,0 +1,41 @@
+#include "cli/generate.h"
+
+#include <iostream>
+#include <memory>
+
+#include "base/status_macros.h"
+#include "cli/completion_writer.h"
+#include "cli/lane.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+
+namespace shortlist {
+
+absl::Status Generate(const RunFlags& flags, std::ostream& out) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags));
+  const Lane::Options options{.use_draft = session->has_draft(),
+                              .base = session->base(),
+                              .max_tail_rows = flags.dynamic_rows};
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Lane> lane, Lane::Create(*session, options));
+
+  const auto format =
+      flags.json ? CompletionWriter::Format::kJson : CompletionWriter::Format::kText;
+  CompletionWriter writer(session->tokenizer(), session->requests(), format, out);
+  Progress progress("prompts", static_cast<int64_t>(session->requests().size()));
+  Lane::Observer observer;
+  observer.on_tokens = [&writer](size_t index, std::span<const TokenId> tokens) {
+    writer.OnTokens(index, tokens);
+  };
+  observer.on_finish = [&writer, &progress](size_t index, const Completion& completion) {
+    writer.OnFinish(index, completion);
+    progress.Advance();
+  };
+  SHORTLIST_RETURN_IF_ERROR(lane->Run(session->requests(), observer).status());
+
+  if (const int64_t failures = lane->stats().engine.num_draft_failures; failures > 0) {
+    std::cerr << "note: the draft failed in " << failures << " steps, which were decoded plainly\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,169 @@
+#include "cli/lane.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kPrefillChunk = 512;
+
+double SecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+/// A request between its admission and its end.
+struct Lane::Running {
+  size_t index;  // in the requests
+  int64_t row;   // its part of the KV cache
+  std::string origin;
+  std::unique_ptr<Sequence> sequence;
+  int64_t num_reported = 0;  // output tokens the observer knows
+  Clock::time_point prefilled_at{};
+};
+
+absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(Session& session, Options options) {
+  const int64_t num_rows =
+      std::min(session.flags().batch, static_cast<int64_t>(session.requests().size()));
+  const int64_t num_slots = num_rows * session.max_sequence_slots();
+  if (num_slots > std::numeric_limits<int32_t>::max()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "--batch ", num_rows, " with ", session.max_sequence_slots(), " tokens each needs ",
+        num_slots, " KV slots, more than ", std::numeric_limits<int32_t>::max()));
+  }
+  std::unique_ptr<Lane> lane(
+      new Lane(session, options.use_draft ? options.max_tail_rows : 0, num_rows));
+  if (options.use_draft) {
+    SHORTLIST_ASSIGN_OR_RETURN(lane->drafter_, session.NewDrafter(num_slots));
+    if (options.base) {
+      SHORTLIST_ASSIGN_OR_RETURN(
+          lane->vocab_, DynamicVocabularyManager::Create(options.base, {.dynamic_capacity = 0}));
+    }
+  }
+  const SpeculativeEngine::Options engine_options{
+      .num_draft_tokens = options.use_draft ? session.flags().num_draft_tokens : 0,
+      .verify = session.flags().verify,
+      .num_slots = num_slots,
+      .emit_size = session.tokenizer().size()};
+  SHORTLIST_ASSIGN_OR_RETURN(
+      lane->engine_, SpeculativeEngine::Create(session.target(), lane->drafter_.get(),
+                                               lane->vocab_.get(), engine_options, session.pool()));
+  return lane;
+}
+
+absl::StatusOr<std::vector<Completion>> Lane::Run(std::span<const Session::Request> requests,
+                                                  const Observer& observer) {
+  std::vector<Completion> completions(requests.size());
+  std::vector<Running> running;
+  for (size_t next = 0; next < requests.size() || !running.empty();) {
+    SHORTLIST_RETURN_IF_ERROR(Admit(requests, next, running));
+    SHORTLIST_RETURN_IF_ERROR(Prefill(running));
+    SHORTLIST_RETURN_IF_ERROR(Report(running, observer, completions));
+    SHORTLIST_RETURN_IF_ERROR(Step(running));
+    SHORTLIST_RETURN_IF_ERROR(Report(running, observer, completions));
+  }
+  return completions;
+}
+
+absl::Status Lane::Admit(std::span<const Session::Request> requests, size_t& next,
+                         std::vector<Running>& running) {
+  const int64_t row_slots = session_.max_sequence_slots();
+  for (int64_t row = 0; row < num_rows_ && next < requests.size(); ++row) {
+    const bool taken = std::any_of(running.begin(), running.end(),
+                                   [row](const Running& r) { return r.row == row; });
+    if (taken) continue;
+    const Session::Request& request = requests[next];
+    Sequence::Options options{.sampling = session_.sampling(), .max_tail_rows = max_tail_rows_};
+    SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
+                               Sequence::Create(request.token_ids, std::move(options),
+                                                session_.target().config().vocab_size));
+    sequence->kv_slots.resize(row_slots);
+    std::iota(sequence->kv_slots.begin(), sequence->kv_slots.end(),
+              static_cast<int32_t>(row * row_slots));
+    running.push_back(
+        {.index = next, .row = row, .origin = request.origin, .sequence = std::move(sequence)});
+    ++next;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Lane::Prefill(std::vector<Running>& running) {
+  while (true) {
+    std::vector<Sequence*> pending;
+    for (const Running& r : running) {
+      if (r.sequence->num_output() == 0 && !r.sequence->finished()) {
+        pending.push_back(r.sequence.get());
+      }
+    }
+    if (pending.empty()) return absl::OkStatus();
+    SHORTLIST_RETURN_IF_ERROR(engine_->Prefill(pending, kPrefillChunk));
+    const Clock::time_point now = Clock::now();
+    for (Running& r : running) {
+      if (r.sequence->num_output() > 0 && r.prefilled_at == Clock::time_point{}) {
+        r.prefilled_at = now;
+      }
+    }
+  }
+}
+
+absl::Status Lane::Step(std::vector<Running>& running) {
+  std::vector<Sequence*> sequences;
+  for (const Running& r : running) sequences.push_back(r.sequence.get());
+  if (sequences.empty()) return absl::OkStatus();
+  const Clock::time_point begin = Clock::now();
+  SHORTLIST_RETURN_IF_ERROR(engine_->Step(sequences));
+  step_seconds_ += SecondsSince(begin);
+  return absl::OkStatus();
+}
+
+absl::Status Lane::Report(std::vector<Running>& running, const Observer& observer,
+                          std::vector<Completion>& completions) {
+  for (Running& r : running) {
+    const Sequence& sequence = *r.sequence;
+    if (sequence.finish_reason() == FinishReason::kError) {
+      return absl::InternalError(absl::StrCat(r.origin, ": the target gave no usable logit after ",
+                                              sequence.num_output(), " tokens"));
+    }
+    if (observer.on_tokens && sequence.num_output() > r.num_reported) {
+      observer.on_tokens(r.index, sequence.output().subspan(r.num_reported));
+    }
+    r.num_reported = sequence.num_output();
+    if (!sequence.finished()) continue;
+    Completion& completion = completions[r.index];
+    completion.output_ids.assign(sequence.output().begin(), sequence.output().end());
+    completion.finish_reason = sequence.finish_reason();
+    completion.stats = sequence.stats;
+    completion.decode_seconds = SecondsSince(r.prefilled_at);
+    if (observer.on_finish) observer.on_finish(r.index, completion);
+  }
+  std::erase_if(running, [](const Running& r) { return r.sequence->finished(); });
+  return absl::OkStatus();
+}
+
+Lane::Stats Lane::stats() const {
+  EngineStats since = engine_->stats();
+  since.num_steps -= engine_stats_at_reset_.num_steps;
+  since.num_draft_passes -= engine_stats_at_reset_.num_draft_passes;
+  since.num_draft_failures -= engine_stats_at_reset_.num_draft_failures;
+  since.draft_ms -= engine_stats_at_reset_.draft_ms;
+  since.verify_ms -= engine_stats_at_reset_.verify_ms;
+  return {.step_seconds = step_seconds_, .engine = since};
+}
+
+void Lane::ResetStats() {
+  step_seconds_ = 0.0;
+  engine_stats_at_reset_ = engine_->stats();
+}
+
+}  // namespace shortlist

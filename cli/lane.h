@@ -1,0 +1,86 @@
+#ifndef SHORTLIST_CLI_LANE_H_
+#define SHORTLIST_CLI_LANE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "cli/session.h"
+#include "draft/drafter.h"
+#include "draft/engine.h"
+#include "draft/sequence.h"
+#include "vocab/dynamic_vocabulary_manager.h"
+
+namespace shortlist {
+
+/// What one request came to.
+struct Completion {
+  std::vector<TokenId> output_ids;
+  FinishReason finish_reason = FinishReason::kNone;
+  SequenceStats stats;
+  double decode_seconds = 0.0;  // from the end of its prefill to its last token
+};
+
+/// One way to decode the requests of a session: plainly, or with its draft over some active
+/// vocabulary. Owns an engine with its caches. Used by one thread; the session must outlive it.
+class Lane {
+ public:
+  struct Options {
+    bool use_draft = false;                 // false: plain decoding, the rest is ignored
+    std::shared_ptr<const VocabBase> base;  // null: the full head
+    int64_t max_tail_rows = 0;              // rows one request may add
+  };
+
+  /// Told of request `index` (in the span given to Run) as it goes. Either may be empty.
+  struct Observer {
+    std::function<void(size_t index, std::span<const TokenId> tokens)> on_tokens;
+    std::function<void(size_t index, const Completion& completion)> on_finish;
+  };
+
+  static absl::StatusOr<std::unique_ptr<Lane>> Create(Session& session, Options options);
+
+  /// Decodes `requests`, at most --batch at a time, the next one starting as soon as one has
+  /// finished. Completions in the order of `requests`. Internal when the target gave no usable
+  /// logit.
+  absl::StatusOr<std::vector<Completion>> Run(std::span<const Session::Request> requests,
+                                              const Observer& observer);
+
+  /// Since Create or the last ResetStats.
+  struct Stats {
+    double step_seconds = 0.0;  // wall time of speculation steps, prefill excluded
+    EngineStats engine;
+  };
+  Stats stats() const;
+  void ResetStats();
+
+ private:
+  struct Running;
+
+  Lane(Session& session, int64_t max_tail_rows, int64_t num_rows)
+      : session_(session), max_tail_rows_(max_tail_rows), num_rows_(num_rows) {}
+
+  absl::Status Admit(std::span<const Session::Request> requests, size_t& next,
+                     std::vector<Running>& running);
+  absl::Status Prefill(std::vector<Running>& running);
+  absl::Status Step(std::vector<Running>& running);
+  absl::Status Report(std::vector<Running>& running, const Observer& observer,
+                      std::vector<Completion>& completions);
+
+  Session& session_;
+  const int64_t max_tail_rows_;
+  const int64_t num_rows_;  // sequences that the KV cache holds at a time
+  std::unique_ptr<DynamicVocabularyManager> vocab_;
+  std::unique_ptr<Drafter> drafter_;
+  std::unique_ptr<SpeculativeEngine> engine_;
+  double step_seconds_ = 0.0;
+  EngineStats engine_stats_at_reset_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_LANE_H_

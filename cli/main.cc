@@ -1,0 +1,71 @@
+// The command line: parses flags, runs one subcommand, maps its outcome to an exit code.
+
+#include <exception>
+#include <iostream>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "cli/compare.h"
+#include "cli/flags.h"
+#include "cli/generate.h"
+
+namespace {
+
+constexpr int kOk = 0;
+constexpr int kFailed = 1;    // our own fault, the machine's, or outputs that differ
+constexpr int kBadInput = 2;  // usage errors and bad input
+
+int ExitCode(const absl::Status& status) {
+  if (status.ok()) return kOk;
+  std::cerr << "shortlist: " << status.message() << "\n";
+  return absl::IsInternal(status) || absl::IsUnknown(status) ? kFailed : kBadInput;
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("Speculative decoding with a vocabulary-pruned draft", "shortlist");
+  app.require_subcommand(1);
+  shortlist::RunFlags generate_flags, compare_flags;
+  CLI::App* generate = app.add_subcommand("generate", "Continue prompts");
+  CLI::App* compare = app.add_subcommand(
+      "compare",
+      "Measure plain decoding against drafting with the full head, a list, and dynamic rows");
+  shortlist::AddRunFlags(*generate, generate_flags);
+  shortlist::AddRunFlags(*compare, compare_flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "shortlist: " << error.what() << "\nRun with --help for the flags.\n";
+    return kBadInput;
+  }
+
+  int code = kOk;
+  if (*generate) {
+    code = ExitCode(shortlist::Generate(generate_flags, std::cout));
+  } else {
+    const absl::StatusOr<bool> identical = shortlist::Compare(compare_flags, std::cout);
+    code = ExitCode(identical.status());
+    if (identical.ok() && !*identical) {
+      std::cerr << "shortlist: an output differs from plain decoding\n";
+      code = kFailed;
+    }
+  }
+  std::cout.flush();
+  if (code == kOk && !std::cout) {
+    std::cerr << "shortlist: cannot write to standard output\n";
+    code = kFailed;
+  }
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "shortlist: " << error.what() << "\n";
+    return kFailed;
+  }
+}

@@ -1,0 +1,25 @@
+#ifndef SHORTLIST_CLI_PROMPTS_H_
+#define SHORTLIST_CLI_PROMPTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace shortlist {
+
+/// One text to continue, and what to call it in an error: `--prompt`, or file and line.
+struct Prompt {
+  std::string text;
+  std::string origin;
+};
+
+/// Reads JSON lines, {"prompt": "..."} or Spec-Bench's {"turns": ["...", ...]} of which the first
+/// turn counts; other keys are ignored, blank lines skipped. Errors name file and line: no JSON
+/// object, neither or both keys, wrong types, an empty prompt, invalid UTF-8. A file without any
+/// prompt is InvalidArgument.
+absl::StatusOr<std::vector<Prompt>> ReadPrompts(const std::string& path);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_PROMPTS_H_

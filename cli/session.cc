@@ -1,0 +1,149 @@
+#include "cli/session.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "cli/prompts.h"
+#include "draft/eagle_drafter.h"
+#include "draft/model_drafter.h"
+#include "model/config.h"
+#include "vocab/vocab_options.h"
+
+namespace shortlist {
+namespace {
+
+absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
+}
+
+/// Both models must give token ids the same meaning.
+absl::Status CheckSameTokenizer(const std::string& target_dir, const Tokenizer& target,
+                                const std::string& draft_dir) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> draft, OpenTokenizer(draft_dir));
+  const std::string wanted = target.Fingerprint(), found = draft->Fingerprint();
+  if (wanted == found) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("draft ", draft_dir, " has tokenizer ", found,
+                                                    ", target ", target_dir, " has ", wanted));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
+  std::unique_ptr<Session> session(new Session(flags));
+  SHORTLIST_ASSIGN_OR_RETURN(session->config_, ReadModelConfig(flags.model_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(session->tokenizer_, OpenTokenizer(flags.model_dir));
+  SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
+  SHORTLIST_RETURN_IF_ERROR(session->SelectBase());
+  SHORTLIST_RETURN_IF_ERROR(session->OpenTarget());
+  SHORTLIST_RETURN_IF_ERROR(session->OpenDraft());
+  return session;
+}
+
+absl::Status Session::EncodePrompts() {
+  std::vector<Prompt> prompts;
+  if (flags_.prompt.has_value()) {
+    if (flags_.prompt->empty()) return absl::InvalidArgumentError("--prompt: the prompt is empty");
+    prompts.push_back({*flags_.prompt, "--prompt"});
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(prompts, ReadPrompts(flags_.prompts_path));
+  }
+  for (Prompt& prompt : prompts) {
+    absl::StatusOr<std::vector<TokenId>> ids = tokenizer_->Encode(prompt.text);
+    if (!ids.ok()) return Prefixed(prompt.origin, ids.status());
+    const auto num_tokens = static_cast<int64_t>(ids->size());
+    if (num_tokens == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(prompt.origin, ": the prompt has no tokens"));
+    }
+    if (num_tokens > config_.context_len) {
+      return absl::InvalidArgumentError(absl::StrCat(prompt.origin, ": the prompt has ", num_tokens,
+                                                     " tokens, the model's context holds ",
+                                                     config_.context_len));
+    }
+    requests_.push_back({std::move(prompt.origin), *std::move(ids)});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::SelectBase() {
+  if (flags_.dynamic_rows > config_.vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat("--dynamic-rows: ", flags_.dynamic_rows,
+                                                   " not in [0, ", config_.vocab_size,
+                                                   "], the size of the vocabulary"));
+  }
+  const VocabTarget target{config_.vocab_size, tokenizer_->Fingerprint()};
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = SelectVocabBase(flags_.vocab, target);
+  if (!base.ok()) return Prefixed("--vocab", base.status());
+  base_ = *std::move(base);
+
+  if (flags_.draft_dir.empty()) {
+    if (base_ || flags_.dynamic_rows > 0) {
+      std::cerr << "note: --vocab and --dynamic-rows have no effect without --draft\n";
+    }
+  } else if (!base_) {
+    if (flags_.dynamic_rows > 0) {
+      std::cerr << "note: --dynamic-rows has no effect with --vocab full\n";
+    }
+  } else if (base_->size() == base_->vocab_size()) {
+    std::cerr << "note: --vocab selects the whole vocabulary, " << base_->size() << " tokens\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::OpenTarget() {
+  if (config_.architecture != ModelConfig::Architecture::kLlama) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--model ", flags_.model_dir, " is a draft head, not a model of its own"));
+  }
+  if (tokenizer_->size() > config_.vocab_size) {
+    return absl::FailedPreconditionError(absl::StrCat(flags_.model_dir, ": the tokenizer has ",
+                                                      tokenizer_->size(), " ids, the model ",
+                                                      config_.vocab_size));
+  }
+  for (int32_t id : config_.eos_token_ids) sampling_.stop_token_ids.push_back(TokenId{id});
+  if (sampling_.stop_token_ids.empty() && tokenizer_->eos().has_value()) {
+    sampling_.stop_token_ids.push_back(*tokenizer_->eos());
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(target_, Decoder::Load(flags_.model_dir, flags_.dtype, pool_));
+  return absl::OkStatus();
+}
+
+absl::Status Session::OpenDraft() {
+  const std::string& dir = flags_.draft_dir;
+  if (dir.empty()) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
+  const bool is_eagle = config.architecture == ModelConfig::Architecture::kLlamaEagle;
+  // An EAGLE head often comes without a tokenizer of its own: it works on the target's embeddings.
+  if (!is_eagle || std::filesystem::exists(std::filesystem::path(dir) / "tokenizer.model")) {
+    SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(flags_.model_dir, *tokenizer_, dir));
+  }
+  if (is_eagle) {
+    SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, EagleModel::Load(dir, *target_, pool_));
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_, Decoder::Load(dir, flags_.dtype, pool_));
+  }
+  return absl::OkStatus();
+}
+
+int64_t Session::max_sequence_slots() const {
+  int64_t longest_prompt = 0;
+  for (const Request& request : requests_) {
+    longest_prompt = std::max(longest_prompt, static_cast<int64_t>(request.token_ids.size()));
+  }
+  return std::min(config_.context_len,
+                  longest_prompt + sampling_.max_new_tokens + flags_.num_draft_tokens);
+}
+
+absl::StatusOr<std::unique_ptr<Drafter>> Session::NewDrafter(int64_t num_slots) {
+  SHORTLIST_CHECK(has_draft());
+  if (draft_eagle_) {
+    return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, tokenizer_->size(), pool_);
+  }
+  return ModelDrafter::Create(*draft_decoder_, num_slots, tokenizer_->size(), pool_);
+}
+
+}  // namespace shortlist

@@ -1,0 +1,79 @@
+#ifndef SHORTLIST_CLI_SESSION_H_
+#define SHORTLIST_CLI_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/thread_pool.h"
+#include "cli/flags.h"
+#include "draft/drafter.h"
+#include "draft/sampling_params.h"
+#include "model/decoder.h"
+#include "model/eagle_model.h"
+#include "text/tokenizer.h"
+#include "vocab/active_vocab.h"
+
+namespace shortlist {
+
+/// What one run of a subcommand works with: models, tokenizer, vocabulary base and encoded prompts,
+/// all checked against each other before anything is decoded. Used by one thread.
+class Session {
+ public:
+  struct Request {
+    std::string origin;              // as Prompt::origin
+    std::vector<TokenId> token_ids;  // not empty, at most the target's context
+  };
+
+  /// Opens everything that `flags` name; the cheap checks come before the weights are read. Errors
+  /// name what does not fit: a prompt longer than the context (both lengths), a draft or list of
+  /// another tokenizer (both fingerprints), more dynamic rows than the vocabulary has. Flags
+  /// without effect are noted on stderr.
+  static absl::StatusOr<std::unique_ptr<Session>> Open(const RunFlags& flags);
+
+  const RunFlags& flags() const { return flags_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const std::vector<Request>& requests() const { return requests_; }
+  ThreadPool& pool() { return pool_; }
+  Decoder& target() { return *target_; }
+  bool has_draft() const { return draft_decoder_ != nullptr || draft_eagle_ != nullptr; }
+  /// Null: the full head.
+  const std::shared_ptr<const VocabBase>& base() const { return base_; }
+  /// The flags' sampling, and the target's end-of-text tokens as stops.
+  const SamplingParams& sampling() const { return sampling_; }
+
+  /// KV slots one sequence needs at most: the longest prompt, its output and the draft tokens
+  /// behind.
+  int64_t max_sequence_slots() const;
+
+  /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().
+  absl::StatusOr<std::unique_ptr<Drafter>> NewDrafter(int64_t num_slots);
+
+ private:
+  explicit Session(const RunFlags& flags)
+      : flags_(flags), pool_(static_cast<int>(flags.num_threads)), sampling_(flags.sampling) {}
+
+  absl::Status OpenTarget();
+  absl::Status OpenDraft();
+  absl::Status EncodePrompts();
+  absl::Status SelectBase();
+
+  RunFlags flags_;
+  ThreadPool pool_;
+  SamplingParams sampling_;
+  ModelConfig config_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::vector<Request> requests_;
+  std::shared_ptr<const VocabBase> base_;
+  std::unique_ptr<Decoder> target_;
+  std::unique_ptr<Decoder> draft_decoder_;  // at most one of the two drafts is set
+  std::unique_ptr<EagleModel> draft_eagle_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_SESSION_H_
