@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "kernels/head.h"
+#include "kernels/isa.h"
 
 namespace shortlist {
 
@@ -17,6 +18,16 @@ std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> 
   if (!decoder.ok()) std::cerr << decoder.status() << std::endl;
   SHORTLIST_CHECK(decoder.ok());
   return *std::move(decoder);
+}
+
+std::vector<Isa> UsableIsas() {
+  const Isa before = CurrentIsa();
+  std::vector<Isa> usable;
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+    if (SetIsa(isa)) usable.push_back(isa);
+  }
+  SetIsa(before);
+  return usable;
 }
 
 std::vector<int32_t> Iota(int64_t count, int32_t first) {

@@ -11,12 +11,16 @@
 
 #include "base/ids.h"
 #include "base/thread_pool.h"
+#include "kernels/isa.h"
 #include "model/decoder.h"
 
 namespace shortlist {
 
 /// Loads, or aborts with the error: for directories that the test itself has just written.
 std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype, ThreadPool& pool);
+
+/// The instruction sets this machine runs, weakest first. Leaves the current one as it was.
+std::vector<Isa> UsableIsas();
 
 /// 0, 1, ..., count - 1, each plus `first`.
 std::vector<int32_t> Iota(int64_t count, int32_t first = 0);

@@ -1,0 +1,345 @@
+#include "model/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "model/decoder.h"
+#include "model/eagle_model.h"
+#include "nlohmann/json.hpp"
+#include "tests/model/model_fixture.h"
+#include "tests/support/checkpoint_writer.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_llama.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+class CheckpointTest : public testing::Test {
+ protected:
+  void WriteFile(const std::vector<StoredTensor>& tensors) {
+    ASSERT_TRUE(WriteSafetensors(dir_.Join("model.safetensors"), tensors).ok());
+  }
+  absl::StatusOr<at::Tensor> LoadOnly(const StoredTensor& tensor, DType dtype) {
+    WriteFile({tensor});
+    return Checkpoint::Open(dir_.path()).value().Load(tensor.name, tensor.shape, dtype, pool_);
+  }
+  TempDir dir_;
+  ThreadPool pool_{/*num_threads=*/2};
+};
+
+TEST_F(CheckpointTest, ConvertsBetweenAllTypesRoundingToNearestEven) {
+  // 1 + 2^-8 and 1 + 3 * 2^-8 lie half-way between bf16 values; 1 + 2^-11 between f16 values.
+  const std::vector<float> values = {0.0f, -1.5f, 1.00390625f, 1.01171875f, 1.00048828125f, 3e-5f, -60000.0f};
+  const std::vector<int64_t> shape = {7};
+  for (const DType from : {DType::kF32, DType::kF16, DType::kBf16}) {
+    for (const DType to : {DType::kF32, DType::kF16, DType::kBf16}) {
+      SCOPED_TRACE(std::string(DTypeName(from)) + " to " + DTypeName(to));
+      const StoredTensor stored = MakeTensor("w", shape, values, from);
+      const auto loaded = LoadOnly(stored, to);
+      ASSERT_TRUE(loaded.ok()) << loaded.status();
+      for (int64_t i = 0; i < 7; ++i) {
+        const float source = LoadAsFloat(stored.bytes.data(), from, i);
+        char want[4];
+        StoreFromFloat(want, to, 0, source);
+        EXPECT_EQ(LoadAsFloat(loaded->data_ptr(), to, i), LoadAsFloat(want, to, 0)) << i;
+      }
+    }
+  }
+  const auto bf16 = LoadOnly(MakeTensor("w", shape, values, DType::kF32), DType::kBf16);
+  EXPECT_EQ(LoadAsFloat(bf16->data_ptr(), DType::kBf16, 2), 1.0f);
+  EXPECT_EQ(LoadAsFloat(bf16->data_ptr(), DType::kBf16, 3), 1.015625f);
+  EXPECT_EQ(bf16->scalar_type(), at::kBFloat16);
+}
+
+TEST_F(CheckpointTest, LargeTensorsAreConvertedPieceByPiece) {
+  const int64_t rows = 2100, columns = 2003;  // more than one piece of 2^22 elements
+  std::vector<float> values(rows * columns);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1021);
+  const auto loaded = LoadOnly(MakeTensor("w", {rows, columns}, values, DType::kF16), DType::kF32);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(ToVector(*loaded), values);
+}
+
+TEST_F(CheckpointTest, WeightsThatAreNotFiniteAreNamed) {
+  for (const float bad : {kNaN, kInfinity, -kInfinity}) {
+    for (const DType from : {DType::kF32, DType::kF16, DType::kBf16}) {
+      for (const DType to : {DType::kF32, DType::kF16, DType::kBf16}) {
+        const absl::Status status = LoadOnly(MakeTensor("w.x", {3}, {1, bad, 2}, from), to).status();
+        EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+        EXPECT_THAT(std::string(status.message()), HasSubstr("tensor w.x holds a NaN or infinite value"));
+      }
+    }
+  }
+}
+
+TEST_F(CheckpointTest, ValuesTooLargeForTheWantedTypeAreNamed) {
+  EXPECT_THAT(std::string(LoadOnly(MakeTensor("w", {2}, {1, 65520}, DType::kF32), DType::kF16).status().message()),
+              HasSubstr("tensor w holds a value too large for f16"));
+  EXPECT_TRUE(LoadOnly(MakeTensor("w", {2}, {1, 65519}, DType::kF32), DType::kF16).ok());
+  EXPECT_FALSE(LoadOnly(MakeTensor("w", {2}, {1, 1e6}, DType::kBf16), DType::kF16).ok());
+  EXPECT_FALSE(LoadOnly(MakeTensor("w", {1}, {3.4e38f}, DType::kF32), DType::kBf16).ok());
+}
+
+TEST_F(CheckpointTest, MissingTensorsWrongShapesAndTypesAreNamed) {
+  WriteFile({MakeTensor("w", {2, 3}, {1, 2, 3, 4, 5, 6}, DType::kF32)});
+  Checkpoint checkpoint = Checkpoint::Open(dir_.path()).value();
+  EXPECT_EQ(checkpoint.Load("v", {2, 3}, DType::kF32, pool_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(checkpoint.Load("w", {3, 2}, DType::kF32, pool_).status().message()),
+              AllOf(HasSubstr("tensor w"), HasSubstr("[2, 3]"), HasSubstr("[3, 2]")));
+  EXPECT_THAT(std::string(checkpoint.CheckNothingUnknown().message()), HasSubstr("tensor \"w\" [2, 3]"));
+  EXPECT_TRUE(checkpoint.Expect("w", {2, 3}).ok());
+  EXPECT_TRUE(checkpoint.CheckNothingUnknown().ok());
+
+  dir_.Write("model.safetensors",
+             SafetensorsBytes(R"({"w":{"dtype":"I8","shape":[4],"data_offsets":[0,4]}})", "abcd"));
+  checkpoint = Checkpoint::Open(dir_.path()).value();
+  const absl::Status status = checkpoint.Load("w", {4}, DType::kF32, pool_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("w"), HasSubstr("I8")));
+}
+
+TEST_F(CheckpointTest, AnEmptyDirectoryNamesBothFilesLookedFor) {
+  const absl::Status status = Checkpoint::Open(dir_.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("neither model.safetensors nor"));
+}
+
+class ShardedCheckpointTest : public CheckpointTest {
+ protected:
+  ShardedCheckpointTest() {
+    const auto tensor = [](const char* name) { return MakeTensor(name, {1}, {1}, DType::kF32); };
+    EXPECT_TRUE(WriteSafetensors(dir_.Join("one.safetensors"), {tensor("a"), tensor("b")}).ok());
+    EXPECT_TRUE(WriteSafetensors(dir_.Join("two.safetensors"), {tensor("c")}).ok());
+  }
+  absl::Status OpenWith(const std::string& index) {
+    dir_.Write("model.safetensors.index.json", index);
+    return Checkpoint::Open(dir_.path()).status();
+  }
+};
+
+TEST_F(ShardedCheckpointTest, OpensAllShards) {
+  EXPECT_TRUE(OpenWith(R"({"metadata": {}, "weight_map":
+      {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}})")
+                  .ok());
+  Checkpoint checkpoint = Checkpoint::Open(dir_.path()).value();
+  EXPECT_TRUE(checkpoint.Load("c", {1}, DType::kF32, pool_).ok());
+  EXPECT_TRUE(checkpoint.Contains("a"));
+}
+
+TEST_F(ShardedCheckpointTest, IndexesThatLieAreRefusedWithTheReason) {
+  struct Case {
+    const char* index;
+    const char* message;
+  };
+  for (const auto& [index, message] : {
+           Case{"[]", "weight_map missing"},
+           Case{"{}", "weight_map missing"},
+           Case{R"({"weight_map": {}})", "weight_map missing, empty"},
+           Case{R"({"weight_map": ["one.safetensors"]})", "not an object"},
+           Case{R"({"weight_map": {"a": 7}})", "no file name inside the directory"},
+           Case{R"({"weight_map": {"a": ""}})", "no file name inside the directory"},
+           Case{R"({"weight_map": {"a": ".."}})", "no file name inside the directory"},
+           Case{R"({"weight_map": {"a": "../one.safetensors"}})", "no file name inside the directory"},
+           Case{R"({"weight_map": {"a": "/etc/passwd"}})", "no file name inside the directory"},
+           Case{R"({"weight_map": {"a": "one.safetensors\u0000"}})", "no file name inside the directory"},
+           Case{R"({"weight_map": {"a": "three.safetensors"}})", "three.safetensors"},
+           Case{R"({"weight_map": {"a": "one.safetensors", "b": "one.safetensors", "c": "one.safetensors"}})",
+                "\"c\" is not in one.safetensors"},
+           Case{R"({"weight_map": {"a": "one.safetensors", "b": "one.safetensors", "d": "two.safetensors"}})",
+                "\"d\" is not in two.safetensors"},
+           Case{R"({"weight_map": {"a": "one.safetensors", "c": "two.safetensors"}})",
+                "\"b\" is not in the index"},
+       }) {
+    SCOPED_TRACE(index);
+    const absl::Status status = OpenWith(index);
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+  EXPECT_TRUE(WriteSafetensors(dir_.Join("two.safetensors"), {MakeTensor("a", {1}, {1}, DType::kF32)}).ok());
+  EXPECT_THAT(std::string(OpenWith(R"({"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}})").message()),
+              HasSubstr("is also in another shard"));
+}
+
+/// Loads a tiny model after one change to its tensors or its configuration.
+class DamagedModelTest : public testing::Test {
+ protected:
+  DamagedModelTest() {
+    EXPECT_TRUE(WriteTinyLlama(dir_.Join("target"), options_, /*seed=*/1).ok());
+    EXPECT_TRUE(WriteTinyEagle(dir_.Join("draft"), options_, /*seed=*/2).ok());
+  }
+  void ChangeTensors(const std::string& model, const std::function<void(std::vector<StoredTensor>&)>& change) {
+    const std::string path = dir_.Join(model + "/model.safetensors");
+    std::vector<StoredTensor> tensors = ReadSafetensors(path).value();
+    change(tensors);
+    ASSERT_TRUE(WriteSafetensors(path, tensors).ok());
+  }
+  void ChangeConfig(const std::string& model, const char* patch) {
+    const std::string path = dir_.Join(model + "/config.json");
+    json config = json::parse(ReadFile(path, 1 << 20).value());
+    config.update(json::parse(patch));
+    ASSERT_TRUE(WriteFileAtomically(path, config.dump()).ok());
+  }
+  absl::Status LoadTarget() { return Decoder::Load(dir_.Join("target"), std::nullopt, pool_).status(); }
+  absl::Status LoadDraft() {
+    const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
+    return EagleModel::Load(dir_.Join("draft"), *target, pool_).status();
+  }
+  TinyLlamaOptions options_;
+  TempDir dir_;
+  ThreadPool pool_{/*num_threads=*/1};
+};
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+TEST_F(DamagedModelTest, UndamagedModelsLoad) {
+  EXPECT_TRUE(LoadTarget().ok()) << LoadTarget();
+  EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
+}
+
+TEST_F(DamagedModelTest, ShapesThatDisagreeWithTheConfigNameBoth) {
+  ChangeConfig("target", R"({"intermediate_size": 50})");
+  EXPECT_THAT(MessageOf(LoadTarget()), AllOf(HasSubstr("mlp.gate_proj.weight"), HasSubstr("[48, 32]"),
+                                             HasSubstr("[50, 32]")));
+}
+
+TEST_F(DamagedModelTest, AHugeConfigIsRefusedBeforeMemoryIsTaken) {
+  ChangeConfig("target", R"({"vocab_size": 16777216, "hidden_size": 1048576})");
+  EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("[16777216, 1048576]"));
+}
+
+TEST_F(DamagedModelTest, TooFewAndTooManyLayersAreRefused) {
+  ChangeConfig("target", R"({"num_hidden_layers": 3})");
+  EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("no tensor model.layers.2."));
+  ChangeConfig("target", R"({"num_hidden_layers": 1})");
+  EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("tensor \"model.layers.1."));
+}
+
+TEST_F(DamagedModelTest, BiasesAndFurtherNormsAreRefusedAndRotaryBuffersAdmitted) {
+  const auto add = [&](const char* name) {
+    ChangeTensors("target", [&](auto& tensors) {
+      tensors.push_back(MakeTensor(name, {4}, {1, 2, 3, 4}, DType::kF32));
+    });
+  };
+  add("model.layers.0.self_attn.rotary_emb.inv_freq");
+  EXPECT_TRUE(LoadTarget().ok());
+  add("model.layers.0.self_attn.q_proj.bias");
+  EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("self_attn.q_proj.bias\" [4] has no place"));
+}
+
+TEST_F(DamagedModelTest, AnUntiedModelNeedsItsHead) {
+  ChangeTensors("target", [](auto& tensors) {
+    std::erase_if(tensors, [](const StoredTensor& tensor) { return tensor.name == "lm_head.weight"; });
+  });
+  EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("no tensor lm_head.weight"));
+}
+
+TEST_F(DamagedModelTest, ATiedModelTakesAHeadOnlyIfItIsTheEmbedding) {
+  ChangeConfig("target", R"({"tie_word_embeddings": true})");
+  EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("lm_head.weight differs from model.embed_tokens.weight"));
+  ChangeTensors("target", [](auto& tensors) {
+    StoredTensor* embedding = nullptr;
+    for (StoredTensor& tensor : tensors) {
+      if (tensor.name == "model.embed_tokens.weight") embedding = &tensor;
+    }
+    for (StoredTensor& tensor : tensors) {
+      if (tensor.name == "lm_head.weight") tensor.bytes = embedding->bytes;
+    }
+  });
+  EXPECT_TRUE(LoadTarget().ok());
+}
+
+TEST_F(DamagedModelTest, NaNWeightsAreNamed) {
+  ChangeTensors("target", [](auto& tensors) {
+    for (StoredTensor& tensor : tensors) {
+      if (tensor.name == "model.layers.1.mlp.up_proj.weight") {
+        StoreFromFloat(tensor.bytes.data(), tensor.dtype, 77, kNaN);
+      }
+    }
+  });
+  EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("model.layers.1.mlp.up_proj.weight holds a NaN"));
+}
+
+TEST_F(DamagedModelTest, ADraftMustFitItsTarget) {
+  ChangeConfig("draft", R"({"vocab_size": 95})");
+  EXPECT_EQ(LoadDraft().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("vocab_size 95 does not fit the target's 96"));
+  ChangeConfig("draft", R"({"vocab_size": 96, "hidden_size": 64})");
+  EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("hidden_size 64 does not fit the target's 32"));
+}
+
+TEST_F(DamagedModelTest, ArchitecturesAreNotInterchangeable) {
+  EXPECT_THAT(MessageOf(Decoder::Load(dir_.Join("draft"), std::nullopt, pool_).status()),
+              HasSubstr("need LlamaForCausalLM"));
+  const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
+  EXPECT_THAT(MessageOf(EagleModel::Load(dir_.Join("target"), *target, pool_).status()),
+              HasSubstr("need LlamaForCausalLMEagle"));
+}
+
+TEST_F(DamagedModelTest, ADraftsFcBiasMustMatchItsConfig) {
+  ChangeConfig("draft", R"({"bias": true})");
+  EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("no tensor fc.bias"));
+  ChangeConfig("draft", R"({"bias": false})");
+  ChangeTensors("draft", [](auto& tensors) {
+    tensors.push_back(MakeTensor("fc.bias", {32}, std::vector<float>(32, 0.5f), DType::kF32));
+  });
+  EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("\"fc.bias\" [32] has no place"));
+}
+
+TEST_F(DamagedModelTest, ADraftMayCarryACopyOfTheEmbedding) {
+  ChangeTensors("draft", [](auto& tensors) {
+    tensors.push_back(MakeTensor("embed_tokens.weight", {96, 32}, std::vector<float>(96 * 32, 0.5f), DType::kF32));
+  });
+  EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
+}
+
+TEST_F(DamagedModelTest, TruncatedLayersLoadAsAModel) {
+  ASSERT_TRUE(TruncateLayers(dir_.Join("target"), dir_.Join("short"), /*num_layers=*/1).ok());
+  EXPECT_EQ(LoadOrDie(dir_.Join("short"), std::nullopt, pool_)->config().num_layers, 1);
+}
+
+TEST(KvCacheTest, SlotCountsAreBoundedAndTheBytesNamed) {
+  ModelConfig config;
+  config.num_layers = 1024;
+  config.num_kv_heads = 4096;
+  config.head_dim = 4096;
+  EXPECT_EQ(KvCache::Create(config, 0, DType::kF32).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(KvCache::Create(config, -5, DType::kF32).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(KvCache::Create(config, int64_t{1} << 31, DType::kF32).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  const absl::Status status = KvCache::Create(config, (int64_t{1} << 31) - 1, DType::kF32).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("GiB"));
+}
+
+TEST(KvCacheTest, LayersDoNotOverlap) {
+  ModelConfig config;
+  config.num_layers = 3;
+  config.num_kv_heads = 1;
+  config.head_dim = 6;
+  const KvCache cache = KvCache::Create(config, /*num_slots=*/5, DType::kBf16).value();
+  const int64_t array_bytes = 5 * 6 * 2;
+  std::vector<char*> arrays;
+  for (int64_t i = 0; i < 3; ++i) {
+    arrays.push_back(static_cast<char*>(cache.layer(i).keys));
+    arrays.push_back(static_cast<char*>(cache.layer(i).values));
+  }
+  for (size_t i = 0; i + 1 < arrays.size(); ++i) EXPECT_GE(arrays[i + 1] - arrays[i], array_bytes);
+}
+
+}  // namespace
+}  // namespace shortlist
