@@ -1,7 +1,6 @@
 #include "vocab/dynamic_vocabulary_manager.h"
 
 #include <algorithm>
-#include <atomic>
 #include <compare>
 #include <mutex>
 #include <set>
@@ -51,12 +50,15 @@ struct DynamicVocabularyManager::State {
   std::unordered_map<int32_t, int64_t> escapes;   // by id, how often
   VocabStats stats;
 
-  // Published for readers.
-  std::atomic<std::shared_ptr<const ActiveVocab>> active;
+  // std::atomic<std::shared_ptr> of libstdc++ 12 would do, but it is a lock inside and a data race to the
+  // letter (its load unlocks with relaxed order), which ThreadSanitizer reports.
+  mutable std::mutex publication;
+  std::shared_ptr<const ActiveVocab> active;  // guarded by `publication`
 
   /// True when the dynamic part gained `id`.
   bool Touch(int32_t id);
   void Publish();
+  std::shared_ptr<const ActiveVocab> Active() const;
 };
 
 bool DynamicVocabularyManager::State::Touch(int32_t id) {
@@ -89,7 +91,15 @@ bool DynamicVocabularyManager::State::Touch(int32_t id) {
 }
 
 void DynamicVocabularyManager::State::Publish() {
-  active.store(std::make_shared<const ActiveVocab>(++version, base, ids));
+  // Making the new snapshot and freeing the old one are outside the lock.
+  auto snapshot = std::make_shared<const ActiveVocab>(++version, base, ids);
+  const std::lock_guard lock(publication);
+  active.swap(snapshot);
+}
+
+std::shared_ptr<const ActiveVocab> DynamicVocabularyManager::State::Active() const {
+  const std::lock_guard lock(publication);
+  return active;
 }
 
 DynamicVocabularyManager::DynamicVocabularyManager(std::unique_ptr<State> state)
@@ -131,7 +141,7 @@ absl::Status DynamicVocabularyManager::Observe(std::span<const TokenId> emitted,
   State& state = *state_;
   SHORTLIST_RETURN_IF_ERROR(CheckIds(emitted, state.base->vocab_size()));
   SHORTLIST_RETURN_IF_ERROR(CheckIds(drafted, state.base->vocab_size()));
-  const std::shared_ptr<const ActiveVocab> current = state.active.load();
+  const std::shared_ptr<const ActiveVocab> current = state.Active();
   if (snapshot == nullptr) snapshot = current.get();
   if (snapshot->empty()) return absl::OkStatus();
 
@@ -155,7 +165,7 @@ absl::Status DynamicVocabularyManager::Observe(std::span<const TokenId> emitted,
 }
 
 std::shared_ptr<const ActiveVocab> DynamicVocabularyManager::Active() const {
-  return state_->active.load();
+  return state_->Active();
 }
 
 absl::Status DynamicVocabularyManager::ReplaceBase(std::shared_ptr<const VocabBase> base) {

@@ -29,8 +29,8 @@ struct VocabStats {
 
 /// Keeps the active vocabulary of a draft model: a fixed base (may be empty) plus a bounded dynamic part.
 ///
-/// Thread-safe. Readers take a snapshot with Active() and never lock; writers serialise among themselves and
-/// publish a new snapshot. Slots of the dynamic part are stable: adding an id takes the next free slot, or the
+/// Thread-safe. Readers take a snapshot with Active(), then work on it without any lock; writers serialise
+/// among themselves and publish a new snapshot, for which no reader ever waits. Slots of the dynamic part are stable: adding an id takes the next free slot, or the
 /// slot of the id it evicts, and moves no other.
 class DynamicVocabularyManager {
  public:
@@ -60,7 +60,8 @@ class DynamicVocabularyManager {
   absl::Status Observe(std::span<const TokenId> emitted, std::span<const TokenId> drafted,
                        const ActiveVocab* snapshot = nullptr);
 
-  /// The current snapshot; never null. Lock-free.
+  /// The current snapshot; never null. Copies one pointer, under a mutex that nobody holds for longer than
+  /// that.
   std::shared_ptr<const ActiveVocab> Active() const;
   int64_t ActiveSize() const { return Active()->size(); }
 

@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<TokenId>> TakeCoverage(const VocabList& list, double 
   double covered = 0;
   size_t num_taken = 0;
   while (num_taken < taken.size() &&
-         (num_taken < list.pinned.size() || covered < coverage * all)) {
+         (num_taken < list.pinned.size() || covered / all < coverage)) {
     covered += count_of[Raw(taken[num_taken++])];
   }
   taken.resize(num_taken);

@@ -1,0 +1,182 @@
+#include "vocab/vocab_list.h"
+
+#include <filesystem>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/vocab/test_util.h"
+
+namespace shortlist {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kFingerprint = "fnv1a64:0123456789abcdef";
+const VocabTarget kTarget{.vocab_size = 10, .fingerprint = kFingerprint};
+
+absl::StatusOr<VocabList> ReadText(const std::string& text) {
+  return ReadVocabList(WriteTemp("list.txt", text), kTarget);
+}
+
+absl::StatusOr<VocabList> ReadJson(const std::string& text) {
+  return ReadVocabList(WriteTemp("list.vocab.json", text), kTarget);
+}
+
+/// A good document with `ids`, `counts` and `pinned` as given.
+std::string Document(const std::string& ids, const std::string& counts = "[]",
+                     const std::string& pinned = "[]") {
+  return std::string(R"({"format": "shortlist-vocab", "version": 1, "vocab_size": 10,)") +
+         R"("fingerprint": ")" + kFingerprint + R"(", "source": "s", "ids": )" + ids +
+         R"(, "counts": )" + counts + R"(, "pinned": )" + pinned + "}";
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+/// Checks code and message; every message names the file.
+void ExpectError(const absl::StatusOr<VocabList>& list, const std::string& words,
+                 absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
+  ASSERT_FALSE(list.ok()) << words;
+  EXPECT_EQ(list.status().code(), code) << list.status();
+  EXPECT_THAT(std::string(list.status().message()), HasSubstr(words));
+  EXPECT_THAT(std::string(list.status().message()), HasSubstr("list."));
+}
+
+TEST(VocabListTest, PlainTextIsTrimmedSortedAndUnranked) {
+  const auto list = ReadText("  7\r\n\n\t3 \n \n0");
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_THAT(RawIds(list->ids), ElementsAre(0, 3, 7));
+  EXPECT_EQ(list->vocab_size, 10);
+  EXPECT_FALSE(list->ranked);
+  EXPECT_THAT(list->counts, IsEmpty());
+}
+
+TEST(VocabListTest, PlainTextErrorsNameLineValueAndBound) {
+  ExpectError(ReadText("1\n\n10\n"), "token id 10 at line 3 not in [0, 10)");
+  ExpectError(ReadText("-1"), "token id -1 at line 1 not in [0, 10)");
+  ExpectError(ReadText("99999999999999999999"), "token id 99999999999999999999 at line 1 not in");
+  ExpectError(ReadText("-99999999999999999999"), "at line 1 not in [0, 10)");
+  ExpectError(ReadText("5\n6\n5\n"), "token id 5 at line 3 repeats line 1");
+  ExpectError(ReadText("5\nfive\n"), "\"five\" at line 2 is no token id");
+  ExpectError(ReadText("5 6\n"), "\"5 6\" at line 1 is no token id");
+  ExpectError(ReadText("5.0\n"), "\"5.0\" at line 1");
+  ExpectError(ReadText("+5\n"), "\"+5\" at line 1");
+  ExpectError(ReadText("0x5\n"), "\"0x5\" at line 1");
+  ExpectError(ReadText(std::string("5\0\n", 3)), "at line 1 is no token id");
+  ExpectError(ReadText("\xEF\xBB\xBF" "5\n"), "at line 1 is no token id");
+  ExpectError(ReadText(std::string(100000, 'x')), "x...\" at line 1 is no token id");
+  ExpectError(ReadText(" \n \n"), "no token id");
+  ExpectError(ReadText(""), "no token id");
+}
+
+TEST(VocabListTest, MissingFilesAndDirectoriesAreErrors) {
+  EXPECT_EQ(ReadVocabList(TempPath("absent.txt"), kTarget).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadVocabList(TempPath("absent.json"), kTarget).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_FALSE(ReadVocabList(testing::TempDir(), kTarget).ok());
+  EXPECT_FALSE(ReadVocabList("/dev/zero", kTarget).ok());
+  EXPECT_FALSE(ReadVocabList("", kTarget).ok());
+}
+
+TEST(VocabListTest, AFileBeyondTheBoundIsRefusedUnread) {
+  const std::string path = WriteTemp("list.txt", "1\n");
+  std::filesystem::resize_file(path, (int64_t{256} << 20) + 1);
+  ExpectError(ReadVocabList(path, kTarget), "268435457 bytes, more than the 268435456");
+  std::filesystem::remove(path);
+}
+
+TEST(VocabListTest, ReadsADocument) {
+  const auto list = ReadJson(Document("[4, 2, 9]", "[7, 7, 0]", "[2, 1]"));
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_TRUE(list->ranked);
+  EXPECT_THAT(RawIds(list->ids), ElementsAre(4, 2, 9));
+  EXPECT_THAT(list->counts, ElementsAre(7, 7, 0));
+  EXPECT_THAT(RawIds(list->pinned), ElementsAre(2, 1));
+  EXPECT_EQ(list->source, "s");
+}
+
+TEST(VocabListTest, DocumentErrorsNameIndexValueAndBound) {
+  ExpectError(ReadJson(Document("[1, 10]")), "ids[1]: 10 not in [0, 9]");
+  ExpectError(ReadJson(Document("[1, -1]")), "ids[1]: -1 not in [0, 9]");
+  ExpectError(ReadJson(Document("[1, 2, 1]")), "ids[2]: token id 1 repeats ids[0]");
+  ExpectError(ReadJson(Document("[1.0]")), "ids[0]: 1.0 is not an integer below 2^63");
+  ExpectError(ReadJson(Document("[1e0]")), "ids[0]: 1.0 is not an integer");
+  ExpectError(ReadJson(Document("[\"1\"]")), "ids[0]: \"1\" is not an integer");
+  ExpectError(ReadJson(Document("[null]")), "ids[0]: null is not an integer");
+  ExpectError(ReadJson(Document("[[1]]")), "ids[0]: [1] is not an integer");
+  ExpectError(ReadJson(Document("[9223372036854775808]")), "ids[0]: 9223372036854775808 is not");
+  ExpectError(ReadJson(Document("[4294967297]")), "ids[0]: 4294967297 not in [0, 9]");
+  ExpectError(ReadJson(Document("[1e400]")), "list.vocab.json");
+  ExpectError(ReadJson(Document("[]")), "ids: no token id");
+  ExpectError(ReadJson(Document("{}")), "ids: {} is not an array");
+  ExpectError(ReadJson(Document("[1, 2]", "[1]")), "1 counts for 2 ids");
+  ExpectError(ReadJson(Document("[1, 2]", "[1, 2]")), "counts[1]: 2 above counts[0], 1");
+  ExpectError(ReadJson(Document("[1, 2]", "[1, -2]")), "counts[1]: -2 not in [0,");
+  ExpectError(ReadJson(Document("[1, 2]", "[1.5, 1]")), "counts[0]: 1.5 is not an integer");
+  ExpectError(ReadJson(Document("[1, 2]", "[]", "[3, 3]")), "pinned[1]: token id 3 repeats");
+  ExpectError(ReadJson(Document("[1, 2]", "[]", "[10]")), "pinned[0]: 10 not in [0, 9]");
+}
+
+TEST(VocabListTest, DocumentHeaderIsChecked) {
+  const std::string good = Document("[1]");
+  ASSERT_TRUE(ReadJson(good).ok());
+  ExpectError(ReadJson(Replaced(good, "shortlist-vocab", "other")), "format \"other\"");
+  ExpectError(ReadJson(Replaced(good, "\"version\": 1", "\"version\": 2")), "version 2");
+  ExpectError(ReadJson(Replaced(good, "\"version\": 1", "\"version\": \"1\"")), "version: \"1\"");
+  ExpectError(ReadJson(Replaced(good, "\"version\": 1,", "")), "no member \"version\"");
+  ExpectError(ReadJson(Replaced(good, "\"ids\": [1],", "")), "no member \"ids\"");
+  ExpectError(ReadJson(Replaced(good, "\"pinned\"", "\"pined\"")), "unknown member \"pined\"");
+  ExpectError(ReadJson(Replaced(good, "\"source\": \"s\"", "\"source\": 5")), "source: 5");
+  ExpectError(ReadJson(Replaced(good, "\"vocab_size\": 10", "\"vocab_size\": 0")),
+              "vocab_size 0 not in [1, 2147483647]");
+  ExpectError(ReadJson(Replaced(good, "\"vocab_size\": 10", "\"vocab_size\": 9223372036854775807")),
+              "not in [1, 2147483647]");
+  ExpectError(ReadJson("[1, 2]"), "not a JSON object");
+  ExpectError(ReadJson(good.substr(0, good.size() - 4)), "not valid JSON");
+  ExpectError(ReadJson(""), "not valid JSON");
+  ExpectError(ReadJson(std::string(1000000, '[')), "nested deeper than");
+  ExpectError(ReadJson(Document("[1], \"ids\": [2]")), "appears twice");
+}
+
+TEST(VocabListTest, AListOfAnotherModelIsRefused) {
+  ExpectError(ReadJson(Replaced(Document("[1]"), "0123", "ffff")),
+              "fingerprint fnv1a64:ffff456789abcdef, the target's is fnv1a64:0123456789abcdef",
+              absl::StatusCode::kFailedPrecondition);
+  ExpectError(ReadJson(Replaced(Document("[1]"), "\"vocab_size\": 10", "\"vocab_size\": 12")),
+              "vocab_size 12 is not the target's 10", absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(ReadJson(Replaced(Document("[1]"), kFingerprint, "")).ok());
+}
+
+TEST(VocabListTest, WritesWhatItReads) {
+  VocabList list{.vocab_size = 10,
+                 .fingerprint = kFingerprint,
+                 .source = "a \"quoted\"\nsource \xC3\xA4 and a broken byte \xFF",
+                 .ids = Ids({5, 3}),
+                 .counts = {9223372036854775807, 1},
+                 .pinned = Ids({7}),
+                 .ranked = true};
+  const std::string path = TempPath("written.vocab.json");
+  ASSERT_TRUE(WriteVocabList(path, list).ok());
+  const auto read = ReadVocabList(path, kTarget);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->ids, list.ids);
+  EXPECT_EQ(read->counts, list.counts);
+  EXPECT_EQ(read->pinned, list.pinned);
+  EXPECT_EQ(read->fingerprint, list.fingerprint);
+  EXPECT_THAT(read->source, HasSubstr("\"quoted\"\nsource \xC3\xA4"));
+
+  list.counts = {1, 2};
+  EXPECT_FALSE(WriteVocabList(path, list).ok());
+  EXPECT_TRUE(ReadVocabList(path, kTarget).ok());
+  list.counts.clear();
+  EXPECT_FALSE(WriteVocabList(TempPath("no/such/dir.vocab.json"), list).ok());
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,228 @@
+#include "vocab/vocab_options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/vocab/test_util.h"
+
+namespace shortlist {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+const VocabTarget kTarget{.vocab_size = 20, .fingerprint = ""};
+
+/// ids 10, 11, 12, 13, 14 with counts 50, 30, 15, 5, 0 (of 100); pinned 13 and 3.
+VocabList SmallList() {
+  return {.vocab_size = 20,
+          .fingerprint = "",
+          .source = "",
+          .ids = Ids({10, 11, 12, 13, 14}),
+          .counts = {50, 30, 15, 5, 0},
+          .pinned = Ids({13, 3}),
+          .ranked = true};
+}
+
+absl::StatusOr<std::vector<int32_t>> Select(const std::string& flag) {
+  const auto options = ParseVocabFlag(flag);
+  if (!options.ok()) return options.status();
+  const auto base = SelectVocabBase(*options, kTarget);
+  if (!base.ok()) return base.status();
+  return ToVector((*base)->ids());
+}
+
+std::string Error(const std::string& flag) {
+  const auto ids = Select(flag);
+  EXPECT_FALSE(ids.ok()) << flag;
+  EXPECT_EQ(ids.status().code(), absl::StatusCode::kInvalidArgument) << ids.status();
+  return std::string(ids.status().message());
+}
+
+class VocabOptionsListTest : public testing::Test {
+ protected:
+  VocabOptionsListTest() : path_(TempPath("small:list.vocab.json")) {
+    EXPECT_TRUE(WriteVocabList(path_, SmallList()).ok());
+  }
+  const std::string path_;
+};
+
+TEST(VocabOptionsTest, FullIsNoBase) {
+  const auto options = ParseVocabFlag("full");
+  ASSERT_TRUE(options.ok());
+  EXPECT_FALSE(options->use_static_vocab);
+  EXPECT_EQ(*SelectVocabBase(*options, kTarget), nullptr);
+}
+
+TEST(VocabOptionsTest, OffIgnoresTheOtherFields) {
+  VocabOptions options{.use_static_vocab = false, .static_vocab_ratio = kNan};
+  options.custom_vocab_path = "/no/such/file";
+  EXPECT_EQ(*SelectVocabBase(options, kTarget), nullptr);
+}
+
+TEST(VocabOptionsTest, RatioWithoutListIsTheFirstIds) {
+  EXPECT_THAT(*Select("ratio:0.25"), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(Select("ratio:1")->size(), 20u);
+  EXPECT_EQ(Select("ratio:0.99")->size(), 19u);
+  const auto defaults = SelectVocabBase({.use_static_vocab = true}, kTarget);
+  EXPECT_EQ((*defaults)->size(), 10);
+}
+
+TEST(VocabOptionsTest, BadRatiosNameValueAndBound) {
+  EXPECT_EQ(Error("ratio:0"), "ratio 0 not in (0, 1]");
+  EXPECT_EQ(Error("ratio:-1"), "ratio -1 not in (0, 1]");
+  EXPECT_EQ(Error("ratio:1.5"), "ratio 1.5 not in (0, 1]");
+  EXPECT_EQ(Error("ratio:NaN"), "ratio nan not in (0, 1]");
+  EXPECT_EQ(Error("ratio:inf"), "ratio inf not in (0, 1]");
+  EXPECT_EQ(Error("ratio:"), "ratio \"\" is no number");
+  EXPECT_EQ(Error("ratio:half"), "ratio \"half\" is no number");
+  EXPECT_EQ(Error("ratio:0.5x"), "ratio \"0.5x\" is no number");
+  EXPECT_EQ(Error("ratio:0.01"), "static_vocab_ratio 0.01 of 20 ids comes to none");
+  for (const double ratio : {0.0, -0.5, 1.0000001, kNan, -kNan, HUGE_VAL, -HUGE_VAL}) {
+    const VocabOptions options{.use_static_vocab = true, .static_vocab_ratio = ratio};
+    EXPECT_FALSE(SelectVocabBase(options, kTarget).ok()) << ratio;
+  }
+}
+
+TEST(VocabOptionsTest, BadListOptionsNameValueAndBound) {
+  EXPECT_THAT(Error("f:top=0"), HasSubstr("top_n 0 not in [1, vocab_size]"));
+  EXPECT_THAT(Error("f:top=-3"), HasSubstr("top_n -3 not in [1, vocab_size]"));
+  EXPECT_THAT(Error("f:top="), HasSubstr("top \"\" is no integer"));
+  EXPECT_THAT(Error("f:top=5.5"), HasSubstr("top \"5.5\" is no integer"));
+  EXPECT_THAT(Error("f:top=1e3"), HasSubstr("top \"1e3\" is no integer"));
+  EXPECT_THAT(Error("f:top=9223372036854775808"), HasSubstr("is no integer below 2^63"));
+  EXPECT_THAT(Error("f:ratio=2"), HasSubstr("ratio 2 not in (0, 1]"));
+  EXPECT_THAT(Error("f:ratio=nan"), HasSubstr("ratio nan not in (0, 1]"));
+  EXPECT_THAT(Error("f:coverage=0"), HasSubstr("coverage 0 not in (0, 1]"));
+  EXPECT_THAT(Error("f:coverage=-nan"), HasSubstr("not in (0, 1]"));
+  EXPECT_THAT(Error(""), HasSubstr("names no file"));
+  EXPECT_THAT(Error(":top=5"), HasSubstr("names no file"));
+}
+
+TEST(VocabOptionsTest, OnlyALastKnownSuffixIsAnOption) {
+  const auto path = [](const std::string& flag) { return ParseVocabFlag(flag)->custom_vocab_path; };
+  EXPECT_EQ(path("a:b.txt"), "a:b.txt");
+  EXPECT_EQ(path("a:top=1:b.txt"), "a:top=1:b.txt");
+  EXPECT_EQ(path("C:/a:b.txt:top=7"), "C:/a:b.txt");
+  EXPECT_EQ(ParseVocabFlag("C:/a:b.txt:top=7")->top_n, 7);
+  EXPECT_EQ(ParseVocabFlag("a:coverage=0.5")->coverage, 0.5);
+  EXPECT_EQ(ParseVocabFlag("a:ratio=0.5")->ratio, 0.5);
+  EXPECT_EQ(path("./ratio:0.5"), "./ratio:0.5");
+}
+
+TEST(VocabOptionsTest, ValidateRefusesWhatContradicts) {
+  VocabOptions options{.use_static_vocab = true};
+  options.custom_vocab_path = "f";
+  options.top_n = 5;
+  EXPECT_TRUE(options.Validate().ok());
+  options.coverage = 0.5;
+  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("at most 1"));
+  options.coverage.reset();
+  options.custom_vocab_path.clear();
+  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("custom_vocab_path is empty"));
+}
+
+TEST(VocabOptionsTest, AListThatCannotBeReadIsNoFallback) {
+  VocabOptions options{.use_static_vocab = true, .static_vocab_ratio = 0.5};
+  options.custom_vocab_path = TempPath("absent.txt");
+  EXPECT_EQ(SelectVocabBase(options, kTarget).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(VocabOptionsTest, PathWinsOverStaticRatio) {
+  VocabOptions options{.use_static_vocab = true, .static_vocab_ratio = 0.5};
+  options.custom_vocab_path = WriteTemp("two.txt", "19\n4\n");
+  EXPECT_THAT(ToVector((*SelectVocabBase(options, kTarget))->ids()), ElementsAre(4, 19));
+}
+
+TEST(VocabOptionsTest, PlainTextHasTopAndRatioButNoCoverage) {
+  const std::string path = WriteTemp("plain.txt", "9\n4\n6\n");
+  EXPECT_THAT(*Select(path + ":top=2"), ElementsAre(4, 6));
+  EXPECT_THAT(*Select(path + ":ratio=0.05"), ElementsAre(4));
+  EXPECT_THAT(Error(path + ":coverage=0.5"), HasSubstr("needs counts"));
+}
+
+TEST_F(VocabOptionsListTest, WithoutOptionTakesAll) {
+  EXPECT_THAT(*Select(path_), ElementsAre(3, 10, 11, 12, 13, 14));
+}
+
+TEST_F(VocabOptionsListTest, TopCountsPinnedWithin) {
+  EXPECT_THAT(*Select(path_ + ":top=2"), ElementsAre(3, 13));
+  EXPECT_THAT(*Select(path_ + ":top=4"), ElementsAre(3, 10, 11, 13));
+  EXPECT_THAT(Error(path_ + ":top=1"), HasSubstr("its 2 pinned ids are more than the 1 asked for"));
+  EXPECT_THAT(Error(path_ + ":top=7"), HasSubstr("holds 6 ids, fewer than the 7 asked for"));
+  EXPECT_THAT(Error(path_ + ":top=21"), HasSubstr("top_n 21 not in [1, 20]"));
+}
+
+TEST_F(VocabOptionsListTest, RatioIsOfTheWholeVocabulary) {
+  EXPECT_THAT(*Select(path_ + ":ratio=0.15"), ElementsAre(3, 10, 13));
+  EXPECT_THAT(*Select(path_ + ":ratio=0.199"), ElementsAre(3, 10, 13));
+  EXPECT_THAT(Error(path_ + ":ratio=0.01"), HasSubstr("ratio 0.01 of 20 ids comes to none"));
+}
+
+TEST_F(VocabOptionsListTest, CoverageTakesTheFewest) {
+  EXPECT_THAT(*Select(path_ + ":coverage=0.05"), ElementsAre(3, 13));
+  EXPECT_THAT(*Select(path_ + ":coverage=0.55"), ElementsAre(3, 10, 13));
+  EXPECT_THAT(*Select(path_ + ":coverage=0.551"), ElementsAre(3, 10, 11, 13));
+  EXPECT_THAT(*Select(path_ + ":coverage=1"), ElementsAre(3, 10, 11, 12, 13));
+}
+
+TEST_F(VocabOptionsListTest, CoverageNeedsCounts) {
+  VocabList list = SmallList();
+  list.counts = {0, 0, 0, 0, 0};
+  ASSERT_TRUE(WriteVocabList(path_, list).ok());
+  EXPECT_THAT(Error(path_ + ":coverage=0.5"), HasSubstr("all 0"));
+  list.counts.clear();
+  ASSERT_TRUE(WriteVocabList(path_, list).ok());
+  EXPECT_THAT(Error(path_ + ":coverage=0.5"), HasSubstr("needs counts"));
+}
+
+TEST_F(VocabOptionsListTest, CoverageIsMinimalOnRandomLists) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 50; ++round) {
+    VocabList list{.vocab_size = 20, .fingerprint = "", .source = "", .ids = {}, .counts = {},
+                   .pinned = {}, .ranked = true};
+    std::vector<int32_t> all(20);
+    std::iota(all.begin(), all.end(), 0);
+    std::shuffle(all.begin(), all.end(), random);
+    list.ids = Ids(all);
+    for (int i = 0; i < 20; ++i) list.counts.push_back(random() % 50 + (i == 0));
+    std::sort(list.counts.rbegin(), list.counts.rend());
+    list.pinned = Ids({all[random() % 20]});
+    ASSERT_TRUE(WriteVocabList(path_, list).ok());
+    const double share = std::uniform_real_distribution<double>(0.01, 1)(random);
+    const double all_counts = std::accumulate(list.counts.begin(), list.counts.end(), 0.0);
+    const auto covered = [&](const std::set<int32_t>& ids) {
+      double sum = 0;
+      for (int i = 0; i < 20; ++i) sum += ids.contains(all[i]) ? list.counts[i] : 0;
+      return sum / all_counts >= share;
+    };
+    std::set<int32_t> expected{Raw(list.pinned[0])};
+    for (int i = 0; i < 20 && !covered(expected); ++i) expected.insert(all[i]);
+
+    VocabOptions options{.use_static_vocab = true};
+    options.custom_vocab_path = path_;
+    options.coverage = share;
+    const auto base = SelectVocabBase(options, kTarget);
+    ASSERT_TRUE(base.ok()) << base.status();
+    EXPECT_EQ(ToVector((*base)->ids()), std::vector<int32_t>(expected.begin(), expected.end()));
+  }
+}
+
+TEST(VocabOptionsTest, ImpossibleTargetsAreRefused) {
+  for (const int64_t vocab_size : {int64_t{0}, int64_t{-1}, int64_t{1} << 40}) {
+    EXPECT_FALSE(SelectVocabBase({.use_static_vocab = true}, {vocab_size, ""}).ok());
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
