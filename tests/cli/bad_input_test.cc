@@ -1,0 +1,253 @@
+// Every bad input gives an error of the input (never Internal) that names what is wrong, and no
+// output.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_testing.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_llama.h"
+
+namespace shortlist {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const Args kPrompt = {"--prompt", "The", "--max-new-tokens", "4"};
+
+void ExpectRefused(const Args& args, const std::vector<std::string>& words) {
+  for (const bool compare : {false, true}) {
+    SCOPED_TRACE(compare ? "compare" : "generate");
+    const Outcome outcome = compare ? RunCompare(args) : RunGenerate(args);
+    EXPECT_FALSE(outcome.status.ok());
+    EXPECT_FALSE(absl::IsInternal(outcome.status) || absl::IsUnknown(outcome.status))
+        << outcome.status;
+    EXPECT_EQ(outcome.out, "");
+    for (const std::string& word : words) {
+      EXPECT_THAT(std::string(outcome.status.message()), HasSubstr(word));
+    }
+  }
+}
+
+/// A copy of a shipped model that a test may damage.
+std::string CopyOf(const std::string& model, const TempDir& dir, const std::string& name) {
+  fs::copy(SourcePath(model), dir.Join(name), fs::copy_options::recursive);
+  return dir.Join(name);
+}
+
+std::string Read(const std::string& path) {
+  absl::StatusOr<std::string> contents = ReadFile(path, int64_t{1} << 30);
+  EXPECT_TRUE(contents.ok()) << contents.status();
+  return contents.ok() ? *contents : "";
+}
+
+void Write(const std::string& path, const std::string& contents) {
+  std::ofstream(path, std::ios::binary) << contents;
+}
+
+void SetConfig(const std::string& dir, const std::string& key, const nlohmann::json& value) {
+  nlohmann::json config = nlohmann::json::parse(Read(dir + "/config.json"));
+  config[key] = value;
+  Write(dir + "/config.json", config.dump());
+}
+
+class BadInputTest : public ::testing::Test {
+ protected:
+  /// Runs the demo pair with the target replaced.
+  void ExpectTargetRefused(const std::string& target, const std::vector<std::string>& words) {
+    ExpectRefused(Args{"--model", target, "--draft", SourcePath("models/demo/draft")} + kPrompt,
+                  words);
+  }
+  void ExpectDraftRefused(const std::string& draft, const std::vector<std::string>& words) {
+    ExpectRefused(DemoTarget() + Args{"--draft", draft} + kPrompt, words);
+  }
+  void ExpectListRefused(const nlohmann::json& list, const std::vector<std::string>& words) {
+    const std::string path = dir_.Write("list.vocab.json", list.dump());
+    ExpectRefused(DemoPair() + Args{"--vocab", path} + kPrompt, words);
+  }
+
+  const TempDir dir_;
+};
+
+TEST_F(BadInputTest, MissingModel) {
+  ExpectTargetRefused(dir_.Join("nowhere"), {dir_.Join("nowhere")});
+  ExpectDraftRefused(dir_.Join("nowhere"), {dir_.Join("nowhere")});
+  for (const char* file : {"config.json", "model.safetensors", "tokenizer.model"}) {
+    SCOPED_TRACE(file);
+    const std::string target = CopyOf("models/demo/target", dir_, std::string("no_") + file);
+    fs::remove(target + "/" + file);
+    ExpectTargetRefused(target, {target});
+  }
+}
+
+TEST_F(BadInputTest, DamagedWeights) {
+  const std::string target = CopyOf("models/demo/target", dir_, "target");
+  const std::string file = target + "/model.safetensors";
+  const std::string good = Read(file);
+
+  Write(file, good.substr(0, good.size() / 2));
+  ExpectTargetRefused(target, {file});
+  Write(file, good.substr(0, 5));
+  ExpectTargetRefused(target, {file});
+  Write(file, "");
+  ExpectTargetRefused(target, {file});
+
+  std::string lying = good;  // a header of 2^56 bytes
+  lying[7] = 1;
+  Write(file, lying);
+  ExpectTargetRefused(target, {file});
+
+  std::string nan = good;  // the last weight: bf16 NaN
+  nan[nan.size() - 1] = '\x7F';
+  nan[nan.size() - 2] = '\xC0';
+  Write(file, nan);
+  ExpectTargetRefused(target, {"NaN"});
+
+  Write(file, good);
+  Write(target + "/tokenizer.model", Read(target + "/tokenizer.model").substr(0, 1000));
+  ExpectTargetRefused(target, {"tokenizer.model"});
+}
+
+TEST_F(BadInputTest, ConfigThatDoesNotFit) {
+  struct Case {
+    const char* key;
+    nlohmann::json value;
+    std::vector<std::string> words;
+  };
+  int number = 0;
+  for (const Case& c : {
+           Case{"vocab_size", 20000, {"16384", "20000"}},
+           Case{"vocab_size", 16000, {"16384", "16000"}},
+           Case{"hidden_size", -1, {"hidden_size", "-1"}},
+           Case{"num_hidden_layers", 1e30, {"num_hidden_layers"}},
+           Case{"architectures", {"MambaForCausalLM"}, {"MambaForCausalLM"}},
+           Case{"hidden_act", "relu", {"hidden_act", "relu"}},
+           Case{"max_position_embeddings", 0, {"max_position_embeddings", "0"}},
+       }) {
+    SCOPED_TRACE(c.key);
+    const std::string target =
+        CopyOf("models/demo/target", dir_, "target" + std::to_string(number++));
+    SetConfig(target, c.key, c.value);
+    ExpectTargetRefused(target, c.words);
+  }
+  const std::string target = CopyOf("models/demo/target", dir_, "deep");
+  Write(target + "/config.json", std::string(100'000, '['));
+  ExpectTargetRefused(target, {"config.json", "64"});
+}
+
+TEST_F(BadInputTest, DraftThatDoesNotFitItsTarget) {
+  const std::string eagle = dir_.Join("eagle");
+  ASSERT_TRUE(WriteTinyEagle(eagle, {.vocab_size = 16384, .num_layers = 1}, /*seed=*/1).ok());
+  ExpectDraftRefused(eagle, {"256", "32"});
+
+  const std::string other = CopyOf("models/demo/target", dir_, "other");
+  std::string tokenizer = Read(other + "/tokenizer.model");
+  const std::string piece = "\xE2\x96\x81vector";
+  const size_t at = tokenizer.find(piece);
+  ASSERT_NE(at, std::string::npos);
+  tokenizer[at + piece.size() - 1] = '!';
+  Write(other + "/tokenizer.model", tokenizer);
+  ExpectDraftRefused(other, {"tokenizer", "fnv1a64:"});
+
+  const std::string eagle_other = CopyOf("models/demo/draft", dir_, "eagle_other");
+  Write(eagle_other + "/tokenizer.model", tokenizer);
+  ExpectDraftRefused(eagle_other, {"tokenizer", "fnv1a64:"});
+
+  ExpectTargetRefused(SourcePath("models/demo/draft"), {"models/demo/draft"});
+}
+
+TEST_F(BadInputTest, List) {
+  const nlohmann::json good =
+      nlohmann::json::parse(Read(SourcePath("vocab_lists/demo.vocab.json")));
+  nlohmann::json list = good;
+  list["ids"][3] = 16384;
+  ExpectListRefused(list, {"ids[3]", "16384"});
+  list["ids"][3] = -1;
+  ExpectListRefused(list, {"ids[3]", "-1"});
+  list["ids"][3] = list["ids"][0];
+  ExpectListRefused(list, {"ids[3]", "ids[0]"});
+  list = good;
+  list["counts"][5] = good["counts"][4].get<int64_t>() + 1;
+  ExpectListRefused(list, {"counts[5]"});
+  list = good;
+  list["fingerprint"] = "fnv1a64:0000000000000000";
+  ExpectListRefused(list, {"fnv1a64:0000000000000000", good["fingerprint"].get<std::string>()});
+  list = good;
+  list["vocab_size"] = 32000;
+  ExpectListRefused(list, {"32000", "16384"});
+
+  const std::string deep = dir_.Write("deep.vocab.json", std::string(100'000, '['));
+  ExpectRefused(DemoPair() + Args{"--vocab", deep} + kPrompt, {deep, "64"});
+  const std::string text = dir_.Write("list.txt", "5\n7\n5\n");
+  ExpectRefused(DemoPair() + Args{"--vocab", text} + kPrompt, {text, "line 3"});
+  ExpectRefused(DemoPair() + Args{"--vocab", dir_.Join("none.json")} + kPrompt,
+                {dir_.Join("none.json")});
+  ExpectRefused(DemoPair() + Args{"--vocab", "ratio:0.00001"} + kPrompt, {"16384"});
+}
+
+TEST_F(BadInputTest, DynamicRowsBeyondTheVocabulary) {
+  ExpectRefused(DemoPair() + Args{"--dynamic-rows", "16385"} + kPrompt,
+                {"--dynamic-rows", "16385", "16384"});
+}
+
+TEST_F(BadInputTest, Prompt) {
+  ExpectRefused(DemoPair() + Args{"--prompt", ""}, {"--prompt", "empty"});
+  ExpectRefused(DemoPair() + Args{"--prompt", "a\xFFz"}, {"--prompt", "UTF-8", "1"});
+  std::string long_prompt;
+  for (int i = 0; i < 2000; ++i) long_prompt += "a1";
+  ExpectRefused(DemoPair() + Args{"--prompt", long_prompt}, {"--prompt", "tokens", "1024"});
+}
+
+TEST_F(BadInputTest, PromptsFileNamesTheRow) {
+  const std::string good_row = "{\"prompt\": \"The\"}\n";
+  std::string long_prompt;
+  for (int i = 0; i < 2000; ++i) long_prompt += "a1";
+  for (const auto& [row, word] : std::vector<std::pair<std::string, std::string>>{
+           {"{\"prompt\": \"\"}", "empty"},
+           {"{\"prompt\": \"" + long_prompt + "\"}", "1024"},
+           {"{\"prompt\": \"\xC3\x28\"}", "UTF-8"},
+           {"{\"prompt\": ", "JSON"}}) {
+    const std::string path = dir_.Write("p.jsonl", good_row + good_row + row + "\n");
+    ExpectRefused(DemoPair() + Args{"--prompts", path}, {path + " line 3", word});
+  }
+}
+
+TEST(BinaryTest, BadInputEndsWithExitCodeTwoAndNothingOnStdout) {
+  const Args base = Args{"generate"} + DemoPair();
+  for (const Args& args :
+       {Args{}, Args{"serve"}, Args{"generate"}, base + kPrompt + Args{"--frobnicate", "1"},
+        base + kPrompt + Args{"--temperature", "nan"},
+        base + kPrompt + Args{"--max-new-tokens", "-1"}, base + Args{"--prompt", ""},
+        Args{"generate", "--model", "/nowhere"} + kPrompt,
+        Args{"compare"} + DemoTarget() + kPrompt}) {
+    SCOPED_TRACE(testing::PrintToString(args));
+    const ProcessOutcome outcome = RunBinary(args);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("shortlist: "));
+  }
+}
+
+TEST(BinaryTest, GoodRunsEndWithExitCodeZero) {
+  const ProcessOutcome help = RunBinary({"generate", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("--dynamic-rows"));
+  const ProcessOutcome generate = RunBinary(Args{"generate"} + DemoPair() + kPrompt);
+  EXPECT_EQ(generate.exit_code, 0) << generate.err;
+  EXPECT_FALSE(generate.out.empty());
+  const ProcessOutcome compare = RunBinary(Args{"compare"} + DemoPair() + kPrompt);
+  EXPECT_EQ(compare.exit_code, 0) << compare.err;
+  EXPECT_THAT(compare.out, HasSubstr("yes"));
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,162 @@
+#include "cli/generate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_testing.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_llama.h"
+
+namespace shortlist {
+namespace {
+
+using ::testing::HasSubstr;
+
+Args Prompts() {
+  return {"--prompts", SourcePath("examples/prompts.jsonl"), "--max-new-tokens", "24"};
+}
+
+/// The rows of a run with --json.
+std::vector<nlohmann::json> Rows(const Args& args) {
+  const Outcome outcome = RunGenerate(args + Args{"--json"});
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  std::vector<nlohmann::json> rows;
+  for (const std::string& line : Lines(outcome.out)) rows.push_back(nlohmann::json::parse(line));
+  return rows;
+}
+
+/// Index, text and ids of each row: what must not depend on how it was decoded.
+std::vector<nlohmann::json> Outputs(const Args& args) {
+  std::vector<nlohmann::json> outputs;
+  for (const nlohmann::json& row : Rows(args)) {
+    outputs.push_back({row["index"], row["text"], row["output_ids"]});
+  }
+  return outputs;
+}
+
+TEST(GenerateTest, RowsComeInInputOrderForAnyBatch) {
+  for (const char* batch : {"1", "3"}) {
+    SCOPED_TRACE(batch);
+    const std::vector<nlohmann::json> rows = Rows(DemoPair() + Prompts() + Args{"--batch", batch});
+    ASSERT_GE(rows.size(), 3u);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(rows[i]["index"], i);
+      const nlohmann::json& meta = rows[i]["meta_info"];
+      EXPECT_EQ(meta["completion_tokens"], rows[i]["output_ids"].size());
+      EXPECT_GT(meta["prompt_tokens"], 0);
+      EXPECT_GE(meta["spec_accept_length"], 1.0);
+      EXPECT_GT(meta["tokens_per_s"], 0.0);
+    }
+  }
+}
+
+TEST(GenerateTest, OutputIsThatOfPlainDecoding) {
+  const TempDir dir;
+  const std::string small = dir.Join("small");
+  ASSERT_TRUE(TruncateLayers(SourcePath("models/demo/target"), small, /*num_layers=*/2).ok());
+  const std::string list = SourcePath("vocab_lists/demo.vocab.json");
+  const std::vector<Args> ways = {
+      DemoPair(),
+      DemoPair() + Args{"--vocab", "ratio:0.25", "--num-draft-tokens", "1"},
+      DemoPair() + Args{"--vocab", list + ":top=2048", "--batch", "3"},
+      DemoPair() +
+          Args{"--vocab", list + ":coverage=0.8", "--dynamic-rows", "64", "--threads", "1"},
+      DemoTarget() + Args{"--draft", small},
+      DemoTarget() + Args{"--draft", small, "--vocab", list + ":ratio=0.05", "--dynamic-rows", "32",
+                          "--num-draft-tokens", "6", "--batch", "8"},
+  };
+  for (const Args& sampling :
+       {Args{}, Args{"--temperature", "0.8", "--top-p", "0.95", "--seed", "11"}}) {
+    const std::vector<nlohmann::json> plain = Outputs(DemoTarget() + Prompts() + sampling);
+    ASSERT_GE(plain.size(), 3u);
+    for (size_t i = 0; i < ways.size(); ++i) {
+      SCOPED_TRACE(testing::Message()
+                   << "way " << i << (sampling.empty() ? ", greedy" : ", sampled"));
+      EXPECT_EQ(Outputs(ways[i] + Prompts() + sampling), plain);
+    }
+  }
+}
+
+TEST(GenerateTest, TextIsTheTextOfTheRows) {
+  const Args one = {"--prompt", "# `vector` class", "--max-new-tokens", "24"};
+  const std::vector<nlohmann::json> rows = Rows(DemoPair() + one);
+  ASSERT_EQ(rows.size(), 1u);
+  const Outcome text = RunGenerate(DemoPair() + one);
+  ASSERT_TRUE(text.status.ok()) << text.status;
+  EXPECT_EQ(text.out, rows[0]["text"].get<std::string>() + "\n");
+}
+
+TEST(GenerateTest, StopsWhereTheContextIsFull) {
+  const std::vector<nlohmann::json> rows =
+      Rows(DemoPair() + Args{"--prompt", "The", "--max-new-tokens", "5000"});
+  ASSERT_EQ(rows.size(), 1u);
+  const nlohmann::json& meta = rows[0]["meta_info"];
+  const int64_t total =
+      meta["prompt_tokens"].get<int64_t>() + meta["completion_tokens"].get<int64_t>();
+  EXPECT_LE(total, 1024);
+  if (meta["finish_reason"] == "length") {
+    EXPECT_EQ(total, 1024);
+  }
+}
+
+TEST(GenerateTest, RejectionSamplingGivesWholeRows) {
+  const std::vector<nlohmann::json> rows =
+      Rows(DemoPair() + Prompts() +
+           Args{"--temperature", "0.8", "--verify", "rejection", "--vocab", "ratio:0.25"});
+  for (const nlohmann::json& row : rows) EXPECT_FALSE(row["output_ids"].empty());
+}
+
+TEST(GenerateTest, PrunedRowsAreReported) {
+  const std::vector<nlohmann::json> rows =
+      Rows(DemoPair() + Prompts() +
+           Args{"--vocab", SourcePath("vocab_lists/demo.vocab.json") + ":top=512", "--dynamic-rows",
+                "16"});
+  for (const nlohmann::json& row : rows) {
+    EXPECT_GE(row["meta_info"]["active_rows"], 512);
+    EXPECT_LE(row["meta_info"]["active_rows"], 528);
+    EXPECT_LE(row["meta_info"]["coverage"], 1.0);
+  }
+}
+
+TEST(CompareTest, EveryWayToDecodeIsIdenticalToPlain) {
+  const Args args =
+      DemoPair() +
+      Args{"--prompts",        SourcePath("examples/prompts.jsonl"),
+           "--max-new-tokens", "8",
+           "--batch",          "4",
+           "--dynamic-rows",   "64",
+           "--vocab",          SourcePath("vocab_lists/demo.vocab.json") + ":top=2048"};
+  const Outcome json = RunCompare(args + Args{"--json"});
+  ASSERT_TRUE(json.status.ok()) << json.status;
+  const std::vector<std::string> lines = Lines(json.out);
+  ASSERT_EQ(lines.size(), 4u);
+  for (const std::string& line : lines) {
+    const nlohmann::json row = nlohmann::json::parse(line);
+    EXPECT_EQ(row["identical"], true) << line;
+    EXPECT_GT(row["tokens_per_s"], 0.0) << line;
+    EXPECT_GE(row["accept_length"], 1.0) << line;
+  }
+}
+
+TEST(CompareTest, TableHasOneLinePerWay) {
+  const Args one = {"--prompt", "The old man", "--max-new-tokens", "8"};
+  const Outcome full = RunCompare(DemoPair() + one);
+  ASSERT_TRUE(full.status.ok()) << full.status;
+  EXPECT_EQ(Lines(full.out).size(), 5u) << full.out;  // title, header, rule, plain, full head
+  const Outcome pruned = RunCompare(DemoPair() + one + Args{"--vocab", "ratio:0.5"});
+  ASSERT_TRUE(pruned.status.ok()) << pruned.status;
+  EXPECT_EQ(Lines(pruned.out).size(), 6u) << pruned.out;
+}
+
+TEST(CompareTest, NeedsADraft) {
+  const Outcome outcome = RunCompare(DemoTarget() + Args{"--prompt", "x"});
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("--draft"));
+}
+
+}  // namespace
+}  // namespace shortlist
