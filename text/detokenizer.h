@@ -8,13 +8,14 @@
 
 namespace shortlist {
 
-/// Turns a stream of token ids into a stream of text, never emitting half a code point: bytes of an unfinished
-/// one are held back until it is complete, or known to be broken (then U+FFFD, as Tokenizer::Decode does).
-/// The pieces joined, with Finish(), equal Tokenizer::Decode of all ids. One per stream; not thread-safe.
+/// Turns a stream of token ids into a stream of text, never emitting half a code point: bytes of an
+/// unfinished one are held back until it is complete, or known to be broken (then U+FFFD, as
+/// Tokenizer::Decode does). The pieces joined, with Finish(), equal Tokenizer::Decode of all ids.
+/// One per stream; not thread-safe.
 class Detokenizer {
  public:
-  /// `tokenizer` must outlive this. `at_start`: the first id starts a text (its added leading space goes);
-  /// false when the ids continue a prompt.
+  /// `tokenizer` must outlive this. `at_start`: the first id starts a text (its added leading space
+  /// goes); false when the ids continue a prompt.
   Detokenizer(const Tokenizer& tokenizer, bool at_start);
 
   /// The text that `id` completes; may be empty.

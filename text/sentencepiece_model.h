@@ -11,12 +11,13 @@
 
 namespace shortlist {
 
-/// A SentencePiece model in standard types alone: SentencePiece's header and abseil's Status headers do not
-/// compile in one translation unit, so no Status here and no SentencePiece anywhere else. Immutable; any
-/// thread may call any method. Ids are in [0, size()).
+/// A SentencePiece model in standard types alone: SentencePiece's header and abseil's Status
+/// headers do not compile in one translation unit, so no Status here and no SentencePiece anywhere
+/// else. Immutable; any thread may call any method. Ids are in [0, size()).
 ///
-/// The implementation lives in a module of its own (libshortlist_sentencepiece.so), opened at the first Load:
-/// Debian's libsentencepiece exports a private copy of protobuf that must not meet libtorch's.
+/// The implementation lives in a module of its own (libshortlist_sentencepiece.so), opened at the
+/// first Load: Debian's libsentencepiece exports a private copy of protobuf that must not meet
+/// libtorch's.
 class SentencePieceModel {
  public:
   /// The model, or what is wrong with its bytes.
@@ -30,10 +31,11 @@ class SentencePieceModel {
   bool is_control(int32_t id) const { return pieces_[id].is_control; }
   /// The piece as the file spells it, such as "<s>", "<0x0A>" or "\u2581the".
   const std::string& name(int32_t id) const { return pieces_[id].name; }
-  /// The bytes it stands for in running text: U+2581 is a space, a byte piece is one byte, a control piece
-  /// nothing, the unknown piece the model's unk_surface.
+  /// The bytes it stands for in running text: U+2581 is a space, a byte piece is one byte, a
+  /// control piece nothing, the unknown piece the model's unk_surface.
   const std::string& bytes(int32_t id) const { return pieces_[id].bytes; }
-  /// True for a piece of text that begins with U+2581: decoding removes that at the start of a text.
+  /// True for a piece of text that begins with U+2581: decoding removes that at the start of a
+  /// text.
   bool begins_with_space_mark(int32_t id) const { return pieces_[id].begins_with_space_mark; }
 
   virtual std::optional<int32_t> FindPiece(std::string_view name) const = 0;

@@ -1,5 +1,3 @@
-#include "text/sentencepiece_model.h"
-
 #include <sentencepiece_processor.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "text/sentencepiece_model.h"
 #include "text/utf8.h"
 
 namespace shortlist {
@@ -47,7 +46,8 @@ bool ReadVarint(std::string_view& message, uint64_t& value) {
   return false;
 }
 
-/// Calls visit(field) for each field of `message`. False when it is not well formed or visit says so.
+/// Calls visit(field) for each field of `message`. False when it is not well formed or visit says
+/// so.
 template <typename Visit>
 bool ForEachField(std::string_view message, Visit visit) {
   while (!message.empty()) {
@@ -108,8 +108,8 @@ bool ReadSpecs(std::string_view serialized, Specs& specs) {
   });
 }
 
-/// SentencePiece walks the normaliser's double array (darts-clone) without bounds. This checks that no walk
-/// leaves it and that each value lies within the replacement strings.
+/// SentencePiece walks the normaliser's double array (darts-clone) without bounds. This checks that
+/// no walk leaves it and that each value lies within the replacement strings.
 bool CharsmapIsSound(std::string_view charsmap) {
   if (charsmap.empty()) return true;
   uint32_t trie_bytes = 0;
@@ -225,10 +225,6 @@ std::variant<std::vector<int32_t>, std::string> Model::Encode(std::string_view t
     if (!status.ok()) return std::string(status.message());
   } catch (const std::exception& error) {
     return std::string(error.what());
-  }
-  // A control piece of a single character is the one way in which a text could name one.
-  for (const int32_t id : ids) {
-    if (is_control(id)) return "the text spells control token " + pieces_[id].name;
   }
   return ids;
 }

@@ -68,8 +68,9 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::optional<TokenId> eos() const override { return ends_.eos; }
   bool adds_leading_space() const override { return model_->add_dummy_prefix(); }
 
-  /// As SentencePiece decodes: a text loses the space mark that it begins with; where the model removes extra
-  /// white space, every piece loses one until there is some text. A space that is a byte piece stays.
+  /// As SentencePiece decodes: a text loses the space mark that it begins with; where the model
+  /// removes extra white space, every piece loses one until there is some text. A space that is a
+  /// byte piece stays.
   std::string_view NextBytes(TokenId id, bool& at_start) const override {
     std::string_view bytes = TokenBytes(id);
     if (!at_start) return bytes;
@@ -101,8 +102,8 @@ absl::StatusOr<std::optional<bool>> ReadFlag(const json& config, const char* nam
   return member->get<bool>();
 }
 
-/// The id that `bos_token` or `eos_token` names, as a string or as an object with "content"; `fallback`
-/// where the member is missing, none where it is null.
+/// The id that `bos_token` or `eos_token` names, as a string or as an object with "content";
+/// `fallback` where the member is missing, none where it is null.
 absl::StatusOr<std::optional<TokenId>> ReadNamedToken(const json& config, const char* name,
                                                       const SentencePieceModel& model,
                                                       std::optional<int32_t> fallback) {
@@ -138,8 +139,7 @@ absl::Status RefuseAddedTokens(const json& config, int32_t size) {
     int64_t value = -1;
     if (!absl::SimpleAtoi(id, &value) || value < 0 || value >= size) {
       return absl::InvalidArgumentError(absl::StrCat("added token ", token.dump(), " has id ", id,
-                                                     ", not in [0, ", size,
-                                                     "): not supported"));
+                                                     ", not in [0, ", size, "): not supported"));
     }
   }
   return absl::OkStatus();
@@ -153,8 +153,8 @@ absl::StatusOr<bool> DefaultAddsBos(const json& config, bool has_bos) {
     const std::string& name = member->get_ref<const std::string&>();
     if (name.starts_with("LlamaTokenizer") || name.starts_with("CodeLlamaTokenizer")) return true;
   }
-  return absl::InvalidArgumentError(absl::StrCat("tokenizer_class ", member->dump(),
-                                                 " is not known here and add_bos_token is not set"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "tokenizer_class ", member->dump(), " is not known here and add_bos_token is not set"));
 }
 
 absl::StatusOr<SequenceEnds> ReadEnds(const json& config, const SentencePieceModel& model) {

@@ -11,15 +11,17 @@ namespace shortlist {
 /// U+FFFD, which stands for bytes that are no UTF-8.
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
-/// Offset of the first byte that does not begin a well-formed sequence, by the strict rules of the Unicode
-/// standard (table 3-7): no overlong form, no surrogate, nothing above U+10FFFF. nullopt when `text` is UTF-8.
+/// Offset of the first byte that does not begin a well-formed sequence, by the strict rules of the
+/// Unicode standard (table 3-7): no overlong form, no surrogate, nothing above U+10FFFF. nullopt
+/// when `text` is UTF-8.
 std::optional<size_t> FindInvalidUtf8(std::string_view text);
 
-/// Appends `bytes` to `text` with one U+FFFD for each maximal ill-formed subpart (Unicode 15, section 3.9,
-/// the practice that the standard recommends). Returns how many bytes at the end were left out because they
-/// begin a well-formed sequence that more bytes may complete: 0 to 3.
+/// Appends `bytes` to `text` with one U+FFFD for each maximal ill-formed subpart (Unicode 15,
+/// section 3.9, the practice that the standard recommends). Returns how many bytes at the end were
+/// left out because they begin a well-formed sequence that more bytes may complete: 0 to 3.
 ///
-/// Example: "a\xF0\x9F\x98" appends "a" and returns 3; "\xE4\xBDz" appends U+FFFD and "z" and returns 0.
+/// Example: "a\xF0\x9F\x98" appends "a" and returns 3; "\xE4\xBDz" appends U+FFFD and "z" and
+/// returns 0.
 size_t AppendUtf8(std::string_view bytes, std::string& text);
 
 }  // namespace shortlist

@@ -25,7 +25,8 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(std::span<con
           absl::StrCat("token id ", id, " at index ", i, " not in [0, ", vocab_size, ")"));
     }
     if (base->slot_of_[id] >= 0) {
-      return absl::InvalidArgumentError(absl::StrCat("token id ", id, " at index ", i, " repeated"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("token id ", id, " at index ", i, " repeated"));
     }
     base->slot_of_[id] = 0;
   }

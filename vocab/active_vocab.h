@@ -13,12 +13,13 @@
 
 namespace shortlist {
 
-/// The fixed part of an active vocabulary: distinct token ids, sorted, with the inverse map. Immutable and
-/// shared by every snapshot made from it (a draft head packs its rows once per VocabBase).
+/// The fixed part of an active vocabulary: distinct token ids, sorted, with the inverse map.
+/// Immutable and shared by every snapshot made from it (a draft head packs its rows once per
+/// VocabBase).
 class VocabBase {
  public:
-  /// `ids` in any order. InvalidArgument for an id outside [0, vocab_size) or a repeated one (names id, index
-  /// and bound). Empty is fine.
+  /// `ids` in any order. InvalidArgument for an id outside [0, vocab_size) or a repeated one (names
+  /// id, index and bound). Empty is fine.
   static absl::StatusOr<std::shared_ptr<const VocabBase>> Create(std::span<const TokenId> ids,
                                                                  int64_t vocab_size);
 
@@ -35,16 +36,18 @@ class VocabBase {
   std::vector<int32_t> slot_of_;  // [vocab_size]
 };
 
-/// One version of the active vocabulary: base slots 0 .. base_size - 1 in ascending id order, then the shared
-/// dynamic part in stable slots. Immutable; any thread may read it. A speculation step holds one snapshot from
-/// its first draft token to its verification, because (snapshot, slot -> id, draft probabilities) belong
-/// together.
+/// One version of the active vocabulary: base slots 0 .. base_size - 1 in ascending id order, then
+/// the shared dynamic part in stable slots. Immutable; any thread may read it. A speculation step
+/// holds one snapshot from its first draft token to its verification, because (snapshot, slot ->
+/// id, draft probabilities) belong together.
 ///
 /// An empty snapshot means: the full head. Slots are then token ids.
 class ActiveVocab {
  public:
-  /// `dynamic`: the shared part in slot order, disjoint from `base`, distinct, in range (checked invariants).
-  ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base, std::vector<int32_t> dynamic);
+  /// `dynamic`: the shared part in slot order, disjoint from `base`, distinct, in range (checked
+  /// invariants).
+  ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base,
+              std::vector<int32_t> dynamic);
 
   uint64_t version() const { return version_; }
   bool empty() const { return rows_.empty(); }

@@ -17,8 +17,8 @@ namespace {
 absl::Status CheckIds(std::span<const TokenId> ids, int64_t vocab_size) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (Raw(ids[i]) >= 0 && Raw(ids[i]) < vocab_size) continue;
-    return absl::OutOfRangeError(absl::StrCat("token id ", Raw(ids[i]), " at index ", i,
-                                              " not in [0, ", vocab_size, ")"));
+    return absl::OutOfRangeError(
+        absl::StrCat("token id ", Raw(ids[i]), " at index ", i, " not in [0, ", vocab_size, ")"));
   }
   return absl::OkStatus();
 }
@@ -44,14 +44,14 @@ struct DynamicVocabularyManager::State {
   uint64_t num_entered = 0;
   uint64_t version = 0;
   std::shared_ptr<const VocabBase> base;
-  std::vector<int32_t> ids;                       // the dynamic part in slot order
-  std::unordered_map<int32_t, Entry> entries;     // by id
-  std::set<Entry> evictable;                      // those of `entries` that are not pinned
-  std::unordered_map<int32_t, int64_t> escapes;   // by id, how often
+  std::vector<int32_t> ids;                      // the dynamic part in slot order
+  std::unordered_map<int32_t, Entry> entries;    // by id
+  std::set<Entry> evictable;                     // those of `entries` that are not pinned
+  std::unordered_map<int32_t, int64_t> escapes;  // by id, how often
   VocabStats stats;
 
-  // std::atomic<std::shared_ptr> of libstdc++ 12 would do, but it is a lock inside and a data race to the
-  // letter (its load unlocks with relaxed order), which ThreadSanitizer reports.
+  // std::atomic<std::shared_ptr> of libstdc++ 12 would do, but it is a lock inside and a data race
+  // to the letter (its load unlocks with relaxed order), which ThreadSanitizer reports.
   mutable std::mutex publication;
   std::shared_ptr<const ActiveVocab> active;  // guarded by `publication`
 
@@ -110,8 +110,8 @@ absl::StatusOr<std::unique_ptr<DynamicVocabularyManager>> DynamicVocabularyManag
     std::shared_ptr<const VocabBase> base, Options options) {
   SHORTLIST_CHECK(base != nullptr);
   if (options.dynamic_capacity < 0 || options.dynamic_capacity > base->vocab_size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dynamic_capacity ", options.dynamic_capacity, " not in [0, ", base->vocab_size(), "]"));
+    return absl::InvalidArgumentError(absl::StrCat("dynamic_capacity ", options.dynamic_capacity,
+                                                   " not in [0, ", base->vocab_size(), "]"));
   }
   if (const absl::Status status = CheckIds(options.pinned, base->vocab_size()); !status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("pinned ", std::string(status.message())));
@@ -173,9 +173,8 @@ absl::Status DynamicVocabularyManager::ReplaceBase(std::shared_ptr<const VocabBa
   const std::lock_guard lock(state_->writers);
   State& state = *state_;
   if (base->vocab_size() != state.base->vocab_size()) {
-    return absl::InvalidArgumentError(absl::StrCat("vocab_size ", base->vocab_size(),
-                                                   " of the new base is not ",
-                                                   state.base->vocab_size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "vocab_size ", base->vocab_size(), " of the new base is not ", state.base->vocab_size()));
   }
   state.base = std::move(base);
   std::vector<int32_t> kept;

@@ -16,62 +16,66 @@ namespace shortlist {
 
 /// Counters since construction. Shares are derived, never stored: coverage = covered / emitted.
 struct VocabStats {
-  int64_t num_emitted = 0;    // tokens the target emitted while a vocabulary was active
-  int64_t num_covered = 0;    // of these, inside the active vocabulary
-  int64_t num_drafted = 0;    // tokens drafted
-  int64_t num_unmapped = 0;   // of these, outside the active vocabulary: always 0 unless a mapping is broken
-  int64_t num_added = 0;      // ids that entered the dynamic part
-  int64_t num_evicted = 0;    // ids that left it to make room
+  int64_t num_emitted = 0;  // tokens the target emitted while a vocabulary was active
+  int64_t num_covered = 0;  // of these, inside the active vocabulary
+  int64_t num_drafted = 0;  // tokens drafted
+  int64_t num_unmapped =
+      0;  // of these, outside the active vocabulary: always 0 unless a mapping is broken
+  int64_t num_added = 0;    // ids that entered the dynamic part
+  int64_t num_evicted = 0;  // ids that left it to make room
   int64_t base_size = 0;
   int64_t dynamic_size = 0;
   int64_t dynamic_capacity = 0;
 };
 
-/// Keeps the active vocabulary of a draft model: a fixed base (may be empty) plus a bounded dynamic part.
+/// Keeps the active vocabulary of a draft model: a fixed base (may be empty) plus a bounded dynamic
+/// part.
 ///
-/// Thread-safe. Readers take a snapshot with Active(), then work on it without any lock; writers serialise
-/// among themselves and publish a new snapshot, for which no reader ever waits. Slots of the dynamic part are stable: adding an id takes the next free slot, or the
-/// slot of the id it evicts, and moves no other.
+/// Thread-safe. Readers take a snapshot with Active(), then work on it without any lock; writers
+/// serialise among themselves and publish a new snapshot, for which no reader ever waits. Slots of
+/// the dynamic part are stable: adding an id takes the next free slot, or the slot of the id it
+/// evicts, and moves no other.
 class DynamicVocabularyManager {
  public:
   struct Options {
-    int64_t dynamic_capacity = 0;     // most ids in the dynamic part; 0: none is ever added
-    std::vector<TokenId> pinned;      // never evicted once they are in the dynamic part
+    int64_t dynamic_capacity = 0;  // most ids in the dynamic part; 0: none is ever added
+    std::vector<TokenId> pinned;   // never evicted once they are in the dynamic part
   };
 
-  /// InvalidArgument for dynamic_capacity outside [0, vocab_size] or a pinned id outside [0, vocab_size).
+  /// InvalidArgument for dynamic_capacity outside [0, vocab_size] or a pinned id outside [0,
+  /// vocab_size).
   static absl::StatusOr<std::unique_ptr<DynamicVocabularyManager>> Create(
       std::shared_ptr<const VocabBase> base, Options options);
   ~DynamicVocabularyManager();
 
-  /// Adds ids to the dynamic part; ids already active only become recent. Beyond capacity the least recently
-  /// used id leaves, the less frequent first among equally old ones (those of one call are equally old), then
-  /// the one that entered first; pinned ids never; when all are pinned the new id is not added. An id's
-  /// frequency is how often calls named it since it entered. OutOfRange for an id outside [0, vocab_size):
-  /// nothing is changed then.
+  /// Adds ids to the dynamic part; ids already active only become recent. Beyond capacity the least
+  /// recently used id leaves, the less frequent first among equally old ones (those of one call are
+  /// equally old), then the one that entered first; pinned ids never; when all are pinned the new
+  /// id is not added. An id's frequency is how often calls named it since it entered. OutOfRange
+  /// for an id outside [0, vocab_size): nothing is changed then.
   absl::Status Add(std::span<const TokenId> ids);
 
-  /// Learns from one verification: `emitted` are the tokens the target emitted (accepted and corrected),
-  /// `drafted` what was proposed from the snapshot's slots (not from the request's own tail). Escapes
-  /// (emitted, not active) are counted and added; active ones become recent. `snapshot` is the one that the
-  /// step was drafted with: coverage and mapping are judged by it, because another request may have changed
-  /// the vocabulary since; null means the current one. OutOfRange as in Add. An empty vocabulary (full head)
-  /// learns nothing and counts nothing.
+  /// Learns from one verification: `emitted` are the tokens the target emitted (accepted and
+  /// corrected), `drafted` what was proposed from the snapshot's slots (not from the request's own
+  /// tail). Escapes (emitted, not active) are counted and added; active ones become recent.
+  /// `snapshot` is the one that the step was drafted with: coverage and mapping are judged by it,
+  /// because another request may have changed the vocabulary since; null means the current one.
+  /// OutOfRange as in Add. An empty vocabulary (full head) learns nothing and counts nothing.
   absl::Status Observe(std::span<const TokenId> emitted, std::span<const TokenId> drafted,
                        const ActiveVocab* snapshot = nullptr);
 
-  /// The current snapshot; never null. Copies one pointer, under a mutex that nobody holds for longer than
-  /// that.
+  /// The current snapshot; never null. Copies one pointer, under a mutex that nobody holds for
+  /// longer than that.
   std::shared_ptr<const ActiveVocab> Active() const;
   int64_t ActiveSize() const { return Active()->size(); }
 
-  /// Replaces the fixed part while requests run: dynamic ids that the new base holds leave the dynamic part,
-  /// the others keep their order. InvalidArgument when vocab_size differs.
+  /// Replaces the fixed part while requests run: dynamic ids that the new base holds leave the
+  /// dynamic part, the others keep their order. InvalidArgument when vocab_size differs.
   absl::Status ReplaceBase(std::shared_ptr<const VocabBase> base);
 
   VocabStats Stats() const;
-  /// Every id that escaped with how often, most frequent first, ties to the lower id: the raw material of a
-  /// better list.
+  /// Every id that escaped with how often, most frequent first, ties to the lower id: the raw
+  /// material of a better list.
   std::vector<std::pair<TokenId, int64_t>> Escapes() const;
 
  private:

@@ -10,22 +10,22 @@
 
 namespace shortlist {
 
-/// The rows that one request adds to the active vocabulary for itself alone: tokens of its prompt and its
-/// escapes, at most `capacity`. Slots are stable (an id keeps its slot until it is evicted, least recently
-/// added first; the newcomer takes that slot; Reconcile alone may move one). Owned by one request; not
-/// thread-safe. `active` is always a snapshot of one manager.
+/// The rows that one request adds to the active vocabulary for itself alone: tokens of its prompt
+/// and its escapes, at most `capacity`. Slots are stable (an id keeps its slot until it is evicted,
+/// least recently added first; the newcomer takes that slot; Reconcile alone may move one). Owned
+/// by one request; not thread-safe. `active` is always a snapshot of one manager.
 class RequestTail {
  public:
   explicit RequestTail(int64_t capacity) : capacity_(capacity) {}
 
-  /// Reconciles, then adds what is neither in `active` nor here; ids already here become recent. Of more ids
-  /// than fit, the last ones stay. Ids in [0, active.vocab_size()). Adds nothing when `active` is empty (the
-  /// full head scores every row already) or capacity is 0.
+  /// Reconciles, then adds what is neither in `active` nor here; ids already here become recent. Of
+  /// more ids than fit, the last ones stay. Ids in [0, active.vocab_size()). Adds nothing when
+  /// `active` is empty (the full head scores every row already) or capacity is 0.
   void Add(std::span<const TokenId> ids, const ActiveVocab& active);
 
-  /// Drops ids that `active` now holds (all of them when it is empty), so that base, shared part and tail are
-  /// disjoint within a step. The last row takes the slot of a dropped one. Cheap when `active` has the version
-  /// seen last.
+  /// Drops ids that `active` now holds (all of them when it is empty), so that base, shared part
+  /// and tail are disjoint within a step. The last row takes the slot of a dropped one. Cheap when
+  /// `active` has the version seen last.
   void Reconcile(const ActiveVocab& active);
 
   /// [size] token id of each tail slot.

@@ -29,7 +29,8 @@ absl::Status At(const std::string& where, const absl::Status& status) {
 }
 
 std::string Excerpt(std::string_view value) {
-  return value.size() <= 40 ? std::string(value) : absl::StrCat(std::string(value.substr(0, 40)), "...");
+  return value.size() <= 40 ? std::string(value)
+                            : absl::StrCat(std::string(value.substr(0, 40)), "...");
 }
 
 absl::Status CheckDistinct(const char* name, const std::vector<TokenId>& ids, int64_t vocab_size) {
@@ -63,7 +64,8 @@ absl::StatusOr<VocabList> ParseText(std::string_view text, int64_t vocab_size) {
 
     int64_t id = 0;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    const bool is_integer = error != std::errc::invalid_argument && stop == word.data() + word.size();
+    const bool is_integer =
+        error != std::errc::invalid_argument && stop == word.data() + word.size();
     if (!is_integer) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", Excerpt(word), "\" at line ", line, " is no token id"));
@@ -154,8 +156,8 @@ std::vector<TokenId> ToTokenIds(const std::vector<int64_t>& values) {
 absl::Status CheckMembers(const json& root) {
   for (const auto& [name, value] : root.items()) {
     bool is_known = false;
-    for (const char* known : {"format", "version", "vocab_size", "fingerprint", "source", "ids",
-                              "counts", "pinned"}) {
+    for (const char* known :
+         {"format", "version", "vocab_size", "fingerprint", "source", "ids", "counts", "pinned"}) {
       is_known |= name == known;
     }
     if (!is_known) {
@@ -208,14 +210,14 @@ absl::StatusOr<VocabList> ParseDocument(const json& root) {
 
 absl::Status CheckFits(const VocabList& list, const VocabTarget& target) {
   if (list.vocab_size != target.vocab_size) {
-    return absl::FailedPreconditionError(absl::StrCat("vocab_size ", list.vocab_size,
-                                                      " is not the target's ", target.vocab_size));
+    return absl::FailedPreconditionError(
+        absl::StrCat("vocab_size ", list.vocab_size, " is not the target's ", target.vocab_size));
   }
   if (!list.fingerprint.empty() && !target.fingerprint.empty() &&
       list.fingerprint != target.fingerprint) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("made for the tokenizer with fingerprint ", Excerpt(list.fingerprint),
-                     ", the target's is ", target.fingerprint));
+    return absl::FailedPreconditionError(absl::StrCat("made for the tokenizer with fingerprint ",
+                                                      Excerpt(list.fingerprint),
+                                                      ", the target's is ", target.fingerprint));
   }
   return absl::OkStatus();
 }
@@ -253,9 +255,8 @@ absl::Status VocabList::Validate() const {
       return absl::InvalidArgumentError(absl::StrCat("counts[", i, "]: ", counts[i], " below 0"));
     }
     if (i > 0 && counts[i] > counts[i - 1]) {
-      return absl::InvalidArgumentError(absl::StrCat("counts[", i, "]: ", counts[i],
-                                                     " above counts[", i - 1, "], ",
-                                                     counts[i - 1]));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "counts[", i, "]: ", counts[i], " above counts[", i - 1, "], ", counts[i - 1]));
     }
   }
   return absl::OkStatus();
@@ -279,10 +280,9 @@ absl::Status WriteVocabList(const std::string& path, const VocabList& list) {
   SHORTLIST_RETURN_IF_ERROR(list.Validate());
   return WriteFileAtomically(
       path, absl::StrCat("{\"format\": \"", kFormat, "\", \"version\": ", kVersion,
-                         ",\n\"vocab_size\": ", list.vocab_size,
-                         ",\n\"fingerprint\": ", Quoted(list.fingerprint),
-                         ",\n\"source\": ", Quoted(list.source), ",\n\"ids\": ", Array(list.ids),
-                         ",\n\"counts\": ", Array(list.counts),
+                         ",\n\"vocab_size\": ", list.vocab_size, ",\n\"fingerprint\": ",
+                         Quoted(list.fingerprint), ",\n\"source\": ", Quoted(list.source),
+                         ",\n\"ids\": ", Array(list.ids), ",\n\"counts\": ", Array(list.counts),
                          ",\n\"pinned\": ", Array(list.pinned), "}\n"));
 }
 

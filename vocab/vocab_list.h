@@ -11,19 +11,19 @@
 
 namespace shortlist {
 
-/// A vocabulary list: which tokens are likely, most likely first. One list serves any ratio, top-N or
-/// coverage target; the choice is made at load (vocab_options.h).
+/// A vocabulary list: which tokens are likely, most likely first. One list serves any ratio, top-N
+/// or coverage target; the choice is made at load (vocab_options.h).
 struct VocabList {
-  int64_t vocab_size = 0;        // of the target; every id is below it
-  std::string fingerprint;       // of the tokenizer (text/tokenizer.h); empty where the format has none
-  std::string source;            // corpus provenance, free text
-  std::vector<TokenId> ids;      // distinct, in rank order (ascending for formats without ranks)
-  std::vector<int64_t> counts;   // [ids.size()], never rising; empty where the format has none
-  std::vector<TokenId> pinned;   // distinct; always selected, counted within N; need not be in `ids`
-  bool ranked = false;           // ids are in rank order
+  int64_t vocab_size = 0;    // of the target; every id is below it
+  std::string fingerprint;   // of the tokenizer (text/tokenizer.h); empty where the format has none
+  std::string source;        // corpus provenance, free text
+  std::vector<TokenId> ids;  // distinct, in rank order (ascending for formats without ranks)
+  std::vector<int64_t> counts;  // [ids.size()], never rising; empty where the format has none
+  std::vector<TokenId> pinned;  // distinct; always selected, counted within N; need not be in `ids`
+  bool ranked = false;          // ids are in rank order
 
-  /// InvalidArgument names the index, the value and the bound: an id out of range or repeated, a count that is
-  /// negative or rises, lengths that differ, no id at all.
+  /// InvalidArgument names the index, the value and the bound: an id out of range or repeated, a
+  /// count that is negative or rises, lengths that differ, no id at all.
   absl::Status Validate() const;
 };
 
@@ -33,10 +33,10 @@ struct VocabTarget {
   std::string fingerprint;  // empty: not checked
 };
 
-/// Reads a list by its name: `*.json` is the project's own document (format version 1), anything else plain
-/// text, one id per line, white space trimmed, blank lines skipped, any order. Every error names the file
-/// and, where there is one, the line or index, the value and the bound. FailedPrecondition when a fingerprint
-/// or vocab_size does not fit `target`.
+/// Reads a list by its name: `*.json` is the project's own document (format version 1), anything
+/// else plain text, one id per line, white space trimmed, blank lines skipped, any order. Every
+/// error names the file and, where there is one, the line or index, the value and the bound.
+/// FailedPrecondition when a fingerprint or vocab_size does not fit `target`.
 absl::StatusOr<VocabList> ReadVocabList(const std::string& path, const VocabTarget& target);
 
 /// Writes the project's own document, atomically. The list must be valid.

@@ -30,9 +30,9 @@ absl::StatusOr<T> ParseNumber(const char* name, std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = stop == text.data() + text.size() && error == std::errc();
   if (is_number) return value;
-  return absl::InvalidArgumentError(absl::StrCat(
-      name, " \"", std::string(text.substr(0, 40)),
-      std::is_integral_v<T> ? "\" is no integer below 2^63" : "\" is no number"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " \"", std::string(text.substr(0, 40)),
+                   std::is_integral_v<T> ? "\" is no integer below 2^63" : "\" is no number"));
 }
 
 /// All ids of the list, pinned ones before the others.
@@ -75,8 +75,7 @@ absl::StatusOr<std::vector<TokenId>> TakeCoverage(const VocabList& list, double 
   std::vector<TokenId> taken = PinnedFirst(list);
   double covered = 0;
   size_t num_taken = 0;
-  while (num_taken < taken.size() &&
-         (num_taken < list.pinned.size() || covered / all < coverage)) {
+  while (num_taken < taken.size() && (num_taken < list.pinned.size() || covered / all < coverage)) {
     covered += count_of[Raw(taken[num_taken++])];
   }
   taken.resize(num_taken);
@@ -189,8 +188,8 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOpti
                                ReadVocabList(options.custom_vocab_path, target));
     absl::StatusOr<std::vector<TokenId>> taken = TakeFromList(options, list);
     if (!taken.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(options.custom_vocab_path, ": ",
-                                                     std::string(taken.status().message())));
+      return absl::InvalidArgumentError(
+          absl::StrCat(options.custom_vocab_path, ": ", std::string(taken.status().message())));
     }
     ids = *std::move(taken);
   }

@@ -13,28 +13,30 @@
 
 namespace shortlist {
 
-/// How the base of the active vocabulary is chosen. The first three fields are named as users know them from
-/// the Python original.
+/// How the base of the active vocabulary is chosen. The first three fields are named as users know
+/// them from the Python original.
 struct VocabOptions {
-  bool use_static_vocab = false;     // false: the full head, all other fields are ignored
-  double static_vocab_ratio = 0.5;   // share of the vocabulary, in (0, 1]
-  std::string custom_vocab_path;     // a list file; it wins over static_vocab_ratio. Empty: none
+  bool use_static_vocab = false;    // false: the full head, all other fields are ignored
+  double static_vocab_ratio = 0.5;  // share of the vocabulary, in (0, 1]
+  std::string custom_vocab_path;    // a list file; it wins over static_vocab_ratio. Empty: none
 
   // How much of the list file is taken; at most one is set. None: all of it.
-  std::optional<int64_t> top_n;      // the first N ids, pinned ones counted within; in [1, vocab_size]
-  std::optional<double> ratio;       // the first floor(ratio * vocab_size) ids; in (0, 1]
-  std::optional<double> coverage;    // the fewest ids whose counts reach this share; in (0, 1]; needs counts
+  std::optional<int64_t> top_n;  // the first N ids, pinned ones counted within; in [1, vocab_size]
+  std::optional<double> ratio;   // the first floor(ratio * vocab_size) ids; in (0, 1]
+  std::optional<double>
+      coverage;  // the fewest ids whose counts reach this share; in (0, 1]; needs counts
 
   /// InvalidArgument names the field, its value and its bound (NaN included).
   absl::Status Validate() const;
 };
 
-/// Parses `full`, `ratio:R` or `FILE[:top=N|:ratio=R|:coverage=C]`. InvalidArgument names what is wrong.
+/// Parses `full`, `ratio:R` or `FILE[:top=N|:ratio=R|:coverage=C]`. InvalidArgument names what is
+/// wrong.
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 
 /// The base that `options` describe: null for the full head. A ratio without a list means the first
-/// floor(ratio * vocab_size) ids; a ratio that comes to no id at all is InvalidArgument. A list that cannot be
-/// read is an error, never a fallback.
+/// floor(ratio * vocab_size) ids; a ratio that comes to no id at all is InvalidArgument. A list
+/// that cannot be read is an error, never a fallback.
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabTarget& target);
 

@@ -36,8 +36,8 @@ TEST(VocabBaseTest, RefusesIdsOutOfRangeOrRepeated) {
 }
 
 TEST(VocabBaseTest, RefusesImpossibleVocabSizes) {
-  for (const int64_t size : {int64_t{0}, int64_t{-5}, int64_t{1} << 31,
-                             std::numeric_limits<int64_t>::max()}) {
+  for (const int64_t size :
+       {int64_t{0}, int64_t{-5}, int64_t{1} << 31, std::numeric_limits<int64_t>::max()}) {
     EXPECT_FALSE(VocabBase::Create({}, size).ok()) << size;
   }
 }

@@ -36,9 +36,8 @@ std::vector<int32_t> Rows(const DynamicVocabularyManager& manager) {
 
 TEST(DynamicVocabularyManagerTest, RefusesImpossibleOptions) {
   const auto create = [](int64_t capacity, const std::vector<int32_t>& pinned) {
-    return DynamicVocabularyManager::Create(
-               Base({}, /*vocab_size=*/10),
-               {.dynamic_capacity = capacity, .pinned = Ids(pinned)})
+    return DynamicVocabularyManager::Create(Base({}, /*vocab_size=*/10),
+                                            {.dynamic_capacity = capacity, .pinned = Ids(pinned)})
         .status();
   };
   EXPECT_THAT(std::string(create(-1, {}).message()), HasSubstr("-1 not in [0, 10]"));
@@ -271,8 +270,8 @@ TEST(DynamicVocabularyManagerTest, MatchesAnOracle) {
   }
 }
 
-/// Every snapshot that a reader sees is whole, and versions never go back, while writers add, observe and
-/// replace the base.
+/// Every snapshot that a reader sees is whole, and versions never go back, while writers add,
+/// observe and replace the base.
 TEST(DynamicVocabularyManagerTest, ReadersSeeWholeSnapshotsWhileWritersWrite) {
   constexpr int32_t kVocabSize = 500;
   const auto manager = Manager({1, 2, 3}, kVocabSize, /*capacity=*/50);
@@ -302,7 +301,8 @@ TEST(DynamicVocabularyManagerTest, ReadersSeeWholeSnapshotsWhileWritersWrite) {
       for (int step = 0; step < 2000 || num_read.load() < 100; ++step) {
         const auto ids = Ids(RandomIds(random, /*count=*/5, kVocabSize));
         if (step % 100 == 99) {
-          ASSERT_TRUE(manager->ReplaceBase(Base({static_cast<int32_t>(step % 400), 450}, kVocabSize)).ok());
+          ASSERT_TRUE(
+              manager->ReplaceBase(Base({static_cast<int32_t>(step % 400), 450}, kVocabSize)).ok());
         } else if (step % 2 == 0) {
           ASSERT_TRUE(manager->Add(ids).ok());
         } else {

@@ -48,8 +48,8 @@ inline std::vector<int32_t> RandomIds(std::mt19937& random, int count, int32_t v
 
 /// A path in the directory of temporary files of this test process.
 inline std::string TempPath(const std::string& name) {
-  const auto dir = std::filesystem::path(testing::TempDir()) /
-                   ("shortlist_vocab_" + std::to_string(getpid()));
+  const auto dir =
+      std::filesystem::path(testing::TempDir()) / ("shortlist_vocab_" + std::to_string(getpid()));
   std::filesystem::create_directories(dir);
   return (dir / name).string();
 }

@@ -68,7 +68,9 @@ TEST(VocabListTest, PlainTextErrorsNameLineValueAndBound) {
   ExpectError(ReadText("+5\n"), "\"+5\" at line 1");
   ExpectError(ReadText("0x5\n"), "\"0x5\" at line 1");
   ExpectError(ReadText(std::string("5\0\n", 3)), "at line 1 is no token id");
-  ExpectError(ReadText("\xEF\xBB\xBF" "5\n"), "at line 1 is no token id");
+  ExpectError(ReadText("\xEF\xBB\xBF"
+                       "5\n"),
+              "at line 1 is no token id");
   ExpectError(ReadText(std::string(100000, 'x')), "x...\" at line 1 is no token id");
   ExpectError(ReadText(" \n \n"), "no token id");
   ExpectError(ReadText(""), "no token id");

@@ -189,8 +189,13 @@ TEST_F(VocabOptionsListTest, CoverageIsMinimalOnRandomLists) {
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 50; ++round) {
-    VocabList list{.vocab_size = 20, .fingerprint = "", .source = "", .ids = {}, .counts = {},
-                   .pinned = {}, .ranked = true};
+    VocabList list{.vocab_size = 20,
+                   .fingerprint = "",
+                   .source = "",
+                   .ids = {},
+                   .counts = {},
+                   .pinned = {},
+                   .ranked = true};
     std::vector<int32_t> all(20);
     std::iota(all.begin(), all.end(), 0);
     std::shuffle(all.begin(), all.end(), random);

@@ -1,0 +1,116 @@
+#include "text/detokenizer.h"
+
+#include <random>
+
+#include "gtest/gtest.h"
+#include "tests/text/test_util.h"
+#include "text/utf8.h"
+
+namespace shortlist {
+namespace {
+
+/// Tokens given as bytes; an empty one is a control token.
+class FakeTokenizer final : public Tokenizer {
+ public:
+  explicit FakeTokenizer(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {}
+  absl::StatusOr<std::vector<TokenId>> Encode(std::string_view) const override {
+    return absl::UnimplementedError("not needed");
+  }
+  int64_t size() const override { return static_cast<int64_t>(tokens_.size()); }
+  std::string_view TokenBytes(TokenId id) const override { return tokens_[Raw(id)]; }
+  bool IsSpecial(TokenId id) const override { return tokens_[Raw(id)].empty(); }
+  std::string_view ControlPiece(TokenId id) const override { return IsSpecial(id) ? "<c>" : ""; }
+  std::optional<TokenId> bos() const override { return std::nullopt; }
+  std::optional<TokenId> eos() const override { return std::nullopt; }
+  bool adds_leading_space() const override { return true; }
+
+ private:
+  std::vector<std::string> tokens_;
+};
+
+TEST(DetokenizerTest, HoldsBackHalfACodePoint) {
+  const FakeTokenizer tokenizer({"\xF0\x9F", "\x98", "\x80!"});
+  Detokenizer detokenizer(tokenizer, /*at_start=*/true);
+  EXPECT_EQ(detokenizer.Append(TokenId{0}), "");
+  EXPECT_EQ(detokenizer.Append(TokenId{1}), "");
+  EXPECT_EQ(detokenizer.Append(TokenId{2}), "\U0001F600!");
+  EXPECT_EQ(detokenizer.Finish(), "");
+}
+
+TEST(DetokenizerTest, ReplacesWhatIsBrokenAsSoonAsThatIsKnown) {
+  const FakeTokenizer tokenizer({"\xE4\xBD", "x", "\x80"});
+  Detokenizer detokenizer(tokenizer, /*at_start=*/true);
+  EXPECT_EQ(detokenizer.Append(TokenId{0}), "");
+  EXPECT_EQ(detokenizer.Append(TokenId{1}), "\uFFFDx");
+  EXPECT_EQ(detokenizer.Append(TokenId{2}), "\uFFFD");
+  EXPECT_EQ(detokenizer.Append(TokenId{0}), "");
+  EXPECT_EQ(detokenizer.Finish(), "\uFFFD");
+  EXPECT_EQ(detokenizer.Finish(), "");
+}
+
+TEST(DetokenizerTest, LeadingSpaceGoesAtTheStartAlone) {
+  const FakeTokenizer tokenizer({" a", ""});
+  Detokenizer at_start(tokenizer, /*at_start=*/true);
+  EXPECT_EQ(at_start.Append(TokenId{1}), "");
+  EXPECT_EQ(at_start.Append(TokenId{0}), "a");
+  EXPECT_EQ(at_start.Append(TokenId{0}), " a");
+  Detokenizer continued(tokenizer, /*at_start=*/false);
+  EXPECT_EQ(continued.Append(TokenId{0}), " a");
+}
+
+void ExpectPiecesJoinToDecode(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+  Detokenizer detokenizer(tokenizer, /*at_start=*/true);
+  std::string text;
+  for (const TokenId id : ids) {
+    const std::string piece = detokenizer.Append(id);
+    ASSERT_EQ(FindInvalidUtf8(piece), std::nullopt);
+    text += piece;
+  }
+  text += detokenizer.Finish();
+  ASSERT_EQ(text, tokenizer.Decode(ids));
+}
+
+TEST(DetokenizerTest, PiecesJoinToDecodeOnBrokenSequences) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  std::vector<std::string> tokens = {"", " a", " ", "\u3042", "\xE3\x81", "\x98\x80", "x\xF0\x9F"};
+  for (int byte = 0; byte < 256; ++byte) tokens.push_back({static_cast<char>(byte)});
+  const FakeTokenizer tokenizer(tokens);
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<TokenId> ids;
+    for (uint32_t count = random() % 12; count > 0; --count) {
+      ids.push_back(TokenId{static_cast<int32_t>(random() % (random() % 2 ? 7 : tokens.size()))});
+    }
+    ExpectPiecesJoinToDecode(tokenizer, ids);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(DetokenizerTest, PiecesJoinToDecodeForRealTokenizers) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (const std::string& path : TokenizerModels()) {
+    SCOPED_TRACE(path);
+    const auto tokenizer = OpenBytes(ReadAll(path), R"({"add_bos_token": false})");
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    std::vector<TokenId> bytes;
+    for (int32_t id = 0; id < (*tokenizer)->size(); ++id) {
+      if ((*tokenizer)->TokenBytes(TokenId{id}).size() == 1) bytes.push_back(TokenId{id});
+    }
+    for (int round = 0; round < 3000; ++round) {
+      std::vector<TokenId> ids;
+      for (uint32_t count = random() % 12; count > 0; --count) {
+        ids.push_back(random() % 2
+                          ? bytes[random() % bytes.size()]
+                          : TokenId{static_cast<int32_t>(random() % (*tokenizer)->size())});
+      }
+      ExpectPiecesJoinToDecode(**tokenizer, ids);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
