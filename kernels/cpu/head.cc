@@ -72,11 +72,14 @@ void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows&
   for (int64_t s = 0; s < block.num_slots; ++s) {
     rows[s] = RowOfSlot(args, block.first_token, block.first_slot + s);
   }
+  const int64_t row_bytes = args.hidden * DTypeBytes(args.dtype);
   const bool is_bf16 = args.dtype == DType::kBf16 && table.native_bf16;
   const int64_t x_offset =
       block.first_token * x.stride * DTypeBytes(is_bf16 ? DType::kBf16 : DType::kF32);
   table.head({.rows = rows,
               .num_rows = block.num_slots,
+              .gathered = rows[block.num_slots - 1] !=
+                          static_cast<const char*>(rows[0]) + (block.num_slots - 1) * row_bytes,
               .dtype = args.dtype,
               .hidden = args.hidden,
               .x = {static_cast<const char*>(x.data) + x_offset, x.stride, block.num_tokens},

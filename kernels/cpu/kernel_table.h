@@ -36,6 +36,7 @@ struct LinearJob {
 struct HeadJob {
   const void* const* rows = nullptr;  // [num_rows], each [hidden] of `dtype`
   int64_t num_rows = 0;
+  bool gathered = false;  // the rows do not follow one another in memory; a hint
   DType dtype = DType::kF32;
   int64_t hidden = 0;
   InputRows x;

@@ -1,7 +1,6 @@
 #include "kernels/linear.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "base/check.h"
@@ -43,34 +42,41 @@ SourceRow FindRow(std::span<const MatrixView> blocks, int64_t in_features, int64
   SHORTLIST_CHECK(false);
 }
 
+/// target[k / interleave][row][k % interleave] = rows[row][k], for a panel's rows.
 template <typename Element>
-void InterleaveRow(const Element* source, int64_t count, int64_t interleave, Element* target) {
+void InterleaveRows(const void* const* rows, int64_t num_rows, int64_t count, int64_t interleave,
+                    void* target) {
+  auto* panel = static_cast<Element*>(target);
   for (int64_t k = 0; k < count; ++k) {
-    target[k / interleave * interleave * kPanelRows + k % interleave] = source[k];
+    Element* column = panel + k / interleave * interleave * kPanelRows + k % interleave;
+    for (int64_t r = 0; r < num_rows; ++r) {
+      column[r * interleave] = static_cast<const Element*>(rows[r])[k];
+    }
   }
 }
 
-/// Fills one panel. `f32_row` and `row` are scratch for one row.
+/// Fills one panel with output rows from `first_row` on. `f32_row` is scratch for one row,
+/// `converted` for a panel of them.
 void FillPanel(std::span<const MatrixView> blocks, int64_t in_features, DType dtype,
                int64_t first_row, int64_t num_rows, std::vector<float>& f32_row,
-               std::vector<char>& row, char* panel) {
+               std::vector<char>& converted, char* panel) {
   const KernelTable& table = CurrentKernels();
-  const int64_t interleave = Interleave(dtype);
+  const int64_t row_bytes = in_features * DTypeBytes(dtype);
+  const void* rows[kPanelRows];
   for (int64_t r = 0; r < num_rows; ++r) {
-    SourceRow source = FindRow(blocks, in_features, first_row + r);
+    const SourceRow source = FindRow(blocks, in_features, first_row + r);
+    rows[r] = source.data;
     if (source.dtype != dtype) {
+      char* row = converted.data() + r * row_bytes;
       table.to_f32(source.data, source.dtype, in_features, f32_row.data());
-      table.from_f32(f32_row.data(), dtype, in_features, row.data());
-      source.data = row.data();
+      table.from_f32(f32_row.data(), dtype, in_features, row);
+      rows[r] = row;
     }
-    char* target = panel + r * interleave * DTypeBytes(dtype);
-    if (dtype == DType::kF32) {
-      InterleaveRow(reinterpret_cast<const float*>(source.data), in_features, interleave,
-                    reinterpret_cast<float*>(target));
-    } else {
-      InterleaveRow(reinterpret_cast<const uint16_t*>(source.data), in_features, interleave,
-                    reinterpret_cast<uint16_t*>(target));
-    }
+  }
+  if (dtype == DType::kF32) {
+    InterleaveRows<uint32_t>(rows, num_rows, in_features, Interleave(dtype), panel);
+  } else {
+    InterleaveRows<uint16_t>(rows, num_rows, in_features, Interleave(dtype), panel);
   }
 }
 
@@ -90,11 +96,11 @@ PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_f
   char* panels = static_cast<char*>(packed.panels_.data());
   pool.ParallelFor(num_panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
     std::vector<float> f32_row(in_features);
-    std::vector<char> row(in_features * DTypeBytes(dtype));
+    std::vector<char> converted(kPanelRows * in_features * DTypeBytes(dtype));
     for (int64_t p = begin; p < end; ++p) {
       const int64_t first_row = p * kPanelRows;
       FillPanel(blocks, in_features, dtype, first_row,
-                std::min(kPanelRows, packed.out_features_ - first_row), f32_row, row,
+                std::min(kPanelRows, packed.out_features_ - first_row), f32_row, converted,
                 panels + p * panel_bytes);
     }
   });
