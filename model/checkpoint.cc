@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "kernels/arena.h"
 #include "kernels/elementwise.h"
+#include "model/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -37,16 +38,17 @@ absl::StatusOr<std::map<std::string, std::string>> ReadIndex(const std::string& 
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json index, ReadJsonFile(path, kMaxIndexBytes));
   const auto weight_map = index.is_object() ? index.find("weight_map") : index.end();
   if (weight_map == index.end() || !weight_map->is_object() || weight_map->empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": weight_map missing, empty or not an object"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": weight_map missing, empty or not an object"));
   }
   std::map<std::string, std::string> shard_of;
   for (const auto& [name, shard] : weight_map->items()) {
     const std::string file = shard.is_string() ? shard.get<std::string>() : "";
     if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos ||
         file.find('\0') != std::string::npos) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": weight_map puts ", QuoteForMessage(name),
-                                                     " in ", QuoteForMessage(shard.dump()),
-                                                     ", which is no file name inside the directory"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": weight_map puts ", Quote(name), " in ", Quote(shard),
+                       ", which is no file name inside the directory"));
     }
     shard_of.emplace(name, file);
   }
@@ -61,7 +63,7 @@ absl::Status Checkpoint::AddFile(const std::string& path) {
   for (const auto& [name, entry] : files_.back().entries()) {
     if (!tensors_.emplace(name, Location{files_.size() - 1, &entry}).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": tensor ", QuoteForMessage(name), " is also in another shard"));
+          absl::StrCat(path, ": tensor ", Quote(name), " is also in another shard"));
     }
   }
   return absl::OkStatus();
@@ -92,13 +94,14 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& dir) {
     const auto found = checkpoint.tensors_.find(name);
     if (found == checkpoint.tensors_.end() || found->second.file != file_index[shard]) {
       return absl::InvalidArgumentError(
-          absl::StrCat(index, ": tensor ", QuoteForMessage(name), " is not in ", shard));
+          absl::StrCat(index, ": tensor ", Quote(name), " is not in ", shard));
     }
   }
   for (const auto& [name, location] : checkpoint.tensors_) {
     if (!shard_of.contains(name)) {
-      return absl::InvalidArgumentError(absl::StrCat(checkpoint.files_[location.file].path(), ": tensor ",
-                                                     QuoteForMessage(name), " is not in the index"));
+      return absl::InvalidArgumentError(absl::StrCat(checkpoint.files_[location.file].path(),
+                                                     ": tensor ", Quote(name),
+                                                     " is not in the index"));
     }
   }
   return checkpoint;
@@ -109,8 +112,8 @@ absl::StatusOr<DType> Checkpoint::StoredDType(const std::string& name) const {
   if (found == tensors_.end()) return absl::NotFoundError(absl::StrCat(dir_, ": no tensor ", name));
   const SafetensorsEntry& entry = *found->second.entry;
   if (!entry.dtype) {
-    return absl::UnimplementedError(absl::StrCat(files_[found->second.file].path(), ": tensor ", name,
-                                                 " is ", entry.dtype_name,
+    return absl::UnimplementedError(absl::StrCat(files_[found->second.file].path(), ": tensor ",
+                                                 name, " is ", entry.dtype_name,
                                                  "; weights can be F32, F16 or BF16"));
   }
   return *entry.dtype;
@@ -121,8 +124,8 @@ absl::StatusOr<Checkpoint::Location> Checkpoint::Find(const std::string& name,
   SHORTLIST_RETURN_IF_ERROR(StoredDType(name).status());
   const Location location = tensors_.at(name);
   if (location.entry->shape != shape) {
-    return absl::InvalidArgumentError(absl::StrCat(files_[location.file].path(), ": tensor ", name, " is ",
-                                                   ShapeString(location.entry->shape),
+    return absl::InvalidArgumentError(absl::StrCat(files_[location.file].path(), ": tensor ", name,
+                                                   " is ", ShapeString(location.entry->shape),
                                                    ", config.json makes it ", ShapeString(shape)));
   }
   known_.insert(name);
@@ -133,8 +136,9 @@ absl::Status Checkpoint::Expect(const std::string& name, const std::vector<int64
   return Find(name, shape).status();
 }
 
-absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name, const std::vector<int64_t>& shape,
-                                            DType dtype, ThreadPool& pool) {
+absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name,
+                                            const std::vector<int64_t>& shape, DType dtype,
+                                            ThreadPool& pool) {
   SHORTLIST_ASSIGN_OR_RETURN(const Location location, Find(name, shape));
   const SafetensorsEntry& entry = *location.entry;
   const SafetensorsFile& file = files_[location.file];
@@ -148,17 +152,20 @@ absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name, const std::
   // Converted piece by piece, so that a checkpoint in another type needs no second copy of itself.
   constexpr int64_t kPieceElements = int64_t{1} << 22;
   Arena piece;
-  if (stored != dtype) piece = Arena(std::min(kPieceElements, entry.num_elements) * DTypeBytes(stored));
+  if (stored != dtype)
+    piece = Arena(std::min(kPieceElements, entry.num_elements) * DTypeBytes(stored));
   for (int64_t begin = 0; begin < entry.num_elements; begin += kPieceElements) {
     const int64_t count = std::min(kPieceElements, entry.num_elements - begin);
     char* const target = out + begin * DTypeBytes(dtype);
     char* const source = stored == dtype ? target : static_cast<char*>(piece.data());
     SHORTLIST_RETURN_IF_ERROR(
         file.Read(entry, begin * DTypeBytes(stored), count * DTypeBytes(stored), source));
-    if (!AllFiniteCpu(source, stored, count, pool)) return bad_weight("holds a NaN or infinite value");
+    if (!AllFiniteCpu(source, stored, count, pool))
+      return bad_weight("holds a NaN or infinite value");
     if (stored == dtype) continue;
     pool.ParallelFor(count, /*grain=*/4096, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) StoreFromFloat(target, dtype, i, LoadAsFloat(source, stored, i));
+      for (int64_t i = first; i < last; ++i)
+        StoreFromFloat(target, dtype, i, LoadAsFloat(source, stored, i));
     });
     if (!AllFiniteCpu(target, dtype, count, pool)) {
       return bad_weight(absl::StrCat("holds a value too large for ", DTypeName(dtype)));
@@ -171,9 +178,9 @@ absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name, const std::
 absl::Status Checkpoint::CheckNothingUnknown() const {
   for (const auto& [name, location] : tensors_) {
     if (known_.contains(name) || absl::EndsWith(name, "rotary_emb.inv_freq")) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(files_[location.file].path(), ": tensor ", QuoteForMessage(name), " ",
-                     ShapeString(location.entry->shape), " has no place in the model config.json describes"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        files_[location.file].path(), ": tensor ", Quote(name), " ",
+        ShapeString(location.entry->shape), " has no place in the model config.json describes"));
   }
   return absl::OkStatus();
 }

@@ -17,39 +17,42 @@
 
 namespace shortlist {
 
-/// The weights of a model directory: model.safetensors, or the shards that model.safetensors.index.json names.
-/// Used by one thread, while a model loads.
+/// The weights of a model directory: model.safetensors, or the shards that
+/// model.safetensors.index.json names. Used by one thread, while a model loads.
 class Checkpoint {
  public:
-  /// Opens every file and checks its header. NotFound names what was looked for; InvalidArgument a damaged
-  /// file, an index that points outside `dir` or to a tensor that its shard does not hold, or a tensor in a
-  /// shard that the index does not know.
+  /// Opens every file and checks its header. NotFound names what was looked for; InvalidArgument a
+  /// damaged file, an index that points outside `dir` or to a tensor that its shard does not hold,
+  /// or a tensor in a shard that the index does not know.
   static absl::StatusOr<Checkpoint> Open(const std::string& dir);
 
   bool Contains(const std::string& name) const { return tensors_.contains(name); }
 
-  /// How tensor `name` is stored. NotFound when it is missing, Unimplemented for a type no weight can have.
+  /// How tensor `name` is stored. NotFound when it is missing, Unimplemented for a type no weight
+  /// can have.
   absl::StatusOr<DType> StoredDType(const std::string& name) const;
 
-  /// Reads a tensor into memory of its own, converted to `dtype` (round to nearest even), contiguous; marks it
-  /// as known. Each Status names the tensor: NotFound when it is missing; InvalidArgument with both shapes when
-  /// it has another, for a NaN or infinite weight, or one that overflows `dtype`; Unimplemented for a type no
-  /// weight can have. Throws std::bad_alloc and c10::Error: the caller is a model boundary.
-  absl::StatusOr<at::Tensor> Load(const std::string& name, const std::vector<int64_t>& shape, DType dtype,
-                                  ThreadPool& pool);
+  /// Reads a tensor into memory of its own, converted to `dtype` (round to nearest even),
+  /// contiguous; marks it as known. Each Status names the tensor: NotFound when it is missing;
+  /// InvalidArgument with both shapes when it has another, for a NaN or infinite weight, or one
+  /// that overflows `dtype`; Unimplemented for a type no weight can have. Throws std::bad_alloc and
+  /// c10::Error: the caller is a model boundary.
+  absl::StatusOr<at::Tensor> Load(const std::string& name, const std::vector<int64_t>& shape,
+                                  DType dtype, ThreadPool& pool);
 
   /// Checks name and shape as Load does and marks it as known, without reading it.
   absl::Status Expect(const std::string& name, const std::vector<int64_t>& shape);
 
-  /// InvalidArgument names a tensor that nothing above has asked for: a bias, a further norm, a layer too many
-  /// would change what the model computes. Admitted are only rotary_emb.inv_freq tensors, buffers of older
-  /// exports, which config.json determines.
+  /// InvalidArgument names a tensor that nothing above has asked for: a bias, a further norm, a
+  /// layer too many would change what the model computes. Admitted are only rotary_emb.inv_freq
+  /// tensors, buffers of older exports, which config.json determines.
   absl::Status CheckNothingUnknown() const;
 
  private:
   struct Location {
     size_t file;
-    const SafetensorsEntry* entry;  // in the map of files_[file], whose nodes stay put when it moves
+    const SafetensorsEntry*
+        entry;  // in the map of files_[file], whose nodes stay put when it moves
   };
 
   Checkpoint() = default;

@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "model/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -28,8 +28,8 @@ constexpr int64_t kMaxHeads = 4096;
 constexpr int64_t kMaxHeadDim = 4096;
 constexpr int64_t kMaxContextLen = int64_t{1} << 24;
 
-/// Fields that change what a model computes and that only these values leave as they are; null in the table
-/// means that the field must be absent or null. Absent and null are neutral for all.
+/// Fields that change what a model computes and that only these values leave as they are; null in
+/// the table means that the field must be absent or null. Absent and null are neutral for all.
 struct NeutralField {
   const char* name;
   const char* neutral;  // JSON text
@@ -76,13 +76,6 @@ constexpr std::array kNeutralFields = {
     NeutralField{"auto_map", "null"},
 };
 
-/// A value from the file for a message: escaped, at most 100 bytes.
-std::string Show(const json& value) {
-  constexpr size_t kMaxBytes = 100;
-  const std::string text = value.dump();
-  return absl::StrCat(absl::CHexEscape(text.substr(0, kMaxBytes)), text.size() > kMaxBytes ? "..." : "");
-}
-
 /// Typed access to the fields of one JSON object. Null counts as absent.
 class Fields {
  public:
@@ -97,9 +90,10 @@ class Fields {
   absl::Status Invalid(const char* name, const std::string& problem) const {
     return absl::InvalidArgumentError(absl::StrCat(where_, ": ", name, " ", problem));
   }
-  absl::Status Unsupported(const char* name, const json& value, const std::string& supported) const {
+  absl::Status Unsupported(const char* name, const json& value,
+                           const std::string& supported) const {
     return absl::UnimplementedError(
-        absl::StrCat(where_, ": ", name, " = ", Show(value), " is not supported; ", supported));
+        absl::StrCat(where_, ": ", name, " = ", Quote(value), " is not supported; ", supported));
   }
 
   absl::StatusOr<int64_t> Int(const char* name, int64_t low, int64_t high,
@@ -109,10 +103,12 @@ class Fields {
       if (otherwise) return *otherwise;
       return Invalid(name, "is missing");
     }
-    if (!value->is_number_integer()) return Invalid(name, absl::StrCat("= ", Show(*value), " is no integer"));
-    const bool too_large = value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(high);
+    if (!value->is_number_integer())
+      return Invalid(name, absl::StrCat("= ", Quote(*value), " is no integer"));
+    const bool too_large =
+        value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(high);
     if (too_large || value->get<int64_t>() < low) {
-      return Invalid(name, absl::StrCat("= ", Show(*value), " not in [", low, ", ", high, "]"));
+      return Invalid(name, absl::StrCat("= ", Quote(*value), " not in [", low, ", ", high, "]"));
     }
     return value->get<int64_t>();
   }
@@ -125,10 +121,11 @@ class Fields {
       if (otherwise) return *otherwise;
       return Invalid(name, "is missing");
     }
-    if (!value->is_number()) return Invalid(name, absl::StrCat("= ", Show(*value), " is no number"));
+    if (!value->is_number())
+      return Invalid(name, absl::StrCat("= ", Quote(*value), " is no number"));
     const double number = value->get<double>();
     if (!(number > low && number <= high)) {
-      return Invalid(name, absl::StrCat("= ", Show(*value), " not in (", low, ", ", high, "]"));
+      return Invalid(name, absl::StrCat("= ", Quote(*value), " not in (", low, ", ", high, "]"));
     }
     return number;
   }
@@ -137,7 +134,7 @@ class Fields {
     const json* value = Find(name);
     if (value == nullptr) return otherwise;
     if (!value->is_boolean()) {
-      return Invalid(name, absl::StrCat("= ", Show(*value), " is neither true nor false"));
+      return Invalid(name, absl::StrCat("= ", Quote(*value), " is neither true nor false"));
     }
     return value->get<bool>();
   }
@@ -154,7 +151,8 @@ absl::StatusOr<ModelConfig::Architecture> ReadArchitecture(const Fields& fields)
   const json* list = fields.Find("architectures");
   if (list == nullptr) return fields.Invalid("architectures", "is missing");
   if (!list->is_array() || list->size() != 1 || !(*list)[0].is_string()) {
-    return fields.Invalid("architectures", absl::StrCat("= ", Show(*list), " is no list of one name"));
+    return fields.Invalid("architectures",
+                          absl::StrCat("= ", Quote(*list), " is no list of one name"));
   }
   const json& name = (*list)[0];
   if (name == "LlamaForCausalLM") return ModelConfig::Architecture::kLlama;
@@ -172,7 +170,8 @@ absl::Status CheckNeutralFields(const Fields& fields) {
   const json* layer_types = fields.Find("layer_types");
   if (layer_types != nullptr) {
     const auto is_full = [](const json& type) { return type == "full_attention"; };
-    if (!layer_types->is_array() || !std::all_of(layer_types->begin(), layer_types->end(), is_full)) {
+    if (!layer_types->is_array() ||
+        !std::all_of(layer_types->begin(), layer_types->end(), is_full)) {
       return fields.Unsupported("layer_types", *layer_types, "only \"full_attention\" is");
     }
   }
@@ -183,8 +182,8 @@ absl::StatusOr<RopeScaling::Type> ReadRopeType(const Fields& rope) {
   const json* old_name = rope.Find("type");
   const json* new_name = rope.Find("rope_type");
   if (old_name != nullptr && new_name != nullptr && *old_name != *new_name) {
-    return rope.Invalid("rope_type", absl::StrCat("= ", Show(*new_name), " contradicts type = ",
-                                                  Show(*old_name)));
+    return rope.Invalid("rope_type", absl::StrCat("= ", Quote(*new_name),
+                                                  " contradicts type = ", Quote(*old_name)));
   }
   const json* name = new_name != nullptr ? new_name : old_name;
   if (name == nullptr || *name == "default") return RopeScaling::Type::kDefault;
@@ -202,23 +201,25 @@ absl::Status ReadRope(const Fields& fields, ModelConfig& config) {
   const json* scaling = fields.Find("rope_scaling");
   const json* parameters = fields.Find("rope_parameters");
   if (scaling != nullptr && parameters != nullptr && *scaling != *parameters) {
-    return fields.Invalid("rope_scaling", absl::StrCat("= ", Show(*scaling), " contradicts rope_parameters = ",
-                                                       Show(*parameters)));
+    return fields.Invalid(
+        "rope_scaling",
+        absl::StrCat("= ", Quote(*scaling), " contradicts rope_parameters = ", Quote(*parameters)));
   }
   const char* const name = parameters != nullptr ? "rope_parameters" : "rope_scaling";
   const json* object = parameters != nullptr ? parameters : scaling;
   if (object == nullptr) return absl::OkStatus();
-  if (!object->is_object()) return fields.Invalid(name, absl::StrCat("= ", Show(*object), " is no object"));
+  if (!object->is_object())
+    return fields.Invalid(name, absl::StrCat("= ", Quote(*object), " is no object"));
 
   const Fields rope(absl::StrCat(fields.where(), ": ", name), *object);
   SHORTLIST_ASSIGN_OR_RETURN(config.rope_scaling.type, ReadRopeType(rope));
   for (const auto& [key, value] : object->items()) {
-    constexpr std::array kKnown = {"type",   "rope_type",       "rope_theta",       "partial_rotary_factor",
-                                   "factor", "low_freq_factor", "high_freq_factor",
-                                   "original_max_position_embeddings"};
+    constexpr std::array kKnown = {
+        "type",   "rope_type",       "rope_theta",       "partial_rotary_factor",
+        "factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"};
     if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end() && !value.is_null()) {
-      return absl::UnimplementedError(absl::StrCat(rope.where(), ": ", absl::CHexEscape(key.substr(0, 100)),
-                                                   " = ", Show(value), " is not supported"));
+      return absl::UnimplementedError(
+          absl::StrCat(rope.where(), ": ", Quote(key), " = ", Quote(value), " is not supported"));
     }
   }
   const json* partial = rope.Find("partial_rotary_factor");
@@ -228,8 +229,9 @@ absl::Status ReadRope(const Fields& fields, ModelConfig& config) {
   if (rope.Find("rope_theta") != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(const double theta, rope.Real("rope_theta", 0.0, kMaxTheta));
     if (fields.Find("rope_theta") != nullptr && theta != config.rope_theta) {
-      return rope.Invalid("rope_theta", absl::StrCat("= ", theta, " contradicts the model's rope_theta = ",
-                                                     config.rope_theta));
+      return rope.Invalid(
+          "rope_theta",
+          absl::StrCat("= ", theta, " contradicts the model's rope_theta = ", config.rope_theta));
     }
     config.rope_theta = theta;
   }
@@ -248,31 +250,37 @@ absl::Status ReadRope(const Fields& fields, ModelConfig& config) {
 absl::Status ReadShape(const Fields& fields, ModelConfig& config) {
   SHORTLIST_ASSIGN_OR_RETURN(config.vocab_size, fields.Int("vocab_size", 1, kMaxVocabSize));
   SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int("hidden_size", 1, kMaxHidden));
-  SHORTLIST_ASSIGN_OR_RETURN(config.intermediate, fields.Int("intermediate_size", 1, kMaxIntermediate));
+  SHORTLIST_ASSIGN_OR_RETURN(config.intermediate,
+                             fields.Int("intermediate_size", 1, kMaxIntermediate));
   SHORTLIST_ASSIGN_OR_RETURN(config.num_layers, fields.Int("num_hidden_layers", 1, kMaxLayers));
   SHORTLIST_ASSIGN_OR_RETURN(config.num_heads, fields.Int("num_attention_heads", 1, kMaxHeads));
   SHORTLIST_ASSIGN_OR_RETURN(
       config.num_kv_heads,
       fields.Int("num_key_value_heads", 1, config.num_heads, /*otherwise=*/config.num_heads));
   if (config.num_heads % config.num_kv_heads != 0) {
-    return fields.Invalid("num_attention_heads",
-                          absl::StrCat("= ", config.num_heads, " is no multiple of num_key_value_heads = ",
-                                       config.num_kv_heads));
+    return fields.Invalid(
+        "num_attention_heads",
+        absl::StrCat("= ", config.num_heads,
+                     " is no multiple of num_key_value_heads = ", config.num_kv_heads));
   }
   if (fields.Find("head_dim") == nullptr && config.hidden % config.num_heads != 0) {
-    return fields.Invalid("hidden_size", absl::StrCat("= ", config.hidden,
-                                                      " is no multiple of num_attention_heads = ",
-                                                      config.num_heads, ", and there is no head_dim"));
+    return fields.Invalid(
+        "hidden_size", absl::StrCat("= ", config.hidden,
+                                    " is no multiple of num_attention_heads = ", config.num_heads,
+                                    ", and there is no head_dim"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(
       config.head_dim,
       fields.Int("head_dim", 2, kMaxHeadDim, /*otherwise=*/config.hidden / config.num_heads));
   if (config.head_dim < 2 || config.head_dim > kMaxHeadDim || config.head_dim % 2 != 0) {
-    return fields.Invalid("head_dim", absl::StrCat("= ", config.head_dim, " is not even, or not in [2, ",
-                                                   kMaxHeadDim, "]"));
+    return fields.Invalid(
+        "head_dim",
+        absl::StrCat("= ", config.head_dim, " is not even, or not in [2, ", kMaxHeadDim, "]"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(config.context_len, fields.Int("max_position_embeddings", 1, kMaxContextLen));
-  SHORTLIST_ASSIGN_OR_RETURN(config.rms_norm_eps, fields.Real("rms_norm_eps", 0.0, 1.0, /*otherwise=*/1e-6));
+  SHORTLIST_ASSIGN_OR_RETURN(config.context_len,
+                             fields.Int("max_position_embeddings", 1, kMaxContextLen));
+  SHORTLIST_ASSIGN_OR_RETURN(config.rms_norm_eps,
+                             fields.Real("rms_norm_eps", 0.0, 1.0, /*otherwise=*/1e-6));
   return absl::OkStatus();
 }
 
@@ -284,9 +292,11 @@ absl::Status ReadEos(const Fields& fields, int64_t vocab_size, std::vector<int32
   std::vector<int32_t> ids;
   for (const json& id : list) {
     const json holder = {{"eos_token_id", id}};
-    SHORTLIST_ASSIGN_OR_RETURN(const int64_t number,
-                               Fields(fields.where(), holder).Int("eos_token_id", 0, vocab_size - 1));
-    if (std::find(ids.begin(), ids.end(), number) == ids.end()) ids.push_back(static_cast<int32_t>(number));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const int64_t number,
+        Fields(fields.where(), holder).Int("eos_token_id", 0, vocab_size - 1));
+    if (std::find(ids.begin(), ids.end(), number) == ids.end())
+      ids.push_back(static_cast<int32_t>(number));
   }
   out = std::move(ids);
   return absl::OkStatus();
@@ -306,7 +316,8 @@ absl::StatusOr<DType> ReadDType(const Fields& fields) {
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir) {
   const std::string path = absl::StrCat(dir, "/config.json");
   SHORTLIST_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, kMaxConfigBytes));
-  if (!object.is_object()) return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  if (!object.is_object())
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
   const Fields fields(path, object);
 
   ModelConfig config;
@@ -325,7 +336,8 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir) {
   const std::string generation_path = absl::StrCat(dir, "/generation_config.json");
   std::error_code ignored;
   if (std::filesystem::exists(generation_path, ignored)) {
-    SHORTLIST_ASSIGN_OR_RETURN(const json generation, ReadJsonFile(generation_path, kMaxConfigBytes));
+    SHORTLIST_ASSIGN_OR_RETURN(const json generation,
+                               ReadJsonFile(generation_path, kMaxConfigBytes));
     if (!generation.is_object()) {
       return absl::InvalidArgumentError(absl::StrCat(generation_path, ": not a JSON object"));
     }

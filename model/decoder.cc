@@ -42,13 +42,14 @@ absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DT
   SHORTLIST_ASSIGN_OR_RETURN(
       embedding, checkpoint.Load(embedding_name, {config.vocab_size, config.hidden}, dtype, pool));
   for (int64_t i = 0; i < config.num_layers; ++i) {
-    SHORTLIST_ASSIGN_OR_RETURN(DecoderLayer layer,
-                               DecoderLayer::Load(checkpoint, absl::StrCat("model.layers.", i, "."), config,
-                                                  /*has_input_norm=*/true, dtype, pool));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        DecoderLayer layer,
+        DecoderLayer::Load(checkpoint, absl::StrCat("model.layers.", i, "."), config,
+                           /*has_input_norm=*/true, dtype, pool));
     layers.push_back(std::move(layer));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(norm,
-                             checkpoint.Load("model.norm.weight", {config.hidden}, DType::kF32, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      norm, checkpoint.Load("model.norm.weight", {config.hidden}, DType::kF32, pool));
   SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint));
   return checkpoint.CheckNothingUnknown();
 }
@@ -59,13 +60,14 @@ absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint) {
     head = embedding;
     return absl::OkStatus();
   }
-  SHORTLIST_ASSIGN_OR_RETURN(head,
-                             checkpoint.Load(name, {config.vocab_size, config.hidden}, dtype, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      head, checkpoint.Load(name, {config.vocab_size, config.hidden}, dtype, pool));
   if (!config.tie_word_embeddings) return absl::OkStatus();
-  // Some exports write the tied head out too. A copy is dropped; anything else contradicts the config.
+  // Some exports write the tied head out too. A copy is dropped; anything else contradicts the
+  // config.
   if (std::memcmp(head.data_ptr(), embedding.data_ptr(), embedding.nbytes()) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " differs from model.embed_tokens.weight, but tie_word_embeddings is true"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " differs from model.embed_tokens.weight, but tie_word_embeddings is true"));
   }
   head = embedding;
   return absl::OkStatus();
@@ -78,9 +80,11 @@ at::Tensor Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
   rope.Reserve(PositionsNeeded(batch));
   scratch.Reserve(config, num_tokens);
   float* const hidden = out.data_ptr<float>();
-  EmbeddingCpu(embedding.data_ptr(), dtype, config.hidden, batch.token_ids().data(), num_tokens, hidden, pool);
+  EmbeddingCpu(embedding.data_ptr(), dtype, config.hidden, batch.token_ids().data(), num_tokens,
+               hidden, pool);
   for (size_t i = 0; i < layers.size(); ++i) {
-    layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch, pool);
+    layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch,
+                      pool);
   }
   RmsNormCpu(hidden, norm.data_ptr<float>(), static_cast<float>(config.rms_norm_eps), num_tokens,
              config.hidden, hidden, pool);
@@ -90,12 +94,13 @@ at::Tensor Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
 Decoder::Decoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Decoder::~Decoder() = default;
 
-absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const std::string& dir, std::optional<DType> dtype,
+absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const std::string& dir,
+                                                       std::optional<DType> dtype,
                                                        ThreadPool& pool) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
   if (config.architecture != ModelConfig::Architecture::kLlama) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(dir, ": an EAGLE draft, which runs beside its target only; need LlamaForCausalLM"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        dir, ": an EAGLE draft, which runs beside its target only; need LlamaForCausalLM"));
   }
   std::unique_ptr<Impl> impl;
   SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {

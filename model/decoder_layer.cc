@@ -23,8 +23,8 @@ struct BlockName {
 
 /// Reads several weights of one input and packs them one below the other.
 absl::StatusOr<PackedLinear> LoadStacked(Checkpoint& checkpoint, const std::string& prefix,
-                                         std::span<const BlockName> names, int64_t in_features, DType dtype,
-                                         ThreadPool& pool) {
+                                         std::span<const BlockName> names, int64_t in_features,
+                                         DType dtype, ThreadPool& pool) {
   std::vector<at::Tensor> tensors;
   std::vector<MatrixView> blocks;
   for (const BlockName& block : names) {
@@ -59,8 +59,8 @@ void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
 }
 
 absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const std::string& prefix,
-                                                const ModelConfig& config, bool has_input_norm, DType dtype,
-                                                ThreadPool& pool) {
+                                                const ModelConfig& config, bool has_input_norm,
+                                                DType dtype, ThreadPool& pool) {
   const int64_t q_features = config.num_heads * config.head_dim;
   const int64_t kv_features = config.num_kv_heads * config.head_dim;
   DecoderLayer layer;
@@ -77,9 +77,9 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
   SHORTLIST_ASSIGN_OR_RETURN(layer.output_,
                              LoadLinear(checkpoint, absl::StrCat(prefix, "self_attn.o_proj.weight"),
                                         config.hidden, q_features, dtype, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(layer.post_norm_,
-                             checkpoint.Load(absl::StrCat(prefix, "post_attention_layernorm.weight"),
-                                             {config.hidden}, DType::kF32, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      layer.post_norm_, checkpoint.Load(absl::StrCat(prefix, "post_attention_layernorm.weight"),
+                                        {config.hidden}, DType::kF32, pool));
   const std::array gate_up = {BlockName{"mlp.gate_proj.weight", config.intermediate},
                               BlockName{"mlp.up_proj.weight", config.intermediate}};
   SHORTLIST_ASSIGN_OR_RETURN(layer.gate_up_,
@@ -90,9 +90,9 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
   return layer;
 }
 
-void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch, const KvLayer& cache,
-                           const RopeTable& rope, float* hidden, LayerScratch& scratch,
-                           ThreadPool& pool) const {
+void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
+                           const KvLayer& cache, const RopeTable& rope, float* hidden,
+                           LayerScratch& scratch, ThreadPool& pool) const {
   const int64_t num_tokens = batch.num_tokens();
   const float epsilon = static_cast<float>(config.rms_norm_eps);
   const int64_t q_features = config.num_heads * config.head_dim;
@@ -110,20 +110,23 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   // Query and key heads lie side by side: one call rotates both.
   RopeCpu(qkv, qkv_stride, num_tokens, config.num_heads + config.num_kv_heads, config.head_dim,
           batch.positions().data(), rope.cos(), rope.sin(), pool);
-  StoreKvCpu(cache, qkv + q_features, qkv + q_features + kv_features, qkv_stride, batch.out_slots().data(),
-             num_tokens, pool);
+  StoreKvCpu(cache, qkv + q_features, qkv + q_features + kv_features, qkv_stride,
+             batch.out_slots().data(), num_tokens, pool);
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
-  AttentionCpu(cache, batch.layout(), qkv, qkv_stride, config.num_heads, scale, scratch.attended.data(), pool);
+  AttentionCpu(cache, batch.layout(), qkv, qkv_stride, config.num_heads, scale,
+               scratch.attended.data(), pool);
   LinearCpu(output_, scratch.attended.data(), num_tokens, hidden, /*accumulate=*/true, pool);
 
-  RmsNormCpu(hidden, post_norm_.data_ptr<float>(), epsilon, num_tokens, config.hidden, scratch.normed.data(),
-             pool);
-  LinearCpu(gate_up_, scratch.normed.data(), num_tokens, scratch.gate_up.data(), /*accumulate=*/false, pool);
+  RmsNormCpu(hidden, post_norm_.data_ptr<float>(), epsilon, num_tokens, config.hidden,
+             scratch.normed.data(), pool);
+  LinearCpu(gate_up_, scratch.normed.data(), num_tokens, scratch.gate_up.data(),
+            /*accumulate=*/false, pool);
   SiluMulCpu(scratch.gate_up.data(), num_tokens, config.intermediate, scratch.product.data(), pool);
   LinearCpu(down_, scratch.product.data(), num_tokens, hidden, /*accumulate=*/true, pool);
 }
 
-void CheckBatch(const ModelConfig& config, DType dtype, const ForwardBatch& batch, const KvCache& cache) {
+void CheckBatch(const ModelConfig& config, DType dtype, const ForwardBatch& batch,
+                const KvCache& cache) {
   SHORTLIST_CHECK(cache.num_layers() == config.num_layers);
   const KvLayer& kv = cache.layer(0);
   SHORTLIST_CHECK(kv.dtype == dtype);

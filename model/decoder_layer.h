@@ -21,13 +21,14 @@
 
 namespace shortlist {
 
-/// Activations inside one layer, all f32, shared by the layers of a model and reused between passes.
+/// Activations inside one layer, all f32, shared by the layers of a model and reused between
+/// passes.
 struct LayerScratch {
-  std::vector<float> normed;   // [num_tokens, hidden]
-  std::vector<float> qkv;      // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
-  std::vector<float> attended; // [num_tokens, num_heads * head_dim]
-  std::vector<float> gate_up;  // [num_tokens, 2 * intermediate]
-  std::vector<float> product;  // [num_tokens, intermediate]
+  std::vector<float> normed;    // [num_tokens, hidden]
+  std::vector<float> qkv;       // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
+  std::vector<float> attended;  // [num_tokens, num_heads * head_dim]
+  std::vector<float> gate_up;   // [num_tokens, 2 * intermediate]
+  std::vector<float> product;   // [num_tokens, intermediate]
 
   /// Makes room for `num_tokens`; never shrinks. Throws std::bad_alloc.
   void Reserve(const ModelConfig& config, int64_t num_tokens);
@@ -40,11 +41,11 @@ class DecoderLayer {
   /// `has_input_norm` the attention takes x as it is (the first layer of an EAGLE draft).
   /// Errors and exceptions as Checkpoint::Load.
   static absl::StatusOr<DecoderLayer> Load(Checkpoint& checkpoint, const std::string& prefix,
-                                           const ModelConfig& config, bool has_input_norm, DType dtype,
-                                           ThreadPool& pool);
+                                           const ModelConfig& config, bool has_input_norm,
+                                           DType dtype, ThreadPool& pool);
 
-  /// Updates the residual stream hidden: [batch.num_tokens(), hidden] in place, and stores the batch's keys
-  /// and values in `cache`. `rope` and `scratch` have room for the batch.
+  /// Updates the residual stream hidden: [batch.num_tokens(), hidden] in place, and stores the
+  /// batch's keys and values in `cache`. `rope` and `scratch` have room for the batch.
   void Forward(const ModelConfig& config, const ForwardBatch& batch, const KvLayer& cache,
                const RopeTable& rope, float* hidden, LayerScratch& scratch, ThreadPool& pool) const;
 
@@ -58,19 +59,22 @@ class DecoderLayer {
   PackedLinear down_;
 };
 
-/// Reads one linear weight [out_features, in_features] and packs it. Errors and exceptions as Checkpoint::Load.
+/// Reads one linear weight [out_features, in_features] and packs it. Errors and exceptions as
+/// Checkpoint::Load.
 absl::StatusOr<PackedLinear> LoadLinear(Checkpoint& checkpoint, const std::string& name,
                                         int64_t out_features, int64_t in_features, DType dtype,
                                         ThreadPool& pool);
 
-/// Aborts unless `batch` and `cache` fit a model of `config` and `dtype`: ids, positions and slots in range.
-void CheckBatch(const ModelConfig& config, DType dtype, const ForwardBatch& batch, const KvCache& cache);
+/// Aborts unless `batch` and `cache` fit a model of `config` and `dtype`: ids, positions and slots
+/// in range.
+void CheckBatch(const ModelConfig& config, DType dtype, const ForwardBatch& batch,
+                const KvCache& cache);
 
 /// Largest position of `batch`, plus 1; 0 for an empty batch.
 int64_t PositionsNeeded(const ForwardBatch& batch);
 
-/// Runs `body` and turns what libtorch and the allocator throw into a Status: ResourceExhausted for memory,
-/// Internal for the rest. `what` begins the message.
+/// Runs `body` and turns what libtorch and the allocator throw into a Status: ResourceExhausted for
+/// memory, Internal for the rest. `what` begins the message.
 absl::Status CatchTorch(const std::string& what, const std::function<absl::Status()>& body);
 
 }  // namespace shortlist

@@ -42,18 +42,20 @@ absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(
       fc, LoadLinear(checkpoint, "fc.weight", config.hidden, 2 * config.hidden, dtype, pool));
   if (config.fc_bias) {
-    SHORTLIST_ASSIGN_OR_RETURN(fc_bias, checkpoint.Load("fc.bias", {config.hidden}, DType::kF32, pool));
+    SHORTLIST_ASSIGN_OR_RETURN(fc_bias,
+                               checkpoint.Load("fc.bias", {config.hidden}, DType::kF32, pool));
   }
   for (int64_t i = 0; i < config.num_layers; ++i) {
-    SHORTLIST_ASSIGN_OR_RETURN(DecoderLayer layer,
-                               DecoderLayer::Load(checkpoint, absl::StrCat("layers.", i, "."), config,
-                                                  /*has_input_norm=*/i > 0, dtype, pool));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        DecoderLayer layer, DecoderLayer::Load(checkpoint, absl::StrCat("layers.", i, "."), config,
+                                               /*has_input_norm=*/i > 0, dtype, pool));
     layers.push_back(std::move(layer));
   }
   // EAGLE-1 trains with the target's embedding frozen, and published files carry a copy of it.
   const std::string embedding_name = "embed_tokens.weight";
   if (checkpoint.Contains(embedding_name)) {
-    SHORTLIST_RETURN_IF_ERROR(checkpoint.Expect(embedding_name, {config.vocab_size, config.hidden}));
+    SHORTLIST_RETURN_IF_ERROR(
+        checkpoint.Expect(embedding_name, {config.vocab_size, config.hidden}));
   }
   return checkpoint.CheckNothingUnknown();
 }
@@ -62,12 +64,13 @@ void EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float* featur
   const int64_t num_tokens = batch.num_tokens();
   const int64_t hidden = config.hidden;
   const auto grow = [](std::vector<float>& values, int64_t size) {
-    if (values.size() < static_cast<size_t>(size)) values = std::vector<float>(static_cast<size_t>(size));
+    if (values.size() < static_cast<size_t>(size))
+      values = std::vector<float>(static_cast<size_t>(size));
   };
   grow(embedded, num_tokens * hidden);
   grow(joined, num_tokens * 2 * hidden);
-  EmbeddingCpu(target.embedding().data_ptr(), target.dtype(), hidden, batch.token_ids().data(), num_tokens,
-               embedded.data(), pool);
+  EmbeddingCpu(target.embedding().data_ptr(), target.dtype(), hidden, batch.token_ids().data(),
+               num_tokens, embedded.data(), pool);
   for (int64_t t = 0; t < num_tokens; ++t) {
     float* const row = joined.data() + t * 2 * hidden;
     std::copy_n(embedded.data() + t * hidden, hidden, row);
@@ -75,7 +78,8 @@ void EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float* featur
   }
 }
 
-at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* features, KvCache& cache) {
+at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* features,
+                                     KvCache& cache) {
   const int64_t num_tokens = batch.num_tokens();
   at::Tensor out = at::empty({num_tokens, config.hidden}, at::TensorOptions().dtype(at::kFloat));
   if (num_tokens == 0) return out;
@@ -91,7 +95,8 @@ at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* fea
     }
   }
   for (size_t i = 0; i < layers.size(); ++i) {
-    layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch, pool);
+    layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch,
+                      pool);
   }
   return out;
 }
@@ -99,15 +104,18 @@ at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* fea
 EagleModel::EagleModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 EagleModel::~EagleModel() = default;
 
-absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const std::string& dir, const Decoder& target,
+absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const std::string& dir,
+                                                             const Decoder& target,
                                                              ThreadPool& pool) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
   if (config.architecture != ModelConfig::Architecture::kLlamaEagle) {
-    return absl::InvalidArgumentError(absl::StrCat(dir, ": no EAGLE draft; need LlamaForCausalLMEagle"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(dir, ": no EAGLE draft; need LlamaForCausalLMEagle"));
   }
   if (config.hidden != target.config().hidden) {
     return absl::FailedPreconditionError(absl::StrCat(dir, ": hidden_size ", config.hidden,
-                                                      " does not fit the target's ", target.config().hidden));
+                                                      " does not fit the target's ",
+                                                      target.config().hidden));
   }
   if (config.vocab_size != target.config().vocab_size) {
     return absl::FailedPreconditionError(absl::StrCat(dir, ": vocab_size ", config.vocab_size,
@@ -124,8 +132,8 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const std::string& 
 
 const ModelConfig& EagleModel::config() const { return impl_->config; }
 
-absl::StatusOr<at::Tensor> EagleModel::Forward(const ForwardBatch& batch, const at::Tensor& features,
-                                               KvCache& cache) {
+absl::StatusOr<at::Tensor> EagleModel::Forward(const ForwardBatch& batch,
+                                               const at::Tensor& features, KvCache& cache) {
   SHORTLIST_CHECK(features.dim() == 2 && features.size(0) == batch.num_tokens() &&
                   features.size(1) == impl_->config.hidden);
   SHORTLIST_CHECK(features.scalar_type() == at::kFloat && features.is_contiguous());

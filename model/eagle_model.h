@@ -16,25 +16,28 @@
 
 namespace shortlist {
 
-/// The network of an EAGLE-1 draft (Li et al. 2024, "EAGLE: Speculative Sampling Requires Rethinking Feature
-/// Uncertainty", section 3): x_i = fc([embedding(t_i+1); f_i]), then decoder layers of which the first has no
-/// input norm. Its output at position i predicts the target's feature f_i+1 (the hidden state after the final
-/// norm); embedding and head are the target's.
+/// The network of an EAGLE-1 draft (Li et al. 2024, "EAGLE: Speculative Sampling Requires
+/// Rethinking Feature Uncertainty", section 3): x_i = fc([embedding(t_i+1); f_i]), then decoder
+/// layers of which the first has no input norm. Its output at position i predicts the target's
+/// feature f_i+1 (the hidden state after the final norm); embedding and head are the target's.
 ///
 /// Threads as Decoder.
 class EagleModel {
  public:
-  /// Loads `dir` for `target`, which must outlive this and whose dtype it takes. FailedPrecondition, with both
-  /// values, when hidden size or vocab_size do not fit the target; errors as Decoder::Load.
-  static absl::StatusOr<std::unique_ptr<EagleModel>> Load(const std::string& dir, const Decoder& target,
-                                                          ThreadPool& pool);
+  /// Loads `dir` for `target`, which must outlive this and whose dtype it takes.
+  /// FailedPrecondition, with both values, when hidden size or vocab_size do not fit the target;
+  /// errors as Decoder::Load.
+  static absl::StatusOr<std::unique_ptr<EagleModel>> Load(const std::string& dir,
+                                                          const Decoder& target, ThreadPool& pool);
   ~EagleModel();
 
   const ModelConfig& config() const;
 
-  /// batch: the token at position i is t_i+1. features: [num_tokens, hidden] f32, contiguous, f_i of the target
-  /// or a former output of this. Returns the predicted f_i+1: [num_tokens, hidden] f32.
-  absl::StatusOr<at::Tensor> Forward(const ForwardBatch& batch, const at::Tensor& features, KvCache& cache);
+  /// batch: the token at position i is t_i+1. features: [num_tokens, hidden] f32, contiguous, f_i
+  /// of the target or a former output of this. Returns the predicted f_i+1: [num_tokens, hidden]
+  /// f32.
+  absl::StatusOr<at::Tensor> Forward(const ForwardBatch& batch, const at::Tensor& features,
+                                     KvCache& cache);
 
  private:
   struct Impl;

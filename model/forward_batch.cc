@@ -15,8 +15,8 @@ int32_t ToInt32(size_t value) {
 }  // namespace
 
 void ForwardBatch::Clear() {
-  for (auto* list : {&token_ids_, &positions_, &out_slots_, &seq_of_token_, &context_len_, &kv_slots_,
-                     &tail_slots_}) {
+  for (auto* list : {&token_ids_, &positions_, &out_slots_, &seq_of_token_, &context_len_,
+                     &kv_slots_, &tail_slots_}) {
     list->clear();
   }
   kv_indptr_.assign(1, 0);
@@ -43,7 +43,8 @@ void ForwardBatch::AddChain(std::span<const TokenId> tokens, int64_t first_posit
 }
 
 void ForwardBatch::AddTree(std::span<const TokenId> tokens, std::span<const int32_t> parents,
-                           std::span<const int32_t> prefix_slots, std::span<const int32_t> node_slots) {
+                           std::span<const int32_t> prefix_slots,
+                           std::span<const int32_t> node_slots) {
   SHORTLIST_CHECK(!tokens.empty());
   SHORTLIST_CHECK(parents.size() == tokens.size() && node_slots.size() == tokens.size());
   const int32_t seq = ToInt32(kv_indptr_.size() - 1);

@@ -14,15 +14,15 @@ absl::StatusOr<KvCache> KvCache::Create(const ModelConfig& config, int64_t num_s
         absl::StrCat("KV cache of ", num_slots, " slots; need 1 to ", kMaxSlots));
   }
   constexpr int64_t kCacheLine = 64;
-  const __int128 array_bytes =
-      (static_cast<__int128>(num_slots) * config.num_kv_heads * config.head_dim * DTypeBytes(dtype) +
-       kCacheLine - 1) /
-      kCacheLine * kCacheLine;
+  const __int128 array_bytes = (static_cast<__int128>(num_slots) * config.num_kv_heads *
+                                    config.head_dim * DTypeBytes(dtype) +
+                                kCacheLine - 1) /
+                               kCacheLine * kCacheLine;
   const __int128 total_bytes = array_bytes * 2 * config.num_layers;
   const auto too_large = [&] {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "no memory for a KV cache of ", num_slots, " slots, ", config.num_layers, " layers: it needs ",
-        static_cast<double>(total_bytes) / (1 << 30), " GiB"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for a KV cache of ", num_slots, " slots, ", config.num_layers,
+                     " layers: it needs ", static_cast<double>(total_bytes) / (1 << 30), " GiB"));
   };
   if (total_bytes > std::numeric_limits<int64_t>::max()) return too_large();
 

@@ -11,8 +11,8 @@
 
 namespace shortlist {
 
-/// Keys and values of one model: num_slots slots in each layer. Who owns which slot is the caller's affair.
-/// Written by one forward pass at a time.
+/// Keys and values of one model: num_slots slots in each layer. Who owns which slot is the caller's
+/// affair. Written by one forward pass at a time.
 class KvCache {
  public:
   /// ResourceExhausted names the bytes needed when the system has no memory for them.

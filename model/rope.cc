@@ -9,8 +9,8 @@
 namespace shortlist {
 namespace {
 
-/// Llama 3.1's scaling: wavelengths above original / low_freq_factor are stretched by `factor`, those below
-/// original / high_freq_factor kept, and those between blended linearly.
+/// Llama 3.1's scaling: wavelengths above original / low_freq_factor are stretched by `factor`,
+/// those below original / high_freq_factor kept, and those between blended linearly.
 double ScaleLlama3(double frequency, const RopeScaling& scaling) {
   const double original = static_cast<double>(scaling.original_max_position_embeddings);
   const double wavelength = 2.0 * std::numbers::pi / frequency;
@@ -46,7 +46,8 @@ void RopeTable::Reserve(int64_t num_positions) {
   sin.reserve(static_cast<size_t>(target * half));
   for (int64_t position = 0; position < target; ++position) {
     for (const float frequency : inverse_frequency_) {
-      // Frequency and angle are rounded to f32 as in transformers: far positions see the trained angles.
+      // Frequency and angle are rounded to f32 as in transformers: far positions see the trained
+      // angles.
       const float angle = static_cast<float>(position) * frequency;
       cos.push_back(static_cast<float>(std::cos(static_cast<double>(angle))));
       sin.push_back(static_cast<float>(std::sin(static_cast<double>(angle))));

@@ -8,14 +8,15 @@
 
 namespace shortlist {
 
-/// Cosines and sines of the rotary angles of one model, as RopeCpu takes them. The table grows with the
-/// longest position asked for: a configuration may admit far more context than any request uses.
+/// Cosines and sines of the rotary angles of one model, as RopeCpu takes them. The table grows with
+/// the longest position asked for: a configuration may admit far more context than any request
+/// uses.
 class RopeTable {
  public:
   explicit RopeTable(const ModelConfig& config);
 
-  /// Makes positions [0, num_positions) available; num_positions <= context_len. Mutates; pointers from
-  /// before are void. Throws std::bad_alloc.
+  /// Makes positions [0, num_positions) available; num_positions <= context_len. Mutates; pointers
+  /// from before are void. Throws std::bad_alloc.
   void Reserve(int64_t num_positions);
 
   const float* cos() const { return cos_.data(); }  // [reserved positions, head_dim / 2]

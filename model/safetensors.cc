@@ -12,11 +12,11 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "model/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -35,15 +35,15 @@ struct StoredType {
   std::optional<DType> dtype;
 };
 constexpr std::array kStoredTypes = {
-    StoredType{"F32", 32, DType::kF32},   StoredType{"F16", 16, DType::kF16},
-    StoredType{"BF16", 16, DType::kBf16}, StoredType{"F64", 64, std::nullopt},
-    StoredType{"I64", 64, std::nullopt},  StoredType{"U64", 64, std::nullopt},
-    StoredType{"I32", 32, std::nullopt},  StoredType{"U32", 32, std::nullopt},
-    StoredType{"I16", 16, std::nullopt},  StoredType{"U16", 16, std::nullopt},
-    StoredType{"I8", 8, std::nullopt},    StoredType{"U8", 8, std::nullopt},
-    StoredType{"BOOL", 8, std::nullopt},  StoredType{"F8_E4M3", 8, std::nullopt},
+    StoredType{"F32", 32, DType::kF32},     StoredType{"F16", 16, DType::kF16},
+    StoredType{"BF16", 16, DType::kBf16},   StoredType{"F64", 64, std::nullopt},
+    StoredType{"I64", 64, std::nullopt},    StoredType{"U64", 64, std::nullopt},
+    StoredType{"I32", 32, std::nullopt},    StoredType{"U32", 32, std::nullopt},
+    StoredType{"I16", 16, std::nullopt},    StoredType{"U16", 16, std::nullopt},
+    StoredType{"I8", 8, std::nullopt},      StoredType{"U8", 8, std::nullopt},
+    StoredType{"BOOL", 8, std::nullopt},    StoredType{"F8_E4M3", 8, std::nullopt},
     StoredType{"F8_E5M2", 8, std::nullopt}, StoredType{"F8_E8M0", 8, std::nullopt},
-    StoredType{"C64", 64, std::nullopt},  StoredType{"F4", 4, std::nullopt},
+    StoredType{"C64", 64, std::nullopt},    StoredType{"F4", 4, std::nullopt},
 };
 
 /// A JSON number that is a non-negative integer an int64 can hold.
@@ -59,40 +59,46 @@ std::optional<int64_t> AsSize(const json& value) {
 }
 
 absl::Status BadEntry(const std::string& name, const std::string& problem) {
-  return absl::InvalidArgumentError(absl::StrCat("tensor ", QuoteForMessage(name), ": ", problem));
+  return absl::InvalidArgumentError(absl::StrCat("tensor ", Quote(name), ": ", problem));
 }
 
-/// Describes one header entry. `data_bytes`: what follows the header in the file; `entry.offset` counts from
-/// there.
-absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& name, const json& value, int64_t data_bytes) {
-  if (!value.is_object()) return BadEntry(name, absl::StrCat("is ", value.type_name(), ", not an object"));
+/// Describes one header entry. `data_bytes`: what follows the header in the file; `entry.offset`
+/// counts from there.
+absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& name, const json& value,
+                                            int64_t data_bytes) {
+  if (!value.is_object())
+    return BadEntry(name, absl::StrCat("is ", value.type_name(), ", not an object"));
   for (const auto& [key, unused] : value.items()) {
     if (key != "dtype" && key != "shape" && key != "data_offsets") {
-      return BadEntry(name, absl::StrCat("unknown field ", QuoteForMessage(key)));
+      return BadEntry(name, absl::StrCat("unknown field ", Quote(key)));
     }
   }
   SafetensorsEntry entry;
   const auto dtype = value.find("dtype");
-  if (dtype == value.end() || !dtype->is_string()) return BadEntry(name, "dtype missing or not a string");
+  if (dtype == value.end() || !dtype->is_string())
+    return BadEntry(name, "dtype missing or not a string");
   entry.dtype_name = dtype->get<std::string>();
-  const auto* stored = std::find_if(kStoredTypes.begin(), kStoredTypes.end(),
-                                    [&](const StoredType& type) { return entry.dtype_name == type.name; });
+  const auto* stored =
+      std::find_if(kStoredTypes.begin(), kStoredTypes.end(),
+                   [&](const StoredType& type) { return entry.dtype_name == type.name; });
   if (stored == kStoredTypes.end()) {
-    return BadEntry(name, absl::StrCat("unknown dtype ", QuoteForMessage(entry.dtype_name)));
+    return BadEntry(name, absl::StrCat("unknown dtype ", Quote(entry.dtype_name)));
   }
   entry.dtype = stored->dtype;
 
   const auto shape = value.find("shape");
-  if (shape == value.end() || !shape->is_array()) return BadEntry(name, "shape missing or not an array");
+  if (shape == value.end() || !shape->is_array())
+    return BadEntry(name, "shape missing or not an array");
   entry.num_elements = 1;
   for (const json& extent : *shape) {
     const std::optional<int64_t> size = AsSize(extent);
     if (!size) {
-      return BadEntry(name, absl::StrCat("shape holds ", QuoteForMessage(extent.dump()), ", not in [0, 2^63)"));
+      return BadEntry(name, absl::StrCat("shape holds ", Quote(extent), ", not in [0, 2^63)"));
     }
     entry.shape.push_back(*size);
     if (__builtin_mul_overflow(entry.num_elements, *size, &entry.num_elements)) {
-      return BadEntry(name, absl::StrCat("shape ", ShapeString(entry.shape), " has more than 2^63 elements"));
+      return BadEntry(
+          name, absl::StrCat("shape ", ShapeString(entry.shape), " has more than 2^63 elements"));
     }
   }
   int64_t num_bits = 0;
@@ -108,37 +114,42 @@ absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& name, const json&
   const std::optional<int64_t> begin = AsSize((*offsets)[0]);
   const std::optional<int64_t> end = AsSize((*offsets)[1]);
   if (!begin || !end || *begin > *end) {
-    return BadEntry(name, absl::StrCat("data_offsets ", QuoteForMessage(offsets->dump()),
+    return BadEntry(name, absl::StrCat("data_offsets ", Quote(*offsets),
                                        " not an ascending pair in [0, 2^63)"));
   }
   if (*end > data_bytes) {
-    return BadEntry(name, absl::StrCat("data end at byte ", *end, ", but the file holds only ", data_bytes,
-                                       " bytes of data: truncated, or offsets out of range"));
+    return BadEntry(
+        name, absl::StrCat("data end at byte ", *end, ", but the file holds only ", data_bytes,
+                           " bytes of data: truncated, or offsets out of range"));
   }
   if (*end - *begin != num_bits / 8) {
     return BadEntry(name, absl::StrCat("data_offsets span ", *end - *begin, " bytes, shape ",
-                                       ShapeString(entry.shape), " of ", entry.dtype_name, " needs ",
-                                       num_bits / 8));
+                                       ShapeString(entry.shape), " of ", entry.dtype_name,
+                                       " needs ", num_bits / 8));
   }
   entry.offset = *begin;
   entry.num_bytes = *end - *begin;
   return entry;
 }
 
-/// The format demands that the tensors, in order of their offsets, cover the data without gap or overlap.
-absl::Status CheckCover(const std::map<std::string, SafetensorsEntry>& entries, int64_t data_bytes) {
+/// The format demands that the tensors, in order of their offsets, cover the data without gap or
+/// overlap.
+absl::Status CheckCover(const std::map<std::string, SafetensorsEntry>& entries,
+                        int64_t data_bytes) {
   std::vector<const std::pair<const std::string, SafetensorsEntry>*> order;
   for (const auto& item : entries) order.push_back(&item);
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-    return std::pair(a->second.offset, a->second.num_bytes) < std::pair(b->second.offset, b->second.num_bytes);
+    return std::pair(a->second.offset, a->second.num_bytes) <
+           std::pair(b->second.offset, b->second.num_bytes);
   });
   int64_t covered = 0;
   for (const auto* item : order) {
     const int64_t offset = item->second.offset;
     if (offset != covered) {
-      return BadEntry(item->first, absl::StrCat(offset < covered ? "overlaps" : "leaves a hole after",
-                                                " the tensor before it: begins at ", offset,
-                                                ", the one before ends at ", covered));
+      return BadEntry(item->first,
+                      absl::StrCat(offset < covered ? "overlaps" : "leaves a hole after",
+                                   " the tensor before it: begins at ", offset,
+                                   ", the one before ends at ", covered));
     }
     covered += item->second.num_bytes;
   }
@@ -152,10 +163,13 @@ absl::Status CheckCover(const std::map<std::string, SafetensorsEntry>& entries, 
 absl::Status ReadAt(int descriptor, int64_t offset, int64_t count, void* out) {
   char* next = static_cast<char*>(out);
   while (count > 0) {
-    const ssize_t got = pread(descriptor, next, static_cast<size_t>(std::min<int64_t>(count, 1 << 30)), offset);
+    const ssize_t got =
+        pread(descriptor, next, static_cast<size_t>(std::min<int64_t>(count, 1 << 30)), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return absl::UnavailableError(absl::StrCat("cannot read: ", std::strerror(errno)));
-    if (got == 0) return absl::UnavailableError(absl::StrCat("ends at byte ", offset, ": cut short while open"));
+    if (got == 0)
+      return absl::UnavailableError(
+          absl::StrCat("ends at byte ", offset, ": cut short while open"));
     next += got;
     offset += got;
     count -= got;
@@ -163,7 +177,8 @@ absl::Status ReadAt(int descriptor, int64_t offset, int64_t count, void* out) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::map<std::string, SafetensorsEntry>> ReadHeader(int descriptor, int64_t file_bytes) {
+absl::StatusOr<std::map<std::string, SafetensorsEntry>> ReadHeader(int descriptor,
+                                                                   int64_t file_bytes) {
   if (file_bytes < kLengthBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_bytes, " bytes, too short for a safetensors header length"));
@@ -171,16 +186,18 @@ absl::StatusOr<std::map<std::string, SafetensorsEntry>> ReadHeader(int descripto
   uint64_t header_bytes = 0;
   SHORTLIST_RETURN_IF_ERROR(ReadAt(descriptor, 0, kLengthBytes, &header_bytes));
   if (header_bytes > static_cast<uint64_t>(kMaxHeaderBytes)) {
-    return absl::InvalidArgumentError(absl::StrCat("header of ", header_bytes, " bytes, more than the ",
-                                                   kMaxHeaderBytes, " the format admits"));
+    return absl::InvalidArgumentError(absl::StrCat("header of ", header_bytes,
+                                                   " bytes, more than the ", kMaxHeaderBytes,
+                                                   " the format admits"));
   }
   const int64_t data_begin = kLengthBytes + static_cast<int64_t>(header_bytes);
   if (data_begin > file_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("header of ", header_bytes, " bytes in a file of ",
-                                                   file_bytes, " bytes: truncated"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "header of ", header_bytes, " bytes in a file of ", file_bytes, " bytes: truncated"));
   }
   std::string text(header_bytes, '\0');
-  SHORTLIST_RETURN_IF_ERROR(ReadAt(descriptor, kLengthBytes, static_cast<int64_t>(header_bytes), text.data()));
+  SHORTLIST_RETURN_IF_ERROR(
+      ReadAt(descriptor, kLengthBytes, static_cast<int64_t>(header_bytes), text.data()));
   if (text.empty() || text[0] != '{') {
     return absl::InvalidArgumentError("header does not begin with '{'");
   }
@@ -203,12 +220,6 @@ absl::Status WithPath(const std::string& path, const absl::Status& status) {
 
 }  // namespace
 
-std::string QuoteForMessage(const std::string& text) {
-  constexpr size_t kMaxBytes = 100;
-  const std::string shown = absl::CHexEscape(text.substr(0, kMaxBytes));
-  return absl::StrCat("\"", shown, text.size() > kMaxBytes ? "\"..." : "\"");
-}
-
 std::string ShapeString(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
@@ -228,8 +239,10 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
     delete descriptor;
   });
   struct stat info = {};
-  if (fstat(raw, &info) != 0) return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno)));
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
+  if (fstat(raw, &info) != 0)
+    return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno)));
+  if (!S_ISREG(info.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   auto entries = ReadHeader(raw, info.st_size);
   if (!entries.ok()) return WithPath(path, entries.status());
   file.entries_ = *std::move(entries);

@@ -16,21 +16,22 @@ namespace shortlist {
 
 /// One tensor of a safetensors file, as its header describes it.
 struct SafetensorsEntry {
-  std::string dtype_name;       // as written, e.g. "BF16"
-  std::optional<DType> dtype;   // nullopt for a type that no weight can have here, e.g. "I64"
-  std::vector<int64_t> shape;   // empty for a scalar
+  std::string dtype_name;      // as written, e.g. "BF16"
+  std::optional<DType> dtype;  // nullopt for a type that no weight can have here, e.g. "I64"
+  std::vector<int64_t> shape;  // empty for a scalar
   int64_t num_elements = 0;
-  int64_t offset = 0;           // of its first byte in the file
+  int64_t offset = 0;  // of its first byte in the file
   int64_t num_bytes = 0;
 };
 
-/// An open safetensors file. Opening reads and checks the whole header: afterwards every entry lies inside the
-/// file, has the size that its shape and type say, and entries neither overlap nor leave holes, as the format
-/// demands. Data are read, never mapped: a file cut short later is an error, not a bus error.
-/// Immutable; Read may be called from any thread.
+/// An open safetensors file. Opening reads and checks the whole header: afterwards every entry lies
+/// inside the file, has the size that its shape and type say, and entries neither overlap nor leave
+/// holes, as the format demands. Data are read, never mapped: a file cut short later is an error,
+/// not a bus error. Immutable; Read may be called from any thread.
 class SafetensorsFile {
  public:
-  /// NotFound when there is no such file; InvalidArgument names the file, the tensor, the value and the bound.
+  /// NotFound when there is no such file; InvalidArgument names the file, the tensor, the value and
+  /// the bound.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -46,9 +47,6 @@ class SafetensorsFile {
   std::shared_ptr<const int> descriptor_;
   std::map<std::string, SafetensorsEntry> entries_;
 };
-
-/// A name or value from a file, for a message: quoted, control characters escaped, at most 100 bytes of it.
-std::string QuoteForMessage(const std::string& text);
 
 /// "[2, 3]".
 std::string ShapeString(const std::vector<int64_t>& shape);

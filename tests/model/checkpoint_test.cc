@@ -44,7 +44,8 @@ class CheckpointTest : public testing::Test {
 
 TEST_F(CheckpointTest, ConvertsBetweenAllTypesRoundingToNearestEven) {
   // 1 + 2^-8 and 1 + 3 * 2^-8 lie half-way between bf16 values; 1 + 2^-11 between f16 values.
-  const std::vector<float> values = {0.0f, -1.5f, 1.00390625f, 1.01171875f, 1.00048828125f, 3e-5f, -60000.0f};
+  const std::vector<float> values = {0.0f,           -1.5f, 1.00390625f, 1.01171875f,
+                                     1.00048828125f, 3e-5f, -60000.0f};
   const std::vector<int64_t> shape = {7};
   for (const DType from : {DType::kF32, DType::kF16, DType::kBf16}) {
     for (const DType to : {DType::kF32, DType::kF16, DType::kBf16}) {
@@ -79,17 +80,21 @@ TEST_F(CheckpointTest, WeightsThatAreNotFiniteAreNamed) {
   for (const float bad : {kNaN, kInfinity, -kInfinity}) {
     for (const DType from : {DType::kF32, DType::kF16, DType::kBf16}) {
       for (const DType to : {DType::kF32, DType::kF16, DType::kBf16}) {
-        const absl::Status status = LoadOnly(MakeTensor("w.x", {3}, {1, bad, 2}, from), to).status();
+        const absl::Status status =
+            LoadOnly(MakeTensor("w.x", {3}, {1, bad, 2}, from), to).status();
         EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-        EXPECT_THAT(std::string(status.message()), HasSubstr("tensor w.x holds a NaN or infinite value"));
+        EXPECT_THAT(std::string(status.message()),
+                    HasSubstr("tensor w.x holds a NaN or infinite value"));
       }
     }
   }
 }
 
 TEST_F(CheckpointTest, ValuesTooLargeForTheWantedTypeAreNamed) {
-  EXPECT_THAT(std::string(LoadOnly(MakeTensor("w", {2}, {1, 65520}, DType::kF32), DType::kF16).status().message()),
-              HasSubstr("tensor w holds a value too large for f16"));
+  EXPECT_THAT(
+      std::string(
+          LoadOnly(MakeTensor("w", {2}, {1, 65520}, DType::kF32), DType::kF16).status().message()),
+      HasSubstr("tensor w holds a value too large for f16"));
   EXPECT_TRUE(LoadOnly(MakeTensor("w", {2}, {1, 65519}, DType::kF32), DType::kF16).ok());
   EXPECT_FALSE(LoadOnly(MakeTensor("w", {2}, {1, 1e6}, DType::kBf16), DType::kF16).ok());
   EXPECT_FALSE(LoadOnly(MakeTensor("w", {1}, {3.4e38f}, DType::kF32), DType::kBf16).ok());
@@ -98,10 +103,12 @@ TEST_F(CheckpointTest, ValuesTooLargeForTheWantedTypeAreNamed) {
 TEST_F(CheckpointTest, MissingTensorsWrongShapesAndTypesAreNamed) {
   WriteFile({MakeTensor("w", {2, 3}, {1, 2, 3, 4, 5, 6}, DType::kF32)});
   Checkpoint checkpoint = Checkpoint::Open(dir_.path()).value();
-  EXPECT_EQ(checkpoint.Load("v", {2, 3}, DType::kF32, pool_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(checkpoint.Load("v", {2, 3}, DType::kF32, pool_).status().code(),
+            absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(checkpoint.Load("w", {3, 2}, DType::kF32, pool_).status().message()),
               AllOf(HasSubstr("tensor w"), HasSubstr("[2, 3]"), HasSubstr("[3, 2]")));
-  EXPECT_THAT(std::string(checkpoint.CheckNothingUnknown().message()), HasSubstr("tensor \"w\" [2, 3]"));
+  EXPECT_THAT(std::string(checkpoint.CheckNothingUnknown().message()),
+              HasSubstr("tensor \"w\" [2, 3]"));
   EXPECT_TRUE(checkpoint.Expect("w", {2, 3}).ok());
   EXPECT_TRUE(checkpoint.CheckNothingUnknown().ok());
 
@@ -154,14 +161,20 @@ TEST_F(ShardedCheckpointTest, IndexesThatLieAreRefusedWithTheReason) {
            Case{R"({"weight_map": {"a": 7}})", "no file name inside the directory"},
            Case{R"({"weight_map": {"a": ""}})", "no file name inside the directory"},
            Case{R"({"weight_map": {"a": ".."}})", "no file name inside the directory"},
-           Case{R"({"weight_map": {"a": "../one.safetensors"}})", "no file name inside the directory"},
+           Case{R"({"weight_map": {"a": "../one.safetensors"}})",
+                "no file name inside the directory"},
            Case{R"({"weight_map": {"a": "/etc/passwd"}})", "no file name inside the directory"},
-           Case{R"({"weight_map": {"a": "one.safetensors\u0000"}})", "no file name inside the directory"},
+           Case{R"({"weight_map": {"a": "one.safetensors\u0000"}})",
+                "no file name inside the directory"},
            Case{R"({"weight_map": {"a": "three.safetensors"}})", "three.safetensors"},
-           Case{R"({"weight_map": {"a": "one.safetensors", "b": "one.safetensors", "c": "one.safetensors"}})",
-                "\"c\" is not in one.safetensors"},
-           Case{R"({"weight_map": {"a": "one.safetensors", "b": "one.safetensors", "d": "two.safetensors"}})",
-                "\"d\" is not in two.safetensors"},
+           Case{
+               R"({"weight_map": {"a": "one.safetensors", "b": "one.safetensors",
+                                 "c": "one.safetensors"}})",
+               "\"c\" is not in one.safetensors"},
+           Case{
+               R"({"weight_map": {"a": "one.safetensors", "b": "one.safetensors",
+                                 "d": "two.safetensors"}})",
+               "\"d\" is not in two.safetensors"},
            Case{R"({"weight_map": {"a": "one.safetensors", "c": "two.safetensors"}})",
                 "\"b\" is not in the index"},
        }) {
@@ -170,9 +183,13 @@ TEST_F(ShardedCheckpointTest, IndexesThatLieAreRefusedWithTheReason) {
     EXPECT_FALSE(status.ok());
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));
   }
-  EXPECT_TRUE(WriteSafetensors(dir_.Join("two.safetensors"), {MakeTensor("a", {1}, {1}, DType::kF32)}).ok());
-  EXPECT_THAT(std::string(OpenWith(R"({"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}})").message()),
-              HasSubstr("is also in another shard"));
+  EXPECT_TRUE(
+      WriteSafetensors(dir_.Join("two.safetensors"), {MakeTensor("a", {1}, {1}, DType::kF32)})
+          .ok());
+  EXPECT_THAT(
+      std::string(OpenWith(R"({"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}})")
+                      .message()),
+      HasSubstr("is also in another shard"));
 }
 
 /// Loads a tiny model after one change to its tensors or its configuration.
@@ -182,7 +199,8 @@ class DamagedModelTest : public testing::Test {
     EXPECT_TRUE(WriteTinyLlama(dir_.Join("target"), options_, /*seed=*/1).ok());
     EXPECT_TRUE(WriteTinyEagle(dir_.Join("draft"), options_, /*seed=*/2).ok());
   }
-  void ChangeTensors(const std::string& model, const std::function<void(std::vector<StoredTensor>&)>& change) {
+  void ChangeTensors(const std::string& model,
+                     const std::function<void(std::vector<StoredTensor>&)>& change) {
     const std::string path = dir_.Join(model + "/model.safetensors");
     std::vector<StoredTensor> tensors = ReadSafetensors(path).value();
     change(tensors);
@@ -194,7 +212,9 @@ class DamagedModelTest : public testing::Test {
     config.update(json::parse(patch));
     ASSERT_TRUE(WriteFileAtomically(path, config.dump()).ok());
   }
-  absl::Status LoadTarget() { return Decoder::Load(dir_.Join("target"), std::nullopt, pool_).status(); }
+  absl::Status LoadTarget() {
+    return Decoder::Load(dir_.Join("target"), std::nullopt, pool_).status();
+  }
   absl::Status LoadDraft() {
     const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
     return EagleModel::Load(dir_.Join("draft"), *target, pool_).status();
@@ -213,8 +233,8 @@ TEST_F(DamagedModelTest, UndamagedModelsLoad) {
 
 TEST_F(DamagedModelTest, ShapesThatDisagreeWithTheConfigNameBoth) {
   ChangeConfig("target", R"({"intermediate_size": 50})");
-  EXPECT_THAT(MessageOf(LoadTarget()), AllOf(HasSubstr("mlp.gate_proj.weight"), HasSubstr("[48, 32]"),
-                                             HasSubstr("[50, 32]")));
+  EXPECT_THAT(MessageOf(LoadTarget()), AllOf(HasSubstr("mlp.gate_proj.weight"),
+                                             HasSubstr("[48, 32]"), HasSubstr("[50, 32]")));
 }
 
 TEST_F(DamagedModelTest, AHugeConfigIsRefusedBeforeMemoryIsTaken) {
@@ -243,14 +263,16 @@ TEST_F(DamagedModelTest, BiasesAndFurtherNormsAreRefusedAndRotaryBuffersAdmitted
 
 TEST_F(DamagedModelTest, AnUntiedModelNeedsItsHead) {
   ChangeTensors("target", [](auto& tensors) {
-    std::erase_if(tensors, [](const StoredTensor& tensor) { return tensor.name == "lm_head.weight"; });
+    std::erase_if(tensors,
+                  [](const StoredTensor& tensor) { return tensor.name == "lm_head.weight"; });
   });
   EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("no tensor lm_head.weight"));
 }
 
 TEST_F(DamagedModelTest, ATiedModelTakesAHeadOnlyIfItIsTheEmbedding) {
   ChangeConfig("target", R"({"tie_word_embeddings": true})");
-  EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("lm_head.weight differs from model.embed_tokens.weight"));
+  EXPECT_THAT(MessageOf(LoadTarget()),
+              HasSubstr("lm_head.weight differs from model.embed_tokens.weight"));
   ChangeTensors("target", [](auto& tensors) {
     StoredTensor* embedding = nullptr;
     for (StoredTensor& tensor : tensors) {
@@ -302,7 +324,8 @@ TEST_F(DamagedModelTest, ADraftsFcBiasMustMatchItsConfig) {
 
 TEST_F(DamagedModelTest, ADraftMayCarryACopyOfTheEmbedding) {
   ChangeTensors("draft", [](auto& tensors) {
-    tensors.push_back(MakeTensor("embed_tokens.weight", {96, 32}, std::vector<float>(96 * 32, 0.5f), DType::kF32));
+    tensors.push_back(MakeTensor("embed_tokens.weight", {96, 32}, std::vector<float>(96 * 32, 0.5f),
+                                 DType::kF32));
   });
   EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
 }
@@ -317,8 +340,10 @@ TEST(KvCacheTest, SlotCountsAreBoundedAndTheBytesNamed) {
   config.num_layers = 1024;
   config.num_kv_heads = 4096;
   config.head_dim = 4096;
-  EXPECT_EQ(KvCache::Create(config, 0, DType::kF32).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(KvCache::Create(config, -5, DType::kF32).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(KvCache::Create(config, 0, DType::kF32).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(KvCache::Create(config, -5, DType::kF32).status().code(),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(KvCache::Create(config, int64_t{1} << 31, DType::kF32).status().code(),
             absl::StatusCode::kInvalidArgument);
   const absl::Status status = KvCache::Create(config, (int64_t{1} << 31) - 1, DType::kF32).status();

@@ -19,11 +19,12 @@ using testing::IsEmpty;
 
 json GoodConfig() {
   return json::parse(R"({
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 100, "hidden_size": 32,
-    "intermediate_size": 56, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "hidden_act": "silu",
-    "tie_word_embeddings": true, "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1,
-    "bos_token_id": 1, "eos_token_id": 2, "torch_dtype": "bfloat16", "use_cache": true})");
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 100,
+    "hidden_size": 32, "intermediate_size": 56, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 64, "rms_norm_eps": 1e-5,
+    "rope_theta": 500000.0, "hidden_act": "silu", "tie_word_embeddings": true,
+    "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1, "bos_token_id": 1,
+    "eos_token_id": 2, "torch_dtype": "bfloat16", "use_cache": true})");
 }
 
 class ConfigTest : public testing::Test {
@@ -73,7 +74,9 @@ TEST_F(ConfigTest, AbsentAndNullFieldsTakeTheirDefaults) {
   EXPECT_FALSE(ReadWithout("tie_word_embeddings")->tie_word_embeddings);
   EXPECT_THAT(ReadWithout("eos_token_id")->eos_token_ids, IsEmpty());
   EXPECT_THAT(ReadWith(R"({"eos_token_id": null})")->eos_token_ids, IsEmpty());
-  EXPECT_TRUE(ReadWith(R"({"quantization_config": null, "sliding_window": null, "rope_scaling": null})").ok());
+  EXPECT_TRUE(
+      ReadWith(R"({"quantization_config": null, "sliding_window": null, "rope_scaling": null})")
+          .ok());
   EXPECT_TRUE(ReadWith(R"({"layer_types": ["full_attention", "full_attention"]})").ok());
   EXPECT_EQ(ReadWithout("torch_dtype")->checkpoint_dtype, DType::kF32);
   EXPECT_EQ(ReadWith(R"({"dtype": "float16"})")->checkpoint_dtype, DType::kF16);
@@ -88,7 +91,8 @@ TEST_F(ConfigTest, EosIsAnIdOrAListAndGenerationConfigWins) {
   EXPECT_THAT(Read(GoodConfig().dump())->eos_token_ids, ElementsAre(2));
   dir_.Write("generation_config.json", R"({"eos_token_id": 100})");
   EXPECT_THAT(Read(GoodConfig().dump()).status().message(),
-              AllOf(HasSubstr("generation_config.json"), HasSubstr("eos_token_id = 100"), HasSubstr("[0, 99]")));
+              AllOf(HasSubstr("generation_config.json"), HasSubstr("eos_token_id = 100"),
+                    HasSubstr("[0, 99]")));
 }
 
 TEST_F(ConfigTest, ReadsRopeScalingInItsOldAndNewForm) {
@@ -125,23 +129,27 @@ TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithTheirValue) {
     const char* message;
   };
   for (const auto& [patch, message] : {
-           Case{R"({"architectures": ["MistralForCausalLM"]})", "architecture = \\\"MistralForCausalLM\\\""},
-           Case{R"({"hidden_act": "gelu"})", "hidden_act = \\\"gelu\\\""},
+           Case{R"({"architectures": ["MistralForCausalLM"]})",
+                "architecture = \"MistralForCausalLM\""},
+           Case{R"({"hidden_act": "gelu"})", "hidden_act = \"gelu\""},
            Case{R"({"attention_bias": true})", "attention_bias = true"},
            Case{R"({"mlp_bias": true})", "mlp_bias = true"},
            Case{R"({"pretraining_tp": 2})", "pretraining_tp = 2"},
            Case{R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor = 0.5"},
-           Case{R"({"quantization_config": {"bits": 4}})", "quantization_config = {\\\"bits\\\":4}"},
+           Case{R"({"quantization_config": {"bits": 4}})", "quantization_config = {\"bits\":4}"},
            Case{R"({"sliding_window": 4096})", "sliding_window = 4096"},
            Case{R"({"attention_multiplier": 0.1})", "attention_multiplier = 0.1"},
            Case{R"({"logits_scaling": 8.0})", "logits_scaling = 8.0"},
            Case{R"({"logit_scale": 0.25})", "logit_scale = 0.25"},
            Case{R"({"final_logit_softcapping": 30.0})", "final_logit_softcapping = 30.0"},
            Case{R"({"layer_types": ["sliding_attention"]})", "layer_types"},
-           Case{R"({"torch_dtype": "float64"})", "torch_dtype = \\\"float64\\\""},
-           Case{R"({"rope_scaling": {"rope_type": "yarn", "factor": 2.0}})", "rope_type = \\\"yarn\\\""},
-           Case{R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})", "rope_type = \\\"dynamic\\\""},
-           Case{R"({"rope_scaling": {"type": "linear", "factor": 2.0, "mscale": 1.1}})", "mscale = 1.1"},
+           Case{R"({"torch_dtype": "float64"})", "torch_dtype = \"float64\""},
+           Case{R"({"rope_scaling": {"rope_type": "yarn", "factor": 2.0}})",
+                "rope_type = \"yarn\""},
+           Case{R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})",
+                "rope_type = \"dynamic\""},
+           Case{R"({"rope_scaling": {"type": "linear", "factor": 2.0, "mscale": 1.1}})",
+                "\"mscale\" = 1.1"},
            Case{R"({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.25}})",
                 "partial_rotary_factor = 0.25"},
        }) {
@@ -160,38 +168,44 @@ TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
   for (const auto& [patch, message] : {
            Case{R"({"hidden_size": 0})", "hidden_size = 0 not in [1, 1048576]"},
            Case{R"({"hidden_size": -32})", "hidden_size = -32 not in"},
-           Case{R"({"hidden_size": 18446744073709551615})", "hidden_size = 18446744073709551615 not in"},
+           Case{R"({"hidden_size": 18446744073709551615})",
+                "hidden_size = 18446744073709551615 not in"},
            Case{R"({"hidden_size": 32.5})", "hidden_size = 32.5 is no integer"},
-           Case{R"({"hidden_size": "32"})", "hidden_size = \\\"32\\\" is no integer"},
+           Case{R"({"hidden_size": "32"})", "hidden_size = \"32\" is no integer"},
            Case{R"({"hidden_size": [32]})", "hidden_size = [32] is no integer"},
            Case{R"({"hidden_size": null})", "hidden_size is missing"},
-           Case{R"({"hidden_size": 33})", "hidden_size = 33 is no multiple of num_attention_heads = 4"},
+           Case{R"({"hidden_size": 33})",
+                "hidden_size = 33 is no multiple of num_attention_heads = 4"},
            Case{R"({"hidden_size": 36})", "head_dim = 9 is not even"},
            Case{R"({"head_dim": 7})", "head_dim = 7 is not even"},
            Case{R"({"num_key_value_heads": 3})", "no multiple of num_key_value_heads = 3"},
            Case{R"({"num_key_value_heads": 8})", "num_key_value_heads = 8 not in [1, 4]"},
            Case{R"({"num_hidden_layers": 1025})", "num_hidden_layers = 1025 not in [1, 1024]"},
            Case{R"({"vocab_size": 16777217})", "vocab_size = 16777217 not in [1, 16777216]"},
-           Case{R"({"max_position_embeddings": 16777217})", "max_position_embeddings = 16777217 not in"},
+           Case{R"({"max_position_embeddings": 16777217})",
+                "max_position_embeddings = 16777217 not in"},
            Case{R"({"rms_norm_eps": 0})", "rms_norm_eps = 0 not in (0, 1]"},
            Case{R"({"rms_norm_eps": -1e-5})", "rms_norm_eps = -1e-05 not in"},
            Case{R"({"rms_norm_eps": true})", "rms_norm_eps = true is no number"},
            Case{R"({"rope_theta": 0})", "rope_theta = 0 not in"},
-           Case{R"({"tie_word_embeddings": 1})", "tie_word_embeddings = 1 is neither true nor false"},
+           Case{R"({"tie_word_embeddings": 1})",
+                "tie_word_embeddings = 1 is neither true nor false"},
            Case{R"({"eos_token_id": 100})", "eos_token_id = 100 not in [0, 99]"},
            Case{R"({"eos_token_id": [2, -1]})", "eos_token_id = -1 not in [0, 99]"},
-           Case{R"({"eos_token_id": "2"})", "eos_token_id = \\\"2\\\" is no integer"},
+           Case{R"({"eos_token_id": "2"})", "eos_token_id = \"2\" is no integer"},
            Case{R"({"architectures": null})", "architectures is missing"},
            Case{R"({"architectures": "LlamaForCausalLM"})", "is no list of one name"},
            Case{R"({"architectures": ["LlamaForCausalLM", "X"]})", "is no list of one name"},
-           Case{R"({"rope_scaling": "linear"})", "rope_scaling = \\\"linear\\\" is no object"},
+           Case{R"({"rope_scaling": "linear"})", "rope_scaling = \"linear\" is no object"},
            Case{R"({"rope_scaling": {"type": "linear"}})", "rope_scaling: factor is missing"},
            Case{R"({"rope_scaling": {"type": "linear", "factor": 0}})", "factor = 0 not in"},
-           Case{R"({"rope_scaling": {"type": "linear", "rope_type": "llama3"}})", "contradicts type"},
+           Case{R"({"rope_scaling": {"type": "linear", "rope_type": "llama3"}})",
+                "contradicts type"},
            Case{R"({"rope_scaling": {"type": "linear", "factor": 2},
                     "rope_parameters": {"type": "linear", "factor": 3}})",
                 "contradicts rope_parameters"},
-           Case{R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0}})", "contradicts the model's"},
+           Case{R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0}})",
+                "contradicts the model's"},
            Case{R"({"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
                     "high_freq_factor": 4, "original_max_position_embeddings": 8192}})",
                 "high_freq_factor = 4 not in (4,"},
@@ -211,10 +225,12 @@ TEST_F(ConfigTest, BrokenFilesAreRefused) {
     SCOPED_TRACE(text);
     EXPECT_EQ(Read(text).status().code(), absl::StatusCode::kInvalidArgument);
   }
-  EXPECT_THAT(std::string(Read(std::string(100'000, '[')).status().message()), HasSubstr("nested deeper"));
+  EXPECT_THAT(std::string(Read(std::string(100'000, '[')).status().message()),
+              HasSubstr("nested deeper"));
   json truncated = GoodConfig();
   const std::string text = truncated.dump();
-  for (size_t length = 0; length < text.size(); length += 7) EXPECT_FALSE(Read(text.substr(0, length)).ok());
+  for (size_t length = 0; length < text.size(); length += 7)
+    EXPECT_FALSE(Read(text.substr(0, length)).ok());
 }
 
 }  // namespace

@@ -37,10 +37,12 @@ TEST(ForwardBatchTest, TreeNodesSeeThePrefixAndTheirAncestors) {
   EXPECT_THAT(batch.positions(), ElementsAre(0, 2, 3, 2, 4));
   EXPECT_THAT(batch.out_slots(), ElementsAre(5, 20, 22, 21, 19));
   const AttentionLayout layout = batch.layout();
-  EXPECT_THAT(std::vector(layout.seq_of_token, layout.seq_of_token + 5), ElementsAre(0, 1, 1, 1, 1));
+  EXPECT_THAT(std::vector(layout.seq_of_token, layout.seq_of_token + 5),
+              ElementsAre(0, 1, 1, 1, 1));
   EXPECT_THAT(std::vector(layout.kv_indptr, layout.kv_indptr + 3), ElementsAre(0, 1, 3));
   EXPECT_THAT(std::vector(layout.context_len, layout.context_len + 5), ElementsAre(1, 2, 2, 2, 2));
-  EXPECT_THAT(std::vector(layout.tail_indptr, layout.tail_indptr + 6), ElementsAre(0, 0, 1, 3, 4, 7));
+  EXPECT_THAT(std::vector(layout.tail_indptr, layout.tail_indptr + 6),
+              ElementsAre(0, 0, 1, 3, 4, 7));
   EXPECT_THAT(std::vector(layout.tail_slots, layout.tail_slots + 7),
               ElementsAre(20, 20, 22, 21, 20, 22, 19));
 }

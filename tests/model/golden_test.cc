@@ -42,7 +42,9 @@ Golden ReadGolden(const std::string& path) {
   return golden;
 }
 
-std::string GoldenDir(const std::string& name) { return SourcePath("tests/reference/golden/" + name); }
+std::string GoldenDir(const std::string& name) {
+  return SourcePath("tests/reference/golden/" + name);
+}
 
 /// max |got - want| / max |want|.
 double RelativeError(const std::vector<float>& got, const std::vector<float>& want) {
@@ -74,8 +76,10 @@ double LeastCosine(const std::vector<float>& got, const std::vector<float>& want
   return least;
 }
 
-/// f32 is held to 1e-4 of the largest value; the others, which round weights and cache, to the direction.
-void ExpectClose(DType dtype, const std::vector<float>& got, const std::vector<float>& want, size_t width) {
+/// f32 is held to 1e-4 of the largest value; the others, which round weights and cache, to the
+/// direction.
+void ExpectClose(DType dtype, const std::vector<float>& got, const std::vector<float>& want,
+                 size_t width) {
   if (dtype == DType::kF32) {
     EXPECT_LE(RelativeError(got, want), 1e-4);
   } else {
@@ -108,8 +112,9 @@ TEST_P(LlamaGoldenTest, LogitsAreTransformersInEveryDTypeAndIsa) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, LlamaGoldenTest,
-                         testing::Values("llama_mha", "llama_gqa_tied", "llama_linear", "llama_llama3",
-                                         "llama_bf16", "llama_f16", "llama_sharded"),
+                         testing::Values("llama_mha", "llama_gqa_tied", "llama_linear",
+                                         "llama_llama3", "llama_bf16", "llama_f16",
+                                         "llama_sharded"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(LlamaGoldenDTypeTest, WithoutAWishTheFilesDecide) {
@@ -129,7 +134,8 @@ TEST_P(EagleGoldenTest, PredictedFeaturesArePyTorchs) {
     auto draft = EagleModel::Load(GoldenDir(GetParam()) + "/draft", *target, pool_);
     ASSERT_TRUE(draft.ok()) << draft.status();
     const ModelConfig& config = (*draft)->config();
-    const at::Tensor features = FromVector(golden.floats.at("features"), {num_tokens, config.hidden});
+    const at::Tensor features =
+        FromVector(golden.floats.at("features"), {num_tokens, config.hidden});
     for (const Isa isa : UsableIsas()) {
       SCOPED_TRACE(std::string(DTypeName(dtype)) + " " + IsaName(isa));
       SetIsa(isa);

@@ -13,7 +13,8 @@
 
 namespace shortlist {
 
-std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype, ThreadPool& pool) {
+std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype,
+                                   ThreadPool& pool) {
   auto decoder = Decoder::Load(dir, dtype, pool);
   if (!decoder.ok()) std::cerr << decoder.status() << std::endl;
   SHORTLIST_CHECK(decoder.ok());
@@ -51,7 +52,8 @@ std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens
   for (int64_t begin = 0; begin < num_tokens; begin += chunk) {
     const int64_t end = std::min(num_tokens, begin + chunk);
     batch.Clear();
-    batch.AddChain(std::span(tokens).subspan(begin, end - begin), begin, std::span(slots).first(end));
+    batch.AddChain(std::span(tokens).subspan(begin, end - begin), begin,
+                   std::span(slots).first(end));
     const auto out = decoder.Forward(batch, cache);
     SHORTLIST_CHECK(out.ok());
     const std::vector<float> rows = ToVector(*out);
@@ -66,7 +68,8 @@ std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens
   return RunChain(decoder, tokens, num_tokens, Iota(num_tokens), cache);
 }
 
-std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidden, ThreadPool& pool) {
+std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidden,
+                          ThreadPool& pool) {
   HeadArgs args;
   args.weight = decoder.head_weight().data_ptr();
   args.dtype = decoder.dtype();

@@ -17,7 +17,8 @@
 namespace shortlist {
 
 /// Loads, or aborts with the error: for directories that the test itself has just written.
-std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype, ThreadPool& pool);
+std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype,
+                                   ThreadPool& pool);
 
 /// The instruction sets this machine runs, weakest first. Leaves the current one as it was.
 std::vector<Isa> UsableIsas();
@@ -28,15 +29,16 @@ std::vector<int32_t> Iota(int64_t count, int32_t first = 0);
 /// `count` ids drawn from [0, vocab_size).
 std::vector<TokenId> RandomTokens(int64_t count, int64_t vocab_size, uint64_t seed);
 
-/// Hidden states of `tokens` as one sequence from position 0, computed in chunks of `chunk` tokens, each token
-/// in slot slots[position]: [num_tokens, hidden].
+/// Hidden states of `tokens` as one sequence from position 0, computed in chunks of `chunk` tokens,
+/// each token in slot slots[position]: [num_tokens, hidden].
 std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens, int64_t chunk,
                             const std::vector<int32_t>& slots, KvCache& cache);
 /// The same in one chunk, slots in order, a cache of its own.
 std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens);
 
 /// Logits of hidden states [n, hidden] over the whole vocabulary: [n, vocab_size].
-std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidden, ThreadPool& pool);
+std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidden,
+                          ThreadPool& pool);
 
 /// Elements of a contiguous f32 tensor.
 std::vector<float> ToVector(const at::Tensor& tensor);

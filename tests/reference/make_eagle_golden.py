@@ -1,12 +1,12 @@
-"""Makes tests/reference/golden/eagle_*: a tiny random EAGLE-1 draft beside its target, and what a plain PyTorch
-forward pass of it gives.
+"""Makes tests/reference/golden/eagle*: a tiny random EAGLE-1 draft beside its target, and what a
+plain PyTorch forward pass of it gives.
 
 Run with a Python that has torch, transformers and safetensors:
     python tests/reference/make_eagle_golden.py
-Each case holds target/ and draft/ as directories, and golden.safetensors: next_ids [num_tokens] (t_i+1),
-features [num_tokens, hidden] (f_i) and predicted [num_tokens, hidden] (what the draft makes of them).
-The network follows SafeAILab/EAGLE's cnets1.py: fc over [embedding; feature], layers of which the first has no
-input norm, no final norm, rotary position i.
+Each case holds target/ and draft/ as directories, and golden.safetensors: next_ids [num_tokens]
+(t_i+1), features [num_tokens, hidden] (f_i) and predicted [num_tokens, hidden] (what the draft
+makes of them). The network follows SafeAILab/EAGLE's cnets1.py: fc over [embedding; feature],
+layers of which the first has no input norm, no final norm, rotary position i.
 """
 
 import json
@@ -122,7 +122,11 @@ def make_case(name, num_layers, bias, seed):
             x = x + weights["fc.bias"]
         for i in range(num_layers):
             x = layer_forward(x, weights, i)
-    golden = dict(next_ids=ids[0, 1:].to(torch.int32), features=features.contiguous(), predicted=x.contiguous())
+    golden = dict(
+        next_ids=ids[0, 1:].to(torch.int32),
+        features=features.contiguous(),
+        predicted=x.contiguous(),
+    )
     save_file(golden, directory / "golden.safetensors")
     print(f"{name}: max |predicted| {x.abs().max():.3f}")
 

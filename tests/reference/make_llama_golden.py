@@ -1,9 +1,9 @@
-"""Makes tests/reference/golden/llama_*: tiny random Llama models and their logits by transformers.
+"""Makes tests/reference/golden/llama_*: tiny random Llama models, and transformers' logits.
 
 Run with a Python that has torch, transformers and safetensors:
     python tests/reference/make_llama_golden.py
 Each case holds config.json, its weights as transformers saves them, and golden.safetensors with
-input_ids [num_tokens] and logits [num_tokens, vocab_size] (computed in f32 from the stored weights).
+input_ids [num_tokens] and logits [num_tokens, vocab_size], computed in f32 from the stored weights.
 """
 
 import json
@@ -65,7 +65,7 @@ def make_case(name, overrides, dtype, shard_size, seed):
     rope = dict(rope_type="default", rope_theta=10000.0) | overrides.pop("rope", {})
     config = LlamaConfig(**(BASE | overrides), rope_parameters=rope)
     model = LlamaForCausalLM(config).eval()
-    # transformers starts close to a linear map; spread the weights, so that every operation shows in the logits.
+    # transformers starts close to a linear map; spread the weights, so that every operation shows.
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:
@@ -81,19 +81,19 @@ def make_case(name, overrides, dtype, shard_size, seed):
     if name == "llama_linear":
         write_rope_in_the_old_way(directory / "config.json")
 
-    # Reloaded, because .to(bfloat16) above has rounded the rotary frequencies too, which loading does not.
+    # Reloaded: .to(bfloat16) above has rounded the rotary frequencies too, which loading does not.
     reference = LlamaForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
     input_ids = torch.randint(0, config.vocab_size, (1, NUM_TOKENS))
     with torch.no_grad():
         logits = reference(input_ids).logits[0]
-    golden = dict(input_ids=input_ids[0].to(torch.int32), logits=logits.to(torch.float32).contiguous())
+    golden = dict(input_ids=input_ids[0].to(torch.int32), logits=logits.contiguous())
     save_file(golden, directory / "golden.safetensors")
     size = sum(file.stat().st_size for file in directory.iterdir())
     print(f"{name}: {size} bytes, max |logit| {logits.abs().max():.3f}")
 
 
 def write_rope_in_the_old_way(path):
-    """Most published checkpoints have rope_scaling and torch_dtype, as transformers 4 wrote them."""
+    """Most published checkpoints have rope_scaling and torch_dtype, as transformers 4 wrote."""
     config = json.loads(path.read_text())
     rope = config.pop("rope_parameters")
     config["rope_theta"] = rope["rope_theta"]

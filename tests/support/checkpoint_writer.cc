@@ -30,8 +30,9 @@ std::string SafetensorsBytes(const std::vector<StoredTensor>& tensors) {
   nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}};
   std::string data;
   for (const StoredTensor& tensor : tensors) {
-    const char* const dtype =
-        tensor.dtype == DType::kF32 ? "F32" : tensor.dtype == DType::kF16 ? "F16" : "BF16";
+    const char* const dtype = tensor.dtype == DType::kF32   ? "F32"
+                              : tensor.dtype == DType::kF16 ? "F16"
+                                                            : "BF16";
     header[tensor.name] = {{"dtype", dtype},
                            {"shape", tensor.shape},
                            {"data_offsets", {data.size(), data.size() + tensor.bytes.size()}}};

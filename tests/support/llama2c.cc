@@ -55,7 +55,8 @@ absl::Status WriteStories260K(const std::string& llama2c_bin, const std::string&
   SHORTLIST_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(llama2c_bin, kMaxFileBytes));
   Cursor cursor(bytes);
   std::array<int32_t, 7> header;
-  if (!cursor.Take(header.data(), sizeof header)) return absl::InvalidArgumentError("header cut short");
+  if (!cursor.Take(header.data(), sizeof header))
+    return absl::InvalidArgumentError("header cut short");
   const auto [dim, ffn, num_layers, num_heads, num_kv_heads, signed_vocab, context_len] = header;
   const int64_t vocab_size = std::abs(signed_vocab);
   const bool tied = signed_vocab > 0;
@@ -117,7 +118,8 @@ absl::Status WriteStories260K(const std::string& llama2c_bin, const std::string&
   return WriteSafetensors(absl::StrCat(dir, "/model.safetensors"), tensors);
 }
 
-absl::StatusOr<std::vector<std::string>> ReadLlama2cPieces(const std::string& path, int vocab_size) {
+absl::StatusOr<std::vector<std::string>> ReadLlama2cPieces(const std::string& path,
+                                                           int vocab_size) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kMaxFileBytes));
   Cursor cursor(bytes);
   int32_t longest = 0;
@@ -126,8 +128,8 @@ absl::StatusOr<std::vector<std::string>> ReadLlama2cPieces(const std::string& pa
   for (int i = 0; i < vocab_size && complete; ++i) {
     float score = 0;
     int32_t length = 0;
-    complete = cursor.Take(&score, sizeof score) && cursor.Take(&length, sizeof length) && length >= 0 &&
-               length <= longest;
+    complete = cursor.Take(&score, sizeof score) && cursor.Take(&length, sizeof length) &&
+               length >= 0 && length <= longest;
     if (!complete) break;
     std::string piece(length, '\0');
     complete = cursor.Take(piece.data(), piece.size());

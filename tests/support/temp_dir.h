@@ -24,8 +24,8 @@ class TempDir {
   std::string path_;
 };
 
-/// `relative` inside the shared data (SHORTLIST_SHARED_DATA, else ../shared/data beside the repository), nullopt
-/// when it is absent: the test then skips.
+/// `relative` inside the shared data (SHORTLIST_SHARED_DATA, else ../shared/data beside the
+/// repository), nullopt when it is absent: the test then skips.
 std::optional<std::string> FindSharedData(const std::string& relative);
 
 /// `relative` inside the repository's source tree.

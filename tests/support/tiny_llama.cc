@@ -22,12 +22,14 @@ class RandomTensors {
   RandomTensors(DType dtype, uint64_t seed) : dtype_(dtype), random_(seed) {}
 
   /// Uniform with the given standard deviation about `mean`.
-  void Add(const std::string& name, const std::vector<int64_t>& shape, double mean, double deviation) {
+  void Add(const std::string& name, const std::vector<int64_t>& shape, double mean,
+           double deviation) {
     int64_t count = 1;
     for (const int64_t extent : shape) count *= extent;
     std::uniform_real_distribution<double> unit(-std::sqrt(3.0), std::sqrt(3.0));
     std::vector<float> values;
-    for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(mean + deviation * unit(random_)));
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(static_cast<float>(mean + deviation * unit(random_)));
     tensors.push_back(MakeTensor(name, shape, values, dtype_));
   }
   void AddLinear(const std::string& name, int64_t out_features, int64_t in_features) {
@@ -37,10 +39,14 @@ class RandomTensors {
 
   void AddLayer(const std::string& prefix, const TinyLlamaOptions& options, bool has_input_norm) {
     if (has_input_norm) AddNorm(prefix + "input_layernorm.weight", options.hidden);
-    AddLinear(prefix + "self_attn.q_proj.weight", options.num_heads * options.head_dim, options.hidden);
-    AddLinear(prefix + "self_attn.k_proj.weight", options.num_kv_heads * options.head_dim, options.hidden);
-    AddLinear(prefix + "self_attn.v_proj.weight", options.num_kv_heads * options.head_dim, options.hidden);
-    AddLinear(prefix + "self_attn.o_proj.weight", options.hidden, options.num_heads * options.head_dim);
+    AddLinear(prefix + "self_attn.q_proj.weight", options.num_heads * options.head_dim,
+              options.hidden);
+    AddLinear(prefix + "self_attn.k_proj.weight", options.num_kv_heads * options.head_dim,
+              options.hidden);
+    AddLinear(prefix + "self_attn.v_proj.weight", options.num_kv_heads * options.head_dim,
+              options.hidden);
+    AddLinear(prefix + "self_attn.o_proj.weight", options.hidden,
+              options.num_heads * options.head_dim);
     AddNorm(prefix + "post_attention_layernorm.weight", options.hidden);
     AddLinear(prefix + "mlp.gate_proj.weight", options.intermediate, options.hidden);
     AddLinear(prefix + "mlp.up_proj.weight", options.intermediate, options.hidden);
@@ -77,7 +83,8 @@ json ConfigOf(const TinyLlamaOptions& options, const char* architecture) {
           {"torch_dtype", dtype}};
 }
 
-absl::Status WriteModel(const std::string& dir, const json& config, const std::vector<StoredTensor>& tensors) {
+absl::Status WriteModel(const std::string& dir, const json& config,
+                        const std::vector<StoredTensor>& tensors) {
   std::error_code error;
   std::filesystem::create_directories(dir, error);
   if (error) return absl::UnavailableError(absl::StrCat(dir, ": ", error.message()));
@@ -93,7 +100,8 @@ int64_t LayerOf(const std::string& name) {
 
 }  // namespace
 
-absl::Status WriteTinyLlama(const std::string& dir, const TinyLlamaOptions& options, uint64_t seed) {
+absl::Status WriteTinyLlama(const std::string& dir, const TinyLlamaOptions& options,
+                            uint64_t seed) {
   RandomTensors random(options.dtype, seed);
   random.Add("model.embed_tokens.weight", {options.vocab_size, options.hidden}, 0.0, 1.0);
   for (int64_t i = 0; i < options.num_layers; ++i) {
@@ -104,7 +112,8 @@ absl::Status WriteTinyLlama(const std::string& dir, const TinyLlamaOptions& opti
   return WriteModel(dir, ConfigOf(options, "LlamaForCausalLM"), random.tensors);
 }
 
-absl::Status WriteTinyEagle(const std::string& dir, const TinyLlamaOptions& options, uint64_t seed) {
+absl::Status WriteTinyEagle(const std::string& dir, const TinyLlamaOptions& options,
+                            uint64_t seed) {
   RandomTensors random(options.dtype, seed);
   random.AddLinear("fc.weight", options.hidden, 2 * options.hidden);
   if (options.fc_bias) random.Add("fc.bias", {options.hidden}, 0.0, 0.2);
@@ -116,11 +125,14 @@ absl::Status WriteTinyEagle(const std::string& dir, const TinyLlamaOptions& opti
   return WriteModel(dir, config, random.tensors);
 }
 
-absl::Status TruncateLayers(const std::string& src_dir, const std::string& dst_dir, int64_t num_layers) {
-  SHORTLIST_ASSIGN_OR_RETURN(json config, ReadJsonFile(absl::StrCat(src_dir, "/config.json"), 1 << 20));
+absl::Status TruncateLayers(const std::string& src_dir, const std::string& dst_dir,
+                            int64_t num_layers) {
+  SHORTLIST_ASSIGN_OR_RETURN(json config,
+                             ReadJsonFile(absl::StrCat(src_dir, "/config.json"), 1 << 20));
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<StoredTensor> tensors,
                              ReadSafetensors(absl::StrCat(src_dir, "/model.safetensors")));
-  std::erase_if(tensors, [&](const StoredTensor& tensor) { return LayerOf(tensor.name) >= num_layers; });
+  std::erase_if(tensors,
+                [&](const StoredTensor& tensor) { return LayerOf(tensor.name) >= num_layers; });
   config["num_hidden_layers"] = num_layers;
   SHORTLIST_RETURN_IF_ERROR(WriteModel(dst_dir, config, tensors));
   for (const char* name : {"tokenizer.model", "tokenizer_config.json"}) {

@@ -24,17 +24,19 @@ struct TinyLlamaOptions {
   DType dtype = DType::kF32;
 };
 
-/// Writes config.json and model.safetensors of a LlamaForCausalLM with weights drawn from `seed` into `dir`,
-/// which is created. BOS is 1, EOS 2. There is no tokenizer.
+/// Writes config.json and model.safetensors of a LlamaForCausalLM with weights drawn from `seed`
+/// into `dir`, which is created. BOS is 1, EOS 2. There is no tokenizer.
 absl::Status WriteTinyLlama(const std::string& dir, const TinyLlamaOptions& options, uint64_t seed);
 
-/// The same for an EAGLE-1 draft (LlamaForCausalLMEagle) of a target with these options; its num_layers is the
-/// draft's.
+/// The same for an EAGLE-1 draft (LlamaForCausalLMEagle) of a target with these options; its
+/// num_layers is the draft's.
 absl::Status WriteTinyEagle(const std::string& dir, const TinyLlamaOptions& options, uint64_t seed);
 
-/// Copies a Llama directory with a single model.safetensors into `dst_dir`, which is created, keeping only its
-/// first `num_layers` layers; tokenizer files come along. The result is a plausible draft for its source.
-absl::Status TruncateLayers(const std::string& src_dir, const std::string& dst_dir, int64_t num_layers);
+/// Copies a Llama directory with a single model.safetensors into `dst_dir`, which is created,
+/// keeping only its first `num_layers` layers; tokenizer files come along. The result is a
+/// plausible draft for its source.
+absl::Status TruncateLayers(const std::string& src_dir, const std::string& dst_dir,
+                            int64_t num_layers);
 
 }  // namespace shortlist
 
