@@ -73,12 +73,16 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
 }
 
 void TokenChooser::ApplyFilters(const SamplingParams& params) {
-  // Relative to the best, so that a tiny temperature cannot overflow it.
+  // Relative to the best, so that a tiny temperature cannot overflow it. Infinite logits outweigh all others.
   float max = kExcluded;
   for (float score : scores_) max = score > max ? score : max;
   const float inverse_temperature = static_cast<float>(1.0 / params.temperature);
-  if (std::isfinite(max)) {
-    for (float& score : scores_) score = (score - max) * inverse_temperature;
+  for (float& score : scores_) {
+    if (std::isfinite(max)) {
+      score = (score - max) * inverse_temperature;
+    } else {
+      score = score == max && max > 0.0f ? 0.0f : kExcluded;
+    }
   }
   const int64_t size = static_cast<int64_t>(scores_.size());
   const bool keeps_all_k = params.top_k == 0 || params.top_k >= size;

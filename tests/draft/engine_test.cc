@@ -1,0 +1,288 @@
+#include "draft/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "draft/eagle_drafter.h"
+#include "draft/model_drafter.h"
+#include "tests/draft/pair.h"
+#include "tests/support/llama2c.h"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kSlots = 300;
+
+SamplingParams UpTo(int64_t max_new_tokens) {
+  SamplingParams params;
+  params.max_new_tokens = max_new_tokens;
+  return params;
+}
+
+std::unique_ptr<Sequence> MakeSequence(const std::vector<TokenId>& prompt, Sequence::Options options,
+                                       int64_t vocab_size, int64_t num_slots = kSlots) {
+  auto sequence = Sequence::Create(prompt, std::move(options), vocab_size);
+  EXPECT_TRUE(sequence.ok()) << sequence.status();
+  (*sequence)->kv_slots.resize(num_slots);
+  std::iota((*sequence)->kv_slots.begin(), (*sequence)->kv_slots.end(), 0);
+  return std::move(*sequence);
+}
+
+void RunToEnd(SpeculativeEngine& engine, Sequence& sequence) {
+  std::vector<Sequence*> one = {&sequence};
+  ASSERT_TRUE(engine.Prefill(one, /*max_tokens=*/512).ok());
+  while (!sequence.finished()) ASSERT_TRUE(engine.Step(one).ok());
+}
+
+class EngineTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { pair_ = DemoPair::Load(/*num_threads=*/2).release(); }
+  static void TearDownTestSuite() { delete pair_; }
+  void SetUp() override { ASSERT_NE(pair_, nullptr); }
+
+  std::unique_ptr<SpeculativeEngine> NewEngine(Drafter* drafter, DynamicVocabularyManager* vocab,
+                                               int64_t num_draft_tokens = 4) {
+    auto engine = SpeculativeEngine::Create(pair_->target(), drafter, vocab,
+                                            {.num_draft_tokens = num_draft_tokens,
+                                             .verify = VerifyMode::kCoupled,
+                                             .num_slots = kSlots,
+                                             .emit_size = pair_->emit_size()},
+                                            pair_->pool());
+    EXPECT_TRUE(engine.ok()) << engine.status();
+    return std::move(*engine);
+  }
+
+  static DemoPair* pair_;
+};
+DemoPair* EngineTest::pair_ = nullptr;
+
+TEST_F(EngineTest, ADraftThatIsTheTargetIsAlwaysAccepted) {
+  // One wrong position, slot, noise or history anywhere in drafting and this falls below K + 1.
+  for (double temperature : {0.0, 0.8}) {
+    RunConfig config;
+    config.drafter = DrafterKind::kSelf;
+    config.num_draft_tokens = 3;
+    config.batch = 2;
+    config.sampling = UpTo(41);  // one from prefill, ten steps of four
+    config.sampling.temperature = temperature;
+    config.sampling.frequency_penalty = 0.5;
+    const RunResult result = pair_->Run(TestPrompts(/*count=*/4, /*max_len=*/80), config);
+    EXPECT_EQ(result.total.acceptance_rate(), 1.0);
+    EXPECT_EQ(result.total.accept_length(), 4.0);
+    EXPECT_EQ(result.total.num_mapping_faults, 0);
+  }
+}
+
+TEST_F(EngineTest, EagleAcceptsWhatItsTrainingMeasured) {
+  // 24 held-out documents, K = 3, greedy: 2.747 tokens a step with the full head, 2.718 with 2,048 rows. These few
+  // prompts vary around that; a wrong feature, position or cache row gives about 1.
+  RunConfig config;
+  config.drafter = DrafterKind::kEagle;
+  config.num_draft_tokens = 3;
+  config.sampling = UpTo(64);
+  const auto prompts = TestPrompts(/*count=*/5, /*max_len=*/120);
+  const double full = pair_->Run(prompts, config).total.accept_length();
+  config.vocab = VocabKind::kListTop2048;
+  const double pruned = pair_->Run(prompts, config).total.accept_length();
+  EXPECT_GT(full, 2.3);
+  EXPECT_GT(pruned, 0.9 * full);
+}
+
+TEST_F(EngineTest, AcceptLengthDoesNotDependOnPrefillChunksOrNeighbours) {
+  RunConfig config;
+  config.drafter = DrafterKind::kEagle;
+  config.vocab = VocabKind::kListTop2048;
+  config.sampling = UpTo(48);
+  const auto prompts = TestPrompts(/*count=*/4, /*max_len=*/320);
+  const RunResult whole = pair_->Run(prompts, config);
+  config.prefill_chunk = 3;
+  config.batch = 4;
+  const RunResult chunked = pair_->Run(prompts, config);
+  EXPECT_EQ(whole.total.num_accepted, chunked.total.num_accepted);
+  EXPECT_EQ(whole.total.num_verify_steps, chunked.total.num_verify_steps);
+}
+
+TEST_F(EngineTest, SwappedSlotsLowerTheAcceptanceAndTelemetrySaysSo) {
+  const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/120)[0];
+  const auto run = [&](bool swap) {
+    std::unique_ptr<Drafter> drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
+    std::unique_ptr<DynamicVocabularyManager> vocab = pair_->NewVocab(VocabKind::kListTop2048);
+    std::unique_ptr<SpeculativeEngine> engine = NewEngine(drafter.get(), vocab.get());
+    auto sequence = MakeSequence(prompt, {.sampling = UpTo(100), .max_tail_rows = 0, .stop = {}},
+                                 pair_->emit_size());
+    std::vector<Sequence*> one = {sequence.get()};
+    EXPECT_TRUE(engine->Prefill(one, 512).ok());
+    EXPECT_TRUE(engine->Step(one).ok());  // packs the rows of the base
+    if (swap) {
+      // The fault: ids of neighbouring slots change places, the rows stay.
+      const std::span<const int32_t> rows = vocab->Active()->rows();
+      int32_t* ids = const_cast<int32_t*>(rows.data());
+      for (size_t slot = 0; slot + 1 < rows.size(); slot += 2) std::swap(ids[slot], ids[slot + 1]);
+    }
+    while (!sequence->finished()) EXPECT_TRUE(engine->Step(one).ok());
+    return std::make_pair(sequence->stats, std::vector<TokenId>(sequence->output().begin(),
+                                                                sequence->output().end()));
+  };
+  const auto [sound, sound_output] = run(/*swap=*/false);
+  const auto [faulty, faulty_output] = run(/*swap=*/true);
+  EXPECT_EQ(sound.num_mapping_faults, 0);
+  EXPECT_GT(faulty.num_mapping_faults, faulty.num_drafted / 2);
+  EXPECT_LT(faulty.acceptance_rate(), 0.25 * sound.acceptance_rate());
+  EXPECT_EQ(sound_output, faulty_output);  // which is why only telemetry can tell
+}
+
+/// Fails in every second draft, once in the middle of a chain.
+class UnreliableDrafter final : public Drafter {
+ public:
+  explicit UnreliableDrafter(Drafter& inner) : inner_(inner) {}
+  int64_t context_len() const override { return inner_.context_len(); }
+  std::unique_ptr<DrafterState> NewState() const override { return inner_.NewState(); }
+  absl::Status Accept(Sequence& sequence, const at::Tensor& features) override {
+    return inner_.Accept(sequence, features);
+  }
+  absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active, bool wants) override {
+    const absl::Status status = inner_.Draft(tasks, active, wants);
+    return ++num_calls_ % 2 == 0 ? absl::InternalError("the draft model failed") : status;
+  }
+
+ private:
+  Drafter& inner_;
+  int num_calls_ = 0;
+};
+
+TEST_F(EngineTest, AFailingDrafterDegradesToPlainDecoding) {
+  const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/80)[0];
+  std::unique_ptr<SpeculativeEngine> plain = NewEngine(nullptr, nullptr);
+  auto expected = MakeSequence(prompt, {.sampling = UpTo(40), .max_tail_rows = 0, .stop = {}},
+                               pair_->emit_size());
+  RunToEnd(*plain, *expected);
+  for (DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kSelf}) {
+    std::unique_ptr<Drafter> inner = pair_->NewDrafter(kind, kSlots);
+    UnreliableDrafter drafter(*inner);
+    std::unique_ptr<SpeculativeEngine> engine = NewEngine(&drafter, nullptr);
+    auto sequence = MakeSequence(prompt, {.sampling = UpTo(40), .max_tail_rows = 0, .stop = {}},
+                                 pair_->emit_size());
+    RunToEnd(*engine, *sequence);
+    EXPECT_EQ(sequence->tokens(), expected->tokens());
+    EXPECT_GT(engine->stats().num_draft_failures, 2);
+    EXPECT_GT(sequence->stats.num_accepted, 5);  // the steps in between still draft
+    if (kind == DrafterKind::kSelf) EXPECT_EQ(sequence->stats.acceptance_rate(), 1.0);
+  }
+}
+
+TEST_F(EngineTest, ScarceSlotsAndFullContextsShortenDraftsNotOutputs) {
+  const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/20)[0];
+  const int64_t max_new_tokens = 30;
+  const int64_t just_enough = static_cast<int64_t>(prompt.size()) + max_new_tokens;
+  std::unique_ptr<SpeculativeEngine> plain = NewEngine(nullptr, nullptr);
+  auto expected = MakeSequence(prompt, {.sampling = UpTo(max_new_tokens), .max_tail_rows = 0, .stop = {}},
+                               pair_->emit_size());
+  RunToEnd(*plain, *expected);
+  std::unique_ptr<Drafter> drafter = pair_->NewDrafter(DrafterKind::kSelf, kSlots);
+  std::unique_ptr<SpeculativeEngine> engine = NewEngine(drafter.get(), nullptr, /*num_draft_tokens=*/6);
+  auto sequence = MakeSequence(prompt, {.sampling = UpTo(max_new_tokens), .max_tail_rows = 0, .stop = {}},
+                               pair_->emit_size(), /*num_slots=*/just_enough - 1);
+  RunToEnd(*engine, *sequence);
+  EXPECT_EQ(sequence->tokens(), expected->tokens());
+  EXPECT_EQ(sequence->num_output(), max_new_tokens);
+}
+
+TEST_F(EngineTest, RequestTailLearnsPromptAndEscapesWithinItsBound) {
+  const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/120)[0];
+  auto base = VocabBase::Create(std::vector<TokenId>{TokenId{13}}, pair_->emit_size());
+  ASSERT_TRUE(base.ok());
+  auto vocab = DynamicVocabularyManager::Create(*base, {.dynamic_capacity = 4, .pinned = {}});
+  ASSERT_TRUE(vocab.ok());
+  std::unique_ptr<Drafter> drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
+  std::unique_ptr<SpeculativeEngine> engine = NewEngine(drafter.get(), vocab->get());
+  auto sequence = MakeSequence(prompt, {.sampling = UpTo(60), .max_tail_rows = 50, .stop = {}},
+                               pair_->emit_size());
+  std::vector<Sequence*> one = {sequence.get()};
+  ASSERT_TRUE(engine->Prefill(one, 512).ok());
+  const std::vector<TokenId> hints = {TokenId{500}, TokenId{501}};
+  ASSERT_TRUE(engine->Step(one, hints).ok());
+  EXPECT_TRUE((*vocab)->Active()->Contains(TokenId{501}));
+  while (!sequence->finished()) ASSERT_TRUE(engine->Step(one).ok());
+  EXPECT_LE(sequence->tail.size(), 50);
+  EXPECT_LE((*vocab)->Active()->size(), 5);
+  EXPECT_GT(sequence->stats.num_accepted, 0);
+  EXPECT_GT(sequence->stats.coverage(), 0.2);
+  EXPECT_LT(sequence->stats.coverage(), 1.0);
+  EXPECT_FALSE((*vocab)->Escapes().empty());
+  const std::vector<TokenId> outside = {TokenId{static_cast<int32_t>(pair_->emit_size())}};
+  EXPECT_EQ(engine->Step({}, outside).code(), absl::StatusCode::kOk);  // nothing to do, nothing looked at
+}
+
+TEST_F(EngineTest, RefusesWhatCannotWork) {
+  const auto refused = [&](SpeculativeEngine::Options options) {
+    return !SpeculativeEngine::Create(pair_->target(), nullptr, nullptr, options, pair_->pool()).ok();
+  };
+  EXPECT_TRUE(refused({.num_draft_tokens = -1, .num_slots = 8, .emit_size = 8}));
+  EXPECT_TRUE(refused({.num_draft_tokens = 65, .num_slots = 8, .emit_size = 8}));
+  EXPECT_TRUE(refused({.num_slots = 0, .emit_size = 8}));
+  EXPECT_TRUE(refused({.num_slots = 8, .emit_size = 0}));
+  EXPECT_TRUE(refused({.num_slots = 8, .emit_size = pair_->emit_size() + 1}));
+  EXPECT_TRUE(refused({.num_slots = int64_t{1} << 50, .emit_size = 8}));
+  auto other = VocabBase::Create(std::vector<TokenId>{TokenId{1}}, 100);
+  auto vocab = DynamicVocabularyManager::Create(*other, {.dynamic_capacity = 0, .pinned = {}});
+  EXPECT_FALSE(SpeculativeEngine::Create(pair_->target(), nullptr, vocab->get(),
+                                         {.num_slots = 8, .emit_size = 8}, pair_->pool())
+                   .ok());
+  EXPECT_FALSE(Sequence::Create({}, {}, 10).ok());
+  EXPECT_FALSE(Sequence::Create({TokenId{10}}, {}, 10).ok());
+  EXPECT_FALSE(Sequence::Create({TokenId{-1}}, {}, 10).ok());
+  EXPECT_FALSE(Sequence::Create({TokenId{1}}, {.sampling = {}, .max_tail_rows = 11, .stop = {}}, 10).ok());
+  EXPECT_FALSE(Sequence::Create({TokenId{1}}, {.sampling = {}, .max_tail_rows = -1, .stop = {}}, 10).ok());
+}
+
+TEST_F(EngineTest, APromptThatFillsTheContextIsRefusedAndChangesNothing) {
+  std::unique_ptr<SpeculativeEngine> engine = NewEngine(nullptr, nullptr);
+  const std::vector<TokenId> prompt(pair_->target().config().context_len, TokenId{13});
+  auto sequence = MakeSequence(prompt, {}, pair_->emit_size(), static_cast<int64_t>(prompt.size()) + 8);
+  std::vector<Sequence*> one = {sequence.get()};
+  const absl::Status status = engine->Prefill(one, 512);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(std::string(status.message()).find("1024"), std::string::npos) << status;
+  EXPECT_EQ(sequence->cached_len, 0);
+}
+
+TEST(Stories260KTest, SpeculationReproducesTheReferenceText) {
+  const std::optional<std::string> bin = FindSharedData("weights/stories260K/stories260K.bin");
+  if (!bin) GTEST_SKIP() << "the stories260K weights are not here";
+  TempDir dir;
+  ASSERT_TRUE(WriteStories260K(*bin, dir.Join("model")).ok());
+  ThreadPool pool(2);
+  auto model = Decoder::Load(dir.Join("model"), DType::kF32, pool);
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto pieces = ReadLlama2cPieces(*FindSharedData("weights/stories260K/tok512.bin"), 512);
+  ASSERT_TRUE(pieces.ok()) << pieces.status();
+  auto base = VocabBase::Create({}, 512);
+  const std::string reference =
+      "Once upon a time, there was a little girl named Lily. She loved to play outside in the park. One day, "
+      "she saw a big, red ball. She wanted to play with it, but it was too high.\nLily's mom said, \"Lily, "
+      "let's go to the park.\"";
+  // The model is its own draft, over a vocabulary that learns from its escapes alone: drafts are often wrong.
+  for (bool speculate : {false, true}) {
+    auto drafter = ModelDrafter::Create(**model, kSlots, /*emit_size=*/512, pool);
+    ASSERT_TRUE(drafter.ok()) << drafter.status();
+    auto vocab = DynamicVocabularyManager::Create(*base, {.dynamic_capacity = 40, .pinned = {}});
+    ASSERT_TRUE((*vocab)->Add(std::vector<TokenId>{TokenId{400}}).ok());
+    auto engine = SpeculativeEngine::Create(**model, speculate ? drafter->get() : nullptr, vocab->get(),
+                                            {.num_draft_tokens = 3, .num_slots = kSlots, .emit_size = 512}, pool);
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    auto sequence = MakeSequence({TokenId{1}}, {.sampling = UpTo(256), .max_tail_rows = 0, .stop = {}}, 512);
+    RunToEnd(**engine, *sequence);
+    const std::string text =
+        DecodeLlama2c(*pieces, {sequence->output().begin(), sequence->output().end()});
+    EXPECT_EQ(text.substr(0, reference.size()), reference) << "speculate: " << speculate;
+    if (speculate) EXPECT_GT(sequence->stats.num_accepted, 40);
+  }
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,123 @@
+#include "draft/lm_head.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kVocab = 211, kHidden = 65;
+
+std::vector<TokenId> Ids(const std::vector<int32_t>& raw) {
+  std::vector<TokenId> ids;
+  for (int32_t id : raw) ids.push_back(TokenId{id});
+  return ids;
+}
+
+ActiveVocab MakeActive(const std::vector<int32_t>& base, std::vector<int32_t> dynamic) {
+  auto made = VocabBase::Create(Ids(base), kVocab);
+  EXPECT_TRUE(made.ok()) << made.status();
+  return ActiveVocab(1, *made, std::move(dynamic));
+}
+
+class LmHeadTest : public testing::TestWithParam<at::ScalarType> {
+ protected:
+  LmHeadTest()
+      : weight_(at::randn({kVocab, kHidden}).to(GetParam())),
+        hidden_(at::randn({3, kHidden})),
+        head_(*LmHead::Create(weight_, kVocab, pool_)) {}
+
+  ThreadPool pool_{2};
+  at::Tensor weight_, hidden_;
+  LmHead head_;
+  const ActiveVocab full_ = MakeActive({}, {});
+};
+
+TEST_P(LmHeadTest, FullHeadAgreesWithAten) {
+  const LogitRows rows = *head_.Logits(hidden_, {full_});
+  const at::Tensor rounded = GetParam() == at::kBFloat16 ? hidden_.to(at::kBFloat16) : hidden_;
+  const at::Tensor expected = at::linear(rounded.to(at::kDouble), weight_.to(at::kDouble));
+  for (int64_t m = 0; m < 3; ++m) {
+    for (int64_t id = 0; id < kVocab; ++id) {
+      EXPECT_NEAR(rows.row(m)[id], expected[m][id].item<double>(), 1e-3);
+    }
+  }
+}
+
+TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
+  const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
+  RequestTail some(/*capacity=*/4), none(/*capacity=*/0);
+  some.Add(Ids({50, 5, 60, 61}), active);
+  const std::vector<const RequestTail*> tails = {&some, &none, &some};
+  const LogitRows full = *head_.Logits(hidden_, {full_});
+  const LogitRows rows = *head_.Logits(hidden_, {active, tails});
+  for (int64_t m = 0; m < 3; ++m) {
+    EXPECT_EQ(rows.ids[m].size(), m == 1 ? 7 : 10);
+    for (int32_t slot = 0; slot < rows.ids[m].size(); ++slot) {
+      const TokenId id = rows.ids[m].TokenAt(DraftId{slot});
+      EXPECT_EQ(rows.ids[m].Find(id), DraftId{slot});
+      const float expected = full.row(m)[Raw(id)];
+      EXPECT_EQ(std::bit_cast<uint32_t>(rows.row(m)[slot]), std::bit_cast<uint32_t>(expected));
+      EXPECT_EQ(std::bit_cast<uint32_t>(head_.RowLogit(hidden_.data_ptr<float>() + m * kHidden, id)),
+                std::bit_cast<uint32_t>(expected));
+    }
+    EXPECT_FALSE(rows.ids[m].Find(TokenId{11}).has_value());
+  }
+}
+
+TEST_P(LmHeadTest, ArgmaxIsTheBestOfTheLogits) {
+  const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
+  for (const ActiveVocab* vocab : {&full_, &active}) {
+    const LogitRows rows = *head_.Logits(hidden_, {*vocab});
+    const std::vector<LmHead::Best> best = *head_.Argmax(hidden_, {*vocab});
+    for (int64_t m = 0; m < 3; ++m) {
+      const std::span<const float> row = rows.row(m);
+      const auto top = std::max_element(row.begin(), row.end());
+      EXPECT_EQ(best[m].logit, *top);
+      EXPECT_EQ(best[m].id, rows.ids[m].TokenAt(DraftId{static_cast<int32_t>(top - row.begin())}));
+    }
+  }
+}
+
+TEST_P(LmHeadTest, FollowsAReplacedBase) {
+  for (const std::vector<int32_t>& base : {std::vector<int32_t>{1, 2, 3}, {3, 8}, {200, 1, 2, 4}}) {
+    const ActiveVocab active = MakeActive(base, {});
+    const LogitRows full = *head_.Logits(hidden_, {full_});
+    const LogitRows rows = *head_.Logits(hidden_, {active});
+    for (int32_t slot = 0; slot < rows.ids[0].size(); ++slot) {
+      EXPECT_EQ(rows.row(0)[slot], full.row(0)[Raw(rows.ids[0].TokenAt(DraftId{slot}))]);
+    }
+  }
+}
+
+TEST_P(LmHeadTest, PaddingRowsAreNeverScored) {
+  LmHead head = *LmHead::Create(weight_, /*num_rows=*/100, pool_);
+  const LogitRows rows = *head.Logits(hidden_, {full_});
+  EXPECT_EQ(rows.ids[0].size(), 100);
+  for (const LmHead::Best& best : *head.Argmax(hidden_, {full_})) EXPECT_LT(Raw(best.id), 100);
+}
+
+TEST_P(LmHeadTest, RefusesTensorsThatDoNotFit) {
+  EXPECT_FALSE(LmHead::Create(weight_.t(), 1, pool_).ok());
+  EXPECT_FALSE(LmHead::Create(weight_.to(at::kDouble), 1, pool_).ok());
+  EXPECT_FALSE(LmHead::Create(at::Tensor(), 1, pool_).ok());
+  EXPECT_FALSE(LmHead::Create(weight_, 0, pool_).ok());
+  EXPECT_FALSE(LmHead::Create(weight_, kVocab + 1, pool_).ok());
+  EXPECT_FALSE(head_.Logits(hidden_.to(at::kHalf), {full_}).ok());
+  EXPECT_FALSE(head_.Logits(at::randn({3, kHidden + 1}), {full_}).ok());
+  EXPECT_FALSE(head_.Argmax(at::randn({kHidden, 3}).t(), {full_}).ok());
+  auto larger = VocabBase::Create(Ids({kVocab + 5}), kVocab + 10);
+  EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *larger, {})}).ok());
+  EXPECT_TRUE(head_.Logits(at::empty({0, kHidden}), {full_}).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, LmHeadTest, testing::Values(at::kFloat, at::kHalf, at::kBFloat16));
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,307 @@
+// Both ways of judging drafts have the target's distribution. Sequences of two tokens are drawn many times with
+// fixed seeds from synthetic models, and the counts of token pairs are compared with the exact distribution.
+
+#include "draft/verifier.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "vocab/active_vocab.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kVocab = 12;
+constexpr int64_t kContext = 1 << 20;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// A Markov model: logits for the next token, given the last one.
+using Model = std::vector<std::vector<float>>;  // [kVocab, kVocab]
+
+Model RandomModel(uint64_t seed, float spread) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(0.0f, spread);
+  Model model(kVocab, std::vector<float>(kVocab));
+  for (auto& row : model) {
+    for (float& logit : row) logit = normal(random);
+  }
+  return model;
+}
+
+Model Blend(const Model& a, const Model& b, float share_of_b) {
+  Model blend = a;
+  for (int64_t i = 0; i < kVocab; ++i) {
+    for (int64_t j = 0; j < kVocab; ++j) blend[i][j] += share_of_b * (b[i][j] - a[i][j]);
+  }
+  return blend;
+}
+
+/// softmax(logits / temperature) after top-k, top-p and min-p, written from their definitions.
+std::vector<double> Distribution(const std::vector<float>& logits, const SamplingParams& params) {
+  std::vector<int> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return logits[a] > logits[b]; });
+  if (params.top_k > 0 && params.top_k < static_cast<int64_t>(order.size())) order.resize(params.top_k);
+  std::vector<double> probs(logits.size(), 0.0);
+  double total = 0.0;
+  for (int id : order) total += probs[id] = std::exp((logits[id] - logits[order[0]]) / params.temperature);
+  double mass = 0.0;
+  for (int id : order) {
+    const bool beyond_top_p = params.top_p < 1.0 && mass >= params.top_p * total;
+    mass += probs[id];
+    if (beyond_top_p || probs[id] < params.min_p) probs[id] = 0.0;
+  }
+  total = std::accumulate(probs.begin(), probs.end(), 0.0);
+  for (double& p : probs) p /= total;
+  return probs;
+}
+
+struct Setup {
+  Model target, draft;
+  std::vector<TokenId> active;  // what the draft can say; empty: everything
+  SamplingParams params;
+  VerifyMode mode;
+  int num_draft_tokens = 2;
+};
+
+LogitRows Rows(const std::vector<std::vector<float>>& logits) {
+  LogitRows rows;
+  rows.stride = static_cast<int64_t>(logits[0].size());
+  for (const auto& row : logits) {
+    rows.values.insert(rows.values.end(), row.begin(), row.end());
+    rows.ids.emplace_back(static_cast<int64_t>(row.size()));
+  }
+  return rows;
+}
+
+/// Drafts a chain the way ChainDrafter does, from the synthetic draft model.
+void DraftChain(const Setup& setup, const ActiveVocab& active, const Sequence& sequence,
+                std::vector<TokenId>& tokens, std::vector<DraftDistribution>& distributions) {
+  TokenChooser chooser;
+  TokenId last = sequence.tokens().back();
+  for (int j = 0; j < setup.num_draft_tokens; ++j) {
+    const std::vector<float>& full = setup.draft[Raw(last)];
+    std::vector<float> logits;
+    for (int32_t id : active.rows()) logits.push_back(full[id]);
+    const SlotIds ids = active.empty() ? SlotIds(kVocab) : SlotIds(active, {});
+    chooser.Prepare(active.empty() ? full : logits, ids, sequence, tokens);
+    const std::optional<DraftId> slot = chooser.Choose();
+    ASSERT_TRUE(slot.has_value());
+    distributions.push_back(chooser.Distribution());
+    last = ids.TokenAt(*slot);
+    tokens.push_back(last);
+  }
+}
+
+std::vector<TokenId> GenerateTwo(const Setup& setup, const ActiveVocab& active, uint64_t seed,
+                                 int64_t* num_accepted) {
+  Sequence::Options options;
+  options.sampling = setup.params;
+  options.sampling.seed = seed;
+  options.sampling.max_new_tokens = 2;
+  auto sequence = Sequence::Create({TokenId{0}}, options, kVocab);
+  EXPECT_TRUE(sequence.ok()) << sequence.status();
+  Verifier verifier;
+  while (!(*sequence)->finished()) {
+    std::vector<TokenId> tokens;
+    std::vector<DraftDistribution> distributions;
+    DraftChain(setup, active, **sequence, tokens, distributions);
+    std::vector<std::vector<float>> logits = {setup.target[Raw((*sequence)->tokens().back())]};
+    for (TokenId token : tokens) logits.push_back(setup.target[Raw(token)]);
+    const LogitRows rows = Rows(logits);
+    *num_accepted += verifier.Verify(**sequence, tokens, distributions, {&rows, {}, 0}, setup.mode, kContext);
+  }
+  return {(*sequence)->output().begin(), (*sequence)->output().end()};
+}
+
+/// Chi-square of the pair counts against the exact distribution, cells expected below 5 pooled; and its bound at
+/// probability about 1e-5.
+void ExpectTargetDistribution(const Setup& setup) {
+  constexpr int kDraws = 40000;
+  auto base = VocabBase::Create(setup.active, kVocab);
+  ASSERT_TRUE(base.ok()) << base.status();
+  const ActiveVocab active(1, *base, {});
+  std::vector<std::vector<int>> counts(kVocab, std::vector<int>(kVocab, 0));
+  int64_t num_accepted = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const std::vector<TokenId> pair = GenerateTwo(setup, active, /*seed=*/1000003u * draw + 17, &num_accepted);
+    ASSERT_EQ(pair.size(), 2u);
+    ++counts[Raw(pair[0])][Raw(pair[1])];
+  }
+  EXPECT_GT(num_accepted, 0);
+
+  double chi_square = 0.0, pooled_expected = 0.0, pooled_count = 0.0;
+  int cells = 0;
+  const std::vector<double> first = Distribution(setup.target[0], setup.params);
+  for (int64_t a = 0; a < kVocab; ++a) {
+    const std::vector<double> second = Distribution(setup.target[a], setup.params);
+    for (int64_t b = 0; b < kVocab; ++b) {
+      const double expected = kDraws * first[a] * second[b];
+      if (expected == 0.0) {
+        EXPECT_EQ(counts[a][b], 0) << "pair " << a << " " << b << " has probability 0";
+      } else if (expected < 5.0) {
+        pooled_expected += expected;
+        pooled_count += counts[a][b];
+      } else {
+        chi_square += (counts[a][b] - expected) * (counts[a][b] - expected) / expected;
+        ++cells;
+      }
+    }
+  }
+  if (pooled_expected >= 5.0) {
+    chi_square += (pooled_count - pooled_expected) * (pooled_count - pooled_expected) / pooled_expected;
+    ++cells;
+  }
+  const double freedom = std::max(1, cells - 1);
+  // Wilson and Hilferty's approximation of the quantile at z = 4.3.
+  const double root = 1.0 - 2.0 / (9.0 * freedom) + 4.3 * std::sqrt(2.0 / (9.0 * freedom));
+  EXPECT_LT(chi_square, freedom * root * root * root) << cells << " cells";
+}
+
+class VerifierDistributionTest : public testing::TestWithParam<VerifyMode> {
+ protected:
+  Setup Base() const {
+    Setup setup;
+    setup.mode = GetParam();
+    setup.target = RandomModel(/*seed=*/1, /*spread=*/1.5f);
+    setup.draft = setup.target;
+    setup.params.temperature = 1.0;
+    return setup;
+  }
+};
+
+TEST_P(VerifierDistributionTest, DraftEqualsTarget) { ExpectTargetDistribution(Base()); }
+
+TEST_P(VerifierDistributionTest, DraftCloseToTarget) {
+  Setup setup = Base();
+  setup.draft = Blend(setup.target, RandomModel(2, 1.5f), 0.3f);
+  ExpectTargetDistribution(setup);
+}
+
+TEST_P(VerifierDistributionTest, DraftFarFromTarget) {
+  Setup setup = Base();
+  setup.draft = RandomModel(/*seed=*/3, /*spread=*/3.0f);
+  ExpectTargetDistribution(setup);
+}
+
+TEST_P(VerifierDistributionTest, DraftMissesTargetMass) {
+  Setup setup = Base();
+  setup.draft = Blend(setup.target, RandomModel(2, 1.5f), 0.3f);
+  setup.active = {TokenId{1}, TokenId{4}, TokenId{7}, TokenId{8}};
+  ExpectTargetDistribution(setup);
+}
+
+TEST_P(VerifierDistributionTest, DraftOffersTargetZeroMassNeverEmitsIt) {
+  Setup setup = Base();
+  setup.draft = RandomModel(/*seed=*/3, /*spread=*/1.0f);
+  for (auto& row : setup.target) row[4] = -kInfinity;
+  setup.active = {TokenId{1}, TokenId{4}, TokenId{7}};
+  ExpectTargetDistribution(setup);
+}
+
+TEST_P(VerifierDistributionTest, TemperaturesAndFilters) {
+  for (double temperature : {0.3, 0.8, 1.7}) {
+    for (int filter = 0; filter < 5; ++filter) {
+      Setup setup = Base();
+      setup.draft = Blend(setup.target, RandomModel(2, 1.5f), 0.5f);
+      setup.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4}, TokenId{7}, TokenId{8}, TokenId{9}};
+      setup.params.temperature = temperature;
+      if (filter == 1) setup.params.top_k = 4;
+      if (filter == 2) setup.params.top_p = 0.8;
+      if (filter == 3) setup.params.min_p = 0.1;
+      if (filter == 4) {
+        setup.params.top_k = 8;
+        setup.params.top_p = 0.9;
+        setup.params.min_p = 0.05;
+      }
+      SCOPED_TRACE("temperature " + std::to_string(temperature) + " filter " + std::to_string(filter));
+      ExpectTargetDistribution(setup);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, VerifierDistributionTest,
+                         testing::Values(VerifyMode::kCoupled, VerifyMode::kRejection),
+                         [](const auto& info) {
+                           return info.param == VerifyMode::kCoupled ? "Coupled" : "Rejection";
+                         });
+
+/// One verification of `drafted` against greedy rows whose best tokens are `best`.
+struct GreedyRound {
+  std::unique_ptr<Sequence> sequence;
+  int64_t num_accepted = 0;
+};
+
+GreedyRound VerifyGreedy(const std::vector<int32_t>& drafted, const std::vector<int32_t>& best,
+                         Sequence::Options options = {}) {
+  GreedyRound round;
+  round.sequence = *Sequence::Create({TokenId{0}}, std::move(options), kVocab);
+  std::vector<TokenId> tokens;
+  for (int32_t id : drafted) tokens.push_back(TokenId{id});
+  std::vector<LmHead::Best> rows;
+  for (int32_t id : best) rows.push_back({TokenId{id}, 1.0f});
+  round.num_accepted = Verifier().Verify(*round.sequence, tokens, {}, {nullptr, rows, 0},
+                                         VerifyMode::kCoupled, kContext);
+  return round;
+}
+
+std::vector<int32_t> Output(const Sequence& sequence) {
+  std::vector<int32_t> ids;
+  for (TokenId id : sequence.output()) ids.push_back(Raw(id));
+  return ids;
+}
+
+TEST(VerifierRunTest, EarlyRejectionEmitsTheCorrectionAlone) {
+  const GreedyRound round = VerifyGreedy({5, 6, 7}, {4, 6, 7, 8});
+  EXPECT_EQ(round.num_accepted, 0);
+  EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({4}));
+}
+
+TEST(VerifierRunTest, LateRejectionKeepsTheAcceptedRun) {
+  const GreedyRound round = VerifyGreedy({5, 6, 7}, {5, 6, 1, 8});
+  EXPECT_EQ(round.num_accepted, 2);
+  EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({5, 6, 1}));
+}
+
+TEST(VerifierRunTest, AllAcceptedAppendsTheBonus) {
+  const GreedyRound round = VerifyGreedy({5, 6, 7}, {5, 6, 7, 8});
+  EXPECT_EQ(round.num_accepted, 3);
+  EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({5, 6, 7, 8}));
+}
+
+TEST(VerifierRunTest, StopTokenInsideAnAcceptedRunCutsThere) {
+  Sequence::Options options;
+  options.sampling.stop_token_ids = {TokenId{6}};
+  const GreedyRound round = VerifyGreedy({5, 6, 7}, {5, 6, 7, 8}, options);
+  EXPECT_EQ(round.num_accepted, 2);
+  EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({5, 6}));
+  EXPECT_EQ(round.sequence->finish_reason(), FinishReason::kStop);
+}
+
+TEST(VerifierRunTest, StopCallbackAndLengthCutAcceptedRuns) {
+  Sequence::Options options;
+  options.stop = [](TokenId id) { return id == TokenId{5}; };
+  EXPECT_EQ(Output(*VerifyGreedy({5, 6, 7}, {5, 6, 7, 8}, options).sequence), std::vector<int32_t>({5}));
+  options.stop = nullptr;
+  options.sampling.max_new_tokens = 2;
+  const GreedyRound round = VerifyGreedy({5, 6, 7}, {5, 6, 7, 8}, options);
+  EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({5, 6}));
+  EXPECT_EQ(round.sequence->finish_reason(), FinishReason::kLength);
+}
+
+TEST(VerifierRunTest, RowWithoutAnyNumberFailsTheSequenceAndKeepsWhatStood) {
+  const GreedyRound round = VerifyGreedy({5, 6}, {5, -1, 7});
+  EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({5}));
+  EXPECT_EQ(round.sequence->finish_reason(), FinishReason::kError);
+}
+
+}  // namespace
+}  // namespace shortlist
