@@ -33,7 +33,7 @@ class PackedLinear {
   DType dtype() const { return dtype_; }
   int64_t in_features() const { return in_features_; }
   int64_t out_features() const { return out_features_; }
-  /// Panels as kernels/cpu/linear_*.cc read them; the layout is described in kernels/cpu/linear.cc.
+  /// The packed weight; its layout is described in kernels/cpu/linear.cc.
   const void* panels() const { return panels_.data(); }
 
  private:

@@ -87,17 +87,18 @@ void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows&
               .out_stride = out_stride});
 }
 
-/// Calls visit(block, index) for every block of slots, over the threads of `pool`, as
-/// per_range() -> visit: one visitor for each contiguous range of work. `index` numbers the blocks
-/// of a token from 0; all blocks of one token's tail come in order to one visitor and share one
-/// index.
-template <typename PerRange>
-void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerRange&& per_range) {
+/// Calls visit(block, index) for every block of slots, over the threads of `pool`; each thread asks
+/// for its own visitor as per_thread(). `index` numbers the blocks of a token from 0; all blocks of
+/// one token's tail come in order to one visitor and share one index.
+template <typename PerThread>
+void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread) {
   const int64_t num_shared = NumSharedBlocks(args);
-  const int64_t num_tails = args.tail_indptr != nullptr ? args.num_tokens : 0;
-  pool.ParallelFor(num_shared + num_tails, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    auto&& visit = per_range();
-    for (int64_t item = begin; item < end; ++item) {
+  const int64_t num_items = num_shared + (args.tail_indptr != nullptr ? args.num_tokens : 0);
+  // Claimed as threads come free: a tail is far less work than a shared block of all tokens.
+  std::atomic<int64_t> next_item{0};
+  const auto work = [&](int64_t, int64_t) {
+    auto&& visit = per_thread();
+    for (int64_t item = next_item++; item < num_items; item = next_item++) {
       if (item < num_shared) {
         const int64_t first = item * kBlockSlots;
         visit(Block{0, args.num_tokens, first, std::min(kBlockSlots, args.num_rows - first)}, item);
@@ -109,7 +110,8 @@ void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerRange&& per_range) 
         visit(Block{token, 1, first, std::min(kBlockSlots, num_slots - first)}, num_shared);
       }
     }
-  });
+  };
+  pool.ParallelFor(std::min<int64_t>(pool.num_threads(), num_items), /*grain=*/1, work);
 }
 
 InputRows PrepareHidden(const KernelTable& table, const HeadArgs& args, ThreadPool& pool) {
@@ -119,14 +121,14 @@ InputRows PrepareHidden(const KernelTable& table, const HeadArgs& args, ThreadPo
 
 /// As ForEachBlock, with visit(block, index, logits): the block's logits, [block.num_tokens,
 /// kBlockSlots].
-template <typename PerRange>
-void ForEachScoredBlock(const HeadArgs& args, ThreadPool& pool, PerRange&& per_range) {
+template <typename PerThread>
+void ForEachScoredBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread) {
   const KernelTable& table = CurrentKernels();
   const InputRows x = PrepareHidden(table, args, pool);
   ForEachBlock(args, pool, [&] {
     thread_local Scratch scratch;
     auto* logits = static_cast<float*>(scratch.Get(args.num_tokens * kBlockSlots * sizeof(float)));
-    return [&, logits, visit = per_range()](const Block& block, int64_t index) mutable {
+    return [&, logits, visit = per_thread()](const Block& block, int64_t index) mutable {
       ScoreBlock(table, args, x, block, logits, kBlockSlots);
       visit(block, index, logits);
     };
@@ -212,12 +214,12 @@ void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool
   if (args.num_tokens == 0) return;
   constexpr Candidate kNone{-kInfinity, -1};
   const KernelTable& table = CurrentKernels();
-  // One row of winners per range; which range comes first does not matter to the best of them.
+  // One row of winners per visitor; which comes first does not matter to the best of them.
   thread_local std::vector<Candidate> winners;
   winners.assign(pool.num_threads() * args.num_tokens, kNone);
-  std::atomic<int64_t> num_ranges{0};
+  std::atomic<int64_t> num_visitors{0};
   ForEachScoredBlock(args, pool, [&, all = winners.data()] {
-    Candidate* mine = all + num_ranges.fetch_add(1) * args.num_tokens;
+    Candidate* mine = all + num_visitors.fetch_add(1) * args.num_tokens;
     return [&, mine](const Block& block, int64_t, const float* scores) {
       for (int64_t t = 0; t < block.num_tokens; ++t) {
         const int64_t token = block.first_token + t;
@@ -235,8 +237,8 @@ void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool
   });
   for (int64_t m = 0; m < args.num_tokens; ++m) {
     Candidate best = kNone;
-    for (int64_t range = 0; range < num_ranges.load(); ++range) {
-      const Candidate& candidate = winners[range * args.num_tokens + m];
+    for (int64_t v = 0; v < num_visitors.load(); ++v) {
+      const Candidate& candidate = winners[v * args.num_tokens + m];
       if (candidate.id >= 0 && (best.id < 0 || Better(candidate, best))) best = candidate;
     }
     ids[m] = best.id;
@@ -248,7 +250,7 @@ void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, f
                  ThreadPool& pool) {
   if (args.num_tokens == 0) return;
   const KernelTable& table = CurrentKernels();
-  thread_local std::vector<std::vector<Candidate>> heaps;  // [range, token]
+  thread_local std::vector<std::vector<Candidate>> heaps;  // [visitor, token]
   if (heaps.size() < static_cast<size_t>(pool.num_threads() * args.num_tokens)) {
     heaps.resize(pool.num_threads() * args.num_tokens);
   }
@@ -257,9 +259,9 @@ void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, f
   thread_local std::vector<PartialSum> partials;  // [token, block]
   partials.assign(args.num_tokens * num_partials, PartialSum{});
 
-  std::atomic<int64_t> num_ranges{0};
+  std::atomic<int64_t> num_visitors{0};
   ForEachScoredBlock(args, pool, [&, all_heaps = heaps.data(), sums = partials.data()] {
-    std::vector<Candidate>* mine = all_heaps + num_ranges.fetch_add(1) * args.num_tokens;
+    std::vector<Candidate>* mine = all_heaps + num_visitors.fetch_add(1) * args.num_tokens;
     return [&, mine, sums](const Block& block, int64_t index, const float* scores) {
       for (int64_t t = 0; t < block.num_tokens; ++t) {
         const int64_t token = block.first_token + t;
@@ -271,11 +273,11 @@ void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, f
     };
   });
 
-  std::vector<Candidate>& merged = heaps[0];
+  thread_local std::vector<Candidate> merged;
   for (int64_t m = 0; m < args.num_tokens; ++m) {
-    if (m > 0) merged.swap(heaps[m]);
-    for (int64_t range = 1; range < num_ranges.load(); ++range) {
-      const std::vector<Candidate>& heap = heaps[range * args.num_tokens + m];
+    merged.clear();
+    for (int64_t v = 0; v < num_visitors.load(); ++v) {
+      const std::vector<Candidate>& heap = heaps[v * args.num_tokens + m];
       merged.insert(merged.end(), heap.begin(), heap.end());
     }
     std::sort(merged.begin(), merged.end(), Better);
