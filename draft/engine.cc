@@ -246,14 +246,22 @@ void SpeculativeEngine::Learn(Sequence& sequence, std::span<const TokenId> emitt
     const bool covered = active.empty() || active.Contains(id) || sequence.tail.Contains(id);
     sequence.stats.num_covered += covered ? 1 : 0;
   }
+  std::vector<TokenId> shared_drafted;  // the manager does not know this request's own rows
+  for (TokenId id : drafted) {
+    if (!sequence.tail.Contains(id)) shared_drafted.push_back(id);
+  }
   sequence.tail.Add(emitted, active);
   if (vocab_ == nullptr) return;
-  const absl::Status status = vocab_->Observe(emitted, drafted);
+  const absl::Status status = vocab_->Observe(emitted, shared_drafted, &active);
   SHORTLIST_CHECK(status.ok());  // ids of the target and of the snapshot are in range
 }
 
 void SpeculativeEngine::TellDrafter(Sequence& sequence, const at::Tensor& features) {
   if (drafter_ == nullptr || sequence.finished()) return;
+  if (sequence.cached_len > drafter_->context_len()) {  // too long for this drafter, now and ever
+    sequence.draft_state = nullptr;
+    return;
+  }
   if (sequence.draft_state == nullptr) {
     // A drafter joins at the start of a sequence or not at all: it must see every position once.
     if (sequence.cached_len != features.size(0)) return;

@@ -64,7 +64,7 @@ std::vector<double> Distribution(const std::vector<float>& logits, const Samplin
   return probs;
 }
 
-struct Setup {
+struct Scenario {
   Model target, draft;
   std::vector<TokenId> active;  // what the draft can say; empty: everything
   SamplingParams params;
@@ -83,12 +83,12 @@ LogitRows Rows(const std::vector<std::vector<float>>& logits) {
 }
 
 /// Drafts a chain the way ChainDrafter does, from the synthetic draft model.
-void DraftChain(const Setup& setup, const ActiveVocab& active, const Sequence& sequence,
+void DraftChain(const Scenario& scenario, const ActiveVocab& active, const Sequence& sequence,
                 std::vector<TokenId>& tokens, std::vector<DraftDistribution>& distributions) {
   TokenChooser chooser;
   TokenId last = sequence.tokens().back();
-  for (int j = 0; j < setup.num_draft_tokens; ++j) {
-    const std::vector<float>& full = setup.draft[Raw(last)];
+  for (int j = 0; j < scenario.num_draft_tokens; ++j) {
+    const std::vector<float>& full = scenario.draft[Raw(last)];
     std::vector<float> logits;
     for (int32_t id : active.rows()) logits.push_back(full[id]);
     const SlotIds ids = active.empty() ? SlotIds(kVocab) : SlotIds(active, {});
@@ -101,10 +101,10 @@ void DraftChain(const Setup& setup, const ActiveVocab& active, const Sequence& s
   }
 }
 
-std::vector<TokenId> GenerateTwo(const Setup& setup, const ActiveVocab& active, uint64_t seed,
+std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& active, uint64_t seed,
                                  int64_t* num_accepted) {
   Sequence::Options options;
-  options.sampling = setup.params;
+  options.sampling = scenario.params;
   options.sampling.seed = seed;
   options.sampling.max_new_tokens = 2;
   auto sequence = Sequence::Create({TokenId{0}}, options, kVocab);
@@ -113,26 +113,26 @@ std::vector<TokenId> GenerateTwo(const Setup& setup, const ActiveVocab& active, 
   while (!(*sequence)->finished()) {
     std::vector<TokenId> tokens;
     std::vector<DraftDistribution> distributions;
-    DraftChain(setup, active, **sequence, tokens, distributions);
-    std::vector<std::vector<float>> logits = {setup.target[Raw((*sequence)->tokens().back())]};
-    for (TokenId token : tokens) logits.push_back(setup.target[Raw(token)]);
+    DraftChain(scenario, active, **sequence, tokens, distributions);
+    std::vector<std::vector<float>> logits = {scenario.target[Raw((*sequence)->tokens().back())]};
+    for (TokenId token : tokens) logits.push_back(scenario.target[Raw(token)]);
     const LogitRows rows = Rows(logits);
-    *num_accepted += verifier.Verify(**sequence, tokens, distributions, {&rows, {}, 0}, setup.mode, kContext);
+    *num_accepted += verifier.Verify(**sequence, tokens, distributions, {&rows, {}, 0}, scenario.mode, kContext);
   }
   return {(*sequence)->output().begin(), (*sequence)->output().end()};
 }
 
 /// Chi-square of the pair counts against the exact distribution, cells expected below 5 pooled; and its bound at
 /// probability about 1e-5.
-void ExpectTargetDistribution(const Setup& setup) {
+void ExpectTargetDistribution(const Scenario& scenario) {
   constexpr int kDraws = 40000;
-  auto base = VocabBase::Create(setup.active, kVocab);
+  auto base = VocabBase::Create(scenario.active, kVocab);
   ASSERT_TRUE(base.ok()) << base.status();
   const ActiveVocab active(1, *base, {});
   std::vector<std::vector<int>> counts(kVocab, std::vector<int>(kVocab, 0));
   int64_t num_accepted = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
-    const std::vector<TokenId> pair = GenerateTwo(setup, active, /*seed=*/1000003u * draw + 17, &num_accepted);
+    const std::vector<TokenId> pair = GenerateTwo(scenario, active, /*seed=*/1000003u * draw + 17, &num_accepted);
     ASSERT_EQ(pair.size(), 2u);
     ++counts[Raw(pair[0])][Raw(pair[1])];
   }
@@ -140,9 +140,9 @@ void ExpectTargetDistribution(const Setup& setup) {
 
   double chi_square = 0.0, pooled_expected = 0.0, pooled_count = 0.0;
   int cells = 0;
-  const std::vector<double> first = Distribution(setup.target[0], setup.params);
+  const std::vector<double> first = Distribution(scenario.target[0], scenario.params);
   for (int64_t a = 0; a < kVocab; ++a) {
-    const std::vector<double> second = Distribution(setup.target[a], setup.params);
+    const std::vector<double> second = Distribution(scenario.target[a], scenario.params);
     for (int64_t b = 0; b < kVocab; ++b) {
       const double expected = kDraws * first[a] * second[b];
       if (expected == 0.0) {
@@ -168,62 +168,62 @@ void ExpectTargetDistribution(const Setup& setup) {
 
 class VerifierDistributionTest : public testing::TestWithParam<VerifyMode> {
  protected:
-  Setup Base() const {
-    Setup setup;
-    setup.mode = GetParam();
-    setup.target = RandomModel(/*seed=*/1, /*spread=*/1.5f);
-    setup.draft = setup.target;
-    setup.params.temperature = 1.0;
-    return setup;
+  Scenario Base() const {
+    Scenario scenario;
+    scenario.mode = GetParam();
+    scenario.target = RandomModel(/*seed=*/1, /*spread=*/1.5f);
+    scenario.draft = scenario.target;
+    scenario.params.temperature = 1.0;
+    return scenario;
   }
 };
 
 TEST_P(VerifierDistributionTest, DraftEqualsTarget) { ExpectTargetDistribution(Base()); }
 
 TEST_P(VerifierDistributionTest, DraftCloseToTarget) {
-  Setup setup = Base();
-  setup.draft = Blend(setup.target, RandomModel(2, 1.5f), 0.3f);
-  ExpectTargetDistribution(setup);
+  Scenario scenario = Base();
+  scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.3f);
+  ExpectTargetDistribution(scenario);
 }
 
 TEST_P(VerifierDistributionTest, DraftFarFromTarget) {
-  Setup setup = Base();
-  setup.draft = RandomModel(/*seed=*/3, /*spread=*/3.0f);
-  ExpectTargetDistribution(setup);
+  Scenario scenario = Base();
+  scenario.draft = RandomModel(/*seed=*/3, /*spread=*/3.0f);
+  ExpectTargetDistribution(scenario);
 }
 
 TEST_P(VerifierDistributionTest, DraftMissesTargetMass) {
-  Setup setup = Base();
-  setup.draft = Blend(setup.target, RandomModel(2, 1.5f), 0.3f);
-  setup.active = {TokenId{1}, TokenId{4}, TokenId{7}, TokenId{8}};
-  ExpectTargetDistribution(setup);
+  Scenario scenario = Base();
+  scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.3f);
+  scenario.active = {TokenId{1}, TokenId{4}, TokenId{7}, TokenId{8}};
+  ExpectTargetDistribution(scenario);
 }
 
 TEST_P(VerifierDistributionTest, DraftOffersTargetZeroMassNeverEmitsIt) {
-  Setup setup = Base();
-  setup.draft = RandomModel(/*seed=*/3, /*spread=*/1.0f);
-  for (auto& row : setup.target) row[4] = -kInfinity;
-  setup.active = {TokenId{1}, TokenId{4}, TokenId{7}};
-  ExpectTargetDistribution(setup);
+  Scenario scenario = Base();
+  scenario.draft = RandomModel(/*seed=*/3, /*spread=*/1.0f);
+  for (auto& row : scenario.target) row[4] = -kInfinity;
+  scenario.active = {TokenId{1}, TokenId{4}, TokenId{7}};
+  ExpectTargetDistribution(scenario);
 }
 
 TEST_P(VerifierDistributionTest, TemperaturesAndFilters) {
   for (double temperature : {0.3, 0.8, 1.7}) {
     for (int filter = 0; filter < 5; ++filter) {
-      Setup setup = Base();
-      setup.draft = Blend(setup.target, RandomModel(2, 1.5f), 0.5f);
-      setup.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4}, TokenId{7}, TokenId{8}, TokenId{9}};
-      setup.params.temperature = temperature;
-      if (filter == 1) setup.params.top_k = 4;
-      if (filter == 2) setup.params.top_p = 0.8;
-      if (filter == 3) setup.params.min_p = 0.1;
+      Scenario scenario = Base();
+      scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);
+      scenario.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4}, TokenId{7}, TokenId{8}, TokenId{9}};
+      scenario.params.temperature = temperature;
+      if (filter == 1) scenario.params.top_k = 4;
+      if (filter == 2) scenario.params.top_p = 0.8;
+      if (filter == 3) scenario.params.min_p = 0.1;
       if (filter == 4) {
-        setup.params.top_k = 8;
-        setup.params.top_p = 0.9;
-        setup.params.min_p = 0.05;
+        scenario.params.top_k = 8;
+        scenario.params.top_p = 0.9;
+        scenario.params.min_p = 0.05;
       }
       SCOPED_TRACE("temperature " + std::to_string(temperature) + " filter " + std::to_string(filter));
-      ExpectTargetDistribution(setup);
+      ExpectTargetDistribution(scenario);
     }
   }
 }
