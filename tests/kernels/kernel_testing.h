@@ -87,7 +87,8 @@ inline ExactDot DotOracle(const float* x, const float* w, int64_t count, DType d
 
 /// Bit equality, so that -0 is not 0 and a NaN equals itself.
 inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 inline std::string Describe(Isa isa, DType dtype) {
