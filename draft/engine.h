@@ -50,7 +50,7 @@ class SpeculativeEngine {
 
   /// One target pass over at most `max_tokens` (>= 1) uncomputed tokens of `sequences`, in order; cached_len
   /// tells how far each one is. A sequence whose last token is reached gets its next token emitted. Call until
-  /// cached_len == num_tokens - 1 or finished, for each. Slots for the tokens computed must be there.
+  /// each is prefilled(). Slots for the tokens computed must be there.
   /// After an error no sequence has changed.
   absl::Status Prefill(std::span<Sequence* const> sequences, int64_t max_tokens);
 

@@ -73,6 +73,11 @@ class Sequence {
   const TokenHistory& history() const { return history_; }
   FinishReason finish_reason() const { return finish_reason_; }
   bool finished() const { return finish_reason_ != FinishReason::kNone; }
+  /// True when SpeculativeEngine::Step can go on: all tokens but the last are computed and the first token of
+  /// the output is there, or the request has ended.
+  bool prefilled() const {
+    return finished() || (num_output() > 0 && cached_len == num_tokens() - 1);
+  }
 
   /// Appends an emitted token and decides whether the request ends with it; `context_len` bounds its length.
   /// Returns finished(). Precondition: not finished.

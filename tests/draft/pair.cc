@@ -157,9 +157,7 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
     }
     std::vector<Sequence*> running;
     for (const auto& sequence : owned) running.push_back(sequence.get());
-    const auto prefilled = [](const Sequence* s) {
-      return s->finished() || s->cached_len == s->num_tokens() - 1;
-    };
+    const auto prefilled = [](const Sequence* s) { return s->prefilled(); };
     while (!std::all_of(running.begin(), running.end(), prefilled)) {
       std::vector<Sequence*> waiting;
       std::copy_if(running.begin(), running.end(), std::back_inserter(waiting),
