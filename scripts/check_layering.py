@@ -28,7 +28,7 @@ TORCH_FREE = {"base", "vocab", "kernels", "text"}
 TORCH_IN_HEADERS = {"model", "draft", "embed", "router"}
 TORCH = {"ATen", "c10", "torch"}
 
-SOURCE_SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
+SOURCE_SUFFIXES = {".h", ".cc", ".inc", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
 CMAKE_DEPENDENCY = re.compile(r"shortlist::(\w+)")
 
