@@ -66,6 +66,9 @@ class Screen : public nlohmann::json_sax<json> {
 }  // namespace
 
 absl::StatusOr<json> ParseJson(const std::string& text, const std::string& origin) {
+  if (const size_t nul = text.find('\0'); nul != std::string::npos) {  // the parser would stop there
+    return absl::InvalidArgumentError(absl::StrCat(origin, ": not valid JSON: NUL at byte ", nul));
+  }
   Screen screen(origin);
   if (!json::sax_parse(text, &screen)) return absl::InvalidArgumentError(screen.problem());
   return json::parse(text);

@@ -23,6 +23,12 @@ std::string ErrorOf(const std::string& text) {
 
 std::string Nested(int depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
+TEST(ParseJsonTest, NulByteIsNotTheEndOfADocument) {
+  const auto parsed = ParseJson(std::string("[1]\0garbage", 11), "test");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_NE(std::string(parsed.status().message()).find("byte 3"), std::string::npos) << parsed.status();
+}
+
 TEST(JsonTest, ReadsADocument) {
   const auto parsed = ParseJson(R"({"a": [1, 2.5, null, true], "b": {"a": "x"}})", "test");
   ASSERT_TRUE(parsed.ok()) << parsed.status();

@@ -171,7 +171,9 @@ TEST_F(EngineTest, AFailingDrafterDegradesToPlainDecoding) {
     EXPECT_EQ(sequence->tokens(), expected->tokens());
     EXPECT_GT(engine->stats().num_draft_failures, 2);
     EXPECT_GT(sequence->stats.num_accepted, 5);  // the steps in between still draft
-    if (kind == DrafterKind::kSelf) EXPECT_EQ(sequence->stats.acceptance_rate(), 1.0);
+    if (kind == DrafterKind::kSelf) {
+      EXPECT_EQ(sequence->stats.acceptance_rate(), 1.0);
+    }
   }
 }
 
@@ -280,7 +282,9 @@ TEST(Stories260KTest, SpeculationReproducesTheReferenceText) {
     const std::string text =
         DecodeLlama2c(*pieces, {sequence->output().begin(), sequence->output().end()});
     EXPECT_EQ(text.substr(0, reference.size()), reference) << "speculate: " << speculate;
-    if (speculate) EXPECT_GT(sequence->stats.num_accepted, 40);
+    if (speculate) {
+      EXPECT_GT(sequence->stats.num_accepted, 40);
+    }
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -11,12 +10,6 @@
 
 namespace shortlist {
 namespace {
-
-/// SHORTLIST_EQUALITY_PROMPTS asks for the long run (the figure in README used 300); default: a subset.
-int64_t NumPrompts() {
-  const char* wanted = std::getenv("SHORTLIST_EQUALITY_PROMPTS");
-  return wanted == nullptr ? 5 : std::atoi(wanted);
-}
 
 SamplingParams Greedy(int64_t max_new_tokens) {
   SamplingParams params;
@@ -72,7 +65,7 @@ class EqualityTest : public testing::Test {
   void SetUp() override { ASSERT_NE(pair_, nullptr); }
 
   void ExpectAllEqualPlain(const SamplingParams& sampling) {
-    const auto prompts = TestPrompts(NumPrompts(), /*max_len=*/200);
+    const auto prompts = EqualityPrompts(/*max_len=*/200);
     RunConfig plain;
     plain.sampling = sampling;
     const RunResult expected = pair_->Run(prompts, plain);

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -20,17 +22,22 @@ namespace {
 
 constexpr int64_t kContext = 384;  // slots of one lane; longer sequences are cut by max_new_tokens
 
-/// Text prompts of a JSONL file: `prompt`, the first of `turns`, or `question`.
-void ReadPrompts(const std::string& path, std::vector<std::string>& prompts) {
+/// At most `count` prompts of a JSONL file, `prompt` or the first of `turns`, cut to `max_len` tokens.
+std::vector<std::vector<TokenId>> ReadPrompts(const std::string& path, int64_t count, int64_t max_len) {
+  auto tokenizer = OpenTokenizer(SourcePath("models/demo/target"));
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  std::vector<std::vector<TokenId>> prompts;
   std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
+  EXPECT_TRUE(in.good()) << path;
+  for (std::string line; static_cast<int64_t>(prompts.size()) < count && std::getline(in, line);) {
     const nlohmann::json row = nlohmann::json::parse(line);
-    if (row.contains("prompt")) prompts.push_back(row["prompt"]);
-    if (row.contains("turns")) prompts.push_back(row["turns"][0]);
-    if (row.contains("question")) {
-      prompts.push_back("Question: " + row["question"].get<std::string>() + "\nAnswer:");
-    }
+    const std::string text = row.contains("prompt") ? row["prompt"] : row["turns"][0];
+    auto ids = (*tokenizer)->Encode(text);
+    EXPECT_TRUE(ids.ok()) << ids.status();
+    if (static_cast<int64_t>(ids->size()) > max_len) ids->resize(max_len);
+    prompts.push_back(std::move(*ids));
   }
+  return prompts;
 }
 
 SequenceStats Sum(SequenceStats a, const SequenceStats& b) {
@@ -183,30 +190,13 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
 }
 
 std::vector<std::vector<TokenId>> TestPrompts(int64_t count, int64_t max_len) {
-  std::vector<std::string> own;
-  ReadPrompts(SourcePath("examples/prompts.jsonl"), own);
-  std::vector<std::vector<std::string>> sources = {own};
-  for (const char* file : {"prompts/spec_bench.jsonl", "prompts/gsm8k_test.jsonl"}) {
-    const std::optional<std::string> path = FindSharedData(file);
-    if (!path || static_cast<int64_t>(own.size()) >= count) continue;
-    ReadPrompts(*path, sources.emplace_back());
-  }
-  auto tokenizer = OpenTokenizer(SourcePath("models/demo/target"));
-  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
-  std::vector<std::vector<TokenId>> prompts;
-  for (size_t row = 0; static_cast<int64_t>(prompts.size()) < count; ++row) {
-    bool any = false;
-    for (const std::vector<std::string>& source : sources) {
-      if (row >= source.size() || static_cast<int64_t>(prompts.size()) >= count) continue;
-      auto ids = (*tokenizer)->Encode(source[row]);
-      EXPECT_TRUE(ids.ok()) << ids.status();
-      if (static_cast<int64_t>(ids->size()) > max_len) ids->resize(max_len);
-      prompts.push_back(std::move(*ids));
-      any = true;
-    }
-    if (!any) break;
-  }
-  return prompts;
+  return ReadPrompts(SourcePath("examples/prompts.jsonl"), count, max_len);
+}
+
+std::vector<std::vector<TokenId>> EqualityPrompts(int64_t max_len) {
+  const char* path = std::getenv("SHORTLIST_EQUALITY_PROMPTS");
+  if (path == nullptr) return TestPrompts(/*count=*/5, max_len);
+  return ReadPrompts(path, std::numeric_limits<int64_t>::max(), max_len);
 }
 
 }  // namespace shortlist

@@ -73,9 +73,12 @@ class DemoPair {
 /// Tail rows that requests of this kind of vocabulary may add.
 int64_t TailRows(VocabKind kind);
 
-/// `count` prompts of at most `max_len` tokens: those of examples/prompts.jsonl, then, where the shared data is
-/// there, Spec-Bench, GSM8K test and documents in turn.
+/// The first `count` prompts of examples/prompts.jsonl (there are seven), cut to `max_len` tokens.
 std::vector<std::vector<TokenId>> TestPrompts(int64_t count, int64_t max_len);
+
+/// The prompts that equality is proven over: all of the JSONL file that the environment variable
+/// SHORTLIST_EQUALITY_PROMPTS names (rows as `shortlist generate --prompts` takes them), else five of examples/.
+std::vector<std::vector<TokenId>> EqualityPrompts(int64_t max_len);
 
 }  // namespace shortlist
 

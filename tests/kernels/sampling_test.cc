@@ -83,7 +83,9 @@ TEST(SampleRaceTest, MatchesTheContractInDouble) {
     double margin = 0.0;
     const int64_t expected = OracleRace(logits, ids, round, 5, 0, &margin);
     const int64_t actual = SampleRaceCpu(logits.data(), ids.data(), count, round, 5, 0);
-    if (margin > 1e-5) EXPECT_EQ(actual, expected);  // nearer than that, rounding decides
+    if (margin > 1e-5) {  // nearer than that, rounding decides
+      EXPECT_EQ(actual, expected);
+    }
   }
 }
 
