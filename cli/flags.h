@@ -5,11 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "CLI/App.hpp"
 #include "draft/sampling_params.h"
 #include "draft/verifier.h"
 #include "kernels/dtype.h"
 #include "vocab/vocab_options.h"
+
+namespace CLI {
+class App;
+}
 
 namespace shortlist {
 
