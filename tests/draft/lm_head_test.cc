@@ -100,7 +100,9 @@ TEST_P(LmHeadTest, PaddingRowsAreNeverScored) {
   LmHead head = *LmHead::Create(weight_, /*num_rows=*/100, pool_);
   const LogitRows rows = *head.Logits(hidden_, {full_});
   EXPECT_EQ(rows.ids[0].size(), 100);
-  for (const LmHead::Best& best : *head.Argmax(hidden_, {full_})) EXPECT_LT(Raw(best.id), 100);
+  const std::vector<LmHead::Best> best = *head.Argmax(hidden_, {full_});
+  ASSERT_EQ(best.size(), 3u);
+  for (const LmHead::Best& row : best) EXPECT_LT(Raw(row.id), 100);
 }
 
 TEST_P(LmHeadTest, RefusesTensorsThatDoNotFit) {
