@@ -9,12 +9,13 @@
 
 namespace shortlist {
 
-/// Reads a whole regular file. NotFound when it does not exist, InvalidArgument when it is no regular
-/// file or longer than `max_bytes` (the message names both sizes), Unavailable on a read error.
+/// Reads a whole regular file. NotFound when it does not exist, InvalidArgument when it is no
+/// regular file or longer than `max_bytes` (the message names both sizes), Unavailable on a read
+/// error.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
-/// Writes `contents` to a new file beside `path` and renames it, so that `path` holds either the old
-/// bytes or all of the new ones. Unavailable names the path and the system's reason.
+/// Writes `contents` to a new file beside `path` and renames it, so that `path` holds either the
+/// old bytes or all of the new ones. Unavailable names the path and the system's reason.
 absl::Status WriteFileAtomically(const std::string& path, const std::string& contents);
 
 }  // namespace shortlist

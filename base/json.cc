@@ -35,7 +35,8 @@ class Screen : public nlohmann::json_sax<json> {
 
   bool key(string_t& name) override {
     if (keys_.back().insert(name).second) return true;
-    problem_ = absl::StrCat(origin_, ": key \"", name.substr(0, 80), "\" appears twice in one object");
+    problem_ =
+        absl::StrCat(origin_, ": key \"", name.substr(0, 80), "\" appears twice in one object");
     return false;
   }
 
@@ -66,7 +67,8 @@ class Screen : public nlohmann::json_sax<json> {
 }  // namespace
 
 absl::StatusOr<json> ParseJson(const std::string& text, const std::string& origin) {
-  if (const size_t nul = text.find('\0'); nul != std::string::npos) {  // the parser would stop there
+  if (const size_t nul = text.find('\0');
+      nul != std::string::npos) {  // the parser would stop there
     return absl::InvalidArgumentError(absl::StrCat(origin, ": not valid JSON: NUL at byte ", nul));
   }
   Screen screen(origin);

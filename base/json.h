@@ -9,12 +9,12 @@
 
 namespace shortlist {
 
-/// Nesting admitted in any JSON that comes from outside: more than any real file uses, far less than
-/// what would exhaust a stack.
+/// Nesting admitted in any JSON that comes from outside: more than any real file uses, far less
+/// than what would exhaust a stack.
 inline constexpr int kMaxJsonDepth = 64;
 
-/// Parses one JSON document. InvalidArgument names `origin` (a path or "request body"), and the byte
-/// where the syntax breaks, an object repeats a key, or the nesting passes kMaxJsonDepth.
+/// Parses one JSON document. InvalidArgument names `origin` (a path or "request body"), and the
+/// byte where the syntax breaks, an object repeats a key, or the nesting passes kMaxJsonDepth.
 absl::StatusOr<nlohmann::json> ParseJson(const std::string& text, const std::string& origin);
 
 /// ReadFile, then ParseJson with the path as origin.

@@ -62,7 +62,8 @@ void ThreadPool::Run(int64_t num_tasks, Task task, void* context) {
   task_.store(task, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
   num_finished_.store(0, std::memory_order_relaxed);
-  // Sequentially consistent against num_parked_: either we see the parked worker, or it sees the work.
+  // Sequentially consistent against num_parked_: either we see the parked worker, or it sees the
+  // work.
   ticket_.store(static_cast<uint64_t>(num_tasks) << 32);
   if (num_parked_.load() > 0) {
     { std::lock_guard lock(mutex_); }

@@ -36,9 +36,9 @@ class ThreadPool {
   /// num_tasks is below 2^31.
   void Run(int64_t num_tasks, Task task, void* context);
 
-  /// Cuts [0, count) into at most num_threads contiguous ranges, each a multiple of `grain` long but
-  /// for the last, and calls body(begin, end) once for each. The cut depends on `count`, `grain` and
-  /// num_threads alone.
+  /// Cuts [0, count) into at most num_threads contiguous ranges, each a multiple of `grain` long
+  /// but for the last, and calls body(begin, end) once for each. The cut depends on `count`,
+  /// `grain` and num_threads alone.
   template <typename Body>
   void ParallelFor(int64_t count, int64_t grain, Body&& body) {
     if (count <= 0) return;
@@ -48,7 +48,8 @@ class ThreadPool {
       std::remove_reference_t<Body>* body;
       int64_t count, grain, num_grains, num_ranges;
     } context{&body, count, grain, num_grains, num_ranges};
-    Run(num_ranges,
+    Run(
+        num_ranges,
         [](void* raw, int64_t range) {
           const auto& c = *static_cast<const Context*>(raw);
           const int64_t begin = c.num_grains * range / c.num_ranges * c.grain;

@@ -45,7 +45,8 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
   const float* rows = hidden.data_ptr<float>();
   const LmHead::Selection selection{active, tails};
   if (best_suffices) {
-    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<LmHead::Best> best, head_.Argmax(hidden, selection));
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<LmHead::Best> best,
+                               head_.Argmax(hidden, selection));
     for (size_t m = 0; m < tasks.size(); ++m) {
       if (Raw(best[m].id) < 0) continue;  // nothing to propose: the chain ends here
       Append(*tasks[m], best[m].id, best[m].logit, rows + m * head_.hidden());
@@ -65,8 +66,9 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
 }
 
 void ChainDrafter::Append(DraftTask& task, TokenId token, float logit, const float* hidden) {
-  // A token mapped from the wrong slot never shows in the output, only in the acceptance. Its logit betrays it:
-  // recomputed from the token's own row it must have the same bits, and that costs one row of the head.
+  // A token mapped from the wrong slot never shows in the output, only in the acceptance. Its logit
+  // betrays it: recomputed from the token's own row it must have the same bits, and that costs one
+  // row of the head.
   const float expected = head_.RowLogit(hidden, token);
   if (std::bit_cast<uint32_t>(expected) != std::bit_cast<uint32_t>(logit)) {
     ++task.sequence->stats.num_mapping_faults;

@@ -13,8 +13,8 @@
 
 namespace shortlist {
 
-/// Drafts a chain, one token per pass, for a batch of sequences: what ModelDrafter and EagleDrafter share.
-/// A subclass says which network runs; this class scores, chooses, and checks the slot map.
+/// Drafts a chain, one token per pass, for a batch of sequences: what ModelDrafter and EagleDrafter
+/// share. A subclass says which network runs; this class scores, chooses, and checks the slot map.
 class ChainDrafter : public Drafter {
  public:
   absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
@@ -23,12 +23,12 @@ class ChainDrafter : public Drafter {
  protected:
   explicit ChainDrafter(LmHead head) : head_(std::move(head)) {}
 
-  /// Brings the draft's KV up to the sequences' last tokens. Returns the hidden states that predict the next
-  /// token: [tasks.size(), hidden] f32.
+  /// Brings the draft's KV up to the sequences' last tokens. Returns the hidden states that predict
+  /// the next token: [tasks.size(), hidden] f32.
   virtual absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) = 0;
 
-  /// Feeds the last drafted token of each task, whose prediction came from `hidden` [tasks.size(), hidden].
-  /// Returns the hidden states that predict the token after it.
+  /// Feeds the last drafted token of each task, whose prediction came from `hidden` [tasks.size(),
+  /// hidden]. Returns the hidden states that predict the token after it.
   virtual absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
                                           const at::Tensor& hidden) = 0;
 

@@ -17,8 +17,8 @@ namespace shortlist {
 
 /// A draft distribution over its support alone, never scattered to the full vocabulary.
 struct DraftDistribution {
-  std::vector<int32_t> ids;    // distinct token ids
-  std::vector<float> probs;    // [ids.size()], sum to 1
+  std::vector<int32_t> ids;  // distinct token ids
+  std::vector<float> probs;  // [ids.size()], sum to 1
 
   /// Probability of `id`, 0 outside the support.
   float Probability(TokenId id) const;
@@ -27,14 +27,17 @@ struct DraftDistribution {
 /// One request's part of a draft step: how many tokens to propose, and the proposal.
 struct DraftTask {
   Sequence* sequence = nullptr;
-  int64_t num_draft_tokens = 0;  // at least 1; the sequence has that many slots behind its last token
+  int64_t num_draft_tokens =
+      0;  // at least 1; the sequence has that many slots behind its last token
 
-  std::vector<TokenId> tokens;                   // out: the chain, up to num_draft_tokens long
-  std::vector<DraftDistribution> distributions;  // out: [tokens.size()], with wants_distributions only
+  std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
+  std::vector<DraftDistribution>
+      distributions;  // out: [tokens.size()], with wants_distributions only
 };
 
-/// Proposes likely continuations. Whatever it proposes, the output is the target's; it decides the speed.
-/// Used by the engine's thread only. KV of the draft for position i lies in slot kv_slots[i] of its own cache.
+/// Proposes likely continuations. Whatever it proposes, the output is the target's; it decides the
+/// speed. Used by the engine's thread only. KV of the draft for position i lies in slot kv_slots[i]
+/// of its own cache.
 class Drafter {
  public:
   virtual ~Drafter() = default;
@@ -44,15 +47,15 @@ class Drafter {
 
   virtual std::unique_ptr<DrafterState> NewState() const = 0;
 
-  /// Tells of target results that stand: `features` [n, hidden] are the target's hidden states (after the
-  /// final norm) of the tokens at positions cached_len - n .. cached_len - 1. Called after every target pass,
-  /// for positions in ascending order without gaps, once per position.
+  /// Tells of target results that stand: `features` [n, hidden] are the target's hidden states
+  /// (after the final norm) of the tokens at positions cached_len - n .. cached_len - 1. Called
+  /// after every target pass, for positions in ascending order without gaps, once per position.
   virtual absl::Status Accept(Sequence& sequence, const at::Tensor& features) = 0;
 
-  /// Fills `tokens` of every task, scored over `active` plus each sequence's own tail (an empty `active`: the
-  /// full head). With `wants_distributions`, samples from its distributions and returns them (for rejection
-  /// sampling); without, uses the noise the target will use. After an error the tasks are unspecified and
-  /// the sequences' draft states stay usable.
+  /// Fills `tokens` of every task, scored over `active` plus each sequence's own tail (an empty
+  /// `active`: the full head). With `wants_distributions`, samples from its distributions and
+  /// returns them (for rejection sampling); without, uses the noise the target will use. After an
+  /// error the tasks are unspecified and the sequences' draft states stay usable.
   virtual absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
                              bool wants_distributions) = 0;
 };

@@ -13,19 +13,21 @@
 namespace shortlist {
 namespace {
 
-// Most features of one sequence kept for the next draft: beyond it (a long prompt) they are fed at once.
+// Most features of one sequence kept for the next draft: beyond it (a long prompt) they are fed at
+// once.
 constexpr int64_t kMaxPending = 256;
 
 struct State final : DrafterState {
-  int64_t len = 0;              // leading positions whose keys and values come from the target's features
+  int64_t len = 0;  // leading positions whose keys and values come from the target's features
   std::vector<float> features;  // [num_features, hidden] of positions len, len + 1, ...
   int64_t num_features = 0;
-  int64_t num_fed = 0;          // of these, already in the cache
+  int64_t num_fed = 0;  // of these, already in the cache
 };
 
 State& StateOf(const DraftTask& task) { return static_cast<State&>(*task.sequence->draft_state); }
 
-/// Appends features [state.num_fed .. num_features) of one sequence to the batch: position i takes token i + 1.
+/// Appends features [state.num_fed .. num_features) of one sequence to the batch: position i takes
+/// token i + 1.
 void AddPending(const Sequence& sequence, const State& state, ForwardBatch& batch) {
   const int64_t first = state.len + state.num_fed;
   const int64_t end = state.len + state.num_features;
@@ -43,10 +45,12 @@ void CopyPending(const State& state, int64_t hidden_size, float*& to) {
 
 absl::StatusOr<std::unique_ptr<EagleDrafter>> EagleDrafter::Create(EagleModel& model,
                                                                    const Decoder& target,
-                                                                   int64_t num_slots, int64_t emit_size,
+                                                                   int64_t num_slots,
+                                                                   int64_t emit_size,
                                                                    ThreadPool& pool) {
   SHORTLIST_ASSIGN_OR_RETURN(LmHead head, LmHead::Create(target.head_weight(), emit_size, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(model.config(), num_slots, target.dtype()));
+  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
+                             KvCache::Create(model.config(), num_slots, target.dtype()));
   return std::unique_ptr<EagleDrafter>(new EagleDrafter(model, std::move(cache), std::move(head)));
 }
 
@@ -55,7 +59,8 @@ std::unique_ptr<DrafterState> EagleDrafter::NewState() const { return std::make_
 absl::Status EagleDrafter::Accept(Sequence& sequence, const at::Tensor& features) {
   State& state = static_cast<State&>(*sequence.draft_state);
   const int64_t hidden_size = features.size(1);
-  state.features.erase(state.features.begin(), state.features.begin() + state.num_fed * hidden_size);
+  state.features.erase(state.features.begin(),
+                       state.features.begin() + state.num_fed * hidden_size);
   state.len += state.num_fed;
   state.num_features -= std::exchange(state.num_fed, 0);
   const float* rows = features.data_ptr<float>();
@@ -80,7 +85,8 @@ absl::StatusOr<at::Tensor> EagleDrafter::Begin(std::span<DraftTask* const> tasks
   for (const DraftTask* task : tasks) {
     State& state = StateOf(*task);
     SHORTLIST_CHECK(state.len + state.num_features == task->sequence->num_tokens() - 1);
-    state.num_fed = std::min(state.num_fed, state.num_features - 1);  // the last one yields the prediction
+    state.num_fed =
+        std::min(state.num_fed, state.num_features - 1);  // the last one yields the prediction
     AddPending(*task->sequence, state, batch_);
   }
   at::Tensor features = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);

@@ -12,13 +12,14 @@
 
 namespace shortlist {
 
-/// Drafts with an EAGLE-1 network on the target's features and the target's head, pruned by the active
-/// vocabulary. Keys and values that came from predicted features are rewritten from the target's once those are
-/// known, so the draft's cache never depends on what was rejected.
+/// Drafts with an EAGLE-1 network on the target's features and the target's head, pruned by the
+/// active vocabulary. Keys and values that came from predicted features are rewritten from the
+/// target's once those are known, so the draft's cache never depends on what was rejected.
 class EagleDrafter final : public ChainDrafter {
  public:
   /// `model` and `target` must outlive this. num_slots, emit_size: as the engine's.
-  static absl::StatusOr<std::unique_ptr<EagleDrafter>> Create(EagleModel& model, const Decoder& target,
+  static absl::StatusOr<std::unique_ptr<EagleDrafter>> Create(EagleModel& model,
+                                                              const Decoder& target,
                                                               int64_t num_slots, int64_t emit_size,
                                                               ThreadPool& pool);
 
@@ -31,7 +32,8 @@ class EagleDrafter final : public ChainDrafter {
       : ChainDrafter(std::move(head)), model_(model), cache_(std::move(cache)) {}
 
   absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) override;
-  absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks, const at::Tensor& hidden) override;
+  absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
+                                  const at::Tensor& hidden) override;
 
   EagleModel& model_;
   KvCache cache_;

@@ -18,9 +18,12 @@ constexpr int64_t kMaxDraftTokens = 64;
 /// Adds the time until it ends to a counter of milliseconds.
 class Timer {
  public:
-  explicit Timer(double& total_ms) : total_ms_(total_ms), start_(std::chrono::steady_clock::now()) {}
+  explicit Timer(double& total_ms)
+      : total_ms_(total_ms), start_(std::chrono::steady_clock::now()) {}
   ~Timer() {
-    total_ms_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+    total_ms_ +=
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
+            .count();
   }
 
  private:
@@ -33,7 +36,8 @@ bool NeedsOnlyBest(const Sequence& sequence) {
   return sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(sequence.num_output());
 }
 
-/// The target's verdict on `hidden` as every sequence of a step needs it: best tokens alone, or logits.
+/// The target's verdict on `hidden` as every sequence of a step needs it: best tokens alone, or
+/// logits.
 struct Verdict {
   LogitRows logits;
   std::vector<LmHead::Best> best;
@@ -58,8 +62,9 @@ absl::StatusOr<Verdict> Judge(LmHead& head, const at::Tensor& hidden, const Acti
 
 }  // namespace
 
-SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab,
-                                     Options options, KvCache cache, LmHead head,
+SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter,
+                                     DynamicVocabularyManager* vocab, Options options,
+                                     KvCache cache, LmHead head,
                                      std::shared_ptr<const ActiveVocab> full_head)
     : target_(target),
       drafter_(drafter),
@@ -81,18 +86,20 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
   }
   const int64_t vocab_size = target.config().vocab_size;
   if (vocab != nullptr && vocab->Active()->vocab_size() != vocab_size) {
-    return absl::InvalidArgumentError(absl::StrCat("active vocabulary over ", vocab->Active()->vocab_size(),
+    return absl::InvalidArgumentError(absl::StrCat("active vocabulary over ",
+                                                   vocab->Active()->vocab_size(),
                                                    " tokens for a target of ", vocab_size));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(LmHead head, LmHead::Create(target.head_weight(), options.emit_size, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(LmHead head,
+                             LmHead::Create(target.head_weight(), options.emit_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(target.config(), options.num_slots, target.dtype()));
-  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> empty, VocabBase::Create({}, vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> empty,
+                             VocabBase::Create({}, vocab_size));
   auto full_head = std::make_shared<const ActiveVocab>(/*version=*/0, std::move(empty),
                                                        /*dynamic=*/std::vector<int32_t>());
-  return std::unique_ptr<SpeculativeEngine>(
-      new SpeculativeEngine(target, drafter, vocab, options, std::move(cache), std::move(head),
-                            std::move(full_head)));
+  return std::unique_ptr<SpeculativeEngine>(new SpeculativeEngine(
+      target, drafter, vocab, options, std::move(cache), std::move(head), std::move(full_head)));
 }
 
 absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, int64_t max_tokens) {
@@ -112,8 +119,7 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
                                                      target_.config().context_len));
     }
     const int64_t begin = sequence->cached_len;
-    const int64_t len =
-        std::min(sequence->num_tokens() - begin, max_tokens - batch_.num_tokens());
+    const int64_t len = std::min(sequence->num_tokens() - begin, max_tokens - batch_.num_tokens());
     if (len <= 0 || sequence->finished()) continue;
     SHORTLIST_CHECK(static_cast<int64_t>(sequence->kv_slots.size()) >= begin + len);
     const bool completes = begin + len == sequence->num_tokens();
@@ -151,7 +157,8 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     SHORTLIST_RETURN_IF_ERROR(vocab_->Add(new_dynamic_ids));
   }
   // One snapshot from the first draft token to the end of verification.
-  const std::shared_ptr<const ActiveVocab> active = vocab_ != nullptr ? vocab_->Active() : full_head_;
+  const std::shared_ptr<const ActiveVocab> active =
+      vocab_ != nullptr ? vocab_->Active() : full_head_;
   std::vector<DraftTask> tasks(sequences.size());
   {
     Timer timer(stats_.draft_ms);
@@ -179,8 +186,8 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     Sequence& sequence = *task.sequence;
     const int64_t before = sequence.num_tokens();
     const int64_t num_accepted =
-        verifier_.Verify(sequence, task.tokens, task.distributions, verdict.From(row), options_.verify,
-                         target_.config().context_len);
+        verifier_.Verify(sequence, task.tokens, task.distributions, verdict.From(row),
+                         options_.verify, target_.config().context_len);
     const int64_t num_emitted = sequence.num_tokens() - before;
     SequenceStats& stats = sequence.stats;
     ++stats.num_verify_steps;
@@ -198,8 +205,8 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
 
 int64_t SpeculativeEngine::NumDraftTokens(const Sequence& sequence) const {
   if (drafter_ == nullptr || sequence.draft_state == nullptr) return 0;
-  // The last token of a step is the target's own, so one fewer draft than tokens still wanted; each draft token
-  // needs a slot behind the last token and a position in both contexts.
+  // The last token of a step is the target's own, so one fewer draft than tokens still wanted; each
+  // draft token needs a slot behind the last token and a position in both contexts.
   const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
   const int64_t slots = static_cast<int64_t>(sequence.kv_slots.size()) - sequence.num_tokens();
   const int64_t positions =
@@ -215,7 +222,8 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
     tasks[i].sequence = &sequence;
     tasks[i].num_draft_tokens = NumDraftTokens(sequence);
     sequence.tail.Reconcile(active);
-    if (!std::exchange(sequence.tail_has_prompt, true)) sequence.tail.Add(sequence.tokens(), active);
+    if (!std::exchange(sequence.tail_has_prompt, true))
+      sequence.tail.Add(sequence.tokens(), active);
     sequence.stats.active_rows =
         active.empty() ? options_.emit_size : active.size() + sequence.tail.size();
     if (tasks[i].num_draft_tokens > 0) drafting.push_back(tasks[i]);

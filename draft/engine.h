@@ -22,14 +22,16 @@ namespace shortlist {
 /// Time and counts over all steps of an engine.
 struct EngineStats {
   int64_t num_steps = 0;
-  int64_t num_draft_passes = 0;    // forward passes of the draft, one per draft token of the longest chain
+  int64_t num_draft_passes =
+      0;  // forward passes of the draft, one per draft token of the longest chain
   int64_t num_draft_failures = 0;  // steps that fell back to plain decoding
   double draft_ms = 0.0;
-  double verify_ms = 0.0;          // target pass, head and verification
+  double verify_ms = 0.0;  // target pass, head and verification
 };
 
-/// The speculation loop: prefill, then steps of (draft K tokens, verify K + 1 rows). Without a drafter a step is
-/// plain decoding through the very same code, which is why outputs are bit-identical.
+/// The speculation loop: prefill, then steps of (draft K tokens, verify K + 1 rows). Without a
+/// drafter a step is plain decoding through the very same code, which is why outputs are
+/// bit-identical.
 ///
 /// Used by one thread at a time. Target, drafter and manager must outlive it.
 class SpeculativeEngine {
@@ -37,26 +39,29 @@ class SpeculativeEngine {
   struct Options {
     int64_t num_draft_tokens = 4;  // K, without the bonus token; in [0, 64]; 0: plain decoding
     VerifyMode verify = VerifyMode::kCoupled;
-    int64_t num_slots = 0;         // KV slots of the target, and of the drafter's cache; at least 1
-    int64_t emit_size = 0;         // token ids at or above this are padding, never emitted: the tokenizer's size;
-                                   // in [1, vocab_size]
+    int64_t num_slots = 0;  // KV slots of the target, and of the drafter's cache; at least 1
+    int64_t emit_size = 0;  // token ids at or above this are padding, never emitted: the
+                            // tokenizer's size; in [1, vocab_size]
   };
 
-  /// `drafter` null: plain decoding. `vocab` null: the drafter scores the full head. InvalidArgument names the
-  /// option and its bound; ResourceExhausted when the KV cache does not fit memory.
-  static absl::StatusOr<std::unique_ptr<SpeculativeEngine>> Create(Decoder& target, Drafter* drafter,
+  /// `drafter` null: plain decoding. `vocab` null: the drafter scores the full head.
+  /// InvalidArgument names the option and its bound; ResourceExhausted when the KV cache does not
+  /// fit memory.
+  static absl::StatusOr<std::unique_ptr<SpeculativeEngine>> Create(Decoder& target,
+                                                                   Drafter* drafter,
                                                                    DynamicVocabularyManager* vocab,
-                                                                   Options options, ThreadPool& pool);
+                                                                   Options options,
+                                                                   ThreadPool& pool);
 
-  /// One target pass over at most `max_tokens` (>= 1) uncomputed tokens of `sequences`, in order; cached_len
-  /// tells how far each one is. A sequence whose last token is reached gets its next token emitted. Call until
-  /// each is prefilled(). Slots for the tokens computed must be there.
+  /// One target pass over at most `max_tokens` (>= 1) uncomputed tokens of `sequences`, in order;
+  /// cached_len tells how far each one is. A sequence whose last token is reached gets its next
+  /// token emitted. Call until each is prefilled(). Slots for the tokens computed must be there.
   /// After an error no sequence has changed.
   absl::Status Prefill(std::span<Sequence* const> sequences, int64_t max_tokens);
 
-  /// One speculation step for every sequence (prefilled, not finished): emits between 1 and K + 1 tokens each.
-  /// `new_dynamic_ids` enter the shared dynamic part first. After an error no sequence has changed; a drafter's
-  /// error is no error, the step is then plain.
+  /// One speculation step for every sequence (prefilled, not finished): emits between 1 and K + 1
+  /// tokens each. `new_dynamic_ids` enter the shared dynamic part first. After an error no sequence
+  /// has changed; a drafter's error is no error, the step is then plain.
   absl::Status Step(std::span<Sequence* const> sequences,
                     std::span<const TokenId> new_dynamic_ids = {});
 
@@ -64,14 +69,15 @@ class SpeculativeEngine {
   const Decoder& target() const { return target_; }
 
  private:
-  SpeculativeEngine(Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab, Options options,
-                    KvCache cache, LmHead head, std::shared_ptr<const ActiveVocab> full_head);
+  SpeculativeEngine(Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab,
+                    Options options, KvCache cache, LmHead head,
+                    std::shared_ptr<const ActiveVocab> full_head);
 
   void Propose(std::span<Sequence* const> sequences, const ActiveVocab& active,
                std::vector<DraftTask>& tasks);
   int64_t NumDraftTokens(const Sequence& sequence) const;
-  void Learn(Sequence& sequence, std::span<const TokenId> emitted,
-             std::span<const TokenId> drafted, const ActiveVocab& active);
+  void Learn(Sequence& sequence, std::span<const TokenId> emitted, std::span<const TokenId> drafted,
+             const ActiveVocab& active);
   void TellDrafter(Sequence& sequence, const at::Tensor& features);
 
   Decoder& target_;

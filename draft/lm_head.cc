@@ -29,16 +29,23 @@ std::optional<DraftId> SlotIds::Find(TokenId id) const {
   return DraftId{static_cast<int32_t>(active_->size() + (found - tail_.begin()))};
 }
 
-absl::StatusOr<LmHead> LmHead::Create(const at::Tensor& weight, int64_t num_rows, ThreadPool& pool) {
+absl::StatusOr<LmHead> LmHead::Create(const at::Tensor& weight, int64_t num_rows,
+                                      ThreadPool& pool) {
   if (!weight.defined() || weight.dim() != 2 || !weight.is_contiguous() || !weight.is_cpu()) {
     return absl::InvalidArgumentError(
         "LM head: the weight must be a contiguous [vocab_size, hidden] tensor on the CPU");
   }
   DType dtype;
   switch (weight.scalar_type()) {
-    case at::kFloat: dtype = DType::kF32; break;
-    case at::kHalf: dtype = DType::kF16; break;
-    case at::kBFloat16: dtype = DType::kBf16; break;
+    case at::kFloat:
+      dtype = DType::kF32;
+      break;
+    case at::kHalf:
+      dtype = DType::kF16;
+      break;
+    case at::kBFloat16:
+      dtype = DType::kBf16;
+      break;
     default:
       return absl::InvalidArgumentError(absl::StrCat(
           "LM head: dtype ", c10::toString(weight.scalar_type()), " is not one of f32, f16, bf16"));
@@ -53,9 +60,9 @@ absl::StatusOr<LmHead> LmHead::Create(const at::Tensor& weight, int64_t num_rows
 absl::StatusOr<HeadArgs> LmHead::Arguments(const at::Tensor& hidden, const Selection& selection) {
   if (!hidden.defined() || hidden.dim() != 2 || hidden.size(1) != this->hidden() ||
       hidden.scalar_type() != at::kFloat || !hidden.is_contiguous() || !hidden.is_cpu()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "LM head: hidden states must be a contiguous f32 [num_tokens, ", this->hidden(),
-        "] tensor on the CPU"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("LM head: hidden states must be a contiguous f32 [num_tokens, ",
+                     this->hidden(), "] tensor on the CPU"));
   }
   const ActiveVocab& active = selection.active;
   if (active.vocab_size() > weight_.size(0)) {
@@ -116,9 +123,8 @@ absl::StatusOr<LogitRows> LmHead::Logits(const at::Tensor& hidden, const Selecti
     if (selection.active.empty()) {
       rows.ids.emplace_back(num_rows_);
     } else {
-      rows.ids.emplace_back(selection.active, selection.tails.empty()
-                                                  ? std::span<const int32_t>()
-                                                  : selection.tails[m]->ids());
+      rows.ids.emplace_back(selection.active, selection.tails.empty() ? std::span<const int32_t>()
+                                                                      : selection.tails[m]->ids());
     }
   }
   HeadLogitsCpu(args, rows.values.data(), rows.stride, *pool_);

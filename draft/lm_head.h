@@ -19,8 +19,9 @@
 
 namespace shortlist {
 
-/// What the slots of one row of logits stand for: the active vocabulary, then the request's own tail; or, for
-/// the full head, the token ids 0 .. size - 1 themselves. A view; the snapshot and the tail must outlive it.
+/// What the slots of one row of logits stand for: the active vocabulary, then the request's own
+/// tail; or, for the full head, the token ids 0 .. size - 1 themselves. A view; the snapshot and
+/// the tail must outlive it.
 class SlotIds {
  public:
   /// Full head over `size` tokens.
@@ -44,26 +45,27 @@ class SlotIds {
 struct LogitRows {
   std::vector<float> values;  // [num_rows, stride]
   int64_t stride = 0;
-  std::vector<SlotIds> ids;   // [num_rows]
+  std::vector<SlotIds> ids;  // [num_rows]
 
   std::span<const float> row(int64_t m) const {
     return std::span<const float>(values).subspan(m * stride, ids[m].size());
   }
 };
 
-/// An LM head, the target's or a draft's: scores hidden states against the rows of a weight, all of them or an
-/// active vocabulary. Keeps a packed copy of the base rows it saw last, made when the base changes; the dynamic
-/// rows are read in place.
+/// An LM head, the target's or a draft's: scores hidden states against the rows of a weight, all of
+/// them or an active vocabulary. Keeps a packed copy of the base rows it saw last, made when the
+/// base changes; the dynamic rows are read in place.
 ///
 /// Not thread-safe (the packed copy, the pool).
 class LmHead {
  public:
-  /// weight: [vocab_size, hidden] bf16, f16 or f32, contiguous, on the CPU; kept by reference. The full head
-  /// scores rows 0 .. num_rows - 1. InvalidArgument names the property that does not fit.
-  static absl::StatusOr<LmHead> Create(const at::Tensor& weight, int64_t num_rows, ThreadPool& pool);
+  /// weight: [vocab_size, hidden] bf16, f16 or f32, contiguous, on the CPU; kept by reference. The
+  /// full head scores rows 0 .. num_rows - 1. InvalidArgument names the property that does not fit.
+  static absl::StatusOr<LmHead> Create(const at::Tensor& weight, int64_t num_rows,
+                                       ThreadPool& pool);
 
-  /// Which slots to score. `active` empty: the full head, tails are ignored. The views in the result point to
-  /// `active` and the tails.
+  /// Which slots to score. `active` empty: the full head, tails are ignored. The views in the
+  /// result point to `active` and the tails.
   struct Selection {
     const ActiveVocab& active;
     std::span<const RequestTail* const> tails = {};  // [num_tokens], or empty: no token has one
@@ -79,8 +81,8 @@ class LmHead {
   /// The token with the largest logit of each row; ties go to the lower id. [num_tokens]
   absl::StatusOr<std::vector<Best>> Argmax(const at::Tensor& hidden, const Selection& selection);
 
-  /// The logit of token `id` for one hidden state [hidden], read from the weight itself: the very bits that
-  /// Logits and Argmax give for the slot of that token, whatever copy they read.
+  /// The logit of token `id` for one hidden state [hidden], read from the weight itself: the very
+  /// bits that Logits and Argmax give for the slot of that token, whatever copy they read.
   float RowLogit(const float* hidden, TokenId id) const;
 
   int64_t hidden() const { return weight_.size(1); }

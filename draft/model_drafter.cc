@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMaxChunk = 512;
 
 struct State final : DrafterState {
-  int64_t len = 0;           // leading tokens of the sequence whose keys and values are in the cache
+  int64_t len = 0;  // leading tokens of the sequence whose keys and values are in the cache
   std::vector<TokenId> fed;  // draft tokens fed behind them; they stand where the target agreed
 };
 
@@ -25,15 +25,18 @@ State& StateOf(const DraftTask& task) { return static_cast<State&>(*task.sequenc
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(Decoder& model, int64_t num_slots,
-                                                                   int64_t emit_size, ThreadPool& pool) {
+absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(Decoder& model,
+                                                                   int64_t num_slots,
+                                                                   int64_t emit_size,
+                                                                   ThreadPool& pool) {
   if (model.config().vocab_size < emit_size) {
     return absl::FailedPreconditionError(
         absl::StrCat("the draft model has ", model.config().vocab_size,
                      " embedding rows, fewer than the target's ", emit_size, " tokens"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(LmHead head, LmHead::Create(model.head_weight(), emit_size, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(model.config(), num_slots, model.dtype()));
+  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
+                             KvCache::Create(model.config(), num_slots, model.dtype()));
   return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, std::move(cache), std::move(head)));
 }
 
@@ -53,7 +56,8 @@ absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks
       ++state.len;
     }
     state.fed.clear();
-    state.len = std::min(state.len, last);  // the last token is always fed: it yields the prediction
+    state.len =
+        std::min(state.len, last);  // the last token is always fed: it yields the prediction
   }
   const int64_t hidden_size = model_.config().hidden;
   at::Tensor hidden = at::empty({static_cast<int64_t>(tasks.size()), hidden_size}, at::kFloat);
@@ -80,13 +84,15 @@ absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks
     for (const Chunk& chunk : chunks) {
       StateOf(*tasks[chunk.task]).len = chunk.end;
       std::memcpy(hidden.data_ptr<float>() + chunk.task * hidden_size,
-                  rows.data_ptr<float>() + chunk.last_row * hidden_size, hidden_size * sizeof(float));
+                  rows.data_ptr<float>() + chunk.last_row * hidden_size,
+                  hidden_size * sizeof(float));
     }
   }
   return hidden;
 }
 
-absl::StatusOr<at::Tensor> ModelDrafter::Next(std::span<DraftTask* const> tasks, const at::Tensor&) {
+absl::StatusOr<at::Tensor> ModelDrafter::Next(std::span<DraftTask* const> tasks,
+                                              const at::Tensor&) {
   batch_.Clear();
   for (const DraftTask* task : tasks) {
     const Sequence& sequence = *task->sequence;

@@ -12,12 +12,14 @@
 
 namespace shortlist {
 
-/// Drafts with a second, smaller causal model: its own KV, and its own head, pruned by the active vocabulary.
+/// Drafts with a second, smaller causal model: its own KV, and its own head, pruned by the active
+/// vocabulary.
 class ModelDrafter final : public ChainDrafter {
  public:
-  /// `model` must outlive this and share the target's token ids (the caller compares tokenizer fingerprints).
-  /// num_slots: KV slots, as many as the target's. target_vocab_size: ids below it may be fed; FailedPrecondition
-  /// names both sizes when the model has fewer embedding rows than emit_size ids.
+  /// `model` must outlive this and share the target's token ids (the caller compares tokenizer
+  /// fingerprints). num_slots: KV slots, as many as the target's. target_vocab_size: ids below it
+  /// may be fed; FailedPrecondition names both sizes when the model has fewer embedding rows than
+  /// emit_size ids.
   static absl::StatusOr<std::unique_ptr<ModelDrafter>> Create(Decoder& model, int64_t num_slots,
                                                               int64_t emit_size, ThreadPool& pool);
 
@@ -30,7 +32,8 @@ class ModelDrafter final : public ChainDrafter {
       : ChainDrafter(std::move(head)), model_(model), cache_(std::move(cache)) {}
 
   absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) override;
-  absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks, const at::Tensor& hidden) override;
+  absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
+                                  const at::Tensor& hidden) override;
 
   Decoder& model_;
   KvCache cache_;

@@ -9,7 +9,8 @@
 namespace shortlist {
 namespace {
 
-absl::Status CheckRange(const char* name, double value, double low, bool low_included, double high) {
+absl::Status CheckRange(const char* name, double value, double low, bool low_included,
+                        double high) {
   const bool above = low_included ? value >= low : value > low;
   if (above && value <= high) return absl::OkStatus();  // NaN fails both
   return absl::InvalidArgumentError(
@@ -28,9 +29,11 @@ absl::Status SamplingParams::Validate(int64_t vocab_size) const {
   SHORTLIST_RETURN_IF_ERROR(CheckRange("temperature", temperature, 0.0, true, 100.0));
   SHORTLIST_RETURN_IF_ERROR(CheckRange("top_p", top_p, 0.0, false, 1.0));
   SHORTLIST_RETURN_IF_ERROR(CheckRange("min_p", min_p, 0.0, true, 1.0));
-  SHORTLIST_RETURN_IF_ERROR(CheckRange("repetition_penalty", repetition_penalty, 0.0, false, 100.0));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckRange("repetition_penalty", repetition_penalty, 0.0, false, 100.0));
   SHORTLIST_RETURN_IF_ERROR(CheckRange("presence_penalty", presence_penalty, -100.0, true, 100.0));
-  SHORTLIST_RETURN_IF_ERROR(CheckRange("frequency_penalty", frequency_penalty, -100.0, true, 100.0));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckRange("frequency_penalty", frequency_penalty, -100.0, true, 100.0));
   if (top_k < 0) {
     return absl::InvalidArgumentError(absl::StrCat("top_k ", top_k, " is negative (0 keeps all)"));
   }
@@ -38,8 +41,8 @@ absl::Status SamplingParams::Validate(int64_t vocab_size) const {
     return absl::InvalidArgumentError(absl::StrCat("max_new_tokens ", max_new_tokens, " below 1"));
   }
   if (min_new_tokens < 0 || min_new_tokens > max_new_tokens) {
-    return absl::InvalidArgumentError(absl::StrCat("min_new_tokens ", min_new_tokens, " not in [0, ",
-                                                   max_new_tokens, "] (max_new_tokens)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "min_new_tokens ", min_new_tokens, " not in [0, ", max_new_tokens, "] (max_new_tokens)"));
   }
   for (const auto& [id, bias] : logit_bias) {
     SHORTLIST_RETURN_IF_ERROR(CheckId("logit_bias", id, vocab_size));

@@ -10,29 +10,30 @@
 
 namespace shortlist {
 
-/// How one request's tokens are chosen and when it ends. Applied in this order to the target's logits:
-/// repetition, presence and frequency penalty, logit bias, bans before min_new_tokens, temperature, top-k,
-/// top-p, min-p.
+/// How one request's tokens are chosen and when it ends. Applied in this order to the target's
+/// logits: repetition, presence and frequency penalty, logit bias, bans before min_new_tokens,
+/// temperature, top-k, top-p, min-p.
 struct SamplingParams {
-  double temperature = 0.0;         // 0: greedy, the filters below then change nothing; at most 100
-  int64_t top_k = 0;                // keep the k likeliest; 0: all
-  double top_p = 1.0;               // keep the fewest whose probabilities reach this; in (0, 1]
-  double min_p = 0.0;               // keep those with at least min_p times the best probability; in [0, 1]
-  double repetition_penalty = 1.0;  // divides positive and multiplies negative logits of tokens in the prompt
-                                    // or output; in (0, 100], 1: none
-  double presence_penalty = 0.0;    // subtracted once for a token of the output; in [-100, 100]
-  double frequency_penalty = 0.0;   // subtracted per occurrence in the output; in [-100, 100]
+  double temperature = 0.0;  // 0: greedy, the filters below then change nothing; at most 100
+  int64_t top_k = 0;         // keep the k likeliest; 0: all
+  double top_p = 1.0;        // keep the fewest whose probabilities reach this; in (0, 1]
+  double min_p = 0.0;        // keep those with at least min_p times the best probability; in [0, 1]
+  double repetition_penalty = 1.0;  // divides positive and multiplies negative logits of tokens in
+                                    // the prompt or output; in (0, 100], 1: none
+  double presence_penalty = 0.0;   // subtracted once for a token of the output; in [-100, 100]
+  double frequency_penalty = 0.0;  // subtracted per occurrence in the output; in [-100, 100]
   std::vector<std::pair<TokenId, float>> logit_bias;  // added; finite
-  uint64_t seed = 0;                // the request's noise; outputs are a function of it and the history
-  int64_t max_new_tokens = 128;     // at least 1
-  int64_t min_new_tokens = 0;       // stop_token_ids are not emitted before; at most max_new_tokens
+  uint64_t seed = 0;  // the request's noise; outputs are a function of it and the history
+  int64_t max_new_tokens = 128;  // at least 1
+  int64_t min_new_tokens = 0;    // stop_token_ids are not emitted before; at most max_new_tokens
   std::vector<TokenId> stop_token_ids;  // end the request, emitted last; EOS is the caller's to add
 
   /// InvalidArgument names the field, its value and its bound (NaN included).
   absl::Status Validate(int64_t vocab_size) const;
 
   bool greedy() const { return temperature == 0.0; }
-  /// True when logits are used as they come from the head (no penalty, bias or ban at `num_output` tokens).
+  /// True when logits are used as they come from the head (no penalty, bias or ban at `num_output`
+  /// tokens).
   bool UsesRawLogits(int64_t num_output) const;
 };
 

@@ -16,13 +16,14 @@ Sequence::Sequence(std::vector<TokenId> prompt, Options options)
       options_(std::move(options)),
       history_(tokens_) {}
 
-absl::StatusOr<std::unique_ptr<Sequence>> Sequence::Create(std::vector<TokenId> prompt, Options options,
-                                                           int64_t vocab_size) {
+absl::StatusOr<std::unique_ptr<Sequence>> Sequence::Create(std::vector<TokenId> prompt,
+                                                           Options options, int64_t vocab_size) {
   if (prompt.empty()) return absl::InvalidArgumentError("the prompt has no tokens");
   for (size_t i = 0; i < prompt.size(); ++i) {
     if (Raw(prompt[i]) < 0 || Raw(prompt[i]) >= vocab_size) {
-      return absl::InvalidArgumentError(absl::StrCat("token id ", Raw(prompt[i]), " at position ", i,
-                                                     " of the prompt not in [0, ", vocab_size, ")"));
+      return absl::InvalidArgumentError(absl::StrCat("token id ", Raw(prompt[i]), " at position ",
+                                                     i, " of the prompt not in [0, ", vocab_size,
+                                                     ")"));
     }
   }
   if (options.max_tail_rows < 0 || options.max_tail_rows > vocab_size) {

@@ -24,13 +24,14 @@ enum class FinishReason {
 
 /// What speculation did for one request.
 struct SequenceStats {
-  int64_t num_verify_steps = 0;   // target passes after prefill
-  int64_t num_step_tokens = 0;    // tokens emitted by them (correction and bonus included)
+  int64_t num_verify_steps = 0;  // target passes after prefill
+  int64_t num_step_tokens = 0;   // tokens emitted by them (correction and bonus included)
   int64_t num_drafted = 0;
-  int64_t num_accepted = 0;       // drafted tokens that were emitted
-  int64_t num_covered = 0;        // of num_step_tokens, inside the active vocabulary of their step
-  int64_t num_mapping_faults = 0; // drafted tokens whose logit is not that of their row: a broken map
-  int64_t active_rows = 0;        // rows the draft head scored for this request in its last step
+  int64_t num_accepted = 0;  // drafted tokens that were emitted
+  int64_t num_covered = 0;   // of num_step_tokens, inside the active vocabulary of their step
+  int64_t num_mapping_faults =
+      0;                    // drafted tokens whose logit is not that of their row: a broken map
+  int64_t active_rows = 0;  // rows the draft head scored for this request in its last step
 
   double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
   double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
@@ -45,11 +46,12 @@ struct DrafterState {
   virtual ~DrafterState() = default;
 };
 
-/// One generation request inside the speculation loop: its tokens, its KV slots, and how they are chosen.
-/// Owned by the caller of SpeculativeEngine, used by one thread at a time.
+/// One generation request inside the speculation loop: its tokens, its KV slots, and how they are
+/// chosen. Owned by the caller of SpeculativeEngine, used by one thread at a time.
 class Sequence {
  public:
-  /// Called for each emitted token in order; true ends the request after this token (a stop string, say).
+  /// Called for each emitted token in order; true ends the request after this token (a stop string,
+  /// say).
   using StopCallback = std::function<bool(TokenId)>;
 
   struct Options {
@@ -58,9 +60,10 @@ class Sequence {
     StopCallback stop;          // may be empty
   };
 
-  /// `prompt`: not empty, ids below vocab_size. InvalidArgument names the offending value and its bound.
-  static absl::StatusOr<std::unique_ptr<Sequence>> Create(std::vector<TokenId> prompt, Options options,
-                                                          int64_t vocab_size);
+  /// `prompt`: not empty, ids below vocab_size. InvalidArgument names the offending value and its
+  /// bound.
+  static absl::StatusOr<std::unique_ptr<Sequence>> Create(std::vector<TokenId> prompt,
+                                                          Options options, int64_t vocab_size);
 
   const std::vector<TokenId>& tokens() const { return tokens_; }  // prompt, then output
   int64_t num_tokens() const { return static_cast<int64_t>(tokens_.size()); }
@@ -73,21 +76,21 @@ class Sequence {
   const TokenHistory& history() const { return history_; }
   FinishReason finish_reason() const { return finish_reason_; }
   bool finished() const { return finish_reason_ != FinishReason::kNone; }
-  /// True when SpeculativeEngine::Step can go on: all tokens but the last are computed and the first token of
-  /// the output is there, or the request has ended.
+  /// True when SpeculativeEngine::Step can go on: all tokens but the last are computed and the
+  /// first token of the output is there, or the request has ended.
   bool prefilled() const {
     return finished() || (num_output() > 0 && cached_len == num_tokens() - 1);
   }
 
-  /// Appends an emitted token and decides whether the request ends with it; `context_len` bounds its length.
-  /// Returns finished(). Precondition: not finished.
+  /// Appends an emitted token and decides whether the request ends with it; `context_len` bounds
+  /// its length. Returns finished(). Precondition: not finished.
   bool Emit(TokenId token, int64_t context_len);
 
   /// Ends the request without a token.
   void Fail() { finish_reason_ = FinishReason::kError; }
 
-  // The caller's: KV slots by position. The engine writes the slots of the tokens it computes and, when
-  // drafting, those right behind; it drafts fewer tokens where slots are missing.
+  // The caller's: KV slots by position. The engine writes the slots of the tokens it computes and,
+  // when drafting, those right behind; it drafts fewer tokens where slots are missing.
   std::vector<int32_t> kv_slots;
 
   // The engine's.

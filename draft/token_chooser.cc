@@ -12,12 +12,13 @@ namespace {
 
 constexpr float kExcluded = -std::numeric_limits<float>::infinity();
 
-// Streams of noise at one position. Draft and target draw their token from the same one; the residual must
-// not see what the rejected token was drawn from.
+// Streams of noise at one position. Draft and target draw their token from the same one; the
+// residual must not see what the rejected token was drawn from.
 constexpr uint32_t kTokenStream = 0;
 constexpr uint32_t kResidualStream = 2;
 
-/// Keeps the `keep` best of `order` (slots) at its front; "best" is a strict order, so the set is unique.
+/// Keeps the `keep` best of `order` (slots) at its front; "best" is a strict order, so the set is
+/// unique.
 template <typename Better>
 void KeepBest(std::vector<int32_t>& order, int64_t keep, const Better& better) {
   if (keep >= static_cast<int64_t>(order.size())) return;
@@ -27,8 +28,8 @@ void KeepBest(std::vector<int32_t>& order, int64_t keep, const Better& better) {
 
 }  // namespace
 
-void TokenChooser::Prepare(std::span<const float> logits, const SlotIds& ids, const Sequence& sequence,
-                           std::span<const TokenId> drafted) {
+void TokenChooser::Prepare(std::span<const float> logits, const SlotIds& ids,
+                           const Sequence& sequence, std::span<const TokenId> drafted) {
   ids_ = &ids;
   params_ = &sequence.sampling();
   position_ = sequence.num_tokens() + static_cast<int64_t>(drafted.size());
@@ -73,7 +74,8 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
 }
 
 void TokenChooser::ApplyFilters(const SamplingParams& params) {
-  // Relative to the best, so that a tiny temperature cannot overflow it. Infinite logits outweigh all others.
+  // Relative to the best, so that a tiny temperature cannot overflow it. Infinite logits outweigh
+  // all others.
   float max = kExcluded;
   for (float score : scores_) max = score > max ? score : max;
   const float inverse_temperature = static_cast<float>(1.0 / params.temperature);
@@ -184,7 +186,8 @@ std::optional<DraftId> TokenChooser::ChooseResidual(const DraftDistribution& q) 
   }
   std::optional<DraftId> slot = Race(kResidualStream);
   scores_ = prepared;
-  // p <= q everywhere happens by rounding alone, where p and q are equal: p is the residual's limit.
+  // p <= q everywhere happens by rounding alone, where p and q are equal: p is the residual's
+  // limit.
   return slot ? slot : Race(kResidualStream);
 }
 

@@ -12,25 +12,27 @@
 
 namespace shortlist {
 
-/// Turns one row of logits into a choice, for target and draft alike: penalties, bias and bans, temperature,
-/// filters, then the likeliest token or a draw. Holds scratch; one per thread.
+/// Turns one row of logits into a choice, for target and draft alike: penalties, bias and bans,
+/// temperature, filters, then the likeliest token or a draw. Holds scratch; one per thread.
 ///
 /// Use: Prepare(...), then any of the others.
 class TokenChooser {
  public:
-  /// logits: [ids.size()], raw from the head, for the token that follows the sequence's tokens and then
-  /// `drafted` (tokens proposed but not emitted; empty on the target's side, where they are emitted one by
-  /// one). Both views must outlive the calls below.
+  /// logits: [ids.size()], raw from the head, for the token that follows the sequence's tokens and
+  /// then `drafted` (tokens proposed but not emitted; empty on the target's side, where they are
+  /// emitted one by one). Both views must outlive the calls below.
   void Prepare(std::span<const float> logits, const SlotIds& ids, const Sequence& sequence,
                std::span<const TokenId> drafted);
 
-  /// The token: greedily, or by the noise of (seed, position). The slot, or nullopt when no logit is a number.
+  /// The token: greedily, or by the noise of (seed, position). The slot, or nullopt when no logit
+  /// is a number.
   std::optional<DraftId> Choose() const;
 
   /// The distribution Choose draws from, over its support. Temperature 0 gives one token.
   DraftDistribution Distribution() const;
 
-  /// One draw from norm(max(0, p - q)), the residual of rejection sampling, where p is the prepared row.
+  /// One draw from norm(max(0, p - q)), the residual of rejection sampling, where p is the prepared
+  /// row.
   std::optional<DraftId> ChooseResidual(const DraftDistribution& q);
 
   /// Probability of `id` under the prepared row.
@@ -48,7 +50,8 @@ class TokenChooser {
   const SlotIds* ids_ = nullptr;
   const SamplingParams* params_ = nullptr;
   int64_t position_ = 0;
-  std::vector<float> scores_;       // [ids_->size()], log-probabilities but for a constant; -infinity: excluded
+  std::vector<float>
+      scores_;  // [ids_->size()], log-probabilities but for a constant; -infinity: excluded
   std::vector<int32_t> token_ids_;  // [ids_->size()], empty for the full head
   double log_sum_exp_ = 0.0;        // of scores_; not for temperature 0
 };

@@ -16,9 +16,10 @@ float DraftDistribution::Probability(TokenId id) const {
   return found == ids.end() ? 0.0f : probs[found - ids.begin()];
 }
 
-/// The token for the prepared row: the drafted one if it is accepted, else another. `drafted` null: the bonus.
-std::optional<TokenId> Verifier::JudgeByRejection(const TokenId* drafted, const DraftDistribution* q,
-                                                  uint64_t seed) {
+/// The token for the prepared row: the drafted one if it is accepted, else another. `drafted` null:
+/// the bonus.
+std::optional<TokenId> Verifier::JudgeByRejection(const TokenId* drafted,
+                                                  const DraftDistribution* q, uint64_t seed) {
   std::optional<DraftId> slot;
   if (drafted == nullptr) {
     slot = chooser_.Choose();
@@ -44,8 +45,8 @@ int64_t Verifier::Verify(Sequence& sequence, std::span<const TokenId> tokens,
       chooser_.Prepare(rows.logits->row(row), rows.logits->ids[row], sequence, /*drafted=*/{});
       if (mode == VerifyMode::kRejection) {
         const bool is_bonus = j == num_drafted;
-        choice = JudgeByRejection(is_bonus ? nullptr : &tokens[j], is_bonus ? nullptr : &distributions[j],
-                                  sequence.sampling().seed);
+        choice = JudgeByRejection(is_bonus ? nullptr : &tokens[j],
+                                  is_bonus ? nullptr : &distributions[j], sequence.sampling().seed);
       } else if (const std::optional<DraftId> slot = chooser_.Choose()) {
         choice = chooser_.TokenAt(*slot);
       }

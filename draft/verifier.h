@@ -15,17 +15,23 @@ namespace shortlist {
 
 /// How drafted tokens are judged.
 enum class VerifyMode {
-  /// The target chooses every token itself, by noise that depends on (seed, position, token id) alone; a draft
-  /// token is accepted when it is that choice. Outputs are bit-identical to plain decoding. The draft chooses by
-  /// the same noise, so the two agree often (Daliri, Musco, Suresh 2024, "Coupling without communication").
+  /// The target chooses every token itself, by noise that depends on (seed, position, token id)
+  /// alone; a draft
+  /// token is accepted when it is that choice. Outputs are bit-identical to plain decoding. The
+  /// draft chooses by
+  /// the same noise, so the two agree often (Daliri, Musco, Suresh 2024, "Coupling without
+  /// communication").
   kCoupled,
-  /// Leviathan, Kalman, Matias 2023: accept x ~ q with probability min(1, p(x) / q(x)), else draw from
-  /// norm(max(0, p - q)). The output has the target's distribution; which output it is depends on the draft.
+  /// Leviathan, Kalman, Matias 2023: accept x ~ q with probability min(1, p(x) / q(x)), else draw
+  /// from
+  /// norm(max(0, p - q)). The output has the target's distribution; which output it is depends on
+  /// the draft.
   kRejection,
 };
 
-/// The target's verdict on one sequence's chain: num_drafted + 1 rows, row j for the token after the j-th draft
-/// token. Either logits, or (all greedy, raw logits) only the best token of each row.
+/// The target's verdict on one sequence's chain: num_drafted + 1 rows, row j for the token after
+/// the j-th draft token. Either logits, or (all greedy, raw logits) only the best token of each
+/// row.
 struct TargetRows {
   const LogitRows* logits = nullptr;
   std::span<const LmHead::Best> best;  // used when logits is null
@@ -35,10 +41,10 @@ struct TargetRows {
 /// Judges drafted chains and emits what stands. Holds scratch; one per thread.
 class Verifier {
  public:
-  /// Emits the accepted draft tokens and one more of the target's (correction or bonus) into `sequence`, which
-  /// may finish inside the run: then the rest is dropped. A row without any usable logit fails the sequence.
-  /// `tokens`: the chain, may be empty. `distributions`: [tokens.size()] for kRejection, else unused.
-  /// Returns how many drafted tokens were emitted.
+  /// Emits the accepted draft tokens and one more of the target's (correction or bonus) into
+  /// `sequence`, which may finish inside the run: then the rest is dropped. A row without any
+  /// usable logit fails the sequence. `tokens`: the chain, may be empty. `distributions`:
+  /// [tokens.size()] for kRejection, else unused. Returns how many drafted tokens were emitted.
   int64_t Verify(Sequence& sequence, std::span<const TokenId> tokens,
                  std::span<const DraftDistribution> distributions, const TargetRows& rows,
                  VerifyMode mode, int64_t context_len);

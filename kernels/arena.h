@@ -6,8 +6,8 @@
 
 namespace shortlist {
 
-/// Owns one block of zeroed memory, aligned to 64 bytes, or to 2 MiB and marked for transparent huge pages
-/// when it is that large. Move-only. Holds weights, KV caches and scratch.
+/// Owns one block of zeroed memory, aligned to 64 bytes, or to 2 MiB and marked for transparent
+/// huge pages when it is that large. Move-only. Holds weights, KV caches and scratch.
 class Arena {
  public:
   Arena() = default;

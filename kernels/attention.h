@@ -8,14 +8,16 @@
 
 namespace shortlist {
 
-/// What each query token of a flat batch sees. Extend, decode and tree verification are one description.
+/// What each query token of a flat batch sees. Extend, decode and tree verification are one
+/// description.
 ///
 /// Token t of sequence s = seq_of_token[t] attends, in this logical order, to
-///   the first context_len[t] entries of the sequence's list  kv_slots[kv_indptr[s] .. kv_indptr[s + 1]),
-///   then its own tail                                         tail_slots[tail_indptr[t] .. tail_indptr[t + 1]).
-/// A chain has no tails and context_len[t] = position + 1 (the token's own slot comes last). A tree node has
-/// context_len = the prefix's length and as tail its ancestors in depth order and itself. Sums run over
-/// logical positions, so the same tokens give the same bits wherever their slots lie.
+///   the first context_len[t] entries of the sequence's list  kv_slots[kv_indptr[s] .. kv_indptr[s
+///   + 1]), then its own tail                                         tail_slots[tail_indptr[t] ..
+///   tail_indptr[t + 1]).
+/// A chain has no tails and context_len[t] = position + 1 (the token's own slot comes last). A tree
+/// node has context_len = the prefix's length and as tail its ancestors in depth order and itself.
+/// Sums run over logical positions, so the same tokens give the same bits wherever their slots lie.
 ///
 /// Example: a prefix in slots 7 3, a chunk of two tokens in slots 9 4:
 ///   seq_of_token 0 0, kv_indptr 0 4, kv_slots 7 3 9 4, context_len 3 4.
@@ -39,19 +41,20 @@ struct KvLayer {
 };
 
 /// Stores row t of keys and values into slot slots[t], rounded to the cache's dtype.
-/// Row t of `keys` starts at keys + t * row_stride and is [num_kv_heads, head_dim] f32; `values` alike.
-/// Slots are distinct. num_tokens = 0 does nothing.
+/// Row t of `keys` starts at keys + t * row_stride and is [num_kv_heads, head_dim] f32; `values`
+/// alike. Slots are distinct. num_tokens = 0 does nothing.
 void StoreKvCpu(const KvLayer& cache, const float* keys, const float* values, int64_t row_stride,
                 const int32_t* slots, int64_t num_tokens, ThreadPool& pool);
 
-/// out[t, h] = sum over seen positions p of softmax_p(scale * q[t, h] . k[p, h / group]) * v[p, h / group]
-/// with group = num_heads / num_kv_heads.
+/// out[t, h] = sum over seen positions p of softmax_p(scale * q[t, h] . k[p, h / group]) * v[p, h /
+/// group] with group = num_heads / num_kv_heads.
 ///
-/// Row t of `q` starts at q + t * q_stride and is [num_heads, head_dim] f32; out: [num_tokens, num_heads *
-/// head_dim], dense. Keys and values are always read as stored, the chunk's own included (call StoreKvCpu
-/// first). A token's result does not depend on the rest of the batch. Every token sees at least one position.
-void AttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const float* q, int64_t q_stride,
-                  int64_t num_heads, float scale, float* out, ThreadPool& pool);
+/// Row t of `q` starts at q + t * q_stride and is [num_heads, head_dim] f32; out: [num_tokens,
+/// num_heads * head_dim], dense. Keys and values are always read as stored, the chunk's own
+/// included (call StoreKvCpu first). A token's result does not depend on the rest of the batch.
+/// Every token sees at least one position.
+void AttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const float* q,
+                  int64_t q_stride, int64_t num_heads, float scale, float* out, ThreadPool& pool);
 
 }  // namespace shortlist
 

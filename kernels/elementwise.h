@@ -8,28 +8,31 @@
 
 namespace shortlist {
 
-// The small row-wise operations of a decoder layer. Every row's result is independent of num_tokens;
-// num_tokens = 0 does nothing; arrays are f32 and dense unless said otherwise.
+// The small row-wise operations of a decoder layer. Every row's result is independent of
+// num_tokens; num_tokens = 0 does nothing; arrays are f32 and dense unless said otherwise.
 
-/// y[t, i] = x[t, i] / sqrt(mean_i x[t, i]^2 + epsilon) * weight[i]. x, y: [num_tokens, hidden], may be the
-/// same array; weight: [hidden].
-void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_tokens, int64_t hidden,
-                float* y, ThreadPool& pool);
+/// y[t, i] = x[t, i] / sqrt(mean_i x[t, i]^2 + epsilon) * weight[i]. x, y: [num_tokens, hidden],
+/// may be the same array; weight: [hidden].
+void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_tokens,
+                int64_t hidden, float* y, ThreadPool& pool);
 
-/// Rotates in place, half-split as Hugging Face's Llama does: with c = cos[positions[t], i] and s = sin[...],
+/// Rotates in place, half-split as Hugging Face's Llama does: with c = cos[positions[t], i] and s =
+/// sin[...],
 ///   (a, b) = (row[i], row[i + head_dim / 2])  becomes  (a c - b s, b c + a s).
 /// Row t starts at x + t * row_stride and is [num_heads, head_dim]; head_dim is even.
 /// cos, sin: [max_positions, head_dim / 2]; positions: [num_tokens], in [0, max_positions).
 void RopeCpu(float* x, int64_t row_stride, int64_t num_tokens, int64_t num_heads, int64_t head_dim,
              const int32_t* positions, const float* cos, const float* sin, ThreadPool& pool);
 
-/// out[t, i] = silu(gate_up[t, i]) * gate_up[t, size + i]. gate_up: [num_tokens, 2 * size], out: [num_tokens,
-/// size], not overlapping.
-void SiluMulCpu(const float* gate_up, int64_t num_tokens, int64_t size, float* out, ThreadPool& pool);
+/// out[t, i] = silu(gate_up[t, i]) * gate_up[t, size + i]. gate_up: [num_tokens, 2 * size], out:
+/// [num_tokens, size], not overlapping.
+void SiluMulCpu(const float* gate_up, int64_t num_tokens, int64_t size, float* out,
+                ThreadPool& pool);
 
-/// out[t] = table[ids[t]] as f32. table: [vocab_size, hidden] of `dtype`; ids: [num_tokens], in [0, vocab_size).
-void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids, int64_t num_tokens,
-                  float* out, ThreadPool& pool);
+/// out[t] = table[ids[t]] as f32. table: [vocab_size, hidden] of `dtype`; ids: [num_tokens], in [0,
+/// vocab_size).
+void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
+                  int64_t num_tokens, float* out, ThreadPool& pool);
 
 /// True when no element of data[0 .. count) is NaN or infinite.
 bool AllFiniteCpu(const void* data, DType dtype, int64_t count, ThreadPool& pool);

@@ -8,14 +8,16 @@
 
 namespace shortlist {
 
-/// The gather-GEMM of the LM head: scores chosen rows of `weight` against hidden states and hands back
-/// token ids. The same call serves the target (all rows) and the draft (the active vocabulary).
+/// The gather-GEMM of the LM head: scores chosen rows of `weight` against hidden states and hands
+/// back token ids. The same call serves the target (all rows) and the draft (the active
+/// vocabulary).
 ///
-/// Slots of token m, in order: the shared rows 0 .. num_rows - 1, then the token's own tail. A row's logit
-/// has the same bits in the full head, gathered in place by index, read from the packed copy, or in a
-/// tail, for any num_tokens and any number of threads: there is one dot order.
+/// Slots of token m, in order: the shared rows 0 .. num_rows - 1, then the token's own tail. A
+/// row's logit has the same bits in the full head, gathered in place by index, read from the packed
+/// copy, or in a tail, for any num_tokens and any number of threads: there is one dot order.
 struct HeadArgs {
-  const void* weight = nullptr;  // [vocab_size, hidden] row-major, the checkpoint's (maybe tied) memory
+  const void* weight =
+      nullptr;  // [vocab_size, hidden] row-major, the checkpoint's (maybe tied) memory
   DType dtype = DType::kF32;
   int64_t vocab_size = 0;
   int64_t hidden = 0;
@@ -27,12 +29,13 @@ struct HeadArgs {
   const int32_t* row_ids = nullptr;  // [num_rows], each in [0, vocab_size)
   int64_t num_rows = 0;
 
-  // Optional copy of the rows of the first num_packed slots, [num_packed, hidden] in `dtype`; it must hold
-  // the very bytes of weight[row_ids[s]]. Null: every row is read in place.
+  // Optional copy of the rows of the first num_packed slots, [num_packed, hidden] in `dtype`; it
+  // must hold the very bytes of weight[row_ids[s]]. Null: every row is read in place.
   const void* packed = nullptr;
   int64_t num_packed = 0;
 
-  // Optional tail of each token: ids tail_ids[tail_indptr[m] .. tail_indptr[m + 1]), disjoint from row_ids.
+  // Optional tail of each token: ids tail_ids[tail_indptr[m] .. tail_indptr[m + 1]), disjoint from
+  // row_ids.
   const int32_t* tail_indptr = nullptr;  // [num_tokens + 1], first 0
   const int32_t* tail_ids = nullptr;
 };
@@ -51,9 +54,10 @@ void HeadLogitsCpu(const HeadArgs& args, float* logits, int64_t stride, ThreadPo
 /// -1 when the token has no slot or every logit is NaN. logits[m] (may be null): its logit.
 void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool& pool);
 
-/// The k best slots of each token, best first, ties to the lower id, NaN as -infinity, as token ids:
-/// ids, logits: [num_tokens, k], padded with id -1 and logit -infinity where a token has fewer than k slots.
-/// log_sum_exp: [num_tokens], over all slots of the token, -infinity for none. k >= 1.
+/// The k best slots of each token, best first, ties to the lower id, NaN as -infinity, as token
+/// ids: ids, logits: [num_tokens, k], padded with id -1 and logit -infinity where a token has fewer
+/// than k slots. log_sum_exp: [num_tokens], over all slots of the token, -infinity for none. k
+/// >= 1.
 void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, float* log_sum_exp,
                  ThreadPool& pool);
 

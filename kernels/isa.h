@@ -6,9 +6,9 @@
 
 namespace shortlist {
 
-/// Instruction sets the CPU kernels come in, weakest first. kScalar is the reference: plain loops, the
-/// oracle of every kernel test. Results of one Isa are reproducible bit for bit; two Isas may differ in
-/// the last bits.
+/// Instruction sets the CPU kernels come in, weakest first. kScalar is the reference: plain loops,
+/// the oracle of every kernel test. Results of one Isa are reproducible bit for bit; two Isas may
+/// differ in the last bits.
 enum class Isa { kScalar, kAvx2, kAvx512, kAvx512Bf16 };
 
 const char* IsaName(Isa isa);
@@ -21,8 +21,8 @@ Isa DetectIsa();
 /// The set in use: DetectIsa() until SetIsa changes it.
 Isa CurrentIsa();
 
-/// Chooses a set for the whole process; false, and no change, when the processor lacks it. For tests and
-/// benches: not while a kernel runs.
+/// Chooses a set for the whole process; false, and no change, when the processor lacks it. For
+/// tests and benches: not while a kernel runs.
 bool SetIsa(Isa isa);
 
 }  // namespace shortlist

@@ -19,8 +19,8 @@ struct MatrixView {
 
 /// The weight of a linear layer, repacked once at load for the kernels below.
 ///
-/// Several blocks stack along the output dimension (query, key and value; gate and up), so that one pass
-/// over the input computes them all. Immutable after Pack; any number of threads may read it.
+/// Several blocks stack along the output dimension (query, key and value; gate and up), so that one
+/// pass over the input computes them all. Immutable after Pack; any number of threads may read it.
 class PackedLinear {
  public:
   PackedLinear() = default;
@@ -45,10 +45,10 @@ class PackedLinear {
 
 /// y[m, n] = sum over k of round(x[m, k]) * w[n, k]    (or y[m, n] += that, with `accumulate`)
 ///
-/// x: [num_tokens, in_features] f32, y: [num_tokens, out_features] f32, both dense, not overlapping.
-/// With bf16 weights the input is rounded to bf16 (for every num_tokens alike); with f16 and f32 it is
-/// used as it is. Sums are f32, each in one order whatever num_tokens, the tile or the thread is: row m of
-/// y has the same bits in any batch. num_tokens = 0 does nothing.
+/// x: [num_tokens, in_features] f32, y: [num_tokens, out_features] f32, both dense, not
+/// overlapping. With bf16 weights the input is rounded to bf16 (for every num_tokens alike); with
+/// f16 and f32 it is used as it is. Sums are f32, each in one order whatever num_tokens, the tile
+/// or the thread is: row m of y has the same bits in any batch. num_tokens = 0 does nothing.
 void LinearCpu(const PackedLinear& weight, const float* x, int64_t num_tokens, float* y,
                bool accumulate, ThreadPool& pool);
 

@@ -36,8 +36,8 @@ struct ModelConfig {
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
   bool tie_word_embeddings = false;
-  bool fc_bias = false;                // EAGLE: `bias` of the fc layer
-  std::vector<int32_t> eos_token_ids;  // may be empty; generation_config.json's list wins
+  bool fc_bias = false;                  // EAGLE: `bias` of the fc layer
+  std::vector<int32_t> eos_token_ids;    // may be empty; generation_config.json's list wins
   DType checkpoint_dtype = DType::kF32;  // torch_dtype or dtype; the files have the last word
 };
 

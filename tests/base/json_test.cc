@@ -26,7 +26,8 @@ std::string Nested(int depth) { return std::string(depth, '[') + std::string(dep
 TEST(ParseJsonTest, NulByteIsNotTheEndOfADocument) {
   const auto parsed = ParseJson(std::string("[1]\0garbage", 11), "test");
   ASSERT_FALSE(parsed.ok());
-  EXPECT_NE(std::string(parsed.status().message()).find("byte 3"), std::string::npos) << parsed.status();
+  EXPECT_NE(std::string(parsed.status().message()).find("byte 3"), std::string::npos)
+      << parsed.status();
 }
 
 TEST(JsonTest, ReadsADocument) {

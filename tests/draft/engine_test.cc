@@ -24,8 +24,9 @@ SamplingParams UpTo(int64_t max_new_tokens) {
   return params;
 }
 
-std::unique_ptr<Sequence> MakeSequence(const std::vector<TokenId>& prompt, Sequence::Options options,
-                                       int64_t vocab_size, int64_t num_slots = kSlots) {
+std::unique_ptr<Sequence> MakeSequence(const std::vector<TokenId>& prompt,
+                                       Sequence::Options options, int64_t vocab_size,
+                                       int64_t num_slots = kSlots) {
   auto sequence = Sequence::Create(prompt, std::move(options), vocab_size);
   EXPECT_TRUE(sequence.ok()) << sequence.status();
   (*sequence)->kv_slots.resize(num_slots);
@@ -79,8 +80,8 @@ TEST_F(EngineTest, ADraftThatIsTheTargetIsAlwaysAccepted) {
 }
 
 TEST_F(EngineTest, EagleAcceptsWhatItsTrainingMeasured) {
-  // 24 held-out documents, K = 3, greedy: 2.747 tokens a step with the full head, 2.718 with 2,048 rows. These few
-  // prompts vary around that; a wrong feature, position or cache row gives about 1.
+  // 24 held-out documents, K = 3, greedy: 2.747 tokens a step with the full head, 2.718 with 2,048
+  // rows. These few prompts vary around that; a wrong feature, position or cache row gives about 1.
   RunConfig config;
   config.drafter = DrafterKind::kEagle;
   config.num_draft_tokens = 3;
@@ -182,13 +183,16 @@ TEST_F(EngineTest, ScarceSlotsAndFullContextsShortenDraftsNotOutputs) {
   const int64_t max_new_tokens = 30;
   const int64_t just_enough = static_cast<int64_t>(prompt.size()) + max_new_tokens;
   std::unique_ptr<SpeculativeEngine> plain = NewEngine(nullptr, nullptr);
-  auto expected = MakeSequence(prompt, {.sampling = UpTo(max_new_tokens), .max_tail_rows = 0, .stop = {}},
-                               pair_->emit_size());
+  auto expected =
+      MakeSequence(prompt, {.sampling = UpTo(max_new_tokens), .max_tail_rows = 0, .stop = {}},
+                   pair_->emit_size());
   RunToEnd(*plain, *expected);
   std::unique_ptr<Drafter> drafter = pair_->NewDrafter(DrafterKind::kSelf, kSlots);
-  std::unique_ptr<SpeculativeEngine> engine = NewEngine(drafter.get(), nullptr, /*num_draft_tokens=*/6);
-  auto sequence = MakeSequence(prompt, {.sampling = UpTo(max_new_tokens), .max_tail_rows = 0, .stop = {}},
-                               pair_->emit_size(), /*num_slots=*/just_enough - 1);
+  std::unique_ptr<SpeculativeEngine> engine =
+      NewEngine(drafter.get(), nullptr, /*num_draft_tokens=*/6);
+  auto sequence =
+      MakeSequence(prompt, {.sampling = UpTo(max_new_tokens), .max_tail_rows = 0, .stop = {}},
+                   pair_->emit_size(), /*num_slots=*/just_enough - 1);
   RunToEnd(*engine, *sequence);
   EXPECT_EQ(sequence->tokens(), expected->tokens());
   EXPECT_EQ(sequence->num_output(), max_new_tokens);
@@ -217,12 +221,14 @@ TEST_F(EngineTest, RequestTailLearnsPromptAndEscapesWithinItsBound) {
   EXPECT_LT(sequence->stats.coverage(), 1.0);
   EXPECT_FALSE((*vocab)->Escapes().empty());
   const std::vector<TokenId> outside = {TokenId{static_cast<int32_t>(pair_->emit_size())}};
-  EXPECT_EQ(engine->Step({}, outside).code(), absl::StatusCode::kOk);  // nothing to do, nothing looked at
+  EXPECT_EQ(engine->Step({}, outside).code(),
+            absl::StatusCode::kOk);  // nothing to do, nothing looked at
 }
 
 TEST_F(EngineTest, RefusesWhatCannotWork) {
   const auto refused = [&](SpeculativeEngine::Options options) {
-    return !SpeculativeEngine::Create(pair_->target(), nullptr, nullptr, options, pair_->pool()).ok();
+    return !SpeculativeEngine::Create(pair_->target(), nullptr, nullptr, options, pair_->pool())
+                .ok();
   };
   EXPECT_TRUE(refused({.num_draft_tokens = -1, .num_slots = 8, .emit_size = 8}));
   EXPECT_TRUE(refused({.num_draft_tokens = 65, .num_slots = 8, .emit_size = 8}));
@@ -238,14 +244,17 @@ TEST_F(EngineTest, RefusesWhatCannotWork) {
   EXPECT_FALSE(Sequence::Create({}, {}, 10).ok());
   EXPECT_FALSE(Sequence::Create({TokenId{10}}, {}, 10).ok());
   EXPECT_FALSE(Sequence::Create({TokenId{-1}}, {}, 10).ok());
-  EXPECT_FALSE(Sequence::Create({TokenId{1}}, {.sampling = {}, .max_tail_rows = 11, .stop = {}}, 10).ok());
-  EXPECT_FALSE(Sequence::Create({TokenId{1}}, {.sampling = {}, .max_tail_rows = -1, .stop = {}}, 10).ok());
+  EXPECT_FALSE(
+      Sequence::Create({TokenId{1}}, {.sampling = {}, .max_tail_rows = 11, .stop = {}}, 10).ok());
+  EXPECT_FALSE(
+      Sequence::Create({TokenId{1}}, {.sampling = {}, .max_tail_rows = -1, .stop = {}}, 10).ok());
 }
 
 TEST_F(EngineTest, APromptThatFillsTheContextIsRefusedAndChangesNothing) {
   std::unique_ptr<SpeculativeEngine> engine = NewEngine(nullptr, nullptr);
   const std::vector<TokenId> prompt(pair_->target().config().context_len, TokenId{13});
-  auto sequence = MakeSequence(prompt, {}, pair_->emit_size(), static_cast<int64_t>(prompt.size()) + 8);
+  auto sequence =
+      MakeSequence(prompt, {}, pair_->emit_size(), static_cast<int64_t>(prompt.size()) + 8);
   std::vector<Sequence*> one = {sequence.get()};
   const absl::Status status = engine->Prefill(one, 512);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -265,19 +274,24 @@ TEST(Stories260KTest, SpeculationReproducesTheReferenceText) {
   ASSERT_TRUE(pieces.ok()) << pieces.status();
   auto base = VocabBase::Create({}, 512);
   const std::string reference =
-      "Once upon a time, there was a little girl named Lily. She loved to play outside in the park. One day, "
-      "she saw a big, red ball. She wanted to play with it, but it was too high.\nLily's mom said, \"Lily, "
+      "Once upon a time, there was a little girl named Lily. She loved to play outside in the "
+      "park. One day, "
+      "she saw a big, red ball. She wanted to play with it, but it was too high.\nLily's mom said, "
+      "\"Lily, "
       "let's go to the park.\"";
-  // The model is its own draft, over a vocabulary that learns from its escapes alone: drafts are often wrong.
+  // The model is its own draft, over a vocabulary that learns from its escapes alone: drafts are
+  // often wrong.
   for (bool speculate : {false, true}) {
     auto drafter = ModelDrafter::Create(**model, kSlots, /*emit_size=*/512, pool);
     ASSERT_TRUE(drafter.ok()) << drafter.status();
     auto vocab = DynamicVocabularyManager::Create(*base, {.dynamic_capacity = 40, .pinned = {}});
     ASSERT_TRUE((*vocab)->Add(std::vector<TokenId>{TokenId{400}}).ok());
-    auto engine = SpeculativeEngine::Create(**model, speculate ? drafter->get() : nullptr, vocab->get(),
-                                            {.num_draft_tokens = 3, .num_slots = kSlots, .emit_size = 512}, pool);
+    auto engine = SpeculativeEngine::Create(
+        **model, speculate ? drafter->get() : nullptr, vocab->get(),
+        {.num_draft_tokens = 3, .num_slots = kSlots, .emit_size = 512}, pool);
     ASSERT_TRUE(engine.ok()) << engine.status();
-    auto sequence = MakeSequence({TokenId{1}}, {.sampling = UpTo(256), .max_tail_rows = 0, .stop = {}}, 512);
+    auto sequence =
+        MakeSequence({TokenId{1}}, {.sampling = UpTo(256), .max_tail_rows = 0, .stop = {}}, 512);
     RunToEnd(**engine, *sequence);
     const std::string text =
         DecodeLlama2c(*pieces, {sequence->output().begin(), sequence->output().end()});

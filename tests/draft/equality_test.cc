@@ -34,8 +34,8 @@ void ExpectEqualOutputs(const std::vector<std::vector<TokenId>>& expected, const
   EXPECT_EQ(actual.total.num_mapping_faults, 0) << what;
 }
 
-/// Every drafter and vocabulary, with K, batch and prefill chunk varied along the way so that each value of each
-/// meets several of the others.
+/// Every drafter and vocabulary, with K, batch and prefill chunk varied along the way so that each
+/// value of each meets several of the others.
 std::vector<RunConfig> Configurations(const SamplingParams& sampling) {
   std::vector<RunConfig> configs;
   int64_t i = 0;
@@ -85,7 +85,9 @@ class EqualityTest : public testing::Test {
 };
 DemoPair* EqualityTest::pair_ = nullptr;
 
-TEST_F(EqualityTest, GreedyOutputIsThePlainOne) { ExpectAllEqualPlain(Greedy(/*max_new_tokens=*/128)); }
+TEST_F(EqualityTest, GreedyOutputIsThePlainOne) {
+  ExpectAllEqualPlain(Greedy(/*max_new_tokens=*/128));
+}
 
 TEST_F(EqualityTest, SampledOutputIsThePlainOneForTheSameSeed) {
   ExpectAllEqualPlain(Sampled(/*max_new_tokens=*/128));

@@ -64,8 +64,9 @@ TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
       EXPECT_EQ(rows.ids[m].Find(id), DraftId{slot});
       const float expected = full.row(m)[Raw(id)];
       EXPECT_EQ(std::bit_cast<uint32_t>(rows.row(m)[slot]), std::bit_cast<uint32_t>(expected));
-      EXPECT_EQ(std::bit_cast<uint32_t>(head_.RowLogit(hidden_.data_ptr<float>() + m * kHidden, id)),
-                std::bit_cast<uint32_t>(expected));
+      EXPECT_EQ(
+          std::bit_cast<uint32_t>(head_.RowLogit(hidden_.data_ptr<float>() + m * kHidden, id)),
+          std::bit_cast<uint32_t>(expected));
     }
     EXPECT_FALSE(rows.ids[m].Find(TokenId{11}).has_value());
   }

@@ -22,8 +22,10 @@ namespace {
 
 constexpr int64_t kContext = 384;  // slots of one lane; longer sequences are cut by max_new_tokens
 
-/// At most `count` prompts of a JSONL file, `prompt` or the first of `turns`, cut to `max_len` tokens.
-std::vector<std::vector<TokenId>> ReadPrompts(const std::string& path, int64_t count, int64_t max_len) {
+/// At most `count` prompts of a JSONL file, `prompt` or the first of `turns`, cut to `max_len`
+/// tokens.
+std::vector<std::vector<TokenId>> ReadPrompts(const std::string& path, int64_t count,
+                                              int64_t max_len) {
   auto tokenizer = OpenTokenizer(SourcePath("models/demo/target"));
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
   std::vector<std::vector<TokenId>> prompts;
@@ -55,20 +57,28 @@ SequenceStats Sum(SequenceStats a, const SequenceStats& b) {
 
 const char* Name(DrafterKind kind) {
   switch (kind) {
-    case DrafterKind::kNone: return "plain";
-    case DrafterKind::kEagle: return "eagle";
-    case DrafterKind::kModel: return "model";
-    case DrafterKind::kSelf: return "self";
+    case DrafterKind::kNone:
+      return "plain";
+    case DrafterKind::kEagle:
+      return "eagle";
+    case DrafterKind::kModel:
+      return "model";
+    case DrafterKind::kSelf:
+      return "self";
   }
   return "?";
 }
 
 const char* Name(VocabKind kind) {
   switch (kind) {
-    case VocabKind::kFullHead: return "full";
-    case VocabKind::kRatioQuarter: return "ratio:0.25";
-    case VocabKind::kListTop2048: return "list:top=2048";
-    case VocabKind::kListAndDynamic: return "list:top=1024+dynamic";
+    case VocabKind::kFullHead:
+      return "full";
+    case VocabKind::kRatioQuarter:
+      return "ratio:0.25";
+    case VocabKind::kListTop2048:
+      return "list:top=2048";
+    case VocabKind::kListAndDynamic:
+      return "list:top=1024+dynamic";
   }
   return "?";
 }

@@ -77,7 +77,8 @@ int64_t TailRows(VocabKind kind);
 std::vector<std::vector<TokenId>> TestPrompts(int64_t count, int64_t max_len);
 
 /// The prompts that equality is proven over: all of the JSONL file that the environment variable
-/// SHORTLIST_EQUALITY_PROMPTS names (rows as `shortlist generate --prompts` takes them), else five of examples/.
+/// SHORTLIST_EQUALITY_PROMPTS names (rows as `shortlist generate --prompts` takes them), else five
+/// of examples/.
 std::vector<std::vector<TokenId>> EqualityPrompts(int64_t max_len);
 
 }  // namespace shortlist

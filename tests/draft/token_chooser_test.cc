@@ -20,7 +20,8 @@ std::unique_ptr<Sequence> MakeSequence(const SamplingParams& params, std::vector
                                        std::vector<int32_t> output, int64_t vocab_size) {
   std::vector<TokenId> ids;
   for (int32_t id : prompt) ids.push_back(TokenId{id});
-  auto sequence = Sequence::Create(ids, {.sampling = params, .max_tail_rows = 0, .stop = {}}, vocab_size);
+  auto sequence =
+      Sequence::Create(ids, {.sampling = params, .max_tail_rows = 0, .stop = {}}, vocab_size);
   EXPECT_TRUE(sequence.ok()) << sequence.status();
   for (int32_t id : output) (*sequence)->Emit(TokenId{id}, /*context_len=*/1 << 20);
   return std::move(*sequence);
@@ -33,9 +34,12 @@ std::vector<int32_t> OracleSupport(const std::vector<float>& logits, const Sampl
     if (!std::isnan(logits[i]) && logits[i] != -kInfinity) order.push_back(static_cast<int32_t>(i));
   }
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return logits[a] > logits[b]; });
-  if (params.top_k > 0 && params.top_k < static_cast<int64_t>(order.size())) order.resize(params.top_k);
+  if (params.top_k > 0 && params.top_k < static_cast<int64_t>(order.size()))
+    order.resize(params.top_k);
   const double best = logits[order[0]];
-  const auto weight = [&](int32_t id) { return std::exp((logits[id] - best) / params.temperature); };
+  const auto weight = [&](int32_t id) {
+    return std::exp((logits[id] - best) / params.temperature);
+  };
   double total = 0.0;
   for (int32_t id : order) total += weight(id);
   std::vector<int32_t> support;
@@ -73,7 +77,8 @@ TEST(TokenChooserTest, FiltersKeepWhatTheirDefinitionsKeep) {
     const DraftDistribution distribution = chooser.Distribution();
     const std::vector<int32_t> expected = OracleSupport(logits, params);
     EXPECT_EQ(distribution.ids, expected);
-    EXPECT_NEAR(std::accumulate(distribution.probs.begin(), distribution.probs.end(), 0.0), 1.0, 1e-4);
+    EXPECT_NEAR(std::accumulate(distribution.probs.begin(), distribution.probs.end(), 0.0), 1.0,
+                1e-4);
     for (size_t i = 0; i < distribution.ids.size(); ++i) {
       EXPECT_NEAR(distribution.probs[i], chooser.Probability(TokenId{distribution.ids[i]}), 1e-6);
     }
@@ -127,8 +132,8 @@ TEST(TokenChooserTest, PenaltiesSeeThePromptTheOutputAndTheDraft) {
   const std::vector<TokenId> drafted = {TokenId{3}, TokenId{4}};
   const std::vector<float> logits = {2.0f, -2.0f, 4.0f, 4.0f, 4.0f, 4.0f, 1.0f, 0.0f};
   // 0, 1: in the prompt only. 2: twice in the output. 3: once there, once drafted. 4: drafted.
-  const std::vector<double> penalised = {1.0,  -4.0, 2.0 - 0.5 - 0.5, 2.0 - 0.5 - 0.5, 2.0 - 0.5 - 0.25,
-                                         4.0, 4.0,  0.0};
+  const std::vector<double> penalised = {
+      1.0, -4.0, 2.0 - 0.5 - 0.5, 2.0 - 0.5 - 0.5, 2.0 - 0.5 - 0.25, 4.0, 4.0, 0.0};
   double total = 0.0;
   for (double value : penalised) total += std::exp(value);
   TokenChooser chooser;

@@ -1,5 +1,6 @@
-// Both ways of judging drafts have the target's distribution. Sequences of two tokens are drawn many times with
-// fixed seeds from synthetic models, and the counts of token pairs are compared with the exact distribution.
+// Both ways of judging drafts have the target's distribution. Sequences of two tokens are drawn
+// many times with fixed seeds from synthetic models, and the counts of token pairs are compared
+// with the exact distribution.
 
 #include "draft/verifier.h"
 
@@ -49,10 +50,12 @@ std::vector<double> Distribution(const std::vector<float>& logits, const Samplin
   std::vector<int> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return logits[a] > logits[b]; });
-  if (params.top_k > 0 && params.top_k < static_cast<int64_t>(order.size())) order.resize(params.top_k);
+  if (params.top_k > 0 && params.top_k < static_cast<int64_t>(order.size()))
+    order.resize(params.top_k);
   std::vector<double> probs(logits.size(), 0.0);
   double total = 0.0;
-  for (int id : order) total += probs[id] = std::exp((logits[id] - logits[order[0]]) / params.temperature);
+  for (int id : order)
+    total += probs[id] = std::exp((logits[id] - logits[order[0]]) / params.temperature);
   double mass = 0.0;
   for (int id : order) {
     const bool beyond_top_p = params.top_p < 1.0 && mass >= params.top_p * total;
@@ -117,13 +120,14 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
     std::vector<std::vector<float>> logits = {scenario.target[Raw((*sequence)->tokens().back())]};
     for (TokenId token : tokens) logits.push_back(scenario.target[Raw(token)]);
     const LogitRows rows = Rows(logits);
-    *num_accepted += verifier.Verify(**sequence, tokens, distributions, {&rows, {}, 0}, scenario.mode, kContext);
+    *num_accepted +=
+        verifier.Verify(**sequence, tokens, distributions, {&rows, {}, 0}, scenario.mode, kContext);
   }
   return {(*sequence)->output().begin(), (*sequence)->output().end()};
 }
 
-/// Chi-square of the pair counts against the exact distribution, cells expected below 5 pooled; and its bound at
-/// probability about 1e-5.
+/// Chi-square of the pair counts against the exact distribution, cells expected below 5 pooled; and
+/// its bound at probability about 1e-5.
 void ExpectTargetDistribution(const Scenario& scenario) {
   constexpr int kDraws = 40000;
   auto base = VocabBase::Create(scenario.active, kVocab);
@@ -132,7 +136,8 @@ void ExpectTargetDistribution(const Scenario& scenario) {
   std::vector<std::vector<int>> counts(kVocab, std::vector<int>(kVocab, 0));
   int64_t num_accepted = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
-    const std::vector<TokenId> pair = GenerateTwo(scenario, active, /*seed=*/1000003u * draw + 17, &num_accepted);
+    const std::vector<TokenId> pair =
+        GenerateTwo(scenario, active, /*seed=*/1000003u * draw + 17, &num_accepted);
     ASSERT_EQ(pair.size(), 2u);
     ++counts[Raw(pair[0])][Raw(pair[1])];
   }
@@ -157,7 +162,8 @@ void ExpectTargetDistribution(const Scenario& scenario) {
     }
   }
   if (pooled_expected >= 5.0) {
-    chi_square += (pooled_count - pooled_expected) * (pooled_count - pooled_expected) / pooled_expected;
+    chi_square +=
+        (pooled_count - pooled_expected) * (pooled_count - pooled_expected) / pooled_expected;
     ++cells;
   }
   const double freedom = std::max(1, cells - 1);
@@ -212,7 +218,8 @@ TEST_P(VerifierDistributionTest, TemperaturesAndFilters) {
     for (int filter = 0; filter < 5; ++filter) {
       Scenario scenario = Base();
       scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);
-      scenario.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4}, TokenId{7}, TokenId{8}, TokenId{9}};
+      scenario.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4},
+                         TokenId{7}, TokenId{8}, TokenId{9}};
       scenario.params.temperature = temperature;
       if (filter == 1) scenario.params.top_k = 4;
       if (filter == 2) scenario.params.top_p = 0.8;
@@ -222,7 +229,8 @@ TEST_P(VerifierDistributionTest, TemperaturesAndFilters) {
         scenario.params.top_p = 0.9;
         scenario.params.min_p = 0.05;
       }
-      SCOPED_TRACE("temperature " + std::to_string(temperature) + " filter " + std::to_string(filter));
+      SCOPED_TRACE("temperature " + std::to_string(temperature) + " filter " +
+                   std::to_string(filter));
       ExpectTargetDistribution(scenario);
     }
   }
@@ -289,7 +297,8 @@ TEST(VerifierRunTest, StopTokenInsideAnAcceptedRunCutsThere) {
 TEST(VerifierRunTest, StopCallbackAndLengthCutAcceptedRuns) {
   Sequence::Options options;
   options.stop = [](TokenId id) { return id == TokenId{5}; };
-  EXPECT_EQ(Output(*VerifyGreedy({5, 6, 7}, {5, 6, 7, 8}, options).sequence), std::vector<int32_t>({5}));
+  EXPECT_EQ(Output(*VerifyGreedy({5, 6, 7}, {5, 6, 7, 8}, options).sequence),
+            std::vector<int32_t>({5}));
   options.stop = nullptr;
   options.sampling.max_new_tokens = 2;
   const GreedyRound round = VerifyGreedy({5, 6, 7}, {5, 6, 7, 8}, options);

@@ -22,8 +22,9 @@ int64_t OracleRace(const std::vector<float>& logits, const std::vector<int32_t>&
   int64_t winner = -1;
   for (size_t i = 0; i < logits.size(); ++i) {
     if (!std::isfinite(logits[i])) continue;
-    const double time = -std::log1p(-static_cast<double>(UniformNoise(seed, position, stream, ids[i]))) /
-                        std::exp(static_cast<double>(logits[i]));
+    const double time =
+        -std::log1p(-static_cast<double>(UniformNoise(seed, position, stream, ids[i]))) /
+        std::exp(static_cast<double>(logits[i]));
     if (time < best) {
       second = best;
       best = time;
@@ -110,8 +111,8 @@ TEST(SampleRaceTest, DrawsFromTheSoftmax) {
 }
 
 TEST(SampleRaceTest, NoiseBelongsToTheTokenNotToTheSlot) {
-  // A subset that holds the winner of the full row elects the same token: this is what couples the draft's
-  // active vocabulary to the target's full one.
+  // A subset that holds the winner of the full row elects the same token: this is what couples the
+  // draft's active vocabulary to the target's full one.
   std::mt19937 random(5);
   std::normal_distribution<float> normal(0.0f, 2.0f);
   std::vector<float> logits(500);
