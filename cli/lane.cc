@@ -102,15 +102,13 @@ absl::Status Lane::Prefill(std::vector<Running>& running) {
   while (true) {
     std::vector<Sequence*> pending;
     for (const Running& r : running) {
-      if (r.sequence->num_output() == 0 && !r.sequence->finished()) {
-        pending.push_back(r.sequence.get());
-      }
+      if (!r.sequence->prefilled()) pending.push_back(r.sequence.get());
     }
     if (pending.empty()) return absl::OkStatus();
     SHORTLIST_RETURN_IF_ERROR(engine_->Prefill(pending, kPrefillChunk));
     const Clock::time_point now = Clock::now();
     for (Running& r : running) {
-      if (r.sequence->num_output() > 0 && r.prefilled_at == Clock::time_point{}) {
+      if (r.sequence->prefilled() && r.prefilled_at == Clock::time_point{}) {
         r.prefilled_at = now;
       }
     }
