@@ -65,10 +65,14 @@ absl::StatusOr<HeadArgs> LmHead::Arguments(const at::Tensor& hidden, const Selec
                      this->hidden(), "] tensor on the CPU"));
   }
   const ActiveVocab& active = selection.active;
-  if (active.vocab_size() > weight_.size(0)) {
-    return absl::InvalidArgumentError(absl::StrCat("LM head: active vocabulary over ",
-                                                   active.vocab_size(), " tokens for a weight of ",
-                                                   weight_.size(0), " rows"));
+  // A draft may have fewer padding rows than its target, so it is the ids that must fit. The base
+  // is sorted.
+  const std::span<const int32_t> ids = active.rows();
+  int32_t largest = active.base_size() > 0 ? ids[active.base_size() - 1] : -1;
+  for (int32_t id : ids.subspan(active.base_size())) largest = std::max(largest, id);
+  if (largest >= weight_.size(0)) {
+    return absl::InvalidArgumentError(absl::StrCat("LM head: active token id ", largest,
+                                                   " for a weight of ", weight_.size(0), " rows"));
   }
   HeadArgs args;
   args.weight = weight_.data_ptr();

@@ -115,8 +115,11 @@ TEST_P(LmHeadTest, RefusesTensorsThatDoNotFit) {
   EXPECT_FALSE(head_.Logits(hidden_.to(at::kHalf), {full_}).ok());
   EXPECT_FALSE(head_.Logits(at::randn({3, kHidden + 1}), {full_}).ok());
   EXPECT_FALSE(head_.Argmax(at::randn({kHidden, 3}).t(), {full_}).ok());
-  auto larger = VocabBase::Create(Ids({kVocab + 5}), kVocab + 10);
+  auto larger = VocabBase::Create(Ids({1, kVocab + 5}), kVocab + 10);
   EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *larger, {})}).ok());
+  auto padded = VocabBase::Create(Ids({1, kVocab - 1}), kVocab + 10);
+  EXPECT_TRUE(head_.Logits(hidden_, {ActiveVocab(1, *padded, {})}).ok());
+  EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *padded, {kVocab})}).ok());
   EXPECT_TRUE(head_.Logits(at::empty({0, kHidden}), {full_}).ok());
 }
 
