@@ -1,7 +1,6 @@
 #include "cli/compare.h"
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -220,14 +219,8 @@ absl::StatusOr<bool> Compare(const RunFlags& flags, std::ostream& out) {
   std::vector<Row> rows;
   for (const Contender& contender : contenders) {
     rows.push_back(Summarise(contender, contenders.front()));
-    if (contender.engine.num_draft_failures > 0) {
-      std::cerr << "note: " << contender.name << ": the draft failed in "
-                << contender.engine.num_draft_failures << " steps\n";
-    }
-    if (contender.total.num_mapping_faults > 0) {
-      std::cerr << "warning: " << contender.name << ": " << contender.total.num_mapping_faults
-                << " drafted tokens do not match their row: the slot map is broken\n";
-    }
+    NoteDraftTrouble(contender.name, contender.engine.num_draft_failures,
+                     contender.total.num_mapping_faults);
   }
   if (flags.json) {
     WriteJson(rows, comparable, out);

@@ -1,7 +1,8 @@
 #include "cli/generate.h"
 
-#include <iostream>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "cli/completion_writer.h"
@@ -30,11 +31,14 @@ absl::Status Generate(const RunFlags& flags, std::ostream& out) {
     writer.OnFinish(index, completion);
     progress.Advance();
   };
-  SHORTLIST_RETURN_IF_ERROR(lane->Run(session->requests(), observer).status());
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Completion> completions,
+                             lane->Run(session->requests(), observer));
 
-  if (const int64_t failures = lane->stats().engine.num_draft_failures; failures > 0) {
-    std::cerr << "note: the draft failed in " << failures << " steps, which were decoded plainly\n";
+  int64_t num_mapping_faults = 0;
+  for (const Completion& completion : completions) {
+    num_mapping_faults += completion.stats.num_mapping_faults;
   }
+  NoteDraftTrouble("generate", lane->stats().engine.num_draft_failures, num_mapping_faults);
   return absl::OkStatus();
 }
 

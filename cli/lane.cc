@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -162,6 +163,18 @@ Lane::Stats Lane::stats() const {
 void Lane::ResetStats() {
   step_seconds_ = 0.0;
   engine_stats_at_reset_ = engine_->stats();
+}
+
+void NoteDraftTrouble(const std::string& name, int64_t num_draft_failures,
+                      int64_t num_mapping_faults) {
+  if (num_draft_failures > 0) {
+    std::cerr << "note: " << name << ": the draft failed in " << num_draft_failures
+              << " steps, which were decoded plainly\n";
+  }
+  if (num_mapping_faults > 0) {
+    std::cerr << "warning: " << name << ": " << num_mapping_faults
+              << " drafted tokens do not match their row: the slot map is broken\n";
+  }
 }
 
 }  // namespace shortlist

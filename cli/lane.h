@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -80,6 +81,11 @@ class Lane {
   double step_seconds_ = 0.0;
   EngineStats engine_stats_at_reset_;
 };
+
+/// Says on stderr what the output cannot show: that the draft failed in some steps, or that its
+/// slot map is broken. Silent when neither happened.
+void NoteDraftTrouble(const std::string& name, int64_t num_draft_failures,
+                      int64_t num_mapping_faults);
 
 }  // namespace shortlist
 
