@@ -59,10 +59,10 @@ absl::Status Session::EncodePrompts() {
     if (num_tokens == 0) {
       return absl::InvalidArgumentError(absl::StrCat(prompt.origin, ": the prompt has no tokens"));
     }
-    if (num_tokens > config_.context_len) {
-      return absl::InvalidArgumentError(absl::StrCat(prompt.origin, ": the prompt has ", num_tokens,
-                                                     " tokens, the model's context holds ",
-                                                     config_.context_len));
+    if (num_tokens >= config_.context_len) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          prompt.origin, ": the prompt has ", num_tokens, " tokens, a context of ",
+          config_.context_len, " has room for ", config_.context_len - 1, " and one of output"));
     }
     requests_.push_back({std::move(prompt.origin), *std::move(ids)});
   }

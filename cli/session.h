@@ -26,7 +26,7 @@ class Session {
  public:
   struct Request {
     std::string origin;              // as Prompt::origin
-    std::vector<TokenId> token_ids;  // not empty, at most the target's context
+    std::vector<TokenId> token_ids;  // not empty, shorter than the target's context
   };
 
   /// Opens everything that `flags` name; the cheap checks come before the weights are read. Errors

@@ -205,6 +205,8 @@ TEST_F(BadInputTest, Prompt) {
   std::string long_prompt;
   for (int i = 0; i < 2000; ++i) long_prompt += "a1";
   ExpectRefused(DemoPair() + Args{"--prompt", long_prompt}, {"--prompt", "tokens", "1024"});
+  // BOS, a leading space and a token per digit: the context exactly full, without room for output.
+  ExpectRefused(DemoPair() + Args{"--prompt", std::string(1022, '1')}, {"1024 tokens", "1023"});
 }
 
 TEST_F(BadInputTest, PromptsFileNamesTheRow) {
