@@ -20,8 +20,8 @@ struct SamplingParams {
   double min_p = 0.0;        // keep those with at least min_p times the best probability; in [0, 1]
   double repetition_penalty = 1.0;  // divides positive and multiplies negative logits of tokens in
                                     // the prompt or output; in (0, 100], 1: none
-  double presence_penalty = 0.0;   // subtracted once for a token of the output; in [-100, 100]
-  double frequency_penalty = 0.0;  // subtracted per occurrence in the output; in [-100, 100]
+  double presence_penalty = 0.0;    // subtracted once for a token of the output; in [-100, 100]
+  double frequency_penalty = 0.0;   // subtracted per occurrence in the output; in [-100, 100]
   std::vector<std::pair<TokenId, float>> logit_bias;  // added; finite
   uint64_t seed = 0;  // the request's noise; outputs are a function of it and the history
   int64_t max_new_tokens = 128;  // at least 1

@@ -1,0 +1,265 @@
+// The kernels of a decode step and of prefill at the shapes of real models, each beside what the
+// machine can do: in every iteration the kernel runs once, then the plain read of as many bytes (or
+// the dot-product peak of as many operations), so that both see the same machine. Counters:
+//   of_read   time of the plain read / time of the kernel: 1 is the memory's limit
+//   of_peak   time at the arithmetic peak / time of the kernel
+// Weights are copied so often that no cache holds them from one use to the next.
+
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "bench/machine.h"
+#include "kernels/attention.h"
+#include "kernels/head.h"
+#include "kernels/isa.h"
+#include "kernels/linear.h"
+
+namespace shortlist {
+namespace {
+
+struct Shape {
+  const char* name;
+  int64_t hidden, intermediate, q_features, kv_features, vocab_size;
+};
+
+constexpr Shape kShapes[] = {
+    {"Qwen2.5-0.5B", 896, 4864, 896, 128, 151936},
+    {"Llama-3.2-1B", 2048, 8192, 2048, 512, 128256},
+    {"Llama-3-8B-draft", 4096, 14336, 4096, 1024, 128256},
+};
+
+constexpr int64_t kColdBytes = int64_t{256} << 20;
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+ThreadPool& Pool() {
+  static ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()));
+  return pool;
+}
+
+PlainRead& Read() {
+  static PlainRead read(Pool());
+  return read;
+}
+
+/// Random bf16 bits of small finite numbers.
+void FillBf16(void* data, int64_t count) {
+  std::mt19937 random(1);
+  auto* elements = static_cast<uint16_t*>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    elements[i] = static_cast<uint16_t>((random() & 0x807f) | 0x3c00);  // +-[0.0078, 0.031)
+  }
+}
+
+std::vector<float> Activations(int64_t count) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+/// The linear layers of one decoder layer.
+struct Layer {
+  PackedLinear qkv, output, gate_up, down;
+
+  explicit Layer(const Shape& s) {
+    const auto pack = [](int64_t out, int64_t in) {
+      Arena weight(out * in * 2);
+      FillBf16(weight.data(), out * in);
+      const MatrixView view{weight.data(), DType::kBf16, out};
+      return PackedLinear::Pack({&view, 1}, in, DType::kBf16, Pool());
+    };
+    qkv = pack(s.q_features + 2 * s.kv_features, s.hidden);
+    output = pack(s.hidden, s.q_features);
+    gate_up = pack(2 * s.intermediate, s.hidden);
+    down = pack(s.hidden, s.intermediate);
+  }
+
+  static int64_t Elements(const Shape& s) {
+    return s.hidden * (2 * s.q_features + 2 * s.kv_features + 3 * s.intermediate);
+  }
+
+  void Run(const float* x, int64_t num_tokens, float* y) const {
+    for (const PackedLinear* linear : {&qkv, &output, &gate_up, &down}) {
+      LinearCpu(*linear, x, num_tokens, y, /*accumulate=*/false, Pool());
+    }
+  }
+};
+
+void LayerStep(benchmark::State& state, const Shape& shape, bool prefill) {
+  const int64_t num_tokens = state.range(0);
+  const int64_t bytes = 2 * Layer::Elements(shape);
+  std::vector<std::unique_ptr<Layer>> layers;
+  do {
+    layers.push_back(std::make_unique<Layer>(shape));
+  } while (static_cast<int64_t>(layers.size()) * bytes < kColdBytes);
+  const std::vector<float> x = Activations(num_tokens * shape.intermediate);
+  std::vector<float> y(num_tokens * 2 * shape.intermediate);
+  size_t next = 0;
+  double kernel = 0.0, limit = 0.0;
+  for (auto _ : state) {
+    const double begin = Now();
+    layers[next++ % layers.size()]->Run(x.data(), num_tokens, y.data());
+    const double seconds = Now() - begin;
+    state.SetIterationTime(seconds);
+    kernel += seconds;
+    limit += prefill ? PeakDotSeconds(2.0 * Layer::Elements(shape) * num_tokens, Pool())
+                     : Read().Seconds(bytes);
+  }
+  state.counters[prefill ? "of_peak" : "of_read"] = limit / kernel;
+  state.SetBytesProcessed(state.iterations() * bytes);
+  state.SetItemsProcessed(state.iterations() * num_tokens);
+}
+
+enum class Rows { kFull, kPacked, kInPlace };
+
+void Head(benchmark::State& state, const Shape& shape, Rows rows) {
+  const int64_t num_tokens = state.range(0);
+  const int64_t num_rows = rows == Rows::kFull ? shape.vocab_size : state.range(1);
+  const int64_t row_bytes = shape.hidden * 2;
+  static Arena weight;
+  if (weight.bytes() != shape.vocab_size * row_bytes) {
+    weight = Arena(shape.vocab_size * row_bytes);
+    FillBf16(weight.data(), shape.vocab_size * shape.hidden);
+  }
+  // Sorted ids spread over the vocabulary, another set in each iteration.
+  std::mt19937 random(3);
+  std::vector<int32_t> all(shape.vocab_size);
+  for (int64_t i = 0; i < shape.vocab_size; ++i) all[i] = static_cast<int32_t>(i);
+  std::vector<std::vector<int32_t>> sets(4);
+  for (auto& set : sets) {
+    std::shuffle(all.begin(), all.end(), random);
+    set.assign(all.begin(), all.begin() + num_rows);
+    std::sort(set.begin(), set.end());
+  }
+  const int64_t num_copies = rows == Rows::kPacked ? kColdBytes / (num_rows * row_bytes) + 1 : 0;
+  Arena packed(num_copies * num_rows * row_bytes);
+  if (rows == Rows::kPacked) FillBf16(packed.data(), num_copies * num_rows * shape.hidden);
+  const std::vector<float> x = Activations(num_tokens * shape.hidden);
+  std::vector<int32_t> best(num_tokens);
+
+  HeadArgs args;
+  args.weight = weight.data();
+  args.dtype = DType::kBf16;
+  args.vocab_size = shape.vocab_size;
+  args.hidden = shape.hidden;
+  args.x = x.data();
+  args.num_tokens = num_tokens;
+  args.num_rows = num_rows;
+  int64_t iteration = 0;
+  double kernel = 0.0, limit = 0.0;
+  for (auto _ : state) {
+    if (rows != Rows::kFull) args.row_ids = sets[iteration % sets.size()].data();
+    if (rows == Rows::kPacked) {
+      args.packed =
+          static_cast<char*>(packed.data()) + iteration % num_copies * num_rows * row_bytes;
+      args.num_packed = num_rows;
+    }
+    ++iteration;
+    const double begin = Now();
+    HeadArgmaxCpu(args, best.data(), nullptr, Pool());
+    const double seconds = Now() - begin;
+    state.SetIterationTime(seconds);
+    kernel += seconds;
+    limit += Read().Seconds(num_rows * row_bytes);
+  }
+  state.counters["of_read"] = limit / kernel;
+  state.SetBytesProcessed(state.iterations() * num_rows * row_bytes);
+  state.SetItemsProcessed(state.iterations() * num_tokens);
+}
+
+void Attention(benchmark::State& state, const Shape& shape) {
+  constexpr int64_t kHeadDim = 64;
+  const int64_t num_tokens = state.range(0), context = state.range(1);
+  const int64_t slot_bytes = shape.kv_features * 2;
+  const int64_t num_slots = std::max(context, kColdBytes / slot_bytes / 2);
+  Arena keys(num_slots * slot_bytes), values(num_slots * slot_bytes);
+  FillBf16(keys.data(), num_slots * shape.kv_features);
+  FillBf16(values.data(), num_slots * shape.kv_features);
+  const KvLayer cache{keys.data(), values.data(), DType::kBf16, shape.kv_features / kHeadDim,
+                      kHeadDim};
+  std::vector<int32_t> seq_of_token(num_tokens, 0), slots(context), context_len(num_tokens);
+  for (int64_t t = 0; t < num_tokens; ++t) {
+    context_len[t] = static_cast<int32_t>(context - num_tokens + t + 1);
+  }
+  const std::vector<int32_t> indptr = {0, static_cast<int32_t>(context)};
+  const std::vector<float> q = Activations(num_tokens * shape.q_features);
+  std::vector<float> out(num_tokens * shape.q_features);
+  AttentionLayout layout;
+  layout.num_tokens = num_tokens;
+  layout.seq_of_token = seq_of_token.data();
+  layout.kv_indptr = indptr.data();
+  layout.kv_slots = slots.data();
+  layout.context_len = context_len.data();
+  int64_t first = 0;
+  double kernel = 0.0, limit = 0.0;
+  for (auto _ : state) {
+    for (int64_t i = 0; i < context; ++i) slots[i] = static_cast<int32_t>((first + i) % num_slots);
+    first = (first + context) % num_slots;
+    const double begin = Now();
+    AttentionCpu(cache, layout, q.data(), shape.q_features, shape.q_features / kHeadDim, 0.125f,
+                 out.data(), Pool());
+    const double seconds = Now() - begin;
+    state.SetIterationTime(seconds);
+    kernel += seconds;
+    limit += Read().Seconds(2 * context * slot_bytes);
+  }
+  state.counters["of_read"] = limit / kernel;
+  state.SetItemsProcessed(state.iterations() * num_tokens);
+}
+
+void Register() {
+  for (const Shape& shape : kShapes) {
+    const std::string name = shape.name;
+    const auto add = [&](const std::string& what, auto run) {
+      return benchmark::RegisterBenchmark((what + "/" + name).c_str(), run)
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond);
+    };
+    auto* decode =
+        add("Layer", [&](benchmark::State& s) { LayerStep(s, shape, /*prefill=*/false); });
+    decode->ArgName("tokens");
+    for (int64_t tokens : {1, 2, 4, 5, 8}) decode->Arg(tokens);
+    add("LayerPrefill", [&](benchmark::State& s) { LayerStep(s, shape, /*prefill=*/true); })
+        ->ArgName("tokens")
+        ->Arg(512);
+    auto* full = add("HeadFull", [&](benchmark::State& s) { Head(s, shape, Rows::kFull); });
+    full->ArgName("tokens");
+    for (int64_t tokens : {1, 4, 5, 8}) full->Arg(tokens);
+    auto* packed = add("HeadPacked", [&](benchmark::State& s) { Head(s, shape, Rows::kPacked); });
+    auto* in_place =
+        add("HeadInPlace", [&](benchmark::State& s) { Head(s, shape, Rows::kInPlace); });
+    for (auto* head : {packed, in_place}) {
+      head->ArgNames({"tokens", "rows"});
+      for (int64_t rows : {8192, 32768}) {
+        for (int64_t tokens : {1, 8}) head->Args({tokens, rows});
+      }
+    }
+    add("Attention", [&](benchmark::State& s) { Attention(s, shape); })
+        ->ArgNames({"tokens", "context"})
+        ->Args({1, 128})
+        ->Args({8, 128})
+        ->Args({1, 4096})
+        ->Args({8, 4096});
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
+
+int main(int argc, char** argv) {
+  benchmark::AddCustomContext("isa", shortlist::IsaName(shortlist::CurrentIsa()));
+  shortlist::Register();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

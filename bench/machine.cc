@@ -1,0 +1,103 @@
+#include "bench/machine.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#include "kernels/isa.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kBufferBytes = int64_t{512} << 20;
+constexpr int64_t kPeakSteps = 20000;
+constexpr int kPeakSums = 16;
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::atomic<int64_t> sink;  // keeps results alive
+
+__attribute__((target("avx512f"))) int64_t ReadAvx512(const char* data, int64_t bytes) {
+  __m512i sums[4] = {};
+  for (int64_t i = 0; i + 256 <= bytes; i += 256) {
+    for (int v = 0; v < 4; ++v) {
+      sums[v] = _mm512_xor_si512(sums[v], _mm512_loadu_si512(data + i + 64 * v));
+    }
+  }
+  const __m512i sum =
+      _mm512_xor_si512(_mm512_xor_si512(sums[0], sums[1]), _mm512_xor_si512(sums[2], sums[3]));
+  return _mm512_reduce_add_epi64(sum);
+}
+
+int64_t ReadPlain(const char* data, int64_t bytes) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i + 8 <= bytes; i += 8) {
+    int64_t word;
+    std::memcpy(&word, data + i, sizeof(word));
+    sum ^= word;
+  }
+  return sum;
+}
+
+__attribute__((target("avx512f,avx512bf16"))) float DotPeakBf16() {
+  __m512 sums[kPeakSums] = {};
+  const __m512bh a = (__m512bh)_mm512_set1_epi32(0x3f803f80);
+  for (int64_t step = 0; step < kPeakSteps; ++step) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm512_dpbf16_ps(sums[i], a, a);
+  }
+  __m512 total = _mm512_setzero_ps();
+  for (const __m512& sum : sums) total = _mm512_add_ps(total, sum);
+  return _mm512_reduce_add_ps(total);
+}
+
+__attribute__((target("avx2,fma"))) float DotPeakFma() {
+  __m256 sums[kPeakSums] = {};
+  const __m256 a = _mm256_set1_ps(1.0f);
+  for (int64_t step = 0; step < kPeakSteps; ++step) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm256_fmadd_ps(a, a, sums[i]);
+  }
+  float total = 0.0f;
+  for (const __m256& sum : sums) total += sum[0];
+  return total;
+}
+
+}  // namespace
+
+PlainRead::PlainRead(ThreadPool& pool) : pool_(pool), buffer_(kBufferBytes) {
+  std::memset(buffer_.data(), 1, static_cast<size_t>(kBufferBytes));
+}
+
+double PlainRead::Seconds(int64_t bytes) {
+  const bool wide = DetectIsa() >= Isa::kAvx512;
+  const double begin = Now();
+  for (int64_t left = bytes; left > 0;) {
+    const int64_t part = std::min(left, kBufferBytes - position_);
+    const char* data = static_cast<const char*>(buffer_.data()) + position_;
+    pool_.ParallelFor(part, /*grain=*/4096, [&](int64_t from, int64_t to) {
+      sink += wide ? ReadAvx512(data + from, to - from) : ReadPlain(data + from, to - from);
+    });
+    left -= part;
+    position_ = (position_ + part) % kBufferBytes;
+  }
+  return Now() - begin;
+}
+
+double PeakDotSeconds(double flops, ThreadPool& pool) {
+  const bool bf16 = DetectIsa() == Isa::kAvx512Bf16;
+  // Multiplications and additions: 32 pairs a step and register, or 8.
+  const double flops_of_loop = 2.0 * (bf16 ? 32 : 8) * kPeakSums * kPeakSteps * pool.num_threads();
+  const double begin = Now();
+  pool.ParallelFor(pool.num_threads(), /*grain=*/1, [&](int64_t, int64_t) {
+    sink += static_cast<int64_t>(bf16 ? DotPeakBf16() : DotPeakFma());
+  });
+  return (Now() - begin) * flops / flops_of_loop;
+}
+
+}  // namespace shortlist

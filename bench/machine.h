@@ -1,0 +1,33 @@
+#ifndef SHORTLIST_BENCH_MACHINE_H_
+#define SHORTLIST_BENCH_MACHINE_H_
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "kernels/arena.h"
+
+namespace shortlist {
+
+/// A buffer larger than any cache, read front to back, over and over, by all threads at once: the
+/// plain parallel read that kernels are judged against. One thread at a time.
+class PlainRead {
+ public:
+  explicit PlainRead(ThreadPool& pool);
+  /// Reads the next `bytes` (cut between the threads in contiguous ranges) and returns the seconds
+  /// it took.
+  double Seconds(int64_t bytes);
+
+ private:
+  ThreadPool& pool_;
+  Arena buffer_;
+  int64_t position_ = 0;
+};
+
+/// Seconds that `flops` bf16 multiplications and additions take at the peak of the pool's threads:
+/// register to register dot products (AVX-512 BF16), or f32 multiply-adds on machines without.
+/// Measured anew in each call.
+double PeakDotSeconds(double flops, ThreadPool& pool);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_BENCH_MACHINE_H_
