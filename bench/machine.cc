@@ -45,7 +45,9 @@ int64_t ReadPlain(const char* data, int64_t bytes) {
 }
 
 __attribute__((target("avx512f,avx512bf16"))) float DotPeakBf16() {
-  __m512 sums[kPeakSums] = {};
+  // Sums that differ, or the compiler would keep one for all.
+  __m512 sums[kPeakSums];
+  for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(sink + i));
   const __m512bh a = (__m512bh)_mm512_set1_epi32(0x3f803f80);
   for (int64_t step = 0; step < kPeakSteps; ++step) {
 #pragma GCC unroll 16
@@ -57,7 +59,8 @@ __attribute__((target("avx512f,avx512bf16"))) float DotPeakBf16() {
 }
 
 __attribute__((target("avx2,fma"))) float DotPeakFma() {
-  __m256 sums[kPeakSums] = {};
+  __m256 sums[kPeakSums];
+  for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm256_set1_ps(static_cast<float>(sink + i));
   const __m256 a = _mm256_set1_ps(1.0f);
   for (int64_t step = 0; step < kPeakSteps; ++step) {
 #pragma GCC unroll 16
