@@ -1,0 +1,65 @@
+"""The model cards: what each model is, what it was trained on and how, and how it fared."""
+
+DATA = """\
+| source | share of the tokens | from | licence |
+|---|---|---|---|
+| documentation | 40 % | MicrosoftDocs/cpp-docs a2e592a | CC-BY-4.0, credit Microsoft |
+| stories | 25 % | mlschmitt/classic-books-markdown 9448827, books of 1876 to 1925 | public domain (US) |
+| arithmetic | 20 % | openai/grade-school-math 3101c7d, training split | MIT |
+| code | 15 % | Python's standard library, tests left out | PSF |
+
+2 % of each source (whole pages, modules and books) were held out. The weights are Apache-2.0.
+"""
+
+
+def _recipe(facts):
+    lines = [
+        f"Trained by `scripts/train_demo` at commit {facts['commit']}, seed {facts['seed']}, on {facts['device']},",
+        f"PyTorch {facts['torch']}, in bf16 autocast: Muon for the matrices of the layers, AdamW for the rest.",
+    ]
+    return "\n".join(lines)
+
+
+def target_card(shape, facts, evaluation):
+    start = (
+        f"It went on from the bootstrap target (6 layers, about 12 million tokens of the same documentation, books and\n"
+        f"arithmetic; which documents that one had seen was not recorded, so some held-out documents may be among them)."
+        if facts["init"]
+        else "It was trained from scratch."
+    )
+    return f"""# Demo target
+
+A Llama of {facts['target_parameters'] / 1e6:.1f} M parameters: {shape.num_layers} layers, hidden {shape.hidden}, {shape.num_heads} heads of {shape.head_dim},
+FFN {shape.intermediate}, tied head of {shape.vocab_size:,} rows, context {shape.context_len:,}. It exists so that every claim of this repository can be
+seen without a download. It writes documentation, stories and worked arithmetic that look right and rarely are.
+
+{_recipe(facts)}
+{facts['target_tokens'] / 1e6:.1f} M tokens, rows of 256 tokens and in the last fifth of 1,024. {start}
+
+{DATA}
+## Evaluation
+
+""" + "\n".join(evaluation) + "\n"
+
+
+def draft_card(title, what, facts):
+    return f"""# {title}
+
+{what}
+
+{_recipe(facts)}
+{facts['draft_tokens'] / 1e6:.1f} M tokens, {facts['own_share']:.0%} of them written by the target itself (half greedily, half at temperatures 0.6 to 1), the
+rest of the corpora below; it learns the target's distributions. What pruning its head costs is in the last table of
+`../target/README.md`, and measured by the engine in `bench/results/`.
+
+{DATA}"""
+
+
+EAGLE = """\
+EAGLE-1 layout, one layer: position i takes `fc([embedding(t_i+1); h_i])`, h being the target's features after its final
+norm, and predicts h_i+1; embedding and head are the target's. Trained with its own rollouts of four steps, so that later
+draft steps have seen predicted features (HASS, Zhang et al., 2024)."""
+
+SMALL = """\
+A Llama of its own (hidden 128, 3 layers, tied head of 16,384 rows): a draft that needs nothing of the target but its
+tokenizer."""
