@@ -1,5 +1,6 @@
 // The command line: parses flags, runs one subcommand, maps its outcome to an exit code.
 
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 
@@ -8,6 +9,7 @@
 #include "cli/compare.h"
 #include "cli/flags.h"
 #include "cli/generate.h"
+#include "cli/show.h"
 
 namespace {
 
@@ -31,6 +33,9 @@ int Run(int argc, char** argv) {
       "Measure plain decoding against drafting with the full head, a list, and dynamic rows");
   shortlist::AddRunFlags(*generate, generate_flags);
   shortlist::AddRunFlags(*compare, compare_flags);
+  shortlist::ShowFlags show_flags;
+  CLI::App* show = app.add_subcommand("show", "Describe a model directory and this machine");
+  shortlist::AddShowFlags(*show, show_flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -40,8 +45,13 @@ int Run(int argc, char** argv) {
     return kBadInput;
   }
 
+  if (const absl::Status isa = shortlist::ChooseIsa(std::getenv("SHORTLIST_ISA")); !isa.ok()) {
+    return ExitCode(isa);
+  }
   int code = kOk;
-  if (*generate) {
+  if (*show) {
+    code = ExitCode(shortlist::Show(show_flags, std::cout));
+  } else if (*generate) {
     code = ExitCode(shortlist::Generate(generate_flags, std::cout));
   } else {
     const absl::StatusOr<bool> identical = shortlist::Compare(compare_flags, std::cout);

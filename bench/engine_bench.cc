@@ -1,0 +1,209 @@
+// The whole engine at one model, without a draft, in three kinds of work:
+//   decode   one sequence, one token a step
+//   eight    eight sequences, eight rows a step
+//   prefill  one prompt of 512 tokens in one pass
+// Prints a line of JSON about the run, then one for each slice of work. Every slice also measures
+// what the machine can do at that moment: of_read is the time of a plain parallel read of the
+// weights' bytes over the time of a pass, of_peak the time of its operations at the dot-product
+// peak (bench/machine.h). Token ids are made up, so a model directory needs no tokenizer.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "base/thread_pool.h"
+#include "bench/machine.h"
+#include "draft/engine.h"
+#include "draft/sequence.h"
+#include "kernels/isa.h"
+#include "model/decoder.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+struct Work {
+  const char* name;
+  int64_t num_sequences;
+  int64_t prompt_len;
+  int64_t num_steps;  // 0: the prompt's own pass is what is measured
+};
+
+constexpr Work kWorks[] = {
+    {"decode", 1, 32, 32},
+    {"eight", 8, 32, 16},
+    {"prefill", 1, 512, 0},
+};
+
+struct Flags {
+  std::string model_dir;
+  int num_threads = static_cast<int>(std::thread::hardware_concurrency());
+  int num_rounds = 5;
+  bool wait = false;
+};
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Elements of all linear layers: what every row of a pass is multiplied with.
+int64_t LayerElements(const ModelConfig& c) {
+  const int64_t attention = 2 * (c.num_heads + c.num_kv_heads) * c.head_dim;
+  return c.num_layers * c.hidden * (attention + 3 * c.intermediate);
+}
+
+/// Operations of one pass over `num_rows` rows that scores `num_scored` of them, each row attending
+/// to about `context` positions.
+double Flops(const ModelConfig& c, double num_rows, double num_scored, double context) {
+  const double attention =
+      4.0 * context * static_cast<double>(c.num_layers * c.num_heads * c.head_dim);
+  return num_rows * (2.0 * static_cast<double>(LayerElements(c)) + attention) +
+         num_scored * 2.0 * static_cast<double>(c.vocab_size * c.hidden);
+}
+
+/// A model and an engine that decodes plainly. Used by one thread.
+class Bench {
+ public:
+  static absl::StatusOr<std::unique_ptr<Bench>> Create(const Flags& flags);
+
+  nlohmann::json Describe() const;
+  absl::StatusOr<nlohmann::json> Measure(const Work& work);
+
+ private:
+  explicit Bench(int num_threads) : pool_(num_threads), read_(pool_) {}
+
+  absl::StatusOr<std::vector<std::unique_ptr<Sequence>>> NewSequences(const Work& work) const;
+  /// Weights that one pass reads.
+  int64_t PassBytes() const;
+
+  ThreadPool pool_;
+  PlainRead read_;
+  std::unique_ptr<Decoder> target_;
+  std::unique_ptr<SpeculativeEngine> engine_;
+};
+
+absl::StatusOr<std::unique_ptr<Bench>> Bench::Create(const Flags& flags) {
+  std::unique_ptr<Bench> bench(new Bench(flags.num_threads));
+  SHORTLIST_ASSIGN_OR_RETURN(bench->target_,
+                             Decoder::Load(flags.model_dir, /*dtype=*/std::nullopt, bench->pool_));
+  int64_t num_slots = 0;
+  for (const Work& work : kWorks) {
+    num_slots = std::max(num_slots, work.num_sequences * (work.prompt_len + work.num_steps));
+  }
+  const SpeculativeEngine::Options options{.num_draft_tokens = 0,
+                                           .num_slots = num_slots,
+                                           .emit_size = bench->target_->config().vocab_size};
+  SHORTLIST_ASSIGN_OR_RETURN(bench->engine_,
+                             SpeculativeEngine::Create(*bench->target_, /*drafter=*/nullptr,
+                                                       /*vocab=*/nullptr, options, bench->pool_));
+  return bench;
+}
+
+int64_t Bench::PassBytes() const {
+  const ModelConfig& c = target_->config();
+  return (LayerElements(c) + c.vocab_size * c.hidden) * DTypeBytes(target_->dtype());
+}
+
+nlohmann::json Bench::Describe() const {
+  return {{"engine", "shortlist"},
+          {"isa", IsaName(CurrentIsa())},
+          {"threads", pool_.num_threads()},
+          {"weights", DTypeName(target_->dtype())},
+          {"pass_bytes", PassBytes()}};
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Sequence>>> Bench::NewSequences(const Work& work) const {
+  const int64_t vocab_size = target_->config().vocab_size;
+  const int64_t num_slots = work.prompt_len + work.num_steps;
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  for (int64_t s = 0; s < work.num_sequences; ++s) {
+    std::vector<TokenId> prompt;
+    for (int64_t i = 0; i < work.prompt_len; ++i) {  // bench/peers/run.py makes the same
+      prompt.push_back(TokenId{static_cast<int32_t>((104729 * s + 7919 * i) % vocab_size)});
+    }
+    Sequence::Options options;
+    options.sampling.max_new_tokens = work.num_steps + 2;  // never finished within the slice
+    SHORTLIST_ASSIGN_OR_RETURN(sequences.emplace_back(),
+                               Sequence::Create(std::move(prompt), std::move(options), vocab_size));
+    sequences.back()->kv_slots.resize(num_slots);
+    std::iota(sequences.back()->kv_slots.begin(), sequences.back()->kv_slots.end(),
+              static_cast<int32_t>(s * num_slots));
+  }
+  return sequences;
+}
+
+absl::StatusOr<nlohmann::json> Bench::Measure(const Work& work) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<Sequence>> owned,
+                             NewSequences(work));
+  std::vector<Sequence*> sequences;
+  for (const auto& sequence : owned) sequences.push_back(sequence.get());
+  const bool prefill = work.num_steps == 0;
+
+  double begin = Now();
+  SHORTLIST_RETURN_IF_ERROR(
+      engine_->Prefill(sequences, /*max_tokens=*/work.num_sequences * work.prompt_len));
+  if (!prefill) begin = Now();
+  for (int64_t step = 0; step < work.num_steps; ++step) {
+    SHORTLIST_RETURN_IF_ERROR(engine_->Step(sequences));
+  }
+  const double num_passes = prefill ? 1.0 : static_cast<double>(work.num_steps);
+  const double seconds = (Now() - begin) / num_passes;
+
+  const auto num_sequences = static_cast<double>(work.num_sequences);
+  const double num_rows = prefill ? static_cast<double>(work.prompt_len) : num_sequences;
+  const double context =
+      static_cast<double>(prefill ? work.prompt_len / 2 : work.prompt_len + work.num_steps / 2);
+  const double flops = Flops(target_->config(), num_rows, num_sequences, context);
+  const double read_seconds = read_.Seconds(PassBytes());
+  const double peak_seconds = PeakDotSeconds(flops, pool_);
+  return nlohmann::json{{"work", work.name},
+                        {"ms", 1e3 * seconds},
+                        {"tokens_per_s", num_rows / seconds},
+                        {"of_read", read_seconds / seconds},
+                        {"of_peak", peak_seconds / seconds},
+                        {"read_gb_per_s", 1e-9 * static_cast<double>(PassBytes()) / read_seconds},
+                        {"peak_gflop_per_s", 1e-9 * flops / peak_seconds},
+                        {"first_output", Raw(sequences[0]->output().front())}};
+}
+
+absl::Status Run(const Flags& flags) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench, Bench::Create(flags));
+  std::cout << bench->Describe().dump() << std::endl;
+  for (int round = 0; round < flags.num_rounds; ++round) {
+    for (const Work& work : kWorks) {
+      std::string line;
+      if (flags.wait && !std::getline(std::cin, line)) return absl::OkStatus();
+      SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json slice, bench->Measure(work));
+      std::cout << slice.dump() << std::endl;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace shortlist
+
+int main(int argc, char** argv) {
+  CLI::App app("Decoding and prefill of a whole model, beside the machine's limits");
+  shortlist::Flags flags;
+  app.add_option("--model", flags.model_dir, "A Hugging Face model directory")->required();
+  app.add_option("--threads", flags.num_threads, "CPU threads")->check(CLI::Range(1, 1024));
+  app.add_option("--rounds", flags.num_rounds, "Slices of each kind of work")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_flag("--wait", flags.wait,
+               "Each slice waits for a line on standard input, so that others measure in between");
+  CLI11_PARSE(app, argc, argv);
+  const absl::Status status = shortlist::Run(flags);
+  if (!status.ok()) std::cerr << "engine_bench: " << status.message() << "\n";
+  return status.ok() ? 0 : 2;
+}

@@ -1,0 +1,150 @@
+#include "cli/show.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "kernels/isa.h"
+#include "model/safetensors.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_testing.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_llama.h"
+
+namespace shortlist {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+Outcome RunShow(const std::string& dir, bool json) {
+  std::ostringstream out;
+  const absl::Status status = Show({.model_dir = dir, .json = json}, out);
+  return {status, out.str()};
+}
+
+nlohmann::json ShowJson(const std::string& dir) {
+  const Outcome outcome = RunShow(dir, /*json=*/true);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  return outcome.status.ok() ? nlohmann::json::parse(outcome.out) : nlohmann::json();
+}
+
+/// Elements of all tensors in a directory's only weight file.
+int64_t StoredElements(const std::string& dir) {
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(dir + "/model.safetensors");
+  EXPECT_TRUE(file.ok()) << file.status();
+  int64_t count = 0;
+  for (const auto& [name, entry] : file->entries()) count += entry.num_elements;
+  return count;
+}
+
+void SetConfig(const std::string& dir, const std::string& key, const nlohmann::json& value) {
+  std::ifstream in(dir + "/config.json");
+  nlohmann::json config = nlohmann::json::parse(in);
+  config[key] = value;
+  std::ofstream(dir + "/config.json") << config.dump();
+}
+
+TEST(ShowTest, ParametersAreThoseOfTheFile) {
+  for (const bool tied : {false, true}) {
+    const TempDir dir;
+    ASSERT_TRUE(WriteTinyLlama(dir.Join("m"), {.tied = tied, .dtype = DType::kF16}, 1).ok());
+    const nlohmann::json shown = ShowJson(dir.Join("m"));
+    EXPECT_EQ(shown["parameters"], StoredElements(dir.Join("m")));
+    EXPECT_EQ(shown["dtype"], "f16");
+    EXPECT_EQ(shown["weight_bytes"], 2 * StoredElements(dir.Join("m")));
+    // 2 layers, keys and values of 2 heads of 8, 2 bytes each.
+    EXPECT_EQ(shown["kv_bytes_per_1024_tokens"], 1024 * 2 * 2 * 2 * 8 * 2);
+  }
+  for (const bool bias : {false, true}) {
+    const TempDir dir;
+    ASSERT_TRUE(WriteTinyEagle(dir.Join("m"), {.num_layers = 2, .fc_bias = bias}, /*seed=*/1).ok());
+    const nlohmann::json shown = ShowJson(dir.Join("m"));
+    EXPECT_EQ(shown["architecture"], "LlamaForCausalLMEagle");
+    EXPECT_EQ(shown["parameters"], StoredElements(dir.Join("m")));
+    EXPECT_TRUE(shown["unsupported"].empty()) << shown["unsupported"];
+  }
+}
+
+TEST(ShowTest, DemoModelInText) {
+  const Outcome outcome = RunShow(SourcePath("models/demo/target"), /*json=*/false);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  for (const char* word : {"LlamaForCausalLM", "16384", "bf16", "SentencePiece", "fnv1a64:",
+                           IsaName(CurrentIsa()), "scalar", "SHORTLIST_ISA", "threads"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(word));
+  }
+  EXPECT_THAT(outcome.out, Not(HasSubstr("unsupported")));
+}
+
+TEST(ShowTest, SaysWhatIsUnsupportedAndShowsTheRest) {
+  const TempDir dir;
+  const std::string model = dir.Join("m");
+  fs::copy(SourcePath("models/demo/target"), model, fs::copy_options::recursive);
+  SetConfig(model, "architectures", {"Qwen2ForCausalLM"});
+  const nlohmann::json shown = ShowJson(model);
+  ASSERT_EQ(shown["unsupported"].size(), 1u);
+  EXPECT_THAT(shown["unsupported"][0], HasSubstr("Qwen2ForCausalLM"));
+  EXPECT_EQ(shown["tokenizer"]["size"], 16384);
+  EXPECT_FALSE(shown.contains("parameters"));
+  EXPECT_THAT(RunShow(model, /*json=*/false).out, HasSubstr("Qwen2ForCausalLM"));
+
+  SetConfig(model, "architectures", {"LlamaForCausalLM"});
+  SetConfig(model, "vocab_size", 16000);
+  EXPECT_THAT(ShowJson(model)["unsupported"][0], HasSubstr("16000"));
+}
+
+TEST(ShowTest, ModelWithoutTokenizerCannotGenerate) {
+  const TempDir dir;
+  ASSERT_TRUE(WriteTinyLlama(dir.Join("m"), {}, /*seed=*/1).ok());
+  const nlohmann::json shown = ShowJson(dir.Join("m"));
+  ASSERT_EQ(shown["unsupported"].size(), 1u);
+  EXPECT_THAT(shown["unsupported"][0], HasSubstr("tokenizer.model"));
+  EXPECT_FALSE(shown.contains("tokenizer"));
+}
+
+TEST(ShowTest, MissingAndDamagedFilesAreErrors) {
+  const TempDir dir;
+  EXPECT_TRUE(absl::IsNotFound(RunShow(dir.Join("nowhere"), /*json=*/true).status));
+  for (const char* file : {"config.json", "model.safetensors", "tokenizer.model"}) {
+    SCOPED_TRACE(file);
+    const std::string model = dir.Join(std::string("damaged_") + file);
+    fs::copy(SourcePath("models/demo/target"), model, fs::copy_options::recursive);
+    fs::resize_file(model + "/" + file, 20);
+    const Outcome outcome = RunShow(model, /*json=*/false);
+    EXPECT_THAT(std::string(outcome.status.message()), HasSubstr(file));
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST(ShowTest, IsaVariableChoosesAndIsChecked) {
+  const Args show = {"show", SourcePath("models/demo/target"), "--json"};
+  ASSERT_EQ(setenv("SHORTLIST_ISA", "scalar", /*overwrite=*/1), 0);
+  const ProcessOutcome scalar = RunBinary(show);
+  ASSERT_EQ(setenv("SHORTLIST_ISA", "sse9", /*overwrite=*/1), 0);
+  const ProcessOutcome unknown = RunBinary(show);
+  ASSERT_EQ(unsetenv("SHORTLIST_ISA"), 0);
+
+  EXPECT_EQ(scalar.exit_code, 0) << scalar.err;
+  EXPECT_EQ(nlohmann::json::parse(scalar.out)["isa"], "scalar");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_THAT(unknown.err, HasSubstr("'sse9' not in scalar"));
+  const ProcessOutcome detected = RunBinary(show);
+  EXPECT_EQ(nlohmann::json::parse(detected.out)["isa"], IsaName(DetectIsa()));
+}
+
+TEST(ShowTest, UsageErrorsEndWithExitCodeTwo) {
+  for (const Args& args : {Args{"show"}, Args{"show", "/nowhere"}, Args{"show", "a", "b"}}) {
+    const ProcessOutcome outcome = RunBinary(args);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
