@@ -68,16 +68,6 @@ absl::StatusOr<std::vector<Contender>> MakeContenders(Session& session) {
   return contenders;
 }
 
-void AddTo(SequenceStats& total, const SequenceStats& stats) {
-  total.num_verify_steps += stats.num_verify_steps;
-  total.num_step_tokens += stats.num_step_tokens;
-  total.num_drafted += stats.num_drafted;
-  total.num_accepted += stats.num_accepted;
-  total.num_covered += stats.num_covered;
-  total.num_mapping_faults += stats.num_mapping_faults;
-  total.active_rows = std::max(total.active_rows, stats.active_rows);
-}
-
 /// Decodes `requests`, whose first is number `first` of all, and adds the results to the repetition
 /// under way.
 absl::Status RunGroup(Contender& contender, std::span<const Session::Request> requests,
@@ -95,7 +85,7 @@ absl::Status RunGroup(Contender& contender, std::span<const Session::Request> re
   for (size_t i = 0; i < completions.size(); ++i) {
     Completion& completion = completions[i];
     contender.num_step_tokens[repetition] += completion.stats.num_step_tokens;
-    AddTo(contender.total, completion.stats);
+    contender.total.Add(completion.stats);
     if (repetition == 0) {
       contender.outputs.push_back(std::move(completion.output_ids));
     } else if (completion.output_ids != contender.outputs[first + i]) {

@@ -105,7 +105,11 @@ void AddModelFlags(CLI::App& command, RunFlags& flags) {
   AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
                       "Rows that prompt tokens and escapes of one request may add");
   AddInteger<int64_t>(command, "--num-draft-tokens", flags.num_draft_tokens, 1, kMaxDraftTokens,
-                      "Draft tokens per step, without the bonus token");
+                      "Most draft tokens per step, without the bonus token");
+  AddReal(
+      command, "--draft-p-min", flags.draft_p_min, 0.0, 1.0, Low::kIncluded,
+      "Draft on while the draft gives its tokens of this step at least this probability in all; "
+      "0 drafts --num-draft-tokens always");
   AddChoice<std::optional<DType>>(
       command, "--dtype", flags.dtype,
       {{"auto", std::nullopt}, {"f32", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBf16}},

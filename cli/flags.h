@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "draft/engine.h"
 #include "draft/sampling_params.h"
 #include "draft/verifier.h"
 #include "kernels/dtype.h"
@@ -22,7 +23,8 @@ struct RunFlags {
   std::string draft_dir;     // empty: plain decoding
   VocabOptions vocab;        // the full head unless --vocab says otherwise
   int64_t dynamic_rows = 0;  // at most the target's vocabulary, checked once that is known
-  int64_t num_draft_tokens = 4;
+  int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
+  double draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
   std::optional<std::string> prompt;  // exactly one of prompt and prompts_path is given
   std::string prompts_path;
   SamplingParams sampling;

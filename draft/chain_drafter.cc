@@ -3,12 +3,15 @@
 #include <bit>
 
 #include "base/status_macros.h"
+#include "kernels/sampling.h"
 
 namespace shortlist {
+
 absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
                                  bool wants_distributions) {
   std::vector<DraftTask*> live;
   for (DraftTask& task : tasks) {
+    task.probability = 1.0;
     task.tokens.clear();
     task.distributions.clear();
     live.push_back(&task);
@@ -21,7 +24,7 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& 
     std::vector<DraftTask*> going_on;
     for (size_t m = 0; m < live.size(); ++m) {
       const bool grew = live[m]->tokens.size() == length + 1;
-      if (!grew || static_cast<int64_t>(length + 1) == live[m]->num_draft_tokens) continue;
+      if (!grew || !live[m]->WantsMore()) continue;
       rows.push_back(static_cast<int64_t>(m));
       going_on.push_back(live[m]);
     }
@@ -36,19 +39,23 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
                                       const ActiveVocab& active, bool wants_distributions) {
   std::vector<const RequestTail*> tails;
   bool best_suffices = !wants_distributions;
+  bool weighs = false;
   for (const DraftTask* task : tasks) {
     const Sequence& sequence = *task->sequence;
     tails.push_back(&sequence.tail);
+    weighs |= task->p_min > 0.0;
     const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
   }
   const float* rows = hidden.data_ptr<float>();
   const LmHead::Selection selection{active, tails};
   if (best_suffices) {
-    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<LmHead::Best> best,
-                               head_.Argmax(hidden, selection));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const std::vector<LmHead::Best> best,
+        weighs ? head_.ArgmaxWithProbability(hidden, selection) : head_.Argmax(hidden, selection));
     for (size_t m = 0; m < tasks.size(); ++m) {
       if (Raw(best[m].id) < 0) continue;  // nothing to propose: the chain ends here
+      if (weighs) tasks[m]->Weigh(best[m].probability);
       Append(*tasks[m], best[m].id, best[m].logit, rows + m * head_.hidden());
     }
     return absl::OkStatus();
@@ -59,6 +66,7 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
     chooser_.Prepare(logits.row(m), logits.ids[m], *task.sequence, task.tokens);
     const std::optional<DraftId> slot = chooser_.Choose();
     if (!slot) continue;
+    if (weighs) task.Weigh(LargestProbabilityCpu(logits.row(m).data(), logits.ids[m].size()));
     if (wants_distributions) task.distributions.push_back(chooser_.Distribution());
     Append(task, chooser_.TokenAt(*slot), logits.row(m)[Raw(*slot)], rows + m * head_.hidden());
   }

@@ -14,7 +14,8 @@
 namespace shortlist {
 
 /// Drafts a chain, one token per pass, for a batch of sequences: what ModelDrafter and EagleDrafter
-/// share. A subclass says which network runs; this class scores, chooses, and checks the slot map.
+/// share. A subclass says which network runs; this class scores, chooses, decides where each chain
+/// ends, and checks the slot map.
 class ChainDrafter : public Drafter {
  public:
   absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active,

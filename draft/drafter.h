@@ -28,11 +28,22 @@ struct DraftDistribution {
 struct DraftTask {
   Sequence* sequence = nullptr;
   int64_t num_draft_tokens =
-      0;  // at least 1; the sequence has that many slots behind its last token
+      0;               // at least 1; the sequence has that many slots behind its last token
+  double p_min = 0.0;  // the chain ends with the token that brings `probability` below it; 0: never
 
+  double probability = 1.0;     // out: of the chain, estimated by Weigh
   std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
   std::vector<DraftDistribution>
       distributions;  // out: [tokens.size()], with wants_distributions only
+
+  /// Tells of the next token's distribution: its largest probability, at temperature 1, over the
+  /// slots that were scored. The mass outside them is estimated from how many tokens of this
+  /// sequence they covered so far. What was drawn plays no part, so that rejection sampling stays
+  /// exact.
+  void Weigh(double largest_probability);
+
+  /// Whether another token may follow `tokens`.
+  bool WantsMore() const;
 };
 
 /// Proposes likely continuations. Whatever it proposes, the output is the target's; it decides the

@@ -81,6 +81,10 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
     return absl::InvalidArgumentError(absl::StrCat("num_draft_tokens ", options.num_draft_tokens,
                                                    " not in [0, ", kMaxDraftTokens, "]"));
   }
+  if (!(options.draft_p_min >= 0.0 && options.draft_p_min <= 1.0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("draft_p_min ", options.draft_p_min, " not in [0, 1]"));
+  }
   if (options.num_slots < 1) {
     return absl::InvalidArgumentError(absl::StrCat("num_slots ", options.num_slots, " below 1"));
   }
@@ -221,6 +225,7 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
     Sequence& sequence = *sequences[i];
     tasks[i].sequence = &sequence;
     tasks[i].num_draft_tokens = NumDraftTokens(sequence);
+    tasks[i].p_min = options_.draft_p_min;
     sequence.tail.Reconcile(active);
     if (!std::exchange(sequence.tail_has_prompt, true))
       sequence.tail.Add(sequence.tokens(), active);

@@ -29,15 +29,17 @@ struct EngineStats {
   double verify_ms = 0.0;  // target pass, head and verification
 };
 
-/// The speculation loop: prefill, then steps of (draft K tokens, verify K + 1 rows). Without a
-/// drafter a step is plain decoding through the very same code, which is why outputs are
-/// bit-identical.
+/// The speculation loop: prefill, then steps of (draft up to K tokens, verify them and one more
+/// row). Without a drafter a step is plain decoding through the very same code, which is why
+/// outputs are bit-identical.
 ///
 /// Used by one thread at a time. Target, drafter and manager must outlive it.
 class SpeculativeEngine {
  public:
   struct Options {
-    int64_t num_draft_tokens = 4;  // K, without the bonus token; in [0, 64]; 0: plain decoding
+    int64_t num_draft_tokens = 8;  // K, without the bonus token; in [0, 64]; 0: plain decoding
+    double draft_p_min = 0.3;      // a chain goes on while the draft gives it at least this
+                                   // probability (DraftTask::Weigh); in [0, 1]; 0: always K tokens
     VerifyMode verify = VerifyMode::kCoupled;
     int64_t num_slots = 0;  // KV slots of the target, and of the drafter's cache; at least 1
     int64_t emit_size = 0;  // token ids at or above this are padding, never emitted: the

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -143,6 +144,19 @@ absl::StatusOr<std::vector<LmHead::Best>> LmHead::Argmax(const at::Tensor& hidde
   HeadArgmaxCpu(args, ids.data(), logits.data(), *pool_);
   std::vector<Best> best(args.num_tokens);
   for (int64_t m = 0; m < args.num_tokens; ++m) best[m] = {TokenId{ids[m]}, logits[m]};
+  return best;
+}
+
+absl::StatusOr<std::vector<LmHead::Best>> LmHead::ArgmaxWithProbability(
+    const at::Tensor& hidden, const Selection& selection) {
+  SHORTLIST_ASSIGN_OR_RETURN(const HeadArgs args, Arguments(hidden, selection));
+  std::vector<int32_t> ids(args.num_tokens);
+  std::vector<float> logits(args.num_tokens), log_sum_exp(args.num_tokens);
+  HeadTopKCpu(args, /*k=*/1, ids.data(), logits.data(), log_sum_exp.data(), *pool_);
+  std::vector<Best> best(args.num_tokens);
+  for (int64_t m = 0; m < args.num_tokens; ++m) {
+    best[m] = {TokenId{ids[m]}, logits[m], std::exp(logits[m] - log_sum_exp[m])};
+  }
   return best;
 }
 

@@ -74,12 +74,15 @@ class LmHead {
   struct Best {
     TokenId id{-1};  // -1: no logit is a number
     float logit = 0.0f;
+    float probability = 0.0f;  // softmax over the row's slots; ArgmaxWithProbability only
   };
 
   /// hidden: [num_tokens, hidden] f32, contiguous, on the weight's device; else InvalidArgument.
   absl::StatusOr<LogitRows> Logits(const at::Tensor& hidden, const Selection& selection);
   /// The token with the largest logit of each row; ties go to the lower id. [num_tokens]
   absl::StatusOr<std::vector<Best>> Argmax(const at::Tensor& hidden, const Selection& selection);
+  absl::StatusOr<std::vector<Best>> ArgmaxWithProbability(const at::Tensor& hidden,
+                                                          const Selection& selection);
 
   /// The logit of token `id` for one hidden state [hidden], read from the weight itself: the very
   /// bits that Logits and Argmax give for the slot of that token, whatever copy they read.

@@ -33,6 +33,11 @@ struct SequenceStats {
       0;                    // drafted tokens whose logit is not that of their row: a broken map
   int64_t active_rows = 0;  // rows the draft head scored for this request in its last step
 
+  /// Adds the counts of another request; active_rows becomes the larger of the two.
+  void Add(const SequenceStats& other);
+
+  /// Drafted tokens per verify step.
+  double draft_length() const { return Ratio(num_drafted, num_verify_steps); }
   double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
   double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
   double coverage() const { return Ratio(num_covered, num_step_tokens); }

@@ -1,7 +1,5 @@
 #include "draft/verifier.h"
 
-#include <algorithm>
-
 #include "kernels/sampling.h"
 
 namespace shortlist {
@@ -10,11 +8,6 @@ namespace {
 constexpr uint32_t kAcceptStream = 1;  // apart from the streams that tokens are drawn from
 
 }  // namespace
-
-float DraftDistribution::Probability(TokenId id) const {
-  const auto found = std::find(ids.begin(), ids.end(), Raw(id));
-  return found == ids.end() ? 0.0f : probs[found - ids.begin()];
-}
 
 /// The token for the prepared row: the drafted one if it is accepted, else another. `drafted` null:
 /// the bonus.

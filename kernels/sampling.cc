@@ -222,4 +222,10 @@ double LogSumExpCpu(const float* values, int64_t count) {
   return max + std::log(Chosen().sum_exp(values, count, max));
 }
 
+double LargestProbabilityCpu(const float* values, int64_t count) {
+  const float max = Chosen().max(values, count);
+  if (std::isinf(max)) return max > 0.0f ? 1.0 : 0.0;
+  return 1.0 / Chosen().sum_exp(values, count, max);
+}
+
 }  // namespace shortlist

@@ -27,6 +27,10 @@ int64_t SampleRaceCpu(const float* logits, const int32_t* ids, int64_t count, ui
 /// count is 0. Summed in double, in one order.
 double LogSumExpCpu(const float* values, int64_t count);
 
+/// The largest of softmax(values), with NaN as -infinity: 0 when no value is above -infinity, 1
+/// when one is +infinity. Summed as LogSumExpCpu sums.
+double LargestProbabilityCpu(const float* values, int64_t count);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_KERNELS_SAMPLING_H_

@@ -23,7 +23,8 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_TRUE(flags->draft_dir.empty());
   EXPECT_FALSE(flags->vocab.use_static_vocab);
   EXPECT_EQ(flags->dynamic_rows, 0);
-  EXPECT_EQ(flags->num_draft_tokens, 4);
+  EXPECT_EQ(flags->num_draft_tokens, 8);
+  EXPECT_EQ(flags->draft_p_min, 0.3);
   EXPECT_EQ(flags->sampling.max_new_tokens, 128);
   EXPECT_EQ(flags->sampling.temperature, 0.0);
   EXPECT_EQ(flags->sampling.top_p, 1.0);
@@ -48,6 +49,8 @@ TEST(FlagsTest, ReadsEveryFlag) {
                                                         "5",
                                                         "--num-draft-tokens",
                                                         "6",
+                                                        "--draft-p-min",
+                                                        "0.45",
                                                         "--prompts",
                                                         "p.jsonl",
                                                         "--max-new-tokens",
@@ -77,6 +80,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_EQ(flags->vocab.top_n, 7);
   EXPECT_EQ(flags->dynamic_rows, 5);
   EXPECT_EQ(flags->num_draft_tokens, 6);
+  EXPECT_EQ(flags->draft_p_min, 0.45);
   EXPECT_EQ(flags->prompt, std::nullopt);
   EXPECT_EQ(flags->prompts_path, "p.jsonl");
   EXPECT_EQ(flags->sampling.max_new_tokens, 9);
@@ -120,6 +124,9 @@ TEST(FlagsTest, ValuesOutOfBoundsAreRefusedWithFlagValueAndBound) {
            Case{"--num-draft-tokens", "0", "[1, 64]"},
            Case{"--num-draft-tokens", "-2", "[1, 64]"},
            Case{"--num-draft-tokens", "65", "[1, 64]"},
+           Case{"--draft-p-min", "-0.1", "[0, 1]"},
+           Case{"--draft-p-min", "1.5", "[0, 1]"},
+           Case{"--draft-p-min", "nan", "[0, 1]"},
            Case{"--dynamic-rows", "-1", "[0, 2147483647]"},
            Case{"--batch", "0", "[1, 1024]"},
            Case{"--threads", "0", "[1, 1024]"},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -50,6 +51,7 @@ class EngineTest : public testing::Test {
                                                int64_t num_draft_tokens = 4) {
     auto engine = SpeculativeEngine::Create(pair_->target(), drafter, vocab,
                                             {.num_draft_tokens = num_draft_tokens,
+                                             .draft_p_min = 0.0,
                                              .verify = VerifyMode::kCoupled,
                                              .num_slots = kSlots,
                                              .emit_size = pair_->emit_size()},
@@ -106,6 +108,36 @@ TEST_F(EngineTest, AcceptLengthDoesNotDependOnPrefillChunksOrNeighbours) {
   const RunResult chunked = pair_->Run(prompts, config);
   EXPECT_EQ(whole.total.num_accepted, chunked.total.num_accepted);
   EXPECT_EQ(whole.total.num_verify_steps, chunked.total.num_verify_steps);
+}
+
+TEST_F(EngineTest, ChainsEndWhereTheDraftDoubtsAndNeighboursDoNotMatter) {
+  const auto prompts = TestPrompts(/*count=*/4, /*max_len=*/120);
+  for (double temperature : {0.0, 0.8}) {
+    for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+      RunConfig config;
+      config.drafter = drafter;
+      config.vocab = VocabKind::kListTop2048;
+      config.num_draft_tokens = 6;
+      config.sampling = UpTo(48);
+      config.sampling.temperature = temperature;
+      RunResult previous = pair_->Run(prompts, config);
+      EXPECT_GT(previous.total.draft_length(), 5.0);
+      for (double p_min : {0.1, 0.4, 1.0}) {
+        config.draft_p_min = p_min;
+        config.batch = 1;
+        const RunResult alone = pair_->Run(prompts, config);
+        EXPECT_EQ(alone.outputs, previous.outputs);
+        EXPECT_LT(alone.total.draft_length(), previous.total.draft_length()) << p_min;
+        EXPECT_GE(alone.total.draft_length(), 0.9) << p_min;  // a last step may want no draft
+        EXPECT_GT(alone.total.acceptance_rate(), previous.total.acceptance_rate()) << p_min;
+        config.batch = 4;
+        const RunResult together = pair_->Run(prompts, config);
+        EXPECT_EQ(together.total.num_drafted, alone.total.num_drafted) << p_min;
+        EXPECT_EQ(together.total.num_accepted, alone.total.num_accepted) << p_min;
+        previous = alone;
+      }
+    }
+  }
 }
 
 TEST_F(EngineTest, SwappedSlotsLowerTheAcceptanceAndTelemetrySaysSo) {
@@ -232,6 +264,9 @@ TEST_F(EngineTest, RefusesWhatCannotWork) {
   };
   EXPECT_TRUE(refused({.num_draft_tokens = -1, .num_slots = 8, .emit_size = 8}));
   EXPECT_TRUE(refused({.num_draft_tokens = 65, .num_slots = 8, .emit_size = 8}));
+  for (double p_min : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_TRUE(refused({.draft_p_min = p_min, .num_slots = 8, .emit_size = 8})) << p_min;
+  }
   EXPECT_TRUE(refused({.num_slots = 0, .emit_size = 8}));
   EXPECT_TRUE(refused({.num_slots = 8, .emit_size = 0}));
   EXPECT_TRUE(refused({.num_slots = 8, .emit_size = pair_->emit_size() + 1}));
@@ -288,7 +323,7 @@ TEST(Stories260KTest, SpeculationReproducesTheReferenceText) {
     ASSERT_TRUE((*vocab)->Add(std::vector<TokenId>{TokenId{400}}).ok());
     auto engine = SpeculativeEngine::Create(
         **model, speculate ? drafter->get() : nullptr, vocab->get(),
-        {.num_draft_tokens = 3, .num_slots = kSlots, .emit_size = 512}, pool);
+        {.num_draft_tokens = 3, .draft_p_min = 0.0, .num_slots = kSlots, .emit_size = 512}, pool);
     ASSERT_TRUE(engine.ok()) << engine.status();
     auto sequence =
         MakeSequence({TokenId{1}}, {.sampling = UpTo(256), .max_tail_rows = 0, .stop = {}}, 512);

@@ -47,6 +47,7 @@ std::vector<RunConfig> Configurations(const SamplingParams& sampling) {
         config.drafter = drafter;
         config.vocab = vocab;
         config.num_draft_tokens = 1 + i % 6;
+        config.draft_p_min = std::vector<double>{0.0, 0.3, 0.7}[i % 3];
         config.batch = batch;
         config.prefill_chunk = std::vector<int64_t>{512, 1, 7, 33}[i % 4];
         config.sampling = sampling;
@@ -164,6 +165,7 @@ TEST_F(EqualityTest, RejectionAtTemperatureZeroIsGreedy) {
   config.drafter = DrafterKind::kEagle;
   config.vocab = VocabKind::kListAndDynamic;
   config.verify = VerifyMode::kRejection;
+  config.draft_p_min = 0.3;
   ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), "rejection");
 }
 

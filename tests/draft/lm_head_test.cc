@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <vector>
 
 namespace shortlist {
@@ -82,6 +83,26 @@ TEST_P(LmHeadTest, ArgmaxIsTheBestOfTheLogits) {
       const auto top = std::max_element(row.begin(), row.end());
       EXPECT_EQ(best[m].logit, *top);
       EXPECT_EQ(best[m].id, rows.ids[m].TokenAt(DraftId{static_cast<int32_t>(top - row.begin())}));
+    }
+  }
+}
+
+TEST_P(LmHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheSlots) {
+  const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
+  RequestTail tail(/*capacity=*/4), none(/*capacity=*/0);
+  tail.Add(Ids({50, 60, 61}), active);
+  const std::vector<const RequestTail*> tails = {&tail, &none, &tail};
+  for (const LmHead::Selection& selection :
+       {LmHead::Selection{full_}, LmHead::Selection{active, tails}}) {
+    const LogitRows rows = *head_.Logits(hidden_, selection);
+    const std::vector<LmHead::Best> plain = *head_.Argmax(hidden_, selection);
+    const std::vector<LmHead::Best> best = *head_.ArgmaxWithProbability(hidden_, selection);
+    for (int64_t m = 0; m < 3; ++m) {
+      EXPECT_EQ(best[m].id, plain[m].id);
+      EXPECT_EQ(best[m].logit, plain[m].logit);
+      double total = 0.0;
+      for (float logit : rows.row(m)) total += std::exp(static_cast<double>(logit));
+      EXPECT_NEAR(best[m].probability, std::exp(static_cast<double>(best[m].logit)) / total, 1e-5);
     }
   }
 }

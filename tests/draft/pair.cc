@@ -42,17 +42,6 @@ std::vector<std::vector<TokenId>> ReadPrompts(const std::string& path, int64_t c
   return prompts;
 }
 
-SequenceStats Sum(SequenceStats a, const SequenceStats& b) {
-  a.num_verify_steps += b.num_verify_steps;
-  a.num_step_tokens += b.num_step_tokens;
-  a.num_drafted += b.num_drafted;
-  a.num_accepted += b.num_accepted;
-  a.num_covered += b.num_covered;
-  a.num_mapping_faults += b.num_mapping_faults;
-  a.active_rows = std::max(a.active_rows, b.active_rows);
-  return a;
-}
-
 }  // namespace
 
 const char* Name(DrafterKind kind) {
@@ -85,8 +74,9 @@ const char* Name(VocabKind kind) {
 
 std::string RunConfig::ToString() const {
   return std::string(Name(drafter)) + " " + Name(vocab) + " K=" + std::to_string(num_draft_tokens) +
-         " batch=" + std::to_string(batch) + " chunk=" + std::to_string(prefill_chunk) +
-         " T=" + std::to_string(sampling.temperature) + " seed=" + std::to_string(sampling.seed);
+         " p_min=" + std::to_string(draft_p_min) + " batch=" + std::to_string(batch) +
+         " chunk=" + std::to_string(prefill_chunk) + " T=" + std::to_string(sampling.temperature) +
+         " seed=" + std::to_string(sampling.seed);
 }
 
 int64_t TailRows(VocabKind kind) { return kind == VocabKind::kListAndDynamic ? 256 : 0; }
@@ -149,6 +139,7 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
   std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
   auto engine = SpeculativeEngine::Create(*target_, drafter.get(), vocab.get(),
                                           {.num_draft_tokens = config.num_draft_tokens,
+                                           .draft_p_min = config.draft_p_min,
                                            .verify = config.verify,
                                            .num_slots = num_slots,
                                            .emit_size = emit_size()},
@@ -192,7 +183,7 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
     }
     for (const auto& sequence : owned) {
       result.outputs.emplace_back(sequence->output().begin(), sequence->output().end());
-      result.total = Sum(result.total, sequence->stats);
+      result.total.Add(sequence->stats);
     }
   }
   result.engine = (*engine)->stats();

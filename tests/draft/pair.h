@@ -27,6 +27,7 @@ struct RunConfig {
   DrafterKind drafter = DrafterKind::kNone;
   VocabKind vocab = VocabKind::kFullHead;
   int64_t num_draft_tokens = 4;
+  double draft_p_min = 0.0;  // 0: chains of num_draft_tokens
   int64_t batch = 1;
   int64_t prefill_chunk = 512;
   VerifyMode verify = VerifyMode::kCoupled;

@@ -9,12 +9,14 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "kernels/sampling.h"
 #include "vocab/active_vocab.h"
 
 namespace shortlist {
@@ -72,7 +74,7 @@ struct Scenario {
   std::vector<TokenId> active;  // what the draft can say; empty: everything
   SamplingParams params;
   VerifyMode mode;
-  int num_draft_tokens = 2;
+  double draft_p_min = 0.0;
 };
 
 LogitRows Rows(const std::vector<std::vector<float>>& logits) {
@@ -86,26 +88,27 @@ LogitRows Rows(const std::vector<std::vector<float>>& logits) {
 }
 
 /// Drafts a chain the way ChainDrafter does, from the synthetic draft model.
-void DraftChain(const Scenario& scenario, const ActiveVocab& active, const Sequence& sequence,
-                std::vector<TokenId>& tokens, std::vector<DraftDistribution>& distributions) {
+void DraftChain(const Scenario& scenario, const ActiveVocab& active, DraftTask& task) {
   TokenChooser chooser;
-  TokenId last = sequence.tokens().back();
-  for (int j = 0; j < scenario.num_draft_tokens; ++j) {
+  TokenId last = task.sequence->tokens().back();
+  while (task.WantsMore()) {
     const std::vector<float>& full = scenario.draft[Raw(last)];
     std::vector<float> logits;
     for (int32_t id : active.rows()) logits.push_back(full[id]);
     const SlotIds ids = active.empty() ? SlotIds(kVocab) : SlotIds(active, {});
-    chooser.Prepare(active.empty() ? full : logits, ids, sequence, tokens);
+    const std::vector<float>& scored = active.empty() ? full : logits;
+    chooser.Prepare(scored, ids, *task.sequence, task.tokens);
     const std::optional<DraftId> slot = chooser.Choose();
     ASSERT_TRUE(slot.has_value());
-    distributions.push_back(chooser.Distribution());
+    task.Weigh(LargestProbabilityCpu(scored.data(), ids.size()));
+    task.distributions.push_back(chooser.Distribution());
     last = ids.TokenAt(*slot);
-    tokens.push_back(last);
+    task.tokens.push_back(last);
   }
 }
 
 std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& active, uint64_t seed,
-                                 int64_t* num_accepted) {
+                                 int64_t* num_accepted, std::map<size_t, int>& num_chains) {
   Sequence::Options options;
   options.sampling = scenario.params;
   options.sampling.seed = seed;
@@ -114,14 +117,17 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
   EXPECT_TRUE(sequence.ok()) << sequence.status();
   Verifier verifier;
   while (!(*sequence)->finished()) {
-    std::vector<TokenId> tokens;
-    std::vector<DraftDistribution> distributions;
-    DraftChain(scenario, active, **sequence, tokens, distributions);
+    DraftTask task;
+    task.sequence = sequence->get();
+    task.num_draft_tokens = 2;
+    task.p_min = scenario.draft_p_min;
+    DraftChain(scenario, active, task);
     std::vector<std::vector<float>> logits = {scenario.target[Raw((*sequence)->tokens().back())]};
-    for (TokenId token : tokens) logits.push_back(scenario.target[Raw(token)]);
+    for (TokenId token : task.tokens) logits.push_back(scenario.target[Raw(token)]);
     const LogitRows rows = Rows(logits);
-    *num_accepted +=
-        verifier.Verify(**sequence, tokens, distributions, {&rows, {}, 0}, scenario.mode, kContext);
+    *num_accepted += verifier.Verify(**sequence, task.tokens, task.distributions, {&rows, {}, 0},
+                                     scenario.mode, kContext);
+    ++num_chains[task.tokens.size()];
   }
   return {(*sequence)->output().begin(), (*sequence)->output().end()};
 }
@@ -135,13 +141,18 @@ void ExpectTargetDistribution(const Scenario& scenario) {
   const ActiveVocab active(1, *base, {});
   std::vector<std::vector<int>> counts(kVocab, std::vector<int>(kVocab, 0));
   int64_t num_accepted = 0;
+  std::map<size_t, int> num_chains;  // by length
   for (int draw = 0; draw < kDraws; ++draw) {
     const std::vector<TokenId> pair =
-        GenerateTwo(scenario, active, /*seed=*/1000003u * draw + 17, &num_accepted);
+        GenerateTwo(scenario, active, /*seed=*/1000003u * draw + 17, &num_accepted, num_chains);
     ASSERT_EQ(pair.size(), 2u);
     ++counts[Raw(pair[0])][Raw(pair[1])];
   }
   EXPECT_GT(num_accepted, 0);
+  if (scenario.draft_p_min > 0.0) {
+    EXPECT_GT(num_chains[1], 0);
+    EXPECT_GT(num_chains[2], 0);
+  }
 
   double chi_square = 0.0, pooled_expected = 0.0, pooled_count = 0.0;
   int cells = 0;
@@ -211,6 +222,18 @@ TEST_P(VerifierDistributionTest, DraftOffersTargetZeroMassNeverEmitsIt) {
   for (auto& row : scenario.target) row[4] = -kInfinity;
   scenario.active = {TokenId{1}, TokenId{4}, TokenId{7}};
   ExpectTargetDistribution(scenario);
+}
+
+TEST_P(VerifierDistributionTest, ChainsThatEndWhereTheDraftDoubts) {
+  // Between the confidences of the draft, so that chains of both lengths occur.
+  for (double p_min : {0.4, 0.45, 0.5}) {
+    Scenario scenario = Base();
+    scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);
+    scenario.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4}, TokenId{7}, TokenId{8}};
+    scenario.draft_p_min = p_min;
+    SCOPED_TRACE(p_min);
+    ExpectTargetDistribution(scenario);
+  }
 }
 
 TEST_P(VerifierDistributionTest, TemperaturesAndFilters) {

@@ -162,5 +162,28 @@ TEST(LogSumExpTest, MatchesDouble) {
   EXPECT_EQ(LogSumExpCpu(nullptr, 0), -kInfinity);
 }
 
+TEST(LargestProbabilityTest, MatchesDouble) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal(-5.0f, 6.0f);
+  for (int64_t count : {1, 2, 255, 256, 257, 5000}) {
+    std::vector<float> values(count);
+    double total = 0.0, largest = 0.0;
+    for (float& value : values) {
+      value = normal(random);
+      const double weight = std::exp(static_cast<double>(value));
+      total += weight;
+      largest = std::max(largest, weight);
+    }
+    EXPECT_NEAR(LargestProbabilityCpu(values.data(), count), largest / total, 1e-6);
+  }
+  const std::vector<float> half = {kNaN, 7.0f, -kInfinity, 7.0f};
+  EXPECT_NEAR(LargestProbabilityCpu(half.data(), 4), 0.5, 1e-6);
+  const std::vector<float> infinite = {1.0f, kInfinity};
+  EXPECT_EQ(LargestProbabilityCpu(infinite.data(), 2), 1.0);
+  const std::vector<float> nothing = {kNaN, -kInfinity};
+  EXPECT_EQ(LargestProbabilityCpu(nothing.data(), 2), 0.0);
+  EXPECT_EQ(LargestProbabilityCpu(nullptr, 0), 0.0);
+}
+
 }  // namespace
 }  // namespace shortlist
