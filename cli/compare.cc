@@ -8,113 +8,124 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/compare_report.h"
 #include "cli/lane.h"
 #include "cli/progress.h"
 #include "cli/repetition.h"
 #include "cli/session.h"
-#include "cli/table.h"
-#include "nlohmann/json.hpp"
 
 namespace shortlist {
 namespace {
 
-// Each way to decode runs over all prompts this often; speeds are medians over the repetitions.
-constexpr int kNumRepetitions = 3;
+// --sweep takes the vocabulary's size over these.
+constexpr int64_t kSweepDivisors[] = {2, 4, 8, 16, 32};
 
-/// One way to decode, and what its runs came to.
-struct Contender {
-  std::string name;
-  std::unique_ptr<Lane> lane;
-
-  std::vector<double> step_seconds;           // [kNumRepetitions]
-  std::vector<int64_t> num_step_tokens;       // [kNumRepetitions]
-  SequenceStats total;                        // sums over all runs; active_rows of the longest
-  EngineStats engine;                         // sums over all runs
-  std::vector<std::vector<TokenId>> outputs;  // [num requests] of the first repetition
-  bool identical = true;                      // every output so far had the ids of plain decoding
-
-  double TokensPerSecond(int repetition) const {
-    const double seconds = step_seconds[repetition];
-    return seconds > 0.0 ? static_cast<double>(num_step_tokens[repetition]) / seconds : 0.0;
-  }
+/// The ways to decode: lanes[i] runs contenders[i].
+struct Field {
+  std::vector<Contender> contenders;
+  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<std::vector<TokenId>> outputs;  // [prompts], of plain decoding
 };
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
+absl::Status AddContender(Session& session, std::shared_ptr<const VocabBase> base,
+                          int64_t dynamic_rows, Field& field) {
+  Contender contender;
+  contender.name = absl::StrCat("draft, top ", base->size());
+  if (dynamic_rows > 0) absl::StrAppend(&contender.name, " + ", dynamic_rows, " dynamic");
+  contender.base_rows = base->size();
+  contender.dynamic_rows = dynamic_rows;
+  SHORTLIST_ASSIGN_OR_RETURN(
+      std::unique_ptr<Lane> lane,
+      Lane::Create(session, {.use_draft = true, .base = base, .max_tail_rows = dynamic_rows}));
+  field.contenders.push_back(std::move(contender));
+  field.lanes.push_back(std::move(lane));
+  return absl::OkStatus();
 }
 
-double Ratio(double a, double b) { return b > 0.0 ? a / b : 0.0; }
-
-absl::StatusOr<std::vector<Contender>> MakeContenders(Session& session) {
-  std::vector<Contender> contenders;
-  const auto add = [&](std::string name, Lane::Options options) -> absl::Status {
-    SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, Lane::Create(session, options));
-    contenders.push_back({.name = std::move(name), .lane = std::move(lane)});
-    return absl::OkStatus();
-  };
-  SHORTLIST_RETURN_IF_ERROR(add("plain", {}));
-  SHORTLIST_RETURN_IF_ERROR(add("draft, full head", {.use_draft = true}));
-  if (session.base()) {
-    const std::string pruned = absl::StrCat("draft, top ", session.base()->size());
-    SHORTLIST_RETURN_IF_ERROR(add(pruned, {.use_draft = true, .base = session.base()}));
-    const int64_t dynamic_rows = session.flags().dynamic_rows;
-    if (dynamic_rows > 0) {
-      SHORTLIST_RETURN_IF_ERROR(
-          add(absl::StrCat(pruned, " + ", dynamic_rows, " dynamic"),
-              {.use_draft = true, .base = session.base(), .max_tail_rows = dynamic_rows}));
-    }
+/// The list at several sizes: alone, and with dynamic rows for as many rows in all.
+absl::Status AddSweep(Session& session, Field& field) {
+  VocabOptions options = session.flags().vocab;
+  if (options.custom_vocab_path.empty() || options.top_n || options.ratio || options.coverage) {
+    return absl::InvalidArgumentError(
+        "--sweep needs --vocab FILE, without :top, :ratio, :coverage");
   }
-  return contenders;
-}
-
-/// Decodes `requests`, whose first is number `first` of all, and adds the results to the repetition
-/// under way.
-absl::Status RunGroup(Contender& contender, std::span<const Session::Request> requests,
-                      size_t first, int repetition) {
-  contender.lane->ResetStats();
-  SHORTLIST_ASSIGN_OR_RETURN(std::vector<Completion> completions,
-                             contender.lane->Run(requests, {}));
-  const Lane::Stats stats = contender.lane->stats();
-  contender.step_seconds[repetition] += stats.step_seconds;
-  contender.engine.num_steps += stats.engine.num_steps;
-  contender.engine.num_draft_passes += stats.engine.num_draft_passes;
-  contender.engine.num_draft_failures += stats.engine.num_draft_failures;
-  contender.engine.draft_ms += stats.engine.draft_ms;
-  contender.engine.verify_ms += stats.engine.verify_ms;
-  for (size_t i = 0; i < completions.size(); ++i) {
-    Completion& completion = completions[i];
-    contender.num_step_tokens[repetition] += completion.stats.num_step_tokens;
-    contender.total.Add(completion.stats);
-    if (repetition == 0) {
-      contender.outputs.push_back(std::move(completion.output_ids));
-    } else if (completion.output_ids != contender.outputs[first + i]) {
-      contender.identical = false;
+  const int64_t vocab_size = session.target().config().vocab_size;
+  const int64_t dynamic_rows = session.flags().dynamic_rows;
+  for (int64_t divisor : kSweepDivisors) {
+    const int64_t num_rows = vocab_size / divisor;
+    if (num_rows <= dynamic_rows) {
+      return absl::InvalidArgumentError(absl::StrCat("--sweep: --dynamic-rows ", dynamic_rows,
+                                                     " leave nothing of ", num_rows, " rows"));
+    }
+    for (int64_t added : {int64_t{0}, dynamic_rows}) {
+      options.top_n = num_rows - added;
+      SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
+                                 session.SelectBase(options));
+      SHORTLIST_RETURN_IF_ERROR(AddContender(session, std::move(base), added, field));
+      if (dynamic_rows == 0) break;
     }
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
+  Field field;
+  for (const bool use_draft : {false, true}) {
+    SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane,
+                               Lane::Create(session, {.use_draft = use_draft}));
+    field.contenders.push_back({.name = use_draft ? "draft, full head" : "plain",
+                                .base_rows = use_draft ? session.tokenizer().size() : 0});
+    field.lanes.push_back(std::move(lane));
+  }
+  if (sweep) {
+    SHORTLIST_RETURN_IF_ERROR(AddSweep(session, field));
+  } else if (session.base()) {
+    SHORTLIST_RETURN_IF_ERROR(AddContender(session, session.base(), /*dynamic_rows=*/0, field));
+    if (session.flags().dynamic_rows > 0) {
+      SHORTLIST_RETURN_IF_ERROR(
+          AddContender(session, session.base(), session.flags().dynamic_rows, field));
+    }
+  }
+  return field;
+}
+
+/// Adds what one repetition of prompt number `prompt` came to.
+void Record(const Completion& completion, size_t prompt, Contender& contender, Field& field) {
+  const bool is_first_run = field.outputs.size() == prompt;
+  if (is_first_run) field.outputs.push_back(completion.output_ids);
+  const bool is_first_repetition = contender.prompts.size() == prompt;
+  if (is_first_repetition) {
+    contender.prompts.push_back({.step_seconds = completion.step_seconds,
+                                 .stats = completion.stats,
+                                 .repetition = CountRepeatedSixgrams(completion.output_ids)});
+  }
+  PromptResult& result = contender.prompts[prompt];
+  result.step_seconds = std::min(result.step_seconds, completion.step_seconds);
+  result.engine.Add(completion.engine);
+  result.identical &= completion.output_ids == field.outputs[prompt];
+}
+
 /// Interleaved: each group of --batch prompts runs in every way before the next group starts, so
 /// that a machine that slows down slows all of them.
-absl::Status RunAll(const Session& session, std::vector<Contender>& contenders) {
+absl::Status RunAll(const Session& session, int64_t num_repetitions, Field& field) {
   const std::span<const Session::Request> requests = session.requests();
   const auto group_size = static_cast<size_t>(session.flags().batch);
   // Warm up: first touch of the caches, the packed rows, the threads.
-  for (Contender& contender : contenders) {
-    SHORTLIST_RETURN_IF_ERROR(contender.lane->Run(requests.first(1), {}).status());
+  for (const std::unique_ptr<Lane>& lane : field.lanes) {
+    SHORTLIST_RETURN_IF_ERROR(lane->Run(requests.first(1), {}).status());
   }
   const size_t num_groups = (requests.size() + group_size - 1) / group_size;
-  Progress progress("runs", static_cast<int64_t>(kNumRepetitions * num_groups * contenders.size()));
-  for (int repetition = 0; repetition < kNumRepetitions; ++repetition) {
-    for (Contender& contender : contenders) {
-      contender.step_seconds.push_back(0.0);
-      contender.num_step_tokens.push_back(0);
-    }
+  Progress progress("runs",
+                    static_cast<int64_t>(num_repetitions * num_groups * field.lanes.size()));
+  for (int64_t repetition = 0; repetition < num_repetitions; ++repetition) {
     for (size_t first = 0; first < requests.size(); first += group_size) {
       const auto group = requests.subspan(first, std::min(group_size, requests.size() - first));
-      for (Contender& contender : contenders) {
-        SHORTLIST_RETURN_IF_ERROR(RunGroup(contender, group, first, repetition));
+      for (size_t c = 0; c < field.lanes.size(); ++c) {
+        SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Completion> completions,
+                                   field.lanes[c]->Run(group, {}));
+        for (size_t i = 0; i < completions.size(); ++i) {
+          Record(completions[i], first + i, field.contenders[c], field);
+        }
         progress.Advance();
       }
     }
@@ -122,105 +133,42 @@ absl::Status RunAll(const Session& session, std::vector<Contender>& contenders) 
   return absl::OkStatus();
 }
 
-/// One line of the result. Values that a way to decode does not have are absent.
-struct Row {
-  std::string name;
-  double tokens_per_s, speed_up, accept_length, acceptance, coverage;
-  int64_t active_rows;
-  double ms_per_draft_step, ms_per_verify, repeated_share;
-  bool drafts, identical;
-};
-
-Row Summarise(const Contender& contender, const Contender& plain) {
-  std::vector<double> speeds, speed_ups;
-  for (int r = 0; r < kNumRepetitions; ++r) {
-    speeds.push_back(contender.TokensPerSecond(r));
-    // Of the same repetition, so that a slow phase of the machine cancels out.
-    speed_ups.push_back(Ratio(speeds.back(), plain.TokensPerSecond(r)));
-  }
-  Repetition repetition;
-  for (const std::vector<TokenId>& output : contender.outputs) {
-    const Repetition one = CountRepeatedSixgrams(output);
-    repetition.num_ngrams += one.num_ngrams;
-    repetition.num_repeated += one.num_repeated;
-  }
-  const EngineStats& engine = contender.engine;
-  return {.name = contender.name,
-          .tokens_per_s = Median(speeds),
-          .speed_up = Median(speed_ups),
-          .accept_length = contender.total.accept_length(),
-          .acceptance = contender.total.acceptance_rate(),
-          .coverage = contender.total.coverage(),
-          .active_rows = contender.total.active_rows,
-          .ms_per_draft_step = Ratio(engine.draft_ms, static_cast<double>(engine.num_draft_passes)),
-          .ms_per_verify = Ratio(engine.verify_ms, static_cast<double>(engine.num_steps)),
-          .repeated_share = Ratio(static_cast<double>(repetition.num_repeated),
-                                  static_cast<double>(repetition.num_ngrams)),
-          .drafts = engine.num_draft_passes > 0,
-          .identical = contender.identical && contender.outputs == plain.outputs};
-}
-
-void WriteTable(const std::vector<Row>& rows, bool comparable, std::ostream& out) {
-  const auto percent = [](double share) { return FormatFixed(100.0 * share, 1) + "%"; };
-  std::vector<std::vector<std::string>> cells;
-  for (const Row& row : rows) {
-    const auto of_draft = [&row](std::string cell) { return row.drafts ? cell : "-"; };
-    cells.push_back({row.name, FormatFixed(row.tokens_per_s, 1), FormatFixed(row.speed_up, 2) + "x",
-                     FormatFixed(row.accept_length, 2), of_draft(percent(row.acceptance)),
-                     of_draft(percent(row.coverage)), of_draft(std::to_string(row.active_rows)),
-                     of_draft(FormatFixed(row.ms_per_draft_step, 3)),
-                     FormatFixed(row.ms_per_verify, 3), percent(row.repeated_share),
-                     !comparable     ? "n/a"
-                     : row.identical ? "yes"
-                                     : "NO"});
-  }
-  out << FormatTable({"decoding", "tok/s", "speed-up", "accept length", "acceptance", "coverage",
-                      "active rows", "ms/draft step", "ms/verify", "repeated", "identical"},
-                     cells);
-}
-
-void WriteJson(const std::vector<Row>& rows, bool comparable, std::ostream& out) {
-  for (const Row& row : rows) {
-    nlohmann::ordered_json line = {{"decoding", row.name},
-                                   {"tokens_per_s", row.tokens_per_s},
-                                   {"speed_up", row.speed_up},
-                                   {"accept_length", row.accept_length},
-                                   {"accept_rate", row.acceptance},
-                                   {"coverage", row.coverage},
-                                   {"active_rows", row.active_rows},
-                                   {"ms_per_draft_step", row.ms_per_draft_step},
-                                   {"ms_per_verify", row.ms_per_verify},
-                                   {"repeated_6gram_share", row.repeated_share},
-                                   {"identical", nullptr}};
-    if (comparable) line["identical"] = row.identical;
-    out << line.dump() << "\n";
-  }
-}
-
 }  // namespace
 
-absl::StatusOr<bool> Compare(const RunFlags& flags, std::ostream& out) {
-  if (flags.draft_dir.empty()) return absl::InvalidArgumentError("compare needs --draft");
-  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags));
-  SHORTLIST_ASSIGN_OR_RETURN(std::vector<Contender> contenders, MakeContenders(*session));
-  SHORTLIST_RETURN_IF_ERROR(RunAll(*session, contenders));
+absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
+  const RunFlags& run = flags.run;
+  if (run.draft_dir.empty()) return absl::InvalidArgumentError("compare needs --draft");
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(run));
+  SHORTLIST_ASSIGN_OR_RETURN(Field field, MakeField(*session, flags.sweep));
+  SHORTLIST_RETURN_IF_ERROR(RunAll(*session, flags.num_repetitions, field));
 
-  const bool comparable = flags.verify == VerifyMode::kCoupled || flags.sampling.greedy();
-  std::vector<Row> rows;
-  for (const Contender& contender : contenders) {
-    rows.push_back(Summarise(contender, contenders.front()));
-    NoteDraftTrouble(contender.name, contender.engine.num_draft_failures,
-                     contender.total.num_mapping_faults);
+  for (size_t c = 0; c < field.lanes.size(); ++c) {
+    int64_t num_mapping_faults = 0;
+    for (const PromptResult& result : field.contenders[c].prompts) {
+      num_mapping_faults += result.stats.num_mapping_faults;
+    }
+    NoteDraftTrouble(field.contenders[c].name, field.lanes[c]->stats().num_draft_failures,
+                     num_mapping_faults);
   }
-  if (flags.json) {
-    WriteJson(rows, comparable, out);
+  Comparison comparison{.contenders = std::move(field.contenders),
+                        .greedy = run.sampling.greedy(),
+                        .comparable = run.verify == VerifyMode::kCoupled || run.sampling.greedy(),
+                        .num_repetitions = flags.num_repetitions,
+                        .batch = run.batch,
+                        .num_threads = run.num_threads,
+                        .temperature = run.sampling.temperature,
+                        .num_draft_tokens = run.num_draft_tokens,
+                        .draft_p_min = run.draft_p_min,
+                        .max_new_tokens = run.sampling.max_new_tokens};
+  for (const Session::Request& request : session->requests()) {
+    comparison.sources.push_back(request.source);
+  }
+  if (run.json) {
+    WriteJson(comparison, out);
   } else {
-    out << session->requests().size() << " prompts, " << kNumRepetitions << " repetitions, batch "
-        << flags.batch << ", " << flags.num_threads << " threads\n";
-    WriteTable(rows, comparable, out);
+    WriteTables(comparison, out);
   }
-  return !comparable ||
-         std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.identical; });
+  return !comparison.comparable || AllIdentical(comparison);
 }
 
 }  // namespace shortlist

@@ -17,6 +17,7 @@ constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxDraftTokens = 64;
 constexpr int64_t kMaxBatch = 1024;
 constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMaxRepetitions = 1000;
 constexpr double kMaxTemperature = 100.0;
 
 [[noreturn]] void Refuse(const std::string& flag, const std::string& value,
@@ -152,7 +153,17 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
   AddInteger<int64_t>(command, "--batch", flags.batch, 1, kMaxBatch, "Prompts decoded together");
   flags.num_threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
   AddInteger<int64_t>(command, "--threads", flags.num_threads, 1, kMaxThreads, "CPU threads");
-  command.add_flag("--json", flags.json, "JSON lines instead of text");
+  command.add_flag("--json", flags.json, "JSON instead of text");
+}
+
+void AddCompareFlags(CLI::App& command, CompareFlags& flags) {
+  AddRunFlags(command, flags.run);
+  command.add_flag(
+      "--sweep", flags.sweep,
+      "A half to a thirty-second of the vocabulary from the list; --dynamic-rows count "
+      "within");
+  AddInteger<int64_t>(command, "--repetitions", flags.num_repetitions, 1, kMaxRepetitions,
+                      "Runs of every prompt in every way; the fastest counts");
 }
 
 }  // namespace shortlist

@@ -35,9 +35,16 @@ struct RunFlags {
   bool json = false;
 };
 
+struct CompareFlags {
+  RunFlags run;
+  bool sweep = false;           // several sizes of the list instead of one
+  int64_t num_repetitions = 3;  // of every prompt in every way to decode
+};
+
 /// Adds the flags to `command`; parsing fills `flags`, which must outlive it. A value out of bounds
 /// (NaN included) is a CLI::ValidationError that names the flag, the value and the bound.
 void AddRunFlags(CLI::App& command, RunFlags& flags);
+void AddCompareFlags(CLI::App& command, CompareFlags& flags);
 
 }  // namespace shortlist
 

@@ -32,6 +32,8 @@ struct Lane::Running {
   std::unique_ptr<Sequence> sequence;
   int64_t num_reported = 0;  // output tokens the observer knows
   Clock::time_point prefilled_at{};
+  double step_seconds = 0.0;
+  EngineStats engine;
 };
 
 absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(Session& session, Options options) {
@@ -121,9 +123,15 @@ absl::Status Lane::Step(std::vector<Running>& running) {
   std::vector<Sequence*> sequences;
   for (const Running& r : running) sequences.push_back(r.sequence.get());
   if (sequences.empty()) return absl::OkStatus();
+  const EngineStats before = engine_->stats();
   const Clock::time_point begin = Clock::now();
   SHORTLIST_RETURN_IF_ERROR(engine_->Step(sequences));
-  step_seconds_ += SecondsSince(begin);
+  const double share = SecondsSince(begin) / static_cast<double>(running.size());
+  const EngineStats step = engine_->stats().Since(before);
+  for (Running& r : running) {
+    r.step_seconds += share;
+    r.engine.Add(step);
+  }
   return absl::OkStatus();
 }
 
@@ -145,25 +153,12 @@ absl::Status Lane::Report(std::vector<Running>& running, const Observer& observe
     completion.finish_reason = sequence.finish_reason();
     completion.stats = sequence.stats;
     completion.decode_seconds = SecondsSince(r.prefilled_at);
+    completion.step_seconds = r.step_seconds;
+    completion.engine = r.engine;
     if (observer.on_finish) observer.on_finish(r.index, completion);
   }
   std::erase_if(running, [](const Running& r) { return r.sequence->finished(); });
   return absl::OkStatus();
-}
-
-Lane::Stats Lane::stats() const {
-  EngineStats since = engine_->stats();
-  since.num_steps -= engine_stats_at_reset_.num_steps;
-  since.num_draft_passes -= engine_stats_at_reset_.num_draft_passes;
-  since.num_draft_failures -= engine_stats_at_reset_.num_draft_failures;
-  since.draft_ms -= engine_stats_at_reset_.draft_ms;
-  since.verify_ms -= engine_stats_at_reset_.verify_ms;
-  return {.step_seconds = step_seconds_, .engine = since};
-}
-
-void Lane::ResetStats() {
-  step_seconds_ = 0.0;
-  engine_stats_at_reset_ = engine_->stats();
 }
 
 void NoteDraftTrouble(const std::string& name, int64_t num_draft_failures,

@@ -25,6 +25,8 @@ struct Completion {
   FinishReason finish_reason = FinishReason::kNone;
   SequenceStats stats;
   double decode_seconds = 0.0;  // from the end of its prefill to its last token
+  double step_seconds = 0.0;    // its share of its steps' time: a step's time is divided equally
+  EngineStats engine;           // of the steps it took part in
 };
 
 /// One way to decode the requests of a session: plainly, or with its draft over some active
@@ -51,13 +53,8 @@ class Lane {
   absl::StatusOr<std::vector<Completion>> Run(std::span<const Session::Request> requests,
                                               const Observer& observer);
 
-  /// Since Create or the last ResetStats.
-  struct Stats {
-    double step_seconds = 0.0;  // wall time of speculation steps, prefill excluded
-    EngineStats engine;
-  };
-  Stats stats() const;
-  void ResetStats();
+  /// Since Create.
+  const EngineStats& stats() const { return engine_->stats(); }
 
  private:
   struct Running;
@@ -78,8 +75,6 @@ class Lane {
   std::unique_ptr<DynamicVocabularyManager> vocab_;
   std::unique_ptr<Drafter> drafter_;
   std::unique_ptr<SpeculativeEngine> engine_;
-  double step_seconds_ = 0.0;
-  EngineStats engine_stats_at_reset_;
 };
 
 /// Says on stderr what the output cannot show: that the draft failed in some steps, or that its

@@ -26,13 +26,14 @@ int ExitCode(const absl::Status& status) {
 int Run(int argc, char** argv) {
   CLI::App app("Speculative decoding with a vocabulary-pruned draft", "shortlist");
   app.require_subcommand(1);
-  shortlist::RunFlags generate_flags, compare_flags;
+  shortlist::RunFlags generate_flags;
+  shortlist::CompareFlags compare_flags;
   CLI::App* generate = app.add_subcommand("generate", "Continue prompts");
   CLI::App* compare = app.add_subcommand(
       "compare",
       "Measure plain decoding against drafting with the full head, a list, and dynamic rows");
   shortlist::AddRunFlags(*generate, generate_flags);
-  shortlist::AddRunFlags(*compare, compare_flags);
+  shortlist::AddCompareFlags(*compare, compare_flags);
   shortlist::ShowFlags show_flags;
   CLI::App* show = app.add_subcommand("show", "Describe a model directory and this machine");
   shortlist::AddShowFlags(*show, show_flags);

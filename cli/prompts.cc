@@ -31,6 +31,15 @@ absl::StatusOr<std::string> PromptOfRow(const nlohmann::json& row, const std::st
   return text.get<std::string>();
 }
 
+absl::StatusOr<std::string> SourceOfRow(const nlohmann::json& row, const std::string& origin) {
+  for (const char* key : {"source", "category"}) {
+    if (!row.contains(key)) continue;
+    if (row[key].is_string()) return row[key].get<std::string>();
+    return absl::InvalidArgumentError(absl::StrCat(origin, ": \"", key, "\" is not a string"));
+  }
+  return std::string();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Prompt>> ReadPrompts(const std::string& path) {
@@ -43,9 +52,10 @@ absl::StatusOr<std::vector<Prompt>> ReadPrompts(const std::string& path) {
     begin = end + 1;
     ++line_number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Prompt prompt{.text = "", .origin = absl::StrCat(path, " line ", line_number)};
+    Prompt prompt{.text = "", .origin = absl::StrCat(path, " line ", line_number), .source = ""};
     SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json row, ParseJson(line, prompt.origin));
     SHORTLIST_ASSIGN_OR_RETURN(prompt.text, PromptOfRow(row, prompt.origin));
+    SHORTLIST_ASSIGN_OR_RETURN(prompt.source, SourceOfRow(row, prompt.origin));
     prompts.push_back(std::move(prompt));
   }
   if (prompts.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": holds no prompt"));

@@ -8,16 +8,17 @@
 
 namespace shortlist {
 
-/// One text to continue, and what to call it in an error: `--prompt`, or file and line.
+/// One text to continue.
 struct Prompt {
   std::string text;
-  std::string origin;
+  std::string origin;  // what to call it in an error: `--prompt`, or file and line
+  std::string source;  // the kind of text it is, as the file says; may be empty
 };
 
 /// Reads JSON lines, {"prompt": "..."} or Spec-Bench's {"turns": ["...", ...]} of which the first
-/// turn counts; other keys are ignored, blank lines skipped. Errors name file and line: no JSON
-/// object, neither or both keys, wrong types, an empty prompt, invalid UTF-8. A file without any
-/// prompt is InvalidArgument.
+/// turn counts. "source" or Spec-Bench's "category" names the kind of text; other keys are ignored,
+/// blank lines skipped. Errors name file and line: no JSON object, neither or both keys, wrong
+/// types, an empty prompt, invalid UTF-8. A file without any prompt is InvalidArgument.
 absl::StatusOr<std::vector<Prompt>> ReadPrompts(const std::string& path);
 
 }  // namespace shortlist

@@ -12,6 +12,10 @@ namespace shortlist {
 struct Repetition {
   int64_t num_ngrams = 0;
   int64_t num_repeated = 0;  // of these, occurred before in the same output
+
+  double share() const {
+    return num_ngrams == 0 ? 0.0 : static_cast<double>(num_repeated) / num_ngrams;
+  }
 };
 
 /// Counts over the 6-grams of `output`; nothing when it is shorter than 6 tokens.

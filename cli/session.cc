@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   SHORTLIST_ASSIGN_OR_RETURN(session->config_, ReadModelConfig(flags.model_dir));
   SHORTLIST_ASSIGN_OR_RETURN(session->tokenizer_, OpenTokenizer(flags.model_dir));
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
-  SHORTLIST_RETURN_IF_ERROR(session->SelectBase());
+  SHORTLIST_RETURN_IF_ERROR(session->OpenBase());
   SHORTLIST_RETURN_IF_ERROR(session->OpenTarget());
   SHORTLIST_RETURN_IF_ERROR(session->OpenDraft());
   return session;
@@ -48,7 +48,7 @@ absl::Status Session::EncodePrompts() {
   std::vector<Prompt> prompts;
   if (flags_.prompt.has_value()) {
     if (flags_.prompt->empty()) return absl::InvalidArgumentError("--prompt: the prompt is empty");
-    prompts.push_back({*flags_.prompt, "--prompt"});
+    prompts.push_back({*flags_.prompt, "--prompt", /*source=*/""});
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(prompts, ReadPrompts(flags_.prompts_path));
   }
@@ -64,21 +64,26 @@ absl::Status Session::EncodePrompts() {
           prompt.origin, ": the prompt has ", num_tokens, " tokens, a context of ",
           config_.context_len, " has room for ", config_.context_len - 1, " and one of output"));
     }
-    requests_.push_back({std::move(prompt.origin), *std::move(ids)});
+    requests_.push_back({std::move(prompt.origin), std::move(prompt.source), *std::move(ids)});
   }
   return absl::OkStatus();
 }
 
-absl::Status Session::SelectBase() {
+absl::StatusOr<std::shared_ptr<const VocabBase>> Session::SelectBase(
+    const VocabOptions& options) const {
+  const VocabTarget target{config_.vocab_size, tokenizer_->Fingerprint()};
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = SelectVocabBase(options, target);
+  if (!base.ok()) return Prefixed("--vocab", base.status());
+  return base;
+}
+
+absl::Status Session::OpenBase() {
   if (flags_.dynamic_rows > config_.vocab_size) {
     return absl::InvalidArgumentError(absl::StrCat("--dynamic-rows: ", flags_.dynamic_rows,
                                                    " not in [0, ", config_.vocab_size,
                                                    "], the size of the vocabulary"));
   }
-  const VocabTarget target{config_.vocab_size, tokenizer_->Fingerprint()};
-  absl::StatusOr<std::shared_ptr<const VocabBase>> base = SelectVocabBase(flags_.vocab, target);
-  if (!base.ok()) return Prefixed("--vocab", base.status());
-  base_ = *std::move(base);
+  SHORTLIST_ASSIGN_OR_RETURN(base_, SelectBase(flags_.vocab));
 
   if (flags_.draft_dir.empty()) {
     if (base_ || flags_.dynamic_rows > 0) {

@@ -26,6 +26,7 @@ class Session {
  public:
   struct Request {
     std::string origin;              // as Prompt::origin
+    std::string source;              // as Prompt::source
     std::vector<TokenId> token_ids;  // not empty, shorter than the target's context
   };
 
@@ -50,6 +51,9 @@ class Session {
   /// behind.
   int64_t max_sequence_slots() const;
 
+  /// The base that `options` describe for this target; null: the full head.
+  absl::StatusOr<std::shared_ptr<const VocabBase>> SelectBase(const VocabOptions& options) const;
+
   /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().
   absl::StatusOr<std::unique_ptr<Drafter>> NewDrafter(int64_t num_slots);
 
@@ -60,7 +64,7 @@ class Session {
   absl::Status OpenTarget();
   absl::Status OpenDraft();
   absl::Status EncodePrompts();
-  absl::Status SelectBase();
+  absl::Status OpenBase();
 
   RunFlags flags_;
   ThreadPool pool_;

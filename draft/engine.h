@@ -27,6 +27,10 @@ struct EngineStats {
   int64_t num_draft_failures = 0;  // steps that fell back to plain decoding
   double draft_ms = 0.0;
   double verify_ms = 0.0;  // target pass, head and verification
+
+  void Add(const EngineStats& other);
+  /// What was added since `earlier`, a former state of these stats.
+  EngineStats Since(const EngineStats& earlier) const;
 };
 
 /// The speculation loop: prefill, then steps of (draft up to K tokens, verify them and one more

@@ -24,6 +24,17 @@ std::vector<char*> Argv(std::vector<std::string>& args) {
   return argv;
 }
 
+absl::Status Parse(CLI::App& app, const Args& args) {
+  Args full = Args{"shortlist"} + args;
+  std::vector<char*> argv = Argv(full);
+  try {
+    app.parse(static_cast<int>(full.size()), argv.data());
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  return absl::OkStatus();
+}
+
 std::string Contents(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(in), {});
@@ -44,13 +55,17 @@ absl::StatusOr<RunFlags> ParseRunFlags(const Args& args) {
   CLI::App app;
   RunFlags flags;
   AddRunFlags(app, flags);
-  Args full = Args{"shortlist"} + args;
-  std::vector<char*> argv = Argv(full);
-  try {
-    app.parse(static_cast<int>(full.size()), argv.data());
-  } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(error.what());
-  }
+  const absl::Status status = Parse(app, args);
+  if (!status.ok()) return status;
+  return flags;
+}
+
+absl::StatusOr<CompareFlags> ParseCompareFlags(const Args& args) {
+  CLI::App app;
+  CompareFlags flags;
+  AddCompareFlags(app, flags);
+  const absl::Status status = Parse(app, args);
+  if (!status.ok()) return status;
   return flags;
 }
 
@@ -63,7 +78,7 @@ Outcome RunGenerate(const Args& args) {
 
 Outcome RunCompare(const Args& args) {
   std::ostringstream out;
-  const absl::StatusOr<RunFlags> flags = ParseRunFlags(args);
+  const absl::StatusOr<CompareFlags> flags = ParseCompareFlags(args);
   const absl::Status status = flags.ok() ? Compare(*flags, out).status() : flags.status();
   return {status, out.str()};
 }

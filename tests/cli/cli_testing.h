@@ -19,8 +19,10 @@ Args operator+(const Args& first, const Args& second);
 Args DemoTarget();
 Args DemoPair();
 
-/// What AddRunFlags makes of `args`; InvalidArgument holds what the user would read.
+/// What AddRunFlags or AddCompareFlags make of `args`; InvalidArgument holds what the user would
+/// read.
 absl::StatusOr<RunFlags> ParseRunFlags(const Args& args);
+absl::StatusOr<CompareFlags> ParseCompareFlags(const Args& args);
 
 /// A subcommand run in this process: its status and what it wrote to standard output.
 struct Outcome {

@@ -96,6 +96,22 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_TRUE(flags->json);
 }
 
+TEST(FlagsTest, CompareHasTheFlagsOfGenerateAndItsOwn) {
+  const absl::StatusOr<CompareFlags> least = ParseCompareFlags(kLeast);
+  ASSERT_TRUE(least.ok()) << least.status();
+  EXPECT_FALSE(least->sweep);
+  EXPECT_EQ(least->num_repetitions, 3);
+  const absl::StatusOr<CompareFlags> flags =
+      ParseCompareFlags(kLeast + Args{"--sweep", "--repetitions", "5", "--batch", "2"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_TRUE(flags->sweep);
+  EXPECT_EQ(flags->num_repetitions, 5);
+  EXPECT_EQ(flags->run.batch, 2);
+  for (const char* value : {"0", "-1", "1001", "x"}) {
+    EXPECT_FALSE(ParseCompareFlags(kLeast + Args{"--repetitions", value}).ok()) << value;
+  }
+}
+
 TEST(FlagsTest, PromptMayBeginWithADash) {
   const absl::StatusOr<RunFlags> flags = ParseRunFlags({"--model", "m", "--prompt", "--seed"});
   ASSERT_TRUE(flags.ok()) << flags.status();

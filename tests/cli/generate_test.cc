@@ -1,6 +1,5 @@
 #include "cli/generate.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,8 +12,6 @@
 
 namespace shortlist {
 namespace {
-
-using ::testing::HasSubstr;
 
 Args Prompts() {
   return {"--prompts", SourcePath("examples/prompts.jsonl"), "--max-new-tokens", "24"};
@@ -120,42 +117,6 @@ TEST(GenerateTest, PrunedRowsAreReported) {
     EXPECT_LE(row["meta_info"]["active_rows"], 528);
     EXPECT_LE(row["meta_info"]["coverage"], 1.0);
   }
-}
-
-TEST(CompareTest, EveryWayToDecodeIsIdenticalToPlain) {
-  const Args args =
-      DemoPair() +
-      Args{"--prompts",        SourcePath("examples/prompts.jsonl"),
-           "--max-new-tokens", "8",
-           "--batch",          "4",
-           "--dynamic-rows",   "64",
-           "--vocab",          SourcePath("vocab_lists/demo.vocab.json") + ":top=2048"};
-  const Outcome json = RunCompare(args + Args{"--json"});
-  ASSERT_TRUE(json.status.ok()) << json.status;
-  const std::vector<std::string> lines = Lines(json.out);
-  ASSERT_EQ(lines.size(), 4u);
-  for (const std::string& line : lines) {
-    const nlohmann::json row = nlohmann::json::parse(line);
-    EXPECT_EQ(row["identical"], true) << line;
-    EXPECT_GT(row["tokens_per_s"], 0.0) << line;
-    EXPECT_GE(row["accept_length"], 1.0) << line;
-  }
-}
-
-TEST(CompareTest, TableHasOneLinePerWay) {
-  const Args one = {"--prompt", "The old man", "--max-new-tokens", "8"};
-  const Outcome full = RunCompare(DemoPair() + one);
-  ASSERT_TRUE(full.status.ok()) << full.status;
-  EXPECT_EQ(Lines(full.out).size(), 5u) << full.out;  // title, header, rule, plain, full head
-  const Outcome pruned = RunCompare(DemoPair() + one + Args{"--vocab", "ratio:0.5"});
-  ASSERT_TRUE(pruned.status.ok()) << pruned.status;
-  EXPECT_EQ(Lines(pruned.out).size(), 6u) << pruned.out;
-}
-
-TEST(CompareTest, NeedsADraft) {
-  const Outcome outcome = RunCompare(DemoTarget() + Args{"--prompt", "x"});
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("--draft"));
 }
 
 }  // namespace

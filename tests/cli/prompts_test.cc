@@ -17,14 +17,19 @@ TEST(PromptsTest, ReadsPromptAndFirstTurnAndSkipsBlankLines) {
   const std::string path = dir.Write("p.jsonl",
                                      "{\"prompt\": \"a\\u00e9\", \"other\": 1}\r\n"
                                      "  \n"
-                                     "{\"question_id\": 81, \"turns\": [\"b\", \"c\"]}");
+                                     "{\"question_id\": 81, \"category\": \"writing\", "
+                                     "\"turns\": [\"b\", \"c\"]}\n"
+                                     "{\"source\": \"stories\", \"prompt\": \"d\"}\n");
   const absl::StatusOr<std::vector<Prompt>> prompts = ReadPrompts(path);
   ASSERT_TRUE(prompts.ok()) << prompts.status();
-  ASSERT_EQ(prompts->size(), 2u);
+  ASSERT_EQ(prompts->size(), 3u);
   EXPECT_EQ((*prompts)[0].text, "a\xC3\xA9");
   EXPECT_EQ((*prompts)[0].origin, path + " line 1");
   EXPECT_EQ((*prompts)[1].text, "b");
   EXPECT_EQ((*prompts)[1].origin, path + " line 3");
+  EXPECT_EQ((*prompts)[0].source, "");
+  EXPECT_EQ((*prompts)[1].source, "writing");
+  EXPECT_EQ((*prompts)[2].source, "stories");
 }
 
 TEST(PromptsTest, BadRowsAreRefusedWithFileAndLine) {
@@ -33,7 +38,7 @@ TEST(PromptsTest, BadRowsAreRefusedWithFileAndLine) {
        {R"({"prompt": ""})", R"({"prompt": 7})", R"({"prompt": null})", R"({"turns": []})",
         R"({"turns": "x"})", R"({"turns": [7]})", R"({"turns": [""]})", R"({"text": "x"})",
         R"({"prompt": "x", "turns": ["y"]})", R"({"prompt": "x", "prompt": "y"})", R"(["x"])",
-        R"({"prompt": "x")", R"("x")", "{\"prompt\": \"\xFF\"}",
+        R"({"prompt": "x")", R"("x")", R"({"prompt": "x", "source": 3})", "{\"prompt\": \"\xFF\"}",
         "{\"prompt\": \"\xED\xA0\x80\"}"}) {
     SCOPED_TRACE(row);
     const std::string path = dir.Write("p.jsonl", "{\"prompt\": \"fine\"}\n" + row + "\n");

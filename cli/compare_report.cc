@@ -1,0 +1,190 @@
+#include "cli/compare_report.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/table.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+// A greedy output that repeats fewer of its 6-grams than this does not loop.
+constexpr double kFewRepeats = 0.3;
+
+double Ratio(double a, double b) { return b > 0.0 ? a / b : 0.0; }
+
+using Prompts = std::vector<size_t>;  // numbers of some prompts
+
+Prompts AllPrompts(const Comparison& comparison) {
+  Prompts prompts(comparison.sources.size());
+  for (size_t i = 0; i < prompts.size(); ++i) prompts[i] = i;
+  return prompts;
+}
+
+Prompts FewRepeats(const Comparison& comparison) {
+  Prompts prompts = AllPrompts(comparison);
+  std::erase_if(prompts, [&](size_t i) {
+    return comparison.contenders.front().prompts[i].repetition.share() >= kFewRepeats;
+  });
+  return prompts;
+}
+
+/// The sums over some prompts of one way to decode.
+struct Sums {
+  double step_seconds = 0.0;
+  SequenceStats stats;
+  EngineStats engine;
+  Repetition repetition;
+  bool identical = true;
+
+  double tokens_per_s() const {
+    return Ratio(static_cast<double>(stats.num_step_tokens), step_seconds);
+  }
+  double ms_per_draft_step() const {
+    return Ratio(engine.draft_ms, static_cast<double>(engine.num_draft_passes));
+  }
+  double ms_per_verify() const {
+    return Ratio(engine.verify_ms, static_cast<double>(engine.num_steps));
+  }
+};
+
+Sums Add(const Contender& contender, const Prompts& prompts) {
+  Sums sums;
+  for (size_t i : prompts) {
+    const PromptResult& result = contender.prompts[i];
+    sums.step_seconds += result.step_seconds;
+    sums.stats.Add(result.stats);
+    sums.engine.Add(result.engine);
+    sums.repetition.num_ngrams += result.repetition.num_ngrams;
+    sums.repetition.num_repeated += result.repetition.num_repeated;
+    sums.identical &= result.identical;
+  }
+  return sums;
+}
+
+void WriteTable(const Comparison& comparison, const Prompts& prompts, std::ostream& out) {
+  const auto percent = [](double share) { return FormatFixed(100.0 * share, 1) + "%"; };
+  const double plain_speed = Add(comparison.contenders.front(), prompts).tokens_per_s();
+  std::vector<std::vector<std::string>> cells;
+  for (const Contender& contender : comparison.contenders) {
+    const Sums sums = Add(contender, prompts);
+    const auto of_draft = [&sums](std::string cell) {
+      return sums.engine.num_draft_passes > 0 ? cell : "-";
+    };
+    const char* identical = !comparison.comparable ? "n/a" : sums.identical ? "yes" : "NO";
+    cells.push_back(
+        {contender.name, FormatFixed(sums.tokens_per_s(), 1),
+         FormatFixed(Ratio(sums.tokens_per_s(), plain_speed), 2) + "x",
+         of_draft(FormatFixed(sums.stats.draft_length(), 2)),
+         FormatFixed(sums.stats.accept_length(), 2),
+         of_draft(percent(sums.stats.acceptance_rate())), of_draft(percent(sums.stats.coverage())),
+         of_draft(std::to_string(sums.stats.active_rows)),
+         of_draft(FormatFixed(sums.ms_per_draft_step(), 3)), FormatFixed(sums.ms_per_verify(), 3),
+         percent(sums.repetition.share()), identical});
+  }
+  out << FormatTable(
+      {"decoding", "tok/s", "speed-up", "draft length", "accept length", "acceptance", "coverage",
+       "active rows", "ms/draft step", "ms/verify", "repeated", "identical"},
+      cells);
+}
+
+nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& contender,
+                               const Prompts& prompts) {
+  const Sums sums = Add(contender, prompts);
+  const double speed = sums.tokens_per_s();
+  const auto over = [&](size_t other) {
+    return Ratio(speed, Add(comparison.contenders[other], prompts).tokens_per_s());
+  };
+  nlohmann::ordered_json row = {{"decoding", contender.name},
+                                {"base_rows", contender.base_rows},
+                                {"dynamic_rows", contender.dynamic_rows},
+                                {"num_prompts", prompts.size()},
+                                {"num_tokens", sums.stats.num_step_tokens},
+                                {"tokens_per_s", speed},
+                                {"speed_up", over(0)},
+                                {"speed_up_over_full_head", over(1)},
+                                {"draft_length", sums.stats.draft_length()},
+                                {"accept_length", sums.stats.accept_length()},
+                                {"accept_rate", sums.stats.acceptance_rate()},
+                                {"coverage", sums.stats.coverage()},
+                                {"active_rows", sums.stats.active_rows},
+                                {"ms_per_draft_step", sums.ms_per_draft_step()},
+                                {"ms_per_verify", sums.ms_per_verify()},
+                                {"repeated_6gram_share", sums.repetition.share()},
+                                {"identical", nullptr}};
+  if (comparison.comparable) row["identical"] = sums.identical;
+  return row;
+}
+
+/// Distinct sources in the order in which they first occur.
+std::vector<std::string> Sources(const Comparison& comparison) {
+  std::vector<std::string> sources;
+  for (const std::string& source : comparison.sources) {
+    if (source.empty()) continue;
+    if (std::find(sources.begin(), sources.end(), source) == sources.end()) {
+      sources.push_back(source);
+    }
+  }
+  return sources;
+}
+
+}  // namespace
+
+bool AllIdentical(const Comparison& comparison) {
+  for (const Contender& contender : comparison.contenders) {
+    for (const PromptResult& result : contender.prompts) {
+      if (!result.identical) return false;
+    }
+  }
+  return true;
+}
+
+void WriteTables(const Comparison& comparison, std::ostream& out) {
+  const size_t num_prompts = comparison.sources.size();
+  out << num_prompts << " prompts, " << comparison.num_repetitions << " repetitions, batch "
+      << comparison.batch << ", " << comparison.num_threads << " threads\n";
+  WriteTable(comparison, AllPrompts(comparison), out);
+  if (!comparison.greedy) return;
+  const Prompts few = FewRepeats(comparison);
+  if (few.empty() || few.size() == num_prompts) return;
+  out << "\n"
+      << few.size() << " of them, whose plain output repeats less than "
+      << FormatFixed(100.0 * kFewRepeats, 0) << "% of its 6-grams\n";
+  WriteTable(comparison, few, out);
+}
+
+void WriteJson(const Comparison& comparison, std::ostream& out) {
+  std::vector<std::pair<std::string, Prompts>> groups = {{"all", AllPrompts(comparison)}};
+  if (comparison.greedy) groups.emplace_back("few_repeats", FewRepeats(comparison));
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  const auto append = [&](const std::string& group, const nlohmann::ordered_json& source,
+                          const Prompts& prompts) {
+    if (prompts.empty()) return;
+    for (const Contender& contender : comparison.contenders) {
+      nlohmann::ordered_json row = {{"group", group}, {"source", source}};
+      row.update(RowJson(comparison, contender, prompts));
+      rows.push_back(std::move(row));
+    }
+  };
+  for (const auto& [group, prompts] : groups) {
+    append(group, nullptr, prompts);
+    for (const std::string& source : Sources(comparison)) {
+      Prompts some = prompts;
+      std::erase_if(some, [&](size_t i) { return comparison.sources[i] != source; });
+      append(group, source, some);
+    }
+  }
+  const nlohmann::ordered_json report = {{"num_prompts", comparison.sources.size()},
+                                         {"repetitions", comparison.num_repetitions},
+                                         {"batch", comparison.batch},
+                                         {"threads", comparison.num_threads},
+                                         {"temperature", comparison.temperature},
+                                         {"num_draft_tokens", comparison.num_draft_tokens},
+                                         {"draft_p_min", comparison.draft_p_min},
+                                         {"max_new_tokens", comparison.max_new_tokens},
+                                         {"rows", std::move(rows)}};
+  out << report.dump() << "\n";
+}
+
+}  // namespace shortlist

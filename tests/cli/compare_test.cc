@@ -1,0 +1,124 @@
+#include "cli/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_testing.h"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string List() { return SourcePath("vocab_lists/demo.vocab.json"); }
+
+Args Prompts() {
+  return {"--prompts", SourcePath("examples/prompts.jsonl"), "--max-new-tokens", "8"};
+}
+
+nlohmann::json Report(const Args& args) {
+  const Outcome outcome = RunCompare(args + Args{"--json"});
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(Lines(outcome.out).size(), 1u);
+  return nlohmann::json::parse(outcome.out);
+}
+
+TEST(CompareTest, EveryWayToDecodeIsIdenticalToPlain) {
+  const nlohmann::json report =
+      Report(DemoPair() + Prompts() +
+             Args{"--batch", "4", "--dynamic-rows", "64", "--vocab", List() + ":top=2048"});
+  EXPECT_EQ(report["num_prompts"], 7);
+  EXPECT_EQ(report["repetitions"], 3);
+  std::vector<std::string> names;
+  for (const nlohmann::json& row : report["rows"]) {
+    if (row["group"] != "all") continue;
+    names.push_back(row["decoding"]);
+    EXPECT_EQ(row["source"], nullptr) << row;
+    EXPECT_EQ(row["num_prompts"], 7) << row;
+    EXPECT_EQ(row["identical"], true) << row;
+    EXPECT_GT(row["tokens_per_s"], 0.0) << row;
+    EXPECT_GE(row["accept_length"], 1.0) << row;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"plain", "draft, full head", "draft, top 2048",
+                                             "draft, top 2048 + 64 dynamic"}));
+}
+
+TEST(CompareTest, SourcesOfThePromptsAreReportedApart) {
+  const TempDir dir;
+  const std::string prompts = dir.Write("p.jsonl",
+                                        "{\"prompt\": \"The old man\", \"source\": \"stories\"}\n"
+                                        "{\"turns\": [\"Question: 1\"], \"category\": \"math\"}\n"
+                                        "{\"prompt\": \"The sea\", \"source\": \"stories\"}\n");
+  const nlohmann::json report =
+      Report(DemoPair() + Args{"--prompts", prompts, "--max-new-tokens", "6", "--repetitions", "1",
+                               "--temperature", "0.8"});
+  struct Expected {
+    nlohmann::json source;
+    int num_prompts;
+  };
+  const Expected expected[] = {{nullptr, 3}, {"stories", 2}, {"math", 1}};
+  ASSERT_EQ(report["rows"].size(), 6u);  // plain and full head
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(report["rows"][i]["group"], "all");
+    EXPECT_EQ(report["rows"][i]["source"], expected[i / 2].source);
+    EXPECT_EQ(report["rows"][i]["num_prompts"], expected[i / 2].num_prompts);
+  }
+}
+
+TEST(CompareTest, SweepTakesSizesOfTheListAloneAndWithDynamicRows) {
+  const nlohmann::json report =
+      Report(DemoPair() + Args{"--prompt", "The old man", "--max-new-tokens", "6", "--repetitions",
+                               "1", "--sweep", "--vocab", List(), "--dynamic-rows", "100"});
+  std::vector<std::pair<int, int>> sizes;  // base and dynamic rows
+  for (const nlohmann::json& row : report["rows"]) {
+    if (row["group"] == "all") sizes.emplace_back(row["base_rows"], row["dynamic_rows"]);
+  }
+  EXPECT_EQ(sizes, (std::vector<std::pair<int, int>>{{0, 0},
+                                                     {16384, 0},
+                                                     {8192, 0},
+                                                     {8092, 100},
+                                                     {4096, 0},
+                                                     {3996, 100},
+                                                     {2048, 0},
+                                                     {1948, 100},
+                                                     {1024, 0},
+                                                     {924, 100},
+                                                     {512, 0},
+                                                     {412, 100}}));
+}
+
+TEST(CompareTest, SweepRefusesWhatItCannotSize) {
+  const Args sweep = DemoPair() + Args{"--prompt", "x", "--sweep"};
+  for (const Args& vocab :
+       {Args{}, Args{"--vocab", "ratio:0.5"}, Args{"--vocab", List() + ":top=300"},
+        Args{"--vocab", List(), "--dynamic-rows", "512"}}) {
+    const Outcome outcome = RunCompare(sweep + vocab);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("--sweep"));
+  }
+}
+
+TEST(CompareTest, TableHasOneLinePerWay) {
+  const Args one = {"--prompt", "The old man", "--max-new-tokens", "8"};
+  const Outcome full = RunCompare(DemoPair() + one);
+  ASSERT_TRUE(full.status.ok()) << full.status;
+  EXPECT_EQ(Lines(full.out).size(), 5u) << full.out;  // title, header, rule, plain, full head
+  const Outcome pruned = RunCompare(DemoPair() + one + Args{"--vocab", "ratio:0.5"});
+  ASSERT_TRUE(pruned.status.ok()) << pruned.status;
+  EXPECT_EQ(Lines(pruned.out).size(), 6u) << pruned.out;
+}
+
+TEST(CompareTest, NeedsADraft) {
+  const Outcome outcome = RunCompare(DemoTarget() + Args{"--prompt", "x"});
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("--draft"));
+}
+
+}  // namespace
+}  // namespace shortlist
