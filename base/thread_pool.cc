@@ -22,12 +22,17 @@ void Pause() {
 /// Spins until done() holds or kSpinTime has passed; says whether it holds.
 template <typename Done>
 bool SpinUntil(Done&& done) {
-  const auto deadline = std::chrono::steady_clock::now() + kSpinTime;
-  do {
+  const auto spin = [&] {
     for (int i = 0; i < 64; ++i) {
       if (done()) return true;
       Pause();
     }
+    return false;
+  };
+  if (spin()) return true;  // most often, and without asking the clock
+  const auto deadline = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    if (spin()) return true;
   } while (std::chrono::steady_clock::now() < deadline);
   return false;
 }
@@ -61,17 +66,20 @@ void ThreadPool::Run(int64_t num_tasks, Task task, void* context) {
   }
   task_.store(task, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
-  num_finished_.store(0, std::memory_order_relaxed);
-  // Sequentially consistent against num_parked_: either we see the parked worker, or it sees the
-  // work.
-  ticket_.store(static_cast<uint64_t>(num_tasks) << 32);
+  // The first task is ours. Sequentially consistent against num_parked_: either we see the parked
+  // worker, or it sees the work.
+  ticket_.store(static_cast<uint64_t>(num_tasks) << 32 | 1);
   if (num_parked_.load() > 0) {
     { std::lock_guard lock(mutex_); }
     wake_.notify_all();
   }
-  while (RunOneTask()) {
-  }
-  const auto finished = [&] { return num_finished_.load(std::memory_order_acquire) == num_tasks; };
+  task(context, 0);
+  int64_t num_own = 1;
+  while (RunOneTask()) ++num_own;
+  num_awaited_ += static_cast<uint64_t>(num_tasks - num_own);
+  const auto finished = [this] {
+    return num_finished_.load(std::memory_order_acquire) == num_awaited_;
+  };
   while (!SpinUntil(finished)) std::this_thread::yield();
 }
 
@@ -80,15 +88,13 @@ bool ThreadPool::RunOneTask() {
   const uint64_t claim = ticket_.fetch_add(1, std::memory_order_acq_rel);
   if (!HasTask(claim)) return false;
   task_.load(std::memory_order_relaxed)(context_.load(std::memory_order_relaxed), NextTask(claim));
-  num_finished_.fetch_add(1, std::memory_order_release);
   return true;
 }
 
 void ThreadPool::WorkerLoop() {
   const auto has_work = [this] { return HasTask(ticket_.load()) || stopping_.load(); };
   while (true) {
-    while (RunOneTask()) {
-    }
+    while (RunOneTask()) num_finished_.fetch_add(1, std::memory_order_release);
     if (stopping_.load()) return;
     if (SpinUntil(has_work)) continue;
     std::unique_lock lock(mutex_);

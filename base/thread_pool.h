@@ -66,15 +66,18 @@ class ThreadPool {
 
   const int num_threads_;
   std::vector<std::thread> workers_;
+  uint64_t num_awaited_ = 0;  // how many tasks of workers all loops so far have waited for
 
-  // The current loop. Written before `ticket_` publishes it; stable until every claim has finished.
+  // The current loop, in one cache line. Task and context are written before `ticket_` publishes
+  // them; they are stable until every claim has finished. The ticket is num_tasks (high 32 bits)
+  // and the next task to claim (low 32 bits) in one word, so that a late worker can never pair a
+  // claim with another loop's count.
+  alignas(64) std::atomic<uint64_t> ticket_{0};
   std::atomic<Task> task_{nullptr};
   std::atomic<void*> context_{nullptr};
 
-  // num_tasks (high 32 bits) and the next task to claim (low 32 bits) in one word, so that a late
-  // worker can never pair a claim with another loop's count.
-  alignas(64) std::atomic<uint64_t> ticket_{0};
-  alignas(64) std::atomic<int64_t> num_finished_{0};
+  // Tasks that workers have ever finished.
+  alignas(64) std::atomic<uint64_t> num_finished_{0};
   alignas(64) std::atomic<int> num_parked_{0};
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
