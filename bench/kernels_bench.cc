@@ -89,7 +89,7 @@ struct Layer {
 
   void Run(const float* x, int64_t num_tokens, float* y) const {
     for (const PackedLinear* linear : {&qkv, &output, &gate_up, &down}) {
-      LinearCpu(*linear, x, num_tokens, y, /*accumulate=*/false, Pool());
+      LinearCpu(*linear, {x}, num_tokens, y, /*accumulate=*/false, Pool());
     }
   }
 };

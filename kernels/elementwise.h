@@ -24,11 +24,6 @@ void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_
 void RopeCpu(float* x, int64_t row_stride, int64_t num_tokens, int64_t num_heads, int64_t head_dim,
              const int32_t* positions, const float* cos, const float* sin, ThreadPool& pool);
 
-/// out[t, i] = silu(gate_up[t, i]) * gate_up[t, size + i]. gate_up: [num_tokens, 2 * size], out:
-/// [num_tokens, size], not overlapping.
-void SiluMulCpu(const float* gate_up, int64_t num_tokens, int64_t size, float* out,
-                ThreadPool& pool);
-
 /// out[t] = table[ids[t]] as f32. table: [vocab_size, hidden] of `dtype`; ids: [num_tokens], in [0,
 /// vocab_size).
 void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,

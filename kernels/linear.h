@@ -43,14 +43,27 @@ class PackedLinear {
   Arena panels_;
 };
 
+/// The input rows of a linear layer, [num_tokens, in_features] f32, dense. With a norm weight they
+/// are RMS-normalised on the way in, as RmsNormCpu does it.
+struct LinearInput {
+  const float* x = nullptr;
+  const float* norm_weight = nullptr;  // [in_features]; null: x as it is
+  float norm_epsilon = 0;
+};
+
 /// y[m, n] = sum over k of round(x[m, k]) * w[n, k]    (or y[m, n] += that, with `accumulate`)
 ///
-/// x: [num_tokens, in_features] f32, y: [num_tokens, out_features] f32, both dense, not
-/// overlapping. With bf16 weights the input is rounded to bf16 (for every num_tokens alike); with
-/// f16 and f32 it is used as it is. Sums are f32, each in one order whatever num_tokens, the tile
-/// or the thread is: row m of y has the same bits in any batch. num_tokens = 0 does nothing.
-void LinearCpu(const PackedLinear& weight, const float* x, int64_t num_tokens, float* y,
+/// y: [num_tokens, out_features] f32, dense, not overlapping the input. With bf16 weights the input
+/// is rounded to bf16 (for every num_tokens alike); with f16 and f32 it is used as it is. Sums are
+/// f32, each in one order whatever num_tokens, the tile or the thread is: row m of y has the same
+/// bits in any batch. num_tokens = 0 does nothing.
+void LinearCpu(const PackedLinear& weight, const LinearInput& input, int64_t num_tokens, float* y,
                bool accumulate, ThreadPool& pool);
+
+/// y[m, n] = silu(gate[m, n]) * up[m, n], where gate and up are what LinearCpu gives for the two
+/// weights, bit for bit. The weights have the same shape and dtype; the rest as LinearCpu.
+void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const LinearInput& input,
+                    int64_t num_tokens, float* y, ThreadPool& pool);
 
 }  // namespace shortlist
 

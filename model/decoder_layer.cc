@@ -51,11 +51,9 @@ void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
     const size_t size = static_cast<size_t>(num_tokens * width);
     if (values.size() < size) values = std::vector<float>(size);
   };
-  reserve(normed, config.hidden);
   reserve(qkv, (config.num_heads + 2 * config.num_kv_heads) * config.head_dim);
   reserve(attended, config.num_heads * config.head_dim);
-  reserve(gate_up, 2 * config.intermediate);
-  reserve(product, config.intermediate);
+  reserve(gated, config.intermediate);
 }
 
 absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const std::string& prefix,
@@ -80,10 +78,12 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
   SHORTLIST_ASSIGN_OR_RETURN(
       layer.post_norm_, checkpoint.Load(absl::StrCat(prefix, "post_attention_layernorm.weight"),
                                         {config.hidden}, DType::kF32, pool));
-  const std::array gate_up = {BlockName{"mlp.gate_proj.weight", config.intermediate},
-                              BlockName{"mlp.up_proj.weight", config.intermediate}};
-  SHORTLIST_ASSIGN_OR_RETURN(layer.gate_up_,
-                             LoadStacked(checkpoint, prefix, gate_up, config.hidden, dtype, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(layer.gate_,
+                             LoadLinear(checkpoint, absl::StrCat(prefix, "mlp.gate_proj.weight"),
+                                        config.intermediate, config.hidden, dtype, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(layer.up_,
+                             LoadLinear(checkpoint, absl::StrCat(prefix, "mlp.up_proj.weight"),
+                                        config.intermediate, config.hidden, dtype, pool));
   SHORTLIST_ASSIGN_OR_RETURN(layer.down_,
                              LoadLinear(checkpoint, absl::StrCat(prefix, "mlp.down_proj.weight"),
                                         config.hidden, config.intermediate, dtype, pool));
@@ -99,30 +99,24 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   const int64_t kv_features = config.num_kv_heads * config.head_dim;
   const int64_t qkv_stride = q_features + 2 * kv_features;
 
-  const float* attention_input = hidden;
-  if (input_norm_.defined()) {
-    RmsNormCpu(hidden, input_norm_.data_ptr<float>(), epsilon, num_tokens, config.hidden,
-               scratch.normed.data(), pool);
-    attention_input = scratch.normed.data();
-  }
+  const auto normed = [&](const at::Tensor& weight) -> LinearInput {
+    return {hidden, weight.defined() ? weight.data_ptr<float>() : nullptr, epsilon};
+  };
   float* const qkv = scratch.qkv.data();
-  LinearCpu(qkv_, attention_input, num_tokens, qkv, /*accumulate=*/false, pool);
+  float* const keys = qkv + q_features;
+  LinearCpu(qkv_, normed(input_norm_), num_tokens, qkv, /*accumulate=*/false, pool);
   // Query and key heads lie side by side: one call rotates both.
   RopeCpu(qkv, qkv_stride, num_tokens, config.num_heads + config.num_kv_heads, config.head_dim,
           batch.positions().data(), rope.cos(), rope.sin(), pool);
-  StoreKvCpu(cache, qkv + q_features, qkv + q_features + kv_features, qkv_stride,
-             batch.out_slots().data(), num_tokens, pool);
+  StoreKvCpu(cache, keys, keys + kv_features, qkv_stride, batch.out_slots().data(), num_tokens,
+             pool);
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
   AttentionCpu(cache, batch.layout(), qkv, qkv_stride, config.num_heads, scale,
                scratch.attended.data(), pool);
-  LinearCpu(output_, scratch.attended.data(), num_tokens, hidden, /*accumulate=*/true, pool);
+  LinearCpu(output_, {scratch.attended.data()}, num_tokens, hidden, /*accumulate=*/true, pool);
 
-  RmsNormCpu(hidden, post_norm_.data_ptr<float>(), epsilon, num_tokens, config.hidden,
-             scratch.normed.data(), pool);
-  LinearCpu(gate_up_, scratch.normed.data(), num_tokens, scratch.gate_up.data(),
-            /*accumulate=*/false, pool);
-  SiluMulCpu(scratch.gate_up.data(), num_tokens, config.intermediate, scratch.product.data(), pool);
-  LinearCpu(down_, scratch.product.data(), num_tokens, hidden, /*accumulate=*/true, pool);
+  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, scratch.gated.data(), pool);
+  LinearCpu(down_, {scratch.gated.data()}, num_tokens, hidden, /*accumulate=*/true, pool);
 }
 
 void CheckBatch(const ModelConfig& config, DType dtype, const ForwardBatch& batch,

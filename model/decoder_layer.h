@@ -24,11 +24,9 @@ namespace shortlist {
 /// Activations inside one layer, all f32, shared by the layers of a model and reused between
 /// passes.
 struct LayerScratch {
-  std::vector<float> normed;    // [num_tokens, hidden]
   std::vector<float> qkv;       // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
   std::vector<float> attended;  // [num_tokens, num_heads * head_dim]
-  std::vector<float> gate_up;   // [num_tokens, 2 * intermediate]
-  std::vector<float> product;   // [num_tokens, intermediate]
+  std::vector<float> gated;     // [num_tokens, intermediate]
 
   /// Makes room for `num_tokens`; never shrinks. Throws std::bad_alloc.
   void Reserve(const ModelConfig& config, int64_t num_tokens);
@@ -55,7 +53,8 @@ class DecoderLayer {
   at::Tensor post_norm_;   // [hidden] f32
   PackedLinear qkv_;       // query, key and value rows
   PackedLinear output_;
-  PackedLinear gate_up_;
+  PackedLinear gate_;
+  PackedLinear up_;
   PackedLinear down_;
 };
 

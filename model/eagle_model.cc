@@ -87,7 +87,7 @@ at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* fea
   scratch.Reserve(config, num_tokens);
   JoinInputs(batch, features);
   float* const hidden = out.data_ptr<float>();
-  LinearCpu(fc, joined.data(), num_tokens, hidden, /*accumulate=*/false, pool);
+  LinearCpu(fc, {joined.data()}, num_tokens, hidden, /*accumulate=*/false, pool);
   if (fc_bias.defined()) {
     const float* const bias = fc_bias.data_ptr<float>();
     for (int64_t t = 0; t < num_tokens; ++t) {

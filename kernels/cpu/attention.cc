@@ -1,6 +1,7 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "kernels/cpu/input.h"
 #include "kernels/cpu/kernel_table.h"
@@ -8,20 +9,105 @@
 namespace shortlist {
 namespace {
 
-/// The slots a token sees, in logical order: the list itself where there is no tail, else a copy
-/// that joins both parts in `scratch`.
-const int32_t* SeenSlots(const AttentionLayout& layout, int64_t token, Scratch& scratch,
-                         int64_t* num_positions) {
+constexpr int64_t kMaxTileTokens = 8;
+
+/// Neighbouring tokens of one sequence, whose keys and values are read together.
+struct Tile {
+  int64_t first_token;
+  int64_t num_tokens;
+  int64_t num_shared;     // leading entries of the sequence's list that all its tokens see
+  int64_t max_positions;  // of any of its tokens
+};
+
+int64_t TailLen(const AttentionLayout& layout, int64_t token) {
+  if (layout.tail_indptr == nullptr) return 0;
+  return layout.tail_indptr[token + 1] - layout.tail_indptr[token];
+}
+
+/// Cuts the batch into tiles of at most `max_tokens` whose weights stay in the second-level cache.
+/// Any cut gives the same results.
+void CutTiles(const AttentionLayout& layout, int64_t group, int64_t max_tokens,
+              std::vector<Tile>& tiles) {
+  constexpr int64_t kMaxWeights = (512 << 10) / sizeof(float);
+  tiles.clear();
+  for (int64_t t = 0; t < layout.num_tokens; ++t) {
+    const int64_t context_len = layout.context_len[t];
+    Tile grown = {t, 1, context_len, context_len + TailLen(layout, t)};
+    if (!tiles.empty() && layout.seq_of_token[t] == layout.seq_of_token[t - 1]) {
+      const Tile& last = tiles.back();
+      const int64_t max_positions = std::max(last.max_positions, grown.max_positions);
+      if (last.num_tokens < max_tokens &&
+          (last.num_tokens + 1) * group * max_positions <= kMaxWeights) {
+        grown = {last.first_token, last.num_tokens + 1, std::min(last.num_shared, context_len),
+                 max_positions};
+        tiles.pop_back();
+      }
+    }
+    tiles.push_back(grown);
+  }
+}
+
+/// What `token` sees behind its tile's shared positions, in logical order: the rest of its context
+/// where there is no tail, else a copy in `joined` of that and the tail.
+const int32_t* OwnSlots(const AttentionLayout& layout, int64_t token, int64_t num_shared,
+                        int32_t* joined) {
   const int32_t* context = layout.kv_slots + layout.kv_indptr[layout.seq_of_token[token]];
-  const int64_t context_len = layout.context_len[token];
-  const int64_t tail_begin = layout.tail_indptr != nullptr ? layout.tail_indptr[token] : 0;
-  const int64_t tail_end = layout.tail_indptr != nullptr ? layout.tail_indptr[token + 1] : 0;
-  *num_positions = context_len + tail_end - tail_begin;
-  if (tail_begin == tail_end) return context;
-  auto* joined = static_cast<int32_t*>(scratch.Get(*num_positions * sizeof(int32_t)));
-  std::copy_n(context, context_len, joined);
-  std::copy(layout.tail_slots + tail_begin, layout.tail_slots + tail_end, joined + context_len);
+  const int64_t tail_len = TailLen(layout, token);
+  if (tail_len == 0) return context + num_shared;
+  int32_t* end = std::copy(context + num_shared, context + layout.context_len[token], joined);
+  std::copy_n(layout.tail_slots + layout.tail_indptr[token], tail_len, end);
   return joined;
+}
+
+struct Queries {
+  const float* q;  // row t at q + t * stride, [num_heads, head_dim]
+  int64_t stride;
+  int64_t num_heads;
+  float scale;
+};
+
+/// Attention of one tile's query heads over key/value heads [first_head, end_head).
+void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionLayout& layout,
+                const Queries& queries, const Tile& tile, int64_t first_head, int64_t end_head,
+                float* out) {
+  thread_local Scratch slots_scratch;
+  thread_local Scratch weights_scratch;
+  const int64_t group = queries.num_heads / cache.num_kv_heads;
+  const int64_t head_bytes = cache.head_dim * DTypeBytes(cache.dtype);
+  const int64_t max_own = tile.max_positions - tile.num_shared;
+  const int64_t num_weights = tile.num_tokens * group * tile.max_positions;
+  auto* joined =
+      static_cast<int32_t*>(slots_scratch.Get(tile.num_tokens * max_own * sizeof(int32_t)));
+  AttendToken tokens[kMaxTileTokens];
+  AttendJob job = {
+      .slot_bytes = cache.num_kv_heads * head_bytes,
+      .dtype = cache.dtype,
+      .head_dim = cache.head_dim,
+      .group = group,
+      .scale = queries.scale,
+      .shared_slots = layout.kv_slots + layout.kv_indptr[layout.seq_of_token[tile.first_token]],
+      .num_shared = tile.num_shared,
+      .tokens = tokens,
+      .num_tokens = tile.num_tokens,
+      .weights = static_cast<float*>(weights_scratch.Get(num_weights * sizeof(float))),
+      .weights_stride = tile.max_positions,
+  };
+  for (int64_t i = 0; i < tile.num_tokens; ++i) {
+    const int64_t t = tile.first_token + i;
+    tokens[i].own_slots = OwnSlots(layout, t, tile.num_shared, joined + i * max_own);
+    tokens[i].num_own = layout.context_len[t] + TailLen(layout, t) - tile.num_shared;
+  }
+  for (int64_t head = first_head; head < end_head; ++head) {
+    job.keys = static_cast<const char*>(cache.keys) + head * head_bytes;
+    job.values = static_cast<const char*>(cache.values) + head * head_bytes;
+    const int64_t first = head * group * cache.head_dim;
+    for (int64_t i = 0; i < tile.num_tokens; ++i) {
+      const int64_t t = tile.first_token + i;
+      tokens[i].q = queries.q + t * queries.stride + first;
+      tokens[i].out = out + t * queries.num_heads * cache.head_dim + first;
+    }
+    table.attend(job);
+  }
 }
 
 }  // namespace
@@ -45,35 +131,25 @@ void StoreKvCpu(const KvLayer& cache, const float* keys, const float* values, in
 void AttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const float* q,
                   int64_t q_stride, int64_t num_heads, float scale, float* out, ThreadPool& pool) {
   const KernelTable& table = CurrentKernels();
-  const int64_t group = num_heads / cache.num_kv_heads;
-  const int64_t head_bytes = cache.head_dim * DTypeBytes(cache.dtype);
-  const auto attend = [&](int64_t item) {
-    thread_local Scratch slots_scratch;
-    thread_local Scratch weights_scratch;
-    const int64_t token = item / cache.num_kv_heads;
-    const int64_t kv_head = item % cache.num_kv_heads;
-    const int64_t first = kv_head * group * cache.head_dim;
-    AttendJob job = {
-        .keys = static_cast<const char*>(cache.keys) + kv_head * head_bytes,
-        .values = static_cast<const char*>(cache.values) + kv_head * head_bytes,
-        .slot_bytes = cache.num_kv_heads * head_bytes,
-        .dtype = cache.dtype,
-        .head_dim = cache.head_dim,
-        .q = q + token * q_stride + first,
-        .group = group,
-        .scale = scale,
-        .out = out + token * num_heads * cache.head_dim + first,
-    };
-    job.slots = SeenSlots(layout, token, slots_scratch, &job.num_positions);
-    job.weights =
-        static_cast<float*>(weights_scratch.Get(group * job.num_positions * sizeof(float)));
-    table.attend(job);
+  const Queries queries = {q, q_stride, num_heads, scale};
+  const int64_t num_kv_heads = cache.num_kv_heads;
+  // Tiles as large as leaves each thread a part. Where there are few, each is cut into runs of
+  // neighbouring heads.
+  const int64_t num_threads = pool.num_threads();
+  const int64_t share = (layout.num_tokens * num_kv_heads + num_threads - 1) / num_threads;
+  thread_local std::vector<Tile> tiles;
+  CutTiles(layout, num_heads / num_kv_heads, std::min(kMaxTileTokens, share), tiles);
+  const int64_t num_tiles = static_cast<int64_t>(tiles.size());
+  const int64_t num_runs = num_tiles >= 4 * num_threads ? 1 : std::min(num_threads, num_kv_heads);
+  const auto attend = [&, tiles = tiles.data()](int64_t task) {
+    const int64_t run = task % num_runs;
+    AttendTile(table, cache, layout, queries, tiles[task / num_runs], num_kv_heads * run / num_runs,
+               num_kv_heads * (run + 1) / num_runs, out);
   };
-  // One task per token and key/value head, claimed as threads come free: later tokens of a chunk
-  // see more.
+  // Claimed as threads come free: later tiles of a chunk see more.
   pool.Run(
-      layout.num_tokens * cache.num_kv_heads,
-      [](void* context, int64_t item) { (*static_cast<decltype(attend)*>(context))(item); },
+      num_tiles * num_runs,
+      [](void* context, int64_t task) { (*static_cast<decltype(attend)*>(context))(task); },
       const_cast<void*>(static_cast<const void*>(&attend)));
 }
 

@@ -53,17 +53,6 @@ void RopeCpu(float* x, int64_t row_stride, int64_t num_tokens, int64_t num_heads
   });
 }
 
-void SiluMulCpu(const float* gate_up, int64_t num_tokens, int64_t size, float* out,
-                ThreadPool& pool) {
-  const KernelTable& table = CurrentKernels();
-  pool.ParallelFor(num_tokens, RowGrain(size), [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      const float* gate = gate_up + t * 2 * size;
-      table.silu_mul(gate, gate + size, size, out + t * size);
-    }
-  });
-}
-
 void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
                   int64_t num_tokens, float* out, ThreadPool& pool) {
   const KernelTable& kernels = CurrentKernels();

@@ -19,8 +19,15 @@ Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType
   return {static_cast<char*>(data), stride, stored};
 }
 
-void FillRow(const KernelTable& table, const Plan& plan, const float* x, int64_t width, DType dtype,
-             int64_t token) {
+void FillRow(const KernelTable& table, const Plan& plan, const LinearInput& input, int64_t width,
+             DType dtype, int64_t token) {
+  const float* x = input.x + token * width;
+  if (input.norm_weight != nullptr) {
+    thread_local Scratch scratch;
+    auto* normed = static_cast<float*>(scratch.Get(width * static_cast<int64_t>(sizeof(float))));
+    table.rms_norm(x, input.norm_weight, input.norm_epsilon, width, normed);
+    x = normed;
+  }
   const int64_t element = DTypeBytes(plan.stored);
   char* row = plan.data + token * plan.stride * element;
   if (dtype != DType::kBf16) {
@@ -41,23 +48,21 @@ void FillRow(const KernelTable& table, const Plan& plan, const float* x, int64_t
 
 }  // namespace
 
-InputRows PrepareInput(const KernelTable& table, const float* x, int64_t num_tokens, int64_t width,
-                       DType dtype, Scratch& scratch) {
+InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
+                       int64_t width, DType dtype, Scratch& scratch) {
   const Plan plan = MakePlan(table, num_tokens, width, dtype, scratch);
-  for (int64_t t = 0; t < num_tokens; ++t) FillRow(table, plan, x + t * width, width, dtype, t);
+  for (int64_t t = 0; t < num_tokens; ++t) FillRow(table, plan, input, width, dtype, t);
   return {plan.data, plan.stride, num_tokens};
 }
 
-InputRows PrepareInput(const KernelTable& table, const float* x, int64_t num_tokens, int64_t width,
-                       DType dtype, Scratch& scratch, ThreadPool& pool) {
-  // Below this many elements a second thread costs more than it saves.
-  constexpr int64_t kWorthAThread = 1 << 16;
-  if (num_tokens * width < kWorthAThread) {
-    return PrepareInput(table, x, num_tokens, width, dtype, scratch);
+InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
+                       int64_t width, DType dtype, Scratch& scratch, ThreadPool& pool) {
+  if (num_tokens * width < kFewInputElements) {
+    return PrepareInput(table, input, num_tokens, width, dtype, scratch);
   }
   const Plan plan = MakePlan(table, num_tokens, width, dtype, scratch);
   pool.ParallelFor(num_tokens, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) FillRow(table, plan, x + t * width, width, dtype, t);
+    for (int64_t t = begin; t < end; ++t) FillRow(table, plan, input, width, dtype, t);
   });
   return {plan.data, plan.stride, num_tokens};
 }

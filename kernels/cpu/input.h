@@ -4,6 +4,7 @@
 #include "base/thread_pool.h"
 #include "kernels/arena.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/linear.h"
 
 namespace shortlist {
 
@@ -21,13 +22,17 @@ class Scratch {
   Arena arena_;
 };
 
-/// Copies x, [num_tokens, width] f32, into `scratch` as the dot kernels of `table` read it against
-/// weights of `dtype`: rounded to bf16 where the weights are bf16, padded with zeros.
-InputRows PrepareInput(const KernelTable& table, const float* x, int64_t num_tokens, int64_t width,
-                       DType dtype, Scratch& scratch);
-/// The same, over the threads of `pool`.
-InputRows PrepareInput(const KernelTable& table, const float* x, int64_t num_tokens, int64_t width,
-                       DType dtype, Scratch& scratch, ThreadPool& pool);
+/// Copies the rows of `input`, [num_tokens, width], into `scratch` as the dot kernels of `table`
+/// read them against weights of `dtype`: normalised if so asked, rounded to bf16 where the weights
+/// are bf16, padded with zeros.
+InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
+                       int64_t width, DType dtype, Scratch& scratch);
+
+/// Inputs of fewer elements are not worth a loop over the threads.
+inline constexpr int64_t kFewInputElements = 1 << 14;
+/// The same, over the threads of `pool` unless the elements are few.
+InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
+                       int64_t width, DType dtype, Scratch& scratch, ThreadPool& pool);
 
 }  // namespace shortlist
 

@@ -28,7 +28,9 @@ struct LinearJob {
   int64_t in_features = 0;
   int64_t out_features = 0;
   InputRows x;
-  float* y = nullptr;  // [num_tokens, out_features]
+  float* y = nullptr;  // output row n of token t lies at y[t * y_stride + n - y_begin]
+  int64_t y_stride = 0;
+  int64_t y_begin = 0;
   bool accumulate = false;
 };
 
@@ -44,20 +46,30 @@ struct HeadJob {
   int64_t out_stride = 0;
 };
 
-/// One token's query heads that share a key/value head, over the positions it sees.
+/// One token of an AttendJob. It sees the job's shared positions, then its own.
+struct AttendToken {
+  const int32_t* own_slots = nullptr;  // [num_own], logical order
+  int64_t num_own = 0;
+  const float* q = nullptr;  // [group, head_dim]
+  float* out = nullptr;      // [group, head_dim]
+};
+
+/// The query heads of some tokens that share a key/value head, over the positions they see. A
+/// position's key and value are read once for several queries.
 struct AttendJob {
   const char* keys = nullptr;    // slot 0, at the key/value head
   const char* values = nullptr;  // slot 0, at the key/value head
   int64_t slot_bytes = 0;        // from one slot to the next
   DType dtype = DType::kF32;
   int64_t head_dim = 0;
-  const int32_t* slots = nullptr;  // [num_positions], logical order
-  int64_t num_positions = 0;
-  const float* q = nullptr;  // [group, head_dim]
-  int64_t group = 0;
+  int64_t group = 0;  // query heads of a token
   float scale = 0;
-  float* weights = nullptr;  // scratch [group, num_positions]
-  float* out = nullptr;      // [group, head_dim]
+  const int32_t* shared_slots = nullptr;  // [num_shared], logical order
+  int64_t num_shared = 0;
+  const AttendToken* tokens = nullptr;  // [num_tokens]
+  int64_t num_tokens = 0;
+  float* weights = nullptr;    // scratch [num_tokens, group, weights_stride]
+  int64_t weights_stride = 0;  // at least num_shared + num_own of any token
 };
 
 /// The kernels of one instruction set. Each function runs on one thread; the drivers in cpu/*.cc

@@ -1,6 +1,7 @@
 #include "kernels/linear.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -80,6 +81,39 @@ void FillPanel(std::span<const MatrixView> blocks, int64_t in_features, DType dt
   }
 }
 
+int64_t NumPanels(const PackedLinear& weight) {
+  return (weight.out_features() + kPanelRows - 1) / kPanelRows;
+}
+
+LinearJob MakeJob(const PackedLinear& weight, const InputRows& x) {
+  return {
+      .panels = weight.panels(),
+      .dtype = weight.dtype(),
+      .in_features = weight.in_features(),
+      .out_features = weight.out_features(),
+      .x = x,
+  };
+}
+
+/// Calls body(x, begin, end) on ranges of the weight's panels, with x the prepared rows of `input`.
+template <typename Body>
+void ForPanels(const PackedLinear& weight, const LinearInput& input, int64_t num_tokens,
+               ThreadPool& pool, Body&& body) {
+  const KernelTable& table = CurrentKernels();
+  const int64_t width = weight.in_features();
+  // Few rows are prepared by each thread for itself, in the time that it would wait for another to
+  // do it.
+  const bool few = num_tokens * width < kFewInputElements;
+  thread_local Scratch scratch;
+  InputRows shared;
+  if (!few) shared = PrepareInput(table, input, num_tokens, width, weight.dtype(), scratch, pool);
+  pool.ParallelFor(NumPanels(weight), /*grain=*/1, [&](int64_t begin, int64_t end) {
+    thread_local Scratch own;
+    body(few ? PrepareInput(table, input, num_tokens, width, weight.dtype(), own) : shared, begin,
+         end);
+  });
+}
+
 }  // namespace
 
 PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_features,
@@ -90,7 +124,7 @@ PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_f
   for (const MatrixView& block : blocks) packed.out_features_ += block.num_rows;
   SHORTLIST_CHECK(in_features >= 1 && packed.out_features_ >= 1);
 
-  const int64_t num_panels = (packed.out_features_ + kPanelRows - 1) / kPanelRows;
+  const int64_t num_panels = NumPanels(packed);
   const int64_t panel_bytes = kPanelRows * PaddedFeatures(dtype, in_features) * DTypeBytes(dtype);
   packed.panels_ = Arena(num_panels * panel_bytes);
   char* panels = static_cast<char*>(packed.panels_.data());
@@ -107,23 +141,50 @@ PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_f
   return packed;
 }
 
-void LinearCpu(const PackedLinear& weight, const float* x, int64_t num_tokens, float* y,
+void LinearCpu(const PackedLinear& weight, const LinearInput& input, int64_t num_tokens, float* y,
                bool accumulate, ThreadPool& pool) {
   if (num_tokens == 0) return;
-  thread_local Scratch scratch;
   const KernelTable& table = CurrentKernels();
-  const LinearJob job = {
-      .panels = weight.panels(),
-      .dtype = weight.dtype(),
-      .in_features = weight.in_features(),
-      .out_features = weight.out_features(),
-      .x = PrepareInput(table, x, num_tokens, weight.in_features(), weight.dtype(), scratch, pool),
-      .y = y,
-      .accumulate = accumulate,
+  ForPanels(weight, input, num_tokens, pool, [&](const InputRows& x, int64_t begin, int64_t end) {
+    LinearJob job = MakeJob(weight, x);
+    job.y = y;
+    job.y_stride = weight.out_features();
+    job.accumulate = accumulate;
+    table.linear(job, begin, end);
+  });
+}
+
+void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const LinearInput& input,
+                    int64_t num_tokens, float* y, ThreadPool& pool) {
+  // Panels of each weight whose outputs meet in the cache before they are stored.
+  constexpr int64_t kBlockPanels = 4;
+  constexpr int64_t kStride = kBlockPanels * kPanelRows;
+  SHORTLIST_CHECK(gate.dtype() == up.dtype() && gate.in_features() == up.in_features() &&
+                  gate.out_features() == up.out_features());
+  if (num_tokens == 0) return;
+  const KernelTable& table = CurrentKernels();
+  const auto gated = [&](const InputRows& x, int64_t begin, int64_t end) {
+    thread_local Scratch scratch;
+    auto* gates = static_cast<float*>(scratch.Get(2 * num_tokens * kStride * sizeof(float)));
+    float* ups = gates + num_tokens * kStride;
+    for (int64_t first = begin; first < end; first += kBlockPanels) {
+      const int64_t last = std::min(first + kBlockPanels, end);
+      const int64_t column = first * kPanelRows;
+      for (const auto& [weight, block] : {std::pair(&gate, gates), std::pair(&up, ups)}) {
+        LinearJob job = MakeJob(*weight, x);
+        job.y = block;
+        job.y_stride = kStride;
+        job.y_begin = column;
+        table.linear(job, first, last);
+      }
+      const int64_t count = std::min(last * kPanelRows, gate.out_features()) - column;
+      for (int64_t t = 0; t < num_tokens; ++t) {
+        table.silu_mul(gates + t * kStride, ups + t * kStride, count,
+                       y + t * gate.out_features() + column);
+      }
+    }
   };
-  const int64_t num_panels = (weight.out_features() + kPanelRows - 1) / kPanelRows;
-  pool.ParallelFor(num_panels, /*grain=*/1,
-                   [&](int64_t begin, int64_t end) { table.linear(job, begin, end); });
+  ForPanels(gate, input, num_tokens, pool, gated);
 }
 
 }  // namespace shortlist

@@ -30,7 +30,7 @@ void Linear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
         const int64_t at = first + k / interleave * interleave * kPanelRows + lane + k % interleave;
         sum += x[t * job.x.stride + k] * LoadAsFloat(job.panels, job.dtype, at);
       }
-      float& y = job.y[t * job.out_features + n];
+      float& y = job.y[t * job.y_stride + n - job.y_begin];
       y = job.accumulate ? y + sum : sum;
     }
   }
@@ -62,29 +62,35 @@ float SumExp(const float* x, int64_t count, float shift) {
 }
 
 void Attend(const AttendJob& job) {
-  for (int64_t h = 0; h < job.group; ++h) {
-    const float* q = job.q + h * job.head_dim;
-    float* weights = job.weights + h * job.num_positions;
-    float* out = job.out + h * job.head_dim;
-    for (int64_t p = 0; p < job.num_positions; ++p) {
-      const void* key = job.keys + job.slots[p] * job.slot_bytes;
+  for (int64_t i = 0; i < job.num_tokens * job.group; ++i) {
+    const AttendToken& token = job.tokens[i / job.group];
+    const float* q = token.q + i % job.group * job.head_dim;
+    float* out = token.out + i % job.group * job.head_dim;
+    float* weights = job.weights + i * job.weights_stride;
+    const int64_t num_positions = job.num_shared + token.num_own;
+    const auto slot_offset = [&](int64_t p) {
+      const int64_t slot =
+          p < job.num_shared ? job.shared_slots[p] : token.own_slots[p - job.num_shared];
+      return slot * job.slot_bytes;
+    };
+    for (int64_t p = 0; p < num_positions; ++p) {
+      const void* key = job.keys + slot_offset(p);
       float dot = 0;
-      for (int64_t i = 0; i < job.head_dim; ++i) dot += q[i] * LoadAsFloat(key, job.dtype, i);
+      for (int64_t d = 0; d < job.head_dim; ++d) dot += q[d] * LoadAsFloat(key, job.dtype, d);
       weights[p] = dot * job.scale;
     }
-    const float largest = Max(weights, job.num_positions);
+    const float largest = Max(weights, num_positions);
     float sum = 0;
-    for (int64_t p = 0; p < job.num_positions; ++p) {
+    for (int64_t p = 0; p < num_positions; ++p) {
       weights[p] = std::exp(weights[p] - largest);
       sum += weights[p];
     }
-    for (int64_t i = 0; i < job.head_dim; ++i) {
+    for (int64_t d = 0; d < job.head_dim; ++d) {
       float mixed = 0;
-      for (int64_t p = 0; p < job.num_positions; ++p) {
-        const void* value = job.values + job.slots[p] * job.slot_bytes;
-        mixed += weights[p] * LoadAsFloat(value, job.dtype, i);
+      for (int64_t p = 0; p < num_positions; ++p) {
+        mixed += weights[p] * LoadAsFloat(job.values + slot_offset(p), job.dtype, d);
       }
-      out[i] = mixed / sum;
+      out[d] = mixed / sum;
     }
   }
 }

@@ -162,15 +162,15 @@ TEST(AttentionTest, MatchesDoublePrecision) {
   std::mt19937 rng(1);
   ForShapes([&](const Shape& shape, DType dtype) {
     Batch batch(shape, dtype);
-    const Sequence first(rng, shape, 39);
+    const Sequence first(rng, shape, 139);
     const Sequence second(rng, shape, 5);
-    const std::vector<int32_t> slots = RandomSlots(rng, 44);
+    const std::vector<int32_t> slots = RandomSlots(rng, 144);
     first.StoreInto(batch, slots);
-    const std::vector<int32_t> second_slots(slots.begin() + 39, slots.end());
+    const std::vector<int32_t> second_slots(slots.begin() + 139, slots.end());
     second.StoreInto(batch, second_slots);
-    batch.AddSequence({slots.begin(), slots.begin() + 39});
+    batch.AddSequence({slots.begin(), slots.begin() + 139});
     batch.AddSequence(second_slots);
-    for (const int32_t i : {0, 2, 3, 4, 16, 38}) batch.AddToken(0, i + 1, first.queries[i]);
+    for (const int32_t i : {0, 2, 3, 4, 16, 138}) batch.AddToken(0, i + 1, first.queries[i]);
     batch.AddToken(1, 5, second.queries[4]);
     batch.AddToken(0, 7, first.queries[9], /*tail=*/{slots[20], slots[9]});
     batch.AddToken(1, 0, second.queries[0], /*tail=*/{second_slots[3]});
@@ -189,16 +189,16 @@ TEST(AttentionTest, MatchesDoublePrecision) {
 TEST(AttentionTest, ChunksAndDecodeGiveTheSameBits) {
   std::mt19937 rng(2);
   ForShapes([&](const Shape& shape, DType dtype) {
-    const Sequence sequence(rng, shape, 37);
-    const std::vector<int32_t> slots = RandomSlots(rng, 37);
+    const Sequence sequence(rng, shape, 87);
+    const std::vector<int32_t> slots = RandomSlots(rng, 87);
     const std::vector<float> whole = RunWhole(sequence, shape, dtype, slots);
     for (const int num_threads : {2, 3, 5}) {
       ASSERT_TRUE(SameBits(whole, RunWhole(sequence, shape, dtype, slots, num_threads)));
     }
     for (const int32_t chunk : {1, 5, 16}) {
       std::vector<float> joined;
-      for (int32_t begin = 0; begin < 37; begin += chunk) {
-        const int32_t end = std::min(begin + chunk, 37);
+      for (int32_t begin = 0; begin < 87; begin += chunk) {
+        const int32_t end = std::min(begin + chunk, 87);
         Batch step(shape, dtype);  // the slots of later tokens are still empty
         for (int32_t i = 0; i < end; ++i)
           step.Store(slots[i], sequence.keys[i], sequence.values[i]);

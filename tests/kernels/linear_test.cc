@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/elementwise.h"
 #include "tests/kernels/kernel_testing.h"
 
 namespace shortlist {
@@ -15,7 +17,7 @@ std::vector<float> Apply(const PackedLinear& weight, const std::vector<float>& x
                          int64_t num_tokens, int num_threads = 1) {
   ThreadPool pool(num_threads);
   std::vector<float> y(num_tokens * weight.out_features(), -7.0f);
-  LinearCpu(weight, x.data(), num_tokens, y.data(), /*accumulate=*/false, pool);
+  LinearCpu(weight, {x.data()}, num_tokens, y.data(), /*accumulate=*/false, pool);
   return y;
 }
 
@@ -130,10 +132,70 @@ TEST(LinearTest, AccumulateAddsTheSameProduct) {
       const PackedLinear weight =
           Pack(Stored(RandomFloats(rng, out_features * in_features), dtype), in_features, dtype);
       std::vector<float> y = before;
-      LinearCpu(weight, x.data(), /*num_tokens=*/5, y.data(), /*accumulate=*/true, pool);
+      LinearCpu(weight, {x.data()}, /*num_tokens=*/5, y.data(), /*accumulate=*/true, pool);
       std::vector<float> expected = Apply(weight, x, 5);
       for (size_t i = 0; i < expected.size(); ++i) expected[i] += before[i];
       EXPECT_TRUE(SameBits(y, expected)) << Describe(isa, dtype);
+    }
+  }
+}
+
+TEST(LinearTest, ANormOnTheWayInIsRmsNorm) {
+  std::mt19937 rng(7);
+  const float epsilon = 1e-3f;
+  ThreadPool pool(3);
+  for (const int64_t in_features : {1, 37, 300}) {
+    for (const int64_t num_tokens : {1, 5, 64}) {  // 64 * 300 elements are shared between threads
+      const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
+      const std::vector<float> norm = RandomFloats(rng, in_features);
+      for (const Isa isa : AvailableIsas()) {
+        const ScopedIsa scoped(isa);
+        std::vector<float> normed(x.size());
+        RmsNormCpu(x.data(), norm.data(), epsilon, num_tokens, in_features, normed.data(), pool);
+        for (const DType dtype : kAllDTypes) {
+          const PackedLinear weight =
+              Pack(Stored(RandomFloats(rng, 70 * in_features), dtype), in_features, dtype);
+          std::vector<float> y(num_tokens * 70);
+          LinearCpu(weight, {x.data(), norm.data(), epsilon}, num_tokens, y.data(),
+                    /*accumulate=*/false, pool);
+          EXPECT_TRUE(SameBits(y, Apply(weight, normed, num_tokens))) << Describe(isa, dtype);
+        }
+      }
+    }
+  }
+}
+
+TEST(GatedLinearTest, IsSiluOfOneProductTimesTheOther) {
+  const uint32_t seed = 8;
+  SCOPED_TRACE(seed);
+  std::mt19937 rng(seed);
+  for (int round = 0; round < 12; ++round) {
+    const int64_t in_features = RandomInt(rng, 1, 100);
+    const int64_t out_features = RandomInt(rng, 1, 700);
+    const int64_t num_tokens = RandomInt(rng, 0, 30);
+    ThreadPool pool(static_cast<int>(RandomInt(rng, 1, 5)));
+    const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
+    for (const DType dtype : kAllDTypes) {
+      const Stored gate(RandomFloats(rng, out_features * in_features), dtype);
+      const Stored up(RandomFloats(rng, out_features * in_features), dtype);
+      const MatrixView blocks[] = {{gate.data(), dtype, out_features},
+                                   {up.data(), dtype, out_features}};
+      for (const Isa isa : AvailableIsas()) {
+        const ScopedIsa scoped(isa);
+        std::vector<float> y(num_tokens * out_features);
+        GatedLinearCpu(Pack(gate, in_features, dtype), Pack(up, in_features, dtype), {x.data()},
+                       num_tokens, y.data(), pool);
+        const std::vector<float> gate_up =
+            Apply(PackedLinear::Pack(blocks, in_features, dtype, pool), x, num_tokens);
+        std::vector<float> expected(y.size());
+        for (int64_t t = 0; t < num_tokens; ++t) {
+          const float* row = gate_up.data() + t * 2 * out_features;
+          CurrentKernels().silu_mul(row, row + out_features, out_features,
+                                    expected.data() + t * out_features);
+        }
+        EXPECT_TRUE(SameBits(y, expected)) << Describe(isa, dtype) << " [" << num_tokens << ", "
+                                           << in_features << "] -> " << out_features;
+      }
     }
   }
 }
@@ -142,7 +204,7 @@ TEST(LinearTest, NoTokensTouchNothing) {
   std::mt19937 rng(5);
   const PackedLinear weight = Pack(Stored(RandomFloats(rng, 6), DType::kF32), 3, DType::kF32);
   ThreadPool pool(2);
-  LinearCpu(weight, /*x=*/nullptr, /*num_tokens=*/0, /*y=*/nullptr, /*accumulate=*/false, pool);
+  LinearCpu(weight, /*input=*/{}, /*num_tokens=*/0, /*y=*/nullptr, /*accumulate=*/false, pool);
 }
 
 // One NaN or infinity in a token spoils that token alone, in every tile.
