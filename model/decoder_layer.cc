@@ -145,7 +145,7 @@ int64_t PositionsNeeded(const ForwardBatch& batch) {
   return needed;
 }
 
-absl::Status CatchTorch(const std::string& what, const std::function<absl::Status()>& body) {
+absl::Status CatchTorch(absl::string_view what, absl::FunctionRef<absl::Status()> body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {

@@ -4,12 +4,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/thread_pool.h"
 #include "kernels/attention.h"
 #include "kernels/linear.h"
@@ -74,7 +75,7 @@ int64_t PositionsNeeded(const ForwardBatch& batch);
 
 /// Runs `body` and turns what libtorch and the allocator throw into a Status: ResourceExhausted for
 /// memory, Internal for the rest. `what` begins the message.
-absl::Status CatchTorch(const std::string& what, const std::function<absl::Status()>& body);
+absl::Status CatchTorch(absl::string_view what, absl::FunctionRef<absl::Status()> body);
 
 }  // namespace shortlist
 
