@@ -39,7 +39,8 @@ def parse_arguments():
     parser.add_argument("--target-tokens", type=int, default=600_000_000)
     parser.add_argument("--draft-tokens", type=int, default=150_000_000)
     parser.add_argument("--tokens-per-step", type=int, default=32768)
-    parser.add_argument("--samples", type=int, default=60_000, help="rows of 255 tokens that the target writes")
+    parser.add_argument("--samples", type=int, default=60_000, help="rows of 256 tokens that the target writes")
+    parser.add_argument("--engine", type=folder, help="the shortlist binary, to let it write them (faster on a CPU)")
     parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
@@ -95,9 +96,11 @@ def main():
         work, device, arguments.target_tokens, arguments.tokens_per_step, seed, init and init / "target"
     )
     target.requires_grad_(False)
-    samples.write_samples(target, work, device, arguments.samples, seed)
+    if arguments.engine:
+        export.write_llama(work / "target", target, tokenizer_path, card="")
+    samples.write_samples(target, work, device, arguments.samples, seed, arguments.engine, tokenizer)
     both = drafts.train(
-        target, work, device, arguments.draft_tokens, arguments.tokens_per_step, seed, init and init / "draft"
+        target, work, device, arguments.draft_tokens, arguments.tokens_per_step // 2, seed, init and init / "draft"
     )
 
     ranked = write_vocab_list(arguments, tokenizer_path)
