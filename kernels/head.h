@@ -8,6 +8,14 @@
 
 namespace shortlist {
 
+/// The rows of an LM head, in memory that somebody else owns.
+struct HeadWeight {
+  const void* rows = nullptr;  // [vocab_size] rows of RowBytes(dtype, hidden) (kernels/quant.h)
+  DType dtype = DType::kF32;
+  int64_t vocab_size = 0;
+  int64_t hidden = 0;
+};
+
 /// The gather-GEMM of the LM head: scores chosen rows of `weight` against hidden states and hands
 /// back token ids. The same call serves the target (all rows) and the draft (the active
 /// vocabulary).

@@ -152,6 +152,67 @@ TEST(HeadTest, LogitsMatchDoublePrecision) {
   });
 }
 
+/// A shape of real size: hidden 64 .. 8,192 with odd tails, 1 .. 64 tokens, 1 .. 151,936 rows,
+/// within what a test may hold and multiply.
+struct LargeShape {
+  explicit LargeShape(std::mt19937& rng) {
+    constexpr int64_t kMaxElements = 10 << 20;
+    const auto log_uniform = [&rng](double low, double high) {
+      return static_cast<int64_t>(
+          std::exp(std::uniform_real_distribution<double>(std::log(low), std::log(high + 1))(rng)));
+    };
+    hidden = log_uniform(64, 8192);
+    vocab_size = std::min(log_uniform(1, 151936), kMaxElements / hidden);
+    num_tokens = RandomInt(rng, 1, 64);
+  }
+  int64_t hidden, vocab_size, num_tokens;
+};
+
+// Every slot is compared between the ways to read it, a sample of them with the oracle.
+TEST(HeadTest, LargeShapesAreExactWhereverARowIsReadAndOnAnyThreads) {
+  const uint32_t seed = 6;
+  std::mt19937 rng(seed);
+  for (int round = 0; round < 10; ++round) {
+    const LargeShape shape(rng);
+    for (const DType dtype : kWeightDTypes) {
+      const Fixture f(rng, dtype, shape.vocab_size, shape.hidden, shape.num_tokens);
+      for (const Isa isa : AvailableIsas()) {
+        if (isa == Isa::kScalar) continue;  // too slow; the oracle does not need it
+        const ScopedIsa scoped(isa);
+        SCOPED_TRACE(testing::Message()
+                     << "seed " << seed << " round " << round << " " << Describe(isa, dtype)
+                     << " tokens " << shape.num_tokens << " vocab " << shape.vocab_size
+                     << " hidden " << shape.hidden);
+        const std::vector<float> full = Logits(f.full, /*num_threads=*/2);
+        const std::vector<float> pruned = Logits(f.pruned, /*num_threads=*/3);
+        ASSERT_TRUE(SameBits(full, Logits(f.full)));
+        ASSERT_TRUE(SameBits(pruned, Logits(f.pruned_packed, /*num_threads=*/2)));
+        const TopK top = RunTopK(f.pruned_packed, /*k=*/8, /*num_threads=*/2);
+        const int64_t stride = HeadMaxSlots(f.pruned);
+        for (int64_t m = 0; m < shape.num_tokens; ++m) {
+          for (int64_t s = 0; s < NumSlots(f.pruned, m); ++s) {
+            const int32_t id = HeadTokenId(f.pruned, m, s);
+            ASSERT_EQ(pruned[m * stride + s], full[m * shape.vocab_size + id]);
+          }
+          const auto expected = SortedSlots(f.pruned, pruned, m);
+          for (int64_t i = 0; i < 8; ++i) {
+            const bool present = i < static_cast<int64_t>(expected.size());
+            ASSERT_EQ(top.ids[m * 8 + i], present ? expected[i].second : -1);
+          }
+        }
+        for (int sample = 0; sample < 50; ++sample) {
+          const int64_t m = RandomInt(rng, 0, shape.num_tokens - 1);
+          const int64_t id = RandomInt(rng, 0, shape.vocab_size - 1);
+          const ExactDot exact =
+              DotOracle(&f.x[m * shape.hidden], &f.weight.values[id * shape.hidden], shape.hidden,
+                        dtype, /*num_epsilons=*/4);
+          ASSERT_NEAR(full[m * shape.vocab_size + id], exact.value, exact.tolerance);
+        }
+      }
+    }
+  }
+}
+
 TEST(HeadTest, ARowHasTheSameBitsWhereverItIsRead) {
   ForRandomHeads(/*seed=*/2, /*num_rounds=*/36, [](const Fixture& f) {
     const std::vector<float> full = Logits(f.full);
