@@ -11,11 +11,12 @@ namespace shortlist {
 
 /// Quantised weights. A row is cut into groups of consecutive columns, and a weight is
 /// code * scale, with one bf16 scale per group:
-///   int8  codes -127 .. 127, scale = max |w| / 127
-///   int4  codes -8 .. 7, scale = -w / 8 for the w of largest magnitude (so it may be negative)
-/// each scale's magnitude rounded up to bf16, each code to the nearest. A group of zeros has scale
-/// 0. So an int8 weight is off by at most scale / 2, an int4 weight by at most |scale| / 2, or
-/// |scale| where it lies opposite the largest and is nearly as large.
+///   int8  codes -127 .. 127, scale = max |w| / 127, rounded up; off by at most scale / 2
+///   int4  codes -8 .. 7, scale = -w / d for the w of largest magnitude (so it may be negative) and
+///         that d of a few around 8 which leaves the least squared error; off by at most
+///         |scale| / 2, or 1.5 |scale| where a weight lies beyond the codes
+/// each code being the nearest one. A group of zeros has scale 0; so has an int4 group whose scale
+/// bf16 cannot hold (below 1e-40).
 ///
 /// Inputs are quantised too, each token by itself and so alike in any batch: the same groups, int8
 /// codes, scale = max |x| / 127 in f32; a group that holds a NaN or an infinity has scale NaN, one

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernels/cpu/kernel_table.h"
@@ -15,9 +16,45 @@ int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// The bf16 bits of `scale`, its magnitude rounded up.
-uint16_t ScaleBits(float scale) {
+/// Divisors of the largest weight of an int4 group: the first uses all codes, the others trade the
+/// largest weights against the rest.
+constexpr float kInt4Divisors[] = {-8.0f, -7.25f, -7.75f, -8.25f, -8.5f};
+
+/// The bf16 bits of a positive `scale`, rounded up.
+uint16_t ScaleBitsUp(float scale) {
   return static_cast<uint16_t>((std::bit_cast<uint32_t>(scale) + 0xffffu) >> 16);
+}
+
+/// Rounds to nearest even, |value| < 2^22.
+float Round(float value) {
+  constexpr float kShift = 0x1.8p23f;  // leaves no room for a fraction
+  return value + kShift - kShift;
+}
+
+float Code(float weight, float scale, float low, float high) {
+  return Round(std::min(std::max(weight / scale, low), high));
+}
+
+float Int4Error(const float* weights, int64_t count, float scale) {
+  float sum = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    const float error = weights[k] - Code(weights[k], scale, -8.0f, 7.0f) * scale;
+    sum += error * error;
+  }
+  return sum;
+}
+
+uint16_t Int4Scale(const float* weights, int64_t count, float largest) {
+  uint16_t best = 0;
+  float least = std::numeric_limits<float>::infinity();
+  for (const float divisor : kInt4Divisors) {
+    const uint16_t scale = FloatToBf16(largest / divisor);
+    const float error = Int4Error(weights, count, Bf16ToFloat(scale));
+    if (best != 0 && !(error < least)) continue;
+    best = scale;
+    least = error;
+  }
+  return best;
 }
 
 /// The code of column `column` of a group whose codes are `codes`, as stored: byte `byte` of a
@@ -57,20 +94,22 @@ int64_t QuantPanelBytes(DType dtype, int64_t in_features) {
 
 void QuantizeRow(const float* row, DType dtype, const QuantShape& shape, int8_t* codes,
                  uint16_t* scales) {
-  const float low = dtype == DType::kInt4 ? -8.0f : -127.0f;
-  const float high = dtype == DType::kInt4 ? 7.0f : 127.0f;
+  const bool is_int4 = dtype == DType::kInt4;
+  const float low = is_int4 ? -8.0f : -127.0f;
+  const float high = is_int4 ? 7.0f : 127.0f;
+  std::fill_n(codes, shape.num_groups * shape.group_len, int8_t{0});
   for (int64_t g = 0; g < shape.num_groups; ++g) {
-    const int64_t begin = g * shape.group_len;
-    const int64_t end = std::min(shape.width, begin + shape.group_len);
+    const float* weights = row + g * shape.group_len;
+    const int64_t count = std::min(shape.group_len, shape.width - g * shape.group_len);
     float largest = 0;
-    for (int64_t k = begin; k < end; ++k) {
-      if (std::abs(row[k]) > std::abs(largest)) largest = row[k];
+    for (int64_t k = 0; k < count; ++k) {
+      if (std::abs(weights[k]) > std::abs(largest)) largest = weights[k];
     }
-    scales[g] = ScaleBits(dtype == DType::kInt4 ? largest / low : std::abs(largest) / high);
+    scales[g] = is_int4 ? Int4Scale(weights, count, largest) : ScaleBitsUp(std::abs(largest) / 127);
     const float scale = Bf16ToFloat(scales[g]);
-    for (int64_t k = begin; k < begin + shape.group_len; ++k) {
-      const float code = k < end && largest != 0 ? std::nearbyint(row[k] / scale) : 0.0f;
-      codes[k] = static_cast<int8_t>(std::clamp(code, low, high));
+    if (scale == 0) continue;
+    for (int64_t k = 0; k < count; ++k) {
+      codes[g * shape.group_len + k] = static_cast<int8_t>(Code(weights[k], scale, low, high));
     }
   }
 }

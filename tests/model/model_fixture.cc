@@ -73,7 +73,7 @@ std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidd
                           ThreadPool& pool) {
   HeadArgs args;
   args.weight = decoder.head_weight().rows;
-  args.dtype = decoder.weight_dtype();
+  args.dtype = decoder.head_weight().dtype;
   args.vocab_size = decoder.config().vocab_size;
   args.hidden = decoder.config().hidden;
   args.x = hidden.data();
@@ -84,9 +84,10 @@ std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidd
   return logits;
 }
 
-double LeastCosine(const std::vector<float>& got, const std::vector<float>& want, size_t width) {
+std::vector<double> Cosines(const std::vector<float>& got, const std::vector<float>& want,
+                            size_t width) {
   SHORTLIST_CHECK(got.size() == want.size());
-  double least = 1;
+  std::vector<double> cosines;
   for (size_t row = 0; row < got.size(); row += width) {
     double dot = 0, a = 0, b = 0;
     for (size_t i = row; i < row + width; ++i) {
@@ -94,10 +95,9 @@ double LeastCosine(const std::vector<float>& got, const std::vector<float>& want
       a += static_cast<double>(got[i]) * got[i];
       b += static_cast<double>(want[i]) * want[i];
     }
-    const double cosine = dot / std::sqrt(a * b);
-    if (!(cosine >= least)) least = cosine;
+    cosines.push_back(dot / std::sqrt(a * b));
   }
-  return least;
+  return cosines;
 }
 
 std::vector<float> ToVector(const at::Tensor& tensor) {

@@ -40,8 +40,9 @@ std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens
 std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidden,
                           ThreadPool& pool);
 
-/// The least cosine between rows of `width` numbers; NaN when one is no number.
-double LeastCosine(const std::vector<float>& got, const std::vector<float>& want, size_t width);
+/// The cosine between each pair of rows of `width` numbers.
+std::vector<double> Cosines(const std::vector<float>& got, const std::vector<float>& want,
+                            size_t width);
 
 /// Elements of a contiguous f32 tensor.
 std::vector<float> ToVector(const at::Tensor& tensor);
