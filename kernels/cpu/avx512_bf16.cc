@@ -44,7 +44,9 @@ struct VnniBytes {
   using Inputs = Vec::I;
   static Weights OfWeights(Vec::I bytes) { return bytes; }
   static Inputs OfInputs(Vec::I bytes) { return bytes; }
-  static Vec::I MulAdd(Weights w, Inputs x, Vec::I sum) { return _mm512_dpbusd_epi32(sum, w, x); }
+  static Vec::Dots MulAdd(Weights w, Inputs x, Vec::Dots sum) {
+    return (Vec::Dots)_mm512_dpbusd_epi32((Vec::I)sum, w, x);
+  }
 };
 
 }  // namespace
