@@ -76,7 +76,7 @@ void QuantLinear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
         const float scale = LoadAsFloat(group + code_bytes, DType::kBf16, row);
         sum += static_cast<float>(dot) * (scale * input.scales[g]);
       }
-      float& y = job.y[t * job.out_features + n];
+      float& y = job.y[t * job.y_stride + n - job.y_begin];
       y = job.accumulate ? y + sum : sum;
     }
   }
