@@ -11,8 +11,10 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -26,6 +28,7 @@
 #include "draft/engine.h"
 #include "draft/sequence.h"
 #include "kernels/isa.h"
+#include "kernels/quant.h"
 #include "model/decoder.h"
 #include "nlohmann/json.hpp"
 
@@ -47,6 +50,7 @@ constexpr Work kWorks[] = {
 
 struct Flags {
   std::string model_dir;
+  std::optional<DType> quantize;
   int num_threads = static_cast<int>(std::thread::hardware_concurrency());
   int num_rounds = 5;
   bool wait = false;
@@ -94,8 +98,8 @@ class Bench {
 
 absl::StatusOr<std::unique_ptr<Bench>> Bench::Create(const Flags& flags) {
   std::unique_ptr<Bench> bench(new Bench(flags.num_threads));
-  SHORTLIST_ASSIGN_OR_RETURN(bench->target_,
-                             Decoder::Load(flags.model_dir, /*dtype=*/std::nullopt, bench->pool_));
+  SHORTLIST_ASSIGN_OR_RETURN(bench->target_, Decoder::Load(flags.model_dir, /*dtype=*/std::nullopt,
+                                                           bench->pool_, flags.quantize));
   int64_t num_slots = 0;
   for (const Work& work : kWorks) {
     num_slots = std::max(num_slots, work.num_sequences * (work.prompt_len + work.num_steps));
@@ -111,14 +115,21 @@ absl::StatusOr<std::unique_ptr<Bench>> Bench::Create(const Flags& flags) {
 
 int64_t Bench::PassBytes() const {
   const ModelConfig& c = target_->config();
-  return (LayerElements(c) + c.vocab_size * c.hidden) * DTypeBytes(target_->dtype());
+  const DType dtype = target_->weight_dtype();
+  const int64_t q_features = c.num_heads * c.head_dim;
+  const int64_t hidden_rows =
+      q_features + 2 * c.num_kv_heads * c.head_dim + 2 * c.intermediate;  // of [hidden]
+  const int64_t layer_bytes =
+      hidden_rows * RowBytes(dtype, c.hidden) +
+      c.hidden * (RowBytes(dtype, q_features) + RowBytes(dtype, c.intermediate));
+  return c.num_layers * layer_bytes + c.vocab_size * RowBytes(dtype, c.hidden);
 }
 
 nlohmann::json Bench::Describe() const {
   return {{"engine", "shortlist"},
           {"isa", IsaName(CurrentIsa())},
           {"threads", pool_.num_threads()},
-          {"weights", DTypeName(target_->dtype())},
+          {"weights", DTypeName(target_->weight_dtype())},
           {"pass_bytes", PassBytes()}};
 }
 
@@ -165,7 +176,7 @@ absl::StatusOr<nlohmann::json> Bench::Measure(const Work& work) {
       static_cast<double>(prefill ? work.prompt_len / 2 : work.prompt_len + work.num_steps / 2);
   const double flops = Flops(target_->config(), num_rows, num_sequences, context);
   const double read_seconds = read_.Seconds(PassBytes());
-  const double peak_seconds = PeakDotSeconds(flops, pool_);
+  const double peak_seconds = PeakDotSeconds(flops, target_->weight_dtype(), pool_);
   return nlohmann::json{{"work", work.name},
                         {"ms", 1e3 * seconds},
                         {"tokens_per_s", num_rows / seconds},
@@ -197,6 +208,10 @@ int main(int argc, char** argv) {
   CLI::App app("Decoding and prefill of a whole model, beside the machine's limits");
   shortlist::Flags flags;
   app.add_option("--model", flags.model_dir, "A Hugging Face model directory")->required();
+  const std::map<std::string, shortlist::DType> quantized = {{"int8", shortlist::DType::kInt8},
+                                                             {"int4", shortlist::DType::kInt4}};
+  app.add_option("--quantize", flags.quantize, "Linear layers and head, on load")
+      ->transform(CLI::CheckedTransformer(quantized));
   app.add_option("--threads", flags.num_threads, "CPU threads")->check(CLI::Range(1, 1024));
   app.add_option("--rounds", flags.num_rounds, "Slices of each kind of work")
       ->check(CLI::Range(1, 1'000'000));

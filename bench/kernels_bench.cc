@@ -2,7 +2,8 @@
 // machine can do: in every iteration the kernel runs once, then the plain read of as many bytes (or
 // the dot-product peak of as many operations), so that both see the same machine. Counters:
 //   of_read   time of the plain read / time of the kernel: 1 is the memory's limit
-//   of_peak   time at the arithmetic peak / time of the kernel
+//   of_peak   time at the arithmetic peak (of bf16, or of bytes for quantised weights) / time of
+//             the kernel
 // Weights are copied so often that no cache holds them from one use to the next.
 
 #include <benchmark/benchmark.h>
@@ -18,6 +19,7 @@
 #include "kernels/head.h"
 #include "kernels/isa.h"
 #include "kernels/linear.h"
+#include "kernels/quant.h"
 
 namespace shortlist {
 namespace {
@@ -58,6 +60,12 @@ void FillBf16(void* data, int64_t count) {
   }
 }
 
+/// Rows of a head. Any bytes are codes; only scales have to be small.
+void FillRows(void* data, DType dtype, int64_t num_rows, int64_t hidden) {
+  const int64_t row_bytes = RowBytes(dtype, hidden);
+  FillBf16(data, num_rows * row_bytes / 2);
+}
+
 std::vector<float> Activations(int64_t count) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal;
@@ -70,12 +78,12 @@ std::vector<float> Activations(int64_t count) {
 struct Layer {
   PackedLinear qkv, output, gate_up, down;
 
-  explicit Layer(const Shape& s) {
-    const auto pack = [](int64_t out, int64_t in) {
+  Layer(const Shape& s, DType dtype) {
+    const auto pack = [dtype](int64_t out, int64_t in) {
       Arena weight(out * in * 2);
       FillBf16(weight.data(), out * in);
       const MatrixView view{weight.data(), DType::kBf16, out};
-      return PackedLinear::Pack({&view, 1}, in, DType::kBf16, Pool());
+      return PackedLinear::Pack({&view, 1}, in, dtype, Pool());
     };
     qkv = pack(s.q_features + 2 * s.kv_features, s.hidden);
     output = pack(s.hidden, s.q_features);
@@ -86,6 +94,10 @@ struct Layer {
   static int64_t Elements(const Shape& s) {
     return s.hidden * (2 * s.q_features + 2 * s.kv_features + 3 * s.intermediate);
   }
+  static int64_t Bytes(const Shape& s, DType dtype) {
+    return (s.q_features + 2 * s.kv_features + 2 * s.intermediate) * RowBytes(dtype, s.hidden) +
+           s.hidden * (RowBytes(dtype, s.q_features) + RowBytes(dtype, s.intermediate));
+  }
 
   void Run(const float* x, int64_t num_tokens, float* y) const {
     for (const PackedLinear* linear : {&qkv, &output, &gate_up, &down}) {
@@ -94,12 +106,12 @@ struct Layer {
   }
 };
 
-void LayerStep(benchmark::State& state, const Shape& shape, bool prefill) {
+void LayerStep(benchmark::State& state, const Shape& shape, DType dtype, bool prefill) {
   const int64_t num_tokens = state.range(0);
-  const int64_t bytes = 2 * Layer::Elements(shape);
+  const int64_t bytes = Layer::Bytes(shape, dtype);
   std::vector<std::unique_ptr<Layer>> layers;
   do {
-    layers.push_back(std::make_unique<Layer>(shape));
+    layers.push_back(std::make_unique<Layer>(shape, dtype));
   } while (static_cast<int64_t>(layers.size()) * bytes < kColdBytes);
   const std::vector<float> x = Activations(num_tokens * shape.intermediate);
   std::vector<float> y(num_tokens * 2 * shape.intermediate);
@@ -111,7 +123,7 @@ void LayerStep(benchmark::State& state, const Shape& shape, bool prefill) {
     const double seconds = Now() - begin;
     state.SetIterationTime(seconds);
     kernel += seconds;
-    limit += prefill ? PeakDotSeconds(2.0 * Layer::Elements(shape) * num_tokens, Pool())
+    limit += prefill ? PeakDotSeconds(2.0 * Layer::Elements(shape) * num_tokens, dtype, Pool())
                      : Read().Seconds(bytes);
   }
   state.counters[prefill ? "of_peak" : "of_read"] = limit / kernel;
@@ -121,14 +133,14 @@ void LayerStep(benchmark::State& state, const Shape& shape, bool prefill) {
 
 enum class Rows { kFull, kPacked, kInPlace };
 
-void Head(benchmark::State& state, const Shape& shape, Rows rows) {
+void Head(benchmark::State& state, const Shape& shape, DType dtype, Rows rows) {
   const int64_t num_tokens = state.range(0);
   const int64_t num_rows = rows == Rows::kFull ? shape.vocab_size : state.range(1);
-  const int64_t row_bytes = shape.hidden * 2;
+  const int64_t row_bytes = RowBytes(dtype, shape.hidden);
   static Arena weight;
   if (weight.bytes() != shape.vocab_size * row_bytes) {
     weight = Arena(shape.vocab_size * row_bytes);
-    FillBf16(weight.data(), shape.vocab_size * shape.hidden);
+    FillRows(weight.data(), dtype, shape.vocab_size, shape.hidden);
   }
   // Sorted ids spread over the vocabulary, another set in each iteration.
   std::mt19937 random(3);
@@ -142,13 +154,13 @@ void Head(benchmark::State& state, const Shape& shape, Rows rows) {
   }
   const int64_t num_copies = rows == Rows::kPacked ? kColdBytes / (num_rows * row_bytes) + 1 : 0;
   Arena packed(num_copies * num_rows * row_bytes);
-  if (rows == Rows::kPacked) FillBf16(packed.data(), num_copies * num_rows * shape.hidden);
+  if (rows == Rows::kPacked) FillRows(packed.data(), dtype, num_copies * num_rows, shape.hidden);
   const std::vector<float> x = Activations(num_tokens * shape.hidden);
   std::vector<int32_t> best(num_tokens);
 
   HeadArgs args;
   args.weight = weight.data();
-  args.dtype = DType::kBf16;
+  args.dtype = dtype;
   args.vocab_size = shape.vocab_size;
   args.hidden = shape.hidden;
   args.x = x.data();
@@ -216,39 +228,52 @@ void Attention(benchmark::State& state, const Shape& shape) {
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
+void RegisterShape(const Shape& shape, DType dtype) {
+  const std::string suffix = "/" + std::string(shape.name) + (dtype == DType::kBf16 ? "" : "/") +
+                             (dtype == DType::kBf16 ? "" : DTypeName(dtype));
+  const auto add = [&](const std::string& what, auto run) {
+    return benchmark::RegisterBenchmark((what + suffix).c_str(), run)
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
+  };
+  auto* decode = add("Layer", [&shape, dtype](benchmark::State& s) {
+    LayerStep(s, shape, dtype, /*prefill=*/false);
+  });
+  decode->ArgName("tokens");
+  for (int64_t tokens : {1, 2, 4, 5, 8}) decode->Arg(tokens);
+  add("LayerPrefill",
+      [&shape, dtype](benchmark::State& s) { LayerStep(s, shape, dtype, /*prefill=*/true); })
+      ->ArgName("tokens")
+      ->Arg(512);
+  auto* full =
+      add("HeadFull", [&shape, dtype](benchmark::State& s) { Head(s, shape, dtype, Rows::kFull); });
+  full->ArgName("tokens");
+  for (int64_t tokens : {1, 4, 5, 8}) full->Arg(tokens);
+  auto* packed = add(
+      "HeadPacked", [&shape, dtype](benchmark::State& s) { Head(s, shape, dtype, Rows::kPacked); });
+  auto* in_place = add("HeadInPlace", [&shape, dtype](benchmark::State& s) {
+    Head(s, shape, dtype, Rows::kInPlace);
+  });
+  for (auto* head : {packed, in_place}) {
+    head->ArgNames({"tokens", "rows"});
+    for (int64_t rows : {8192, 32768}) {
+      for (int64_t tokens : {1, 8}) head->Args({tokens, rows});
+    }
+  }
+  if (dtype != DType::kBf16) return;
+  add("Attention", [&shape](benchmark::State& s) { Attention(s, shape); })
+      ->ArgNames({"tokens", "context"})
+      ->Args({1, 128})
+      ->Args({8, 128})
+      ->Args({1, 4096})
+      ->Args({8, 4096});
+}
+
 void Register() {
   for (const Shape& shape : kShapes) {
-    const std::string name = shape.name;
-    const auto add = [&](const std::string& what, auto run) {
-      return benchmark::RegisterBenchmark((what + "/" + name).c_str(), run)
-          ->UseManualTime()
-          ->Unit(benchmark::kMicrosecond);
-    };
-    auto* decode =
-        add("Layer", [&](benchmark::State& s) { LayerStep(s, shape, /*prefill=*/false); });
-    decode->ArgName("tokens");
-    for (int64_t tokens : {1, 2, 4, 5, 8}) decode->Arg(tokens);
-    add("LayerPrefill", [&](benchmark::State& s) { LayerStep(s, shape, /*prefill=*/true); })
-        ->ArgName("tokens")
-        ->Arg(512);
-    auto* full = add("HeadFull", [&](benchmark::State& s) { Head(s, shape, Rows::kFull); });
-    full->ArgName("tokens");
-    for (int64_t tokens : {1, 4, 5, 8}) full->Arg(tokens);
-    auto* packed = add("HeadPacked", [&](benchmark::State& s) { Head(s, shape, Rows::kPacked); });
-    auto* in_place =
-        add("HeadInPlace", [&](benchmark::State& s) { Head(s, shape, Rows::kInPlace); });
-    for (auto* head : {packed, in_place}) {
-      head->ArgNames({"tokens", "rows"});
-      for (int64_t rows : {8192, 32768}) {
-        for (int64_t tokens : {1, 8}) head->Args({tokens, rows});
-      }
+    for (const DType dtype : {DType::kBf16, DType::kInt8, DType::kInt4}) {
+      RegisterShape(shape, dtype);
     }
-    add("Attention", [&](benchmark::State& s) { Attention(s, shape); })
-        ->ArgNames({"tokens", "context"})
-        ->Args({1, 128})
-        ->Args({8, 128})
-        ->Args({1, 4096})
-        ->Args({8, 4096});
   }
 }
 

@@ -58,6 +58,19 @@ __attribute__((target("avx512f,avx512bf16"))) float DotPeakBf16() {
   return _mm512_reduce_add_ps(total);
 }
 
+__attribute__((target("avx512f,avx512vnni"))) float DotPeakBytes() {
+  __m512i sums[kPeakSums];
+  for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm512_set1_epi32(static_cast<int>(sink + i));
+  const __m512i a = _mm512_set1_epi32(static_cast<int>(sink | 0x01010101));
+  for (int64_t step = 0; step < kPeakSteps; ++step) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm512_dpbusd_epi32(sums[i], a, a);
+  }
+  __m512i total = _mm512_setzero_si512();
+  for (const __m512i& sum : sums) total = _mm512_add_epi32(total, sum);
+  return static_cast<float>(_mm512_reduce_add_epi32(total));
+}
+
 __attribute__((target("avx2,fma"))) float DotPeakFma() {
   __m256 sums[kPeakSums];
   for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm256_set1_ps(static_cast<float>(sink + i));
@@ -92,13 +105,15 @@ double PlainRead::Seconds(int64_t bytes) {
   return Now() - begin;
 }
 
-double PeakDotSeconds(double flops, ThreadPool& pool) {
-  const bool bf16 = DetectIsa() == Isa::kAvx512Bf16;
-  // Multiplications and additions: 32 pairs a step and register, or 8.
-  const double flops_of_loop = 2.0 * (bf16 ? 32 : 8) * kPeakSums * kPeakSteps * pool.num_threads();
+double PeakDotSeconds(double flops, DType dtype, ThreadPool& pool) {
+  const bool wide = DetectIsa() == Isa::kAvx512Bf16;
+  const bool bytes = IsQuantized(dtype);
+  // Multiplications and additions: 64 bytes or 32 pairs a step and register, or 8.
+  const int products = !wide ? 8 : bytes ? 64 : 32;
+  const double flops_of_loop = 2.0 * products * kPeakSums * kPeakSteps * pool.num_threads();
   const double begin = Now();
   pool.ParallelFor(pool.num_threads(), /*grain=*/1, [&](int64_t, int64_t) {
-    sink += static_cast<int64_t>(bf16 ? DotPeakBf16() : DotPeakFma());
+    sink += static_cast<int64_t>(!wide ? DotPeakFma() : bytes ? DotPeakBytes() : DotPeakBf16());
   });
   return (Now() - begin) * flops / flops_of_loop;
 }

@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/arena.h"
+#include "kernels/dtype.h"
 
 namespace shortlist {
 
@@ -23,10 +24,11 @@ class PlainRead {
   int64_t position_ = 0;
 };
 
-/// Seconds that `flops` bf16 multiplications and additions take at the peak of the pool's threads:
-/// register to register dot products (AVX-512 BF16), or f32 multiply-adds on machines without.
-/// Measured anew in each call.
-double PeakDotSeconds(double flops, ThreadPool& pool);
+/// Seconds that `flops` multiplications and additions against weights of `dtype` take at the peak
+/// of the pool's threads, register to register: bf16 dot products (AVX-512 BF16), byte dot products
+/// (AVX-512 VNNI) for quantised weights, or f32 multiply-adds on machines without. Measured anew in
+/// each call.
+double PeakDotSeconds(double flops, DType dtype, ThreadPool& pool);
 
 }  // namespace shortlist
 

@@ -116,6 +116,9 @@ void AddModelFlags(CLI::App& command, RunFlags& flags) {
       {{"auto", std::nullopt}, {"f32", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBf16}},
       "Weights and KV cache; auto keeps the checkpoint's")
       ->default_str("auto");
+  AddChoice<std::optional<DType>>(command, "--quantize", flags.quantize,
+                                  {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
+                                  "Linear layers and heads, target's and draft's, on load");
 }
 
 void AddSamplingFlags(CLI::App& command, RunFlags& flags) {

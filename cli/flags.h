@@ -30,8 +30,9 @@ struct RunFlags {
   SamplingParams sampling;
   VerifyMode verify = VerifyMode::kCoupled;
   int64_t batch = 1;
-  int64_t num_threads = 0;     // set to the hardware's when --threads is not given
-  std::optional<DType> dtype;  // nullopt: the checkpoint's
+  int64_t num_threads = 0;        // set to the hardware's when --threads is not given
+  std::optional<DType> dtype;     // nullopt: the checkpoint's
+  std::optional<DType> quantize;  // of linear layers and heads; nullopt: not at all
   bool json = false;
 };
 

@@ -113,7 +113,8 @@ absl::Status Session::OpenTarget() {
   if (sampling_.stop_token_ids.empty() && tokenizer_->eos().has_value()) {
     sampling_.stop_token_ids.push_back(*tokenizer_->eos());
   }
-  SHORTLIST_ASSIGN_OR_RETURN(target_, Decoder::Load(flags_.model_dir, flags_.dtype, pool_));
+  SHORTLIST_ASSIGN_OR_RETURN(target_,
+                             Decoder::Load(flags_.model_dir, flags_.dtype, pool_, flags_.quantize));
   return absl::OkStatus();
 }
 
@@ -129,7 +130,8 @@ absl::Status Session::OpenDraft() {
   if (is_eagle) {
     SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, EagleModel::Load(dir, *target_, pool_));
   } else {
-    SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_, Decoder::Load(dir, flags_.dtype, pool_));
+    SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_,
+                               Decoder::Load(dir, flags_.dtype, pool_, flags_.quantize));
   }
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "kernels/quant.h"
 
 namespace shortlist {
 
@@ -51,11 +52,20 @@ absl::StatusOr<LmHead> LmHead::Create(const at::Tensor& weight, int64_t num_rows
       return absl::InvalidArgumentError(absl::StrCat(
           "LM head: dtype ", c10::toString(weight.scalar_type()), " is not one of f32, f16, bf16"));
   }
-  if (num_rows < 1 || num_rows > weight.size(0)) {
+  SHORTLIST_ASSIGN_OR_RETURN(
+      LmHead head,
+      Create(HeadWeight{weight.data_ptr(), dtype, weight.size(0), weight.size(1)}, num_rows, pool));
+  head.tensor_ = weight;
+  return head;
+}
+
+absl::StatusOr<LmHead> LmHead::Create(const HeadWeight& weight, int64_t num_rows,
+                                      ThreadPool& pool) {
+  if (num_rows < 1 || num_rows > weight.vocab_size) {
     return absl::InvalidArgumentError(
-        absl::StrCat("LM head: ", num_rows, " rows not in [1, ", weight.size(0), "]"));
+        absl::StrCat("LM head: ", num_rows, " rows not in [1, ", weight.vocab_size, "]"));
   }
-  return LmHead(weight, dtype, num_rows, pool);
+  return LmHead(weight, num_rows, pool);
 }
 
 absl::StatusOr<HeadArgs> LmHead::Arguments(const at::Tensor& hidden, const Selection& selection) {
@@ -71,14 +81,14 @@ absl::StatusOr<HeadArgs> LmHead::Arguments(const at::Tensor& hidden, const Selec
   const std::span<const int32_t> ids = active.rows();
   int32_t largest = active.base_size() > 0 ? ids[active.base_size() - 1] : -1;
   for (int32_t id : ids.subspan(active.base_size())) largest = std::max(largest, id);
-  if (largest >= weight_.size(0)) {
-    return absl::InvalidArgumentError(absl::StrCat("LM head: active token id ", largest,
-                                                   " for a weight of ", weight_.size(0), " rows"));
+  if (largest >= weight_.vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "LM head: active token id ", largest, " for a weight of ", weight_.vocab_size, " rows"));
   }
   HeadArgs args;
-  args.weight = weight_.data_ptr();
-  args.dtype = dtype_;
-  args.vocab_size = weight_.size(0);
+  args.weight = weight_.rows;
+  args.dtype = weight_.dtype;
+  args.vocab_size = weight_.vocab_size;
   args.hidden = this->hidden();
   args.x = hidden.data_ptr<float>();
   args.num_tokens = hidden.size(0);
@@ -107,10 +117,10 @@ absl::StatusOr<HeadArgs> LmHead::Arguments(const at::Tensor& hidden, const Selec
 
 void LmHead::PackBase(const ActiveVocab& active) {
   if (packed_base_ == active.base()) return;
-  const int64_t row_bytes = hidden() * DTypeBytes(dtype_);
+  const int64_t row_bytes = RowBytes(weight_.dtype, hidden());
   const std::span<const int32_t> ids = active.base()->ids();
   packed_ = Arena(static_cast<int64_t>(ids.size()) * row_bytes);
-  const char* from = static_cast<const char*>(weight_.data_ptr());
+  const char* from = static_cast<const char*>(weight_.rows);
   char* to = static_cast<char*>(packed_.data());
   for (size_t slot = 0; slot < ids.size(); ++slot) {
     std::memcpy(to + slot * row_bytes, from + ids[slot] * row_bytes, row_bytes);
@@ -161,9 +171,9 @@ absl::StatusOr<std::vector<LmHead::Best>> LmHead::ArgmaxWithProbability(
 }
 
 float LmHead::RowLogit(const float* hidden, TokenId id) const {
-  const char* rows = static_cast<const char*>(weight_.data_ptr());
-  const int64_t row_bytes = this->hidden() * DTypeBytes(dtype_);
-  return HeadDotCpu(rows + Raw(id) * row_bytes, dtype_, hidden, this->hidden());
+  const char* rows = static_cast<const char*>(weight_.rows);
+  const int64_t row_bytes = RowBytes(weight_.dtype, this->hidden());
+  return HeadDotCpu(rows + Raw(id) * row_bytes, weight_.dtype, hidden, this->hidden());
 }
 
 at::Tensor GatherRows(const at::Tensor& source, std::span<const int64_t> rows) {

@@ -63,6 +63,9 @@ class LmHead {
   /// full head scores rows 0 .. num_rows - 1. InvalidArgument names the property that does not fit.
   static absl::StatusOr<LmHead> Create(const at::Tensor& weight, int64_t num_rows,
                                        ThreadPool& pool);
+  /// The same over a model's head, of any dtype, whose memory must outlive this.
+  static absl::StatusOr<LmHead> Create(const HeadWeight& weight, int64_t num_rows,
+                                       ThreadPool& pool);
 
   /// Which slots to score. `active` empty: the full head, tails are ignored. The views in the
   /// result point to `active` and the tails.
@@ -88,17 +91,17 @@ class LmHead {
   /// bits that Logits and Argmax give for the slot of that token, whatever copy they read.
   float RowLogit(const float* hidden, TokenId id) const;
 
-  int64_t hidden() const { return weight_.size(1); }
+  int64_t hidden() const { return weight_.hidden; }
 
  private:
-  LmHead(at::Tensor weight, DType dtype, int64_t num_rows, ThreadPool& pool)
-      : weight_(std::move(weight)), dtype_(dtype), num_rows_(num_rows), pool_(&pool) {}
+  LmHead(const HeadWeight& weight, int64_t num_rows, ThreadPool& pool)
+      : weight_(weight), num_rows_(num_rows), pool_(&pool) {}
 
   absl::StatusOr<HeadArgs> Arguments(const at::Tensor& hidden, const Selection& selection);
   void PackBase(const ActiveVocab& active);
 
-  at::Tensor weight_;
-  DType dtype_;
+  HeadWeight weight_;
+  at::Tensor tensor_;  // keeps the weight alive; undefined when the caller does
   int64_t num_rows_;
   ThreadPool* pool_;
   std::shared_ptr<const VocabBase> packed_base_;

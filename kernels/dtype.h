@@ -4,15 +4,24 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/check.h"
+
 namespace shortlist {
 
-/// How weights and cached keys and values are stored. Activations are always f32.
-enum class DType : uint8_t { kF32, kF16, kBf16 };
+/// How weights and cached keys and values are stored. Activations are always f32. The quantised
+/// types (kernels/quant.h) are for the weights of linear layers and heads alone.
+enum class DType : uint8_t { kF32, kF16, kBf16, kInt8, kInt4 };
 
-constexpr int64_t DTypeBytes(DType dtype) { return dtype == DType::kF32 ? 4 : 2; }
-constexpr const char* DTypeName(DType dtype) {
-  return dtype == DType::kF32 ? "f32" : dtype == DType::kF16 ? "f16" : "bf16";
+constexpr bool IsQuantized(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt4; }
+
+/// Of one element; not for quantised types, which have no bytes of their own per element
+/// (RowBytes in kernels/quant.h).
+constexpr int64_t DTypeBytes(DType dtype) {
+  SHORTLIST_CHECK(!IsQuantized(dtype));
+  return dtype == DType::kF32 ? 4 : 2;
 }
+
+const char* DTypeName(DType dtype);
 
 constexpr float Bf16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);

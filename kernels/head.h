@@ -8,6 +8,14 @@
 
 namespace shortlist {
 
+/// The rows of an LM head, in memory that somebody else owns.
+struct HeadWeight {
+  const void* rows = nullptr;  // [vocab_size] rows of RowBytes(dtype, hidden) (kernels/quant.h)
+  DType dtype = DType::kF32;
+  int64_t vocab_size = 0;
+  int64_t hidden = 0;
+};
+
 /// The gather-GEMM of the LM head: scores chosen rows of `weight` against hidden states and hands
 /// back token ids. The same call serves the target (all rows) and the draft (the active
 /// vocabulary).
@@ -16,21 +24,24 @@ namespace shortlist {
 /// row's logit has the same bits in the full head, gathered in place by index, read from the packed
 /// copy, or in a tail, for any num_tokens and any number of threads: there is one dot order.
 struct HeadArgs {
-  const void* weight =
-      nullptr;  // [vocab_size, hidden] row-major, the checkpoint's (maybe tied) memory
+  // [vocab_size] rows, each [hidden], row-major: the checkpoint's (maybe tied) memory, or
+  // QuantizedRows.
+  const void* weight = nullptr;
   DType dtype = DType::kF32;
   int64_t vocab_size = 0;
   int64_t hidden = 0;
 
-  const float* x = nullptr;  // [num_tokens, hidden]; rounded to bf16 when the rows are bf16
+  const float* x =
+      nullptr;  // [num_tokens, hidden]; rounded when the rows are bf16, quantised when they are
   int64_t num_tokens = 0;
 
   // Shared slots. Null: slot s is row s (the full head has num_rows = vocab_size).
   const int32_t* row_ids = nullptr;  // [num_rows], each in [0, vocab_size)
   int64_t num_rows = 0;
 
-  // Optional copy of the rows of the first num_packed slots, [num_packed, hidden] in `dtype`; it
-  // must hold the very bytes of weight[row_ids[s]]. Null: every row is read in place.
+  // Optional copy of the rows of the first num_packed slots, one behind the other, each RowBytes
+  // (kernels/quant.h) long; it must hold the very bytes of weight[row_ids[s]]. Null: every row is
+  // read in place.
   const void* packed = nullptr;
   int64_t num_packed = 0;
 

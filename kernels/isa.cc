@@ -51,7 +51,10 @@ Isa DetectIsa() {
       !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")) {
     return Isa::kAvx2;
   }
-  return __builtin_cpu_supports("avx512bf16") ? Isa::kAvx512Bf16 : Isa::kAvx512;
+  // Every processor that has bf16 dot products has those of bytes; the kernels use both.
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni")
+             ? Isa::kAvx512Bf16
+             : Isa::kAvx512;
 #else
   return Isa::kScalar;
 #endif

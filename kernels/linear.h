@@ -10,7 +10,8 @@
 
 namespace shortlist {
 
-/// A row-major weight block [num_rows, in_features], as a checkpoint stores it.
+/// A row-major weight block [num_rows, in_features], as a checkpoint stores it (so of no quantised
+/// type).
 struct MatrixView {
   const void* data = nullptr;
   DType dtype = DType::kF32;
@@ -26,7 +27,8 @@ class PackedLinear {
   PackedLinear() = default;
 
   /// Copies `blocks`, each [num_rows, in_features], one below the other, converted to `dtype`
-  /// (round to nearest even). in_features >= 1 and at least one row in all.
+  /// (round to nearest even) or quantised (kernels/quant.h; the weights are finite).
+  /// in_features >= 1 and at least one row in all.
   static PackedLinear Pack(std::span<const MatrixView> blocks, int64_t in_features, DType dtype,
                            ThreadPool& pool);
 
@@ -54,9 +56,9 @@ struct LinearInput {
 /// y[m, n] = sum over k of round(x[m, k]) * w[n, k]    (or y[m, n] += that, with `accumulate`)
 ///
 /// y: [num_tokens, out_features] f32, dense, not overlapping the input. With bf16 weights the input
-/// is rounded to bf16 (for every num_tokens alike); with f16 and f32 it is used as it is. Sums are
-/// f32, each in one order whatever num_tokens, the tile or the thread is: row m of y has the same
-/// bits in any batch. num_tokens = 0 does nothing.
+/// is rounded to bf16, with quantised ones quantised (for every num_tokens alike); with f16 and f32
+/// it is used as it is. Sums are f32, each in one order whatever num_tokens, the tile or the thread
+/// is: row m of y has the same bits in any batch. num_tokens = 0 does nothing.
 void LinearCpu(const PackedLinear& weight, const LinearInput& input, int64_t num_tokens, float* y,
                bool accumulate, ThreadPool& pool);
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "kernels/arena.h"
@@ -29,7 +30,11 @@ at::ScalarType ToScalarType(DType dtype) {
       return at::kHalf;
     case DType::kBf16:
       return at::kBFloat16;
+    case DType::kInt8:
+    case DType::kInt4:
+      break;
   }
+  SHORTLIST_CHECK(!IsQuantized(dtype));
   return at::kFloat;
 }
 

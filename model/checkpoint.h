@@ -32,11 +32,11 @@ class Checkpoint {
   /// can have.
   absl::StatusOr<DType> StoredDType(const std::string& name) const;
 
-  /// Reads a tensor into memory of its own, converted to `dtype` (round to nearest even),
-  /// contiguous; marks it as known. Each Status names the tensor: NotFound when it is missing;
-  /// InvalidArgument with both shapes when it has another, for a NaN or infinite weight, or one
-  /// that overflows `dtype`; Unimplemented for a type no weight can have. Throws std::bad_alloc and
-  /// c10::Error: the caller is a model boundary.
+  /// Reads a tensor into memory of its own, converted to the unquantised `dtype` (round to nearest
+  /// even), contiguous; marks it as known. Each Status names the tensor: NotFound when it is
+  /// missing; InvalidArgument with both shapes when it has another, for a NaN or infinite weight,
+  /// or one that overflows `dtype`; Unimplemented for a type no weight can have. Throws
+  /// std::bad_alloc and c10::Error: the caller is a model boundary.
   absl::StatusOr<at::Tensor> Load(const std::string& name, const std::vector<int64_t>& shape,
                                   DType dtype, ThreadPool& pool);
 

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/elementwise.h"
+#include "kernels/quant.h"
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
 #include "model/rope.h"
@@ -19,38 +21,48 @@ struct Decoder::Impl {
   Impl(const ModelConfig& model_config, ThreadPool& thread_pool)
       : config(model_config), pool(thread_pool), rope(model_config) {}
 
-  absl::Status LoadWeights(const std::string& dir, std::optional<DType> wanted);
+  absl::Status LoadWeights(const std::string& dir, std::optional<DType> wanted,
+                           std::optional<DType> quantize);
   absl::Status LoadHead(Checkpoint& checkpoint);
   at::Tensor Forward(const ForwardBatch& batch, KvCache& cache);
 
   const ModelConfig config;
   ThreadPool& pool;
   DType dtype = DType::kF32;
-  at::Tensor embedding;  // [vocab_size, hidden]
-  at::Tensor head;       // [vocab_size, hidden]
+  DType weight_dtype = DType::kF32;
+  at::Tensor embedding;          // [vocab_size, hidden]
+  at::Tensor head;               // [vocab_size, hidden]; undefined when quantised
+  QuantizedRows quantized_head;  // [vocab_size, hidden]; empty when not
   std::vector<DecoderLayer> layers;
   at::Tensor norm;  // [hidden] f32
   RopeTable rope;
   LayerScratch scratch;
 };
 
-absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DType> wanted) {
+absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DType> wanted,
+                                        std::optional<DType> quantize) {
   SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir));
   const std::string embedding_name = "model.embed_tokens.weight";
   SHORTLIST_ASSIGN_OR_RETURN(const DType stored, checkpoint.StoredDType(embedding_name));
   dtype = wanted.value_or(stored);
+  weight_dtype = quantize.value_or(dtype);
   SHORTLIST_ASSIGN_OR_RETURN(
       embedding, checkpoint.Load(embedding_name, {config.vocab_size, config.hidden}, dtype, pool));
   for (int64_t i = 0; i < config.num_layers; ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(
         DecoderLayer layer,
         DecoderLayer::Load(checkpoint, absl::StrCat("model.layers.", i, "."), config,
-                           /*has_input_norm=*/true, dtype, pool));
+                           /*has_input_norm=*/true, weight_dtype, pool));
     layers.push_back(std::move(layer));
   }
   SHORTLIST_ASSIGN_OR_RETURN(
       norm, checkpoint.Load("model.norm.weight", {config.hidden}, DType::kF32, pool));
   SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint));
+  if (IsQuantized(weight_dtype)) {
+    quantized_head = QuantizedRows::Quantize(head.data_ptr(), dtype, config.vocab_size,
+                                             config.hidden, weight_dtype, pool);
+    head.reset();
+  }
   return checkpoint.CheckNothingUnknown();
 }
 
@@ -95,8 +107,9 @@ Decoder::Decoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Decoder::~Decoder() = default;
 
 absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const std::string& dir,
-                                                       std::optional<DType> dtype,
-                                                       ThreadPool& pool) {
+                                                       std::optional<DType> dtype, ThreadPool& pool,
+                                                       std::optional<DType> quantize) {
+  SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
   if (config.architecture != ModelConfig::Architecture::kLlama) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -105,15 +118,21 @@ absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const std::string& dir,
   std::unique_ptr<Impl> impl;
   SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {
     impl = std::make_unique<Impl>(config, pool);
-    return impl->LoadWeights(dir, dtype);
+    return impl->LoadWeights(dir, dtype, quantize);
   }));
   return std::unique_ptr<Decoder>(new Decoder(std::move(impl)));
 }
 
 const ModelConfig& Decoder::config() const { return impl_->config; }
 DType Decoder::dtype() const { return impl_->dtype; }
+DType Decoder::weight_dtype() const { return impl_->weight_dtype; }
 const at::Tensor& Decoder::embedding() const { return impl_->embedding; }
-const at::Tensor& Decoder::head_weight() const { return impl_->head; }
+
+HeadWeight Decoder::head_weight() const {
+  const bool quantized = IsQuantized(impl_->weight_dtype);
+  return {quantized ? impl_->quantized_head.data() : impl_->head.data_ptr(), impl_->weight_dtype,
+          impl_->config.vocab_size, impl_->config.hidden};
+}
 
 absl::StatusOr<at::Tensor> Decoder::Forward(const ForwardBatch& batch, KvCache& cache) {
   CheckBatch(impl_->config, impl_->dtype, batch, cache);

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
+#include "kernels/head.h"
 #include "model/config.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
@@ -23,16 +24,21 @@ namespace shortlist {
 class Decoder {
  public:
   /// Loads config.json and the safetensors weights of `dir`. `dtype` is what weights and KV cache
-  /// are kept in; nullopt keeps the checkpoint's. `pool` must outlive the decoder. Errors as
-  /// ReadModelConfig and Checkpoint, and InvalidArgument for a shape that disagrees with the config
-  /// or a weight that is not finite (names the tensor).
-  static absl::StatusOr<std::unique_ptr<Decoder>> Load(const std::string& dir,
-                                                       std::optional<DType> dtype,
-                                                       ThreadPool& pool);
+  /// are kept in; nullopt keeps the checkpoint's. `quantize` (kInt8, kInt4) quantises the linear
+  /// layers and the head instead (kernels/quant.h); embeddings and KV cache stay in `dtype`, so a
+  /// head that is tied to the embeddings becomes a quantised copy of them. `pool` must outlive the
+  /// decoder. Errors as ReadModelConfig and Checkpoint, and InvalidArgument for a shape that
+  /// disagrees with the config or a weight that is not finite (names the tensor).
+  static absl::StatusOr<std::unique_ptr<Decoder>> Load(
+      const std::string& dir, std::optional<DType> dtype, ThreadPool& pool,
+      std::optional<DType> quantize = std::nullopt);
   ~Decoder();
 
   const ModelConfig& config() const;
+  /// Of the embeddings and the KV cache.
   DType dtype() const;
+  /// Of the linear layers and the head: dtype(), or what they are quantised to.
+  DType weight_dtype() const;
 
   /// Runs the layers over `batch`, writes its keys and values into `cache` (created from config()
   /// and dtype()), and returns the hidden states after the final norm: [num_tokens, hidden] f32, a
@@ -41,10 +47,11 @@ class Decoder {
   /// for bit.
   absl::StatusOr<at::Tensor> Forward(const ForwardBatch& batch, KvCache& cache);
 
-  /// [vocab_size, hidden] in dtype(), row-major, contiguous. head_weight() is the same tensor when
-  /// the checkpoint ties them.
+  /// [vocab_size, hidden] in dtype(), row-major, contiguous.
   const at::Tensor& embedding() const;
-  const at::Tensor& head_weight() const;
+  /// The head's rows in weight_dtype(); the embedding's memory when the checkpoint ties them and
+  /// they are not quantised.
+  HeadWeight head_weight() const;
 
  private:
   struct Impl;

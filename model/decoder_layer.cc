@@ -21,17 +21,22 @@ struct BlockName {
   int64_t out_features;
 };
 
-/// Reads several weights of one input and packs them one below the other.
+/// Reads several weights of one input and packs them one below the other. Quantised weights come
+/// straight from the numbers of the checkpoint.
 absl::StatusOr<PackedLinear> LoadStacked(Checkpoint& checkpoint, const std::string& prefix,
                                          std::span<const BlockName> names, int64_t in_features,
                                          DType dtype, ThreadPool& pool) {
   std::vector<at::Tensor> tensors;
   std::vector<MatrixView> blocks;
   for (const BlockName& block : names) {
-    SHORTLIST_ASSIGN_OR_RETURN(at::Tensor tensor,
-                               checkpoint.Load(absl::StrCat(prefix, block.name),
-                                               {block.out_features, in_features}, dtype, pool));
-    blocks.push_back({tensor.data_ptr(), dtype, block.out_features});
+    const std::string name = absl::StrCat(prefix, block.name);
+    DType read = dtype;
+    if (IsQuantized(dtype)) {
+      SHORTLIST_ASSIGN_OR_RETURN(read, checkpoint.StoredDType(name));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(
+        at::Tensor tensor, checkpoint.Load(name, {block.out_features, in_features}, read, pool));
+    blocks.push_back({tensor.data_ptr(), read, block.out_features});
     tensors.push_back(std::move(tensor));
   }
   return PackedLinear::Pack(blocks, in_features, dtype, pool);

@@ -38,7 +38,7 @@ class DecoderLayer {
  public:
   /// Reads the layer's tensors, named `prefix` + "self_attn.q_proj.weight" and so on. Without
   /// `has_input_norm` the attention takes x as it is (the first layer of an EAGLE draft).
-  /// Errors and exceptions as Checkpoint::Load.
+  /// `dtype` may be a quantised one. Errors and exceptions as Checkpoint::Load.
   static absl::StatusOr<DecoderLayer> Load(Checkpoint& checkpoint, const std::string& prefix,
                                            const ModelConfig& config, bool has_input_norm,
                                            DType dtype, ThreadPool& pool);

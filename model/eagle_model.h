@@ -24,7 +24,7 @@ namespace shortlist {
 /// Threads as Decoder.
 class EagleModel {
  public:
-  /// Loads `dir` for `target`, which must outlive this and whose dtype it takes.
+  /// Loads `dir` for `target`, which must outlive this and whose dtype and weight_dtype it takes.
   /// FailedPrecondition, with both values, when hidden size or vocab_size do not fit the target;
   /// errors as Decoder::Load.
   static absl::StatusOr<std::unique_ptr<EagleModel>> Load(const std::string& dir,

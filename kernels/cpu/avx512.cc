@@ -4,6 +4,7 @@
 #include "kernels/cpu/head.inc"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/linear.inc"
+#include "kernels/cpu/quant_linear.inc"
 
 namespace shortlist {
 
@@ -11,8 +12,9 @@ const KernelTable kAvx512Kernels = {
     .native_bf16 = false,
     .to_f32 = ToF32,
     .from_f32 = FromF32,
-    .linear = Linear<WidenedBf16Panel>,
-    .head = Head<RowDot<Bf16Format>>,
+    .quantize_input = QuantizeInput,
+    .linear = Linear<WidenedBf16Panel, MaddBytes>,
+    .head = Head<RowDot<Bf16Format>, MaddBytes>,
     .attend = Attend,
     .max = Max,
     .sum_exp = SumExp,

@@ -4,6 +4,7 @@
 #include "kernels/cpu/head.inc"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/linear.inc"
+#include "kernels/cpu/quant_linear.inc"
 
 namespace shortlist {
 namespace {
@@ -37,14 +38,26 @@ struct NativeBf16Panel {
   static Vec::F MulAdd(Weights w, Broadcast x, Vec::F sum) { return _mm512_dpbf16_ps(sum, w, x); }
 };
 
+/// Four byte products added to 32-bit lanes by one instruction.
+struct VnniBytes {
+  using Weights = Vec::I;
+  using Inputs = Vec::I;
+  static Weights OfWeights(Vec::I bytes) { return bytes; }
+  static Inputs OfInputs(Vec::I bytes) { return bytes; }
+  static Vec::Dots MulAdd(Weights w, Inputs x, Vec::Dots sum) {
+    return (Vec::Dots)_mm512_dpbusd_epi32((Vec::I)sum, w, x);
+  }
+};
+
 }  // namespace
 
 const KernelTable kAvx512Bf16Kernels = {
     .native_bf16 = true,
     .to_f32 = ToF32,
     .from_f32 = FromF32,
-    .linear = Linear<NativeBf16Panel>,
-    .head = Head<NativeBf16Row>,
+    .quantize_input = QuantizeInput,
+    .linear = Linear<NativeBf16Panel, VnniBytes>,
+    .head = Head<NativeBf16Row, VnniBytes>,
     .attend = Attend,
     .max = Max,
     .sum_exp = SumExp,

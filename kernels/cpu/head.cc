@@ -58,7 +58,7 @@ struct Block {
 };
 
 const void* RowOfSlot(const HeadArgs& args, int64_t token, int64_t slot) {
-  const int64_t row_bytes = args.hidden * DTypeBytes(args.dtype);
+  const int64_t row_bytes = RowBytes(args.dtype, args.hidden);
   if (args.packed != nullptr && slot < args.num_packed) {
     return static_cast<const char*>(args.packed) + slot * row_bytes;
   }
@@ -72,17 +72,15 @@ void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows&
   for (int64_t s = 0; s < block.num_slots; ++s) {
     rows[s] = RowOfSlot(args, block.first_token, block.first_slot + s);
   }
-  const int64_t row_bytes = args.hidden * DTypeBytes(args.dtype);
-  const bool is_bf16 = args.dtype == DType::kBf16 && table.native_bf16;
-  const int64_t x_offset =
-      block.first_token * x.stride * DTypeBytes(is_bf16 ? DType::kBf16 : DType::kF32);
+  const int64_t row_bytes = RowBytes(args.dtype, args.hidden);
   table.head({.rows = rows,
               .num_rows = block.num_slots,
               .gathered = rows[block.num_slots - 1] !=
                           static_cast<const char*>(rows[0]) + (block.num_slots - 1) * row_bytes,
               .dtype = args.dtype,
               .hidden = args.hidden,
-              .x = {static_cast<const char*>(x.data) + x_offset, x.stride, block.num_tokens},
+              .x = {static_cast<const char*>(x.data) + block.first_token * x.row_bytes, x.stride,
+                    block.num_tokens, x.row_bytes},
               .out = out,
               .out_stride = out_stride});
 }

@@ -2,21 +2,34 @@
 
 #include <cstring>
 
+#include "kernels/cpu/quant_layout.h"
+
 namespace shortlist {
 namespace {
 
 struct Plan {
   char* data;
   int64_t stride;
+  int64_t element_bytes;
   DType stored;
+
+  InputRows Rows(int64_t num_tokens) const {
+    return {data, stride, num_tokens, stride * element_bytes};
+  }
 };
 
 Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType dtype,
               Scratch& scratch) {
-  const DType stored = dtype == DType::kBf16 && table.native_bf16 ? DType::kBf16 : DType::kF32;
-  const int64_t stride = (width + kInputPadding - 1) / kInputPadding * kInputPadding;
-  void* data = scratch.Get(num_tokens * stride * DTypeBytes(stored));
-  return {static_cast<char*>(data), stride, stored};
+  Plan plan;
+  if (IsQuantized(dtype)) {
+    plan = {nullptr, QuantInput::Bytes(QuantShape::Of(dtype, width)), 1, dtype};
+  } else {
+    const DType stored = dtype == DType::kBf16 && table.native_bf16 ? DType::kBf16 : DType::kF32;
+    const int64_t stride = (width + kInputPadding - 1) / kInputPadding * kInputPadding;
+    plan = {nullptr, stride, DTypeBytes(stored), stored};
+  }
+  plan.data = static_cast<char*>(scratch.Get(num_tokens * plan.stride * plan.element_bytes));
+  return plan;
 }
 
 void FillRow(const KernelTable& table, const Plan& plan, const LinearInput& input, int64_t width,
@@ -28,8 +41,9 @@ void FillRow(const KernelTable& table, const Plan& plan, const LinearInput& inpu
     table.rms_norm(x, input.norm_weight, input.norm_epsilon, width, normed);
     x = normed;
   }
-  const int64_t element = DTypeBytes(plan.stored);
+  const int64_t element = plan.element_bytes;
   char* row = plan.data + token * plan.stride * element;
+  if (IsQuantized(dtype)) return table.quantize_input(x, dtype, QuantShape::Of(dtype, width), row);
   if (dtype != DType::kBf16) {
     std::memcpy(row, x, static_cast<size_t>(width * element));
   } else if (plan.stored == DType::kBf16) {
@@ -52,7 +66,7 @@ InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64
                        int64_t width, DType dtype, Scratch& scratch) {
   const Plan plan = MakePlan(table, num_tokens, width, dtype, scratch);
   for (int64_t t = 0; t < num_tokens; ++t) FillRow(table, plan, input, width, dtype, t);
-  return {plan.data, plan.stride, num_tokens};
+  return plan.Rows(num_tokens);
 }
 
 InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
@@ -64,7 +78,7 @@ InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64
   pool.ParallelFor(num_tokens, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) FillRow(table, plan, input, width, dtype, t);
   });
-  return {plan.data, plan.stride, num_tokens};
+  return plan.Rows(num_tokens);
 }
 
 }  // namespace shortlist

@@ -24,7 +24,7 @@ class Scratch {
 
 /// Copies the rows of `input`, [num_tokens, width], into `scratch` as the dot kernels of `table`
 /// read them against weights of `dtype`: normalised if so asked, rounded to bf16 where the weights
-/// are bf16, padded with zeros.
+/// are bf16, quantised where they are (kernels/quant.h), padded with zeros.
 InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
                        int64_t width, DType dtype, Scratch& scratch);
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/dtype.h"
+#include "kernels/quant.h"
 
 namespace shortlist {
 
@@ -16,10 +17,12 @@ inline constexpr int64_t kInputPadding = 32;
 
 /// Rows of f32 inputs as the dot kernels read them: bf16 when the weight is bf16 and the table has
 /// native_bf16, else f32 (rounded to bf16 when the weight is). Row t starts at element t * stride.
+/// Against quantised weights, QuantInput rows (cpu/quant_layout.h), whose elements are bytes.
 struct InputRows {
   const void* data = nullptr;
   int64_t stride = 0;
   int64_t num_tokens = 0;
+  int64_t row_bytes = 0;  // of `stride` elements
 };
 
 struct LinearJob {
@@ -36,7 +39,7 @@ struct LinearJob {
 
 /// Scores of the rows behind `rows` against every token: out[t * out_stride + r].
 struct HeadJob {
-  const void* const* rows = nullptr;  // [num_rows], each [hidden] of `dtype`
+  const void* const* rows = nullptr;  // [num_rows], each RowBytes(dtype, hidden)
   int64_t num_rows = 0;
   bool gathered = false;  // the rows do not follow one another in memory; a hint
   DType dtype = DType::kF32;
@@ -78,6 +81,8 @@ struct KernelTable {
   bool native_bf16 = false;
   void (*to_f32)(const void* source, DType dtype, int64_t count, float* target);
   void (*from_f32)(const float* source, DType dtype, int64_t count, void* target);
+  /// Writes x, [shape.width], as a QuantInput for weights of the quantised type `dtype`.
+  void (*quantize_input)(const float* x, DType dtype, const QuantShape& shape, void* row);
   void (*linear)(const LinearJob& job, int64_t panel_begin, int64_t panel_end);
   void (*head)(const HeadJob& job);
   void (*attend)(const AttendJob& job);

@@ -14,6 +14,7 @@
 //   f32, f16:  [in_features][32]
 //   bf16:      [(in_features + 1) / 2][32][2], the pairs of the bf16 dot product, an odd end as
 //   zero.
+//   int8, int4: groups of codes and their scales; see QuantizePanel.
 // The layout is the same for every instruction set.
 
 namespace shortlist {
@@ -21,9 +22,11 @@ namespace {
 
 int64_t Interleave(DType dtype) { return dtype == DType::kBf16 ? 2 : 1; }
 
-int64_t PaddedFeatures(DType dtype, int64_t in_features) {
+int64_t PanelBytes(DType dtype, int64_t in_features) {
+  if (IsQuantized(dtype)) return QuantPanelBytes(dtype, in_features);
   const int64_t interleave = Interleave(dtype);
-  return (in_features + interleave - 1) / interleave * interleave;
+  const int64_t padded = (in_features + interleave - 1) / interleave * interleave;
+  return kPanelRows * padded * DTypeBytes(dtype);
 }
 
 /// Where output row `row` lies in its block, as bytes of [in_features] in the block's dtype.
@@ -54,6 +57,21 @@ void InterleaveRows(const void* const* rows, int64_t num_rows, int64_t count, in
       column[r * interleave] = static_cast<const Element*>(rows[r])[k];
     }
   }
+}
+
+/// As FillPanel, for quantised `dtype`.
+void FillQuantPanel(std::span<const MatrixView> blocks, int64_t in_features, DType dtype,
+                    int64_t first_row, int64_t num_rows, char* panel) {
+  const KernelTable& table = CurrentKernels();
+  std::vector<float> values(num_rows * in_features);
+  const float* rows[kPanelRows];
+  for (int64_t r = 0; r < num_rows; ++r) {
+    const SourceRow source = FindRow(blocks, in_features, first_row + r);
+    float* row = values.data() + r * in_features;
+    table.to_f32(source.data, source.dtype, in_features, row);
+    rows[r] = row;
+  }
+  QuantizePanel(rows, num_rows, dtype, in_features, panel);
 }
 
 /// Fills one panel with output rows from `first_row` on. `f32_row` is scratch for one row,
@@ -125,17 +143,21 @@ PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_f
   SHORTLIST_CHECK(in_features >= 1 && packed.out_features_ >= 1);
 
   const int64_t num_panels = NumPanels(packed);
-  const int64_t panel_bytes = kPanelRows * PaddedFeatures(dtype, in_features) * DTypeBytes(dtype);
+  const int64_t panel_bytes = PanelBytes(dtype, in_features);
   packed.panels_ = Arena(num_panels * panel_bytes);
   char* panels = static_cast<char*>(packed.panels_.data());
   pool.ParallelFor(num_panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
     std::vector<float> f32_row(in_features);
-    std::vector<char> converted(kPanelRows * in_features * DTypeBytes(dtype));
+    std::vector<char> converted(panel_bytes);
     for (int64_t p = begin; p < end; ++p) {
       const int64_t first_row = p * kPanelRows;
-      FillPanel(blocks, in_features, dtype, first_row,
-                std::min(kPanelRows, packed.out_features_ - first_row), f32_row, converted,
-                panels + p * panel_bytes);
+      const int64_t num_rows = std::min(kPanelRows, packed.out_features_ - first_row);
+      char* const panel = panels + p * panel_bytes;
+      if (IsQuantized(dtype)) {
+        FillQuantPanel(blocks, in_features, dtype, first_row, num_rows, panel);
+      } else {
+        FillPanel(blocks, in_features, dtype, first_row, num_rows, f32_row, converted, panel);
+      }
     }
   });
   return packed;

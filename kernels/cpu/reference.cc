@@ -1,9 +1,12 @@
 // The kernels as plain loops: the oracle of the tests and the path of a processor without AVX2.
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/quant_layout.h"
 
 namespace shortlist {
 namespace {
@@ -16,7 +19,93 @@ void FromF32(const float* source, DType dtype, int64_t count, void* target) {
   for (int64_t i = 0; i < count; ++i) StoreFromFloat(target, dtype, i, source[i]);
 }
 
+void QuantizeInput(const float* x, DType dtype, const QuantShape& shape, void* row) {
+  const QuantInput input = QuantInput::At(row, shape);
+  std::memset(row, 0, static_cast<size_t>(QuantInput::Bytes(shape)));
+  for (int64_t g = 0; g < shape.num_groups; ++g) {
+    const int64_t begin = g * shape.group_len;
+    const int64_t end = std::min(shape.width, begin + shape.group_len);
+    float largest = 0;
+    for (int64_t k = begin; k < end; ++k) {
+      if (!std::isfinite(x[k])) largest = std::numeric_limits<float>::quiet_NaN();
+      if (std::abs(x[k]) > largest) largest = std::abs(x[k]);
+    }
+    if (std::isnan(largest)) input.scales[g] = largest;
+    if (!(largest >= kLeastInput)) continue;
+    const float inverse = 127.0f / largest;
+    int8_t* steps = input.group_steps(g, shape);
+    int32_t sum = 0;
+    for (int64_t k = begin; k < end; ++k) {
+      const auto code = static_cast<int8_t>(std::nearbyint(x[k] * inverse));
+      steps[(k - begin) / 4 * 64 + (k - begin) % 4] = code;
+      sum += code;
+    }
+    input.scales[g] = largest / 127.0f;
+    input.offsets[g] = -QuantZeroPoint(dtype) * sum;
+  }
+}
+
+/// The dot product of one group: its stored codes, as QuantCodeAt reads them, times the input's.
+int32_t GroupDot(const void* steps, int64_t step_stride, DType dtype, const QuantShape& shape,
+                 const QuantInput& input, int64_t group) {
+  const int8_t* x = input.group_steps(group, shape);
+  int32_t dot = 0;
+  for (int64_t k = 0; k < shape.group_len; ++k) {
+    dot += QuantCodeAt(static_cast<const uint8_t*>(steps), step_stride, dtype, shape, k) *
+           x[k / 4 * 64 + k % 4];
+  }
+  return dot;
+}
+
+void QuantLinear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
+  const QuantShape shape = QuantShape::Of(job.dtype, job.in_features);
+  const int64_t code_bytes = kPanelRows * shape.code_bytes(job.dtype);
+  const int64_t group_bytes = code_bytes + kPanelRows * kQuantScaleBytes;
+  for (int64_t n = panel_begin * kPanelRows; n < panel_end * kPanelRows && n < job.out_features;
+       ++n) {
+    const char* panel =
+        static_cast<const char*>(job.panels) + n / kPanelRows * shape.num_groups * group_bytes;
+    for (int64_t t = 0; t < job.x.num_tokens; ++t) {
+      const QuantInput input =
+          QuantInput::At(static_cast<const char*>(job.x.data) + t * job.x.row_bytes, shape);
+      float sum = 0;
+      for (int64_t g = 0; g < shape.num_groups; ++g) {
+        const char* group = panel + g * group_bytes;
+        const int64_t row = n % kPanelRows;
+        const int32_t dot = GroupDot(group + 4 * row, 4 * kPanelRows, job.dtype, shape, input, g);
+        const float scale = LoadAsFloat(group + code_bytes, DType::kBf16, row);
+        sum += static_cast<float>(dot) * (scale * input.scales[g]);
+      }
+      float& y = job.y[t * job.y_stride + n - job.y_begin];
+      y = job.accumulate ? y + sum : sum;
+    }
+  }
+}
+
+void QuantHead(const HeadJob& job) {
+  const QuantShape shape = QuantShape::Of(job.dtype, job.hidden);
+  const int64_t code_bytes = shape.code_bytes(job.dtype);
+  for (int64_t t = 0; t < job.x.num_tokens; ++t) {
+    const QuantInput input =
+        QuantInput::At(static_cast<const char*>(job.x.data) + t * job.x.row_bytes, shape);
+    for (int64_t r = 0; r < job.num_rows; ++r) {
+      const char* row = static_cast<const char*>(job.rows[r]);
+      float sum = 0;
+      for (int64_t g = 0; g < shape.num_groups; ++g) {
+        const int64_t block = g / kQuantBlockGroups * kQuantBlockGroups;
+        const int64_t block_groups = std::min(kQuantBlockGroups, shape.num_groups - block);
+        const int32_t dot = GroupDot(row + block * code_bytes + (g - block) * 4, 4 * block_groups,
+                                     job.dtype, shape, input, g);
+        const float scale = LoadAsFloat(row + shape.num_groups * code_bytes, DType::kBf16, g);
+        sum += static_cast<float>(dot) * (scale * input.scales[g]);
+      }
+      job.out[t * job.out_stride + r] = sum;
+    }
+  }
+}
+
 void Linear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
+  if (IsQuantized(job.dtype)) return QuantLinear(job, panel_begin, panel_end);
   const float* x = static_cast<const float*>(job.x.data);
   const int64_t interleave = job.dtype == DType::kBf16 ? 2 : 1;
   const int64_t num_groups = (job.in_features + interleave - 1) / interleave;
@@ -37,6 +126,7 @@ void Linear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
 }
 
 void Head(const HeadJob& job) {
+  if (IsQuantized(job.dtype)) return QuantHead(job);
   const float* x = static_cast<const float*>(job.x.data);
   for (int64_t t = 0; t < job.x.num_tokens; ++t) {
     for (int64_t r = 0; r < job.num_rows; ++r) {
@@ -121,6 +211,7 @@ const KernelTable kReferenceKernels = {
     .native_bf16 = false,
     .to_f32 = ToF32,
     .from_f32 = FromF32,
+    .quantize_input = QuantizeInput,
     .linear = Linear,
     .head = Head,
     .attend = Attend,

@@ -229,6 +229,7 @@ TEST(BinaryTest, BadInputEndsWithExitCodeTwoAndNothingOnStdout) {
        {Args{}, Args{"serve"}, Args{"generate"}, base + kPrompt + Args{"--frobnicate", "1"},
         base + kPrompt + Args{"--temperature", "nan"},
         base + kPrompt + Args{"--max-new-tokens", "-1"}, base + Args{"--prompt", ""},
+        base + kPrompt + Args{"--quantize", "int3"},
         Args{"generate", "--model", "/nowhere"} + kPrompt,
         Args{"compare"} + DemoTarget() + kPrompt}) {
     SCOPED_TRACE(testing::PrintToString(args));
@@ -246,6 +247,10 @@ TEST(BinaryTest, GoodRunsEndWithExitCodeZero) {
   const ProcessOutcome generate = RunBinary(Args{"generate"} + DemoPair() + kPrompt);
   EXPECT_EQ(generate.exit_code, 0) << generate.err;
   EXPECT_FALSE(generate.out.empty());
+  const ProcessOutcome quantized =
+      RunBinary(Args{"generate"} + DemoPair() + kPrompt + Args{"--quantize", "int8"});
+  EXPECT_EQ(quantized.exit_code, 0) << quantized.err;
+  EXPECT_FALSE(quantized.out.empty());
   const ProcessOutcome compare = RunBinary(Args{"compare"} + DemoPair() + kPrompt);
   EXPECT_EQ(compare.exit_code, 0) << compare.err;
   EXPECT_THAT(compare.out, HasSubstr("yes"));

@@ -73,6 +73,8 @@ TEST(FlagsTest, ReadsEveryFlag) {
                                                         "2",
                                                         "--dtype",
                                                         "bf16",
+                                                        "--quantize",
+                                                        "int4",
                                                         "--json"});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->draft_dir, "d");
@@ -93,6 +95,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_EQ(flags->batch, 3);
   EXPECT_EQ(flags->num_threads, 2);
   EXPECT_EQ(flags->dtype, DType::kBf16);
+  EXPECT_EQ(flags->quantize, DType::kInt4);
   EXPECT_TRUE(flags->json);
 }
 
@@ -149,6 +152,10 @@ TEST(FlagsTest, ValuesOutOfBoundsAreRefusedWithFlagValueAndBound) {
            Case{"--seed", "-1", "[0, 18446744073709551615]"},
            Case{"--seed", "1.5", "[0, 18446744073709551615]"},
            Case{"--dtype", "int8", "bf16"},
+           Case{"--quantize", "int5", "int4|int8"},
+           Case{"--quantize", "", "int4|int8"},
+           Case{"--quantize", "INT8", "int4|int8"},
+           Case{"--quantize", "bf16", "int4|int8"},
            Case{"--verify", "hope", "coupled|rejection"},
        }) {
     SCOPED_TRACE(std::string(c.flag) + " " + c.value);

@@ -157,6 +157,33 @@ TEST_F(EqualityTest, HoldsForEveryDtypeAndIsa) {
   SetIsa(detected);
 }
 
+TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
+  const auto prompts = TestPrompts(/*count=*/3, /*max_len=*/60);
+  const Isa detected = CurrentIsa();
+  for (DType quantize : {DType::kInt8, DType::kInt4}) {
+    const std::unique_ptr<DemoPair> pair =
+        DemoPair::Load(/*num_threads=*/2, /*dtype=*/std::nullopt, quantize);
+    ASSERT_NE(pair, nullptr);
+    for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+      if (!SetIsa(isa)) continue;
+      RunConfig config;
+      config.sampling = Sampled(/*max_new_tokens=*/isa == Isa::kScalar ? 4 : 32);
+      const RunResult expected = pair->Run(prompts, config);
+      for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+        config.drafter = drafter;
+        config.vocab =
+            drafter == DrafterKind::kEagle ? VocabKind::kListAndDynamic : VocabKind::kListTop2048;
+        config.batch = drafter == DrafterKind::kEagle ? 1 : 3;
+        config.prefill_chunk = drafter == DrafterKind::kEagle ? 7 : 512;
+        ExpectEqualOutputs(
+            expected.outputs, pair->Run(prompts, config),
+            std::string(IsaName(isa)) + " " + DTypeName(quantize) + " " + config.ToString());
+      }
+    }
+  }
+  SetIsa(detected);
+}
+
 TEST_F(EqualityTest, RejectionAtTemperatureZeroIsGreedy) {
   const auto prompts = TestPrompts(/*count=*/3, /*max_len=*/100);
   RunConfig config;

@@ -81,10 +81,11 @@ std::string RunConfig::ToString() const {
 
 int64_t TailRows(VocabKind kind) { return kind == VocabKind::kListAndDynamic ? 256 : 0; }
 
-std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> dtype) {
+std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> dtype,
+                                         std::optional<DType> quantize) {
   std::unique_ptr<DemoPair> pair(new DemoPair(num_threads));
   const std::string target_dir = SourcePath("models/demo/target");
-  auto target = Decoder::Load(target_dir, dtype, pair->pool_);
+  auto target = Decoder::Load(target_dir, dtype, pair->pool_, quantize);
   EXPECT_TRUE(target.ok()) << target.status();
   if (!target.ok()) return nullptr;
   pair->target_ = std::move(*target);
@@ -95,7 +96,7 @@ std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> d
   TempDir dir;
   const absl::Status cut = TruncateLayers(target_dir, dir.Join("small"), /*num_layers=*/2);
   EXPECT_TRUE(cut.ok()) << cut;
-  auto small = Decoder::Load(dir.Join("small"), dtype, pair->pool_);
+  auto small = Decoder::Load(dir.Join("small"), dtype, pair->pool_, quantize);
   EXPECT_TRUE(small.ok()) << small.status();
   if (!small.ok()) return nullptr;
   pair->small_ = std::move(*small);

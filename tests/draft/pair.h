@@ -47,7 +47,9 @@ struct RunResult {
 class DemoPair {
  public:
   /// Null with a failed expectation when the models cannot be loaded.
-  static std::unique_ptr<DemoPair> Load(int num_threads, std::optional<DType> dtype = std::nullopt);
+  /// `dtype` and `quantize` are those of all three models, as Decoder::Load takes them.
+  static std::unique_ptr<DemoPair> Load(int num_threads, std::optional<DType> dtype = std::nullopt,
+                                        std::optional<DType> quantize = std::nullopt);
 
   /// Generates for every prompt; requests run in batches of config.batch on shuffled KV slots.
   RunResult Run(const std::vector<std::vector<TokenId>>& prompts, const RunConfig& config);

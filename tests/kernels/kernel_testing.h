@@ -1,6 +1,8 @@
 #ifndef SHORTLIST_TESTS_KERNELS_KERNEL_TESTING_H_
 #define SHORTLIST_TESTS_KERNELS_KERNEL_TESTING_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -9,10 +11,13 @@
 
 #include "kernels/dtype.h"
 #include "kernels/isa.h"
+#include "kernels/quant.h"
 
 namespace shortlist {
 
 inline constexpr DType kAllDTypes[] = {DType::kF32, DType::kF16, DType::kBf16};
+inline constexpr DType kWeightDTypes[] = {DType::kF32, DType::kF16, DType::kBf16, DType::kInt8,
+                                          DType::kInt4};
 
 /// Every instruction set this machine runs, the scalar reference first.
 inline std::vector<Isa> AvailableIsas() {
@@ -62,9 +67,51 @@ struct Stored {
   std::vector<float> values;
 };
 
-/// An activation as the dot kernels round it against weights of `dtype`.
-inline float RoundInput(float value, DType dtype) {
-  return dtype == DType::kBf16 ? Bf16ToFloat(FloatToBf16(value)) : value;
+/// Weights [num_rows, width] of any type: the checkpoint's (f32 for quantised types), the rows of a
+/// head, and what both stand for.
+struct StoredRows {
+  StoredRows(const std::vector<float>& numbers, DType weight_dtype, int64_t row_width)
+      : dtype(weight_dtype),
+        source(numbers, IsQuantized(dtype) ? DType::kF32 : dtype),
+        row_bytes(RowBytes(dtype, row_width)),
+        bytes(source.bytes),
+        values(source.values) {
+    if (!IsQuantized(dtype)) return;
+    const int64_t num_rows = static_cast<int64_t>(numbers.size()) / row_width;
+    bytes.resize(num_rows * row_bytes);
+    for (int64_t r = 0; r < num_rows; ++r) {
+      QuantizeHeadRow(&numbers[r * row_width], dtype, row_width, &bytes[r * row_bytes]);
+      DequantizeHeadRow(&bytes[r * row_bytes], dtype, row_width, &values[r * row_width]);
+    }
+  }
+  const void* row(int64_t r) const { return &bytes[r * row_bytes]; }
+
+  DType dtype;
+  Stored source;
+  int64_t row_bytes;
+  std::vector<char> bytes;
+  std::vector<float> values;
+};
+
+/// Inputs as the dot kernels round them against weights of `dtype`.
+inline std::vector<double> RoundInputs(const float* x, int64_t count, DType dtype) {
+  std::vector<double> rounded(x, x + count);
+  if (dtype == DType::kBf16) {
+    for (double& value : rounded) value = Bf16ToFloat(FloatToBf16(static_cast<float>(value)));
+  }
+  if (!IsQuantized(dtype)) return rounded;
+  const int64_t group_len = QuantShape::Of(dtype, count).group_len;
+  for (int64_t begin = 0; begin < count; begin += group_len) {
+    const int64_t end = std::min(count, begin + group_len);
+    float largest = 0;
+    for (int64_t k = begin; k < end; ++k) largest = std::max(largest, std::abs(x[k]));
+    for (int64_t k = begin; k < end; ++k) {
+      rounded[k] = largest < kLeastInput ? 0.0
+                                         : std::nearbyint(x[k] * (127.0f / largest)) *
+                                               static_cast<double>(largest / 127.0f);
+    }
+  }
+  return rounded;
 }
 
 /// A dot product in double precision, and how far an f32 sum of it may be off.
@@ -73,16 +120,19 @@ struct ExactDot {
   double tolerance = 0;
 };
 
-inline ExactDot DotOracle(const float* x, const float* w, int64_t count, DType dtype) {
+/// `num_epsilons`: of the sum of magnitudes, in the tolerance.
+inline ExactDot DotOracle(const float* x, const float* w, int64_t count, DType dtype,
+                          double num_epsilons = 8) {
+  const std::vector<double> rounded = RoundInputs(x, count, dtype);
   double sum = 0;
   double magnitude = 0;
   for (int64_t k = 0; k < count; ++k) {
-    const double product = static_cast<double>(RoundInput(x[k], dtype)) * w[k];
+    const double product = rounded[k] * w[k];
     sum += product;
-    magnitude += product < 0 ? -product : product;
+    magnitude += std::abs(product);
   }
-  constexpr double kEpsilon = 1.2e-7;
-  return {sum, 8 * kEpsilon * magnitude + 1e-30};
+  constexpr double kEpsilon = 0x1p-23;
+  return {sum, num_epsilons * kEpsilon * magnitude + 1e-30};
 }
 
 /// Bit equality, so that -0 is not 0 and a NaN equals itself.

@@ -21,11 +21,11 @@ std::vector<float> Apply(const PackedLinear& weight, const std::vector<float>& x
   return y;
 }
 
-PackedLinear Pack(const Stored& weight, int64_t in_features, DType dtype) {
+PackedLinear Pack(const StoredRows& weight, int64_t in_features) {
   ThreadPool pool(2);
   const int64_t num_rows = static_cast<int64_t>(weight.values.size()) / in_features;
-  const MatrixView block{weight.data(), weight.dtype, num_rows};
-  return PackedLinear::Pack({&block, 1}, in_features, dtype, pool);
+  const MatrixView block{weight.source.data(), weight.source.dtype, num_rows};
+  return PackedLinear::Pack({&block, 1}, in_features, weight.dtype, pool);
 }
 
 TEST(LinearTest, MatchesDoublePrecisionOverOddShapes) {
@@ -38,11 +38,11 @@ TEST(LinearTest, MatchesDoublePrecisionOverOddShapes) {
     const int64_t num_tokens = round < 18 ? round : RandomInt(rng, 1, 40);
     const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
     const std::vector<float> w = RandomFloats(rng, out_features * in_features);
-    for (const DType dtype : kAllDTypes) {
-      const Stored stored(w, dtype);
+    for (const DType dtype : kWeightDTypes) {
+      const StoredRows stored(w, dtype, in_features);
       for (const Isa isa : AvailableIsas()) {
         const ScopedIsa scoped(isa);
-        const std::vector<float> y = Apply(Pack(stored, in_features, dtype), x, num_tokens);
+        const std::vector<float> y = Apply(Pack(stored, in_features), x, num_tokens);
         for (int64_t m = 0; m < num_tokens; ++m) {
           for (int64_t n = 0; n < out_features; ++n) {
             const ExactDot exact =
@@ -64,11 +64,11 @@ TEST(LinearTest, ARowHasTheSameBitsInAnyBatchAndOnAnyThreads) {
     const int64_t max_tokens = 150;
     const std::vector<float> x = RandomFloats(rng, max_tokens * in_features);
     const std::vector<float> w = RandomFloats(rng, out_features * in_features);
-    for (const DType dtype : kAllDTypes) {
+    for (const DType dtype : kWeightDTypes) {
       for (const Isa isa : AvailableIsas()) {
         if (isa == Isa::kScalar && in_features > 200) continue;
         const ScopedIsa scoped(isa);
-        const PackedLinear weight = Pack(Stored(w, dtype), in_features, dtype);
+        const PackedLinear weight = Pack(StoredRows(w, dtype, in_features), in_features);
         const std::vector<float> all = Apply(weight, x, max_tokens);
         for (const int num_threads : {2, 3, 5}) {
           ASSERT_TRUE(SameBits(all, Apply(weight, x, max_tokens, num_threads)))
@@ -108,12 +108,12 @@ TEST(LinearTest, BlocksOfAnyDtypeStackAndConvert) {
   ThreadPool pool(2);
   for (const Isa isa : AvailableIsas()) {
     const ScopedIsa scoped(isa);
-    for (const DType dtype : kAllDTypes) {
+    for (const DType dtype : kWeightDTypes) {
       const PackedLinear mixed = PackedLinear::Pack(blocks, in_features, dtype, pool);
       EXPECT_EQ(mixed.out_features(), 110);
       EXPECT_EQ(mixed.in_features(), in_features);
       EXPECT_EQ(mixed.dtype(), dtype);
-      const PackedLinear whole = Pack(Stored(stacked, dtype), in_features, dtype);
+      const PackedLinear whole = Pack(StoredRows(stacked, dtype, in_features), in_features);
       EXPECT_TRUE(SameBits(Apply(mixed, x, 3), Apply(whole, x, 3))) << Describe(isa, dtype);
     }
   }
@@ -128,9 +128,10 @@ TEST(LinearTest, AccumulateAddsTheSameProduct) {
   ThreadPool pool(2);
   for (const Isa isa : AvailableIsas()) {
     const ScopedIsa scoped(isa);
-    for (const DType dtype : kAllDTypes) {
+    for (const DType dtype : kWeightDTypes) {
       const PackedLinear weight =
-          Pack(Stored(RandomFloats(rng, out_features * in_features), dtype), in_features, dtype);
+          Pack(StoredRows(RandomFloats(rng, out_features * in_features), dtype, in_features),
+               in_features);
       std::vector<float> y = before;
       LinearCpu(weight, {x.data()}, /*num_tokens=*/5, y.data(), /*accumulate=*/true, pool);
       std::vector<float> expected = Apply(weight, x, 5);
@@ -202,7 +203,8 @@ TEST(GatedLinearTest, IsSiluOfOneProductTimesTheOther) {
 
 TEST(LinearTest, NoTokensTouchNothing) {
   std::mt19937 rng(5);
-  const PackedLinear weight = Pack(Stored(RandomFloats(rng, 6), DType::kF32), 3, DType::kF32);
+  const PackedLinear weight =
+      Pack(StoredRows(RandomFloats(rng, 6), DType::kF32, /*row_width=*/3), 3);
   ThreadPool pool(2);
   LinearCpu(weight, /*input=*/{}, /*num_tokens=*/0, /*y=*/nullptr, /*accumulate=*/false, pool);
 }
@@ -213,9 +215,9 @@ TEST(LinearTest, NonFiniteInputsStayInTheirRow) {
   const int64_t in_features = 33;
   for (const Isa isa : AvailableIsas()) {
     const ScopedIsa scoped(isa);
-    for (const DType dtype : kAllDTypes) {
+    for (const DType dtype : kWeightDTypes) {
       const PackedLinear weight =
-          Pack(Stored(RandomFloats(rng, 40 * in_features), dtype), in_features, dtype);
+          Pack(StoredRows(RandomFloats(rng, 40 * in_features), dtype, in_features), in_features);
       std::vector<float> x = RandomFloats(rng, 13 * in_features);
       const std::vector<float> clean = Apply(weight, x, 13);
       x[6 * in_features + 32] = std::numeric_limits<float>::quiet_NaN();

@@ -59,23 +59,6 @@ double RelativeError(const std::vector<float>& got, const std::vector<float>& wa
   return error / scale;
 }
 
-/// The least cosine over rows of `width`.
-double LeastCosine(const std::vector<float>& got, const std::vector<float>& want, size_t width) {
-  SHORTLIST_CHECK(got.size() == want.size());
-  double least = 1;
-  for (size_t row = 0; row < got.size(); row += width) {
-    double dot = 0, a = 0, b = 0;
-    for (size_t i = row; i < row + width; ++i) {
-      dot += static_cast<double>(got[i]) * want[i];
-      a += static_cast<double>(got[i]) * got[i];
-      b += static_cast<double>(want[i]) * want[i];
-    }
-    const double cosine = dot / std::sqrt(a * b);
-    if (!(cosine >= least)) least = cosine;
-  }
-  return least;
-}
-
 /// f32 is held to 1e-4 of the largest value; the others, which round weights and cache, to the
 /// direction.
 void ExpectClose(DType dtype, const std::vector<float>& got, const std::vector<float>& want,
@@ -83,7 +66,9 @@ void ExpectClose(DType dtype, const std::vector<float>& got, const std::vector<f
   if (dtype == DType::kF32) {
     EXPECT_LE(RelativeError(got, want), 1e-4);
   } else {
-    EXPECT_GE(LeastCosine(got, want, width), dtype == DType::kF16 ? 0.9999 : 0.999);
+    for (const double cosine : Cosines(got, want, width)) {
+      EXPECT_GE(cosine, dtype == DType::kF16 ? 0.9999 : 0.999);
+    }
   }
 }
 

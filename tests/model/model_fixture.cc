@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <numeric>
 #include <random>
@@ -14,8 +15,8 @@
 namespace shortlist {
 
 std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype,
-                                   ThreadPool& pool) {
-  auto decoder = Decoder::Load(dir, dtype, pool);
+                                   ThreadPool& pool, std::optional<DType> quantize) {
+  auto decoder = Decoder::Load(dir, dtype, pool, quantize);
   if (!decoder.ok()) std::cerr << decoder.status() << std::endl;
   SHORTLIST_CHECK(decoder.ok());
   return *std::move(decoder);
@@ -71,8 +72,8 @@ std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens
 std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidden,
                           ThreadPool& pool) {
   HeadArgs args;
-  args.weight = decoder.head_weight().data_ptr();
-  args.dtype = decoder.dtype();
+  args.weight = decoder.head_weight().rows;
+  args.dtype = decoder.head_weight().dtype;
   args.vocab_size = decoder.config().vocab_size;
   args.hidden = decoder.config().hidden;
   args.x = hidden.data();
@@ -81,6 +82,22 @@ std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidd
   std::vector<float> logits(args.num_tokens * args.vocab_size);
   HeadLogitsCpu(args, logits.data(), args.vocab_size, pool);
   return logits;
+}
+
+std::vector<double> Cosines(const std::vector<float>& got, const std::vector<float>& want,
+                            size_t width) {
+  SHORTLIST_CHECK(got.size() == want.size());
+  std::vector<double> cosines;
+  for (size_t row = 0; row < got.size(); row += width) {
+    double dot = 0, a = 0, b = 0;
+    for (size_t i = row; i < row + width; ++i) {
+      dot += static_cast<double>(got[i]) * want[i];
+      a += static_cast<double>(got[i]) * got[i];
+      b += static_cast<double>(want[i]) * want[i];
+    }
+    cosines.push_back(dot / std::sqrt(a * b));
+  }
+  return cosines;
 }
 
 std::vector<float> ToVector(const at::Tensor& tensor) {

@@ -18,7 +18,7 @@ namespace shortlist {
 
 /// Loads, or aborts with the error: for directories that the test itself has just written.
 std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype,
-                                   ThreadPool& pool);
+                                   ThreadPool& pool, std::optional<DType> quantize = std::nullopt);
 
 /// The instruction sets this machine runs, weakest first. Leaves the current one as it was.
 std::vector<Isa> UsableIsas();
@@ -39,6 +39,10 @@ std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens
 /// Logits of hidden states [n, hidden] over the whole vocabulary: [n, vocab_size].
 std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidden,
                           ThreadPool& pool);
+
+/// The cosine between each pair of rows of `width` numbers.
+std::vector<double> Cosines(const std::vector<float>& got, const std::vector<float>& want,
+                            size_t width);
 
 /// Elements of a contiguous f32 tensor.
 std::vector<float> ToVector(const at::Tensor& tensor);
