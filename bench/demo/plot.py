@@ -17,6 +17,7 @@ STYLE = f"text {{ font: 12px system-ui, sans-serif; fill: {GREY}; }} .title {{ f
 
 def ticks(low, high):
     """About five round values that span [low, high]."""
+    high = max(high, low + 1e-6 * max(1.0, abs(low)))  # a curve may be flat
     step = 10 ** math.floor(math.log10((high - low) / 4))
     step *= next(m for m in (1, 2, 2.5, 5, 10) if (high - low) / (step * m) <= 5)
     first = math.floor(low / step) * step
@@ -26,10 +27,10 @@ def ticks(low, high):
 class Panel:
     """One diagram with a logarithmic x axis over sizes and a linear y axis over values."""
 
-    def __init__(self, column, row, title, sizes, values, places):
+    def __init__(self, column, row, title, sizes, values):
         self.x0 = LEFT + column * (PANEL_WIDTH + GAP_X)
         self.y0 = TOP + row * (PANEL_HEIGHT + GAP_Y)
-        self.sizes, self.places = sorted(sizes), places
+        self.sizes = sorted(sizes)
         self.ticks = ticks(min(values), max(values))
         self.parts = [self._text(self.x0, self.y0 - 12, title, "start", "title")]
         self._axes()
@@ -47,10 +48,12 @@ class Panel:
 
     def _axes(self):
         right, bottom = self.x0 + PANEL_WIDTH, self.y0 + PANEL_HEIGHT
+        step = self.ticks[1] - self.ticks[0]
+        places = next(p for p in range(9) if abs(round(step, p) - step) < 1e-9)
         for value in self.ticks:
             y = self.y(value)
             self.parts.append(f'<path d="M{self.x0} {y:.1f}H{right}" stroke="{GREY}" stroke-opacity="0.25"/>')
-            self.parts.append(self._text(self.x0 - 6, y + 4, f"{value:,.{self.places}f}", "end"))
+            self.parts.append(self._text(self.x0 - 6, y + 4, f"{value:,.{places}f}", "end"))
         for size in self.sizes:
             x = self.x(size)
             self.parts.append(f'<path d="M{x:.1f} {bottom}v5" stroke="{GREY}"/>')
@@ -104,7 +107,7 @@ def svg(report):
         runs = [run for run in report["runs"] if run["temperature"] == temperature]
         group, name = next((g, n) for g, n in tables.groups(runs[0]) if tables.select(runs[0], g))
         selected = {run["draft"]: tables.select(run, group) for run in runs}
-        for row, (key, title, places) in enumerate((("tokens_per_s", "tokens/s", 0), ("accept_length", "accept length", 1))):
+        for row, (key, title) in enumerate((("tokens_per_s", "tokens/s"), ("accept_length", "accept length"))):
             curves = []
             for draft, (_, full, static, dynamic) in selected.items():
                 colour = COLOURS[drafts.index(draft) % len(COLOURS)]
@@ -115,7 +118,7 @@ def svg(report):
             level = [plain[key] for plain, *_ in selected.values()][0]
             values = [value for points, *_ in curves for value in points.values()]
             sizes = {size for points, *_ in curves for size in points}
-            panel = Panel(column, row, f"{title} — {name}", sizes, values + ([level] if row == 0 else []), places)
+            panel = Panel(column, row, f"{title} — {name}", sizes, values + ([level] if row == 0 else []))
             if row == 0:
                 panel.level(level)
             for curve in curves:
