@@ -1,6 +1,7 @@
 #include "draft/chain_drafter.h"
 
 #include <bit>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "kernels/sampling.h"
@@ -60,15 +61,15 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
     }
     return absl::OkStatus();
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const LogitRows logits, head_.Logits(hidden, selection));
+  SHORTLIST_ASSIGN_OR_RETURN(logits_, head_.Logits(hidden, selection, std::move(logits_)));
   for (size_t m = 0; m < tasks.size(); ++m) {
     DraftTask& task = *tasks[m];
-    chooser_.Prepare(logits.row(m), logits.ids[m], *task.sequence, task.tokens);
+    chooser_.Prepare(logits_.row(m), logits_.ids[m], *task.sequence, task.tokens);
     const std::optional<DraftId> slot = chooser_.Choose();
     if (!slot) continue;
-    if (weighs) task.Weigh(LargestProbabilityCpu(logits.row(m).data(), logits.ids[m].size()));
+    if (weighs) task.Weigh(LargestProbabilityCpu(logits_.row(m).data(), logits_.ids[m].size()));
     if (wants_distributions) task.distributions.push_back(chooser_.Distribution());
-    Append(task, chooser_.TokenAt(*slot), logits.row(m)[Raw(*slot)], rows + m * head_.hidden());
+    Append(task, chooser_.TokenAt(*slot), logits_.row(m)[Raw(*slot)], rows + m * head_.hidden());
   }
   return absl::OkStatus();
 }

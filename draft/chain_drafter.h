@@ -39,6 +39,7 @@ class ChainDrafter : public Drafter {
   void Append(DraftTask& task, TokenId token, float logit, const float* hidden);
 
   LmHead head_;
+  LogitRows logits_;
   TokenChooser chooser_;
 };
 

@@ -49,13 +49,14 @@ struct Verdict {
 };
 
 absl::StatusOr<Verdict> Judge(LmHead& head, const at::Tensor& hidden, const ActiveVocab& full_head,
-                              bool only_best) {
+                              bool only_best, LogitRows storage) {
   Verdict verdict;
   verdict.only_best = only_best;
   if (only_best) {
     SHORTLIST_ASSIGN_OR_RETURN(verdict.best, head.Argmax(hidden, {full_head}));
   } else {
-    SHORTLIST_ASSIGN_OR_RETURN(verdict.logits, head.Logits(hidden, {full_head}));
+    SHORTLIST_ASSIGN_OR_RETURN(verdict.logits,
+                               head.Logits(hidden, {full_head}, std::move(storage)));
   }
   return verdict;
 }
@@ -155,8 +156,8 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
   for (const Chunk& chunk : chunks) {
     if (chunk.completes) last_rows.push_back(chunk.first_row + chunk.len - 1);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const Verdict verdict,
-                             Judge(head_, GatherRows(hidden, last_rows), *full_head_, only_best));
+  SHORTLIST_ASSIGN_OR_RETURN(const Verdict verdict, Judge(head_, GatherRows(hidden, last_rows),
+                                                          *full_head_, only_best, {}));
   int64_t verdict_row = 0;
   for (const Chunk& chunk : chunks) {
     Sequence& sequence = *chunk.sequence;
@@ -199,7 +200,8 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     only_best &= NeedsOnlyBest(sequence);
   }
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
-  SHORTLIST_ASSIGN_OR_RETURN(const Verdict verdict, Judge(head_, hidden, *full_head_, only_best));
+  SHORTLIST_ASSIGN_OR_RETURN(Verdict verdict,
+                             Judge(head_, hidden, *full_head_, only_best, std::move(logits_)));
 
   int64_t row = 0;
   for (const DraftTask& task : tasks) {
@@ -219,6 +221,7 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     if (num_emitted > 0) TellDrafter(sequence, hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
+  logits_ = std::move(verdict.logits);
   ++stats_.num_steps;
   return absl::OkStatus();
 }

@@ -93,6 +93,7 @@ class SpeculativeEngine {
   KvCache cache_;
   LmHead head_;
   const std::shared_ptr<const ActiveVocab> full_head_;  // the empty vocabulary
+  LogitRows logits_;                                    // memory of the last step's
   Verifier verifier_;
   ForwardBatch batch_;
   EngineStats stats_;

@@ -20,6 +20,13 @@ TokenId SlotIds::TokenAt(DraftId slot) const {
   return s < active_->size() ? active_->ToTokenId(slot) : TokenId{tail_[s - active_->size()]};
 }
 
+void SlotIds::CopyTo(std::vector<int32_t>& ids) const {
+  ids.clear();
+  if (active_ == nullptr) return;
+  ids.insert(ids.end(), active_->rows().begin(), active_->rows().end());
+  ids.insert(ids.end(), tail_.begin(), tail_.end());
+}
+
 std::optional<DraftId> SlotIds::Find(TokenId id) const {
   if (active_ == nullptr) {
     if (Raw(id) >= size_) return std::nullopt;
@@ -128,12 +135,14 @@ void LmHead::PackBase(const ActiveVocab& active) {
   packed_base_ = active.base();
 }
 
-absl::StatusOr<LogitRows> LmHead::Logits(const at::Tensor& hidden, const Selection& selection) {
+absl::StatusOr<LogitRows> LmHead::Logits(const at::Tensor& hidden, const Selection& selection,
+                                         LogitRows storage) {
   SHORTLIST_ASSIGN_OR_RETURN(const HeadArgs args, Arguments(hidden, selection));
-  LogitRows rows;
+  LogitRows rows = std::move(storage);
   rows.stride = HeadMaxSlots(args);
-  rows.values.resize(args.num_tokens * rows.stride);
-  rows.ids.reserve(args.num_tokens);
+  const auto size = static_cast<size_t>(args.num_tokens * rows.stride);
+  if (rows.values.size() < size) rows.values.resize(size);
+  rows.ids.clear();
   for (int64_t m = 0; m < args.num_tokens; ++m) {
     if (selection.active.empty()) {
       rows.ids.emplace_back(num_rows_);

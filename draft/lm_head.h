@@ -30,8 +30,9 @@ class SlotIds {
       : active_(&active), tail_(tail), size_(active.size() + static_cast<int64_t>(tail.size())) {}
 
   int64_t size() const { return size_; }
-  bool is_full() const { return active_ == nullptr; }
   TokenId TokenAt(DraftId slot) const;
+  /// The token ids of all slots in order; empty for the full head.
+  void CopyTo(std::vector<int32_t>& ids) const;
   /// nullopt when `id` has no slot. O(1) but for the tail, which is searched.
   std::optional<DraftId> Find(TokenId id) const;
 
@@ -43,7 +44,7 @@ class SlotIds {
 
 /// Logits of several rows over their slots. Row m holds ids[m].size() values.
 struct LogitRows {
-  std::vector<float> values;  // [num_rows, stride]
+  std::vector<float> values;  // [num_rows, stride], and maybe more behind
   int64_t stride = 0;
   std::vector<SlotIds> ids;  // [num_rows]
 
@@ -81,7 +82,10 @@ class LmHead {
   };
 
   /// hidden: [num_tokens, hidden] f32, contiguous, on the weight's device; else InvalidArgument.
-  absl::StatusOr<LogitRows> Logits(const at::Tensor& hidden, const Selection& selection);
+  /// Takes over the memory of `storage`, so that a caller who hands back the last result allocates
+  /// nothing.
+  absl::StatusOr<LogitRows> Logits(const at::Tensor& hidden, const Selection& selection,
+                                   LogitRows storage = {});
   /// The token with the largest logit of each row; ties go to the lower id. [num_tokens]
   absl::StatusOr<std::vector<Best>> Argmax(const at::Tensor& hidden, const Selection& selection);
   absl::StatusOr<std::vector<Best>> ArgmaxWithProbability(const at::Tensor& hidden,

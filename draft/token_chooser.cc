@@ -34,18 +34,18 @@ void TokenChooser::Prepare(std::span<const float> logits, const SlotIds& ids,
   params_ = &sequence.sampling();
   position_ = sequence.num_tokens() + static_cast<int64_t>(drafted.size());
   scores_.assign(logits.begin(), logits.end());
-  token_ids_.clear();
-  if (!ids.is_full()) {
-    token_ids_.resize(ids.size());
-    for (int64_t s = 0; s < ids.size(); ++s) {
-      token_ids_[s] = Raw(ids.TokenAt(DraftId{static_cast<int32_t>(s)}));
-    }
-  }
+  ids.CopyTo(token_ids_);
   const int64_t num_output = sequence.num_output() + static_cast<int64_t>(drafted.size());
   if (!params_->UsesRawLogits(num_output)) ApplyPenalties(sequence, drafted);
-  if (params_->greedy()) return;
-  ApplyFilters(*params_);
-  log_sum_exp_ = LogSumExpCpu(scores_.data(), static_cast<int64_t>(scores_.size()));
+  log_sum_exp_.reset();
+  if (!params_->greedy()) ApplyFilters(*params_);
+}
+
+double TokenChooser::LogSumExp() const {
+  if (!log_sum_exp_) {
+    log_sum_exp_ = LogSumExpCpu(scores_.data(), static_cast<int64_t>(scores_.size()));
+  }
+  return *log_sum_exp_;
 }
 
 void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const TokenId> drafted) {
@@ -76,15 +76,12 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
 void TokenChooser::ApplyFilters(const SamplingParams& params) {
   // Relative to the best, so that a tiny temperature cannot overflow it. Infinite logits outweigh
   // all others.
-  float max = kExcluded;
-  for (float score : scores_) max = score > max ? score : max;
+  const float max = LargestCpu(scores_.data(), static_cast<int64_t>(scores_.size()));
   const float inverse_temperature = static_cast<float>(1.0 / params.temperature);
-  for (float& score : scores_) {
-    if (std::isfinite(max)) {
-      score = (score - max) * inverse_temperature;
-    } else {
-      score = score == max && max > 0.0f ? 0.0f : kExcluded;
-    }
+  if (std::isfinite(max)) {
+    for (float& score : scores_) score = (score - max) * inverse_temperature;
+  } else {
+    for (float& score : scores_) score = score == max && max > 0.0f ? 0.0f : kExcluded;
   }
   const int64_t size = static_cast<int64_t>(scores_.size());
   const bool keeps_all_k = params.top_k == 0 || params.top_k >= size;
@@ -158,10 +155,11 @@ DraftDistribution TokenChooser::Distribution() const {
     }
     return distribution;
   }
+  const double log_sum_exp = LogSumExp();
   for (size_t s = 0; s < scores_.size(); ++s) {
     if (!(scores_[s] > kExcluded)) continue;
     distribution.ids.push_back(token_ids_.empty() ? static_cast<int32_t>(s) : token_ids_[s]);
-    distribution.probs.push_back(static_cast<float>(std::exp(scores_[s] - log_sum_exp_)));
+    distribution.probs.push_back(static_cast<float>(std::exp(scores_[s] - log_sum_exp)));
   }
   return distribution;
 }
@@ -170,19 +168,20 @@ double TokenChooser::Probability(TokenId id) const {
   const std::optional<DraftId> slot = ids_->Find(id);
   if (!slot) return 0.0;
   if (params_->greedy()) return slot == Choose() ? 1.0 : 0.0;
-  return std::exp(scores_[Raw(*slot)] - log_sum_exp_);
+  return std::exp(scores_[Raw(*slot)] - LogSumExp());
 }
 
 std::optional<DraftId> TokenChooser::ChooseResidual(const DraftDistribution& q) {
   if (params_->greedy()) return Choose();
   // Outside q's support the residual is p itself: only the support needs arithmetic.
   const std::vector<float> prepared = scores_;
+  const double log_sum_exp = LogSumExp();
   for (size_t i = 0; i < q.ids.size(); ++i) {
     const std::optional<DraftId> slot = ids_->Find(TokenId{q.ids[i]});
     if (!slot) continue;
     float& score = scores_[Raw(*slot)];
-    const double rest = std::exp(score - log_sum_exp_) - static_cast<double>(q.probs[i]);
-    score = rest > 0.0 ? static_cast<float>(std::log(rest) + log_sum_exp_) : kExcluded;
+    const double rest = std::exp(score - log_sum_exp) - static_cast<double>(q.probs[i]);
+    score = rest > 0.0 ? static_cast<float>(std::log(rest) + log_sum_exp) : kExcluded;
   }
   std::optional<DraftId> slot = Race(kResidualStream);
   scores_ = prepared;

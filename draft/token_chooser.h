@@ -2,6 +2,7 @@
 #define SHORTLIST_DRAFT_TOKEN_CHOOSER_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,7 @@ class TokenChooser {
   void ApplyPenalties(const Sequence& sequence, std::span<const TokenId> drafted);
   void ApplyFilters(const SamplingParams& params);
   std::optional<DraftId> Race(uint32_t stream) const;
+  double LogSumExp() const;
 
   const SlotIds* ids_ = nullptr;
   const SamplingParams* params_ = nullptr;
@@ -53,7 +55,8 @@ class TokenChooser {
   std::vector<float>
       scores_;  // [ids_->size()], log-probabilities but for a constant; -infinity: excluded
   std::vector<int32_t> token_ids_;  // [ids_->size()], empty for the full head
-  double log_sum_exp_ = 0.0;        // of scores_; not for temperature 0
+  // Of scores_, once asked for; not for temperature 0. A choice by noise alone never asks.
+  mutable std::optional<double> log_sum_exp_;
 };
 
 }  // namespace shortlist

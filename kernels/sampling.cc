@@ -149,7 +149,9 @@ SHORTLIST_INLINE float MaxOf(const float* values, int64_t count) {
 }
 
 SHORTLIST_INLINE double SumExp(const float* values, int64_t count, float max) {
-  double total = 0.0;
+  // Lane l adds up terms l, l + kLanes, ... of each block, the same whatever the vector width.
+  constexpr int64_t kLanes = 16;
+  double lanes[kLanes] = {};
   float terms[kBlock];
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t n = std::min(kBlock, count - begin);
@@ -157,8 +159,13 @@ SHORTLIST_INLINE double SumExp(const float* values, int64_t count, float max) {
       const float value = values[begin + i];
       terms[i] = ExpNonPositive(value <= max ? value - max : -kInfinity);
     }
-    for (int64_t i = 0; i < n; ++i) total += terms[i];
+    for (int64_t i = n; i % kLanes != 0; ++i) terms[i] = 0.0f;
+    for (int64_t i = 0; i < n; i += kLanes) {
+      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += terms[i + l];
+    }
   }
+  double total = 0.0;
+  for (double lane : lanes) total += lane;
   return total;
 }
 
@@ -215,6 +222,8 @@ int64_t SampleRaceCpu(const float* logits, const int32_t* ids, int64_t count, ui
   }
   return Chosen().race({logits, ids, count, max, NoiseKey(seed, position, stream)});
 }
+
+float LargestCpu(const float* values, int64_t count) { return Chosen().max(values, count); }
 
 double LogSumExpCpu(const float* values, int64_t count) {
   const float max = Chosen().max(values, count);

@@ -23,6 +23,9 @@ float UniformNoise(uint64_t seed, int64_t position, uint32_t stream, int32_t id)
 int64_t SampleRaceCpu(const float* logits, const int32_t* ids, int64_t count, uint64_t seed,
                       int64_t position, uint32_t stream);
 
+/// The largest of the values, NaN skipped; -infinity for none.
+float LargestCpu(const float* values, int64_t count);
+
 /// log(sum over i of exp(values[i])), with NaN as -infinity; -infinity when no value is finite or
 /// count is 0. Summed in double, in one order.
 double LogSumExpCpu(const float* values, int64_t count);

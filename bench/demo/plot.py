@@ -1,0 +1,129 @@
+"""A demo.json as SVG: tokens/s and accept length against the rows that a draft step scores.
+
+Text and axes are in a grey that stands out from light and dark backgrounds alike; the background is transparent.
+"""
+
+import math
+
+import tables
+
+WIDTH, HEIGHT = 860, 600
+PANEL_WIDTH, PANEL_HEIGHT = 340, 200
+LEFT, TOP, GAP_X, GAP_Y = 62, 44, 72, 62
+GREY = "#7d8590"
+COLOURS = ("#2f81f7", "#d9730d", "#2da44e")  # one for each draft
+STYLE = f"text {{ font: 12px system-ui, sans-serif; fill: {GREY}; }} .title {{ font-weight: 600; }}"
+
+
+def ticks(low, high):
+    """About five round values that span [low, high]."""
+    high = max(high, low + 1e-6 * max(1.0, abs(low)))  # a curve may be flat
+    step = 10 ** math.floor(math.log10((high - low) / 4))
+    step *= next(m for m in (1, 2, 2.5, 5, 10) if (high - low) / (step * m) <= 5)
+    first = math.floor(low / step) * step
+    return [first + i * step for i in range(math.ceil((high - first) / step - 1e-9) + 1)]
+
+
+class Panel:
+    """One diagram with a logarithmic x axis over sizes and a linear y axis over values."""
+
+    def __init__(self, column, row, title, sizes, values):
+        self.x0 = LEFT + column * (PANEL_WIDTH + GAP_X)
+        self.y0 = TOP + row * (PANEL_HEIGHT + GAP_Y)
+        self.sizes = sorted(sizes)
+        self.ticks = ticks(min(values), max(values))
+        self.parts = [self._text(self.x0, self.y0 - 12, title, "start", "title")]
+        self._axes()
+
+    def x(self, size):
+        low, high = math.log2(self.sizes[0]), math.log2(self.sizes[-1])
+        return self.x0 + 12 + (math.log2(size) - low) / (high - low) * (PANEL_WIDTH - 24)
+
+    def y(self, value):
+        low, high = self.ticks[0], self.ticks[-1]
+        return self.y0 + PANEL_HEIGHT - (value - low) / (high - low) * PANEL_HEIGHT
+
+    def _text(self, x, y, text, anchor="middle", kind="label"):
+        return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
+
+    def _axes(self):
+        right, bottom = self.x0 + PANEL_WIDTH, self.y0 + PANEL_HEIGHT
+        step = self.ticks[1] - self.ticks[0]
+        places = next(p for p in range(9) if abs(round(step, p) - step) < 1e-9)
+        for value in self.ticks:
+            y = self.y(value)
+            self.parts.append(f'<path d="M{self.x0} {y:.1f}H{right}" stroke="{GREY}" stroke-opacity="0.25"/>')
+            self.parts.append(self._text(self.x0 - 6, y + 4, f"{value:,.{places}f}", "end"))
+        for size in self.sizes:
+            x = self.x(size)
+            self.parts.append(f'<path d="M{x:.1f} {bottom}v5" stroke="{GREY}"/>')
+            self.parts.append(self._text(x, bottom + 19, f"{size:,}"))
+        self.parts.append(f'<path d="M{self.x0} {bottom}H{right}" stroke="{GREY}"/>')
+
+    def level(self, value):
+        """A dashed line across."""
+        self.parts.append(
+            f'<path d="M{self.x0} {self.y(value):.1f}h{PANEL_WIDTH}" stroke="{GREY}" stroke-width="1.5" stroke-dasharray="6 4"/>'
+        )
+
+    def line(self, points, colour, filled):
+        """points: {size: value}."""
+        places = [(self.x(size), self.y(value)) for size, value in sorted(points.items())]
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+        self.parts.append(line_style(f"M{path}", colour, filled))
+        self.parts += [marker(x, y, colour, filled) for x, y in places]
+
+
+def line_style(path, colour, filled):
+    dashes = "" if filled else ' stroke-dasharray="2 3"'
+    return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>'
+
+
+def marker(x, y, colour, filled):
+    inside = colour if filled else "none"
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{inside}" stroke="{colour}" stroke-width="1.5"/>'
+
+
+def _legend(drafts):
+    parts, x, y = [], LEFT, HEIGHT - 22
+    entries = [(f"{name}, {kind}", COLOURS[i % len(COLOURS)], kind != "list")
+               for i, name in enumerate(drafts) for kind in ("list + dynamic rows", "list")]  # fmt: skip
+    for text, colour, filled in entries:
+        parts.append(line_style(f"M{x} {y}h28", colour, filled) + marker(x + 14, y, colour, filled))
+        parts.append(f'<text x="{x + 34}" y="{y + 4}">{text}</text>')
+        x += 52 + 6.4 * len(text)
+    parts.append(f'<path d="M{x} {y}h28" stroke="{GREY}" stroke-width="1.5" stroke-dasharray="6 4"/>')
+    parts.append(f'<text x="{x + 34}" y="{y + 4}">plain</text>')
+    return parts
+
+
+def svg(report):
+    drafts = list(dict.fromkeys(run["draft"] for run in report["runs"]))
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">',
+        f"<style>{STYLE}</style>",
+    ]
+    for column, temperature in enumerate(sorted({run["temperature"] for run in report["runs"]})):
+        runs = [run for run in report["runs"] if run["temperature"] == temperature]
+        group, name = next((g, n) for g, n in tables.groups(runs[0]) if tables.select(runs[0], g))
+        selected = {run["draft"]: tables.select(run, group) for run in runs}
+        for row, (key, title) in enumerate((("tokens_per_s", "tokens/s"), ("accept_length", "accept length"))):
+            curves = []
+            for draft, (_, full, static, dynamic) in selected.items():
+                colour = COLOURS[drafts.index(draft) % len(COLOURS)]
+                for rows, filled in ((static, False), (dynamic, True)):
+                    if rows:
+                        points = {size: r[key] for size, r in rows.items()}
+                        curves.append(({**points, full["base_rows"]: full[key]}, colour, filled))
+            level = [plain[key] for plain, *_ in selected.values()][0]
+            values = [value for points, *_ in curves for value in points.values()]
+            sizes = {size for points, *_ in curves for size in points}
+            panel = Panel(column, row, f"{title} — {name}", sizes, values + ([level] if row == 0 else []))
+            if row == 0:
+                panel.level(level)
+            for curve in curves:
+                panel.line(*curve)
+            parts += panel.parts
+    middle = LEFT + PANEL_WIDTH + GAP_X / 2
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 48}" text-anchor="middle">rows of the head that a draft step scores</text>')
+    return "\n".join(parts + _legend(drafts) + ["</svg>"]) + "\n"
