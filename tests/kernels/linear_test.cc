@@ -153,9 +153,9 @@ TEST(LinearTest, ANormOnTheWayInIsRmsNorm) {
         const ScopedIsa scoped(isa);
         std::vector<float> normed(x.size());
         RmsNormCpu(x.data(), norm.data(), epsilon, num_tokens, in_features, normed.data(), pool);
-        for (const DType dtype : kAllDTypes) {
-          const PackedLinear weight =
-              Pack(Stored(RandomFloats(rng, 70 * in_features), dtype), in_features, dtype);
+        for (const DType dtype : kWeightDTypes) {
+          const PackedLinear weight = Pack(
+              StoredRows(RandomFloats(rng, 70 * in_features), dtype, in_features), in_features);
           std::vector<float> y(num_tokens * 70);
           LinearCpu(weight, {x.data(), norm.data(), epsilon}, num_tokens, y.data(),
                     /*accumulate=*/false, pool);
@@ -176,16 +176,16 @@ TEST(GatedLinearTest, IsSiluOfOneProductTimesTheOther) {
     const int64_t num_tokens = RandomInt(rng, 0, 30);
     ThreadPool pool(static_cast<int>(RandomInt(rng, 1, 5)));
     const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
-    for (const DType dtype : kAllDTypes) {
-      const Stored gate(RandomFloats(rng, out_features * in_features), dtype);
-      const Stored up(RandomFloats(rng, out_features * in_features), dtype);
-      const MatrixView blocks[] = {{gate.data(), dtype, out_features},
-                                   {up.data(), dtype, out_features}};
+    for (const DType dtype : kWeightDTypes) {
+      const StoredRows gate(RandomFloats(rng, out_features * in_features), dtype, in_features);
+      const StoredRows up(RandomFloats(rng, out_features * in_features), dtype, in_features);
+      const MatrixView blocks[] = {{gate.source.data(), gate.source.dtype, out_features},
+                                   {up.source.data(), up.source.dtype, out_features}};
       for (const Isa isa : AvailableIsas()) {
         const ScopedIsa scoped(isa);
         std::vector<float> y(num_tokens * out_features);
-        GatedLinearCpu(Pack(gate, in_features, dtype), Pack(up, in_features, dtype), {x.data()},
-                       num_tokens, y.data(), pool);
+        GatedLinearCpu(Pack(gate, in_features), Pack(up, in_features), {x.data()}, num_tokens,
+                       y.data(), pool);
         const std::vector<float> gate_up =
             Apply(PackedLinear::Pack(blocks, in_features, dtype, pool), x, num_tokens);
         std::vector<float> expected(y.size());
