@@ -1,0 +1,26 @@
+#ifndef SHORTLIST_TEXT_TEMPLATE_FILTERS_H_
+#define SHORTLIST_TEXT_TEMPLATE_FILTERS_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "text/template_methods.h"
+#include "text/template_value.h"
+
+namespace shortlist::jinja {
+
+/// input | name(arguments), as Jinja 3.1 has it with transformers' tojson. What Jinja gives as a
+/// generator is a list here. InvalidArgument for an unknown filter.
+absl::StatusOr<Value> ApplyFilter(std::string_view name, const Value& input,
+                                  const Arguments& arguments);
+
+/// True for filters that look into the elements of a list; the others take it as a whole.
+bool ReadsElements(std::string_view filter);
+
+/// input is name(arguments). InvalidArgument for an unknown test.
+absl::StatusOr<bool> ApplyTest(std::string_view name, const Value& input,
+                               const Arguments& arguments);
+
+}  // namespace shortlist::jinja
+
+#endif  // SHORTLIST_TEXT_TEMPLATE_FILTERS_H_

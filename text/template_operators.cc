@@ -1,0 +1,370 @@
+#include "text/template_operators.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "text/template_methods.h"
+
+namespace shortlist::jinja {
+namespace {
+
+constexpr const char* kSymbols[] = {
+    "+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in"};
+
+absl::Status Unsupported(Operator op, const Value& left, const Value& right) {
+  for (const Value& value : {left, right}) {
+    if (value.Is(Kind::kUndefined)) return absl::InvalidArgumentError(value.undefined_what());
+  }
+  return absl::InvalidArgumentError(absl::StrCat("'", left.TypeName(), "' ",
+                                                 kSymbols[static_cast<int>(op)], " '",
+                                                 right.TypeName(), "' is not possible"));
+}
+
+absl::Status Overflow() { return absl::InvalidArgumentError("an integer beyond 64 bits"); }
+
+absl::StatusOr<Value> IntegerPower(int64_t base, int64_t exponent) {
+  if (exponent < 0)
+    return Value(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+  int64_t result = 1;
+  while (exponent > 0) {
+    if (exponent % 2 == 1 && __builtin_mul_overflow(result, base, &result)) return Overflow();
+    exponent /= 2;
+    if (exponent > 0 && __builtin_mul_overflow(base, base, &base)) return Overflow();
+  }
+  return Value(result);
+}
+
+absl::StatusOr<Value> IntegerArithmetic(Operator op, int64_t left, int64_t right) {
+  int64_t result = 0;
+  switch (op) {
+    case Operator::kAdd:
+      if (__builtin_add_overflow(left, right, &result)) return Overflow();
+      return Value(result);
+    case Operator::kSubtract:
+      if (__builtin_sub_overflow(left, right, &result)) return Overflow();
+      return Value(result);
+    case Operator::kMultiply:
+      if (__builtin_mul_overflow(left, right, &result)) return Overflow();
+      return Value(result);
+    case Operator::kPower:
+      return IntegerPower(left, right);
+    default:
+      break;
+  }
+  if (right == 0) return absl::InvalidArgumentError("division by zero");
+  if (op == Operator::kDivide) return Value(static_cast<double>(left) / static_cast<double>(right));
+  if (right == -1)
+    return IntegerArithmetic(Operator::kMultiply, op == Operator::kModulo ? 0 : left, -1);
+  const bool round_down = left % right != 0 && (left < 0) != (right < 0);
+  if (op == Operator::kFloorDivide) return Value(left / right - round_down);
+  return Value(left % right + (round_down ? right : 0));
+}
+
+absl::StatusOr<Value> FloatArithmetic(Operator op, double left, double right) {
+  switch (op) {
+    case Operator::kAdd:
+      return Value(left + right);
+    case Operator::kSubtract:
+      return Value(left - right);
+    case Operator::kMultiply:
+      return Value(left * right);
+    case Operator::kPower:
+      return Value(std::pow(left, right));
+    default:
+      break;
+  }
+  if (right == 0) return absl::InvalidArgumentError("division by zero");
+  if (op == Operator::kDivide) return Value(left / right);
+  if (op == Operator::kFloorDivide) return Value(std::floor(left / right));
+  const double remainder = std::fmod(left, right);
+  return Value(remainder != 0 && (remainder < 0) != (right < 0) ? remainder + right : remainder);
+}
+
+Text EscapedForHtml(const Text& text) {
+  const std::string& bytes = text.bytes();
+  Text escaped;
+  for (size_t begin = 0; begin < bytes.size();) {
+    const size_t end = std::min(bytes.find_first_of("&<>'\"", begin), bytes.size());
+    escaped.Append(text.Slice(begin, end));
+    if (end == bytes.size()) break;
+    const char c = bytes[end];
+    escaped.AppendRespelled(c == '&'   ? "&amp;"
+                            : c == '<' ? "&lt;"
+                            : c == '>' ? "&gt;"
+                            : c == '"' ? "&#34;"
+                                       : "&#39;",
+                            text.Slice(end, end + 1));
+    begin = end + 1;
+  }
+  return escaped;
+}
+
+Value JoinTexts(const Text& left, const Text& right) {
+  const bool is_safe = left.is_safe() || right.is_safe();
+  Text joined = is_safe && !left.is_safe() ? EscapedForHtml(left) : left;
+  joined.Append(is_safe && !right.is_safe() ? EscapedForHtml(right) : right);
+  if (is_safe) joined.MarkSafe();
+  return joined;
+}
+
+absl::StatusOr<Value> Repeat(const Value& value, int64_t times) {
+  times = std::max(times, int64_t{0});
+  const size_t size = std::max(static_cast<size_t>(value.own_bytes()), size_t{1});
+  if (static_cast<uint64_t>(times) > kMaxTextBytes / size) {
+    return absl::ResourceExhaustedError(absl::StrCat("a ", value.TypeName(), " repeated ", times,
+                                                     " times, above the bound of ",
+                                                     kMaxTextBytes / size));
+  }
+  if (value.Is(Kind::kText)) {
+    Text text;
+    for (int64_t i = 0; i < times; ++i) text.Append(value.text());
+    return Value(std::move(text));
+  }
+  std::vector<Value> items;
+  for (int64_t i = 0; i < times; ++i) {
+    items.insert(items.end(), value.list().items.begin(), value.list().items.end());
+  }
+  return Value::MakeList(std::move(items), value.list().is_tuple);
+}
+
+/// Python's indices of a slice: from `first`, `count` of them, `step` apart.
+struct SliceBounds {
+  int64_t first = 0;
+  int64_t step = 1;
+  int64_t count = 0;
+};
+
+absl::StatusOr<SliceBounds> ResolveSlice(int64_t length, const Value& begin, const Value& end,
+                                         const Value& step) {
+  SliceBounds bounds;
+  for (const Value& bound : {begin, end, step}) {
+    if (bound.Is(Kind::kUndefined)) return absl::InvalidArgumentError(bound.undefined_what());
+    if (!bound.Is(Kind::kNone) && !bound.AsInt()) {
+      return absl::InvalidArgumentError(absl::StrCat("a slice by '", bound.TypeName(), "'"));
+    }
+  }
+  if (const auto given = step.AsInt()) bounds.step = *given;
+  if (bounds.step == 0) return absl::InvalidArgumentError("a slice with step 0");
+  bounds.step = std::clamp(bounds.step, -length - 1, length + 1);  // no further step is different
+  const int64_t lowest = bounds.step < 0 ? -1 : 0;
+  const int64_t highest = bounds.step < 0 ? length - 1 : length;
+  const auto resolve = [&](const Value& bound, int64_t otherwise) {
+    auto position = bound.AsInt();
+    if (!position) return otherwise;
+    if (*position < 0) position = std::max(*position, -length - 1) + length;
+    return std::clamp(*position, lowest, highest);
+  };
+  bounds.first = resolve(begin, bounds.step < 0 ? highest : lowest);
+  const int64_t stop = resolve(end, bounds.step < 0 ? lowest : highest);
+  const int64_t distance = bounds.step > 0 ? stop - bounds.first : bounds.first - stop;
+  const int64_t stride = std::abs(bounds.step);
+  bounds.count = distance <= 0 ? 0 : (distance + stride - 1) / stride;
+  return bounds;
+}
+
+absl::StatusOr<Value> SliceText(const Text& text, const Value& begin, const Value& end,
+                                const Value& step) {
+  const std::string& bytes = text.bytes();
+  std::vector<size_t> starts;  // of each code point, and the end
+  for (size_t i = 0; i < bytes.size(); NextCodePoint(bytes, i)) starts.push_back(i);
+  starts.push_back(bytes.size());
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const SliceBounds bounds,
+      ResolveSlice(static_cast<int64_t>(starts.size()) - 1, begin, end, step));
+  if (bounds.count == 0) return Value(Text());
+  const auto at = [&](int64_t i) { return starts[static_cast<size_t>(i)]; };
+  if (bounds.step == 1) return Value(text.Slice(at(bounds.first), at(bounds.first + bounds.count)));
+  Text out;
+  for (int64_t k = 0; k < bounds.count; ++k) {
+    const int64_t i = bounds.first + k * bounds.step;
+    out.Append(text.Slice(at(i), at(i + 1)));
+  }
+  return Value(std::move(out));
+}
+
+/// The element at `index`, negative from the end; undefined outside.
+Value ElementAt(const Value& value, int64_t index) {
+  const Value outside =
+      Value::MakeUndefined(absl::StrCat("no element ", index, " in a ", value.TypeName()));
+  if (value.Is(Kind::kList)) {
+    const auto& items = value.list().items;
+    const auto length = static_cast<int64_t>(items.size());
+    if (index < -length || index >= length) return outside;
+    return items[static_cast<size_t>(index < 0 ? index + length : index)];
+  }
+  const std::string& bytes = value.bytes();
+  if (index > static_cast<int64_t>(bytes.size()) || index < -static_cast<int64_t>(bytes.size()))
+    return outside;
+  size_t begin = index < 0 ? bytes.size() : 0;
+  for (int64_t i = 0; i < index && begin < bytes.size(); ++i) NextCodePoint(bytes, begin);
+  for (int64_t i = 0; i > index; --i) {
+    if (begin == 0) return outside;
+    begin = PreviousCodePoint(bytes, begin);
+  }
+  if (begin == bytes.size()) return outside;
+  size_t end = begin;
+  NextCodePoint(bytes, end);
+  return value.text().Slice(begin, end);
+}
+
+Value MissingAttribute(const Value& value, std::string_view name) {
+  return Value::MakeUndefined(
+      absl::StrCat("a ", value.TypeName(), " has no '", std::string(name.substr(0, 80)), "' here"));
+}
+
+Value MethodOf(const Value& value, std::string_view name) {
+  return std::make_shared<const Function>(Function{.name = std::string(name), .receiver = value});
+}
+
+Value LoopAttribute(const Value& value, std::string_view name) {
+  const Loop& loop = value.loop();
+  const auto& items = *loop.items;
+  const auto count = static_cast<int64_t>(items.size());
+  const auto index0 = static_cast<int64_t>(loop.index0);
+  if (name == "index0") return index0;
+  if (name == "index") return index0 + 1;
+  if (name == "first") return index0 == 0;
+  if (name == "last") return index0 + 1 == count;
+  if (name == "length") return count;
+  if (name == "revindex0") return count - 1 - index0;
+  if (name == "revindex") return count - index0;
+  if (name == "depth0") return int64_t{0};  // counts recursive loops, which there are none of
+  if (name == "depth") return int64_t{1};
+  if (name == "previtem" && index0 > 0) return items[loop.index0 - 1];
+  if (name == "nextitem" && index0 + 1 < count) return items[loop.index0 + 1];
+  if (name == "previtem" || name == "nextitem") {
+    return Value::MakeUndefined(absl::StrCat("there is no loop.", std::string(name)));
+  }
+  return MissingAttribute(value, name);
+}
+
+}  // namespace
+
+absl::StatusOr<Value> Arithmetic(Operator op, const Value& left, const Value& right) {
+  const auto left_int = left.AsInt(), right_int = right.AsInt();
+  if (left_int && right_int) return IntegerArithmetic(op, *left_int, *right_int);
+  const auto left_float = left.AsFloat(), right_float = right.AsFloat();
+  if (left_float && right_float) return FloatArithmetic(op, *left_float, *right_float);
+  const auto is_sequence = [](const Value& value) {
+    return value.Is(Kind::kText) || value.Is(Kind::kList);
+  };
+  if (op == Operator::kMultiply && is_sequence(left) && right_int) return Repeat(left, *right_int);
+  if (op == Operator::kMultiply && is_sequence(right) && left_int) return Repeat(right, *left_int);
+  if (op == Operator::kAdd && left.Is(Kind::kText) && right.Is(Kind::kText)) {
+    return JoinTexts(left.text(), right.text());
+  }
+  if (op == Operator::kAdd && left.Is(Kind::kList) && right.Is(Kind::kList) &&
+      left.list().is_tuple == right.list().is_tuple) {
+    std::vector<Value> items = left.list().items;
+    items.insert(items.end(), right.list().items.begin(), right.list().items.end());
+    return Value::MakeList(std::move(items), left.list().is_tuple);
+  }
+  return Unsupported(op, left, right);
+}
+
+absl::StatusOr<bool> Contains(const Value& container, const Value& item) {
+  switch (container.kind()) {
+    case Kind::kUndefined:
+      return false;
+    case Kind::kText:
+      if (!item.Is(Kind::kText)) break;
+      return Find(container.bytes(), item.bytes()) != std::string_view::npos;
+    case Kind::kDict:
+      return container.dict().FindKey(item) != nullptr;
+    case Kind::kList: {
+      const auto& items = container.list().items;
+      return std::any_of(items.begin(), items.end(),
+                         [&](const Value& v) { return Equal(v, item); });
+    }
+    default:
+      break;
+  }
+  return Unsupported(Operator::kIn, item, container);
+}
+
+absl::StatusOr<bool> Compare(Operator op, const Value& left, const Value& right) {
+  switch (op) {
+    case Operator::kEqual:
+      return Equal(left, right);
+    case Operator::kNotEqual:
+      return !Equal(left, right);
+    case Operator::kLess:
+      return Less(left, right);
+    case Operator::kGreater:
+      return Less(right, left);
+    case Operator::kLessEqual:
+    case Operator::kGreaterEqual: {
+      if (Equal(left, right) && !left.Is(Kind::kUndefined) && !left.Is(Kind::kNone)) return true;
+      return op == Operator::kLessEqual ? Less(left, right) : Less(right, left);
+    }
+    case Operator::kIn:
+      return Contains(right, left);
+    default: {
+      SHORTLIST_ASSIGN_OR_RETURN(const bool contains, Contains(right, left));
+      return !contains;
+    }
+  }
+}
+
+absl::StatusOr<Value> Negate(const Value& value) {
+  if (value.Is(Kind::kFloat)) return Value(-value.real());
+  if (!value.AsInt()) return Unsupported(Operator::kSubtract, Value(int64_t{0}), value);
+  return IntegerArithmetic(Operator::kSubtract, 0, *value.AsInt());
+}
+
+absl::StatusOr<Value> GetAttribute(const Value& value, std::string_view name) {
+  if (value.Is(Kind::kUndefined)) return absl::InvalidArgumentError(value.undefined_what());
+  if (name.starts_with("__")) return MissingAttribute(value, name);
+  if (ChangesReceiver(value, name)) {
+    return Value::MakeUndefined(absl::StrCat("'", std::string(name), "' would change a ",
+                                             value.TypeName(), ", which no template may"));
+  }
+  if (HasMethod(value, name)) return MethodOf(value, name);
+  if (value.Is(Kind::kLoop)) return LoopAttribute(value, name);
+  if (value.Is(Kind::kDict)) {
+    if (const Value* found = value.dict().Find(name)) return *found;
+  }
+  if (value.Is(Kind::kNamespace)) {
+    const auto& attributes = value.name_space().attributes;
+    const auto found = attributes.find(std::string(name));
+    if (found != attributes.end()) return found->second;
+  }
+  return MissingAttribute(value, name);
+}
+
+absl::StatusOr<Value> GetItem(const Value& value, const Value& key) {
+  if (value.Is(Kind::kUndefined)) return absl::InvalidArgumentError(value.undefined_what());
+  if (value.Is(Kind::kDict)) {
+    if (const Value* found = value.dict().FindKey(key)) return *found;
+  }
+  if (key.Is(Kind::kText)) return GetAttribute(value, key.bytes());
+  if (value.Is(Kind::kList) || value.Is(Kind::kText)) {
+    if (const auto index = key.AsInt()) return ElementAt(value, *index);
+  }
+  return Value::MakeUndefined(
+      absl::StrCat("a ", value.TypeName(), " has no element of key type ", key.TypeName()));
+}
+
+absl::StatusOr<Value> GetSlice(const Value& value, const Value& begin, const Value& end,
+                               const Value& step) {
+  if (value.Is(Kind::kUndefined)) return absl::InvalidArgumentError(value.undefined_what());
+  if (value.Is(Kind::kText)) return SliceText(value.text(), begin, end, step);
+  if (!value.Is(Kind::kList)) {
+    return absl::InvalidArgumentError(absl::StrCat("a slice of '", value.TypeName(), "'"));
+  }
+  const auto& items = value.list().items;
+  SHORTLIST_ASSIGN_OR_RETURN(const SliceBounds bounds,
+                             ResolveSlice(static_cast<int64_t>(items.size()), begin, end, step));
+  std::vector<Value> part;
+  for (int64_t k = 0; k < bounds.count; ++k) {
+    part.push_back(items[static_cast<size_t>(bounds.first + k * bounds.step)]);
+  }
+  return Value::MakeList(std::move(part), value.list().is_tuple);
+}
+
+}  // namespace shortlist::jinja

@@ -1,0 +1,18 @@
+#ifndef SHORTLIST_TEXT_TEMPLATE_PARSER_H_
+#define SHORTLIST_TEXT_TEMPLATE_PARSER_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "text/template_ast.h"
+
+namespace shortlist::jinja {
+
+/// Parses a template of UTF-8. Statements: if, for, set, macro, filter, generation, break,
+/// continue, raw. InvalidArgument names the line: broken syntax, a statement outside that list, a
+/// recursive for, a macro that does not stand at the top level, nesting beyond kMaxTemplateDepth.
+absl::StatusOr<Block> ParseTemplate(std::string_view source);
+
+}  // namespace shortlist::jinja
+
+#endif  // SHORTLIST_TEXT_TEMPLATE_PARSER_H_

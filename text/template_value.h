@@ -1,0 +1,183 @@
+#ifndef SHORTLIST_TEXT_TEMPLATE_VALUE_H_
+#define SHORTLIST_TEXT_TEMPLATE_VALUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+#include "text/template_text.h"
+
+namespace shortlist::jinja {
+
+/// Lists within lists; bounds every recursion over a value.
+inline constexpr int kMaxValueDepth = 100;
+/// Bytes of one value, each part counted as often as it is reached: a list that holds another twice
+/// over, many levels deep, is small in memory and endless in print.
+inline constexpr int64_t kMaxValueBytes = int64_t{256} << 20;
+
+class Value;
+struct List;
+struct Dict;
+struct Namespace;
+struct Loop;
+struct Function;
+
+/// What a missing variable, key or attribute gives. Prints as nothing, is false, has no elements;
+/// whatever else is asked of it fails with `what`.
+struct Undefined {
+  std::shared_ptr<const std::string> what;
+};
+struct None {};
+
+enum class Kind {
+  kUndefined,
+  kNone,
+  kBool,
+  kInt,
+  kFloat,
+  kText,
+  kList,
+  kDict,
+  kNamespace,
+  kLoop,
+  kFunction
+};
+
+/// A value of the template language. Everything but a Namespace is immutable and cheap to copy.
+class Value {
+ public:
+  Value() : Value(None{}) {}
+  Value(None none) : data_(none) {}       // NOLINT(google-explicit-constructor)
+  Value(bool value) : data_(value) {}     // NOLINT(google-explicit-constructor)
+  Value(int64_t value) : data_(value) {}  // NOLINT(google-explicit-constructor)
+  Value(double value) : data_(value) {}   // NOLINT(google-explicit-constructor)
+  Value(Text text);                       // NOLINT(google-explicit-constructor)
+  Value(Undefined undefined)
+      : data_(std::move(undefined)) {}  // NOLINT(google-explicit-constructor)
+  Value(std::shared_ptr<Namespace> value)
+      : data_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Value(std::shared_ptr<const Loop> value)
+      : data_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Value(std::shared_ptr<const Function> value)
+      : data_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+
+  static Value MakeUndefined(std::string what);
+  /// ResourceExhausted past kMaxValueDepth or kMaxValueBytes.
+  static absl::StatusOr<Value> MakeList(std::vector<Value> items, bool is_tuple = false);
+  static absl::StatusOr<Value> MakeDict(Dict dict);
+
+  Kind kind() const { return static_cast<Kind>(data_.index()); }
+  bool Is(Kind kind) const { return this->kind() == kind; }
+
+  // Each needs its kind.
+  bool boolean() const { return std::get<bool>(data_); }
+  int64_t integer() const { return std::get<int64_t>(data_); }
+  double real() const { return std::get<double>(data_); }
+  const Text& text() const { return *std::get<std::shared_ptr<const Text>>(data_); }
+  const std::string& bytes() const { return text().bytes(); }
+  const List& list() const { return *std::get<std::shared_ptr<const List>>(data_); }
+  const Dict& dict() const { return *std::get<std::shared_ptr<const Dict>>(data_); }
+  Namespace& name_space() const { return *std::get<std::shared_ptr<Namespace>>(data_); }
+  const Loop& loop() const { return *std::get<std::shared_ptr<const Loop>>(data_); }
+  const Function& function() const { return *std::get<std::shared_ptr<const Function>>(data_); }
+  const std::string& undefined_what() const { return *std::get<Undefined>(data_).what; }
+
+  /// A bool or an int, as Python counts with both.
+  std::optional<int64_t> AsInt() const;
+  /// Any number.
+  std::optional<double> AsFloat() const;
+
+  /// Python's bool().
+  bool IsTrue() const;
+  /// Python's name of the type, such as "str".
+  const char* TypeName() const;
+  /// Nesting and bytes, for the bounds above.
+  int depth() const;
+  int64_t deep_bytes() const;
+  /// Bytes of a text, or of a list or dictionary without what its elements hold.
+  int64_t own_bytes() const;
+  /// True for the same object, as Python's `is` has it; a number never is.
+  bool SameObject(const Value& other) const {
+    return data_.index() == other.data_.index() && address() == other.address();
+  }
+
+ private:
+  const void* address() const;
+
+  // In the order of Kind.
+  std::variant<Undefined, None, bool, int64_t, double, std::shared_ptr<const Text>,
+               std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<Namespace>,
+               std::shared_ptr<const Loop>, std::shared_ptr<const Function>>
+      data_;
+};
+
+struct List {
+  std::vector<Value> items;
+  bool is_tuple = false;
+  int depth = 1;
+  int64_t deep_bytes = 0;
+};
+
+/// Keys in the order in which they came first: texts, numbers, bools or none.
+struct Dict {
+  std::vector<std::pair<Value, Value>> entries;
+  std::unordered_map<std::string_view, size_t> index;  // of text keys, whose bytes it views
+  int depth = 1;
+  int64_t deep_bytes = 0;
+
+  /// nullptr when absent.
+  const Value* Find(std::string_view key) const;
+  const Value* FindKey(const Value& key) const;
+  void Set(Value key, Value value);
+};
+
+/// namespace(): the one thing that a template can change in place.
+struct Namespace {
+  std::unordered_map<std::string, Value> attributes;
+};
+
+/// `loop` within one round of a for statement.
+struct Loop {
+  std::shared_ptr<const std::vector<Value>> items;
+  size_t index0 = 0;
+};
+
+struct Statement;
+
+/// A macro, a function of the language, or a method of a value.
+struct Function {
+  const Statement* macro = nullptr;
+  std::string name;
+  Value receiver;  // of a method; undefined otherwise
+};
+
+/// ResourceExhausted for a text that had to stop growing.
+absl::Status CheckLength(const Text& text);
+
+/// Python's ==, over lists and dictionaries too.
+bool Equal(const Value& a, const Value& b);
+
+/// Python's <. InvalidArgument for kinds that it does not order.
+absl::StatusOr<bool> Less(const Value& a, const Value& b);
+
+/// What a for statement goes through: elements, keys, code points; nothing for undefined.
+/// InvalidArgument for the rest, ResourceExhausted past a million.
+absl::StatusOr<std::vector<Value>> Items(const Value& value);
+
+/// The JSON's value; all text is content. InvalidArgument names what is no UTF-8, an integer beyond
+/// 64 bits signed, or nesting past kMaxValueDepth.
+absl::StatusOr<Value> FromJson(const nlohmann::ordered_json& json);
+
+}  // namespace shortlist::jinja
+
+#endif  // SHORTLIST_TEXT_TEMPLATE_VALUE_H_
