@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -55,6 +54,8 @@ struct Flags {
   int num_rounds = 5;
   bool wait = false;
 };
+
+constexpr int kPeakRuns = 20;  // each takes a fraction of a millisecond; the shortest counts
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -176,7 +177,10 @@ absl::StatusOr<nlohmann::json> Bench::Measure(const Work& work) {
       static_cast<double>(prefill ? work.prompt_len / 2 : work.prompt_len + work.num_steps / 2);
   const double flops = Flops(target_->config(), num_rows, num_sequences, context);
   const double read_seconds = read_.Seconds(PassBytes());
-  const double peak_seconds = PeakDotSeconds(flops, target_->weight_dtype(), pool_);
+  double peak_seconds = PeakDotSeconds(flops, target_->weight_dtype(), pool_);
+  for (int i = 1; i < kPeakRuns; ++i) {
+    peak_seconds = std::min(peak_seconds, PeakDotSeconds(flops, target_->weight_dtype(), pool_));
+  }
   return nlohmann::json{{"work", work.name},
                         {"ms", 1e3 * seconds},
                         {"tokens_per_s", num_rows / seconds},
@@ -208,16 +212,24 @@ int main(int argc, char** argv) {
   CLI::App app("Decoding and prefill of a whole model, beside the machine's limits");
   shortlist::Flags flags;
   app.add_option("--model", flags.model_dir, "A Hugging Face model directory")->required();
-  const std::map<std::string, shortlist::DType> quantized = {{"int8", shortlist::DType::kInt8},
-                                                             {"int4", shortlist::DType::kInt4}};
-  app.add_option("--quantize", flags.quantize, "Linear layers and head, on load")
-      ->transform(CLI::CheckedTransformer(quantized));
+  std::string quantize;
+  app.add_option("--quantize", quantize, "Linear layers and head, on load")
+      ->check(CLI::IsMember({"int8", "int4"}));
   app.add_option("--threads", flags.num_threads, "CPU threads")->check(CLI::Range(1, 1024));
   app.add_option("--rounds", flags.num_rounds, "Slices of each kind of work")
       ->check(CLI::Range(1, 1'000'000));
   app.add_flag("--wait", flags.wait,
                "Each slice waits for a line on standard input, so that others measure in between");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "engine_bench: " << error.what() << "\n";
+    return 2;
+  }
+  if (quantize == "int8") flags.quantize = shortlist::DType::kInt8;
+  if (quantize == "int4") flags.quantize = shortlist::DType::kInt4;
   const absl::Status status = shortlist::Run(flags);
   if (!status.ok()) std::cerr << "engine_bench: " << status.message() << "\n";
   return status.ok() ? 0 : 2;
