@@ -57,19 +57,18 @@ enum class Kind {
 class Value {
  public:
   Value() : Value(None{}) {}
-  Value(None none) : data_(none) {}       // NOLINT(google-explicit-constructor)
-  Value(bool value) : data_(value) {}     // NOLINT(google-explicit-constructor)
-  Value(int64_t value) : data_(value) {}  // NOLINT(google-explicit-constructor)
-  Value(double value) : data_(value) {}   // NOLINT(google-explicit-constructor)
-  Value(Text text);                       // NOLINT(google-explicit-constructor)
-  Value(Undefined undefined)
-      : data_(std::move(undefined)) {}  // NOLINT(google-explicit-constructor)
-  Value(std::shared_ptr<Namespace> value)
-      : data_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Value(std::shared_ptr<const Loop> value)
-      : data_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Value(std::shared_ptr<const Function> value)
-      : data_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  // Conversions on purpose: an interpreter's results are values.
+  // NOLINTBEGIN(google-explicit-constructor)
+  Value(None none) : data_(none) {}
+  Value(bool value) : data_(value) {}
+  Value(int64_t value) : data_(value) {}
+  Value(double value) : data_(value) {}
+  Value(Text text);
+  Value(Undefined undefined) : data_(std::move(undefined)) {}
+  Value(std::shared_ptr<Namespace> value) : data_(std::move(value)) {}
+  Value(std::shared_ptr<const Loop> value) : data_(std::move(value)) {}
+  Value(std::shared_ptr<const Function> value) : data_(std::move(value)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   static Value MakeUndefined(std::string what);
   /// ResourceExhausted past kMaxValueDepth or kMaxValueBytes.
