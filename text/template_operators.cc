@@ -121,8 +121,11 @@ absl::StatusOr<Value> Repeat(const Value& value, int64_t times) {
                                                      kMaxTextBytes / size));
   }
   if (value.Is(Kind::kText)) {
-    Text text;
-    for (int64_t i = 0; i < times; ++i) text.Append(value.text());
+    Text text, doubled = value.text();
+    for (; times > 0; times /= 2) {
+      if (times % 2 == 1) text.Append(doubled);
+      if (times > 1) doubled.Append(Text(doubled));
+    }
     return Value(std::move(text));
   }
   std::vector<Value> items;
