@@ -1,0 +1,420 @@
+#include "router/radix_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+int64_t CommonPrefixLen(const int32_t* a, const int32_t* b, int64_t count) {
+  // memcmp is as fast as memory; only the block that differs is looked at token by token.
+  constexpr int64_t kBlock = 128;
+  int64_t i = 0;
+  while (i < count) {
+    const int64_t block = std::min(kBlock, count - i);
+    if (std::memcmp(a + i, b + i, block * sizeof(int32_t)) != 0) break;
+    i += block;
+  }
+  while (i < count && a[i] == b[i]) ++i;
+  return i;
+}
+
+}  // namespace
+
+static_assert(sizeof(TokenId) == sizeof(int32_t));
+
+int64_t CommonPrefixLen(const TokenId* a, const TokenId* b, int64_t count) {
+  return CommonPrefixLen(reinterpret_cast<const int32_t*>(a), reinterpret_cast<const int32_t*>(b),
+                         count);
+}
+
+RadixCache::RadixCache(KvPool& pool, Options options)
+    : pool_(pool),
+      look_ahead_(options.bigram_keys ? 1 : 0),
+      hash_seed_(options.hash_seed),
+      // Every run holds a slot, so chains stay short without ever growing the table.
+      buckets_(std::bit_ceil(static_cast<size_t>(pool.capacity())), -1) {}
+
+size_t RadixCache::BucketOf(int32_t parent, int32_t first, int32_t second) const {
+  // splitmix64 over the three values.
+  uint64_t x = hash_seed_;
+  for (const int32_t value : {parent, first, second}) {
+    x += static_cast<uint32_t>(value) + 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+  }
+  return x & (buckets_.size() - 1);
+}
+
+int32_t RadixCache::FindChild(int32_t parent, const TokenId* key) const {
+  const int32_t first = Raw(key[0]);
+  const int32_t second = look_ahead_ > 0 ? Raw(key[1]) : 0;
+  int32_t node = buckets_[BucketOf(parent, first, second)];
+  while (node >= 0 && !(nodes_[node].parent == parent && nodes_[node].first[0] == first &&
+                        nodes_[node].first[1] == second)) {
+    node = nodes_[node].next_in_bucket;
+  }
+  return node;
+}
+
+void RadixCache::LinkChild(int32_t node) {
+  Node& child = nodes_[node];
+  child.first[0] = child.tokens[0];
+  child.first[1] = look_ahead_ > 0 ? child.tokens[1] : 0;
+  int32_t& head = buckets_[BucketOf(child.parent, child.first[0], child.first[1])];
+  child.next_in_bucket = std::exchange(head, node);
+  Node& parent = nodes_[child.parent];
+  ++parent.num_children;
+  parent.version = ++clock_;
+}
+
+void RadixCache::UnlinkChild(int32_t node) {
+  const Node& child = nodes_[node];
+  int32_t* link = &buckets_[BucketOf(child.parent, child.first[0], child.first[1])];
+  while (*link != node) link = &nodes_[*link].next_in_bucket;
+  *link = child.next_in_bucket;
+  --nodes_[child.parent].num_children;
+}
+
+int32_t RadixCache::NewNode() {
+  int32_t node = free_nodes_;
+  if (node >= 0) {
+    free_nodes_ = nodes_[node].next_in_bucket;
+  } else {
+    node = static_cast<int32_t>(nodes_.size());
+    nodes_.emplace_back();
+  }
+  nodes_[node].next_in_bucket = -1;
+  nodes_[node].born = nodes_[node].version = ++clock_;
+  ++num_nodes_;
+  return node;
+}
+
+void RadixCache::DeleteNode(int32_t node) {
+  nodes_[node] = Node();
+  nodes_[node].version = ++clock_;
+  nodes_[node].next_in_bucket = std::exchange(free_nodes_, node);
+  --num_nodes_;
+}
+
+int32_t RadixCache::OpenNamespace(std::string_view salt) {
+  const auto [entry, is_new] = roots_.try_emplace(std::string(salt), -1);
+  if (is_new) {
+    try {
+      entry->second = NewNode();
+    } catch (...) {
+      roots_.erase(entry);
+      throw;
+    }
+    nodes_[entry->second].salt = &entry->first;
+  }
+  ++nodes_[entry->second].num_locks;
+  return entry->second;
+}
+
+void RadixCache::DeleteRootIfUnused(int32_t root) {
+  if (nodes_[root].num_children > 0 || nodes_[root].num_locks > 0) return;
+  roots_.erase(roots_.find(*nodes_[root].salt));
+  DeleteNode(root);
+}
+
+RadixCache::Match RadixCache::MatchPrefix(int32_t root, std::span<const TokenId> tokens) const {
+  return MatchFrom({.node = root}, tokens);
+}
+
+RadixCache::Match RadixCache::Rematch(const Match& match, int32_t root,
+                                      std::span<const TokenId> tokens) const {
+  const Node& node = nodes_[match.node];
+  // The run may have been split or cut. As long as it ends where the match did, all before that
+  // stands, for nothing is evicted before what is below it.
+  if (node.born != match.born || node.end != match.len) return MatchPrefix(root, tokens);
+  return MatchFrom({.node = match.node, .len = match.len, .offset = node.len()}, tokens);
+}
+
+RadixCache::Match RadixCache::MatchFrom(Match match, std::span<const TokenId> tokens) const {
+  const int64_t num_tokens = static_cast<int64_t>(tokens.size());
+  const int32_t* const raw = reinterpret_cast<const int32_t*>(tokens.data());
+  while (match.len < num_tokens - look_ahead_) {
+    const int32_t child = FindChild(match.node, tokens.data() + match.len);
+    if (child < 0) break;
+    const Node& node = nodes_[child];
+    const int64_t count =
+        std::min(static_cast<int64_t>(node.tokens.size()), num_tokens - match.len);
+    match.node = child;
+    match.offset = CommonPrefixLen(node.tokens.data(), raw + match.len, count) - look_ahead_;
+    match.len += match.offset;
+    if (match.offset < node.len()) break;
+  }
+  match.born = nodes_[match.node].born;
+  match.version = nodes_[match.node].version;
+  return match;
+}
+
+int32_t RadixCache::Lock(const Match& match) {
+  SHORTLIST_CHECK(IsCurrent(match));
+  int32_t node = match.node;
+  if (match.offset < nodes_[node].len()) node = Split(node, match.offset);
+  Lock(node);
+  return node;
+}
+
+void RadixCache::Lock(int32_t node) {
+  for (; node >= 0; node = nodes_[node].parent) {
+    Node& n = nodes_[node];
+    if (n.num_locks++ == 0 && n.parent >= 0) {
+      Unlist(node);
+      evictable_len_ -= n.len();
+    }
+  }
+}
+
+void RadixCache::Unlock(int32_t node) {
+  int32_t root = node;
+  for (; node >= 0; node = nodes_[node].parent) {
+    Node& n = nodes_[node];
+    SHORTLIST_CHECK(n.num_locks > 0);
+    if (--n.num_locks == 0 && n.parent >= 0) {
+      PushNewest(node);
+      evictable_len_ += n.len();
+    }
+    root = node;
+  }
+  DeleteRootIfUnused(root);
+}
+
+/// Cuts `node` after `at` of its positions. The first part becomes a new node, which is returned;
+/// `node` keeps its place at the end of the run, so that whoever holds it still holds the path.
+int32_t RadixCache::Split(int32_t node, int64_t at) {
+  Node& lower = nodes_[node];
+  std::vector<int32_t> tokens(lower.tokens.begin(), lower.tokens.begin() + at + look_ahead_);
+  std::vector<int32_t> slots(lower.slots.begin(), lower.slots.begin() + at);
+  const int32_t index = NewNode();
+  Node& upper = nodes_[index];
+  UnlinkChild(node);
+  upper.tokens = std::move(tokens);
+  upper.slots = std::move(slots);
+  upper.parent = lower.parent;
+  upper.end = lower.end - (lower.len() - at);
+  upper.num_locks = lower.num_locks;
+  lower.tokens.erase(lower.tokens.begin(), lower.tokens.begin() + at);
+  lower.slots.erase(lower.slots.begin(), lower.slots.begin() + at);
+  lower.parent = index;
+  lower.version = ++clock_;
+  LinkChild(index);
+  LinkChild(node);
+  if (lower.num_locks == 0) {  // right behind the lower part in recency
+    upper.older = node;
+    upper.newer = std::exchange(lower.newer, index);
+    (upper.newer >= 0 ? nodes_[upper.newer].older : newest_) = index;
+  }
+  return index;
+}
+
+RadixCache::Inserted RadixCache::Insert(int32_t root, std::span<const TokenId> tokens,
+                                        std::span<const int32_t> slots,
+                                        std::span<const TokenId> rows) {
+  SHORTLIST_CHECK(!slots.empty() && tokens.size() == slots.size() + look_ahead_);
+  const Match match = MatchPrefix(root, tokens);
+  int32_t node = match.node;
+  if (match.offset < nodes_[node].len()) node = Split(node, match.offset);
+  if (match.len < static_cast<int64_t>(slots.size())) {
+    node = AddLeaf(node, tokens.subspan(match.len), slots.subspan(match.len), rows);
+  } else if (!rows.empty()) {
+    nodes_[node].rows.assign(rows.begin(), rows.end());
+  }
+  Touch(node);
+  return {node, match.len};
+}
+
+int32_t RadixCache::AddLeaf(int32_t parent, std::span<const TokenId> tokens,
+                            std::span<const int32_t> slots, std::span<const TokenId> rows) {
+  std::vector<int32_t> raw_tokens(tokens.size());
+  std::memcpy(raw_tokens.data(), tokens.data(), tokens.size_bytes());
+  std::vector<int32_t> own_slots(slots.begin(), slots.end());
+  std::vector<TokenId> own_rows(rows.begin(), rows.end());
+  const int32_t index = NewNode();
+  Node& leaf = nodes_[index];
+  leaf.tokens = std::move(raw_tokens);
+  leaf.slots = std::move(own_slots);
+  leaf.rows = std::move(own_rows);
+  leaf.parent = parent;
+  leaf.end = nodes_[parent].end + leaf.len();
+  LinkChild(index);
+  PushNewest(index);
+  len_ += leaf.len();
+  evictable_len_ += leaf.len();
+  return index;
+}
+
+void RadixCache::CopySlots(int32_t node, int64_t first, std::span<int32_t> slots) const {
+  SHORTLIST_CHECK(static_cast<int64_t>(slots.size()) == nodes_[node].end - first);
+  for (; nodes_[node].end > first; node = nodes_[node].parent) {
+    const Node& n = nodes_[node];
+    const int64_t begin = n.end - n.len();
+    const int64_t skip = std::max<int64_t>(first - begin, 0);
+    std::copy(n.slots.begin() + skip, n.slots.end(), slots.begin() + (begin + skip - first));
+  }
+}
+
+void RadixCache::AppendRows(int32_t node, std::vector<TokenId>& rows) const {
+  std::vector<int32_t> path;
+  for (; node >= 0; node = nodes_[node].parent) path.push_back(node);
+  for (auto step = path.rbegin(); step != path.rend(); ++step) {
+    rows.insert(rows.end(), nodes_[*step].rows.begin(), nodes_[*step].rows.end());
+  }
+}
+
+int64_t RadixCache::EvictableLen(const Match& match) const {
+  int64_t len = 0;
+  for (int32_t node = match.node; nodes_[node].parent >= 0 && nodes_[node].num_locks == 0;
+       node = nodes_[node].parent) {
+    len += node == match.node ? match.offset : nodes_[node].len();
+  }
+  return len;
+}
+
+int64_t RadixCache::Evict(int64_t num_slots) {
+  int64_t left = std::min(num_slots, evictable_len_);
+  const int64_t num_evicted = std::max<int64_t>(left, 0);
+  while (left > 0) {
+    const int32_t index = oldest_;
+    Node& node = nodes_[index];
+    SHORTLIST_CHECK(node.num_children == 0 && node.num_locks == 0);
+    const int64_t count = std::min(left, node.len());
+    pool_.Free(std::span(node.slots).last(count));
+    left -= count;
+    len_ -= count;
+    evictable_len_ -= count;
+    if (count < node.len()) {
+      node.slots.resize(node.len() - count);
+      node.tokens.resize(node.slots.size() + look_ahead_);
+      node.rows.clear();  // they belonged to the whole prefix
+      node.end -= count;
+      node.version = ++clock_;
+      break;
+    }
+    const int32_t parent = node.parent;
+    UnlinkChild(index);
+    Unlist(index);
+    DeleteNode(index);
+    if (nodes_[parent].parent < 0) DeleteRootIfUnused(parent);
+  }
+  return num_evicted;
+}
+
+void RadixCache::Touch(int32_t node) {
+  for (; nodes_[node].parent >= 0 && nodes_[node].num_locks == 0; node = nodes_[node].parent) {
+    Unlist(node);
+    PushNewest(node);
+  }
+}
+
+void RadixCache::PushNewest(int32_t node) {
+  nodes_[node].newer = -1;
+  nodes_[node].older = newest_;
+  (newest_ >= 0 ? nodes_[newest_].newer : oldest_) = node;
+  newest_ = node;
+}
+
+void RadixCache::Unlist(int32_t node) {
+  const auto [older, newer] = std::pair(nodes_[node].older, nodes_[node].newer);
+  (older >= 0 ? nodes_[older].newer : oldest_) = newer;
+  (newer >= 0 ? nodes_[newer].older : newest_) = older;
+}
+
+absl::Status RadixCache::CheckNode(int32_t index) const {
+  const Node& node = nodes_[index];
+  const auto broken = [index](absl::string_view what) {
+    return absl::InternalError(absl::StrCat("radix node ", index, ": ", what));
+  };
+  if (node.parent < 0) {
+    if (!node.slots.empty() || !node.tokens.empty() || node.end != 0) {
+      return broken("a root with tokens");
+    }
+    const auto root = node.salt == nullptr ? roots_.end() : roots_.find(*node.salt);
+    if (root == roots_.end() || root->second != index) return broken("a root without a name");
+    if (node.num_children == 0 && node.num_locks == 0) return broken("an unused root");
+    return absl::OkStatus();
+  }
+  const Node& parent = nodes_[node.parent];
+  if (parent.born == 0) return broken("its parent is gone");
+  if (node.slots.empty()) return broken("no positions");
+  if (node.tokens.size() != node.slots.size() + look_ahead_) return broken("number of tokens");
+  if (node.end != parent.end + node.len()) return broken("where it ends");
+  if (node.num_locks > parent.num_locks) return broken("more locks than its parent");
+  if (FindChild(node.parent, reinterpret_cast<const TokenId*>(node.tokens.data())) != index) {
+    return broken("not found below its parent");
+  }
+  const bool bigrams_join =
+      look_ahead_ == 0 || parent.parent < 0 || parent.tokens.back() == node.tokens.front();
+  if (!bigrams_join) return broken("look-ahead token of its parent");
+  return absl::OkStatus();
+}
+
+absl::Status RadixCache::CheckRecency() const {
+  std::vector<bool> seen(nodes_.size());
+  int64_t len = 0;
+  int64_t count = 0;
+  for (int32_t index = oldest_, before = -1; index >= 0;
+       before = index, index = nodes_[index].newer) {
+    const Node& node = nodes_[index];
+    if (seen[index] || node.born == 0 || node.older != before || node.num_locks != 0 ||
+        node.parent < 0 || seen[node.parent]) {
+      return absl::InternalError(absl::StrCat("radix node ", index, ": place in recency"));
+    }
+    seen[index] = true;
+    len += node.len();
+    ++count;
+    if (node.newer < 0 && index != newest_) {
+      return absl::InternalError("the newest radix node is not the last");
+    }
+  }
+  const int64_t num_unlocked = std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) {
+    return node.born != 0 && node.parent >= 0 && node.num_locks == 0;
+  });
+  if (len != evictable_len_ || count != num_unlocked) {
+    return absl::InternalError(absl::StrCat("recency lists ", count, " nodes of ", len,
+                                            " positions; unlocked are ", num_unlocked, " of ",
+                                            evictable_len_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RadixCache::CheckInvariants(std::vector<bool>& seen) const {
+  std::vector<int32_t> num_children(nodes_.size());
+  int64_t len = 0;
+  int64_t count = 0;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    if (node.born == 0) continue;
+    SHORTLIST_RETURN_IF_ERROR(CheckNode(static_cast<int32_t>(i)));
+    if (node.parent >= 0) ++num_children[node.parent];
+    for (const int32_t slot : node.slots) {
+      if (slot < 0 || slot >= pool_.capacity() || !pool_.held(slot) || seen[slot]) {
+        return absl::InternalError(absl::StrCat("slot ", slot, " in radix node ", i));
+      }
+      seen[slot] = true;
+    }
+    len += node.len();
+    ++count;
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].num_children != num_children[i]) {
+      return absl::InternalError(absl::StrCat("radix node ", i, ": number of children"));
+    }
+  }
+  if (len != len_ || count != num_nodes_) {
+    return absl::InternalError(absl::StrCat("the tree counts ", num_nodes_, " nodes of ", len_,
+                                            " positions; there are ", count, " of ", len));
+  }
+  return CheckRecency();
+}
+
+}  // namespace shortlist

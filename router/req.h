@@ -1,0 +1,66 @@
+#ifndef SHORTLIST_ROUTER_REQ_H_
+#define SHORTLIST_ROUTER_REQ_H_
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "router/radix_cache.h"
+
+namespace shortlist {
+
+/// A request inside the router, from arrival to its terminal message. Owned by the Router (or a
+/// simulation); the Scheduler moves it between queue, filling and running.
+struct Req {
+  enum class State { kNew, kQueued, kFilling, kRunning, kReleased };
+
+  virtual ~Req() = default;
+
+  // What was asked for; constant once the scheduler has the request, but for input_ids.
+  std::string rid;
+  std::vector<TokenId> input_ids;  // the prompt, then what was generated so far
+  int64_t prompt_len = 0;
+  int64_t max_new_tokens = 0;  // 0: prefill only, in a lane of its own
+  int32_t priority = 0;        // larger goes first
+  double arrival_s = 0.0;
+  double deadline_s = std::numeric_limits<double>::infinity();
+  std::string cache_salt;  // prefixes are shared inside one salt only
+  // False where hidden states of every token are needed: neither matches nor inserts.
+  bool uses_cache = true;
+  std::vector<int32_t> token_type_ids;  // prefill only: [prompt_len] or empty; for the pooler
+  int64_t dimensions = 0;               // prefill only: of the embedding; 0: all; for the pooler
+
+  // Where it stands.
+  State state = State::kNew;
+  std::vector<int32_t> kv_slots;  // by position: those of the tree, then own ones
+  int64_t prefix_len = 0;         // of these, the tree's
+  int64_t cached_len = 0;         // leading tokens whose keys and values are computed
+  int64_t shareable_len = 0;      // of these, what the tree may take
+  int64_t fill_len = 0;           // of input_ids, what is to be computed before decoding goes on
+  std::vector<TokenId> rows;      // dynamic vocabulary rows that the tree keeps at the end
+  int64_t num_retractions = 0;
+  int64_t num_hit_tokens = 0;  // tokens found in the tree, first admission only
+
+  // The scheduler's.
+  int32_t root = -1;        // of its namespace
+  int32_t last_node = -1;   // locked; its path is the first prefix_len slots
+  RadixCache::Match match;  // while queued
+  uint64_t arrival_number = 0;
+  bool shares_prompt = false;  // the prompt is in the tree, or will not come there before the end
+
+  int64_t num_tokens() const { return static_cast<int64_t>(input_ids.size()); }
+  int64_t num_output() const { return num_tokens() - prompt_len; }
+  bool prefill_only() const { return max_new_tokens == 0; }
+  std::span<const int32_t> prefix_indices() const {
+    return std::span<const int32_t>(kv_slots).first(prefix_len);
+  }
+  /// Tokens still to be computed before decoding goes on.
+  int64_t adjust_input_len() const { return fill_len - cached_len; }
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_ROUTER_REQ_H_

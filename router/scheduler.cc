@@ -1,0 +1,497 @@
+#include "router/scheduler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+// The share of the tokens a request may still generate that it is expected to: it falls with every
+// decode pass that needs no retraction and rises with one that does, as SGLang's new_token_ratio.
+constexpr double kFirstRatio = 0.7;
+constexpr double kLeastRatio = 0.1;
+constexpr double kRatioDecay = (kFirstRatio - kLeastRatio) / 600;
+constexpr int64_t kHeadroomAfterRetraction = 20;  // tokens per request
+// Nobody expects more output than this before it is there.
+constexpr int64_t kMostExpected = 4096;
+
+absl::Status CheckRange(absl::string_view name, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " ", value, " not in [", least, ", ", most, "]"));
+}
+
+bool YoungerThan(const Req* a, const Req* b) { return a->arrival_number > b->arrival_number; }
+
+int64_t PassTokens(const SchedulerOptions& options) {
+  return options.chunked_prefill_size == 0
+             ? options.max_prefill_tokens
+             : std::min(options.max_prefill_tokens, options.chunked_prefill_size);
+}
+
+}  // namespace
+
+absl::Status SchedulerOptions::Validate() const {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMostRequests = 1 << 20;
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("max_total_tokens", max_total_tokens, 1, kMost));
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("context_length", context_length, 1, kMost));
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("max_prefill_tokens", max_prefill_tokens, 1, kMost));
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("chunked_prefill_size", chunked_prefill_size, 0, kMost));
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("prefill_only_tokens", prefill_only_tokens, 1, kMost));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckRange("max_running_requests", max_running_requests, 1, kMostRequests));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckRange("max_queued_requests", max_queued_requests, 1, kMostRequests));
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("max_prefill_passes", max_prefill_passes, 1, kMost));
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("num_draft_tokens", num_draft_tokens, 0, kMost));
+  if (!(max_wait_s >= 0.0)) {
+    return absl::InvalidArgumentError(absl::StrCat("max_wait_s ", max_wait_s, " below 0"));
+  }
+  if (!(ageing >= 0.0 && std::isfinite(ageing))) {
+    return absl::InvalidArgumentError(absl::StrCat("ageing ", ageing, " not in [0, infinity)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const SchedulerOptions& options) {
+  SHORTLIST_RETURN_IF_ERROR(options.Validate());
+  return std::unique_ptr<Scheduler>(new Scheduler(options));
+}
+
+Scheduler::Scheduler(const SchedulerOptions& options)
+    : options_(options),
+      pool_(options.max_total_tokens),
+      cache_(pool_, {.bigram_keys = options.bigram_keys, .hash_seed = options.seed}),
+      lanes_{
+          Lane{ForwardQueue(options.policy, options.ageing, options.seed), {}, PassTokens(options)},
+          Lane{ForwardQueue(options.policy, options.ageing, options.seed),
+               {},
+               options.prefill_only_tokens}},
+      new_token_ratio_(kFirstRatio) {
+  // Moving a request from list to list must not fail.
+  for (Lane& lane : lanes_) {
+    lane.queue.Reserve(options.max_queued_requests + options.max_running_requests);
+    lane.filling.reserve(options.max_running_requests);
+  }
+  running_.reserve(options.max_running_requests);
+  leaders_.reserve(options.max_running_requests);
+}
+
+absl::Status Scheduler::Add(Req& req) {
+  SHORTLIST_CHECK(req.state == Req::State::kNew);
+  SHORTLIST_CHECK(req.prompt_len == req.num_tokens() && req.max_new_tokens >= 0);
+  if (req.prompt_len < 1) return absl::InvalidArgumentError("the prompt has no tokens");
+  // Both are below 2^63, their sum may not be.
+  if (req.max_new_tokens > options_.context_length - req.prompt_len) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a prompt of ", req.prompt_len, " tokens and max_new_tokens ", req.max_new_tokens,
+        " exceed the context length of ", options_.context_length, " tokens"));
+  }
+  // The last token's keys and values are never needed.
+  const int64_t needed = req.prompt_len + std::max<int64_t>(req.max_new_tokens - 1, 0);
+  if (needed > options_.max_total_tokens) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a prompt of ", req.prompt_len, " tokens and max_new_tokens ", req.max_new_tokens, " need ",
+        needed, " KV slots; there are ", options_.max_total_tokens));
+  }
+  if (num_queued() >= options_.max_queued_requests) {
+    return absl::ResourceExhaustedError(absl::StrCat("the request queue is full: ", num_queued(),
+                                                     " of ", options_.max_queued_requests,
+                                                     " requests wait"));
+  }
+  req.root = cache_.OpenNamespace(req.cache_salt);
+  req.match = cache_.MatchPrefix(req.root, {});
+  if (req.uses_cache) req.match = cache_.MatchPrefix(req.root, MatchableTokens(req, cache_));
+  req.arrival_number = num_arrivals_++;
+  req.state = Req::State::kQueued;
+  LaneOf(req).queue.Add(req);
+  return absl::OkStatus();
+}
+
+int64_t Scheduler::ExpectedSlots(const Req& req) const {
+  // The fill itself yields a token, and the last one needs no slot.
+  const int64_t left = std::min(req.max_new_tokens - req.num_output() - 1, kMostExpected);
+  return static_cast<int64_t>(
+      std::ceil(static_cast<double>(std::max<int64_t>(left, 0)) * new_token_ratio_));
+}
+
+Scheduler::Budget Scheduler::NextBudget(const Lane& lane) const {
+  Budget budget{lane.pass_tokens, available_len()};
+  for (const Req* req : lane.filling) budget.tokens -= req->adjust_input_len();
+  for (const Req* req : running_) budget.slots -= ExpectedSlots(*req);
+  for (const Req* req : lanes_[0].filling) budget.slots -= ExpectedSlots(*req);
+  return budget;
+}
+
+Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
+  // An admission before may have split or evicted what this one had matched.
+  if (!cache_.IsCurrent(req.match)) {
+    req.match = req.uses_cache ? cache_.Rematch(req.match, req.root, MatchableTokens(req, cache_))
+                               : cache_.MatchPrefix(req.root, {});
+  }
+  const int64_t extend_len = req.num_tokens() - req.match.len;
+  const bool is_cut = options_.chunked_prefill_size > 0;
+  if (!lane.filling.empty() && budget.tokens < (is_cut ? 1 : extend_len)) {
+    return Verdict::kPassIsFull;
+  }
+  if (NumActive() >= options_.max_running_requests) return Verdict::kNoRoom;
+  int64_t slots = extend_len + ExpectedSlots(req);
+  if (slots > budget.slots) return Verdict::kNoRoom;
+  slots += cache_.EvictableLen(req.match);  // locked from then on
+  if (slots > budget.slots) return Verdict::kNoRoom;
+  try {
+    StartFilling(req, lane);
+  } catch (const std::bad_alloc&) {
+    return Verdict::kNoRoom;
+  }
+  budget.tokens -= extend_len;
+  budget.slots -= slots;
+  return Verdict::kAdmitted;
+}
+
+/// Throws std::bad_alloc before anything has changed.
+void Scheduler::StartFilling(Req& req, Lane& lane) {
+  const int64_t num_tokens = req.num_tokens();
+  req.kv_slots.reserve(num_tokens);
+  const int32_t node = cache_.Lock(req.match);
+  req.kv_slots.resize(num_tokens);
+  req.last_node = node;
+  req.prefix_len = req.cached_len = req.shareable_len = req.match.len;
+  req.fill_len = num_tokens;
+  const std::span slots(req.kv_slots);
+  cache_.CopySlots(node, 0, slots.first(req.prefix_len));
+  cache_.Evict(num_tokens - req.prefix_len - pool_.num_free());
+  SHORTLIST_CHECK(pool_.Allocate(slots.subspan(req.prefix_len)));
+  req.state = Req::State::kFilling;
+  req.shares_prompt = !req.uses_cache || options_.disable_radix_cache;
+  lane.filling.push_back(&req);
+  if (!req.shares_prompt) leaders_.push_back(&req);
+  if (req.num_retractions == 0) {
+    req.num_hit_tokens = req.prefix_len;
+    stats_.num_prompt_tokens += req.prompt_len;
+    stats_.num_hit_tokens += req.prefix_len;
+  }
+}
+
+/// Requests that are being computed and whose prompt the tree will hold soon.
+void Scheduler::ListLeaders() {
+  leaders_.clear();
+  const auto add = [this](std::span<Req* const> reqs) {
+    for (Req* req : reqs) {
+      if (!req->shares_prompt) leaders_.push_back(req);
+    }
+  };
+  add(running_);
+  for (const Lane& lane : lanes_) add(lane.filling);
+}
+
+/// True when a request being computed goes on from where the match of `req` ends with at least a
+/// quarter of what `req` would have to compute itself: soon that will be a hit.
+bool Scheduler::WaitsForLeader(const Req& req) const {
+  if (!req.uses_cache) return false;
+  const int64_t begin = req.match.len;
+  if (cache_.EndOf(req.match.node) != begin) return false;
+  const std::span<const TokenId> tokens = MatchableTokens(req, cache_);
+  for (const Req* leader : leaders_) {
+    if (leader->last_node != req.match.node) continue;
+    const int64_t count = std::min(static_cast<int64_t>(tokens.size()), leader->fill_len) - begin;
+    if (count <= 0) continue;
+    const int64_t shared =
+        CommonPrefixLen(leader->input_ids.data() + begin, tokens.data() + begin, count) -
+        cache_.look_ahead();
+    if (shared > 0 && 4 * shared >= req.num_tokens() - begin) return true;
+  }
+  return false;
+}
+
+/// Moves waiting requests to lane.filling. False when one that must not be overtaken any more has
+/// no room.
+bool Scheduler::Admit(Lane& lane) {
+  if (lane.queue.empty()) return true;
+  lane.queue.Order(cache_);
+  Budget budget = NextBudget(lane);
+  Verdict verdict = Verdict::kAdmitted;
+  while (verdict == Verdict::kAdmitted && !overdue_.empty()) {
+    Req& oldest = *overdue_.front();
+    if (&LaneOf(oldest) != &lane) {
+      verdict = Verdict::kPassIsFull;  // its pass comes next
+      break;
+    }
+    verdict = TryAdmit(oldest, lane, budget);
+    std::pop_heap(overdue_.begin(), overdue_.end(), YoungerThan);
+    overdue_.pop_back();
+  }
+  if (verdict == Verdict::kAdmitted) {
+    for (int64_t i = 0; i < lane.queue.size(); ++i) {
+      Req& req = lane.queue.at(i);
+      const bool pass_is_full = !lane.filling.empty() && budget.tokens < 1;
+      if (pass_is_full || NumActive() >= options_.max_running_requests) break;
+      if (req.state != Req::State::kQueued || WaitsForLeader(req)) continue;
+      TryAdmit(req, lane, budget);
+    }
+  }
+  lane.queue.RemoveAdmitted();
+  return verdict != Verdict::kNoRoom;
+}
+
+Batch Scheduler::FillBatch(Lane& lane) const {
+  Batch batch{.mode = ForwardMode::kExtend, .prefill_only = &lane == &lanes_[1]};
+  int64_t left = lane.pass_tokens;
+  for (Req* req : lane.filling) {
+    const int64_t len = req->adjust_input_len();
+    const bool is_cut = options_.chunked_prefill_size > 0;
+    if (!batch.IsEmpty() && left < (is_cut ? 1 : len)) break;
+    batch.reqs.push_back(req);
+    const int64_t taken = is_cut ? std::min(len, left) : len;
+    batch.num_tokens += taken;
+    left -= taken;
+  }
+  return batch;
+}
+
+/// The lanes take turns, but for a request that must not be overtaken any more.
+size_t Scheduler::FirstLane(double now_s) {
+  overdue_.clear();
+  for (const Lane& lane : lanes_) lane.queue.CollectOlder(now_s - options_.max_wait_s, overdue_);
+  if (overdue_.empty()) return next_lane_;
+  std::make_heap(overdue_.begin(), overdue_.end(), YoungerThan);  // the oldest is in front
+  return overdue_.front()->prefill_only() ? 1 : 0;
+}
+
+Batch Scheduler::GetNewFillBatch(double now_s) {
+  if (!running_.empty() && num_passes_ >= options_.max_prefill_passes) return {};
+  ListLeaders();
+  const size_t first = FirstLane(now_s);
+  bool may_admit = true;
+  for (size_t lane : {first, 1 - first}) {
+    if (may_admit) may_admit = Admit(lanes_[lane]);
+    Batch batch = FillBatch(lanes_[lane]);
+    if (batch.IsEmpty()) continue;
+    next_lane_ = 1 - lane;
+    ++num_passes_;
+    return batch;
+  }
+  return {};
+}
+
+bool Scheduler::DecodeIsDue(bool filled) const {
+  return !running_.empty() && (!filled || num_passes_ >= options_.max_prefill_passes);
+}
+
+/// The request to go when memory is short.
+Req& Scheduler::PickVictim() const {
+  Req* victim = nullptr;
+  const auto consider = [&victim](std::span<Req* const> reqs) {
+    for (Req* req : reqs) {
+      const bool goes_first =
+          victim == nullptr || req->priority < victim->priority ||
+          (req->priority == victim->priority && req->arrival_number > victim->arrival_number);
+      if (goes_first) victim = req;
+    }
+  };
+  consider(running_);
+  for (const Lane& lane : lanes_) consider(lane.filling);
+  SHORTLIST_CHECK(victim != nullptr);
+  return *victim;
+}
+
+void Scheduler::Grow(Req& req, int64_t num_slots) {
+  const int64_t size = static_cast<int64_t>(req.kv_slots.size());
+  if (num_slots <= size) return;
+  req.kv_slots.resize(num_slots);
+  cache_.Evict(num_slots - size - pool_.num_free());
+  SHORTLIST_CHECK(pool_.Allocate(std::span(req.kv_slots).subspan(size)));
+}
+
+Batch Scheduler::PrepareDecode() {
+  num_passes_ = 0;
+  // Growing below must not fail half-way.
+  for (Req* req : running_) req->kv_slots.reserve(req->num_tokens() + options_.num_draft_tokens);
+  const auto num_missing = [this] {
+    int64_t missing = 0;
+    for (const Req* req : running_) {
+      missing += std::max<int64_t>(req->num_tokens() - std::ssize(req->kv_slots), 0);
+    }
+    return missing;
+  };
+  const int64_t num_retractions = stats_.num_retractions;
+  // One request alone always fits, so somebody goes on.
+  while (num_missing() > available_len()) Retract(PickVictim());
+  if (stats_.num_retractions == num_retractions) {
+    new_token_ratio_ = std::max(new_token_ratio_ - kRatioDecay, kLeastRatio);
+  } else {
+    int64_t num_output = 0;
+    int64_t most = 1;
+    for (const Req* req : running_) {
+      num_output += req->num_output() + kHeadroomAfterRetraction;
+      most += req->max_new_tokens;
+    }
+    new_token_ratio_ = std::min(1.0, static_cast<double>(num_output) / static_cast<double>(most));
+  }
+  for (Req* req : running_) Grow(*req, req->num_tokens());
+  for (Req* req : running_) {
+    const int64_t wanted = std::min(req->num_tokens() + options_.num_draft_tokens,
+                                    req->prompt_len + req->max_new_tokens - 1);
+    const int64_t size = std::ssize(req->kv_slots);
+    Grow(*req, std::min(wanted, size + available_len()));
+  }
+  Batch batch{.mode = options_.num_draft_tokens > 0 ? ForwardMode::kVerify : ForwardMode::kDecode,
+              .num_tokens = static_cast<int64_t>(running_.size())};
+  batch.reqs = running_;
+  return batch;
+}
+
+void Scheduler::Computed(Req& req, std::span<const TokenId> new_tokens, int64_t cached_len,
+                         int64_t shareable_len) {
+  SHORTLIST_CHECK(shareable_len <= cached_len && cached_len <= std::ssize(req.kv_slots));
+  req.input_ids.insert(req.input_ids.end(), new_tokens.begin(), new_tokens.end());
+  req.cached_len = cached_len;
+  req.shareable_len = shareable_len;
+  const bool was_running = req.state == Req::State::kRunning;
+  if (!req.shares_prompt) Share(req);
+  if (!was_running && cached_len >= req.fill_len && !req.prefill_only()) {
+    std::erase(lanes_[0].filling, &req);
+    running_.push_back(&req);
+    req.state = Req::State::kRunning;
+  }
+  const bool is_shared = req.prefix_len + cache_.look_ahead() >= req.prompt_len;
+  if (was_running || is_shared) req.shares_prompt = true;
+}
+
+/// Gives the tree what it may take and does not hold yet.
+void Scheduler::Share(Req& req) {
+  if (!req.uses_cache || options_.disable_radix_cache) return;
+  const int64_t len = std::min(req.shareable_len, req.num_tokens() - cache_.look_ahead());
+  if (len <= req.prefix_len) return;
+  const std::span slots = std::span(req.kv_slots).first(len);
+  RadixCache::Inserted inserted;
+  try {
+    inserted = cache_.Insert(req.root, std::span(req.input_ids).first(len + cache_.look_ahead()),
+                             slots, req.rows);
+  } catch (const std::bad_alloc&) {
+    return;  // the request keeps its slots to itself
+  }
+  // What another request brought in meanwhile has the same bits; one copy is enough.
+  const std::span news = slots.subspan(req.prefix_len);
+  pool_.Free(news.first(inserted.existing_len - req.prefix_len));
+  cache_.CopySlots(inserted.node, req.prefix_len, news);
+  cache_.Lock(inserted.node);
+  cache_.Unlock(std::exchange(req.last_node, inserted.node));
+  req.prefix_len = len;
+}
+
+void Scheduler::ReleaseSlots(Req& req) {
+  if (req.last_node < 0) return;
+  pool_.Free(std::span<const int32_t>(req.kv_slots).subspan(req.prefix_len));
+  cache_.Unlock(std::exchange(req.last_node, -1));
+  req.kv_slots.clear();
+  req.prefix_len = req.cached_len = req.shareable_len = req.fill_len = 0;
+}
+
+void Scheduler::Remove(Req& req) {
+  switch (req.state) {
+    case Req::State::kQueued:
+      LaneOf(req).queue.Remove(req);
+      break;
+    case Req::State::kFilling:
+      std::erase(LaneOf(req).filling, &req);
+      break;
+    case Req::State::kRunning:
+      std::erase(running_, &req);
+      break;
+    case Req::State::kNew:
+    case Req::State::kReleased:
+      break;
+  }
+}
+
+void Scheduler::Finish(Req& req) {
+  if (req.state == Req::State::kFilling || req.state == Req::State::kRunning) Share(req);
+  Drop(req);
+}
+
+void Scheduler::Drop(Req& req) {
+  if (req.state == Req::State::kNew || req.state == Req::State::kReleased) return;
+  Remove(req);
+  ReleaseSlots(req);
+  cache_.CloseNamespace(std::exchange(req.root, -1));
+  req.state = Req::State::kReleased;
+}
+
+void Scheduler::Retract(Req& req) {
+  SHORTLIST_CHECK(req.state == Req::State::kFilling || req.state == Req::State::kRunning);
+  Share(req);
+  Remove(req);
+  ReleaseSlots(req);
+  req.match = cache_.MatchPrefix(req.root, {});  // Order matches the rest
+  req.match.version = 0;
+  req.state = Req::State::kQueued;
+  ++req.num_retractions;
+  ++stats_.num_retractions;
+  LaneOf(req).queue.Add(req);
+}
+
+absl::Status Scheduler::CheckReq(const Req& req, std::vector<bool>& seen) const {
+  const auto broken = [&req](absl::string_view what) {
+    return absl::InternalError(absl::StrCat("request ", req.rid, ": ", what));
+  };
+  const int64_t num_slots = std::ssize(req.kv_slots);
+  const bool in_order = req.prefix_len <= req.shareable_len &&
+                        req.shareable_len <= req.cached_len && req.cached_len <= num_slots &&
+                        req.cached_len <= req.num_tokens();
+  if (!in_order) return broken("lengths");
+  if (req.last_node < 0 || cache_.EndOf(req.last_node) != req.prefix_len) {
+    return broken("its node does not end where its prefix does");
+  }
+  std::vector<int32_t> prefix(req.prefix_len);
+  cache_.CopySlots(req.last_node, 0, prefix);
+  if (!std::ranges::equal(prefix, req.prefix_indices())) return broken("prefix slots");
+  for (const int32_t slot : std::span(req.kv_slots).subspan(req.prefix_len)) {
+    if (slot < 0 || slot >= pool_.capacity() || !pool_.held(slot) || seen[slot]) {
+      return broken(absl::StrCat("slot ", slot));
+    }
+    seen[slot] = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Scheduler::CheckInvariants() const {
+  std::vector<bool> seen(pool_.capacity());
+  SHORTLIST_RETURN_IF_ERROR(cache_.CheckInvariants(seen));
+  const auto check = [&](std::span<Req* const> reqs, Req::State state) -> absl::Status {
+    for (const Req* req : reqs) {
+      if (req->state != state) return absl::InternalError(absl::StrCat(req->rid, ": state"));
+      SHORTLIST_RETURN_IF_ERROR(CheckReq(*req, seen));
+    }
+    return absl::OkStatus();
+  };
+  SHORTLIST_RETURN_IF_ERROR(check(running_, Req::State::kRunning));
+  for (const Lane& lane : lanes_) {
+    SHORTLIST_RETURN_IF_ERROR(check(lane.filling, Req::State::kFilling));
+    for (int64_t i = 0; i < lane.queue.size(); ++i) {
+      const Req& req = lane.queue.at(i);
+      if (req.state != Req::State::kQueued || !req.kv_slots.empty() || req.last_node >= 0) {
+        return absl::InternalError(absl::StrCat("queued request ", req.rid, " holds something"));
+      }
+    }
+  }
+  const int64_t num_held = std::count(seen.begin(), seen.end(), true);
+  if (num_held + pool_.num_free() != pool_.capacity()) {
+    return absl::InternalError(absl::StrCat(num_held, " slots held and ", pool_.num_free(),
+                                            " free, of ", pool_.capacity()));
+  }
+  if (NumActive() > options_.max_running_requests) {
+    return absl::InternalError(absl::StrCat(NumActive(), " active requests"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist
