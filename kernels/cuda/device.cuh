@@ -1,0 +1,149 @@
+#ifndef SHORTLIST_KERNELS_CUDA_DEVICE_CUH_
+#define SHORTLIST_KERNELS_CUDA_DEVICE_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace shortlist {
+
+/// The Device of the kernels in this folder, on a GPU: PTX ISA 8.0. Blocks are one-dimensional, and
+/// all lanes of a warp take part in warp operations.
+struct CudaDevice {
+  static constexpr unsigned kAllLanes = 0xffffffffu;
+
+  __device__ static int Thread() { return static_cast<int>(threadIdx.x); }
+  __device__ static int Block() { return static_cast<int>(blockIdx.x); }
+  __device__ static int Lane() { return static_cast<int>(threadIdx.x % 32); }
+  __device__ static int Warp() { return static_cast<int>(threadIdx.x / 32); }
+
+  __device__ static void SyncBlock() { __syncthreads(); }
+  __device__ static void SyncWarp() { __syncwarp(); }
+  __device__ static uint64_t Shuffle(uint64_t value, int lane) {
+    return __shfl_sync(kAllLanes, static_cast<unsigned long long>(value), lane);
+  }
+  __device__ static float Shuffle(float value, int lane) {
+    return __shfl_sync(kAllLanes, value, lane);
+  }
+  __device__ static uint64_t ShuffleUp(uint64_t value, int distance) {
+    return __shfl_up_sync(kAllLanes, static_cast<unsigned long long>(value), distance);
+  }
+  __device__ static float ShuffleUp(float value, int distance) {
+    return __shfl_up_sync(kAllLanes, value, distance);
+  }
+  __device__ static float ShuffleXor(float value, int distance) {
+    return __shfl_xor_sync(kAllLanes, value, distance);
+  }
+  __device__ static uint32_t Ballot(bool value) { return __ballot_sync(kAllLanes, value); }
+  __device__ static int FirstLane(uint32_t lanes) { return __ffs(static_cast<int>(lanes)) - 1; }
+  __device__ static uint32_t WarpMax(uint32_t value) { return __reduce_max_sync(kAllLanes, value); }
+
+  __device__ static void CopyAsync16(void* shared, const void* global) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(SharedAddress(shared)),
+                 "l"(global)
+                 : "memory");
+  }
+  __device__ static void CommitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  /// The instruction takes a constant.
+  __device__ static void WaitCopies(int num_pending) {
+    switch (num_pending) {
+      case 0:
+        return WaitGroups<0>();
+      case 1:
+        return WaitGroups<1>();
+      case 2:
+        return WaitGroups<2>();
+      case 3:
+        return WaitGroups<3>();
+      case 4:
+        return WaitGroups<4>();
+      case 5:
+        return WaitGroups<5>();
+      default:
+        return WaitGroups<6>();  // kMaxStages - 2
+    }
+  }
+
+  // Barriers and bulk copies exist from sm_90 on.
+  __device__ static void InitBarrier(uint64_t* barrier, int num_arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(SharedAddress(barrier)),
+                 "r"(num_arrivals)
+                 : "memory");
+  }
+  /// Makes initialised barriers visible to the copy engine.
+  __device__ static void FenceBarriers() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __device__ static void ArriveExpecting(uint64_t* barrier, int bytes) {
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(barrier)),
+        "r"(bytes)
+        : "memory");
+  }
+  __device__ static void BulkCopy(void* shared, const void* global, int bytes, uint64_t* barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(SharedAddress(shared)),
+        "l"(global), "r"(bytes), "r"(SharedAddress(barrier))
+        : "memory");
+  }
+  __device__ static void WaitBarrier(uint64_t* barrier, int parity) {
+    uint32_t done = 0;
+    while (done == 0) {
+      asm volatile(
+          "{\n"
+          ".reg .pred p;\n"
+          "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+          "selp.u32 %0, 1, 0, p;\n"
+          "}"
+          : "=r"(done)
+          : "r"(SharedAddress(barrier)), "r"(parity)
+          : "memory");
+    }
+  }
+
+  __device__ static void MultiplyBf16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2,
+                                      uint32_t a3, uint32_t b0, uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  }
+  __device__ static void MultiplyF16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2,
+                                     uint32_t a3, uint32_t b0, uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  }
+  __device__ static void MultiplyInt8(int32_t (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2,
+                                      uint32_t a3, uint32_t b0, uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  }
+
+  __device__ static void Flag(int32_t* word, int32_t bit) { atomicOr(word, bit); }
+  __device__ static uint16_t Bf16Bits(float value) {
+    return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+  }
+  __device__ static uint16_t F16Bits(float value) {
+    return __half_as_ushort(__float2half_rn(value));
+  }
+  __device__ static float F16Value(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
+
+ private:
+  __device__ static uint32_t SharedAddress(const void* shared) {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  }
+  template <int kPending>
+  __device__ static void WaitGroups() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+  }
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_KERNELS_CUDA_DEVICE_CUH_

@@ -1,0 +1,66 @@
+#ifndef SHORTLIST_TESTS_KERNELS_CUDA_EMULATOR_H_
+#define SHORTLIST_TESTS_KERNELS_CUDA_EMULATOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace shortlist {
+
+/// The Device of the kernels in kernels/cuda/, on the host: runs one block at a time, every thread
+/// of it on a stack of its own, in an order that changes from seed to seed at every barrier and
+/// warp operation. What a GPU may do late it does late or at once, by chance: copies into shared
+/// memory land when they are issued or when somebody waits for them. Shared memory starts as NaNs.
+///
+/// Aborts, with a message, where threads wait for each other for ever, where the lanes of a warp
+/// disagree about the operation, on misaligned copies, and on copies nobody waited for.
+class Emulated {
+ public:
+  /// Runs `body(shared)` for all threads of all blocks; shared: [shared_bytes], aligned to 128.
+  /// num_threads: a multiple of 32.
+  static void Launch(int num_blocks, int num_threads, int64_t shared_bytes, uint32_t seed,
+                     const std::function<void(uint8_t*)>& body);
+
+  static int Thread();
+  static int Block();
+  static int Lane() { return Thread() % 32; }
+  static int Warp() { return Thread() / 32; }
+
+  static void SyncBlock();
+  static void SyncWarp();
+  static uint64_t Shuffle(uint64_t value, int lane);
+  static float Shuffle(float value, int lane);
+  static uint64_t ShuffleUp(uint64_t value, int distance);
+  static float ShuffleUp(float value, int distance);
+  static float ShuffleXor(float value, int distance);
+  static uint32_t Ballot(bool value);
+  static int FirstLane(uint32_t lanes);
+  static uint32_t WarpMax(uint32_t value);
+
+  static void CopyAsync16(void* shared, const void* global);
+  static void CommitCopies();
+  static void WaitCopies(int num_pending);
+
+  static void InitBarrier(uint64_t* barrier, int num_arrivals);
+  static void FenceBarriers() {}
+  static void ArriveExpecting(uint64_t* barrier, int bytes);
+  static void BulkCopy(void* shared, const void* global, int bytes, uint64_t* barrier);
+  static void WaitBarrier(uint64_t* barrier, int parity);
+
+  // mma.sync m16n8k16 and m16n8k32, fragments as PTX ISA 8.7, 9.7.14.5 lays them out.
+  static void MultiplyBf16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                           uint32_t b0, uint32_t b1);
+  static void MultiplyF16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                          uint32_t b0, uint32_t b1);
+  static void MultiplyInt8(int32_t (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                           uint32_t b0, uint32_t b1);
+
+  static void Flag(int32_t* word, int32_t bit) { *word |= bit; }
+  static uint16_t Bf16Bits(float value);
+  static uint16_t F16Bits(float value);
+  static float F16Value(uint16_t bits);
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TESTS_KERNELS_CUDA_EMULATOR_H_
