@@ -36,10 +36,11 @@ SHORTLIST_DEVICE void InsertCandidates(int k, uint64_t key, float logit, BestOfL
     if (lane == owner) key = 0;
     const uint64_t above_key = Device::ShuffleUp(best.key, 1);
     const float above_logit = Device::ShuffleUp(best.logit, 1);
-    if (best.key >= top) continue;
-    const bool first_below = lane == 0 || above_key >= top;
-    best.key = first_below ? top : above_key;
-    best.logit = first_below ? top_logit : above_logit;
+    // Selections, no branch: the lanes stay together for the next operation of the warp.
+    const bool below = best.key < top;
+    const bool first_below = below && (lane == 0 || above_key >= top);
+    best.key = first_below ? top : below ? above_key : best.key;
+    best.logit = first_below ? top_logit : below ? above_logit : best.logit;
   }
 }
 
