@@ -121,6 +121,20 @@ void AddModelFlags(CLI::App& command, RunFlags& flags) {
                                   "Linear layers and heads, target's and draft's, on load");
 }
 
+/// The engine runs on the CPU; who asks for another device is told so by name.
+void AddDeviceFlag(CLI::App& command) {
+  const auto check = [](const std::string& device) {
+    if (device == "cpu") return;
+    if (device != "cuda") Refuse("--device", device, "{cpu, cuda}");
+    throw CLI::ValidationError("--device",
+                               "'cuda': this build runs generation on the CPU alone; the CUDA head "
+                               "is a library (kernels/cuda/head.h). Use --device cpu");
+  };
+  command.add_option_function<std::string>("--device", check, "Where the engine runs: cpu")
+      ->type_name("DEVICE")
+      ->default_str("cpu");
+}
+
 void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
   SamplingParams& sampling = flags.sampling;
   AddInteger<int64_t>(command, "--max-new-tokens", sampling.max_new_tokens, 1, kMaxCount,
@@ -156,6 +170,7 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
   AddInteger<int64_t>(command, "--batch", flags.batch, 1, kMaxBatch, "Prompts decoded together");
   flags.num_threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
   AddInteger<int64_t>(command, "--threads", flags.num_threads, 1, kMaxThreads, "CPU threads");
+  AddDeviceFlag(command);
   command.add_flag("--json", flags.json, "JSON instead of text");
 }
 
