@@ -33,6 +33,7 @@ constexpr Shape kShapes[] = {
     {"Qwen2.5-0.5B", 896, 4864, 896, 128, 151936},
     {"Llama-3.2-1B", 2048, 8192, 2048, 512, 128256},
     {"Llama-3-8B-draft", 4096, 14336, 4096, 1024, 128256},
+    {"Demo", 256, 704, 256, 256, 16384},
 };
 
 constexpr int64_t kColdBytes = int64_t{256} << 20;
@@ -248,7 +249,7 @@ void RegisterShape(const Shape& shape, DType dtype) {
   auto* full =
       add("HeadFull", [&shape, dtype](benchmark::State& s) { Head(s, shape, dtype, Rows::kFull); });
   full->ArgName("tokens");
-  for (int64_t tokens : {1, 4, 5, 8}) full->Arg(tokens);
+  for (int64_t tokens : {1, 2, 3, 4, 5, 6, 8}) full->Arg(tokens);
   auto* packed = add(
       "HeadPacked", [&shape, dtype](benchmark::State& s) { Head(s, shape, dtype, Rows::kPacked); });
   auto* in_place = add("HeadInPlace", [&shape, dtype](benchmark::State& s) {
@@ -257,6 +258,7 @@ void RegisterShape(const Shape& shape, DType dtype) {
   for (auto* head : {packed, in_place}) {
     head->ArgNames({"tokens", "rows"});
     for (int64_t rows : {8192, 32768}) {
+      if (rows > shape.vocab_size / 2) continue;
       for (int64_t tokens : {1, 8}) head->Args({tokens, rows});
     }
   }

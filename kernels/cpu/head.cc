@@ -167,6 +167,23 @@ void FoldSum(const KernelTable& table, const float* logits, int64_t count, float
   partial.max = top;
 }
 
+/// Calls visit(i) for every i < count with values[i] == value, which are few.
+template <typename Visit>
+void ForEachEqual(const float* values, int64_t count, float value, Visit&& visit) {
+  constexpr int64_t kStride = 32;
+  for (int64_t begin = 0; begin < count; begin += kStride) {
+    const int64_t end = std::min(count, begin + kStride);
+    if (end - begin == kStride) {
+      int32_t num_equal = 0;
+      for (int64_t i = 0; i < kStride; ++i) num_equal += values[begin + i] == value;
+      if (num_equal == 0) continue;
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      if (values[i] == value) visit(i);
+    }
+  }
+}
+
 float LogSumExp(const PartialSum* partials, int64_t count) {
   float max = -kInfinity;
   for (int64_t i = 0; i < count; ++i) max = std::max(max, partials[i].max);
@@ -225,11 +242,10 @@ void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool
         Candidate& best = mine[token];
         const float max = table.max(row, block.num_slots);
         if (best.id >= 0 && max < best.logit) continue;
-        for (int64_t s = 0; s < block.num_slots; ++s) {
-          if (row[s] != max) continue;
+        ForEachEqual(row, block.num_slots, max, [&](int64_t s) {
           const Candidate candidate{max, HeadTokenId(args, token, block.first_slot + s)};
           if (best.id < 0 || Better(candidate, best)) best = candidate;
-        }
+        });
       }
     };
   });
