@@ -56,7 +56,16 @@ class Drafter {
   /// Longest sequence it can draft for, in tokens.
   virtual int64_t context_len() const = 0;
 
-  virtual std::unique_ptr<DrafterState> NewState() const = 0;
+  /// The state of a sequence whose first `cached_len` positions lie in this drafter's cache
+  /// already, written for another sequence with the same tokens.
+  virtual std::unique_ptr<DrafterState> NewState(int64_t cached_len) const = 0;
+
+  /// Leading positions of `sequence` (it has a state) that lie in this drafter's cache and will not
+  /// be written again: sequences with the same tokens may share them.
+  virtual int64_t CachedLen(const Sequence& sequence) const = 0;
+
+  /// Whether keys and values at position i depend on token i + 1, besides those up to i.
+  virtual bool kv_sees_next_token() const = 0;
 
   /// Tells of target results that stand: `features` [n, hidden] are the target's hidden states
   /// (after the final norm) of the tokens at positions cached_len - n .. cached_len - 1. Called

@@ -54,7 +54,17 @@ absl::StatusOr<std::unique_ptr<EagleDrafter>> EagleDrafter::Create(EagleModel& m
   return std::unique_ptr<EagleDrafter>(new EagleDrafter(model, std::move(cache), std::move(head)));
 }
 
-std::unique_ptr<DrafterState> EagleDrafter::NewState() const { return std::make_unique<State>(); }
+std::unique_ptr<DrafterState> EagleDrafter::NewState(int64_t cached_len) const {
+  auto state = std::make_unique<State>();
+  state->len = cached_len;
+  return state;
+}
+
+int64_t EagleDrafter::CachedLen(const Sequence& sequence) const {
+  const State& state = static_cast<const State&>(*sequence.draft_state);
+  // The next draft feeds the last feature again.
+  return state.len + std::max<int64_t>(std::min(state.num_fed, state.num_features - 1), 0);
+}
 
 absl::Status EagleDrafter::Accept(Sequence& sequence, const at::Tensor& features) {
   State& state = static_cast<State&>(*sequence.draft_state);

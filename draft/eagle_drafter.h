@@ -24,7 +24,9 @@ class EagleDrafter final : public ChainDrafter {
                                                               ThreadPool& pool);
 
   int64_t context_len() const override { return model_.config().context_len; }
-  std::unique_ptr<DrafterState> NewState() const override;
+  std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;
+  int64_t CachedLen(const Sequence& sequence) const override;
+  bool kv_sees_next_token() const override { return true; }
   absl::Status Accept(Sequence& sequence, const at::Tensor& features) override;
 
  private:

@@ -123,31 +123,37 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
       target, drafter, vocab, options, std::move(cache), std::move(head), std::move(full_head)));
 }
 
-absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, int64_t max_tokens) {
+/// Fills batch_ with at most `max_tokens` uncomputed tokens.
+std::vector<SpeculativeEngine::Chunk> SpeculativeEngine::BatchChunks(
+    std::span<Sequence* const> sequences, int64_t max_tokens) {
   SHORTLIST_CHECK(max_tokens >= 1);
-  struct Chunk {
-    Sequence* sequence;
-    int64_t first_row, len;
-    bool completes;  // reaches the sequence's last token
-  };
   std::vector<Chunk> chunks;
   batch_.Clear();
-  bool only_best = true;
-  for (Sequence* sequence : sequences) {
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const Sequence& sequence = *sequences[i];
+    const int64_t begin = sequence.cached_len;
+    const int64_t len = std::min(sequence.num_tokens() - begin, max_tokens - batch_.num_tokens());
+    if (len <= 0 || sequence.finished()) continue;
+    SHORTLIST_CHECK(static_cast<int64_t>(sequence.kv_slots.size()) >= begin + len);
+    chunks.push_back({i, batch_.num_tokens(), len, begin + len == sequence.num_tokens()});
+    batch_.AddChain(std::span(sequence.tokens()).subspan(begin, len), begin,
+                    std::span(sequence.kv_slots).first(begin + len));
+  }
+  return chunks;
+}
+
+absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, int64_t max_tokens) {
+  for (const Sequence* sequence : sequences) {
     if (sequence->num_tokens() >= target_.config().context_len) {
       return absl::InvalidArgumentError(absl::StrCat("a prompt of ", sequence->num_tokens(),
                                                      " tokens leaves no room in a context of ",
                                                      target_.config().context_len));
     }
-    const int64_t begin = sequence->cached_len;
-    const int64_t len = std::min(sequence->num_tokens() - begin, max_tokens - batch_.num_tokens());
-    if (len <= 0 || sequence->finished()) continue;
-    SHORTLIST_CHECK(static_cast<int64_t>(sequence->kv_slots.size()) >= begin + len);
-    const bool completes = begin + len == sequence->num_tokens();
-    chunks.push_back({sequence, batch_.num_tokens(), len, completes});
-    batch_.AddChain(std::span(sequence->tokens()).subspan(begin, len), begin,
-                    std::span(sequence->kv_slots).first(begin + len));
-    if (completes) only_best &= NeedsOnlyBest(*sequence);
+  }
+  const std::vector<Chunk> chunks = BatchChunks(sequences, max_tokens);
+  bool only_best = true;
+  for (const Chunk& chunk : chunks) {
+    if (chunk.completes) only_best &= NeedsOnlyBest(*sequences[chunk.index]);
   }
   if (chunks.empty()) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
@@ -160,7 +166,7 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
                                                           *full_head_, only_best, {}));
   int64_t verdict_row = 0;
   for (const Chunk& chunk : chunks) {
-    Sequence& sequence = *chunk.sequence;
+    Sequence& sequence = *sequences[chunk.index];
     sequence.cached_len += chunk.len;
     if (chunk.completes) {
       verifier_.Verify(sequence, /*tokens=*/{}, /*distributions=*/{}, verdict.From(verdict_row++),
@@ -169,6 +175,41 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
     TellDrafter(sequence, hidden.narrow(0, chunk.first_row, chunk.len));
   }
   return absl::OkStatus();
+}
+
+absl::Status SpeculativeEngine::Encode(std::span<Sequence* const> sequences, int64_t max_tokens,
+                                       HiddenCallback receive) {
+  for (const Sequence* sequence : sequences) {
+    if (sequence->num_tokens() > target_.config().context_len) {
+      return absl::InvalidArgumentError(absl::StrCat("a prompt of ", sequence->num_tokens(),
+                                                     " tokens exceeds the context of ",
+                                                     target_.config().context_len));
+    }
+  }
+  const std::vector<Chunk> chunks = BatchChunks(sequences, max_tokens);
+  if (chunks.empty()) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
+  for (const Chunk& chunk : chunks) sequences[chunk.index]->cached_len += chunk.len;
+  for (const Chunk& chunk : chunks) {
+    receive(chunk.index, hidden.narrow(0, chunk.first_row, chunk.len));
+  }
+  return absl::OkStatus();
+}
+
+void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
+                                    std::span<const TokenId> rows) {
+  SHORTLIST_CHECK(len >= 0 && len < sequence.num_tokens());
+  sequence.cached_len = len;
+  const bool drafts =
+      drafter_ != nullptr && sequence.speculates() && len <= drafter_->context_len();
+  sequence.draft_state = drafts ? drafter_->NewState(len) : nullptr;
+  if (vocab_ != nullptr && !rows.empty()) sequence.tail.Add(rows, *vocab_->Active());
+}
+
+int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
+  if (drafter_ == nullptr || !sequence.speculates()) return sequence.cached_len;
+  if (sequence.draft_state == nullptr) return 0;
+  return std::min(sequence.cached_len, drafter_->CachedLen(sequence));
 }
 
 absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
@@ -289,7 +330,7 @@ void SpeculativeEngine::Learn(Sequence& sequence, std::span<const TokenId> emitt
 }
 
 void SpeculativeEngine::TellDrafter(Sequence& sequence, const at::Tensor& features) {
-  if (drafter_ == nullptr || sequence.finished()) return;
+  if (drafter_ == nullptr || !sequence.speculates() || sequence.finished()) return;
   if (sequence.cached_len > drafter_->context_len()) {  // too long for this drafter, now and ever
     sequence.draft_state = nullptr;
     return;
@@ -297,7 +338,7 @@ void SpeculativeEngine::TellDrafter(Sequence& sequence, const at::Tensor& featur
   if (sequence.draft_state == nullptr) {
     // A drafter joins at the start of a sequence or not at all: it must see every position once.
     if (sequence.cached_len != features.size(0)) return;
-    sequence.draft_state = drafter_->NewState();
+    sequence.draft_state = drafter_->NewState(/*cached_len=*/0);
   }
   if (!drafter_->Accept(sequence, features).ok()) {
     sequence.draft_state = nullptr;  // this sequence decodes plainly from here on

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "draft/drafter.h"
@@ -65,6 +66,22 @@ class SpeculativeEngine {
   /// After an error no sequence has changed.
   absl::Status Prefill(std::span<Sequence* const> sequences, int64_t max_tokens);
 
+  /// One pass as Prefill's over sequences that generate nothing: `receive` is called for each
+  /// sequence that took part, by its index in `sequences` and with the hidden states after the
+  /// final norm [n, hidden] of its tokens cached_len - n .. cached_len - 1.
+  using HiddenCallback = absl::FunctionRef<void(size_t index, const at::Tensor& hidden)>;
+  absl::Status Encode(std::span<Sequence* const> sequences, int64_t max_tokens,
+                      HiddenCallback receive);
+
+  /// Starts `sequence` over: slots 0 .. len - 1 of its kv_slots hold what another sequence with the
+  /// same tokens, speculating alike, could share (ShareableLen); the rest is to be prefilled, its
+  /// output so far included. len is below num_tokens(). `rows` enter its tail.
+  void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows);
+
+  /// Leading tokens of `sequence` whose keys and values, the drafter's included where the sequence
+  /// speculates, are computed and will not be written again.
+  int64_t ShareableLen(const Sequence& sequence) const;
+
   /// One speculation step for every sequence (prefilled, not finished): emits between 1 and K + 1
   /// tokens each. `new_dynamic_ids` enter the shared dynamic part first. After an error no sequence
   /// has changed; a drafter's error is no error, the step is then plain.
@@ -73,12 +90,21 @@ class SpeculativeEngine {
 
   const EngineStats& stats() const { return stats_; }
   const Decoder& target() const { return target_; }
+  const Drafter* drafter() const { return drafter_; }
+  const Options& options() const { return options_; }
 
  private:
+  struct Chunk {
+    size_t index;  // of the sequence
+    int64_t first_row, len;
+    bool completes;  // reaches the sequence's last token
+  };
+
   SpeculativeEngine(Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab,
                     Options options, KvCache cache, LmHead head,
                     std::shared_ptr<const ActiveVocab> full_head);
 
+  std::vector<Chunk> BatchChunks(std::span<Sequence* const> sequences, int64_t max_tokens);
   void Propose(std::span<Sequence* const> sequences, const ActiveVocab& active,
                std::vector<DraftTask>& tasks);
   int64_t NumDraftTokens(const Sequence& sequence) const;

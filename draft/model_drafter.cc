@@ -15,6 +15,9 @@ namespace {
 
 // Most tokens of one sequence in a pass: bounds the scratch of a long prompt's first draft.
 constexpr int64_t kMaxChunk = 512;
+// Most tokens of one sequence that wait for the next draft: beyond it (a long prompt) they are fed
+// at once, so that no single step has to.
+constexpr int64_t kMaxPending = 256;
 
 struct State final : DrafterState {
   int64_t len = 0;  // leading tokens of the sequence whose keys and values are in the cache
@@ -40,10 +43,29 @@ absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(Decoder& mode
   return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, std::move(cache), std::move(head)));
 }
 
-std::unique_ptr<DrafterState> ModelDrafter::NewState() const { return std::make_unique<State>(); }
+std::unique_ptr<DrafterState> ModelDrafter::NewState(int64_t cached_len) const {
+  auto state = std::make_unique<State>();
+  state->len = cached_len;
+  return state;
+}
 
-absl::Status ModelDrafter::Accept(Sequence&, const at::Tensor&) {
-  return absl::OkStatus();  // the next Begin compares what was fed with what stands
+int64_t ModelDrafter::CachedLen(const Sequence& sequence) const {
+  const State& state = static_cast<const State&>(*sequence.draft_state);
+  return std::min(state.len, sequence.num_tokens() - 1);  // the last token is fed again
+}
+
+absl::Status ModelDrafter::Accept(Sequence& sequence, const at::Tensor&) {
+  // The next Begin compares what was fed with what stands.
+  State& state = static_cast<State&>(*sequence.draft_state);
+  const int64_t len = sequence.cached_len - state.len;
+  if (len <= kMaxPending) return absl::OkStatus();
+  batch_.Clear();
+  batch_.AddChain(std::span(sequence.tokens()).subspan(state.len, len), state.len,
+                  std::span(sequence.kv_slots).first(sequence.cached_len));
+  SHORTLIST_RETURN_IF_ERROR(model_.Forward(batch_, cache_).status());
+  state.len = sequence.cached_len;
+  state.fed.clear();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {

@@ -62,6 +62,7 @@ class Sequence {
   struct Options {
     SamplingParams sampling;
     int64_t max_tail_rows = 0;  // rows this request may add to the active vocabulary; 0: none
+    bool speculates = true;     // false: no tokens are drafted for it
     StopCallback stop;          // may be empty
   };
 
@@ -78,6 +79,7 @@ class Sequence {
     return std::span<const TokenId>(tokens_).subspan(prompt_len_);
   }
   const SamplingParams& sampling() const { return options_.sampling; }
+  bool speculates() const { return options_.speculates; }
   const TokenHistory& history() const { return history_; }
   FinishReason finish_reason() const { return finish_reason_; }
   bool finished() const { return finish_reason_ != FinishReason::kNone; }

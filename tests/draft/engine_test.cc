@@ -174,7 +174,11 @@ class UnreliableDrafter final : public Drafter {
  public:
   explicit UnreliableDrafter(Drafter& inner) : inner_(inner) {}
   int64_t context_len() const override { return inner_.context_len(); }
-  std::unique_ptr<DrafterState> NewState() const override { return inner_.NewState(); }
+  std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override {
+    return inner_.NewState(cached_len);
+  }
+  int64_t CachedLen(const Sequence& sequence) const override { return inner_.CachedLen(sequence); }
+  bool kv_sees_next_token() const override { return inner_.kv_sees_next_token(); }
   absl::Status Accept(Sequence& sequence, const at::Tensor& features) override {
     return inner_.Accept(sequence, features);
   }
