@@ -4,14 +4,6 @@
 #include <unordered_map>
 
 namespace shortlist {
-std::optional<SchedulePolicy> ParseSchedulePolicy(std::string_view name) {
-  if (name == "lpm") return SchedulePolicy::kLpm;
-  if (name == "fcfs") return SchedulePolicy::kFcfs;
-  if (name == "dfs_weight") return SchedulePolicy::kDfsWeight;
-  if (name == "random") return SchedulePolicy::kRandom;
-  return std::nullopt;
-}
-
 std::span<const TokenId> MatchableTokens(const Req& req, const RadixCache& cache) {
   return std::span(req.input_ids).first(req.num_tokens() - 1 + cache.look_ahead());
 }

@@ -2,9 +2,7 @@
 #define SHORTLIST_ROUTER_FORWARD_QUEUE_H_
 
 #include <cstdint>
-#include <optional>
 #include <random>
-#include <string_view>
 #include <vector>
 
 #include "router/radix_cache.h"
@@ -19,9 +17,6 @@ enum class SchedulePolicy {
   kDfsWeight,  // depth first through the tree, the branch with most waiting requests first
   kRandom,
 };
-
-/// The policy named `lpm`, `fcfs`, `dfs_weight` or `random`; nullopt for another name.
-std::optional<SchedulePolicy> ParseSchedulePolicy(std::string_view name);
 
 /// The requests that wait for admission, with their matched prefixes and their order. Not
 /// thread-safe; does not own the requests.

@@ -439,6 +439,10 @@ void Scheduler::Retract(Req& req) {
   LaneOf(req).queue.Add(req);
 }
 
+void Scheduler::RetractAll() {
+  while (NumActive() > 0) Retract(PickVictim());
+}
+
 absl::Status Scheduler::CheckReq(const Req& req, std::vector<bool>& seen) const {
   const auto broken = [&req](absl::string_view what) {
     return absl::InternalError(absl::StrCat("request ", req.rid, ": ", what));

@@ -105,6 +105,9 @@ class Scheduler {
   /// throws.
   void Retract(Req& req);
 
+  /// Retracts every filling and running request. Never throws.
+  void RetractAll();
+
   /// Whether PrepareDecode is due: something runs, and the prefill passes allowed are used up or
   /// there is nothing to fill (`filled` false).
   bool DecodeIsDue(bool filled) const;

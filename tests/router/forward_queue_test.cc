@@ -124,12 +124,5 @@ TEST_F(ForwardQueueTest, RandomDependsOnTheSeedAlone) {
   EXPECT_NE(order(1), order(2));
 }
 
-TEST_F(ForwardQueueTest, PoliciesAreNamed) {
-  EXPECT_EQ(ParseSchedulePolicy("lpm"), SchedulePolicy::kLpm);
-  EXPECT_EQ(ParseSchedulePolicy("dfs_weight"), SchedulePolicy::kDfsWeight);
-  EXPECT_EQ(ParseSchedulePolicy(""), std::nullopt);
-  EXPECT_EQ(ParseSchedulePolicy("LPM"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace shortlist

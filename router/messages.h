@@ -1,0 +1,66 @@
+#ifndef SHORTLIST_ROUTER_MESSAGES_H_
+#define SHORTLIST_ROUTER_MESSAGES_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/ids.h"
+#include "draft/sampling_params.h"
+#include "draft/sequence.h"
+
+namespace shortlist {
+
+/// From the tokenizer: one request.
+struct TokenizedGenerateReqInput {
+  std::string rid;  // of no other request that is still served
+  std::vector<TokenId> input_ids;
+  SamplingParams sampling_params;  // max_new_tokens 0: prefill only, the pooler gets hidden states
+  int64_t max_tail_rows = 0;       // as Sequence::Options
+  bool speculates = true;          // false: no tokens are drafted for it
+  // Called by the router thread for each output token; true ends the request after it. What it
+  // throws fails this request alone.
+  Sequence::StopCallback stop;
+  int32_t priority = 0;                                        // larger goes first
+  double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last token
+  std::string cache_salt;  // prefixes are shared inside one salt only
+  // Prefill only:
+  bool needs_all_hidden_states = false;  // false: cached positions never reach the pooler
+  std::vector<int32_t> token_type_ids;   // [input_ids.size()] or empty
+  int64_t dimensions = 0;                // of the embedding; 0: all
+};
+
+/// From a client that has gone: ends the request, if it is still served.
+struct AbortReq {
+  std::string rid;
+};
+
+using RouterMessage = std::variant<TokenizedGenerateReqInput, AbortReq>;
+
+/// To the detokenizer: what one step brought for each request that it brought anything for.
+struct BatchTokenIdOut {
+  struct Row {
+    std::string rid;
+    std::vector<TokenId> token_ids;  // new ones; never sent twice, whatever was retracted
+    // The last row of a request, exactly one; the fields below are set in it only. A request that
+    // was never queued has one too.
+    bool finished = false;
+    FinishReason finish_reason = FinishReason::kNone;  // of a request that ended well
+    // Not ok: InvalidArgument and ResourceExhausted (the queue is full) at arrival, AlreadyExists
+    // (it says nothing of the request that has the rid), Cancelled, DeadlineExceeded, or what
+    // broke.
+    absl::Status status;
+    int64_t prompt_tokens = 0;
+    int64_t completion_tokens = 0;
+    int64_t cached_tokens = 0;  // of the prompt, found in the radix cache
+    SequenceStats stats;
+  };
+  std::vector<Row> rows;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_ROUTER_MESSAGES_H_

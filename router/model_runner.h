@@ -1,0 +1,52 @@
+#ifndef SHORTLIST_ROUTER_MODEL_RUNNER_H_
+#define SHORTLIST_ROUTER_MODEL_RUNNER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "draft/engine.h"
+#include "draft/sequence.h"
+#include "router/batch.h"
+#include "router/req.h"
+
+namespace shortlist {
+
+/// A request and its place in the speculation loop.
+struct GenerateReq final : Req {
+  std::unique_ptr<Sequence> sequence;
+  int64_t retractions_seen = -1;  // by the sequence: num_retractions when it took over its prefix
+  absl::Status status;            // what a callback of this request alone broke
+};
+
+/// Takes the hidden states [n, hidden] f32 of tokens first_position .. first_position + n - 1 of a
+/// prefill-only request, in order, chunk by chunk; the last chunk ends at req.prompt_len. What it
+/// throws fails this request alone.
+using PoolingCallback =
+    std::function<void(const Req& req, int64_t first_position, const at::Tensor& hidden)>;
+
+/// Runs batches of the scheduler through a SpeculativeEngine. Used by one thread at a time.
+class ModelRunner {
+ public:
+  /// `engine` must outlive this; its num_slots are the scheduler's max_total_tokens. `pool` may be
+  /// empty when there are no prefill-only requests.
+  ModelRunner(SpeculativeEngine& engine, PoolingCallback pool)
+      : engine_(engine), pool_(std::move(pool)) {}
+
+  /// One pass over the weights for all of `batch`, whose requests are GenerateReqs: their sequences
+  /// then hold the new tokens and lengths. Exceptions become a status. After an error the sequences
+  /// of the batch must not be used any more.
+  absl::Status Forward(const Batch& batch);
+
+ private:
+  absl::Status Run(const Batch& batch, std::span<Sequence* const> sequences);
+
+  SpeculativeEngine& engine_;
+  const PoolingCallback pool_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_ROUTER_MODEL_RUNNER_H_

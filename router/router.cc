@@ -1,0 +1,262 @@
+#include "router/router.h"
+
+#include <chrono>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+double SteadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+GenerateReq& AsGenerate(Req* req) { return static_cast<GenerateReq&>(*req); }
+
+absl::Status StatusOf(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return absl::ResourceExhaustedError("out of memory");
+  }
+  return absl::InternalError(error.what());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Router>> Router::Create(SpeculativeEngine& engine, Options options) {
+  SchedulerOptions& scheduling = options.scheduler;
+  const int64_t context_len = engine.target().config().context_len;
+  if (scheduling.context_length == 0) scheduling.context_length = context_len;
+  if (scheduling.context_length > context_len) {
+    return absl::InvalidArgumentError(absl::StrCat("context_length ", scheduling.context_length,
+                                                   " exceeds the model's of ", context_len));
+  }
+  if (scheduling.max_total_tokens > engine.options().num_slots) {
+    return absl::InvalidArgumentError(absl::StrCat("max_total_tokens ", scheduling.max_total_tokens,
+                                                   " exceeds the engine's ",
+                                                   engine.options().num_slots, " KV slots"));
+  }
+  const Drafter* const drafter = engine.drafter();
+  scheduling.num_draft_tokens = drafter == nullptr ? 0 : engine.options().num_draft_tokens;
+  scheduling.bigram_keys = drafter != nullptr && drafter->kv_sees_next_token();
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Scheduler> scheduler, Scheduler::Create(scheduling));
+  return std::unique_ptr<Router>(new Router(engine, std::move(options), std::move(scheduler)));
+}
+
+Router::Router(SpeculativeEngine& engine, Options options, std::unique_ptr<Scheduler> scheduler)
+    : engine_(engine),
+      runner_(engine, options.pool),
+      now_(options.now ? std::move(options.now) : SteadySeconds),
+      pools_(static_cast<bool>(options.pool)),
+      scheduler_(std::move(scheduler)) {}
+
+BatchTokenIdOut Router::ExposedStep(std::vector<RouterMessage> recv_reqs) {
+  for (RouterMessage& message : recv_reqs) {
+    if (auto* input = std::get_if<TokenizedGenerateReqInput>(&message)) {
+      HandleRequest(std::move(*input));
+    } else {
+      Abort(std::get<AbortReq>(message));
+    }
+  }
+  ForwardStep();
+  return std::exchange(out_, {});
+}
+
+void Router::HandleRequest(TokenizedGenerateReqInput input) {
+  absl::Status status;
+  try {
+    status = AddRequest(input);
+  } catch (const std::exception& error) {
+    status = StatusOf(error);
+  }
+  if (status.ok()) return;
+  out_.rows.push_back({.rid = std::move(input.rid), .finished = true, .status = std::move(status)});
+}
+
+absl::Status Router::AddRequest(TokenizedGenerateReqInput& input) {
+  if (reqs_.contains(input.rid)) {
+    return absl::AlreadyExistsError(absl::StrCat("request id ", input.rid, " is being served"));
+  }
+  auto req = std::make_unique<GenerateReq>();
+  req->max_new_tokens = input.sampling_params.max_new_tokens;
+  if (req->prefill_only()) {
+    if (!pools_) return absl::InvalidArgumentError("max_new_tokens 0: nothing is pooled here");
+    input.sampling_params.max_new_tokens = 1;  // never asked for
+    input.speculates = false;
+  }
+  const int64_t num_types = std::ssize(input.token_type_ids);
+  if (num_types != 0 && num_types != std::ssize(input.input_ids)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(num_types, " token_type_ids for ", input.input_ids.size(), " tokens"));
+  }
+  if (!(input.timeout_s >= 0.0)) {
+    return absl::InvalidArgumentError(absl::StrCat("timeout_s ", input.timeout_s, " below 0"));
+  }
+  Sequence::Options options{.sampling = std::move(input.sampling_params),
+                            .max_tail_rows = input.max_tail_rows,
+                            .speculates = input.speculates};
+  if (input.stop) {
+    options.stop = [stop = std::move(input.stop), req = req.get()](TokenId token) {
+      try {
+        return stop(token);
+      } catch (const std::exception& error) {
+        req->status = absl::InternalError(absl::StrCat("stop callback: ", error.what()));
+        return true;
+      }
+    };
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(req->sequence, Sequence::Create(input.input_ids, std::move(options),
+                                                             engine_.target().config().vocab_size));
+  req->rid = input.rid;
+  req->input_ids = std::move(input.input_ids);
+  req->prompt_len = req->num_tokens();
+  req->priority = input.priority;
+  req->arrival_s = now_();
+  req->deadline_s = req->arrival_s + input.timeout_s;
+  // A drafter's keys and values lie beside the target's only where the sequence speculates.
+  const bool drafts = input.speculates && engine_.drafter() != nullptr;
+  req->cache_salt = absl::StrCat(input.cache_salt, drafts ? "+" : "-");
+  req->uses_cache = !(req->prefill_only() && input.needs_all_hidden_states);
+  req->token_type_ids = std::move(input.token_type_ids);
+  req->dimensions = input.dimensions;
+
+  GenerateReq& added = *req;
+  const auto entry = reqs_.emplace(input.rid, std::move(req)).first;
+  absl::Status status;
+  try {
+    status = scheduler_->Add(added);
+  } catch (const std::exception& error) {
+    status = StatusOf(error);
+  }
+  if (!status.ok()) reqs_.erase(entry);
+  return status;
+}
+
+void Router::Abort(const AbortReq& abort) {
+  const auto entry = reqs_.find(abort.rid);
+  if (entry != reqs_.end()) Fail(*entry->second, absl::CancelledError("aborted"));
+}
+
+void Router::FailOverdue(double now_s) {
+  std::vector<GenerateReq*> overdue;
+  for (const auto& [rid, req] : reqs_) {
+    if (req->deadline_s <= now_s) overdue.push_back(req.get());
+  }
+  for (GenerateReq* req : overdue) {
+    Fail(*req, absl::DeadlineExceededError(absl::StrCat(
+                   "not finished ", req->deadline_s - req->arrival_s, " s after its arrival")));
+  }
+}
+
+void Router::ForwardStep() {
+  try {
+    const double now_s = now_();
+    FailOverdue(now_s);
+    const Batch batch = GetNewFillBatch(now_s);
+    ForwardFillBatch(batch);
+    if (scheduler_->DecodeIsDue(!batch.IsEmpty())) ForwardDecodeBatch();
+  } catch (const std::bad_alloc&) {
+    // Nothing was being computed. Those that wait go on waiting.
+  }
+}
+
+Batch Router::GetNewFillBatch(double now_s) {
+  Batch batch = scheduler_->GetNewFillBatch(now_s);
+  std::vector<TokenId> rows;
+  for (Req* req : batch.reqs) {
+    GenerateReq& admitted = AsGenerate(req);
+    if (admitted.retractions_seen == admitted.num_retractions) continue;
+    rows.clear();
+    scheduler_->cache().AppendRows(admitted.last_node, rows);
+    engine_.AdoptPrefix(*admitted.sequence, admitted.prefix_len, rows);
+    admitted.retractions_seen = admitted.num_retractions;
+  }
+  return batch;
+}
+
+void Router::ForwardFillBatch(const Batch& batch) { RunBatch(batch); }
+
+void Router::ForwardDecodeBatch() { RunBatch(scheduler_->PrepareDecode()); }
+
+/// One pass and what came of it. Its requests all fail if it does.
+void Router::RunBatch(const Batch& batch) {
+  if (batch.IsEmpty()) return;
+  const absl::Status status = runner_.Forward(batch);
+  for (Req* req : batch.reqs) {
+    GenerateReq& computed = AsGenerate(req);
+    if (!status.ok()) {
+      Fail(computed, status);
+      continue;
+    }
+    try {
+      HandleResult(computed);
+    } catch (const std::exception& error) {
+      Fail(computed, StatusOf(error));
+    }
+  }
+  HandleFinishedRequests();
+}
+
+/// Takes over what a pass did for one request.
+void Router::HandleResult(GenerateReq& req) {
+  const Sequence& sequence = *req.sequence;
+  const std::span<const TokenId> news =
+      std::span(sequence.tokens()).subspan(static_cast<size_t>(req.num_tokens()));
+  const int64_t shareable_len = std::max(engine_.ShareableLen(sequence), req.prefix_len);
+  const bool ends = sequence.finished() || !req.status.ok() ||
+                    (req.prefill_only() && sequence.cached_len == req.prompt_len);
+  BatchTokenIdOut::Row row{.rid = req.rid, .token_ids = {news.begin(), news.end()}};
+  out_.rows.reserve(out_.rows.size() + 1);
+  finished_.reserve(finished_.size() + 1);
+  scheduler_->Computed(req, news, sequence.cached_len, shareable_len);
+  if (!row.token_ids.empty()) out_.rows.push_back(std::move(row));
+  if (ends) finished_.push_back(&req);
+}
+
+void Router::HandleFinishedRequests() {
+  for (GenerateReq* req : std::exchange(finished_, {})) {
+    try {
+      HandleFinished(*req);
+    } catch (const std::exception& error) {
+      Fail(*req, StatusOf(error));
+    }
+  }
+}
+
+void Router::HandleFinished(GenerateReq& req) {
+  const Sequence& sequence = *req.sequence;
+  if (!req.status.ok()) return Fail(req, req.status);
+  if (sequence.finish_reason() == FinishReason::kError) {
+    return Fail(req, absl::InternalError("the model gave no usable logit"));
+  }
+  for (const int32_t id : sequence.tail.ids()) req.rows.push_back(TokenId{id});
+  out_.rows.push_back({.rid = req.rid,
+                       .finished = true,
+                       .finish_reason = sequence.finish_reason(),
+                       .prompt_tokens = req.prompt_len,
+                       .completion_tokens = req.num_output(),
+                       .cached_tokens = req.num_hit_tokens,
+                       .stats = sequence.stats});
+  scheduler_->Finish(req);
+  reqs_.erase(reqs_.find(req.rid));
+}
+
+void Router::Fail(GenerateReq& req, absl::Status status) {
+  scheduler_->Drop(req);
+  out_.rows.push_back({.rid = req.rid,
+                       .finished = true,
+                       .status = std::move(status),
+                       .prompt_tokens = req.prompt_len,
+                       .completion_tokens = req.num_output(),
+                       .cached_tokens = req.num_hit_tokens,
+                       .stats = req.sequence->stats});
+  reqs_.erase(reqs_.find(req.rid));
+}
+
+void Router::RetractAll() { scheduler_->RetractAll(); }
+
+}  // namespace shortlist

@@ -1,0 +1,195 @@
+// Priority 1 in the Router: the output of every request is the one it has alone and plain, bit for
+// bit, whatever is cached, cut, ordered, retracted, drafted, and whoever runs beside it.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tests/draft/pair.h"
+#include "tests/router/router_harness.h"
+
+namespace shortlist {
+namespace {
+
+struct Case {
+  std::string name;
+  DrafterKind drafter = DrafterKind::kNone;
+  VocabKind vocab = VocabKind::kFullHead;
+  SchedulePolicy policy = SchedulePolicy::kLpm;
+  int64_t chunk = 64;
+  int64_t max_total_tokens = 4000;
+  bool disable_radix_cache = false;
+  bool retracts = false;           // everything, after every step
+  bool every_other_plain = false;  // every other request is not drafted for
+};
+
+std::vector<Case> Cases() {
+  return {
+      {.name = "plain"},
+      {.name = "plain, no cache", .disable_radix_cache = true},
+      {.name = "plain, chunks of 1, random", .policy = SchedulePolicy::kRandom, .chunk = 1},
+      {.name = "plain, uncut, dfs_weight", .policy = SchedulePolicy::kDfsWeight, .chunk = 0},
+      {.name = "plain, retracted", .retracts = true},
+      {.name = "plain, short of memory", .max_total_tokens = 190},
+      {.name = "eagle", .drafter = DrafterKind::kEagle},
+      {.name = "eagle, no cache", .drafter = DrafterKind::kEagle, .disable_radix_cache = true},
+      {.name = "eagle, list, fcfs, chunks of 7",
+       .drafter = DrafterKind::kEagle,
+       .vocab = VocabKind::kListAndDynamic,
+       .policy = SchedulePolicy::kFcfs,
+       .chunk = 7},
+      {.name = "eagle, uncut, retracted",
+       .drafter = DrafterKind::kEagle,
+       .chunk = 0,
+       .retracts = true},
+      {.name = "eagle, short of memory, mixed",
+       .drafter = DrafterKind::kEagle,
+       .max_total_tokens = 190,
+       .every_other_plain = true},
+      {.name = "model", .drafter = DrafterKind::kModel},
+      {.name = "model, no cache", .drafter = DrafterKind::kModel, .disable_radix_cache = true},
+      {.name = "model, list, chunks of 13",
+       .drafter = DrafterKind::kModel,
+       .vocab = VocabKind::kListAndDynamic,
+       .chunk = 13},
+      {.name = "model, uncut, retracted",
+       .drafter = DrafterKind::kModel,
+       .chunk = 0,
+       .retracts = true},
+      {.name = "model, short of memory, mixed",
+       .drafter = DrafterKind::kModel,
+       .max_total_tokens = 190,
+       .every_other_plain = true},
+  };
+}
+
+struct CaseResult {
+  std::vector<std::vector<TokenId>> outputs;
+  SequenceStats total;
+  int64_t num_hit_tokens = 0;
+  int64_t num_retractions = 0;
+};
+
+class RouterEqualityTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    pair_ = DemoPair::Load(/*num_threads=*/2).release();
+    // Three requests of each prompt: itself, its first part, and that part with another's end.
+    const auto prompts = EqualityPrompts(/*max_len=*/80);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      const std::vector<TokenId>& other = prompts[(i + 1) % prompts.size()];
+      std::vector<TokenId> part(prompts[i].begin(),
+                                prompts[i].begin() + (prompts[i].size() + 1) / 2);
+      std::vector<TokenId> joined = part;
+      joined.insert(joined.end(), other.end() - std::min<size_t>(other.size(), 9), other.end());
+      for (auto& prompt : {prompts[i], part, joined}) prompts_.push_back(prompt);
+    }
+  }
+  static void TearDownTestSuite() { delete pair_; }
+  void SetUp() override { ASSERT_NE(pair_, nullptr); }
+
+  CaseResult Run(const Case& c, const SamplingParams& sampling) {
+    const std::unique_ptr<Drafter> drafter = pair_->NewDrafter(c.drafter, c.max_total_tokens);
+    const std::unique_ptr<DynamicVocabularyManager> vocab = pair_->NewVocab(c.vocab);
+    auto engine = SpeculativeEngine::Create(pair_->target(), drafter.get(), vocab.get(),
+                                            {.num_draft_tokens = 4,
+                                             .draft_p_min = 0.2,
+                                             .num_slots = c.max_total_tokens,
+                                             .emit_size = pair_->emit_size()},
+                                            pair_->pool());
+    EXPECT_TRUE(engine.ok()) << engine.status();
+    double now_s = 0.0;
+    RouterHarness harness(**engine, {.scheduler = {.policy = c.policy,
+                                                   .max_total_tokens = c.max_total_tokens,
+                                                   .max_prefill_tokens = 256,
+                                                   .chunked_prefill_size = c.chunk,
+                                                   .disable_radix_cache = c.disable_radix_cache},
+                                     .now = [&now_s] { return now_s += 0.01; }});
+    // One comes in every other step, so that each sees others in every state.
+    size_t next = 0;
+    for (int64_t step = 0; next < prompts_.size() || !harness.router().idle(); ++step) {
+      std::vector<RouterMessage> messages;
+      if (step % 2 == 0 && next < prompts_.size()) {
+        TokenizedGenerateReqInput input;
+        input.rid = std::to_string(next);
+        input.input_ids = prompts_[next];
+        input.sampling_params = sampling;
+        input.sampling_params.seed += next;
+        input.max_tail_rows = TailRows(c.vocab);
+        input.speculates = !c.every_other_plain || next % 2 == 0;
+        messages.push_back(std::move(input));
+        ++next;
+      }
+      harness.Step(std::move(messages));
+      if (c.retracts) harness.router().RetractAll();
+      if (step > 5000 || HasFailure()) {
+        ADD_FAILURE() << c.name << " does not end";
+        break;
+      }
+    }
+    harness.ExpectNothingHeld();
+    CaseResult result;
+    for (size_t i = 0; i < prompts_.size(); ++i) {
+      const Served& served = harness.served()[std::to_string(i)];
+      EXPECT_TRUE(served.last.status.ok()) << c.name << ": " << served.last.status;
+      EXPECT_EQ(served.num_terminal_rows, 1);
+      result.outputs.push_back(served.output);
+      result.total.Add(served.last.stats);
+      result.num_hit_tokens += served.last.cached_tokens;
+    }
+    result.num_retractions = harness.router().scheduler().stats().num_retractions;
+    return result;
+  }
+
+  void ExpectAllEqualPlain(double temperature) {
+    SamplingParams sampling{.temperature = temperature, .seed = 77, .max_new_tokens = 20};
+    sampling.stop_token_ids = {TokenId{2}};
+    const RunResult expected = pair_->Run(prompts_, {.sampling = sampling});
+    for (const Case& c : Cases()) {
+      const CaseResult actual = Run(c, sampling);
+      std::printf("%-32s accept length %.3f, %lld cached tokens, %lld retractions\n",
+                  c.name.c_str(), actual.total.accept_length(),
+                  static_cast<long long>(actual.num_hit_tokens),
+                  static_cast<long long>(actual.num_retractions));
+      for (size_t i = 0; i < prompts_.size(); ++i) {
+        ASSERT_EQ(actual.outputs[i], expected.outputs[i]) << c.name << ", request " << i;
+      }
+      EXPECT_EQ(actual.num_hit_tokens > 0, !c.disable_radix_cache) << c.name;
+      if (c.retracts) {
+        EXPECT_GT(actual.num_retractions, std::ssize(prompts_)) << c.name;
+      }
+      if (c.drafter != DrafterKind::kNone) {
+        EXPECT_GT(actual.total.accept_length(), 1.05) << c.name;
+      }
+    }
+  }
+
+  static DemoPair* pair_;
+  static std::vector<std::vector<TokenId>> prompts_;
+};
+DemoPair* RouterEqualityTest::pair_ = nullptr;
+std::vector<std::vector<TokenId>> RouterEqualityTest::prompts_;
+
+TEST_F(RouterEqualityTest, GreedyOutputIsThePlainOne) { ExpectAllEqualPlain(/*temperature=*/0.0); }
+
+TEST_F(RouterEqualityTest, SampledOutputIsThePlainOneForTheSameSeed) {
+  ExpectAllEqualPlain(/*temperature=*/0.8);
+}
+
+TEST_F(RouterEqualityTest, DraftsAreAsGoodBehindACachedPrefix) {
+  SamplingParams sampling{.max_new_tokens = 24};
+  for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+    const CaseResult cached = Run({.name = "cached", .drafter = drafter}, sampling);
+    const CaseResult computed =
+        Run({.name = "computed", .drafter = drafter, .disable_radix_cache = true}, sampling);
+    EXPECT_GT(cached.num_hit_tokens, 50);
+    EXPECT_EQ(cached.total.num_drafted, computed.total.num_drafted);
+    EXPECT_EQ(cached.total.num_accepted, computed.total.num_accepted);
+    EXPECT_EQ(cached.total.num_verify_steps, computed.total.num_verify_steps);
+  }
+}
+
+}  // namespace
+}  // namespace shortlist

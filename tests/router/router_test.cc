@@ -1,0 +1,283 @@
+#include "router/router.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+#include "draft/eagle_drafter.h"
+#include "tests/router/failing_new.h"
+#include "tests/router/router_harness.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_llama.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kSlots = 400;
+
+/// A tiny random target with an EAGLE draft, on one thread.
+class RouterTest : public testing::Test {
+ protected:
+  RouterTest() : pool_(/*num_threads=*/1) {
+    const TinyLlamaOptions shape;
+    EXPECT_TRUE(WriteTinyLlama(dir_.Join("target"), shape, /*seed=*/1).ok());
+    EXPECT_TRUE(WriteTinyEagle(dir_.Join("draft"), shape, /*seed=*/2).ok());
+    target_ = *Decoder::Load(dir_.Join("target"), std::nullopt, pool_);
+    eagle_ = *EagleModel::Load(dir_.Join("draft"), *target_, pool_);
+    drafter_ = *EagleDrafter::Create(*eagle_, *target_, kSlots, kVocab, pool_);
+    engine_ = *SpeculativeEngine::Create(
+        *target_, drafter_.get(), /*vocab=*/nullptr,
+        {.num_draft_tokens = 3, .draft_p_min = 0.0, .num_slots = kSlots, .emit_size = kVocab},
+        pool_);
+  }
+
+  Router::Options Options() {
+    return {.scheduler = {.max_total_tokens = kSlots, .chunked_prefill_size = 16},
+            .now = [this] { return now_s_; }};
+  }
+
+  static TokenizedGenerateReqInput Input(std::string rid, int64_t len, int64_t max_new_tokens,
+                                         int32_t first = 3) {
+    TokenizedGenerateReqInput input;
+    input.rid = std::move(rid);
+    for (int64_t i = 0; i < len; ++i) {
+      input.input_ids.push_back(TokenId(static_cast<int32_t>((first + i) % kVocab)));
+    }
+    input.sampling_params.max_new_tokens = max_new_tokens;
+    return input;
+  }
+
+  static constexpr int64_t kVocab = 96;
+  TempDir dir_;
+  ThreadPool pool_;
+  std::unique_ptr<Decoder> target_;
+  std::unique_ptr<EagleModel> eagle_;
+  std::unique_ptr<EagleDrafter> drafter_;
+  std::unique_ptr<SpeculativeEngine> engine_;
+  double now_s_ = 0.0;
+};
+
+TEST_F(RouterTest, EveryRequestGetsItsTokensAndOneTerminalRow) {
+  RouterHarness harness(*engine_, Options());
+  harness.Step({Input("a", 10, 8), Input("b", 30, 5, /*first=*/40)});
+  harness.StepUntilIdle();
+  for (const auto& [rid, len] : {std::pair("a", 8), std::pair("b", 5)}) {
+    const Served& served = harness.served()[rid];
+    EXPECT_EQ(std::ssize(served.output), len);
+    EXPECT_EQ(served.num_terminal_rows, 1);
+    EXPECT_EQ(served.last.finish_reason, FinishReason::kLength);
+    EXPECT_EQ(served.last.completion_tokens, len);
+  }
+  harness.ExpectNothingHeld();
+}
+
+TEST_F(RouterTest, BadRequestsAreRefusedWithTheNumbers) {
+  RouterHarness harness(*engine_, Options());
+  auto outside = Input("outside", 5, 5);
+  outside.input_ids[2] = TokenId{96};
+  auto nan = Input("nan", 5, 5);
+  nan.sampling_params.temperature = std::nan("");
+  auto timeout = Input("timeout", 5, 5);
+  timeout.timeout_s = std::nan("");
+  auto types = Input("types", 5, 5);
+  types.token_type_ids = {1};
+  harness.Step({Input("long", 100, 29), Input("empty", 0, 5), outside, nan, timeout, types,
+                Input("negative", 5, -1), Input("pooled", 5, 0),
+                Input("huge", 5, std::numeric_limits<int64_t>::max()), AbortReq{"nobody"}});
+  EXPECT_TRUE(harness.router().idle());
+  const auto message = [&](const char* rid) {
+    return std::string(harness.served()[rid].last.status.message());
+  };
+  EXPECT_EQ(message("long"),
+            "a prompt of 100 tokens and max_new_tokens 29 exceed the context length of 128 tokens");
+  EXPECT_EQ(message("empty"), "the prompt has no tokens");
+  EXPECT_EQ(message("outside"), "token id 96 at position 2 of the prompt not in [0, 96)");
+  EXPECT_EQ(message("types"), "1 token_type_ids for 5 tokens");
+  EXPECT_EQ(message("timeout"), "timeout_s nan below 0");
+  EXPECT_EQ(message("pooled"), "max_new_tokens 0: nothing is pooled here");
+  for (const char* rid : {"nan", "negative", "huge"}) {
+    EXPECT_EQ(harness.served()[rid].last.status.code(), absl::StatusCode::kInvalidArgument) << rid;
+  }
+  harness.ExpectNothingHeld();
+}
+
+TEST_F(RouterTest, OptionsMustFitTheEngine) {
+  Router::Options options = Options();
+  options.scheduler.max_total_tokens = kSlots + 1;
+  EXPECT_EQ(Router::Create(*engine_, options).status().message(),
+            "max_total_tokens 401 exceeds the engine's 400 KV slots");
+  options = Options();
+  options.scheduler.context_length = 129;
+  EXPECT_EQ(Router::Create(*engine_, options).status().message(),
+            "context_length 129 exceeds the model's of 128");
+}
+
+TEST_F(RouterTest, AnIdThatIsServedIsRefused) {
+  RouterHarness harness(*engine_, Options());
+  harness.Step({Input("a", 40, 8)});
+  const BatchTokenIdOut out = harness.router().ExposedStep({Input("a", 5, 5)});
+  ASSERT_FALSE(out.rows.empty());
+  EXPECT_EQ(out.rows[0].status.code(), absl::StatusCode::kAlreadyExists);
+  harness.StepUntilIdle();
+  EXPECT_TRUE(harness.served()["a"].last.status.ok());
+}
+
+TEST_F(RouterTest, AbortFreesSlotsAtOnceInEveryState) {
+  Router::Options options = Options();
+  options.scheduler.max_running_requests = 2;
+  RouterHarness harness(*engine_, options);
+  harness.Step({Input("running", 10, 60)});
+  harness.Step({Input("filling", 60, 20, /*first=*/50), Input("queued", 10, 20, /*first=*/80)});
+  harness.Step({AbortReq{"queued"}, AbortReq{"filling"}, AbortReq{"running"}});
+  for (const char* rid : {"running", "filling", "queued"}) {
+    EXPECT_EQ(harness.served()[rid].last.status.code(), absl::StatusCode::kCancelled) << rid;
+  }
+  harness.ExpectNothingHeld();
+}
+
+TEST_F(RouterTest, DeadlinesEndRequestsAndKeepWhatWasSent) {
+  RouterHarness harness(*engine_, Options());
+  auto input = Input("late", 10, 100);
+  input.timeout_s = 5.0;
+  harness.Step({std::move(input)});
+  harness.Step();
+  now_s_ = 5.0;
+  harness.Step();
+  EXPECT_EQ(harness.served()["late"].last.status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_GT(harness.served()["late"].output.size(), 0u);
+  harness.ExpectNothingHeld();
+}
+
+TEST_F(RouterTest, AStopCallbackThatThrowsFailsItsRequestAlone) {
+  RouterHarness harness(*engine_, Options());
+  auto thrower = Input("thrower", 10, 20);
+  int calls = 0;
+  thrower.stop = [&calls](TokenId) {
+    if (++calls == 6) throw std::runtime_error("broken detokenizer");
+    return false;
+  };
+  auto stopper = Input("stopper", 12, 20, /*first=*/60);
+  stopper.stop = [n = 0](TokenId) mutable { return ++n == 4; };
+  harness.Step({std::move(thrower), std::move(stopper), Input("c", 14, 20, /*first=*/30)});
+  harness.StepUntilIdle();
+  EXPECT_EQ(harness.served()["thrower"].last.status.message(), "stop callback: broken detokenizer");
+  EXPECT_EQ(harness.served()["stopper"].last.finish_reason, FinishReason::kStop);
+  EXPECT_EQ(harness.served()["stopper"].output.size(), 4u);
+  EXPECT_EQ(harness.served()["c"].output.size(), 20u);
+  harness.ExpectNothingHeld();
+}
+
+TEST_F(RouterTest, PrefillOnlyRequestsHandTheirHiddenStatesToThePooler) {
+  std::map<std::string, std::vector<float>> pooled;
+  std::map<std::string, int64_t> first_position;
+  Router::Options options = Options();
+  options.pool = [&](const Req& req, int64_t first, const at::Tensor& hidden) {
+    if (req.rid == "thrower") throw std::runtime_error("no pooler");
+    first_position.emplace(req.rid, first);
+    const float* rows = hidden.data_ptr<float>();
+    std::vector<float>& all = pooled[req.rid];
+    all.insert(all.end(), rows, rows + hidden.numel());
+  };
+  options.scheduler.prefill_only_tokens = 16;
+  RouterHarness harness(*engine_, options);
+  harness.Step({Input("first", 40, 0), Input("thrower", 8, 0, /*first=*/70), Input("g", 40, 4)});
+  harness.StepUntilIdle();
+  auto mean = Input("mean", 40, 0);
+  mean.needs_all_hidden_states = true;
+  harness.Step({Input("again", 40, 0), std::move(mean)});
+  harness.StepUntilIdle();
+  harness.ExpectNothingHeld();
+
+  const size_t hidden = pooled["first"].size() / 40;
+  EXPECT_EQ(pooled["first"].size(), 40 * hidden);
+  EXPECT_EQ(pooled["mean"], pooled["first"]);
+  EXPECT_EQ(first_position["again"], 39);  // the last token is always computed
+  EXPECT_EQ(pooled["again"],
+            std::vector<float>(pooled["first"].end() - hidden, pooled["first"].end()));
+  EXPECT_EQ(harness.served()["thrower"].last.status.message(), "pooling: no pooler");
+  EXPECT_TRUE(harness.served()["first"].last.status.ok());
+  EXPECT_EQ(harness.served()["g"].output.size(), 4u);
+}
+
+TEST_F(RouterTest, APassThatFailsTakesItsRequestsAndNothingElse) {
+  RouterHarness harness(*engine_, Options());
+  harness.Step({Input("running", 10, 20)});
+  std::optional<FailingNew> failing;
+  auto first = Input("first", 5, 20, /*first=*/30);
+  // Memory runs out when the pass has begun to hand out its tokens.
+  first.stop = [&failing](TokenId) {
+    failing.emplace(/*countdown=*/1);
+    return false;
+  };
+  harness.Step({std::move(first), Input("second", 5, 20, /*first=*/60)});
+  ASSERT_TRUE(failing.has_value() && failing->failed());
+  for (const char* rid : {"first", "second"}) {
+    EXPECT_EQ(harness.served()[rid].last.status.message(), "out of memory") << rid;
+  }
+  harness.StepUntilIdle();
+  EXPECT_EQ(harness.served()["running"].output.size(), 20u);
+  harness.ExpectNothingHeld();
+}
+
+/// 1,000 requests that come, go, are late and are retracted, on few slots.
+TEST_F(RouterTest, KillTest) {
+  const uint64_t seed = std::random_device()();
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  std::mt19937_64 random(seed);
+  const auto draw = [&](int64_t most) {
+    return std::uniform_int_distribution<int64_t>(0, most)(random);
+  };
+  const int64_t num_requests = NumRandomOps(1000);
+  Router::Options options = Options();
+  options.scheduler.max_running_requests = 12;
+  options.scheduler.max_queued_requests = 40;
+  options.pool = [](const Req&, int64_t, const at::Tensor&) {};
+  RouterHarness harness(*engine_, std::move(options));
+  int64_t next = 0;
+  for (int64_t step = 0; (next < num_requests || !harness.router().idle()) && step < 20'000;
+       ++step) {
+    std::vector<RouterMessage> messages;
+    for (int64_t i = draw(2) == 0 ? draw(3) : 0; i > 0 && next < num_requests; --i) {
+      TokenizedGenerateReqInput input;
+      input.rid = std::to_string(next++);
+      for (int64_t t = draw(90); t >= 0; --t) {
+        input.input_ids.push_back(TokenId(static_cast<int32_t>(draw(8) == 0 ? draw(3) : 5)));
+      }
+      input.sampling_params.max_new_tokens = draw(5) == 0 ? 0 : draw(35);
+      input.sampling_params.temperature = static_cast<double>(draw(1));
+      input.speculates = draw(3) != 0;
+      input.priority = static_cast<int32_t>(draw(1));
+      if (draw(4) == 0) input.timeout_s = static_cast<double>(draw(40)) / 100.0;
+      if (draw(4) == 0) input.cache_salt = "tenant";
+      messages.push_back(std::move(input));
+    }
+    if (next > 0 && draw(3) == 0)
+      messages.push_back(AbortReq{std::to_string(next - 1 - draw(next - 1) % 30)});
+    now_s_ += 0.01;
+    harness.Step(std::move(messages));
+    if (draw(30) == 0) harness.router().RetractAll();
+    ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << ", step " << step;
+  }
+  EXPECT_TRUE(harness.router().idle());
+  harness.ExpectNothingHeld();
+  std::map<absl::StatusCode, int64_t> codes;
+  EXPECT_EQ(std::ssize(harness.served()), num_requests);
+  for (const auto& [rid, served] : harness.served()) {
+    EXPECT_EQ(served.num_terminal_rows, 1) << rid;
+    ++codes[served.last.status.code()];
+  }
+  for (const auto& [code, count] : codes) {
+    std::printf("%s: %lld\n", absl::StatusCodeToString(code).c_str(),
+                static_cast<long long>(count));
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
