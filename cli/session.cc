@@ -100,7 +100,7 @@ absl::Status Session::OpenBase() {
 }
 
 absl::Status Session::OpenTarget() {
-  if (config_.architecture != ModelConfig::Architecture::kLlama) {
+  if (config_.architecture == ModelConfig::Architecture::kLlamaEagle) {
     return absl::InvalidArgumentError(
         absl::StrCat("--model ", flags_.model_dir, " is a draft head, not a model of its own"));
   }

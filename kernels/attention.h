@@ -17,6 +17,7 @@ namespace shortlist {
 ///   tail_indptr[t + 1]).
 /// A chain has no tails and context_len[t] = position + 1 (the token's own slot comes last). A tree
 /// node has context_len = the prefix's length and as tail its ancestors in depth order and itself.
+/// With a window, only the last `window` of these count (the token's own is one of them).
 /// Sums run over logical positions, so the same tokens give the same bits wherever their slots lie.
 ///
 /// Example: a prefix in slots 7 3, a chunk of two tokens in slots 9 4:
@@ -29,6 +30,7 @@ struct AttentionLayout {
   const int32_t* context_len = nullptr;   // [num_tokens]
   const int32_t* tail_indptr = nullptr;   // [num_tokens + 1], first 0; null: no token has a tail
   const int32_t* tail_slots = nullptr;
+  int64_t window = 0;  // 0: none
 };
 
 /// One layer's keys and values: [num_slots, num_kv_heads, head_dim] each.

@@ -63,7 +63,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadIndex(const std::string& 
 }  // namespace
 
 absl::Status Checkpoint::AddFile(const std::string& path) {
-  SHORTLIST_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
+  SHORTLIST_ASSIGN_OR_RETURN(TensorFile file, OpenSafetensors(path));
   files_.push_back(std::move(file));
   for (const auto& [name, entry] : files_.back().entries()) {
     if (!tensors_.emplace(name, Location{files_.size() - 1, &entry}).second) {
@@ -115,7 +115,7 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& dir) {
 absl::StatusOr<DType> Checkpoint::StoredDType(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) return absl::NotFoundError(absl::StrCat(dir_, ": no tensor ", name));
-  const SafetensorsEntry& entry = *found->second.entry;
+  const TensorEntry& entry = *found->second.entry;
   if (!entry.dtype) {
     return absl::UnimplementedError(absl::StrCat(files_[found->second.file].path(), ": tensor ",
                                                  name, " is ", entry.dtype_name,
@@ -145,8 +145,8 @@ absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name,
                                             const std::vector<int64_t>& shape, DType dtype,
                                             ThreadPool& pool) {
   SHORTLIST_ASSIGN_OR_RETURN(const Location location, Find(name, shape));
-  const SafetensorsEntry& entry = *location.entry;
-  const SafetensorsFile& file = files_[location.file];
+  const TensorEntry& entry = *location.entry;
+  const TensorFile& file = files_[location.file];
   const DType stored = *entry.dtype;
   const auto bad_weight = [&](const std::string& problem) {
     return absl::InvalidArgumentError(absl::StrCat(file.path(), ": tensor ", name, " ", problem));

@@ -51,8 +51,7 @@ class Checkpoint {
  private:
   struct Location {
     size_t file;
-    const SafetensorsEntry*
-        entry;  // in the map of files_[file], whose nodes stay put when it moves
+    const TensorEntry* entry;  // in the map of files_[file], whose nodes stay put when it moves
   };
 
   Checkpoint() = default;
@@ -60,7 +59,7 @@ class Checkpoint {
   absl::StatusOr<Location> Find(const std::string& name, const std::vector<int64_t>& shape);
 
   std::string dir_;
-  std::vector<SafetensorsFile> files_;
+  std::vector<TensorFile> files_;
   std::map<std::string, Location> tensors_;
   std::set<std::string> known_;
 };

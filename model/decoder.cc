@@ -51,7 +51,7 @@ absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DT
   for (int64_t i = 0; i < config.num_layers; ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(
         DecoderLayer layer,
-        DecoderLayer::Load(checkpoint, absl::StrCat("model.layers.", i, "."), config,
+        DecoderLayer::Load(checkpoint, absl::StrCat("model.layers.", i, "."), config, i,
                            /*has_input_norm=*/true, weight_dtype, pool));
     layers.push_back(std::move(layer));
   }
@@ -111,9 +111,9 @@ absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const std::string& dir,
                                                        std::optional<DType> quantize) {
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
-  if (config.architecture != ModelConfig::Architecture::kLlama) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        dir, ": an EAGLE draft, which runs beside its target only; need LlamaForCausalLM"));
+  if (config.architecture == ModelConfig::Architecture::kLlamaEagle) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(dir, ": an EAGLE draft, which runs beside its target only"));
   }
   std::unique_ptr<Impl> impl;
   SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {

@@ -17,8 +17,9 @@
 
 namespace shortlist {
 
-/// A Llama decoder on the CPU: embeddings, layers, final norm. It stops at hidden states; logits
-/// are asked for where they are needed (draft/lm_head.h scores head_weight()).
+/// A decoder of any ModelConfig but an EAGLE draft's, on the CPU: embeddings, layers, final norm.
+/// It stops at hidden states; logits are asked for where they are needed (draft/lm_head.h scores
+/// head_weight()).
 ///
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
 class Decoder {

@@ -61,25 +61,49 @@ void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
   reserve(gated, config.intermediate);
 }
 
-absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const std::string& prefix,
-                                                const ModelConfig& config, bool has_input_norm,
-                                                DType dtype, ThreadPool& pool) {
+absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
+                                         const ModelConfig& config, DType dtype, ThreadPool& pool) {
   const int64_t q_features = config.num_heads * config.head_dim;
   const int64_t kv_features = config.num_kv_heads * config.head_dim;
+  const std::array qkv = {BlockName{"q_proj.weight", q_features},
+                          BlockName{"k_proj.weight", kv_features},
+                          BlockName{"v_proj.weight", kv_features}};
+  SHORTLIST_ASSIGN_OR_RETURN(qkv_,
+                             LoadStacked(checkpoint, prefix, qkv, config.hidden, dtype, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(output_, LoadLinear(checkpoint, absl::StrCat(prefix, "o_proj.weight"),
+                                                 config.hidden, q_features, dtype, pool));
+  const auto load = [&](const char* name, int64_t size) {
+    return checkpoint.Load(absl::StrCat(prefix, name), {size}, DType::kF32, pool);
+  };
+  if (config.qkv_bias) {
+    for (const auto& [name, size] :
+         {std::pair("q_proj.bias", q_features), std::pair("k_proj.bias", kv_features),
+          std::pair("v_proj.bias", kv_features)}) {
+      SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor bias, load(name, size));
+      const float* const values = bias.data_ptr<float>();
+      qkv_bias_.insert(qkv_bias_.end(), values, values + size);
+    }
+  }
+  if (config.qk_norm) {
+    SHORTLIST_ASSIGN_OR_RETURN(query_norm_, load("q_norm.weight", config.head_dim));
+    SHORTLIST_ASSIGN_OR_RETURN(key_norm_, load("k_norm.weight", config.head_dim));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const std::string& prefix,
+                                                const ModelConfig& config, int64_t index,
+                                                bool has_input_norm, DType dtype,
+                                                ThreadPool& pool) {
   DecoderLayer layer;
+  if (!config.windows.empty()) layer.window_ = config.windows[index];
   if (has_input_norm) {
     SHORTLIST_ASSIGN_OR_RETURN(layer.input_norm_,
                                checkpoint.Load(absl::StrCat(prefix, "input_layernorm.weight"),
                                                {config.hidden}, DType::kF32, pool));
   }
-  const std::array qkv = {BlockName{"self_attn.q_proj.weight", q_features},
-                          BlockName{"self_attn.k_proj.weight", kv_features},
-                          BlockName{"self_attn.v_proj.weight", kv_features}};
-  SHORTLIST_ASSIGN_OR_RETURN(layer.qkv_,
-                             LoadStacked(checkpoint, prefix, qkv, config.hidden, dtype, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(layer.output_,
-                             LoadLinear(checkpoint, absl::StrCat(prefix, "self_attn.o_proj.weight"),
-                                        config.hidden, q_features, dtype, pool));
+  SHORTLIST_RETURN_IF_ERROR(
+      layer.LoadAttention(checkpoint, absl::StrCat(prefix, "self_attn."), config, dtype, pool));
   SHORTLIST_ASSIGN_OR_RETURN(
       layer.post_norm_, checkpoint.Load(absl::StrCat(prefix, "post_attention_layernorm.weight"),
                                         {config.hidden}, DType::kF32, pool));
@@ -93,6 +117,23 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
                              LoadLinear(checkpoint, absl::StrCat(prefix, "mlp.down_proj.weight"),
                                         config.hidden, config.intermediate, dtype, pool));
   return layer;
+}
+
+void DecoderLayer::PrepareHeads(const ModelConfig& config, const ForwardBatch& batch,
+                                const RopeTable& rope, float* qkv, ThreadPool& pool) const {
+  const int64_t num_tokens = batch.num_tokens();
+  const int64_t stride = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim;
+  if (!qkv_bias_.empty()) AddBiasCpu(qkv, qkv_bias_.data(), num_tokens, stride, pool);
+  if (query_norm_.defined()) {
+    const float epsilon = static_cast<float>(config.rms_norm_eps);
+    HeadNormCpu(qkv, stride, num_tokens, config.num_heads, config.head_dim,
+                query_norm_.data_ptr<float>(), epsilon, pool);
+    HeadNormCpu(qkv + config.num_heads * config.head_dim, stride, num_tokens, config.num_kv_heads,
+                config.head_dim, key_norm_.data_ptr<float>(), epsilon, pool);
+  }
+  // Query and key heads lie side by side: one call rotates both.
+  RopeCpu(qkv, stride, num_tokens, config.num_heads + config.num_kv_heads, config.head_dim,
+          batch.positions().data(), rope.cos(), rope.sin(), pool);
 }
 
 void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
@@ -110,14 +151,14 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   float* const qkv = scratch.qkv.data();
   float* const keys = qkv + q_features;
   LinearCpu(qkv_, normed(input_norm_), num_tokens, qkv, /*accumulate=*/false, pool);
-  // Query and key heads lie side by side: one call rotates both.
-  RopeCpu(qkv, qkv_stride, num_tokens, config.num_heads + config.num_kv_heads, config.head_dim,
-          batch.positions().data(), rope.cos(), rope.sin(), pool);
+  PrepareHeads(config, batch, rope, qkv, pool);
   StoreKvCpu(cache, keys, keys + kv_features, qkv_stride, batch.out_slots().data(), num_tokens,
              pool);
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
-  AttentionCpu(cache, batch.layout(), qkv, qkv_stride, config.num_heads, scale,
-               scratch.attended.data(), pool);
+  AttentionLayout layout = batch.layout();
+  layout.window = window_;
+  AttentionCpu(cache, layout, qkv, qkv_stride, config.num_heads, scale, scratch.attended.data(),
+               pool);
   LinearCpu(output_, {scratch.attended.data()}, num_tokens, hidden, /*accumulate=*/true, pool);
 
   GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, scratch.gated.data(), pool);

@@ -33,15 +33,15 @@ struct LayerScratch {
   void Reserve(const ModelConfig& config, int64_t num_tokens);
 };
 
-/// One Llama layer: x += attention(norm(x)), x += mlp(norm(x)). Immutable after Load.
+/// One layer: x += attention(norm(x)), x += mlp(norm(x)). Immutable after Load.
 class DecoderLayer {
  public:
-  /// Reads the layer's tensors, named `prefix` + "self_attn.q_proj.weight" and so on. Without
-  /// `has_input_norm` the attention takes x as it is (the first layer of an EAGLE draft).
+  /// Reads the tensors of layer `index`, named `prefix` + "self_attn.q_proj.weight" and so on.
+  /// Without `has_input_norm` the attention takes x as it is (the first layer of an EAGLE draft).
   /// `dtype` may be a quantised one. Errors and exceptions as Checkpoint::Load.
   static absl::StatusOr<DecoderLayer> Load(Checkpoint& checkpoint, const std::string& prefix,
-                                           const ModelConfig& config, bool has_input_norm,
-                                           DType dtype, ThreadPool& pool);
+                                           const ModelConfig& config, int64_t index,
+                                           bool has_input_norm, DType dtype, ThreadPool& pool);
 
   /// Updates the residual stream hidden: [batch.num_tokens(), hidden] in place, and stores the
   /// batch's keys and values in `cache`. `rope` and `scratch` have room for the batch.
@@ -50,9 +50,19 @@ class DecoderLayer {
 
  private:
   DecoderLayer() = default;
-  at::Tensor input_norm_;  // [hidden] f32; undefined without an input norm
-  at::Tensor post_norm_;   // [hidden] f32
-  PackedLinear qkv_;       // query, key and value rows
+  absl::Status LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
+                             const ModelConfig& config, DType dtype, ThreadPool& pool);
+  /// Queries and keys of `num_tokens` rows of qkv as the attention takes them.
+  void PrepareHeads(const ModelConfig& config, const ForwardBatch& batch, const RopeTable& rope,
+                    float* qkv, ThreadPool& pool) const;
+
+  int64_t window_ = 0;           // 0: attends to everything
+  at::Tensor input_norm_;        // [hidden] f32; undefined without an input norm
+  at::Tensor post_norm_;         // [hidden] f32
+  at::Tensor query_norm_;        // [head_dim] f32; undefined without qk_norm
+  at::Tensor key_norm_;          // likewise
+  PackedLinear qkv_;             // query, key and value rows
+  std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without one
   PackedLinear output_;
   PackedLinear gate_;
   PackedLinear up_;

@@ -47,8 +47,9 @@ absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
   }
   for (int64_t i = 0; i < config.num_layers; ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(
-        DecoderLayer layer, DecoderLayer::Load(checkpoint, absl::StrCat("layers.", i, "."), config,
-                                               /*has_input_norm=*/i > 0, dtype, pool));
+        DecoderLayer layer,
+        DecoderLayer::Load(checkpoint, absl::StrCat("layers.", i, "."), config, i,
+                           /*has_input_norm=*/i > 0, dtype, pool));
     layers.push_back(std::move(layer));
   }
   // EAGLE-1 trains with the target's embedding frozen, and published files carry a copy of it.
@@ -89,10 +90,7 @@ at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* fea
   float* const hidden = out.data_ptr<float>();
   LinearCpu(fc, {joined.data()}, num_tokens, hidden, /*accumulate=*/false, pool);
   if (fc_bias.defined()) {
-    const float* const bias = fc_bias.data_ptr<float>();
-    for (int64_t t = 0; t < num_tokens; ++t) {
-      for (int64_t i = 0; i < config.hidden; ++i) hidden[t * config.hidden + i] += bias[i];
-    }
+    AddBiasCpu(hidden, fc_bias.data_ptr<float>(), num_tokens, config.hidden, pool);
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 
@@ -21,36 +23,89 @@ double ScaleLlama3(double frequency, const RopeScaling& scaling) {
   return (1.0 - smooth) * frequency / scaling.factor + smooth * frequency;
 }
 
-}  // namespace
-
-RopeTable::RopeTable(const ModelConfig& config) : context_len_(config.context_len) {
-  const RopeScaling& scaling = config.rope_scaling;
-  for (int64_t i = 0; i < config.head_dim / 2; ++i) {
-    const double exponent = 2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim);
-    double frequency = 1.0 / std::pow(config.rope_theta, exponent);
-    if (scaling.type == RopeScaling::Type::kLinear) frequency /= scaling.factor;
-    if (scaling.type == RopeScaling::Type::kLlama3) frequency = ScaleLlama3(frequency, scaling);
-    inverse_frequency_.push_back(static_cast<float>(frequency));
+/// YaRN's blend (Peng et al. 2023, "YaRN", section 3.2): dimensions that turn more than beta_fast
+/// times over the original context keep their frequency, those that turn less than beta_slow times
+/// are stretched by `factor`, and a ramp in between.
+class YarnRamp {
+ public:
+  explicit YarnRamp(const ModelConfig& config) : factor_(config.rope_scaling.factor) {
+    const RopeScaling& scaling = config.rope_scaling;
+    const double dim = static_cast<double>(config.head_dim);
+    const double original = static_cast<double>(scaling.original_max_position_embeddings);
+    const auto turning = [&](double num_turns) {
+      return dim * std::log(original / (num_turns * 2.0 * std::numbers::pi)) /
+             (2.0 * std::log(config.rope_theta));
+    };
+    const double low = turning(scaling.beta_fast), high = turning(scaling.beta_slow);
+    low_ = std::max(scaling.truncate ? std::floor(low) : low, 0.0);
+    high_ = std::min(scaling.truncate ? std::ceil(high) : high, dim - 1.0);
+    if (low_ == high_) high_ += 0.001;  // as the reference avoids a division by zero
   }
+
+  double Scale(double frequency, int64_t pair) const {
+    const double ramp = std::clamp((static_cast<double>(pair) - low_) / (high_ - low_), 0.0, 1.0);
+    return frequency / factor_ * ramp + frequency * (1.0 - ramp);
+  }
+
+ private:
+  double factor_, low_, high_;
+};
+
+/// The base of "dynamic NTK" scaling for a sequence of `length`.
+double DynamicTheta(const ModelConfig& config, int64_t length) {
+  const RopeScaling& scaling = config.rope_scaling;
+  const double original = static_cast<double>(scaling.original_max_position_embeddings);
+  const double stretched = std::max(static_cast<double>(length), original) / original;
+  const double dim = static_cast<double>(config.head_dim);
+  return config.rope_theta *
+         std::pow(scaling.factor * stretched - (scaling.factor - 1.0), dim / (dim - 2.0));
 }
 
+}  // namespace
+
+std::vector<float> RopeFrequencies(const ModelConfig& config, int64_t length) {
+  const RopeScaling& scaling = config.rope_scaling;
+  const bool is_dynamic = scaling.type == RopeScaling::Type::kDynamic;
+  const double theta = is_dynamic ? DynamicTheta(config, length) : config.rope_theta;
+  std::optional<YarnRamp> ramp;
+  if (scaling.type == RopeScaling::Type::kYarn) ramp.emplace(config);
+  std::vector<float> frequencies;
+  for (int64_t i = 0; i < config.head_dim / 2; ++i) {
+    const double exponent = 2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim);
+    double frequency = 1.0 / std::pow(theta, exponent);
+    if (scaling.type == RopeScaling::Type::kLinear) frequency /= scaling.factor;
+    if (scaling.type == RopeScaling::Type::kLlama3) frequency = ScaleLlama3(frequency, scaling);
+    if (ramp) frequency = ramp->Scale(frequency, i);
+    frequencies.push_back(static_cast<float>(frequency));
+  }
+  return frequencies;
+}
+
+RopeTable::RopeTable(const ModelConfig& config)
+    : config_(config), frequencies_(RopeFrequencies(config, /*length=*/1)) {}
+
 void RopeTable::Reserve(int64_t num_positions) {
-  SHORTLIST_CHECK(num_positions <= context_len_);
+  SHORTLIST_CHECK(num_positions <= config_.context_len);
   if (num_positions <= num_positions_) return;
   constexpr int64_t kFewestPositions = 1024;
-  const int64_t target =
-      std::min(context_len_, std::max({num_positions, 2 * num_positions_, kFewestPositions}));
-  const int64_t half = static_cast<int64_t>(inverse_frequency_.size());
+  const int64_t target = std::min(config_.context_len,
+                                  std::max({num_positions, 2 * num_positions_, kFewestPositions}));
+  const RopeScaling& scaling = config_.rope_scaling;
+  const bool is_dynamic = scaling.type == RopeScaling::Type::kDynamic;
+  const float magnitude = static_cast<float>(scaling.attention_factor);
   std::vector<float> cos, sin;
-  cos.reserve(static_cast<size_t>(target * half));
-  sin.reserve(static_cast<size_t>(target * half));
+  cos.reserve(static_cast<size_t>(target) * frequencies_.size());
+  sin.reserve(static_cast<size_t>(target) * frequencies_.size());
+  std::vector<float> own;
   for (int64_t position = 0; position < target; ++position) {
-    for (const float frequency : inverse_frequency_) {
+    const bool is_stretched = is_dynamic && position >= scaling.original_max_position_embeddings;
+    if (is_stretched) own = RopeFrequencies(config_, position + 1);
+    for (const float frequency : is_stretched ? own : frequencies_) {
       // Frequency and angle are rounded to f32 as in transformers: far positions see the trained
       // angles.
       const float angle = static_cast<float>(position) * frequency;
-      cos.push_back(static_cast<float>(std::cos(static_cast<double>(angle))));
-      sin.push_back(static_cast<float>(std::sin(static_cast<double>(angle))));
+      cos.push_back(static_cast<float>(std::cos(static_cast<double>(angle))) * magnitude);
+      sin.push_back(static_cast<float>(std::sin(static_cast<double>(angle))) * magnitude);
     }
   }
   cos_ = std::move(cos);

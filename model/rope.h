@@ -8,9 +8,19 @@
 
 namespace shortlist {
 
+/// Radians per position of each pair of a head's dimensions at the last position of a sequence of
+/// `length` (which only dynamic scaling asks for), scaling applied: [head_dim / 2].
+std::vector<float> RopeFrequencies(const ModelConfig& config, int64_t length);
+
 /// Cosines and sines of the rotary angles of one model, as RopeCpu takes them. The table grows with
 /// the longest position asked for: a configuration may admit far more context than any request
 /// uses.
+///
+/// A position's angles depend on the position alone. With dynamic scaling, whose frequencies follow
+/// the length of the sequence, that length is position + 1: what transformers computes when it
+/// decodes token by token. (There, a prompt beyond the original length takes the frequencies of
+/// its own length throughout, so that the same text has other angles when it comes in other
+/// pieces.)
 class RopeTable {
  public:
   explicit RopeTable(const ModelConfig& config);
@@ -23,8 +33,8 @@ class RopeTable {
   const float* sin() const { return sin_.data(); }
 
  private:
-  int64_t context_len_;
-  std::vector<float> inverse_frequency_;  // [head_dim / 2], radians per position, scaling applied
+  ModelConfig config_;
+  std::vector<float> frequencies_;  // [head_dim / 2], radians per position, scaling applied
   int64_t num_positions_ = 0;
   std::vector<float> cos_, sin_;
 };

@@ -1,19 +1,15 @@
 #include "model/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 #include <limits>
+#include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "model/quote.h"
@@ -64,8 +60,8 @@ absl::Status BadEntry(const std::string& name, const std::string& problem) {
 
 /// Describes one header entry. `data_bytes`: what follows the header in the file; `entry.offset`
 /// counts from there.
-absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& name, const json& value,
-                                            int64_t data_bytes) {
+absl::StatusOr<TensorEntry> ParseEntry(const std::string& name, const json& value,
+                                       int64_t data_bytes) {
   if (!value.is_object())
     return BadEntry(name, absl::StrCat("is ", value.type_name(), ", not an object"));
   for (const auto& [key, unused] : value.items()) {
@@ -73,7 +69,7 @@ absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& name, const json&
       return BadEntry(name, absl::StrCat("unknown field ", Quote(key)));
     }
   }
-  SafetensorsEntry entry;
+  TensorEntry entry;
   const auto dtype = value.find("dtype");
   if (dtype == value.end() || !dtype->is_string())
     return BadEntry(name, "dtype missing or not a string");
@@ -89,22 +85,15 @@ absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& name, const json&
   const auto shape = value.find("shape");
   if (shape == value.end() || !shape->is_array())
     return BadEntry(name, "shape missing or not an array");
-  entry.num_elements = 1;
   for (const json& extent : *shape) {
     const std::optional<int64_t> size = AsSize(extent);
     if (!size) {
       return BadEntry(name, absl::StrCat("shape holds ", Quote(extent), ", not in [0, 2^63)"));
     }
     entry.shape.push_back(*size);
-    if (__builtin_mul_overflow(entry.num_elements, *size, &entry.num_elements)) {
-      return BadEntry(
-          name, absl::StrCat("shape ", ShapeString(entry.shape), " has more than 2^63 elements"));
-    }
   }
-  int64_t num_bits = 0;
-  if (__builtin_mul_overflow(entry.num_elements, stored->bits, &num_bits) || num_bits % 8 != 0) {
-    return BadEntry(name, absl::StrCat("shape ", ShapeString(entry.shape), " of ", entry.dtype_name,
-                                       " is no whole number of bytes below 2^60"));
+  if (const absl::Status size = SetSize(stored->bits, entry); !size.ok()) {
+    return BadEntry(name, std::string(size.message()));
   }
 
   const auto offsets = value.find("data_offsets");
@@ -122,21 +111,19 @@ absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& name, const json&
         name, absl::StrCat("data end at byte ", *end, ", but the file holds only ", data_bytes,
                            " bytes of data: truncated, or offsets out of range"));
   }
-  if (*end - *begin != num_bits / 8) {
+  if (*end - *begin != entry.num_bytes) {
     return BadEntry(name, absl::StrCat("data_offsets span ", *end - *begin, " bytes, shape ",
                                        ShapeString(entry.shape), " of ", entry.dtype_name,
-                                       " needs ", num_bits / 8));
+                                       " needs ", entry.num_bytes));
   }
   entry.offset = *begin;
-  entry.num_bytes = *end - *begin;
   return entry;
 }
 
 /// The format demands that the tensors, in order of their offsets, cover the data without gap or
 /// overlap.
-absl::Status CheckCover(const std::map<std::string, SafetensorsEntry>& entries,
-                        int64_t data_bytes) {
-  std::vector<const std::pair<const std::string, SafetensorsEntry>*> order;
+absl::Status CheckCover(const std::map<std::string, TensorEntry>& entries, int64_t data_bytes) {
+  std::vector<const std::pair<const std::string, TensorEntry>*> order;
   for (const auto& item : entries) order.push_back(&item);
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return std::pair(a->second.offset, a->second.num_bytes) <
@@ -160,31 +147,14 @@ absl::Status CheckCover(const std::map<std::string, SafetensorsEntry>& entries,
   return absl::OkStatus();
 }
 
-absl::Status ReadAt(int descriptor, int64_t offset, int64_t count, void* out) {
-  char* next = static_cast<char*>(out);
-  while (count > 0) {
-    const ssize_t got =
-        pread(descriptor, next, static_cast<size_t>(std::min<int64_t>(count, 1 << 30)), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::UnavailableError(absl::StrCat("cannot read: ", std::strerror(errno)));
-    if (got == 0)
-      return absl::UnavailableError(
-          absl::StrCat("ends at byte ", offset, ": cut short while open"));
-    next += got;
-    offset += got;
-    count -= got;
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::map<std::string, SafetensorsEntry>> ReadHeader(int descriptor,
-                                                                   int64_t file_bytes) {
+absl::StatusOr<std::map<std::string, TensorEntry>> ReadHeader(const RawFile& file) {
+  const int64_t file_bytes = file.size();
   if (file_bytes < kLengthBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_bytes, " bytes, too short for a safetensors header length"));
   }
   uint64_t header_bytes = 0;
-  SHORTLIST_RETURN_IF_ERROR(ReadAt(descriptor, 0, kLengthBytes, &header_bytes));
+  SHORTLIST_RETURN_IF_ERROR(file.Read(0, kLengthBytes, &header_bytes));
   if (header_bytes > static_cast<uint64_t>(kMaxHeaderBytes)) {
     return absl::InvalidArgumentError(absl::StrCat("header of ", header_bytes,
                                                    " bytes, more than the ", kMaxHeaderBytes,
@@ -197,16 +167,16 @@ absl::StatusOr<std::map<std::string, SafetensorsEntry>> ReadHeader(int descripto
   }
   std::string text(header_bytes, '\0');
   SHORTLIST_RETURN_IF_ERROR(
-      ReadAt(descriptor, kLengthBytes, static_cast<int64_t>(header_bytes), text.data()));
+      file.Read(kLengthBytes, static_cast<int64_t>(header_bytes), text.data()));
   if (text.empty() || text[0] != '{') {
     return absl::InvalidArgumentError("header does not begin with '{'");
   }
   SHORTLIST_ASSIGN_OR_RETURN(const json header, ParseJson(text, "header"));
   const int64_t data_bytes = file_bytes - data_begin;
-  std::map<std::string, SafetensorsEntry> entries;
+  std::map<std::string, TensorEntry> entries;
   for (const auto& [name, value] : header.items()) {
     if (name == "__metadata__") continue;  // free-form strings, e.g. {"format": "pt"}
-    SHORTLIST_ASSIGN_OR_RETURN(SafetensorsEntry entry, ParseEntry(name, value, data_bytes));
+    SHORTLIST_ASSIGN_OR_RETURN(TensorEntry entry, ParseEntry(name, value, data_bytes));
     entries.emplace(name, std::move(entry));
   }
   SHORTLIST_RETURN_IF_ERROR(CheckCover(entries, data_bytes));
@@ -214,45 +184,13 @@ absl::StatusOr<std::map<std::string, SafetensorsEntry>> ReadHeader(int descripto
   return entries;
 }
 
-absl::Status WithPath(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-}
-
 }  // namespace
 
-std::string ShapeString(const std::vector<int64_t>& shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
-absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
-  // O_NONBLOCK: opening a named pipe must not wait for a writer; it is refused below.
-  const int raw = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (raw < 0) {
-    const int error = errno;
-    const std::string message = absl::StrCat(path, ": ", std::strerror(error));
-    return error == ENOENT ? absl::NotFoundError(message) : absl::UnavailableError(message);
-  }
-  SafetensorsFile file;
-  file.path_ = path;
-  file.descriptor_ = std::shared_ptr<const int>(new int(raw), [](const int* descriptor) {
-    close(*descriptor);
-    delete descriptor;
-  });
-  struct stat info = {};
-  if (fstat(raw, &info) != 0)
-    return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno)));
-  if (!S_ISREG(info.st_mode))
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
-  auto entries = ReadHeader(raw, info.st_size);
+absl::StatusOr<TensorFile> OpenSafetensors(const std::string& path) {
+  SHORTLIST_ASSIGN_OR_RETURN(RawFile file, RawFile::Open(path));
+  absl::StatusOr<std::map<std::string, TensorEntry>> entries = ReadHeader(file);
   if (!entries.ok()) return WithPath(path, entries.status());
-  file.entries_ = *std::move(entries);
-  return file;
-}
-
-absl::Status SafetensorsFile::Read(const SafetensorsEntry& entry, int64_t begin, int64_t count,
-                                   void* out) const {
-  const absl::Status status = ReadAt(*descriptor_, entry.offset + begin, count, out);
-  return status.ok() ? status : WithPath(path_, status);
+  return TensorFile(std::move(file), *std::move(entries));
 }
 
 }  // namespace shortlist

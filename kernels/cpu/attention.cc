@@ -15,7 +15,8 @@ constexpr int64_t kMaxTileTokens = 8;
 struct Tile {
   int64_t first_token;
   int64_t num_tokens;
-  int64_t num_shared;     // leading entries of the sequence's list that all its tokens see
+  int64_t num_skipped;    // leading positions behind the window; its only token's, else 0
+  int64_t num_shared;     // entries of the sequence's list, from there on, that all its tokens see
   int64_t max_positions;  // of any of its tokens
 };
 
@@ -32,13 +33,22 @@ void CutTiles(const AttentionLayout& layout, int64_t group, int64_t max_tokens,
   tiles.clear();
   for (int64_t t = 0; t < layout.num_tokens; ++t) {
     const int64_t context_len = layout.context_len[t];
-    Tile grown = {t, 1, context_len, context_len + TailLen(layout, t)};
-    if (!tiles.empty() && layout.seq_of_token[t] == layout.seq_of_token[t - 1]) {
+    const int64_t num_positions = context_len + TailLen(layout, t);
+    if (layout.window > 0 && num_positions > layout.window) {
+      // Alone, so that its sums begin where its window does.
+      const int64_t num_skipped = num_positions - layout.window;
+      tiles.push_back(
+          {t, 1, num_skipped, std::max<int64_t>(context_len - num_skipped, 0), layout.window});
+      continue;
+    }
+    Tile grown = {t, 1, 0, context_len, num_positions};
+    if (!tiles.empty() && layout.seq_of_token[t] == layout.seq_of_token[t - 1] &&
+        tiles.back().num_skipped == 0) {
       const Tile& last = tiles.back();
       const int64_t max_positions = std::max(last.max_positions, grown.max_positions);
       if (last.num_tokens < max_tokens &&
           (last.num_tokens + 1) * group * max_positions <= kMaxWeights) {
-        grown = {last.first_token, last.num_tokens + 1, std::min(last.num_shared, context_len),
+        grown = {last.first_token, last.num_tokens + 1, 0, std::min(last.num_shared, context_len),
                  max_positions};
         tiles.pop_back();
       }
@@ -47,15 +57,18 @@ void CutTiles(const AttentionLayout& layout, int64_t group, int64_t max_tokens,
   }
 }
 
-/// What `token` sees behind its tile's shared positions, in logical order: the rest of its context
-/// where there is no tail, else a copy in `joined` of that and the tail.
-const int32_t* OwnSlots(const AttentionLayout& layout, int64_t token, int64_t num_shared,
+/// What `token` sees from logical position `first` on, in order: the rest of its context where
+/// there is no tail, else a copy in `joined` of that and the tail.
+const int32_t* OwnSlots(const AttentionLayout& layout, int64_t token, int64_t first,
                         int32_t* joined) {
   const int32_t* context = layout.kv_slots + layout.kv_indptr[layout.seq_of_token[token]];
   const int64_t tail_len = TailLen(layout, token);
-  if (tail_len == 0) return context + num_shared;
-  int32_t* end = std::copy(context + num_shared, context + layout.context_len[token], joined);
-  std::copy_n(layout.tail_slots + layout.tail_indptr[token], tail_len, end);
+  if (tail_len == 0) return context + first;
+  const int64_t context_len = layout.context_len[token];
+  const int32_t* tail = layout.tail_slots + layout.tail_indptr[token];
+  if (first >= context_len) return tail + (first - context_len);
+  int32_t* end = std::copy(context + first, context + context_len, joined);
+  std::copy_n(tail, tail_len, end);
   return joined;
 }
 
@@ -85,7 +98,8 @@ void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionL
       .head_dim = cache.head_dim,
       .group = group,
       .scale = queries.scale,
-      .shared_slots = layout.kv_slots + layout.kv_indptr[layout.seq_of_token[tile.first_token]],
+      .shared_slots = layout.kv_slots + layout.kv_indptr[layout.seq_of_token[tile.first_token]] +
+                      tile.num_skipped,
       .num_shared = tile.num_shared,
       .tokens = tokens,
       .num_tokens = tile.num_tokens,
@@ -94,8 +108,9 @@ void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionL
   };
   for (int64_t i = 0; i < tile.num_tokens; ++i) {
     const int64_t t = tile.first_token + i;
-    tokens[i].own_slots = OwnSlots(layout, t, tile.num_shared, joined + i * max_own);
-    tokens[i].num_own = layout.context_len[t] + TailLen(layout, t) - tile.num_shared;
+    const int64_t first_own = tile.num_skipped + tile.num_shared;
+    tokens[i].own_slots = OwnSlots(layout, t, first_own, joined + i * max_own);
+    tokens[i].num_own = layout.context_len[t] + TailLen(layout, t) - first_own;
   }
   for (int64_t head = first_head; head < end_head; ++head) {
     job.keys = static_cast<const char*>(cache.keys) + head * head_bytes;

@@ -36,7 +36,7 @@ nlohmann::json ShowJson(const std::string& dir) {
 
 /// Elements of all tensors in a directory's only weight file.
 int64_t StoredElements(const std::string& dir) {
-  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(dir + "/model.safetensors");
+  const absl::StatusOr<TensorFile> file = OpenSafetensors(dir + "/model.safetensors");
   EXPECT_TRUE(file.ok()) << file.status();
   int64_t count = 0;
   for (const auto& [name, entry] : file->entries()) count += entry.num_elements;

@@ -52,7 +52,7 @@ class Batch {
     tail_indptr_.push_back(static_cast<int32_t>(tail_slots_.size()));
   }
 
-  std::vector<float> Run(int num_threads = 1, bool with_tails = true) const {
+  std::vector<float> Run(int num_threads = 1, bool with_tails = true, int64_t window = 0) const {
     const AttentionLayout layout = {
         .num_tokens = static_cast<int64_t>(seq_of_token_.size()),
         .seq_of_token = seq_of_token_.data(),
@@ -61,6 +61,7 @@ class Batch {
         .context_len = context_len_.data(),
         .tail_indptr = with_tails ? tail_indptr_.data() : nullptr,
         .tail_slots = tail_slots_.data(),
+        .window = window,
     };
     ThreadPool pool(num_threads);
     const int64_t row = shape_.num_heads * shape_.head_dim;
@@ -249,6 +250,39 @@ TEST(AttentionTest, ATreePathEqualsThePlainChain) {
       const auto node = tree.begin() + (2 * depth + 1) * row;
       ASSERT_TRUE(SameBits({node, node + row}, {whole.begin() + (kPrefix + depth) * row,
                                                 whole.begin() + (kPrefix + depth + 1) * row}));
+    }
+  });
+}
+
+TEST(AttentionTest, AWindowIsTheSequenceCutThere) {
+  std::mt19937 rng(6);
+  ForShapes([&](const Shape& shape, DType dtype) {
+    constexpr int32_t kLength = 45;
+    const Sequence sequence(rng, shape, kLength);
+    const std::vector<int32_t> slots = RandomSlots(rng, kLength);
+    // A node behind 40 of the prefix sees them, its three ancestors and itself.
+    const std::vector<int32_t> tail(slots.begin() + 40, slots.begin() + 44);
+    for (const int32_t window : {1, 3, 4, 7, 20, 44, 45, 100}) {
+      Batch windowed(shape, dtype), cut(shape, dtype);
+      sequence.StoreInto(windowed, slots);
+      sequence.StoreInto(cut, slots);
+      windowed.AddSequence(slots);
+      for (int32_t t = 0; t <= kLength; ++t) {
+        const bool is_node = t == kLength;
+        const int32_t num_positions = is_node ? 44 : t + 1;
+        const int32_t first = std::max(num_positions - window, 0);
+        cut.AddSequence({slots.begin() + first, slots.begin() + num_positions});
+        cut.AddToken(t, num_positions - first, sequence.queries[is_node ? 43 : t]);
+        if (is_node) {
+          windowed.AddToken(0, 40, sequence.queries[43], tail);
+        } else {
+          windowed.AddToken(0, t + 1, sequence.queries[t]);
+        }
+      }
+      for (const int num_threads : {1, 3}) {
+        ASSERT_TRUE(SameBits(windowed.Run(num_threads, /*with_tails=*/true, window), cut.Run()))
+            << "window " << window;
+      }
     }
   });
 }

@@ -48,6 +48,40 @@ TEST(ElementwiseTest, RmsNormMatchesDoublePrecision) {
   });
 }
 
+TEST(ElementwiseTest, HeadNormIsRmsNormOfEveryHead) {
+  std::mt19937 rng(8);
+  ForEachIsa([&] {
+    for (const int64_t head_dim : kSizes) {
+      constexpr int64_t kTokens = 9, kHeads = 3;
+      const int64_t stride = kHeads * head_dim + 5;
+      const std::vector<float> before = RandomFloats(rng, kTokens * stride);
+      const std::vector<float> weight = RandomFloats(rng, head_dim);
+      std::vector<float> after = before, want = before;
+      ThreadPool pool(2);
+      HeadNormCpu(after.data(), stride, kTokens, kHeads, head_dim, weight.data(), 1e-5f, pool);
+      for (int64_t t = 0; t < kTokens; ++t) {
+        float* const row = want.data() + t * stride;
+        RmsNormCpu(row, weight.data(), 1e-5f, kHeads, head_dim, row, pool);
+      }
+      ASSERT_TRUE(SameBits(after, want)) << head_dim;
+    }
+  });
+}
+
+TEST(ElementwiseTest, BiasIsAddedToEveryRow) {
+  std::mt19937 rng(9);
+  for (const int64_t width : kSizes) {
+    const std::vector<float> before = RandomFloats(rng, 300 * width);
+    const std::vector<float> bias = RandomFloats(rng, width);
+    std::vector<float> after = before;
+    ThreadPool pool(2);
+    AddBiasCpu(after.data(), bias.data(), /*num_tokens=*/300, width, pool);
+    for (size_t i = 0; i < after.size(); ++i) {
+      ASSERT_EQ(after[i], before[i] + bias[i % static_cast<size_t>(width)]);
+    }
+  }
+}
+
 TEST(ElementwiseTest, RopeRotatesHalfSplitPairs) {
   std::mt19937 rng(2);
   ForEachIsa([&] {

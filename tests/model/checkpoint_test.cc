@@ -306,7 +306,7 @@ TEST_F(DamagedModelTest, ADraftMustFitItsTarget) {
 
 TEST_F(DamagedModelTest, ArchitecturesAreNotInterchangeable) {
   EXPECT_THAT(MessageOf(Decoder::Load(dir_.Join("draft"), std::nullopt, pool_).status()),
-              HasSubstr("need LlamaForCausalLM"));
+              HasSubstr("runs beside its target only"));
   const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
   EXPECT_THAT(MessageOf(EagleModel::Load(dir_.Join("target"), *target, pool_).status()),
               HasSubstr("need LlamaForCausalLMEagle"));

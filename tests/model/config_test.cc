@@ -115,6 +115,64 @@ TEST_F(ConfigTest, ReadsRopeScalingInItsOldAndNewForm) {
   EXPECT_EQ(llama3->rope_theta, 1e6);
 }
 
+TEST_F(ConfigTest, DynamicAndYarnScalingStretchTheContext) {
+  const auto dynamic = ReadWith(R"({"rope_scaling": {"type": "dynamic", "factor": 2.5}})");
+  ASSERT_TRUE(dynamic.ok()) << dynamic.status();
+  EXPECT_EQ(dynamic->rope_scaling.type, RopeScaling::Type::kDynamic);
+  EXPECT_EQ(dynamic->rope_scaling.original_max_position_embeddings, 64);
+  EXPECT_EQ(dynamic->context_len, 160);
+
+  const auto yarn = ReadWith(R"({"rope_scaling": {"type": "yarn", "factor": 4.0,
+      "original_max_position_embeddings": 32}})");
+  ASSERT_TRUE(yarn.ok()) << yarn.status();
+  EXPECT_EQ(yarn->rope_scaling.type, RopeScaling::Type::kYarn);
+  EXPECT_EQ(yarn->context_len, 128);
+  EXPECT_NEAR(yarn->rope_scaling.attention_factor, 1.1386294361119891, 1e-15);
+  EXPECT_EQ(yarn->rope_scaling.beta_fast, 32.0);
+  EXPECT_TRUE(yarn->rope_scaling.truncate);
+  // Without a length of its own it scales max_position_embeddings; one beside the object wins.
+  EXPECT_EQ(ReadWith(R"({"rope_scaling": {"type": "yarn", "factor": 4.0}})")->context_len, 256);
+  EXPECT_EQ(ReadWith(R"({"original_max_position_embeddings": 48, "rope_scaling": {"type": "yarn",
+      "factor": 4.0, "original_max_position_embeddings": 32}})")
+                ->context_len,
+            192);
+  EXPECT_EQ(ReadWith(R"({"rope_scaling": {"type": "yarn", "factor": 1e6}})")->context_len, 1 << 24);
+}
+
+TEST_F(ConfigTest, FamiliesDifferInBiasNormsAndWindows) {
+  const auto mistral = ReadWith(R"({"architectures": ["MistralForCausalLM"],
+      "sliding_window": 16, "head_dim": 10})");
+  ASSERT_TRUE(mistral.ok()) << mistral.status();
+  EXPECT_EQ(mistral->architecture, ModelConfig::Architecture::kMistral);
+  EXPECT_THAT(mistral->windows, ElementsAre(16, 16));
+  EXPECT_EQ(mistral->head_dim, 10);
+  EXPECT_FALSE(mistral->qkv_bias || mistral->qk_norm);
+  EXPECT_THAT(ReadWith(R"({"architectures": ["MistralForCausalLM"]})")->windows,
+              ElementsAre(4096, 4096));
+  EXPECT_THAT(
+      ReadWith(R"({"architectures": ["MistralForCausalLM"], "sliding_window": null})")->windows,
+      IsEmpty());
+
+  const auto qwen2 = ReadWith(R"({"architectures": ["Qwen2ForCausalLM"], "sliding_window": 32,
+      "use_sliding_window": false, "max_window_layers": 1})");
+  ASSERT_TRUE(qwen2.ok()) << qwen2.status();
+  EXPECT_TRUE(qwen2->qkv_bias);
+  EXPECT_FALSE(qwen2->qk_norm);
+  EXPECT_THAT(qwen2->windows, IsEmpty());
+  EXPECT_THAT(ReadWith(R"({"architectures": ["Qwen2ForCausalLM"], "sliding_window": 32,
+      "use_sliding_window": true, "max_window_layers": 1})")
+                  ->windows,
+              ElementsAre(0, 32));
+
+  const auto qwen3 = ReadWith(R"({"architectures": ["Qwen3ForCausalLM"], "sliding_window": 32,
+      "use_sliding_window": true, "layer_types": ["sliding_attention", "full_attention"]})");
+  ASSERT_TRUE(qwen3.ok()) << qwen3.status();
+  EXPECT_TRUE(qwen3->qk_norm);
+  EXPECT_FALSE(qwen3->qkv_bias);
+  EXPECT_EQ(qwen3->head_dim, 128);
+  EXPECT_THAT(qwen3->windows, ElementsAre(32, 0));
+}
+
 TEST_F(ConfigTest, EagleHasAnFcBiasUnlessToldOtherwise) {
   const auto eagle = ReadWith(R"({"architectures": ["LlamaForCausalLMEagle"], "bias": false})");
   ASSERT_TRUE(eagle.ok()) << eagle.status();
@@ -129,8 +187,8 @@ TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithTheirValue) {
     const char* message;
   };
   for (const auto& [patch, message] : {
-           Case{R"({"architectures": ["MistralForCausalLM"]})",
-                "architecture = \"MistralForCausalLM\""},
+           Case{R"({"architectures": ["GemmaForCausalLM"]})",
+                "architecture = \"GemmaForCausalLM\""},
            Case{R"({"hidden_act": "gelu"})", "hidden_act = \"gelu\""},
            Case{R"({"attention_bias": true})", "attention_bias = true"},
            Case{R"({"mlp_bias": true})", "mlp_bias = true"},
@@ -142,14 +200,14 @@ TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithTheirValue) {
            Case{R"({"logits_scaling": 8.0})", "logits_scaling = 8.0"},
            Case{R"({"logit_scale": 0.25})", "logit_scale = 0.25"},
            Case{R"({"final_logit_softcapping": 30.0})", "final_logit_softcapping = 30.0"},
-           Case{R"({"layer_types": ["sliding_attention"]})", "layer_types"},
+           Case{R"({"use_sliding_window": true})", "use_sliding_window = true"},
+           Case{R"({"layer_types": ["full_attention", "sliding_attention"]})",
+                "layer_types = \"sliding_attention\""},
            Case{R"({"torch_dtype": "float64"})", "torch_dtype = \"float64\""},
-           Case{R"({"rope_scaling": {"rope_type": "yarn", "factor": 2.0}})",
-                "rope_type = \"yarn\""},
-           Case{R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})",
-                "rope_type = \"dynamic\""},
-           Case{R"({"rope_scaling": {"type": "linear", "factor": 2.0, "mscale": 1.1}})",
-                "\"mscale\" = 1.1"},
+           Case{R"({"rope_scaling": {"rope_type": "longrope", "factor": 2.0}})",
+                "rope_type = \"longrope\""},
+           Case{R"({"rope_scaling": {"type": "linear", "factor": 2.0, "finetuned": true}})",
+                "\"finetuned\" = true"},
            Case{R"({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.25}})",
                 "partial_rotary_factor = 0.25"},
        }) {
@@ -206,6 +264,17 @@ TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
                 "contradicts rope_parameters"},
            Case{R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0}})",
                 "contradicts the model's"},
+           Case{R"({"layer_types": ["full_attention"]})", "is no list of 2 names"},
+           Case{R"({"rope_scaling": {"type": "dynamic", "factor": 0.5}})",
+                "factor = 0.5 not in [1,"},
+           Case{R"({"head_dim": 2, "rope_scaling": {"type": "dynamic", "factor": 2}})",
+                "head_dim = 2 not at least 4"},
+           Case{R"({"rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2}})",
+                "rope_theta = 1 not in (1,"},
+           Case{R"({"rope_scaling": {"type": "yarn", "factor": 2, "beta_fast": 1}})",
+                "beta_fast = 1 not in (1,"},
+           Case{R"({"rope_scaling": {"type": "yarn", "factor": 2, "mscale": -1}})",
+                "mscale = -1 not in (0,"},
            Case{R"({"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
                     "high_freq_factor": 4, "original_max_position_embeddings": 8192}})",
                 "high_freq_factor = 4 not in (4,"},

@@ -24,7 +24,7 @@ struct Golden {
 };
 
 Golden ReadGolden(const std::string& path) {
-  const auto file = SafetensorsFile::Open(path);
+  const auto file = OpenSafetensors(path);
   SHORTLIST_CHECK(file.ok());
   Golden golden;
   for (const auto& [name, entry] : file->entries()) {
@@ -44,19 +44,6 @@ Golden ReadGolden(const std::string& path) {
 
 std::string GoldenDir(const std::string& name) {
   return SourcePath("tests/reference/golden/" + name);
-}
-
-/// max |got - want| / max |want|.
-double RelativeError(const std::vector<float>& got, const std::vector<float>& want) {
-  SHORTLIST_CHECK(got.size() == want.size());
-  double error = 0, scale = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    // Written so that a NaN counts as an error.
-    const double difference = std::abs(static_cast<double>(got[i]) - want[i]);
-    if (!(difference <= error)) error = difference;
-    scale = std::max(scale, std::abs(static_cast<double>(want[i])));
-  }
-  return error / scale;
 }
 
 /// f32 is held to 1e-4 of the largest value; the others, which round weights and cache, to the

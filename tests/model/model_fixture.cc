@@ -84,6 +84,18 @@ std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidd
   return logits;
 }
 
+double RelativeError(const std::vector<float>& got, const std::vector<float>& want) {
+  SHORTLIST_CHECK(got.size() == want.size());
+  double error = 0, scale = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    // Written so that a NaN counts as an error.
+    const double difference = std::abs(static_cast<double>(got[i]) - want[i]);
+    if (!(difference <= error)) error = difference;
+    scale = std::max(scale, std::abs(static_cast<double>(want[i])));
+  }
+  return error / scale;
+}
+
 std::vector<double> Cosines(const std::vector<float>& got, const std::vector<float>& want,
                             size_t width) {
   SHORTLIST_CHECK(got.size() == want.size());

@@ -40,6 +40,9 @@ std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens
 std::vector<float> Logits(const Decoder& decoder, const std::vector<float>& hidden,
                           ThreadPool& pool);
 
+/// max |got - want| / max |want|.
+double RelativeError(const std::vector<float>& got, const std::vector<float>& want);
+
 /// The cosine between each pair of rows of `width` numbers.
 std::vector<double> Cosines(const std::vector<float>& got, const std::vector<float>& want,
                             size_t width);

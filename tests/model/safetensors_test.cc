@@ -20,10 +20,10 @@ using testing::HasSubstr;
 
 class SafetensorsTest : public testing::Test {
  protected:
-  absl::StatusOr<SafetensorsFile> Open(const std::string& bytes) {
-    return SafetensorsFile::Open(dir_.Write("model.safetensors", bytes));
+  absl::StatusOr<TensorFile> Open(const std::string& bytes) {
+    return OpenSafetensors(dir_.Write("model.safetensors", bytes));
   }
-  absl::StatusOr<SafetensorsFile> Open(const std::string& header, const std::string& data) {
+  absl::StatusOr<TensorFile> Open(const std::string& header, const std::string& data) {
     return Open(SafetensorsBytes(header, data));
   }
   TempDir dir_;
@@ -40,7 +40,7 @@ TEST_F(SafetensorsTest, ReadsWhatWasWritten) {
   const auto file = Open(GoodFile());
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_EQ(file->entries().size(), 4u);
-  const SafetensorsEntry& a = file->entries().at("a");
+  const TensorEntry& a = file->entries().at("a");
   EXPECT_EQ(a.shape, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(a.dtype, DType::kF32);
   float values[6];
@@ -156,12 +156,10 @@ TEST_F(SafetensorsTest, NamesInMessagesAreEscapedAndShort) {
 }
 
 TEST_F(SafetensorsTest, OnlyRegularFilesAreOpened) {
-  EXPECT_EQ(SafetensorsFile::Open(dir_.Join("nowhere")).status().code(),
-            absl::StatusCode::kNotFound);
-  EXPECT_EQ(SafetensorsFile::Open(dir_.path()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(OpenSafetensors(dir_.Join("nowhere")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(OpenSafetensors(dir_.path()).status().code(), absl::StatusCode::kInvalidArgument);
   ASSERT_EQ(mkfifo(dir_.Join("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(SafetensorsFile::Open(dir_.Join("pipe")).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(OpenSafetensors(dir_.Join("pipe")).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(SafetensorsTest, AFileCutShortWhileOpenIsAnErrorNotACrash) {

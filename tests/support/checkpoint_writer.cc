@@ -46,7 +46,7 @@ absl::Status WriteSafetensors(const std::string& path, const std::vector<StoredT
 }
 
 absl::StatusOr<std::vector<StoredTensor>> ReadSafetensors(const std::string& path) {
-  SHORTLIST_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+  SHORTLIST_ASSIGN_OR_RETURN(const TensorFile file, OpenSafetensors(path));
   std::vector<StoredTensor> tensors;
   for (const auto& [name, entry] : file.entries()) {
     SHORTLIST_CHECK(entry.dtype.has_value());

@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "kernels/isa.h"
+#include "model/decoder.h"
+#include "nlohmann/json.hpp"
+#include "tests/model/model_fixture.h"
+#include "tests/support/checkpoint_writer.h"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+/// The weights of tests/reference/make_decoder_golden.py.
+std::vector<float> Weights(const std::string& name, const std::vector<int64_t>& shape) {
+  uint64_t seed = 0xcbf29ce484222325;
+  for (const char c : name) seed = (seed ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  const auto ends_with = [&](const char* suffix) { return name.ends_with(suffix); };
+  const float spread = static_cast<float>(std::sqrt(6.0 / static_cast<double>(shape.back())));
+  std::vector<float> values;
+  for (int64_t i = 1; i <= count; ++i) {
+    uint64_t z = seed + static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    z = z ^ (z >> 31);
+    const float unit = static_cast<float>(z >> 40) * 0x1p-23f - 1.0f;
+    values.push_back(ends_with("norm.weight")              ? 1.0f + 0.25f * unit
+                     : ends_with(".bias")                  ? 0.5f * unit
+                     : name == "model.embed_tokens.weight" ? 1.75f * unit
+                                                           : spread * unit);
+  }
+  return values;
+}
+
+std::string GoldenDir() { return SourcePath("tests/reference/golden/decoders"); }
+
+std::vector<std::string> CaseNames() {
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(GoldenDir())) {
+    names.push_back(file.path().stem());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class DecoderGoldenTest : public testing::TestWithParam<std::string> {
+ protected:
+  DecoderGoldenTest()
+      : golden_(ReadJsonFile(GoldenDir() + "/" + GetParam() + ".json", 1 << 20).value()) {
+    dir_.Write("config.json", golden_["config"].dump());
+    std::vector<StoredTensor> tensors;
+    for (const auto& [name, shape] : golden_["tensors"].items()) {
+      const auto extents = shape.get<std::vector<int64_t>>();
+      tensors.push_back(MakeTensor(name, extents, Weights(name, extents), DType::kF32));
+    }
+    SHORTLIST_CHECK(WriteSafetensors(dir_.Join("model.safetensors"), tensors).ok());
+    for (const auto& id : golden_["prompt_ids"]) prompt_.push_back(TokenId{id.get<int32_t>()});
+    greedy_ = golden_["greedy_ids"].get<std::vector<int32_t>>();
+  }
+  ~DecoderGoldenTest() override { SetIsa(DetectIsa()); }
+
+  /// Greedy ids one by one, and the logits behind each.
+  std::pair<std::vector<int32_t>, std::vector<std::vector<float>>> Decode(Decoder& decoder) {
+    const int64_t num_slots = static_cast<int64_t>(prompt_.size() + greedy_.size());
+    KvCache cache = KvCache::Create(decoder.config(), num_slots, decoder.dtype()).value();
+    const std::vector<int32_t> slots = Iota(num_slots);
+    std::vector<TokenId> step = prompt_;
+    std::pair<std::vector<int32_t>, std::vector<std::vector<float>>> result;
+    for (int64_t end = static_cast<int64_t>(prompt_.size()); result.first.size() < greedy_.size();
+         ++end) {
+      ForwardBatch batch;
+      batch.AddChain(step, end - static_cast<int64_t>(step.size()), std::span(slots).first(end));
+      std::vector<float> hidden = ToVector(decoder.Forward(batch, cache).value());
+      hidden.erase(hidden.begin(), hidden.end() - decoder.config().hidden);
+      const std::vector<float> logits = Logits(decoder, hidden, pool_);
+      const auto best = std::max_element(logits.begin(), logits.end());
+      step = {TokenId(best - logits.begin())};
+      result.first.push_back(Raw(step[0]));
+      result.second.push_back(logits);
+    }
+    return result;
+  }
+
+  json golden_;
+  TempDir dir_;
+  ThreadPool pool_{/*num_threads=*/2};
+  std::vector<TokenId> prompt_;
+  std::vector<int32_t> greedy_;
+};
+
+TEST_P(DecoderGoldenTest, GreedyIdsAndLogitsAreTransformers) {
+  const auto decoder = LoadOrDie(dir_.path(), DType::kF32, pool_);
+  for (const Isa isa : UsableIsas()) {
+    SCOPED_TRACE(IsaName(isa));
+    SetIsa(isa);
+    const auto [ids, logits] = Decode(*decoder);
+    EXPECT_EQ(ids, greedy_);
+    const size_t every = golden_["logits_every"].get<size_t>();
+    for (size_t row = 0; row * every < logits.size(); ++row) {
+      const auto want = golden_["logits"][row].get<std::vector<float>>();
+      EXPECT_LE(RelativeError(logits[row * every], want), 1e-4) << "row " << row;
+    }
+  }
+}
+
+TEST_P(DecoderGoldenTest, AnyChunkGivesTheSameBits) {
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    const auto decoder = LoadOrDie(dir_.path(), dtype, pool_);
+    std::vector<TokenId> tokens = prompt_;
+    for (const int32_t id : greedy_) tokens.push_back(TokenId{id});
+    const std::vector<float> whole = RunChain(*decoder, tokens);
+    const int64_t num_tokens = static_cast<int64_t>(tokens.size());
+    for (const int64_t chunk : {1, 7, 32}) {
+      KvCache cache = KvCache::Create(decoder->config(), num_tokens, dtype).value();
+      EXPECT_EQ(RunChain(*decoder, tokens, chunk, Iota(num_tokens), cache), whole) << chunk;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, DecoderGoldenTest, testing::ValuesIn(CaseNames()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,174 @@
+"""Makes tests/reference/golden/decoders/*.json: what transformers makes of tiny models of every
+architecture and every kind of rotary scaling.
+
+Run with a Python that has numpy, torch and transformers:
+    python tests/reference/make_decoder_golden.py
+Weights are not stored: both sides compute them from the tensor's name (see `weights` below and
+tests/model/decoder_golden_test.cc). A case holds config.json's contents, the shapes of the tensors,
+prompt_ids, the 64 ids that greedy decoding with transformers' own cache emits in f32, and the
+logits behind some of them.
+"""
+
+import json
+import pathlib
+
+import numpy as np
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+GOLDEN_DIR = pathlib.Path(__file__).parent / "golden" / "decoders"
+PROMPT_LEN, NUM_GREEDY, LOGITS_EVERY = 24, 64, 9
+
+BASE = dict(
+    vocab_size=61,
+    hidden_size=32,
+    intermediate_size=40,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=128,
+    rms_norm_eps=1e-5,
+    tie_word_embeddings=False,
+    bos_token_id=1,
+    eos_token_id=2,
+)
+
+ARCHITECTURES = {
+    "llama": ("llama", {}),
+    "mistral": ("mistral", dict(sliding_window=20)),
+    "qwen2": ("qwen2", {}),
+    "qwen3": ("qwen3", dict(head_dim=12)),
+}
+
+LLAMA3 = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0)
+
+# name: (rope parameters, overrides); the positions 0 .. 87 reach beyond every original context
+ROPES = {
+    "default": (dict(rope_type="default"), {}),
+    "linear": (dict(rope_type="linear", factor=4.0), {}),
+    "dynamic": (dict(rope_type="dynamic", factor=4.0), dict(max_position_embeddings=40)),
+    "llama3": (dict(rope_type="llama3", original_max_position_embeddings=32, **LLAMA3), {}),
+    "yarn": (dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32), {}),
+}
+
+YARN_OPTIONS = dict(
+    rope_type="yarn",
+    factor=8.0,
+    original_max_position_embeddings=16,
+    beta_fast=8.0,
+    beta_slow=0.5,
+    mscale=0.7,
+    mscale_all_dim=0.4,
+    truncate=False,
+)
+
+# name: (architecture, rope parameters, overrides)
+FURTHER = {
+    "llama_yarn_options": ("llama", YARN_OPTIONS, {}),
+    "llama_yarn_attention_factor": (
+        "llama",
+        dict(ROPES["yarn"][0], attention_factor=1.25),
+        dict(head_dim=16, num_key_value_heads=4),
+    ),
+    "qwen2_some_layers_slide": (
+        "qwen2",
+        ROPES["default"][0],
+        dict(
+            use_sliding_window=True, sliding_window=9, max_window_layers=1, num_hidden_layers=3
+        ),
+    ),
+    "qwen3_tied": ("qwen3", ROPES["default"][0], dict(tie_word_embeddings=True)),
+}
+
+MASK = (1 << 64) - 1
+
+
+def weights(name, shape):
+    """[-1, 1) from SplitMix64 over the index, seeded with the name's FNV-1a hash, then spread so
+    that every operation shows in the logits. All in f32, bit for bit as the test does it."""
+    seed = 0xCBF29CE484222325
+    for byte in name.encode():
+        seed = ((seed ^ byte) * 0x100000001B3) & MASK
+    with np.errstate(over="ignore"):
+        z = np.uint64(seed) + np.arange(1, np.prod(shape) + 1, dtype=np.uint64) * np.uint64(
+            0x9E3779B97F4A7C15
+        )
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    unit = (z >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-23) - np.float32(1)
+    if name.endswith("norm.weight"):
+        values = np.float32(1) + np.float32(0.25) * unit
+    elif name.endswith(".bias"):
+        values = np.float32(0.5) * unit
+    elif name == "model.embed_tokens.weight":
+        values = np.float32(1.75) * unit
+    else:
+        values = np.float32(np.sqrt(6.0 / shape[-1])) * unit
+    return values.reshape(shape)
+
+
+def decode(model, prompt):
+    """Greedy ids, the logits behind every LOGITS_EVERY-th, and the closest choice between the best
+    and the next logit, relative to the largest."""
+    step, cache, greedy, rows, margin = torch.tensor([prompt]), None, [], [], float("inf")
+    for i in range(NUM_GREEDY):
+        with torch.no_grad():
+            out = model(step, past_key_values=cache, use_cache=True)
+        cache, logits = out.past_key_values, out.logits[0, -1]
+        best = logits.topk(2).values
+        margin = min(margin, (best[0] - best[1]).item() / logits.abs().max().item())
+        if i % LOGITS_EVERY == 0:
+            rows.append([float(f"{value:.7g}") for value in logits.tolist()])
+        greedy.append(int(logits.argmax()))
+        step = torch.tensor([greedy[-1:]])
+    return greedy, rows, margin
+
+
+def make_case(name, model_type, rope, overrides):
+    config = AutoConfig.for_model(
+        model_type, **(BASE | overrides), rope_parameters=dict(rope, rope_theta=1000.0)
+    )
+    config.dtype = torch.float32
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    config.architectures = [type(model).__name__]
+    shapes = {}
+    with torch.no_grad():
+        for key, parameter in model.named_parameters():
+            shapes[key] = list(parameter.shape)
+            parameter.copy_(torch.from_numpy(weights(key, shapes[key])))
+
+    # Of several prompts, the one with the most varied output among those after which no greedy
+    # choice hangs on the last bits.
+    best = None
+    for offset in range(16):
+        prompt = [1 + (7 * i * i + 3 * i + offset) % 60 for i in range(PROMPT_LEN)]
+        greedy, rows, margin = decode(model, prompt)
+        if margin > 2e-4 and (best is None or len(set(greedy)) > len(set(best[1]))):
+            best = prompt, greedy, rows, margin
+    prompt, greedy, rows, margin = best
+
+    stored = json.loads(config.to_json_string(use_diff=False))
+    # What transformers writes for every model, none of which bears on a decoder.
+    for key in ("id2label", "label2id", "transformers_version"):
+        stored.pop(key, None)
+    golden = dict(
+        config=stored,
+        tensors=shapes,
+        prompt_ids=prompt,
+        greedy_ids=greedy,
+        logits_every=LOGITS_EVERY,
+        logits=rows,
+    )
+    path = GOLDEN_DIR / f"{name}.json"
+    path.write_text(json.dumps(golden, separators=(",", ":")) + "\n")
+    print(f"{name}: {path.stat().st_size} bytes, margin {margin:.2e}, {len(set(greedy))} ids")
+
+
+if __name__ == "__main__":
+    for architecture, (kind, extra) in ARCHITECTURES.items():
+        for rope_name, (parameters, changes) in ROPES.items():
+            make_case(f"{architecture}_{rope_name}", kind, parameters, extra | changes)
+    for case, (architecture, parameters, changes) in FURTHER.items():
+        kind, extra = ARCHITECTURES[architecture]
+        make_case(case, kind, parameters, extra | changes)
