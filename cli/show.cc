@@ -38,7 +38,10 @@ bool IsEagle(const ModelConfig& c) {
 
 /// Weights that a model of this configuration keeps; an EAGLE head shares the target's embedding.
 int64_t NumParameters(const ModelConfig& c) {
-  const int64_t attention = 2 * (c.num_heads + c.num_kv_heads) * c.head_dim * c.hidden;
+  const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
+  const int64_t norms = c.qk_norm ? 2 * c.head_dim : 0;
+  const int64_t attention =
+      2 * (c.num_heads + c.num_kv_heads) * c.head_dim * c.hidden + bias + norms;
   const int64_t layers = c.num_layers * (attention + 3 * c.hidden * c.intermediate + 2 * c.hidden);
   if (IsEagle(c)) {  // its first layer has no input norm, and it has no final one
     return 2 * c.hidden * c.hidden + (c.fc_bias ? c.hidden : 0) + layers - c.hidden;
@@ -105,15 +108,11 @@ std::vector<std::string> AdmittedIsas() {
 
 int64_t NumThreads() { return std::max<int64_t>(std::thread::hardware_concurrency(), 1); }
 
-const char* ArchitectureName(const ModelConfig& c) {
-  return IsEagle(c) ? "LlamaForCausalLMEagle" : "LlamaForCausalLM";
-}
-
 nlohmann::ordered_json ToJson(const std::string& dir, const Facts& facts) {
   nlohmann::ordered_json json = {{"model", dir}};
   if (facts.config) {
     const ModelConfig& c = *facts.config;
-    json["architecture"] = ArchitectureName(c);
+    json["architecture"] = ArchitectureName(c.architecture);
     json["num_layers"] = c.num_layers;
     json["hidden"] = c.hidden;
     json["intermediate"] = c.intermediate;
@@ -156,9 +155,10 @@ std::vector<std::pair<std::string, std::string>> ToLines(const std::string& dir,
     const ModelConfig& c = *facts.config;
     lines.emplace_back(
         "architecture",
-        absl::StrCat(ArchitectureName(c), ": ", c.num_layers, " layers, hidden ", c.hidden,
-                     ", FFN ", c.intermediate, ", ", c.num_heads, " heads (", c.num_kv_heads,
-                     " of keys and values) of ", c.head_dim, ", context ", c.context_len));
+        absl::StrCat(ArchitectureName(c.architecture), ": ", c.num_layers, " layers, hidden ",
+                     c.hidden, ", FFN ", c.intermediate, ", ", c.num_heads, " heads (",
+                     c.num_kv_heads, " of keys and values) of ", c.head_dim, ", context ",
+                     c.context_len));
     const char* embedding = IsEagle(c)              ? "embedding and head of its target"
                             : c.tie_word_embeddings ? "one matrix for embedding and head"
                                                     : "embedding and head apart";

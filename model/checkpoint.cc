@@ -15,6 +15,8 @@
 #include "kernels/arena.h"
 #include "kernels/elementwise.h"
 #include "model/quote.h"
+#include "model/safetensors.h"
+#include "model/torch_file.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -62,13 +64,37 @@ absl::StatusOr<std::map<std::string, std::string>> ReadIndex(const std::string& 
 
 }  // namespace
 
-absl::Status Checkpoint::AddFile(const std::string& path) {
-  SHORTLIST_ASSIGN_OR_RETURN(TensorFile file, OpenSafetensors(path));
-  files_.push_back(std::move(file));
+absl::Status Checkpoint::AddFile(absl::StatusOr<TensorFile> file) {
+  SHORTLIST_RETURN_IF_ERROR(file.status());
+  files_.push_back(*std::move(file));
   for (const auto& [name, entry] : files_.back().entries()) {
     if (!tensors_.emplace(name, Location{files_.size() - 1, &entry}).second) {
+      return absl::InvalidArgumentError(absl::StrCat(files_.back().path(), ": tensor ", Quote(name),
+                                                     " is also in another shard"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Checkpoint::AddShards(const std::string& index, OpenFile open) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto shard_of, ReadIndex(index));
+  std::map<std::string, size_t> file_index;
+  for (const auto& [name, shard] : shard_of) file_index.emplace(shard, 0);
+  for (auto& [shard, position] : file_index) {
+    position = files_.size();
+    SHORTLIST_RETURN_IF_ERROR(AddFile(open(absl::StrCat(dir_, "/", shard))));
+  }
+  for (const auto& [name, shard] : shard_of) {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end() || found->second.file != file_index[shard]) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": tensor ", Quote(name), " is also in another shard"));
+          absl::StrCat(index, ": tensor ", Quote(name), " is not in ", shard));
+    }
+  }
+  for (const auto& [name, location] : tensors_) {
+    if (!shard_of.contains(name)) {
+      return absl::InvalidArgumentError(absl::StrCat(files_[location.file].path(), ": tensor ",
+                                                     Quote(name), " is not in the index"));
     }
   }
   return absl::OkStatus();
@@ -77,39 +103,28 @@ absl::Status Checkpoint::AddFile(const std::string& path) {
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& dir) {
   Checkpoint checkpoint;
   checkpoint.dir_ = dir;
-  const std::string single = absl::StrCat(dir, "/model.safetensors");
-  const std::string index = absl::StrCat(single, ".index.json");
-  std::error_code ignored;
-  if (std::filesystem::exists(single, ignored)) {
-    SHORTLIST_RETURN_IF_ERROR(checkpoint.AddFile(single));
-    return checkpoint;
-  }
-  if (!std::filesystem::exists(index, ignored)) {
-    return absl::NotFoundError(
-        absl::StrCat(dir, ": neither model.safetensors nor model.safetensors.index.json"));
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(const auto shard_of, ReadIndex(index));
-  std::map<std::string, size_t> file_index;
-  for (const auto& [name, shard] : shard_of) file_index.emplace(shard, 0);
-  for (auto& [shard, position] : file_index) {
-    position = checkpoint.files_.size();
-    SHORTLIST_RETURN_IF_ERROR(checkpoint.AddFile(absl::StrCat(dir, "/", shard)));
-  }
-  for (const auto& [name, shard] : shard_of) {
-    const auto found = checkpoint.tensors_.find(name);
-    if (found == checkpoint.tensors_.end() || found->second.file != file_index[shard]) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(index, ": tensor ", Quote(name), " is not in ", shard));
+  struct Format {
+    const char* name;
+    OpenFile open;
+  };
+  for (const auto& [name, open] :
+       {Format{"model.safetensors", OpenSafetensors}, Format{"pytorch_model.bin", OpenTorchFile}}) {
+    const std::string single = absl::StrCat(dir, "/", name);
+    const std::string index = absl::StrCat(single, ".index.json");
+    std::error_code ignored;
+    if (std::filesystem::exists(single, ignored)) {
+      SHORTLIST_RETURN_IF_ERROR(checkpoint.AddFile(open(single)));
+      return checkpoint;
+    }
+    if (std::filesystem::exists(index, ignored)) {
+      SHORTLIST_RETURN_IF_ERROR(checkpoint.AddShards(index, open));
+      return checkpoint;
     }
   }
-  for (const auto& [name, location] : checkpoint.tensors_) {
-    if (!shard_of.contains(name)) {
-      return absl::InvalidArgumentError(absl::StrCat(checkpoint.files_[location.file].path(),
-                                                     ": tensor ", Quote(name),
-                                                     " is not in the index"));
-    }
-  }
-  return checkpoint;
+  return absl::NotFoundError(absl::StrCat(
+      dir,
+      ": no weights: neither model.safetensors nor pytorch_model.bin, nor an index of either "
+      "(*.index.json)"));
 }
 
 absl::StatusOr<DType> Checkpoint::StoredDType(const std::string& name) const {

@@ -13,12 +13,13 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "kernels/dtype.h"
-#include "model/safetensors.h"
+#include "model/tensor_file.h"
 
 namespace shortlist {
 
-/// The weights of a model directory: model.safetensors, or the shards that
-/// model.safetensors.index.json names. Used by one thread, while a model loads.
+/// The weights of a model directory: the first there is of model.safetensors, the shards that
+/// model.safetensors.index.json names, pytorch_model.bin, and the shards that
+/// pytorch_model.bin.index.json names. Used by one thread, while a model loads.
 class Checkpoint {
  public:
   /// Opens every file and checks its header. NotFound names what was looked for; InvalidArgument a
@@ -49,13 +50,15 @@ class Checkpoint {
   absl::Status CheckNothingUnknown() const;
 
  private:
+  using OpenFile = absl::StatusOr<TensorFile> (*)(const std::string& path);
   struct Location {
     size_t file;
     const TensorEntry* entry;  // in the map of files_[file], whose nodes stay put when it moves
   };
 
   Checkpoint() = default;
-  absl::Status AddFile(const std::string& path);
+  absl::Status AddFile(absl::StatusOr<TensorFile> file);
+  absl::Status AddShards(const std::string& index, OpenFile open);
   absl::StatusOr<Location> Find(const std::string& name, const std::vector<int64_t>& shape);
 
   std::string dir_;

@@ -85,13 +85,13 @@ TEST(ShowTest, SaysWhatIsUnsupportedAndShowsTheRest) {
   const TempDir dir;
   const std::string model = dir.Join("m");
   fs::copy(SourcePath("models/demo/target"), model, fs::copy_options::recursive);
-  SetConfig(model, "architectures", {"Qwen2ForCausalLM"});
+  SetConfig(model, "architectures", {"GemmaForCausalLM"});
   const nlohmann::json shown = ShowJson(model);
   ASSERT_EQ(shown["unsupported"].size(), 1u);
-  EXPECT_THAT(shown["unsupported"][0], HasSubstr("Qwen2ForCausalLM"));
+  EXPECT_THAT(shown["unsupported"][0], HasSubstr("GemmaForCausalLM"));
   EXPECT_EQ(shown["tokenizer"]["size"], 16384);
   EXPECT_FALSE(shown.contains("parameters"));
-  EXPECT_THAT(RunShow(model, /*json=*/false).out, HasSubstr("Qwen2ForCausalLM"));
+  EXPECT_THAT(RunShow(model, /*json=*/false).out, HasSubstr("GemmaForCausalLM"));
 
   SetConfig(model, "architectures", {"LlamaForCausalLM"});
   SetConfig(model, "vocab_size", 16000);

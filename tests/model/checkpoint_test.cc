@@ -123,7 +123,8 @@ TEST_F(CheckpointTest, MissingTensorsWrongShapesAndTypesAreNamed) {
 TEST_F(CheckpointTest, AnEmptyDirectoryNamesBothFilesLookedFor) {
   const absl::Status status = Checkpoint::Open(dir_.path()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("neither model.safetensors nor"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("neither model.safetensors nor pytorch_model.bin"));
 }
 
 class ShardedCheckpointTest : public CheckpointTest {
