@@ -150,16 +150,17 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
     NoteDraftTrouble(field.contenders[c].name, field.lanes[c]->stats().num_draft_failures,
                      num_mapping_faults);
   }
+  const bool greedy = session->sampling().greedy();
   Comparison comparison{.contenders = std::move(field.contenders),
-                        .greedy = run.sampling.greedy(),
-                        .comparable = run.verify == VerifyMode::kCoupled || run.sampling.greedy(),
+                        .greedy = greedy,
+                        .comparable = run.verify == VerifyMode::kCoupled || greedy,
                         .num_repetitions = flags.num_repetitions,
                         .batch = run.batch,
                         .num_threads = run.num_threads,
-                        .temperature = run.sampling.temperature,
+                        .temperature = session->sampling().temperature,
                         .num_draft_tokens = run.num_draft_tokens,
                         .draft_p_min = run.draft_p_min,
-                        .max_new_tokens = run.sampling.max_new_tokens};
+                        .max_new_tokens = session->sampling().max_new_tokens};
   for (const Session::Request& request : session->requests()) {
     comparison.sources.push_back(request.source);
   }

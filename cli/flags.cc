@@ -86,7 +86,9 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& flag, Value& value,
 }
 
 void AddModelFlags(CLI::App& command, RunFlags& flags) {
-  command.add_option("--model", flags.model_dir, "Target: a Hugging Face model directory")
+  command
+      .add_option("--model", flags.model_dir,
+                  "Target: a Hugging Face model directory, or org/name[@revision] of the cache")
       ->type_name("DIR")
       ->required();
   command
@@ -139,14 +141,23 @@ void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
   SamplingParams& sampling = flags.sampling;
   AddInteger<int64_t>(command, "--max-new-tokens", sampling.max_new_tokens, 1, kMaxCount,
                       "Length limit of each output");
+  const auto notes = [](bool& given) { return [&given](const std::string&) { given = true; }; };
   AddReal(command, "--temperature", sampling.temperature, 0.0, kMaxTemperature, Low::kIncluded,
-          "0 is greedy");
+          "0 is greedy")
+      ->each(notes(flags.given.temperature))
+      ->default_str("the model's, else 0");
   AddReal(command, "--top-p", sampling.top_p, 0.0, 1.0, Low::kExcluded,
-          "Keep the fewest tokens whose probabilities reach this");
+          "Keep the fewest tokens whose probabilities reach this")
+      ->each(notes(flags.given.top_p))
+      ->default_str("the model's, else 1");
   AddInteger<int64_t>(command, "--top-k", sampling.top_k, 0, kMaxCount,
-                      "Keep the likeliest tokens; 0 keeps all");
+                      "Keep the likeliest tokens; 0 keeps all")
+      ->each(notes(flags.given.top_k))
+      ->default_str("the model's, else 0");
   AddReal(command, "--min-p", sampling.min_p, 0.0, 1.0, Low::kIncluded,
-          "Keep tokens with at least this share of the best probability");
+          "Keep tokens with at least this share of the best probability")
+      ->each(notes(flags.given.min_p))
+      ->default_str("the model's, else 0");
   AddInteger<uint64_t>(command, "--seed", sampling.seed, 0, std::numeric_limits<uint64_t>::max(),
                        "Output is a function of seed and prompt");
   AddChoice<VerifyMode>(command, "--verify", flags.verify,

@@ -19,8 +19,8 @@ namespace shortlist {
 
 /// The flags that `generate` and `compare` share.
 struct RunFlags {
-  std::string model_dir;
-  std::string draft_dir;     // empty: plain decoding
+  std::string model_dir;     // or org/name[@revision] of the Hugging Face cache
+  std::string draft_dir;     // likewise; empty: plain decoding
   VocabOptions vocab;        // the full head unless --vocab says otherwise
   int64_t dynamic_rows = 0;  // at most the target's vocabulary, checked once that is known
   int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
@@ -28,6 +28,13 @@ struct RunFlags {
   std::optional<std::string> prompt;  // exactly one of prompt and prompts_path is given
   std::string prompts_path;
   SamplingParams sampling;
+  /// Which of the flags behind `sampling` were given; the model may have its own wish for the rest.
+  struct Given {
+    bool temperature = false;
+    bool top_p = false;
+    bool top_k = false;
+    bool min_p = false;
+  } given;
   VerifyMode verify = VerifyMode::kCoupled;
   int64_t batch = 1;
   int64_t num_threads = 0;        // set to the hardware's when --threads is not given

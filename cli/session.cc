@@ -12,6 +12,7 @@
 #include "draft/eagle_drafter.h"
 #include "draft/model_drafter.h"
 #include "model/config.h"
+#include "model/hub_cache.h"
 #include "vocab/vocab_options.h"
 
 namespace shortlist {
@@ -35,13 +36,29 @@ absl::Status CheckSameTokenizer(const std::string& target_dir, const Tokenizer& 
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   std::unique_ptr<Session> session(new Session(flags));
-  SHORTLIST_ASSIGN_OR_RETURN(session->config_, ReadModelConfig(flags.model_dir));
-  SHORTLIST_ASSIGN_OR_RETURN(session->tokenizer_, OpenTokenizer(flags.model_dir));
+  std::string& model_dir = session->flags_.model_dir;
+  std::string& draft_dir = session->flags_.draft_dir;
+  SHORTLIST_ASSIGN_OR_RETURN(model_dir, ResolveModelDir(flags.model_dir));
+  if (!draft_dir.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(draft_dir, ResolveModelDir(flags.draft_dir));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(session->config_, ReadModelConfig(model_dir));
+  session->TakeSamplingDefaults();
+  SHORTLIST_ASSIGN_OR_RETURN(session->tokenizer_, OpenTokenizer(model_dir));
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());
   SHORTLIST_RETURN_IF_ERROR(session->OpenTarget());
   SHORTLIST_RETURN_IF_ERROR(session->OpenDraft());
   return session;
+}
+
+void Session::TakeSamplingDefaults() {
+  const SamplingDefaults& wish = config_.sampling;
+  if (!flags_.given.temperature) sampling_.temperature = wish.temperature;
+  if (!flags_.given.top_p) sampling_.top_p = wish.top_p;
+  if (!flags_.given.top_k) sampling_.top_k = wish.top_k;
+  if (!flags_.given.min_p) sampling_.min_p = wish.min_p;
+  sampling_.repetition_penalty = wish.repetition_penalty;
 }
 
 absl::Status Session::EncodePrompts() {

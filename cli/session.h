@@ -44,7 +44,8 @@ class Session {
   bool has_draft() const { return draft_decoder_ != nullptr || draft_eagle_ != nullptr; }
   /// Null: the full head.
   const std::shared_ptr<const VocabBase>& base() const { return base_; }
-  /// The flags' sampling, and the target's end-of-text tokens as stops.
+  /// The flags' sampling, what they leave open as the target's generation_config.json wants it, and
+  /// its end-of-text tokens as stops.
   const SamplingParams& sampling() const { return sampling_; }
 
   /// KV slots one sequence needs at most: the longest prompt, its output and the draft tokens
@@ -61,6 +62,7 @@ class Session {
   explicit Session(const RunFlags& flags)
       : flags_(flags), pool_(static_cast<int>(flags.num_threads)), sampling_(flags.sampling) {}
 
+  void TakeSamplingDefaults();
   absl::Status OpenTarget();
   absl::Status OpenDraft();
   absl::Status EncodePrompts();

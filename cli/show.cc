@@ -12,11 +12,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/isa.h"
-#include "model/checkpoint.h"
+#include "kernels/quant.h"
 #include "model/config.h"
+#include "model/hub_cache.h"
+#include "model/weight_files.h"
 #include "nlohmann/json.hpp"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace shortlist {
@@ -26,9 +30,11 @@ constexpr int64_t kKvTokens = 1024;
 
 /// What is known of a model directory. The optional parts are unknown where `unsupported` says why.
 struct Facts {
+  std::string dir;
   std::optional<ModelConfig> config;
   std::optional<DType> dtype;
   std::unique_ptr<Tokenizer> tokenizer;
+  bool has_chat_template = false;
   std::vector<std::string> unsupported;
 };
 
@@ -36,17 +42,54 @@ bool IsEagle(const ModelConfig& c) {
   return c.architecture == ModelConfig::Architecture::kLlamaEagle;
 }
 
-/// Weights that a model of this configuration keeps; an EAGLE head shares the target's embedding.
-int64_t NumParameters(const ModelConfig& c) {
+/// A weight matrix of a model, and how many there are of it.
+struct Matrix {
+  int64_t rows;
+  int64_t columns;
+  int64_t count;
+};
+
+/// The linear layers, which --quantize concerns. An EAGLE head shares the target's head.
+std::vector<Matrix> LinearLayers(const ModelConfig& c) {
+  const int64_t q = c.num_heads * c.head_dim, kv = c.num_kv_heads * c.head_dim;
+  std::vector<Matrix> matrices = {{q + 2 * kv, c.hidden, c.num_layers},
+                                  {c.hidden, q, c.num_layers},
+                                  {c.intermediate, c.hidden, 2 * c.num_layers},
+                                  {c.hidden, c.intermediate, c.num_layers}};
+  if (IsEagle(c)) matrices.push_back({c.hidden, 2 * c.hidden, 1});
+  return matrices;
+}
+
+/// Norms and biases.
+int64_t NumVectorElements(const ModelConfig& c) {
   const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
-  const int64_t norms = c.qk_norm ? 2 * c.head_dim : 0;
-  const int64_t attention =
-      2 * (c.num_heads + c.num_kv_heads) * c.head_dim * c.hidden + bias + norms;
-  const int64_t layers = c.num_layers * (attention + 3 * c.hidden * c.intermediate + 2 * c.hidden);
-  if (IsEagle(c)) {  // its first layer has no input norm, and it has no final one
-    return 2 * c.hidden * c.hidden + (c.fc_bias ? c.hidden : 0) + layers - c.hidden;
+  const int64_t norms = 2 * c.hidden + (c.qk_norm ? 2 * c.head_dim : 0);
+  // An EAGLE head's first layer has no input norm, and it has no final one.
+  const int64_t ends = IsEagle(c) ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
+  return c.num_layers * (bias + norms) + ends;
+}
+
+/// Weights that a model of this configuration keeps.
+int64_t NumParameters(const ModelConfig& c) {
+  int64_t count = NumVectorElements(c);
+  for (const Matrix& m : LinearLayers(c)) count += m.rows * m.columns * m.count;
+  if (IsEagle(c)) return count;
+  return count + (c.tie_word_embeddings ? 1 : 2) * c.vocab_size * c.hidden;
+}
+
+/// Memory for the weights with linear layers and head in `weight_dtype`, the rest in `dtype`.
+int64_t WeightBytes(const ModelConfig& c, DType dtype, DType weight_dtype) {
+  constexpr int64_t kVectorBytes = 4;  // they are kept in f32
+  int64_t bytes = NumVectorElements(c) * kVectorBytes;
+  for (const Matrix& m : LinearLayers(c)) {
+    bytes += m.count * (IsQuantized(weight_dtype)
+                            ? (m.rows + 31) / 32 * QuantPanelBytes(weight_dtype, m.columns)
+                            : m.rows * m.columns * DTypeBytes(weight_dtype));
   }
-  return (c.tie_word_embeddings ? 1 : 2) * c.vocab_size * c.hidden + layers + c.hidden;
+  if (IsEagle(c)) return bytes;
+  bytes += c.vocab_size * c.hidden * DTypeBytes(dtype);
+  const bool shares = c.tie_word_embeddings && !IsQuantized(weight_dtype);
+  return shares ? bytes : bytes + c.vocab_size * RowBytes(weight_dtype, c.hidden);
 }
 
 int64_t KvBytes(const ModelConfig& c, DType dtype) {
@@ -55,7 +98,7 @@ int64_t KvBytes(const ModelConfig& c, DType dtype) {
 
 /// Splits a failure: what this build does not support is noted, anything else is an error.
 absl::Status Note(const absl::Status& status, Facts& facts) {
-  if (!absl::IsUnimplemented(status)) return status;
+  if (!absl::IsUnimplemented(status)) return status;  // OK included
   facts.unsupported.emplace_back(status.message());
   return absl::OkStatus();
 }
@@ -78,24 +121,76 @@ absl::Status ReadTokenizer(const std::string& dir, Facts& facts) {
   return absl::OkStatus();
 }
 
+absl::Status ReadTemplate(const std::string& dir, Facts& facts) {
+  const absl::Status status = ChatTemplate::Load(dir).status();
+  facts.has_chat_template = status.ok();
+  if (status.ok() || absl::IsNotFound(status)) return absl::OkStatus();
+  facts.unsupported.emplace_back(status.message());
+  return absl::OkStatus();
+}
+
+/// How the weights are stored, as the linear layers' scales are where they are packed.
+absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
+  const char* const name = IsEagle(*facts.config) ? "fc.weight" : "model.embed_tokens.weight";
+  const auto found = weights.tensors().find(name);
+  if (found == weights.tensors().end()) {
+    return absl::NotFoundError(absl::StrCat(weights.dir(), ": no tensor ", name));
+  }
+  const TensorEntry& entry = *found->second.entry;
+  if (entry.dtype) {
+    facts.dtype = *entry.dtype;
+  } else {
+    facts.unsupported.push_back(
+        absl::StrCat(name, " is ", entry.dtype_name, "; weights can be F32, F16 or BF16"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Facts> ReadFacts(const std::string& dir) {
   Facts facts;
+  facts.dir = dir;
   absl::StatusOr<ModelConfig> config = ReadModelConfig(dir);
-  if (config.ok()) {
-    facts.config = *std::move(config);
-    SHORTLIST_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(dir));
-    const absl::StatusOr<DType> dtype =
-        checkpoint.StoredDType(IsEagle(*facts.config) ? "fc.weight" : "model.embed_tokens.weight");
-    if (dtype.ok()) {
-      facts.dtype = *dtype;
-    } else {
-      SHORTLIST_RETURN_IF_ERROR(Note(dtype.status(), facts));
-    }
-  } else {
-    SHORTLIST_RETURN_IF_ERROR(Note(config.status(), facts));
-  }
+  SHORTLIST_RETURN_IF_ERROR(Note(config.status(), facts));
+  if (config.ok()) facts.config = *std::move(config);
+  const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
+  SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
+  if (facts.config && weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
   SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(dir, facts));
+  SHORTLIST_RETURN_IF_ERROR(ReadTemplate(dir, facts));
   return facts;
+}
+
+const char* RopeName(RopeScaling::Type type) {
+  switch (type) {
+    case RopeScaling::Type::kDefault:
+      return "default";
+    case RopeScaling::Type::kLinear:
+      return "linear";
+    case RopeScaling::Type::kDynamic:
+      return "dynamic";
+    case RopeScaling::Type::kLlama3:
+      return "llama3";
+    case RopeScaling::Type::kYarn:
+      return "yarn";
+  }
+  SHORTLIST_CHECK(false);
+}
+
+const char* PackingName(WeightPacking::Kind kind) {
+  switch (kind) {
+    case WeightPacking::Kind::kNone:
+      return "none";
+    case WeightPacking::Kind::kGptq:
+      return "gptq";
+    case WeightPacking::Kind::kAwq:
+      return "awq";
+  }
+  SHORTLIST_CHECK(false);
+}
+
+/// The window of the layers that have one; 0: none has.
+int64_t Window(const ModelConfig& c) {
+  return c.windows.empty() ? 0 : *std::max_element(c.windows.begin(), c.windows.end());
 }
 
 std::vector<std::string> AdmittedIsas() {
@@ -108,8 +203,8 @@ std::vector<std::string> AdmittedIsas() {
 
 int64_t NumThreads() { return std::max<int64_t>(std::thread::hardware_concurrency(), 1); }
 
-nlohmann::ordered_json ToJson(const std::string& dir, const Facts& facts) {
-  nlohmann::ordered_json json = {{"model", dir}};
+nlohmann::ordered_json ToJson(const Facts& facts) {
+  nlohmann::ordered_json json = {{"model", facts.dir}};
   if (facts.config) {
     const ModelConfig& c = *facts.config;
     json["architecture"] = ArchitectureName(c.architecture);
@@ -122,11 +217,16 @@ nlohmann::ordered_json ToJson(const std::string& dir, const Facts& facts) {
     json["context_len"] = c.context_len;
     json["vocab_size"] = c.vocab_size;
     json["tie_word_embeddings"] = c.tie_word_embeddings;
+    json["rope"] = RopeName(c.rope_scaling.type);
+    json["sliding_window"] = Window(c);
+    json["packing"] = PackingName(c.packing.kind);
     json["parameters"] = NumParameters(c);
   }
   if (facts.dtype) {
     json["dtype"] = DTypeName(*facts.dtype);
-    json["weight_bytes"] = NumParameters(*facts.config) * DTypeBytes(*facts.dtype);
+    json["weight_bytes"] = WeightBytes(*facts.config, *facts.dtype, *facts.dtype);
+    json["weight_bytes_int8"] = WeightBytes(*facts.config, *facts.dtype, DType::kInt8);
+    json["weight_bytes_int4"] = WeightBytes(*facts.config, *facts.dtype, DType::kInt4);
     json["kv_bytes_per_1024_tokens"] = KvBytes(*facts.config, *facts.dtype);
   }
   if (facts.tokenizer) {
@@ -134,6 +234,7 @@ nlohmann::ordered_json ToJson(const std::string& dir, const Facts& facts) {
                          {"size", facts.tokenizer->size()},
                          {"fingerprint", facts.tokenizer->Fingerprint()}};
   }
+  json["chat_template"] = facts.has_chat_template;
   json["isa"] = IsaName(CurrentIsa());
   json["admitted_isas"] = AdmittedIsas();
   json["threads"] = NumThreads();
@@ -148,9 +249,8 @@ std::string FormatBytes(int64_t bytes) {
 }
 
 /// Pairs of a name and its value, in the order of the page.
-std::vector<std::pair<std::string, std::string>> ToLines(const std::string& dir,
-                                                         const Facts& facts) {
-  std::vector<std::pair<std::string, std::string>> lines = {{"model", dir}};
+std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
+  std::vector<std::pair<std::string, std::string>> lines = {{"model", facts.dir}};
   if (facts.config) {
     const ModelConfig& c = *facts.config;
     lines.emplace_back(
@@ -164,12 +264,21 @@ std::vector<std::pair<std::string, std::string>> ToLines(const std::string& dir,
                                                     : "embedding and head apart";
     lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens, ", embedding));
     lines.emplace_back("parameters", absl::StrCat(NumParameters(c)));
+    const std::string window = Window(c) > 0 ? absl::StrCat(", sliding window of ", Window(c)) : "";
+    lines.emplace_back("positions", absl::StrCat(RopeName(c.rope_scaling.type), " rope", window));
+    if (c.packing.kind != WeightPacking::Kind::kNone) {
+      lines.emplace_back("packing",
+                         absl::StrCat(PackingName(c.packing.kind), ", 4 bits, unpacked on load"));
+    }
   }
   if (facts.dtype) {
     const ModelConfig& c = *facts.config;
-    lines.emplace_back("weights",
-                       absl::StrCat(DTypeName(*facts.dtype), ", ",
-                                    FormatBytes(NumParameters(c) * DTypeBytes(*facts.dtype))));
+    const auto bytes = [&](DType weight_dtype) {
+      return FormatBytes(WeightBytes(c, *facts.dtype, weight_dtype));
+    };
+    lines.emplace_back("weights", absl::StrCat(DTypeName(*facts.dtype), ", ", bytes(*facts.dtype),
+                                               "; ", bytes(DType::kInt8), " with --quantize int8, ",
+                                               bytes(DType::kInt4), " with int4"));
     lines.emplace_back("KV cache", absl::StrCat(FormatBytes(KvBytes(c, *facts.dtype)), " for ",
                                                 kKvTokens, " tokens"));
   }
@@ -177,6 +286,7 @@ std::vector<std::pair<std::string, std::string>> ToLines(const std::string& dir,
     lines.emplace_back("tokenizer", absl::StrCat("SentencePiece, ", facts.tokenizer->size(),
                                                  " ids, ", facts.tokenizer->Fingerprint()));
   }
+  lines.emplace_back("chat template", facts.has_chat_template ? "the checkpoint's own" : "none");
   lines.emplace_back("ISA", absl::StrCat(IsaName(CurrentIsa()), " (SHORTLIST_ISA can be ",
                                          absl::StrJoin(AdmittedIsas(), ", "), ")"));
   lines.emplace_back("threads", absl::StrCat(NumThreads()));
@@ -187,21 +297,25 @@ std::vector<std::pair<std::string, std::string>> ToLines(const std::string& dir,
 }  // namespace
 
 void AddShowFlags(CLI::App& command, ShowFlags& flags) {
-  command.add_option("MODEL_DIR", flags.model_dir, "A Hugging Face model directory")->required();
+  command
+      .add_option("MODEL_DIR", flags.model_dir,
+                  "A Hugging Face model directory, or org/name[@revision] of the cache")
+      ->required();
   command.add_flag("--json", flags.json, "One JSON object instead of text");
 }
 
 absl::Status Show(const ShowFlags& flags, std::ostream& out) {
-  SHORTLIST_ASSIGN_OR_RETURN(const Facts facts, ReadFacts(flags.model_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.model_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const Facts facts, ReadFacts(dir));
   if (flags.json) {
     constexpr int kIndent = 2;
-    out << ToJson(flags.model_dir, facts)
-               .dump(kIndent, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace)
+    out << ToJson(facts).dump(kIndent, ' ', /*ensure_ascii=*/false,
+                              nlohmann::json::error_handler_t::replace)
         << "\n";
     return absl::OkStatus();
   }
   constexpr int kNameWidth = 14;
-  for (const auto& [name, value] : ToLines(flags.model_dir, facts)) {
+  for (const auto& [name, value] : ToLines(facts)) {
     out << absl::StrFormat("%-*s", kNameWidth, name) << value << "\n";
   }
   return absl::OkStatus();

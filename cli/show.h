@@ -13,7 +13,7 @@ class App;
 namespace shortlist {
 
 struct ShowFlags {
-  std::string model_dir;
+  std::string model_dir;  // or org/name[@revision] of the Hugging Face cache
   bool json = false;
 };
 

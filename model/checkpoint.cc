@@ -3,26 +3,21 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/check.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "kernels/arena.h"
 #include "kernels/elementwise.h"
 #include "model/quote.h"
-#include "model/safetensors.h"
-#include "model/torch_file.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
 namespace {
-
-constexpr int64_t kMaxIndexBytes = 100'000'000;
 
 at::ScalarType ToScalarType(DType dtype) {
   switch (dtype) {
@@ -40,132 +35,81 @@ at::ScalarType ToScalarType(DType dtype) {
   return at::kFloat;
 }
 
-/// The index's weight_map: tensor name to shard, a plain file name beside the index.
-absl::StatusOr<std::map<std::string, std::string>> ReadIndex(const std::string& path) {
-  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json index, ReadJsonFile(path, kMaxIndexBytes));
-  const auto weight_map = index.is_object() ? index.find("weight_map") : index.end();
-  if (weight_map == index.end() || !weight_map->is_object() || weight_map->empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": weight_map missing, empty or not an object"));
-  }
-  std::map<std::string, std::string> shard_of;
-  for (const auto& [name, shard] : weight_map->items()) {
-    const std::string file = shard.is_string() ? shard.get<std::string>() : "";
-    if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos ||
-        file.find('\0') != std::string::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": weight_map puts ", Quote(name), " in ", Quote(shard),
-                       ", which is no file name inside the directory"));
-    }
-    shard_of.emplace(name, file);
-  }
-  return shard_of;
+/// A tensor over memory that it keeps alive.
+at::Tensor TensorOver(std::shared_ptr<Arena> memory, const std::vector<int64_t>& shape,
+                      DType dtype) {
+  void* const data = memory->data();
+  return at::from_blob(
+      data, shape, [memory = std::move(memory)](void*) {},
+      at::TensorOptions().dtype(ToScalarType(dtype)));
+}
+
+/// "model.layers.0.mlp.up_proj" of "model.layers.0.mlp.up_proj.weight".
+std::string LinearName(const std::string& weight_name) {
+  return std::string(absl::StripSuffix(weight_name, ".weight"));
 }
 
 }  // namespace
 
-absl::Status Checkpoint::AddFile(absl::StatusOr<TensorFile> file) {
-  SHORTLIST_RETURN_IF_ERROR(file.status());
-  files_.push_back(*std::move(file));
-  for (const auto& [name, entry] : files_.back().entries()) {
-    if (!tensors_.emplace(name, Location{files_.size() - 1, &entry}).second) {
-      return absl::InvalidArgumentError(absl::StrCat(files_.back().path(), ": tensor ", Quote(name),
-                                                     " is also in another shard"));
-    }
-  }
-  return absl::OkStatus();
+absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& dir, const WeightPacking& packing) {
+  SHORTLIST_ASSIGN_OR_RETURN(WeightFiles files, WeightFiles::Open(dir));
+  return Checkpoint(std::move(files), packing);
 }
 
-absl::Status Checkpoint::AddShards(const std::string& index, OpenFile open) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto shard_of, ReadIndex(index));
-  std::map<std::string, size_t> file_index;
-  for (const auto& [name, shard] : shard_of) file_index.emplace(shard, 0);
-  for (auto& [shard, position] : file_index) {
-    position = files_.size();
-    SHORTLIST_RETURN_IF_ERROR(AddFile(open(absl::StrCat(dir_, "/", shard))));
-  }
-  for (const auto& [name, shard] : shard_of) {
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end() || found->second.file != file_index[shard]) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(index, ": tensor ", Quote(name), " is not in ", shard));
-    }
-  }
-  for (const auto& [name, location] : tensors_) {
-    if (!shard_of.contains(name)) {
-      return absl::InvalidArgumentError(absl::StrCat(files_[location.file].path(), ": tensor ",
-                                                     Quote(name), " is not in the index"));
-    }
-  }
-  return absl::OkStatus();
+absl::Status Checkpoint::Invalid(const std::string& name, const std::string& problem) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat(files_.file(files_.tensors().at(name)).path(), ": tensor ", name, " ", problem));
 }
 
-absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& dir) {
-  Checkpoint checkpoint;
-  checkpoint.dir_ = dir;
-  struct Format {
-    const char* name;
-    OpenFile open;
-  };
-  for (const auto& [name, open] :
-       {Format{"model.safetensors", OpenSafetensors}, Format{"pytorch_model.bin", OpenTorchFile}}) {
-    const std::string single = absl::StrCat(dir, "/", name);
-    const std::string index = absl::StrCat(single, ".index.json");
-    std::error_code ignored;
-    if (std::filesystem::exists(single, ignored)) {
-      SHORTLIST_RETURN_IF_ERROR(checkpoint.AddFile(open(single)));
-      return checkpoint;
-    }
-    if (std::filesystem::exists(index, ignored)) {
-      SHORTLIST_RETURN_IF_ERROR(checkpoint.AddShards(index, open));
-      return checkpoint;
-    }
-  }
-  return absl::NotFoundError(absl::StrCat(
-      dir,
-      ": no weights: neither model.safetensors nor pytorch_model.bin, nor an index of either "
-      "(*.index.json)"));
+bool Checkpoint::IsPacked(const std::string& name) const {
+  return packing_.kind != WeightPacking::Kind::kNone && absl::EndsWith(name, ".weight") &&
+         !Contains(name) && Contains(absl::StrCat(LinearName(name), ".qweight"));
 }
 
 absl::StatusOr<DType> Checkpoint::StoredDType(const std::string& name) const {
-  const auto found = tensors_.find(name);
-  if (found == tensors_.end()) return absl::NotFoundError(absl::StrCat(dir_, ": no tensor ", name));
+  if (IsPacked(name)) return StoredDType(absl::StrCat(LinearName(name), ".scales"));
+  const auto found = files_.tensors().find(name);
+  if (found == files_.tensors().end()) {
+    return absl::NotFoundError(absl::StrCat(files_.dir(), ": no tensor ", name));
+  }
   const TensorEntry& entry = *found->second.entry;
   if (!entry.dtype) {
-    return absl::UnimplementedError(absl::StrCat(files_[found->second.file].path(), ": tensor ",
+    return absl::UnimplementedError(absl::StrCat(files_.file(found->second).path(), ": tensor ",
                                                  name, " is ", entry.dtype_name,
                                                  "; weights can be F32, F16 or BF16"));
   }
   return *entry.dtype;
 }
 
-absl::StatusOr<Checkpoint::Location> Checkpoint::Find(const std::string& name,
-                                                      const std::vector<int64_t>& shape) {
-  SHORTLIST_RETURN_IF_ERROR(StoredDType(name).status());
-  const Location location = tensors_.at(name);
-  if (location.entry->shape != shape) {
-    return absl::InvalidArgumentError(absl::StrCat(files_[location.file].path(), ": tensor ", name,
-                                                   " is ", ShapeString(location.entry->shape),
-                                                   ", config.json makes it ", ShapeString(shape)));
+absl::StatusOr<WeightFiles::Location> Checkpoint::Find(const std::string& name,
+                                                       const std::vector<int64_t>& shape) {
+  const auto found = files_.tensors().find(name);
+  if (found == files_.tensors().end()) {
+    return absl::NotFoundError(absl::StrCat(files_.dir(), ": no tensor ", name));
+  }
+  if (found->second.entry->shape != shape) {
+    return Invalid(name, absl::StrCat("is ", ShapeString(found->second.entry->shape),
+                                      ", config.json makes it ", ShapeString(shape)));
   }
   known_.insert(name);
-  return location;
+  return found->second;
 }
 
 absl::Status Checkpoint::Expect(const std::string& name, const std::vector<int64_t>& shape) {
+  SHORTLIST_RETURN_IF_ERROR(StoredDType(name).status());
   return Find(name, shape).status();
 }
 
 absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name,
                                             const std::vector<int64_t>& shape, DType dtype,
                                             ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(const Location location, Find(name, shape));
+  if (IsPacked(name) && shape.size() == 2) {
+    return LoadPacked(name, shape[0], shape[1], dtype, pool);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const DType stored, StoredDType(name));
+  SHORTLIST_ASSIGN_OR_RETURN(const WeightFiles::Location location, Find(name, shape));
   const TensorEntry& entry = *location.entry;
-  const TensorFile& file = files_[location.file];
-  const DType stored = *entry.dtype;
-  const auto bad_weight = [&](const std::string& problem) {
-    return absl::InvalidArgumentError(absl::StrCat(file.path(), ": tensor ", name, " ", problem));
-  };
+  const TensorFile& file = files_.file(location);
 
   auto memory = std::make_shared<Arena>(entry.num_elements * DTypeBytes(dtype));
   char* out = static_cast<char*>(memory->data());
@@ -181,25 +125,96 @@ absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name,
     SHORTLIST_RETURN_IF_ERROR(
         file.Read(entry, begin * DTypeBytes(stored), count * DTypeBytes(stored), source));
     if (!AllFiniteCpu(source, stored, count, pool))
-      return bad_weight("holds a NaN or infinite value");
+      return Invalid(name, "holds a NaN or infinite value");
     if (stored == dtype) continue;
     pool.ParallelFor(count, /*grain=*/4096, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i)
         StoreFromFloat(target, dtype, i, LoadAsFloat(source, stored, i));
     });
     if (!AllFiniteCpu(target, dtype, count, pool)) {
-      return bad_weight(absl::StrCat("holds a value too large for ", DTypeName(dtype)));
+      return Invalid(name, absl::StrCat("holds a value too large for ", DTypeName(dtype)));
     }
   }
-  return at::from_blob(
-      out, shape, [memory](void*) {}, at::TensorOptions().dtype(ToScalarType(dtype)));
+  return TensorOver(std::move(memory), shape, dtype);
+}
+
+absl::StatusOr<std::vector<int32_t>> Checkpoint::LoadIntegers(const std::string& name,
+                                                              const std::vector<int64_t>& shape) {
+  SHORTLIST_ASSIGN_OR_RETURN(const WeightFiles::Location location, Find(name, shape));
+  if (location.entry->dtype_name != "I32") {
+    return Invalid(name, absl::StrCat("is ", location.entry->dtype_name, ", not I32"));
+  }
+  std::vector<int32_t> values(static_cast<size_t>(location.entry->num_elements));
+  SHORTLIST_RETURN_IF_ERROR(
+      files_.file(location).Read(*location.entry, 0, location.entry->num_bytes, values.data()));
+  return values;
+}
+
+absl::StatusOr<at::Tensor> Checkpoint::LoadPacked(const std::string& name, int64_t out_features,
+                                                  int64_t in_features, DType dtype,
+                                                  ThreadPool& pool) {
+  constexpr int64_t kCodesPerWord = 8;
+  const std::string linear = LinearName(name);
+  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
+  const std::string words_name = absl::StrCat(linear, ".qweight");
+  if (in_features % kCodesPerWord != 0 || out_features % kCodesPerWord != 0) {
+    return Invalid(words_name, absl::StrCat("packs ", out_features, " x ", in_features,
+                                            " weights, not multiples of ", kCodesPerWord));
+  }
+  PackedWeight weight = {packing_, in_features, out_features};
+  const int64_t group_size = packing_.group_size > 0 ? packing_.group_size : in_features;
+  weight.num_groups = (in_features + group_size - 1) / group_size;
+  const std::vector<int64_t> words_shape =
+      is_gptq ? std::vector<int64_t>{in_features / kCodesPerWord, out_features}
+              : std::vector<int64_t>{in_features, out_features / kCodesPerWord};
+  SHORTLIST_ASSIGN_OR_RETURN(weight.words, LoadIntegers(words_name, words_shape));
+  SHORTLIST_ASSIGN_OR_RETURN(weight.zeros,
+                             LoadIntegers(absl::StrCat(linear, ".qzeros"),
+                                          {weight.num_groups, out_features / kCodesPerWord}));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const at::Tensor scales,
+      Load(absl::StrCat(linear, ".scales"), {weight.num_groups, out_features}, DType::kF32, pool));
+  weight.scales.assign(scales.data_ptr<float>(), scales.data_ptr<float>() + scales.numel());
+  const std::string groups_name = absl::StrCat(linear, ".g_idx");
+  if (is_gptq && (packing_.act_order || Contains(groups_name))) {
+    SHORTLIST_ASSIGN_OR_RETURN(weight.group_of, LoadIntegers(groups_name, {in_features}));
+    for (const int32_t group : weight.group_of) {
+      if (group < 0 || group >= weight.num_groups) {
+        return Invalid(groups_name, absl::StrCat("holds group ", group, ", not in [0, ",
+                                                 weight.num_groups, ")"));
+      }
+    }
+  } else {
+    for (int64_t i = 0; i < in_features; ++i) {
+      weight.group_of.push_back(static_cast<int32_t>(i / group_size));
+    }
+  }
+
+  auto memory = std::make_shared<Arena>(out_features * in_features * DTypeBytes(dtype));
+  void* const out = memory->data();
+  const int64_t num_blocks = (out_features + kUnpackBlock - 1) / kUnpackBlock;
+  pool.ParallelFor(num_blocks, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    std::vector<float> rows(static_cast<size_t>(kUnpackBlock * in_features));
+    for (int64_t first = begin * kUnpackBlock; first < std::min(end * kUnpackBlock, out_features);
+         first += kUnpackBlock) {
+      const int64_t count = std::min(kUnpackBlock, out_features - first);
+      UnpackRows(weight, first, count, rows.data());
+      for (int64_t i = 0; i < count * in_features; ++i) {
+        StoreFromFloat(out, dtype, first * in_features + i, rows[i]);
+      }
+    }
+  });
+  if (!AllFiniteCpu(out, dtype, out_features * in_features, pool)) {
+    return Invalid(words_name, absl::StrCat("holds a value too large for ", DTypeName(dtype)));
+  }
+  return TensorOver(std::move(memory), {out_features, in_features}, dtype);
 }
 
 absl::Status Checkpoint::CheckNothingUnknown() const {
-  for (const auto& [name, location] : tensors_) {
+  for (const auto& [name, location] : files_.tensors()) {
     if (known_.contains(name) || absl::EndsWith(name, "rotary_emb.inv_freq")) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        files_[location.file].path(), ": tensor ", Quote(name), " ",
+        files_.file(location).path(), ": tensor ", Quote(name), " ",
         ShapeString(location.entry->shape), " has no place in the model config.json describes"));
   }
   return absl::OkStatus();

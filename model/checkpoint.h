@@ -4,33 +4,34 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "kernels/dtype.h"
-#include "model/tensor_file.h"
+#include "model/packed_weight.h"
+#include "model/weight_files.h"
 
 namespace shortlist {
 
-/// The weights of a model directory: the first there is of model.safetensors, the shards that
-/// model.safetensors.index.json names, pytorch_model.bin, and the shards that
-/// pytorch_model.bin.index.json names. Used by one thread, while a model loads.
+/// The weights of a model directory, on their way into a model. Used by one thread, while a model
+/// loads.
+///
+/// Where `packing` says that linear weights are packed and X.qweight stands in for X.weight, the
+/// latter can be asked for all the same, and is what the packed one stands for.
 class Checkpoint {
  public:
-  /// Opens every file and checks its header. NotFound names what was looked for; InvalidArgument a
-  /// damaged file, an index that points outside `dir` or to a tensor that its shard does not hold,
-  /// or a tensor in a shard that the index does not know.
-  static absl::StatusOr<Checkpoint> Open(const std::string& dir);
+  /// Errors as WeightFiles::Open.
+  static absl::StatusOr<Checkpoint> Open(const std::string& dir, const WeightPacking& packing);
 
-  bool Contains(const std::string& name) const { return tensors_.contains(name); }
+  bool Contains(const std::string& name) const { return files_.tensors().contains(name); }
 
-  /// How tensor `name` is stored. NotFound when it is missing, Unimplemented for a type no weight
-  /// can have.
+  /// How tensor `name` is stored; for a packed one, its scales. NotFound when it is missing,
+  /// Unimplemented for a type no weight can have.
   absl::StatusOr<DType> StoredDType(const std::string& name) const;
 
   /// Reads a tensor into memory of its own, converted to the unquantised `dtype` (round to nearest
@@ -50,20 +51,21 @@ class Checkpoint {
   absl::Status CheckNothingUnknown() const;
 
  private:
-  using OpenFile = absl::StatusOr<TensorFile> (*)(const std::string& path);
-  struct Location {
-    size_t file;
-    const TensorEntry* entry;  // in the map of files_[file], whose nodes stay put when it moves
-  };
+  Checkpoint(WeightFiles files, const WeightPacking& packing)
+      : files_(std::move(files)), packing_(packing) {}
 
-  Checkpoint() = default;
-  absl::Status AddFile(absl::StatusOr<TensorFile> file);
-  absl::Status AddShards(const std::string& index, OpenFile open);
-  absl::StatusOr<Location> Find(const std::string& name, const std::vector<int64_t>& shape);
+  bool IsPacked(const std::string& name) const;
+  absl::StatusOr<WeightFiles::Location> Find(const std::string& name,
+                                             const std::vector<int64_t>& shape);
+  absl::StatusOr<std::vector<int32_t>> LoadIntegers(const std::string& name,
+                                                    const std::vector<int64_t>& shape);
+  absl::StatusOr<at::Tensor> LoadPacked(const std::string& name, int64_t out_features,
+                                        int64_t in_features, DType dtype, ThreadPool& pool);
+  /// What is wrong with tensor `name`, with the file that holds it.
+  absl::Status Invalid(const std::string& name, const std::string& problem) const;
 
-  std::string dir_;
-  std::vector<TensorFile> files_;
-  std::map<std::string, Location> tensors_;
+  WeightFiles files_;
+  WeightPacking packing_;
   std::set<std::string> known_;
 };
 

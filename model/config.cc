@@ -12,8 +12,10 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "model/config_fields.h"
+#include "model/packing_config.h"
 #include "model/quote.h"
 #include "model/rope_config.h"
+#include "model/weight_files.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -48,7 +50,6 @@ constexpr std::array kNeutralFields = {
     NeutralField{"pretraining_tp", "1"},
     NeutralField{"partial_rotary_factor", "1"},
     NeutralField{"rope_interleaved", "false"},
-    NeutralField{"quantization_config", "null"},
     NeutralField{"compression_config", "null"},
     NeutralField{"attention_chunk_size", "null"},
     NeutralField{"no_rope_layers", "null"},
@@ -205,24 +206,6 @@ absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
   return absl::OkStatus();
 }
 
-/// An id, a list of ids, or null.
-absl::Status ReadEos(const ConfigFields& fields, int64_t vocab_size, std::vector<int32_t>& out) {
-  const json* value = fields.Find("eos_token_id");
-  if (value == nullptr) return absl::OkStatus();
-  const json list = value->is_array() ? *value : json::array({*value});
-  std::vector<int32_t> ids;
-  for (const json& id : list) {
-    const json holder = {{"eos_token_id", id}};
-    SHORTLIST_ASSIGN_OR_RETURN(
-        const int64_t number,
-        ConfigFields(fields.where(), holder).Int("eos_token_id", 0, vocab_size - 1));
-    if (std::find(ids.begin(), ids.end(), number) == ids.end())
-      ids.push_back(static_cast<int32_t>(number));
-  }
-  out = std::move(ids);
-  return absl::OkStatus();
-}
-
 absl::StatusOr<DType> ReadDType(const ConfigFields& fields) {
   const char* const name = fields.Find("dtype") != nullptr ? "dtype" : "torch_dtype";
   const json* value = fields.Find(name);
@@ -266,24 +249,62 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   // The original EAGLE-1 code gives fc a bias unless the configuration says otherwise.
   SHORTLIST_ASSIGN_OR_RETURN(config.fc_bias, fields.Bool("bias", true));
   SHORTLIST_ASSIGN_OR_RETURN(config.checkpoint_dtype, ReadDType(fields));
-  SHORTLIST_RETURN_IF_ERROR(ReadEos(fields, config.vocab_size, config.eos_token_ids));
+  if (const json* packing = fields.Find("quantization_config")) {
+    if (!packing->is_object()) {
+      return fields.Invalid("quantization_config",
+                            absl::StrCat("= ", Quote(*packing), " is no object"));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(
+        config.packing,
+        ReadPacking(ConfigFields(absl::StrCat(path, ": quantization_config"), *packing)));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const auto eos, ReadEosIds(fields, config.vocab_size));
+  if (eos) config.eos_token_ids = *eos;
   return config;
 }
+
+namespace {
+
+/// The object in `dir`/`name`; nullopt when there is no such file.
+absl::StatusOr<std::optional<json>> ReadOptional(const std::string& dir, const char* name) {
+  const std::string path = absl::StrCat(dir, "/", name);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  SHORTLIST_ASSIGN_OR_RETURN(json object, ReadJsonFile(path, kMaxConfigBytes));
+  if (!object.is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  }
+  return object;
+}
+
+/// Damaged or missing weights are for whoever loads them to report.
+bool HasFcLayer(const std::string& dir) {
+  const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
+  return weights.ok() && weights->tensors().contains("fc.weight");
+}
+
+}  // namespace
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir) {
   const std::string path = absl::StrCat(dir, "/config.json");
   SHORTLIST_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, kMaxConfigBytes));
   SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(object, path));
-  const std::string generation_path = absl::StrCat(dir, "/generation_config.json");
-  std::error_code ignored;
-  if (std::filesystem::exists(generation_path, ignored)) {
-    SHORTLIST_ASSIGN_OR_RETURN(const json generation,
-                               ReadJsonFile(generation_path, kMaxConfigBytes));
-    if (!generation.is_object()) {
-      return absl::InvalidArgumentError(absl::StrCat(generation_path, ": not a JSON object"));
-    }
-    SHORTLIST_RETURN_IF_ERROR(ReadEos(ConfigFields(generation_path, generation), config.vocab_size,
-                                      config.eos_token_ids));
+  if (config.architecture == Architecture::kLlama && HasFcLayer(dir)) {
+    config.architecture = Architecture::kLlamaEagle;
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const auto packing, ReadOptional(dir, "quantize_config.json"));
+  if (packing && config.packing.kind == WeightPacking::Kind::kNone) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        config.packing,
+        ReadPacking(ConfigFields(absl::StrCat(dir, "/quantize_config.json"), *packing)));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const auto generation, ReadOptional(dir, "generation_config.json"));
+  if (generation) {
+    const ConfigFields fields(absl::StrCat(dir, "/generation_config.json"), *generation);
+    SHORTLIST_ASSIGN_OR_RETURN(const GenerationConfig own,
+                               ReadGenerationConfig(fields, config.vocab_size));
+    config.sampling = own.sampling;
+    if (own.eos_token_ids) config.eos_token_ids = *own.eos_token_ids;
   }
   return config;
 }

@@ -7,6 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/dtype.h"
+#include "model/generation_config.h"
+#include "model/packed_weight.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace shortlist {
@@ -47,7 +49,9 @@ struct ModelConfig {
   std::vector<int64_t> windows;  // [num_layers] positions a token attends to, 0: all; empty: all 0
   bool tie_word_embeddings = false;
   bool fc_bias = false;                  // EAGLE: `bias` of the fc layer
+  WeightPacking packing;                 // of the linear layers' weights
   std::vector<int32_t> eos_token_ids;    // may be empty; generation_config.json's list wins
+  SamplingDefaults sampling;             // generation_config.json's
   DType checkpoint_dtype = DType::kF32;  // torch_dtype or dtype; the files have the last word
 };
 
@@ -59,8 +63,9 @@ const char* ArchitectureName(ModelConfig::Architecture architecture);
 /// or a field that would change the result, that is not supported.
 absl::StatusOr<ModelConfig> ParseModelConfig(const nlohmann::json& object, const std::string& path);
 
-/// Parses `dir`/config.json, and generation_config.json's EOS where present; looks into the
-/// weights' headers for an fc layer. NotFound for a missing config.json; else as ParseModelConfig.
+/// Parses `dir`/config.json and, where present, generation_config.json and AutoGPTQ's
+/// quantize_config.json; looks into the weights' headers for the fc layer of an EAGLE draft.
+/// NotFound for a missing config.json; else as ParseModelConfig.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir);
 
 }  // namespace shortlist

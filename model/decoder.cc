@@ -41,7 +41,7 @@ struct Decoder::Impl {
 
 absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DType> wanted,
                                         std::optional<DType> quantize) {
-  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, config.packing));
   const std::string embedding_name = "model.embed_tokens.weight";
   SHORTLIST_ASSIGN_OR_RETURN(const DType stored, checkpoint.StoredDType(embedding_name));
   dtype = wanted.value_or(stored);

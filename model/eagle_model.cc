@@ -37,7 +37,7 @@ struct EagleModel::Impl {
 };
 
 absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
-  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, config.packing));
   const DType dtype = target.weight_dtype();
   SHORTLIST_ASSIGN_OR_RETURN(
       fc, LoadLinear(checkpoint, "fc.weight", config.hidden, 2 * config.hidden, dtype, pool));

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-constexpr size_t kMaxValues = size_t{1} << 22;
+constexpr size_t kMaxValues = size_t{1} << 20;
 constexpr int64_t kMaxGlobalBytes = 256;
 
 /// The stack machine of Python's pickletools, as far as it goes here. A mark is a place in the
@@ -37,7 +37,7 @@ class Machine {
         return Bad(absl::StrCat("more than the ", kMaxValues, " values admitted here"));
       }
     }
-    if (stack_.size() != 1 || !marks_.empty()) return Bad("ends with more than one value");
+    if (stack_.size() != 1 || !marks_.empty()) return Bad("does not end with one value");
     if (at_ != bytes_.size()) return Bad("goes on behind its end");
     pickle_.root = stack_.back();
     return std::move(pickle_);

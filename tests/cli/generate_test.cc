@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,22 @@ TEST(GenerateTest, OutputIsThatOfPlainDecoding) {
       EXPECT_EQ(Outputs(ways[i] + Prompts() + sampling), plain);
     }
   }
+}
+
+TEST(GenerateTest, TheModelsOwnSamplingIsTheDefault) {
+  const TempDir dir;
+  const std::string model = dir.Join("m");
+  std::filesystem::copy(SourcePath("models/demo/target"), model);
+  dir.Write("m/generation_config.json",
+            R"({"do_sample": true, "temperature": 0.9, "top_k": 5, "top_p": 0.8})");
+  const Args own = Args{"--model", model} + Prompts();
+  const Args demo = DemoTarget() + Prompts();
+  EXPECT_EQ(Outputs(own),
+            Outputs(demo + Args{"--temperature", "0.9", "--top-k", "5", "--top-p", "0.8"}));
+  // A flag that is given wins, each for itself.
+  EXPECT_EQ(Outputs(own + Args{"--temperature", "0"}), Outputs(demo));
+  EXPECT_EQ(Outputs(own + Args{"--top-p", "1"}),
+            Outputs(demo + Args{"--temperature", "0.9", "--top-k", "5"}));
 }
 
 TEST(GenerateTest, TextIsTheTextOfTheRows) {

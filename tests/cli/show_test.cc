@@ -8,11 +8,14 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "kernels/isa.h"
 #include "model/safetensors.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
+#include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_llama.h"
 
@@ -57,7 +60,13 @@ TEST(ShowTest, ParametersAreThoseOfTheFile) {
     const nlohmann::json shown = ShowJson(dir.Join("m"));
     EXPECT_EQ(shown["parameters"], StoredElements(dir.Join("m")));
     EXPECT_EQ(shown["dtype"], "f16");
-    EXPECT_EQ(shown["weight_bytes"], 2 * StoredElements(dir.Join("m")));
+    // Norms are kept in f32: two in each of the two layers, and the final one.
+    EXPECT_EQ(shown["weight_bytes"], 2 * StoredElements(dir.Join("m")) + 2 * 5 * 32);
+    EXPECT_LT(shown["weight_bytes_int4"], shown["weight_bytes_int8"]);
+    EXPECT_EQ(shown["rope"], "default");
+    EXPECT_EQ(shown["sliding_window"], 0);
+    EXPECT_EQ(shown["packing"], "none");
+    EXPECT_EQ(shown["chat_template"], false);
     // 2 layers, keys and values of 2 heads of 8, 2 bytes each.
     EXPECT_EQ(shown["kv_bytes_per_1024_tokens"], 1024 * 2 * 2 * 2 * 8 * 2);
   }
@@ -96,6 +105,33 @@ TEST(ShowTest, SaysWhatIsUnsupportedAndShowsTheRest) {
   SetConfig(model, "architectures", {"LlamaForCausalLM"});
   SetConfig(model, "vocab_size", 16000);
   EXPECT_THAT(ShowJson(model)["unsupported"][0], HasSubstr("16000"));
+}
+
+TEST(ShowTest, FamiliesShowTheirParametersRopeAndWindow) {
+  for (const auto& [name, rope, window] :
+       {std::tuple("llama_dynamic", "dynamic", 0), std::tuple("mistral_yarn", "yarn", 20),
+        std::tuple("qwen2_some_layers_slide", "default", 9),
+        std::tuple("qwen3_tied", "default", 0)}) {
+    SCOPED_TRACE(name);
+    const TempDir dir;
+    std::ifstream in(SourcePath(std::string("tests/reference/golden/decoders/") + name + ".json"));
+    const nlohmann::json golden = nlohmann::json::parse(in);
+    std::vector<StoredTensor> tensors;
+    for (const auto& [tensor, shape] : golden["tensors"].items()) {
+      const auto extents = shape.get<std::vector<int64_t>>();
+      int64_t count = 1;
+      for (const int64_t extent : extents) count *= extent;
+      tensors.push_back(MakeTensor(tensor, extents, std::vector<float>(count), DType::kBf16));
+    }
+    dir.Write("config.json", golden["config"].dump());
+    ASSERT_TRUE(WriteSafetensors(dir.Join("model.safetensors"), tensors).ok());
+    const nlohmann::json shown = ShowJson(dir.path());
+    EXPECT_EQ(shown["architecture"], golden["config"]["architectures"][0]);
+    EXPECT_EQ(shown["parameters"], StoredElements(dir.path()));
+    EXPECT_EQ(shown["rope"], rope);
+    EXPECT_EQ(shown["sliding_window"], window);
+    EXPECT_EQ(shown["dtype"], "bf16");
+  }
 }
 
 TEST(ShowTest, ModelWithoutTokenizerCannotGenerate) {

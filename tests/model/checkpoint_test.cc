@@ -36,7 +36,7 @@ class CheckpointTest : public testing::Test {
   }
   absl::StatusOr<at::Tensor> LoadOnly(const StoredTensor& tensor, DType dtype) {
     WriteFile({tensor});
-    return Checkpoint::Open(dir_.path()).value().Load(tensor.name, tensor.shape, dtype, pool_);
+    return Checkpoint::Open(dir_.path(), {}).value().Load(tensor.name, tensor.shape, dtype, pool_);
   }
   TempDir dir_;
   ThreadPool pool_{/*num_threads=*/2};
@@ -102,7 +102,7 @@ TEST_F(CheckpointTest, ValuesTooLargeForTheWantedTypeAreNamed) {
 
 TEST_F(CheckpointTest, MissingTensorsWrongShapesAndTypesAreNamed) {
   WriteFile({MakeTensor("w", {2, 3}, {1, 2, 3, 4, 5, 6}, DType::kF32)});
-  Checkpoint checkpoint = Checkpoint::Open(dir_.path()).value();
+  Checkpoint checkpoint = Checkpoint::Open(dir_.path(), {}).value();
   EXPECT_EQ(checkpoint.Load("v", {2, 3}, DType::kF32, pool_).status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(checkpoint.Load("w", {3, 2}, DType::kF32, pool_).status().message()),
@@ -114,14 +114,14 @@ TEST_F(CheckpointTest, MissingTensorsWrongShapesAndTypesAreNamed) {
 
   dir_.Write("model.safetensors",
              SafetensorsBytes(R"({"w":{"dtype":"I8","shape":[4],"data_offsets":[0,4]}})", "abcd"));
-  checkpoint = Checkpoint::Open(dir_.path()).value();
+  checkpoint = Checkpoint::Open(dir_.path(), {}).value();
   const absl::Status status = checkpoint.Load("w", {4}, DType::kF32, pool_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("w"), HasSubstr("I8")));
 }
 
 TEST_F(CheckpointTest, AnEmptyDirectoryNamesBothFilesLookedFor) {
-  const absl::Status status = Checkpoint::Open(dir_.path()).status();
+  const absl::Status status = Checkpoint::Open(dir_.path(), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("neither model.safetensors nor pytorch_model.bin"));
@@ -136,7 +136,7 @@ class ShardedCheckpointTest : public CheckpointTest {
   }
   absl::Status OpenWith(const std::string& index) {
     dir_.Write("model.safetensors.index.json", index);
-    return Checkpoint::Open(dir_.path()).status();
+    return Checkpoint::Open(dir_.path(), {}).status();
   }
 };
 
@@ -144,7 +144,7 @@ TEST_F(ShardedCheckpointTest, OpensAllShards) {
   EXPECT_TRUE(OpenWith(R"({"metadata": {}, "weight_map":
       {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}})")
                   .ok());
-  Checkpoint checkpoint = Checkpoint::Open(dir_.path()).value();
+  Checkpoint checkpoint = Checkpoint::Open(dir_.path(), {}).value();
   EXPECT_TRUE(checkpoint.Load("c", {1}, DType::kF32, pool_).ok());
   EXPECT_TRUE(checkpoint.Contains("a"));
 }
@@ -311,6 +311,18 @@ TEST_F(DamagedModelTest, ArchitecturesAreNotInterchangeable) {
   const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
   EXPECT_THAT(MessageOf(EagleModel::Load(dir_.Join("target"), *target, pool_).status()),
               HasSubstr("need LlamaForCausalLMEagle"));
+}
+
+TEST_F(DamagedModelTest, AnFcLayerMakesALlamaAnEagleDraft) {
+  ChangeConfig("draft", R"({"architectures": ["LlamaForCausalLM"]})");
+  EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
+  EXPECT_EQ(ReadModelConfig(dir_.Join("draft"))->architecture,
+            ModelConfig::Architecture::kLlamaEagle);
+  EXPECT_EQ(ReadModelConfig(dir_.Join("target"))->architecture, ModelConfig::Architecture::kLlama);
+  ChangeTensors("draft", [](auto& tensors) {
+    std::erase_if(tensors, [](const StoredTensor& tensor) { return tensor.name == "fc.weight"; });
+  });
+  EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("need LlamaForCausalLMEagle"));
 }
 
 TEST_F(DamagedModelTest, ADraftsFcBiasMustMatchItsConfig) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "nlohmann/json.hpp"
 #include "tests/support/temp_dir.h"
@@ -93,6 +94,60 @@ TEST_F(ConfigTest, EosIsAnIdOrAListAndGenerationConfigWins) {
   EXPECT_THAT(Read(GoodConfig().dump()).status().message(),
               AllOf(HasSubstr("generation_config.json"), HasSubstr("eos_token_id = 100"),
                     HasSubstr("[0, 99]")));
+}
+
+TEST_F(ConfigTest, GenerationConfigTellsHowToSample) {
+  const auto sampling_of = [&](const char* text) {
+    dir_.Write("generation_config.json", text);
+    const auto config = Read(GoodConfig().dump());
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.ok() ? config->sampling : SamplingDefaults{.temperature = -1};
+  };
+  const SamplingDefaults sampled = sampling_of(R"({"do_sample": true, "temperature": 0.6,
+      "top_p": 0.9, "top_k": 20, "min_p": 0, "repetition_penalty": 1.05})");
+  EXPECT_EQ(sampled.temperature, 0.6);
+  EXPECT_EQ(sampled.top_p, 0.9);
+  EXPECT_EQ(sampled.top_k, 20);
+  EXPECT_EQ(sampled.min_p, 0.0);
+  EXPECT_EQ(sampled.repetition_penalty, 1.05);
+  EXPECT_EQ(sampling_of(R"({"do_sample": true})").temperature, 1.0);
+  // Greedy unless it says otherwise; filters of an unused temperature do not count.
+  const SamplingDefaults greedy = sampling_of(R"({"temperature": 0.6, "top_p": 0.9})");
+  EXPECT_EQ(greedy.temperature, 0.0);
+  EXPECT_EQ(greedy.top_p, 1.0);
+  for (const auto& [text, message] :
+       {std::pair(R"({"do_sample": true, "temperature": -1})", "temperature = -1 not in (0, 100]"),
+        std::pair(R"({"do_sample": true, "top_p": 1.5})", "top_p = 1.5 not in (0, 1]"),
+        std::pair(R"({"do_sample": true, "top_k": -1})", "top_k = -1 not in [0,"),
+        std::pair(R"({"do_sample": true, "min_p": -0.1})", "min_p = -0.1 not in"),
+        std::pair(R"({"do_sample": 1})", "do_sample = 1 is neither"),
+        std::pair(R"({"repetition_penalty": 0})", "repetition_penalty = 0 not in (0, 100]"),
+        std::pair("[]", "not a JSON object")}) {
+    dir_.Write("generation_config.json", text);
+    EXPECT_THAT(std::string(Read(GoodConfig().dump()).status().message()),
+                AllOf(HasSubstr("generation_config.json"), HasSubstr(message)));
+  }
+}
+
+TEST_F(ConfigTest, ReadsHowWeightsArePacked) {
+  EXPECT_EQ(Read(GoodConfig().dump())->packing.kind, WeightPacking::Kind::kNone);
+  const auto gptq = ReadWith(R"({"quantization_config": {"quant_method": "gptq", "bits": 4,
+      "group_size": 128, "desc_act": true, "sym": true, "checkpoint_format": "gptq"}})");
+  ASSERT_TRUE(gptq.ok()) << gptq.status();
+  EXPECT_EQ(gptq->packing.kind, WeightPacking::Kind::kGptq);
+  EXPECT_EQ(gptq->packing.group_size, 128);
+  EXPECT_TRUE(gptq->packing.act_order);
+  EXPECT_EQ(gptq->packing.zero_offset, 1);
+  const auto second = ReadWith(R"({"quantization_config": {"quant_method": "gptq", "bits": 4,
+      "group_size": -1, "checkpoint_format": "gptq_v2"}})");
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->packing.group_size, 0);
+  EXPECT_EQ(second->packing.zero_offset, 0);
+  const auto awq = ReadWith(R"({"quantization_config": {"quant_method": "awq", "w_bit": 4,
+      "q_group_size": 64, "zero_point": true, "version": "GEMM"}})");
+  ASSERT_TRUE(awq.ok()) << awq.status();
+  EXPECT_EQ(awq->packing.kind, WeightPacking::Kind::kAwq);
+  EXPECT_EQ(awq->packing.group_size, 64);
 }
 
 TEST_F(ConfigTest, ReadsRopeScalingInItsOldAndNewForm) {
@@ -194,7 +249,29 @@ TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithTheirValue) {
            Case{R"({"mlp_bias": true})", "mlp_bias = true"},
            Case{R"({"pretraining_tp": 2})", "pretraining_tp = 2"},
            Case{R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor = 0.5"},
-           Case{R"({"quantization_config": {"bits": 4}})", "quantization_config = {\"bits\":4}"},
+           Case{R"({"quantization_config": {"load_in_8bit": true}})",
+                "quantization_config: quant_method = null"},
+           Case{R"({"quantization_config": {"quant_method": "fp8"}})",
+                "quantization_config: quant_method = \"fp8\""},
+           Case{R"({"quantization_config": {"quant_method": "bitsandbytes", "bits": 4}})",
+                "quant_method = \"bitsandbytes\""},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 8, "group_size": 1}})",
+                "bits = 8"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 8,
+                    "checkpoint_format": "marlin"}})",
+                "checkpoint_format = \"marlin\""},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 8,
+                    "lm_head": true}})",
+                "lm_head = true"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 8,
+                    "dynamic": {"+:x": {"bits": 8}}}})",
+                "dynamic = "},
+           Case{R"({"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 8,
+                    "version": "gemv"}})",
+                "version = \"gemv\""},
+           Case{R"({"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 8,
+                    "zero_point": false}})",
+                "zero_point = false"},
            Case{R"({"sliding_window": 4096})", "sliding_window = 4096"},
            Case{R"({"attention_multiplier": 0.1})", "attention_multiplier = 0.1"},
            Case{R"({"logits_scaling": 8.0})", "logits_scaling = 8.0"},
@@ -264,6 +341,15 @@ TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
                 "contradicts rope_parameters"},
            Case{R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0}})",
                 "contradicts the model's"},
+           Case{R"({"quantization_config": "gptq"})",
+                "quantization_config = \"gptq\" is no object"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "group_size": 128}})",
+                "bits is missing"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4}})",
+                "group_size is missing"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4,
+                    "group_size": -7}})",
+                "group_size = -7 not in [-1,"},
            Case{R"({"layer_types": ["full_attention"]})", "is no list of 2 names"},
            Case{R"({"rope_scaling": {"type": "dynamic", "factor": 0.5}})",
                 "factor = 0.5 not in [1,"},
