@@ -1,0 +1,57 @@
+// config.json, and behind a NUL generation_config.json: what parses lies within the bounds that a
+// decoder relies on.
+//
+//   fuzz_config -max_len=4096 CORPUS, seeded with config.json files (tests/reference/golden)
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "model/config.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+void CheckBounds(const ModelConfig& config) {
+  SHORTLIST_CHECK(config.vocab_size > 0 && config.hidden > 0 && config.intermediate > 0);
+  SHORTLIST_CHECK(config.num_layers > 0 && config.num_kv_heads > 0 && config.context_len > 0);
+  SHORTLIST_CHECK(config.num_heads % config.num_kv_heads == 0);
+  SHORTLIST_CHECK(config.head_dim >= 2 && config.head_dim % 2 == 0);
+  SHORTLIST_CHECK(config.rms_norm_eps > 0 && std::isfinite(config.rms_norm_eps));
+  SHORTLIST_CHECK(config.rope_theta > 0 && std::isfinite(config.rope_theta));
+  SHORTLIST_CHECK(config.rope_scaling.factor > 0 && std::isfinite(config.rope_scaling.factor));
+  SHORTLIST_CHECK(std::isfinite(config.rope_scaling.attention_factor));
+  SHORTLIST_CHECK(config.windows.empty() ||
+                  static_cast<int64_t>(config.windows.size()) == config.num_layers);
+  SHORTLIST_CHECK(config.packing.group_size >= 0);
+  for (const int32_t id : config.eos_token_ids) {
+    SHORTLIST_CHECK(id >= 0 && id < config.vocab_size);
+  }
+}
+
+void Run(const std::string& input) {
+  const size_t nul = input.find('\0');
+  const auto object = ParseJson(input.substr(0, nul), "config.json");
+  if (!object.ok()) return;
+  const auto config = ParseModelConfig(*object, "config.json");
+  if (!config.ok()) return;
+  CheckBounds(*config);
+  if (nul == std::string::npos) return;
+  const auto generation = ParseJson(input.substr(nul + 1), "generation_config.json");
+  if (!generation.ok() || !generation->is_object()) return;
+  const auto own =
+      ReadGenerationConfig(ConfigFields("generation_config.json", *generation), config->vocab_size);
+  if (own.ok()) SHORTLIST_CHECK(own->sampling.top_p > 0 && own->sampling.top_p <= 1);
+}
+
+}  // namespace
+}  // namespace shortlist
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  shortlist::Run(std::string(reinterpret_cast<const char*>(data), size));
+  return 0;
+}
