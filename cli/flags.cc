@@ -18,6 +18,7 @@ constexpr int64_t kMaxDraftTokens = 64;
 constexpr int64_t kMaxBatch = 1024;
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxRepetitions = 1000;
+constexpr int64_t kMaxRequests = 1 << 20;
 constexpr double kMaxTemperature = 100.0;
 
 [[noreturn]] void Refuse(const std::string& flag, const std::string& value,
@@ -166,6 +167,37 @@ void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
       ->default_str("coupled");
 }
 
+void AddOutputFlags(CLI::App& command, RunFlags& flags) {
+  flags.num_threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
+  AddInteger<int64_t>(command, "--threads", flags.num_threads, 1, kMaxThreads, "CPU threads");
+  AddDeviceFlag(command);
+  command.add_flag("--json", flags.json, "JSON instead of text");
+}
+
+void AddSchedulerFlags(CLI::App& command, SchedulerOptions& options) {
+  AddChoice<SchedulePolicy>(command, "--schedule-policy", options.policy,
+                            {{"lpm", SchedulePolicy::kLpm},
+                             {"fcfs", SchedulePolicy::kFcfs},
+                             {"dfs_weight", SchedulePolicy::kDfsWeight},
+                             {"random", SchedulePolicy::kRandom}},
+                            "In which order waiting requests are admitted")
+      ->default_str("lpm");
+  AddInteger<int64_t>(command, "--max-prefill-tokens", options.max_prefill_tokens, 1, kMaxCount,
+                      "Most tokens of a prefill pass");
+  AddInteger<int64_t>(command, "--chunked-prefill-size", options.chunked_prefill_size, 0, kMaxCount,
+                      "Prompts are cut so that a pass has at most this many tokens; 0: uncut");
+  AddInteger<int64_t>(command, "--max-running-requests", options.max_running_requests, 1,
+                      kMaxRequests, "Requests computed together");
+  AddInteger<int64_t>(command, "--max-queued-requests", options.max_queued_requests, 1,
+                      kMaxRequests, "Requests that may wait");
+  AddInteger<int64_t>(command, "--max-total-tokens", options.max_total_tokens, 1, kMaxCount,
+                      "KV slots of all requests and the radix cache");
+  AddInteger<int64_t>(command, "--context-length", options.context_length, 0, kMaxCount,
+                      "Longest request, prompt and output; 0: the model's context");
+  command.add_flag("--disable-radix-cache", options.disable_radix_cache,
+                   "Share no prefixes between requests");
+}
+
 }  // namespace
 
 void AddRunFlags(CLI::App& command, RunFlags& flags) {
@@ -179,10 +211,7 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
   input->require_option(1);
   AddSamplingFlags(command, flags);
   AddInteger<int64_t>(command, "--batch", flags.batch, 1, kMaxBatch, "Prompts decoded together");
-  flags.num_threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
-  AddInteger<int64_t>(command, "--threads", flags.num_threads, 1, kMaxThreads, "CPU threads");
-  AddDeviceFlag(command);
-  command.add_flag("--json", flags.json, "JSON instead of text");
+  AddOutputFlags(command, flags);
 }
 
 void AddCompareFlags(CLI::App& command, CompareFlags& flags) {
@@ -193,6 +222,20 @@ void AddCompareFlags(CLI::App& command, CompareFlags& flags) {
       "within");
   AddInteger<int64_t>(command, "--repetitions", flags.num_repetitions, 1, kMaxRepetitions,
                       "Runs of every prompt in every way; the fastest counts");
+}
+
+void AddReplayFlags(CLI::App& command, ReplayFlags& flags) {
+  AddModelFlags(command, flags.run);
+  command
+      .add_option("--trace", flags.run.prompts_path,
+                  R"(Rows as --prompts takes them, with "arrival_s" and more)")
+      ->type_name("FILE.jsonl")
+      ->required();
+  AddSamplingFlags(command, flags.run);
+  AddSchedulerFlags(command, flags.scheduler);
+  command.add_flag("--simulate", flags.simulate,
+                   "Run the scheduler alone, in virtual time with a cost model");
+  AddOutputFlags(command, flags.run);
 }
 
 }  // namespace shortlist

@@ -9,6 +9,7 @@
 #include "draft/sampling_params.h"
 #include "draft/verifier.h"
 #include "kernels/dtype.h"
+#include "router/scheduler.h"
 #include "vocab/vocab_options.h"
 
 namespace CLI {
@@ -49,10 +50,17 @@ struct CompareFlags {
   int64_t num_repetitions = 3;  // of every prompt in every way to decode
 };
 
+struct ReplayFlags {
+  RunFlags run;  // the trace is its prompts_path; its batch is not used
+  SchedulerOptions scheduler{.max_total_tokens = 16384};  // context_length 0: the model's
+  bool simulate = false;  // a cost model and virtual time in place of the model
+};
+
 /// Adds the flags to `command`; parsing fills `flags`, which must outlive it. A value out of bounds
 /// (NaN included) is a CLI::ValidationError that names the flag, the value and the bound.
 void AddRunFlags(CLI::App& command, RunFlags& flags);
 void AddCompareFlags(CLI::App& command, CompareFlags& flags);
+void AddReplayFlags(CLI::App& command, ReplayFlags& flags);
 
 }  // namespace shortlist
 

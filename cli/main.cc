@@ -9,6 +9,7 @@
 #include "cli/compare.h"
 #include "cli/flags.h"
 #include "cli/generate.h"
+#include "cli/replay.h"
 #include "cli/show.h"
 
 namespace {
@@ -34,6 +35,10 @@ int Run(int argc, char** argv) {
       "Measure plain decoding against drafting with the full head, a list, and dynamic rows");
   shortlist::AddRunFlags(*generate, generate_flags);
   shortlist::AddCompareFlags(*compare, compare_flags);
+  shortlist::ReplayFlags replay_flags;
+  CLI::App* replay =
+      app.add_subcommand("replay", "Serve the requests of an arrival trace and report latencies");
+  shortlist::AddReplayFlags(*replay, replay_flags);
   shortlist::ShowFlags show_flags;
   CLI::App* show = app.add_subcommand("show", "Describe a model directory and this machine");
   shortlist::AddShowFlags(*show, show_flags);
@@ -52,6 +57,8 @@ int Run(int argc, char** argv) {
   int code = kOk;
   if (*show) {
     code = ExitCode(shortlist::Show(show_flags, std::cout));
+  } else if (*replay) {
+    code = ExitCode(shortlist::Replay(replay_flags, std::cout));
   } else if (*generate) {
     code = ExitCode(shortlist::Generate(generate_flags, std::cout));
   } else {
