@@ -12,6 +12,7 @@
 #include <string>
 
 #include "draft/eagle_drafter.h"
+#include "router/pipeline.h"
 #include "tests/router/failing_new.h"
 #include "tests/router/router_harness.h"
 #include "tests/support/temp_dir.h"
@@ -224,6 +225,36 @@ TEST_F(RouterTest, APassThatFailsTakesItsRequestsAndNothingElse) {
   harness.StepUntilIdle();
   EXPECT_EQ(harness.served()["running"].output.size(), 20u);
   harness.ExpectNothingHeld();
+}
+
+TEST_F(RouterTest, ThePipelineServesThroughIt) {
+  auto router = Router::Create(*engine_, Options());
+  ASSERT_TRUE(router.ok()) << router.status();
+  std::map<std::string, std::vector<TokenId>> outputs;
+  BoundedQueue<std::string> finished(/*capacity=*/100);
+  {
+    Pipeline pipeline({[&](std::vector<RouterMessage> messages) {
+                         return (*router)->ExposedStep(std::move(messages));
+                       },
+                       [&] { return (*router)->idle(); }},
+                      [&](BatchTokenIdOut out) {
+                        for (const BatchTokenIdOut::Row& row : out.rows) {
+                          std::vector<TokenId>& output = outputs[row.rid];
+                          output.insert(output.end(), row.token_ids.begin(), row.token_ids.end());
+                          if (row.finished) finished.Push(row.rid);
+                        }
+                      },
+                      {});
+    for (int i = 0; i < 20; ++i) {
+      const std::string rid = std::to_string(i);
+      ASSERT_TRUE(pipeline.Submit(rid, [=] { return Input(rid, 10 + i, 5 + i, i); }).ok());
+    }
+    for (int i = 0; i < 20; ++i) finished.Pop();
+  }
+  RouterHarness harness(*engine_, Options());
+  for (int i = 0; i < 20; ++i) harness.Step({Input(std::to_string(i), 10 + i, 5 + i, i)});
+  harness.StepUntilIdle();
+  for (const auto& [rid, served] : harness.served()) EXPECT_EQ(outputs[rid], served.output) << rid;
 }
 
 /// 1,000 requests that come, go, are late and are retracted, on few slots.
