@@ -1,6 +1,11 @@
 #include "text/tokenizer.h"
 
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "text/utf8.h"
 
 namespace shortlist {
@@ -24,7 +29,134 @@ class Fnv1a64 {
   uint64_t hash_ = 0xcbf29ce484222325;
 };
 
+using Parts = std::vector<SequenceTemplate::Part>;
+
+/// How many tokens each text keeps.
+struct KeptLengths {
+  int64_t first, second;
+};
+
+/// The longer text is cut to the shorter one's length, then both alike; an odd one goes to the one
+/// that was longer, or the second.
+KeptLengths KeepLongestFirst(int64_t first, int64_t second, int64_t room) {
+  const bool swapped = first > second;
+  int64_t shorter = std::min(first, second);
+  int64_t longer = shorter > room ? shorter : std::max(shorter, room - shorter);
+  if (shorter + longer > room) {
+    shorter = room / 2;
+    longer = shorter + room % 2;
+  }
+  return swapped ? KeptLengths{longer, shorter} : KeptLengths{shorter, longer};
+}
+
+/// `room`: how many tokens both texts may have together.
+absl::StatusOr<KeptLengths> Keep(int64_t first, std::optional<int64_t> second, int64_t room,
+                                 Truncation::Strategy strategy) {
+  const int64_t excess = first + second.value_or(0) - room;
+  if (excess <= 0) return KeptLengths{first, second.value_or(0)};
+  if (strategy == Truncation::Strategy::kLongestFirst) {
+    if (!second.has_value()) return KeptLengths{room, 0};
+    return KeepLongestFirst(first, *second, room);
+  }
+  const bool cuts_first = strategy == Truncation::Strategy::kOnlyFirst;
+  if (!cuts_first && !second.has_value()) {
+    return absl::InvalidArgumentError("only the second text may be cut, but there is none");
+  }
+  const int64_t cut_len = cuts_first ? first : *second;
+  if (cut_len <= excess) {
+    return absl::InvalidArgumentError(absl::StrCat(cuts_first ? "the first" : "the second",
+                                                   " text has ", cut_len, " tokens, but ", excess,
+                                                   " would have to go from it alone"));
+  }
+  return cuts_first ? KeptLengths{first - excess, second.value_or(0)}
+                    : KeptLengths{first, *second - excess};
+}
+
+void CutTo(int64_t len, Truncation::Side side, std::vector<TokenId>& ids) {
+  const int64_t excess = static_cast<int64_t>(ids.size()) - len;
+  if (excess <= 0) return;
+  if (side == Truncation::Side::kLeft)
+    ids.erase(ids.begin(), ids.begin() + excess);
+  else
+    ids.resize(static_cast<size_t>(len));
+}
+
+int64_t NumAdded(const Parts& parts) {
+  return std::count_if(parts.begin(), parts.end(), [](const SequenceTemplate::Part& part) {
+    return part.kind == SequenceTemplate::Part::Kind::kToken;
+  });
+}
+
+Encoding Fill(const Parts& parts, const std::vector<TokenId>& first,
+              const std::vector<TokenId>& second, bool add_special_tokens) {
+  using Kind = SequenceTemplate::Part::Kind;
+  Encoding encoding;
+  for (const SequenceTemplate::Part& part : parts) {
+    if (part.kind == Kind::kToken) {
+      if (add_special_tokens) encoding.ids.push_back(part.token);
+    } else {
+      const std::vector<TokenId>& ids = part.kind == Kind::kFirst ? first : second;
+      encoding.ids.insert(encoding.ids.end(), ids.begin(), ids.end());
+    }
+    encoding.type_ids.resize(encoding.ids.size(), part.type_id);
+  }
+  return encoding;
+}
+
 }  // namespace
+
+absl::Status Tokenizer::EncodeChecked(std::string_view text, bool parse_special,
+                                      std::vector<TokenId>& ids) const {
+  if (text.size() > kMaxTextBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("text of ", text.size(), " bytes, more than ", kMaxTextBytes));
+  }
+  if (const std::optional<size_t> offset = FindInvalidUtf8(text)) {
+    return absl::InvalidArgumentError(absl::StrCat("text is not valid UTF-8 at byte ", *offset));
+  }
+  return EncodeText(text, parse_special, ids);
+}
+
+absl::StatusOr<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
+                                                       const EncodeOptions& options) const {
+  std::vector<TokenId> ids;
+  ids.reserve(text.size() / 3 + 8);
+  for (const SequenceTemplate::Part& part : sequence_template().single) {
+    if (part.kind == SequenceTemplate::Part::Kind::kFirst) {
+      SHORTLIST_RETURN_IF_ERROR(EncodeChecked(text, options.parse_special, ids));
+    } else if (options.add_special_tokens) {
+      ids.push_back(part.token);
+    }
+  }
+  return ids;
+}
+
+absl::StatusOr<Encoding> Tokenizer::EncodeSequence(std::string_view first,
+                                                   std::optional<std::string_view> second,
+                                                   const EncodeOptions& options,
+                                                   const Truncation& truncation) const {
+  std::vector<TokenId> first_ids, second_ids;
+  SHORTLIST_RETURN_IF_ERROR(EncodeChecked(first, options.parse_special, first_ids));
+  if (second.has_value()) {
+    SHORTLIST_RETURN_IF_ERROR(EncodeChecked(*second, options.parse_special, second_ids));
+  }
+  const Parts& parts = second.has_value() ? sequence_template().pair : sequence_template().single;
+  if (truncation.max_len.has_value()) {
+    const int64_t num_added = options.add_special_tokens ? NumAdded(parts) : 0;
+    if (*truncation.max_len < num_added) {
+      return absl::InvalidArgumentError(absl::StrCat("a limit of ", *truncation.max_len,
+                                                     " tokens, but ", num_added, " are added"));
+    }
+    std::optional<int64_t> second_len;
+    if (second.has_value()) second_len = static_cast<int64_t>(second_ids.size());
+    SHORTLIST_ASSIGN_OR_RETURN(const KeptLengths kept,
+                               Keep(static_cast<int64_t>(first_ids.size()), second_len,
+                                    *truncation.max_len - num_added, truncation.strategy));
+    CutTo(kept.first, truncation.side, first_ids);
+    CutTo(kept.second, truncation.side, second_ids);
+  }
+  return Fill(parts, first_ids, second_ids, options.add_special_tokens);
+}
 
 std::string_view Tokenizer::NextBytes(TokenId id, bool& at_start) const {
   std::string_view bytes = TokenBytes(id);

@@ -11,8 +11,35 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "text/sequence_template.h"
 
 namespace shortlist {
+
+struct EncodeOptions {
+  /// Puts round the text what the checkpoint wants there: BOS, EOS, [CLS], [SEP].
+  bool add_special_tokens = true;
+  /// The spelling of a control token in the text is that token. False: it is text, as whoever typed
+  /// it wrote it. SentencePiece files know no such spelling.
+  bool parse_special = false;
+};
+
+/// How a text, or a pair of texts, is cut to a length.
+struct Truncation {
+  /// Which text loses tokens: the longer one, until both are equally long, then both by turns; or
+  /// one of them alone.
+  enum class Strategy { kLongestFirst, kOnlyFirst, kOnlySecond };
+  enum class Side { kRight, kLeft };  // where tokens go
+
+  std::optional<int64_t> max_len;  // in tokens, those of the checkpoint included; none: no limit
+  Strategy strategy = Strategy::kLongestFirst;
+  Side side = Side::kRight;
+};
+
+/// A text or a pair, ready for a model.
+struct Encoding {
+  std::vector<TokenId> ids;       // [num_tokens]
+  std::vector<int32_t> type_ids;  // [num_tokens], which text each token belongs to (BERT)
+};
 
 /// Turns text into token ids and back. Immutable after construction; any thread may call any
 /// method.
@@ -20,9 +47,22 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// Ids of `text`, with BOS first where the checkpoint says so. InvalidArgument when `text` is not
-  /// valid UTF-8 (names the byte offset).
-  virtual absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text) const = 0;
+  /// Ids of `text`, with BOS and the like where the checkpoint says so. InvalidArgument when `text`
+  /// is not valid UTF-8 (names the byte offset) or longer than kMaxTextBytes; ResourceExhausted
+  /// when a regular expression of the tokenizer takes too many steps on it.
+  absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
+                                              const EncodeOptions& options = {}) const;
+
+  /// The same for `first`, and `second` behind it where there is one, cut to a length. As well
+  /// InvalidArgument when the limit leaves no room for what is added, when kOnlyFirst or
+  /// kOnlySecond would have to cut more than that text has, and for kOnlySecond without a second.
+  absl::StatusOr<Encoding> EncodeSequence(std::string_view first,
+                                          std::optional<std::string_view> second,
+                                          const EncodeOptions& options,
+                                          const Truncation& truncation) const;
+
+  /// Far beyond any context window.
+  static constexpr size_t kMaxTextBytes = size_t{16} << 20;
 
   /// Number of ids; every id is below it. A model may have more embedding rows: padding, never
   /// emitted.
@@ -35,8 +75,8 @@ class Tokenizer {
   /// True for control tokens, which carry no text.
   virtual bool IsSpecial(TokenId id) const = 0;
 
-  /// The spelling of a control token, such as "</s>", and nothing for any other. It never stands in
-  /// a text: Encode does not read it, Decode does not write it.
+  /// The spelling of a control token, such as "</s>", and nothing for any other. Encode reads it
+  /// only where EncodeOptions::parse_special asks for it, Decode does not write it.
   virtual std::string_view ControlPiece(TokenId id) const = 0;
 
   virtual std::optional<TokenId> bos() const = 0;
@@ -63,17 +103,38 @@ class Tokenizer {
   /// 0 on, the length of its byte string as a little-endian u32, then the string: ControlPiece(id)
   /// for a control token, TokenBytes(id) for any other. The digits are lower case.
   std::string Fingerprint() const;
+
+ protected:
+  /// Appends the ids of `text`, valid UTF-8 of at most kMaxTextBytes, and nothing round it.
+  virtual absl::Status EncodeText(std::string_view text, bool parse_special,
+                                  std::vector<TokenId>& ids) const = 0;
+
+  /// What goes round texts.
+  virtual const SequenceTemplate& sequence_template() const = 0;
+
+ private:
+  absl::Status EncodeChecked(std::string_view text, bool parse_special,
+                             std::vector<TokenId>& ids) const;
 };
 
-/// Opens the tokenizer of a model directory: `tokenizer.model` (SentencePiece), with BOS and EOS
-/// behaviour from `tokenizer_config.json` where it is present. NotFound names what was looked for;
-/// InvalidArgument names the file that is damaged, and what it asks for that is not supported
-/// (tokens beyond those of tokenizer.model, an `add_prefix_space` other than the model's).
+/// Opens the tokenizer of a model directory: the first that is there of `tokenizer.json`,
+/// `tokenizer.model` (SentencePiece, or ranks in tiktoken's format) and a single `*.tiktoken`.
+/// `tokenizer_config.json`, where it is present, says which tokens are BOS and EOS, and whether
+/// they are added. NotFound names what was looked for; InvalidArgument names the file that is
+/// damaged, and what it asks for that is not supported.
 ///
-/// BOS goes first unless `add_bos_token` is false or there is none; EOS goes last where
-/// `add_eos_token` is true. The unknown token stands for U+2047 between two spaces, as
-/// SentencePiece prints it, or for the text that the model names.
+/// tokenizer.json (text/json_tokenizer.h): its own truncation and padding are left to the caller.
+///
+/// SentencePiece (text/sentencepiece_tokenizer.h): BOS goes first unless `add_bos_token` is false
+/// or there is none; EOS goes last where `add_eos_token` is true. The unknown token stands for
+/// U+2047 between two spaces, as SentencePiece prints it, or for the text that the model names.
+///
+/// Ranks (text/tiktoken.h): special tokens are those of tokenizer_config.json.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& model_dir);
+
+/// The same for one file, without a tokenizer_config.json: tokenizer.json when the name ends in
+/// ".json", otherwise ranks where the file is text that holds them, otherwise SentencePiece.
+absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizerFile(const std::string& path);
 
 }  // namespace shortlist
 

@@ -13,9 +13,6 @@ namespace {
 class FakeTokenizer final : public Tokenizer {
  public:
   explicit FakeTokenizer(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {}
-  absl::StatusOr<std::vector<TokenId>> Encode(std::string_view) const override {
-    return absl::UnimplementedError("not needed");
-  }
   int64_t size() const override { return static_cast<int64_t>(tokens_.size()); }
   std::string_view TokenBytes(TokenId id) const override { return tokens_[Raw(id)]; }
   bool IsSpecial(TokenId id) const override { return tokens_[Raw(id)].empty(); }
@@ -24,7 +21,14 @@ class FakeTokenizer final : public Tokenizer {
   std::optional<TokenId> eos() const override { return std::nullopt; }
   bool adds_leading_space() const override { return true; }
 
+ protected:
+  absl::Status EncodeText(std::string_view, bool, std::vector<TokenId>&) const override {
+    return absl::UnimplementedError("not needed");
+  }
+  const SequenceTemplate& sequence_template() const override { return template_; }
+
  private:
+  const SequenceTemplate template_;
   std::vector<std::string> tokens_;
 };
 

@@ -1,0 +1,117 @@
+#include "text/added_tokens.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "text/json_fields.h"
+#include "text/regex.h"
+#include "text/unicode.h"
+#include "text/vocabulary.h"
+
+namespace shortlist {
+namespace {
+
+// Bounds the time that a search may take at each byte of a text.
+constexpr size_t kMaxContentBytes = 1024;
+
+bool IsWordChar(char32_t c) {
+  static const Regex word = *Regex::Compile(R"([\w\p{Join_Control}])");
+  std::string text;
+  AppendChar(c, text);
+  const auto match = word.Find(text, 0);
+  return match.ok() && match->has_value();
+}
+
+bool IsSpace(char32_t c) { return (CharTable::Get().flags(c) & kWhiteSpace) != 0; }
+
+bool StandsAlone(std::string_view text, size_t begin, size_t end) {
+  if (begin > 0 && IsWordChar(CharBefore(text, begin).c)) return false;
+  return end == text.size() || !IsWordChar(NextChar(text, end));
+}
+
+size_t SkipSpaceBack(std::string_view text, size_t begin) {
+  while (begin > 0) {
+    const PreviousChar previous = CharBefore(text, begin);
+    if (!IsSpace(previous.c)) break;
+    begin = previous.begin;
+  }
+  return begin;
+}
+
+size_t SkipSpace(std::string_view text, size_t end) {
+  for (size_t next = end; next < text.size(); end = next) {
+    if (!IsSpace(NextChar(text, next))) break;
+  }
+  return end;
+}
+
+}  // namespace
+
+absl::StatusOr<AddedToken> ParseAddedToken(const nlohmann::json& spec, std::optional<int64_t> id) {
+  AddedToken token;
+  SHORTLIST_ASSIGN_OR_RETURN(token.content, ReadString(spec, "content"));
+  if (token.content.empty() || token.content.size() > kMaxContentBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("added token \"", token.content.substr(0, 80),
+                                                   "\" has ", token.content.size(),
+                                                   " bytes, not in [1, ", kMaxContentBytes, "]"));
+  }
+  const auto read = [&]() -> absl::Status {
+    if (!id.has_value()) {
+      SHORTLIST_ASSIGN_OR_RETURN(id, ReadInteger(spec, "id", 0, kMaxVocabularySize - 1));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(token.single_word, ReadBool(spec, "single_word", false));
+    SHORTLIST_ASSIGN_OR_RETURN(token.lstrip, ReadBool(spec, "lstrip", false));
+    SHORTLIST_ASSIGN_OR_RETURN(token.rstrip, ReadBool(spec, "rstrip", false));
+    SHORTLIST_ASSIGN_OR_RETURN(token.special, ReadBool(spec, "special", false));
+    SHORTLIST_ASSIGN_OR_RETURN(token.normalized, ReadBool(spec, "normalized", !token.special));
+    return absl::OkStatus();
+  };
+  const absl::Status status = read();
+  if (!status.ok()) return Within("added token \"" + token.content.substr(0, 80) + "\"", status);
+  token.id = static_cast<int32_t>(*id);
+  return token;
+}
+
+AddedTokenMatcher::AddedTokenMatcher(std::vector<AddedToken> tokens,
+                                     const std::vector<std::string>& spellings)
+    : tokens_(std::move(tokens)) {
+  SHORTLIST_CHECK(spellings.size() == tokens_.size());
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    if (!spellings[i].empty()) trie_.Add(spellings[i], static_cast<int32_t>(i));
+  }
+}
+
+void AddedTokenMatcher::Split(std::string_view text, bool parse_special,
+                              std::vector<Part>& parts) const {
+  parts.clear();
+  size_t done = 0;  // where the text begins that is in no part yet
+  for (size_t at = 0; !tokens_.empty() && at < text.size();) {
+    if (!trie_.BeginsKey(text[at])) {
+      ++at;
+      continue;
+    }
+    const auto found = trie_.Longest(text, at);
+    if (!found.has_value()) {
+      ++at;
+      continue;
+    }
+    const AddedToken& token = tokens_[found->value];
+    size_t begin = at, end = at + found->length;
+    at = end;
+    if (token.special && !parse_special) continue;
+    if (token.single_word && !StandsAlone(text, begin, end)) continue;
+    if (token.lstrip) begin = std::max(SkipSpaceBack(text, begin), done);
+    if (token.rstrip) end = SkipSpace(text, end);
+    if (done < begin) parts.push_back({text.substr(done, begin - done), nullptr});
+    parts.push_back({text.substr(begin, end - begin), &token});
+    done = end;
+  }
+  if (done < text.size()) parts.push_back({text.substr(done), nullptr});
+}
+
+}  // namespace shortlist

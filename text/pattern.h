@@ -1,0 +1,32 @@
+#ifndef SHORTLIST_TEXT_PATTERN_H_
+#define SHORTLIST_TEXT_PATTERN_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+#include "text/regex.h"
+
+namespace shortlist {
+
+/// What tokenizer.json looks for in a text: a string or a regular expression. Immutable.
+struct Pattern {
+  std::string literal;  // counts where there is no regex; empty: matches nothing
+  std::optional<Regex> regex;
+  std::string expression;  // of the regex, as the file spells it
+
+  /// Appends all matches from left to right, which do not overlap. Empty ones count only where no
+  /// match has just ended.
+  absl::Status FindAll(std::string_view text, std::vector<Match>& matches) const;
+};
+
+/// The member "pattern" of `spec`: {"String": s} or {"Regex": e}.
+absl::StatusOr<Pattern> ParsePattern(const nlohmann::json& spec);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_PATTERN_H_

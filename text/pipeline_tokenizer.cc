@@ -1,0 +1,235 @@
+#include "text/pipeline_tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "text/bert_normalizer.h"
+#include "text/unicode.h"
+
+namespace shortlist {
+namespace {
+
+/// The tokens that are looked for in the text as it is, or in the normalised text.
+std::vector<AddedToken> Select(const std::vector<AddedToken>& tokens, bool normalized) {
+  std::vector<AddedToken> selected;
+  std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(selected),
+               [normalized](const AddedToken& token) { return token.normalized == normalized; });
+  return selected;
+}
+
+std::vector<std::string> Contents(const std::vector<AddedToken>& tokens) {
+  std::vector<std::string> contents;
+  for (const AddedToken& token : tokens) contents.push_back(token.content);
+  return contents;
+}
+
+bool IsBert(const Pipeline& pipeline) {
+  const Normalizer& normalizer = pipeline.normalizer;
+  const bool normalizes_so =
+      normalizer.size() == 1 && dynamic_cast<const BertNormalizer*>(normalizer[0].get()) != nullptr;
+  return pipeline.pre_tokenizer.is_bert && normalizes_so &&
+         Select(pipeline.added_tokens, /*normalized=*/true).empty();
+}
+
+}  // namespace
+
+/// What one Encode call works with. Big buffers of a big text are given back.
+struct PipelineTokenizer::Scratch {
+  EncodeScratch encode;
+  TextPieces pieces;
+  std::vector<AddedTokenMatcher::Part> raw_parts, normalized_parts;
+
+  void Trim() {
+    constexpr size_t kKept = 1 << 16;
+    pieces.rewritten.clear();
+    if (pieces.pieces.capacity() > kKept || pieces.next.capacity() > kKept) pieces = TextPieces();
+    if (encode.symbols.capacity() > kKept) encode.symbols = {};
+    if (encode.candidates.capacity() > kKept) encode.candidates = {};
+    if (encode.path.capacity() > kKept) encode.path = {};
+  }
+};
+
+std::optional<int32_t> Pipeline::FindToken(std::string_view token) const {
+  for (const AddedToken& added : added_tokens) {
+    if (added.content == token) return added.id;
+  }
+  return vocabulary->Find(token);
+}
+
+int32_t Pipeline::size() const {
+  int32_t size = vocabulary->size();
+  for (const AddedToken& token : added_tokens) size = std::max(size, token.id + 1);
+  return size;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> PipelineTokenizer::Create(Pipeline pipeline) {
+  std::vector<std::string> spellings;
+  for (const AddedToken& token : Select(pipeline.added_tokens, /*normalized=*/true)) {
+    NormalizedText spelling{token.content};
+    SHORTLIST_RETURN_IF_ERROR(Apply(pipeline.normalizer, spelling));
+    spellings.push_back(std::move(spelling.text));
+  }
+  if (pipeline.pre_tokenizer.steps.empty() && pipeline.model->SplitsBeforeSpaceMarks()) {
+    pipeline.pre_tokenizer.steps.push_back(MakeSpaceMarkStep());
+  }
+  return std::unique_ptr<Tokenizer>(new PipelineTokenizer(std::move(pipeline), spellings));
+}
+
+PipelineTokenizer::PipelineTokenizer(Pipeline pipeline,
+                                     const std::vector<std::string>& normalized_spellings)
+    : pipeline_(std::move(pipeline)),
+      raw_matcher_(Select(pipeline_.added_tokens, /*normalized=*/false),
+                   Contents(Select(pipeline_.added_tokens, /*normalized=*/false))),
+      normalized_matcher_(Select(pipeline_.added_tokens, /*normalized=*/true),
+                          normalized_spellings),
+      is_bert_(IsBert(pipeline_)) {
+  ReadTokens();
+}
+
+void PipelineTokenizer::ReadTokens() {
+  const size_t size = static_cast<size_t>(pipeline_.size());
+  const Decoder& decoder = pipeline_.decoder;
+  texts_.resize(size);
+  if (decoder.first_differs) first_texts_.resize(size);
+  is_special_.resize(size, true);  // what stands for no text: gaps too
+  spellings_.resize(size);
+  const auto read = [&](int32_t id, const std::string& token) {
+    is_special_[id] = false;
+    texts_[id] = decoder.Read(token, /*first=*/false);
+    if (decoder.first_differs) first_texts_[id] = decoder.Read(token, /*first=*/true);
+  };
+  const Vocabulary& vocabulary = *pipeline_.vocabulary;
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    if (vocabulary.Has(id)) read(id, vocabulary.token(id));
+  }
+  for (const AddedToken& token : pipeline_.added_tokens) {
+    read(token.id, token.content);
+    if (!token.special) continue;
+    is_special_[token.id] = true;
+    texts_[token.id].clear();
+    spellings_[token.id] = token.content;
+  }
+}
+
+int32_t PipelineTokenizer::Checked(TokenId id) const {
+  SHORTLIST_CHECK(Raw(id) >= 0 && Raw(id) < size());
+  return Raw(id);
+}
+
+std::string_view PipelineTokenizer::ControlPiece(TokenId id) const {
+  return spellings_[Checked(id)];
+}
+
+std::string_view PipelineTokenizer::NextBytes(TokenId id, bool& at_start) const {
+  std::string_view bytes = TokenBytes(id);
+  if (!at_start || IsSpecial(id)) return bytes;
+  const Decoder& decoder = pipeline_.decoder;
+  if (decoder.first_differs) bytes = first_texts_[Raw(id)];
+  at_start = !decoder.first_differs && bytes.empty();
+  if (decoder.strips_leading_space && bytes.starts_with(' ')) bytes.remove_prefix(1);
+  return bytes;
+}
+
+absl::Status PipelineTokenizer::EncodeText(std::string_view text, bool parse_special,
+                                           std::vector<TokenId>& ids) const {
+  const auto loan = scratch_pool_.Borrow();
+  Scratch& scratch = *loan;
+  raw_matcher_.Split(text, parse_special, scratch.raw_parts);
+  for (const AddedTokenMatcher::Part& part : scratch.raw_parts) {
+    if (part.token != nullptr) {
+      ids.push_back(TokenId{part.token->id});
+    } else if (is_bert_) {
+      SHORTLIST_RETURN_IF_ERROR(EncodeBertText(part.text, scratch, ids));
+    } else {
+      const bool at_origin = part.text.data() == text.data();
+      SHORTLIST_RETURN_IF_ERROR(EncodePart(part.text, at_origin, parse_special, scratch, ids));
+    }
+  }
+  scratch.Trim();
+  return absl::OkStatus();
+}
+
+absl::Status PipelineTokenizer::EncodePart(std::string_view text, bool at_origin,
+                                           bool parse_special, Scratch& scratch,
+                                           std::vector<TokenId>& ids) const {
+  NormalizedText normalized{.text = "", .at_origin = at_origin};
+  if (!pipeline_.normalizer.empty()) {
+    normalized.text = text;
+    SHORTLIST_RETURN_IF_ERROR(Apply(pipeline_.normalizer, normalized));
+    text = normalized.text;
+  }
+  if (text.empty()) return absl::OkStatus();
+  if (normalized_matcher_.empty()) return EncodeWords(text, normalized.at_origin, scratch, ids);
+  normalized_matcher_.Split(text, parse_special, scratch.normalized_parts);
+  for (const AddedTokenMatcher::Part& part : scratch.normalized_parts) {
+    if (part.token != nullptr) {
+      ids.push_back(TokenId{part.token->id});
+    } else {
+      const bool is_first = part.text.data() == text.data();
+      SHORTLIST_RETURN_IF_ERROR(
+          EncodeWords(part.text, normalized.at_origin && is_first, scratch, ids));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PipelineTokenizer::EncodeWords(std::string_view text, bool at_origin, Scratch& scratch,
+                                            std::vector<TokenId>& ids) const {
+  TextPieces& pieces = scratch.pieces;
+  pieces.rewritten.clear();
+  pieces.pieces.assign(1, {text, at_origin});
+  SHORTLIST_RETURN_IF_ERROR(pipeline_.pre_tokenizer.Run(pieces));
+  for (const TextPiece& piece : pieces.pieces) {
+    EncodeCached(*pipeline_.model, piece.text, scratch.encode, ids);
+  }
+  return absl::OkStatus();
+}
+
+/// BERT's steps treat what stands between ASCII spaces and punctuation on its own: decomposition
+/// never reaches across an ASCII character. So chunks can be cached as they are in the text.
+absl::Status PipelineTokenizer::EncodeBertText(std::string_view text, Scratch& scratch,
+                                               std::vector<TokenId>& ids) const {
+  const CharTable& table = CharTable::Get();
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  const auto is_punctuation = [&table](char c) {
+    return (c & 0x80) == 0 && (table.flags(static_cast<uint8_t>(c)) & kPunctuation) != 0;
+  };
+  for (size_t begin = 0, end; begin < text.size(); begin = end) {
+    end = begin + 1;
+    if (is_space(text[begin])) continue;
+    if (!is_punctuation(text[begin])) {
+      while (end < text.size() && !is_space(text[end]) && !is_punctuation(text[end])) ++end;
+    }
+    SHORTLIST_RETURN_IF_ERROR(EncodeBertChunk(text.substr(begin, end - begin), scratch, ids));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PipelineTokenizer::EncodeBertChunk(std::string_view chunk, Scratch& scratch,
+                                                std::vector<TokenId>& ids) const {
+  WordCache::Entry* entry = nullptr;
+  if (chunk.size() <= WordCache::kMaxWordBytes) {
+    entry = &scratch.encode.cache.Find(chunk);
+    if (entry->Holds(chunk)) {
+      ids.insert(ids.end(), entry->ids, entry->ids + entry->num_ids);
+      return absl::OkStatus();
+    }
+  }
+  const size_t num_ids_before = ids.size();
+  NormalizedText normalized{std::string(chunk)};
+  SHORTLIST_RETURN_IF_ERROR(Apply(pipeline_.normalizer, normalized));
+  TextPieces& pieces = scratch.pieces;
+  pieces.pieces.clear();
+  if (!normalized.text.empty()) pieces.pieces.push_back({normalized.text, true});
+  SHORTLIST_RETURN_IF_ERROR(pipeline_.pre_tokenizer.Run(pieces));
+  for (const TextPiece& piece : pieces.pieces) {
+    pipeline_.model->Encode(piece.text, scratch.encode, ids);
+  }
+  if (entry != nullptr)
+    entry->Store(chunk, ids.data() + num_ids_before, ids.size() - num_ids_before);
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

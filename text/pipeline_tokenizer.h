@@ -1,0 +1,92 @@
+#ifndef SHORTLIST_TEXT_PIPELINE_TOKENIZER_H_
+#define SHORTLIST_TEXT_PIPELINE_TOKENIZER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "text/added_tokens.h"
+#include "text/decoder.h"
+#include "text/normalizer.h"
+#include "text/pre_tokenizer.h"
+#include "text/sequence_template.h"
+#include "text/tokenizer.h"
+#include "text/vocabulary.h"
+#include "text/word_cache.h"
+#include "text/word_model.h"
+
+namespace shortlist {
+
+/// The parts of a tokenizer. A text runs through them in this order: added tokens that are not
+/// normalised are cut out; the rest is normalised; the other added tokens are cut out; the rest is
+/// cut into words; the model encodes each word; the template puts tokens round the whole.
+struct Pipeline {
+  std::unique_ptr<const Vocabulary> vocabulary;  // the model refers to it
+  std::unique_ptr<const WordModel> model;
+  Normalizer normalizer;
+  PreTokenizer pre_tokenizer;
+  std::vector<AddedToken> added_tokens;
+  Decoder decoder;
+  SequenceTemplate sequence_template;
+  std::optional<TokenId> bos;
+  std::optional<TokenId> eos;
+
+  /// The id of an added token, or of one of the vocabulary.
+  std::optional<int32_t> FindToken(std::string_view token) const;
+  /// One more than the highest id.
+  int32_t size() const;
+};
+
+/// A Tokenizer made of such parts. Words are cached; threads share nothing but what is immutable.
+class PipelineTokenizer final : public Tokenizer {
+ public:
+  /// ResourceExhausted when the spelling of an added token cannot be normalised.
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(Pipeline pipeline);
+
+  int64_t size() const override { return static_cast<int64_t>(texts_.size()); }
+  std::string_view TokenBytes(TokenId id) const override { return texts_[Checked(id)]; }
+  bool IsSpecial(TokenId id) const override { return is_special_[Checked(id)]; }
+  std::string_view ControlPiece(TokenId id) const override;
+  std::optional<TokenId> bos() const override { return pipeline_.bos; }
+  std::optional<TokenId> eos() const override { return pipeline_.eos; }
+  bool adds_leading_space() const override { return pipeline_.decoder.strips_leading_space; }
+  std::string_view NextBytes(TokenId id, bool& at_start) const override;
+
+ protected:
+  absl::Status EncodeText(std::string_view text, bool parse_special,
+                          std::vector<TokenId>& ids) const override;
+  const SequenceTemplate& sequence_template() const override { return pipeline_.sequence_template; }
+
+ private:
+  struct Scratch;
+
+  PipelineTokenizer(Pipeline pipeline, const std::vector<std::string>& normalized_spellings);
+  void ReadTokens();
+  int32_t Checked(TokenId id) const;
+
+  absl::Status EncodePart(std::string_view text, bool at_origin, bool parse_special,
+                          Scratch& scratch, std::vector<TokenId>& ids) const;
+  absl::Status EncodeWords(std::string_view text, bool at_origin, Scratch& scratch,
+                           std::vector<TokenId>& ids) const;
+  absl::Status EncodeBertText(std::string_view text, Scratch& scratch,
+                              std::vector<TokenId>& ids) const;
+  absl::Status EncodeBertChunk(std::string_view chunk, Scratch& scratch,
+                               std::vector<TokenId>& ids) const;
+
+  const Pipeline pipeline_;
+  const AddedTokenMatcher raw_matcher_;
+  const AddedTokenMatcher normalized_matcher_;
+  const bool is_bert_;                    // EncodeBertText applies
+  std::vector<std::string> texts_;        // [size] bytes of each token
+  std::vector<std::string> first_texts_;  // [size] the same for the first of a text; may be empty
+  std::vector<bool> is_special_;          // [size]
+  std::vector<std::string> spellings_;    // [size] of special tokens
+  mutable LendingPool<Scratch> scratch_pool_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_PIPELINE_TOKENIZER_H_
