@@ -11,6 +11,7 @@
 #include "cli/generate.h"
 #include "cli/replay.h"
 #include "cli/show.h"
+#include "cli/tokenize.h"
 
 namespace {
 
@@ -42,6 +43,11 @@ int Run(int argc, char** argv) {
   shortlist::ShowFlags show_flags;
   CLI::App* show = app.add_subcommand("show", "Describe a model directory and this machine");
   shortlist::AddShowFlags(*show, show_flags);
+  shortlist::TokenizeFlags tokenize_flags, detokenize_flags;
+  CLI::App* tokenize = app.add_subcommand("tokenize", "Turn rows of text into token ids");
+  CLI::App* detokenize = app.add_subcommand("detokenize", "Turn rows of token ids into text");
+  shortlist::AddTokenizeFlags(*tokenize, tokenize_flags);
+  shortlist::AddDetokenizeFlags(*detokenize, detokenize_flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -59,6 +65,10 @@ int Run(int argc, char** argv) {
     code = ExitCode(shortlist::Show(show_flags, std::cout));
   } else if (*replay) {
     code = ExitCode(shortlist::Replay(replay_flags, std::cout));
+  } else if (*tokenize) {
+    code = ExitCode(shortlist::Tokenize(tokenize_flags, std::cin, std::cout));
+  } else if (*detokenize) {
+    code = ExitCode(shortlist::Detokenize(detokenize_flags, std::cin, std::cout));
   } else if (*generate) {
     code = ExitCode(shortlist::Generate(generate_flags, std::cout));
   } else {

@@ -230,7 +230,7 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
     json["kv_bytes_per_1024_tokens"] = KvBytes(*facts.config, *facts.dtype);
   }
   if (facts.tokenizer) {
-    json["tokenizer"] = {{"kind", "sentencepiece"},
+    json["tokenizer"] = {{"kind", facts.tokenizer->kind()},
                          {"size", facts.tokenizer->size()},
                          {"fingerprint", facts.tokenizer->Fingerprint()}};
   }
@@ -283,8 +283,9 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
                                                 kKvTokens, " tokens"));
   }
   if (facts.tokenizer) {
-    lines.emplace_back("tokenizer", absl::StrCat("SentencePiece, ", facts.tokenizer->size(),
-                                                 " ids, ", facts.tokenizer->Fingerprint()));
+    lines.emplace_back("tokenizer", absl::StrCat(std::string(facts.tokenizer->kind()), ", ",
+                                                 facts.tokenizer->size(), " ids, ",
+                                                 facts.tokenizer->Fingerprint()));
   }
   lines.emplace_back("chat template", facts.has_chat_template ? "the checkpoint's own" : "none");
   lines.emplace_back("ISA", absl::StrCat(IsaName(CurrentIsa()), " (SHORTLIST_ISA can be ",

@@ -94,8 +94,9 @@ absl::StatusOr<std::vector<int64_t>> IdsOfJson(const std::string& row, const std
   if (!value.is_array()) return Refuse(origin, "neither an array nor an object with \"ids\"");
   std::vector<int64_t> ids;
   for (const json& id : value) {
-    const bool fits = id.is_number_integer() && id.get<int64_t>() >= 0;
-    if (!fits) return Refuse(origin, absl::StrCat("id ", id.dump().substr(0, 80)));
+    // A number of more than 63 bits wraps to a negative one.
+    if (!id.is_number_integer() || id.get<int64_t>() < 0)
+      return Refuse(origin, absl::StrCat("id ", id.dump().substr(0, 80)));
     ids.push_back(id.get<int64_t>());
   }
   return ids;

@@ -169,6 +169,7 @@ bool CanTakeBytes(const json& spec) {
 absl::StatusOr<JsonModel> ParseModel(const json& spec, bool byte_level) {
   absl::StatusOr<JsonModel> model = Parse(spec, byte_level);
   if (!model.ok()) return Within("model", model.status());
+  model->kind = *TypeOf(spec);
   return model;
 }
 

@@ -13,6 +13,7 @@ namespace shortlist {
 
 /// The member "model" of a tokenizer.json.
 struct JsonModel {
+  std::string kind;  // "BPE", "WordPiece" or "Unigram"
   std::unique_ptr<const Vocabulary> vocabulary;
   std::unique_ptr<const WordModel> model;
 };

@@ -110,6 +110,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(const json& docume
       ParsePreTokenizer(MemberOrNull(document, "pre_tokenizer"), CanTakeBytes(*model_spec)));
   SHORTLIST_ASSIGN_OR_RETURN(JsonModel model,
                              ParseModel(*model_spec, pipeline.pre_tokenizer.ends_in_byte_level));
+  pipeline.kind = std::move(model.kind);
   pipeline.vocabulary = std::move(model.vocabulary);
   pipeline.model = std::move(model.model);
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.added_tokens,

@@ -24,6 +24,7 @@ namespace shortlist {
 /// normalised are cut out; the rest is normalised; the other added tokens are cut out; the rest is
 /// cut into words; the model encodes each word; the template puts tokens round the whole.
 struct Pipeline {
+  std::string kind;                              // Tokenizer::kind
   std::unique_ptr<const Vocabulary> vocabulary;  // the model refers to it
   std::unique_ptr<const WordModel> model;
   Normalizer normalizer;
@@ -46,6 +47,7 @@ class PipelineTokenizer final : public Tokenizer {
   /// ResourceExhausted when the spelling of an added token cannot be normalised.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(Pipeline pipeline);
 
+  std::string_view kind() const override { return pipeline_.kind; }
   int64_t size() const override { return static_cast<int64_t>(texts_.size()); }
   std::string_view TokenBytes(TokenId id) const override { return texts_[Checked(id)]; }
   bool IsSpecial(TokenId id) const override { return is_special_[Checked(id)]; }

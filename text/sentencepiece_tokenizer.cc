@@ -36,6 +36,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     template_ = WithEnds(before, behind);
   }
 
+  std::string_view kind() const override { return "SentencePiece"; }
   int64_t size() const override { return model_->size(); }
   std::string_view TokenBytes(TokenId id) const override { return model_->bytes(Checked(id)); }
   bool IsSpecial(TokenId id) const override { return model_->is_control(Checked(id)); }

@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseRanksTokenizer(std::string_view 
                                                                const nlohmann::json& config) {
   SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseRanks(contents));
   SHORTLIST_ASSIGN_OR_RETURN(const Family family, FindFamily(vocabulary.size()));
-  Pipeline pipeline;
+  Pipeline pipeline{.kind = "tiktoken"};
   pipeline.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.model, BpeModel::CreateFromRanks(*pipeline.vocabulary));
   if (family.normalizes) pipeline.normalizer.push_back(MakeNormalFormStep(NormalForm::kNfc));

@@ -47,6 +47,9 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
+  /// What people call it: "SentencePiece", "BPE", "WordPiece", "Unigram" or "tiktoken".
+  virtual std::string_view kind() const = 0;
+
   /// Ids of `text`, with BOS and the like where the checkpoint says so. InvalidArgument when `text`
   /// is not valid UTF-8 (names the byte offset) or longer than kMaxTextBytes; ResourceExhausted
   /// when a regular expression of the tokenizer takes too many steps on it.

@@ -1,6 +1,7 @@
 #include "text/utf8.h"
 
 #include <cstdint>
+#include <cstring>
 
 namespace shortlist {
 namespace {
@@ -34,10 +35,21 @@ Sequence FirstSequence(std::string_view bytes) {
   return {SequenceKind::kWellFormed, size};
 }
 
+bool BeginsWithEightAscii(std::string_view text, size_t offset) {
+  uint64_t block = 0;
+  if (text.size() - offset < sizeof(block)) return false;
+  std::memcpy(&block, text.data() + offset, sizeof(block));
+  return (block & 0x8080808080808080) == 0;
+}
+
 }  // namespace
 
 std::optional<size_t> FindInvalidUtf8(std::string_view text) {
   for (size_t offset = 0; offset < text.size();) {
+    if (BeginsWithEightAscii(text, offset)) {
+      offset += 8;
+      continue;
+    }
     const Sequence sequence = FirstSequence(text.substr(offset));
     if (sequence.kind != SequenceKind::kWellFormed) return offset;
     offset += sequence.size;

@@ -13,6 +13,7 @@ namespace {
 class FakeTokenizer final : public Tokenizer {
  public:
   explicit FakeTokenizer(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {}
+  std::string_view kind() const override { return "fake"; }
   int64_t size() const override { return static_cast<int64_t>(tokens_.size()); }
   std::string_view TokenBytes(TokenId id) const override { return tokens_[Raw(id)]; }
   bool IsSpecial(TokenId id) const override { return tokens_[Raw(id)].empty(); }
