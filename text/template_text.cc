@@ -81,6 +81,8 @@ Text Text::Slice(size_t begin, size_t end) const {
 
 size_t Find(std::string_view text, std::string_view part, size_t from) {
   if (from > text.size()) return std::string_view::npos;
+  // memchr stops at what it finds; sanitizers take memmem to read the whole text each time.
+  if (part.size() == 1) return text.find(part.front(), from);
   const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
   if (found == nullptr) return std::string_view::npos;
   return static_cast<size_t>(static_cast<const char*>(found) - text.data());
