@@ -119,7 +119,7 @@ def main():
     }
     demo = arguments.out / "models/demo"
     export.write_llama(demo / "target", target, tokenizer_path, cards.target_card(target.shape, facts, evaluation))
-    eagle_card = cards.draft_card("Demo draft, EAGLE", cards.EAGLE, facts)
+    eagle_card = cards.draft_card("Demo draft, EAGLE", cards.EAGLE, facts, " It went on from the bootstrap draft.")
     export.write_eagle(demo / "draft", both["eagle"], tokenizer_path, eagle_card)
     small_card = cards.draft_card("Demo draft, small Llama", cards.SMALL, facts)
     export.write_llama(demo / "small_draft", both["small"], tokenizer_path, small_card)

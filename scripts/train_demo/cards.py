@@ -42,10 +42,11 @@ seen without a download. It writes documentation, stories and worked arithmetic 
 """ + "\n".join(evaluation) + "\n"
 
 
-def draft_card(title, what, facts):
+def draft_card(title, what, facts, init=""):
+    """`init`: told where the training went on from a smaller pair's draft."""
     return f"""# {title}
 
-{what}
+{what}{init if facts["init"] else ""}
 
 {_recipe(facts)}
 {facts['draft_tokens'] / 1e6:.1f} M tokens, {facts['own_share']:.0%} of them written by the target itself (half greedily, half at temperatures 0.6 to 1), the
