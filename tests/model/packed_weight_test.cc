@@ -91,7 +91,9 @@ class PackedWeightTest : public testing::Test {
     dir_.Write("model.safetensors", FileOf(tensors));
     Checkpoint checkpoint = Checkpoint::Open(dir_.path(), packing).value();
     const auto loaded = checkpoint.Load("x.weight", shape, dtype, pool_);
-    if (loaded.ok()) EXPECT_TRUE(checkpoint.CheckNothingUnknown().ok());
+    if (loaded.ok()) {
+      EXPECT_TRUE(checkpoint.CheckNothingUnknown().ok());
+    }
     return loaded;
   }
   /// The error of a golden GPTQ layer after `change`.
