@@ -7,7 +7,8 @@ import math
 
 import tables
 
-WIDTH, HEIGHT = 860, 600
+WIDTH, HEIGHT = 860, 580  # without the legend
+LEGEND_ROW = 22
 PANEL_WIDTH, PANEL_HEIGHT = 340, 200
 LEFT, TOP, GAP_X, GAP_Y = 62, 44, 72, 62
 GREY = "#7d8590"
@@ -60,11 +61,9 @@ class Panel:
             self.parts.append(self._text(x, bottom + 19, f"{size:,}"))
         self.parts.append(f'<path d="M{self.x0} {bottom}H{right}" stroke="{GREY}"/>')
 
-    def level(self, value):
+    def level(self, value, colour):
         """A dashed line across."""
-        self.parts.append(
-            f'<path d="M{self.x0} {self.y(value):.1f}h{PANEL_WIDTH}" stroke="{GREY}" stroke-width="1.5" stroke-dasharray="6 4"/>'
-        )
+        self.parts.append(level_style(f"M{self.x0} {self.y(value):.1f}h{PANEL_WIDTH}", colour))
 
     def line(self, points, colour, filled):
         """points: {size: value}."""
@@ -79,28 +78,34 @@ def line_style(path, colour, filled):
     return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>'
 
 
+def level_style(path, colour):
+    return f'<path d="{path}" stroke="{colour}" stroke-width="1.2" stroke-dasharray="7 4" stroke-opacity="0.8"/>'
+
+
 def marker(x, y, colour, filled):
     inside = colour if filled else "none"
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{inside}" stroke="{colour}" stroke-width="1.5"/>'
 
 
 def _legend(drafts):
-    parts, x, y = [], LEFT, HEIGHT - 22
-    entries = [(f"{name}, {kind}", COLOURS[i % len(COLOURS)], kind != "list")
-               for i, name in enumerate(drafts) for kind in ("list + dynamic rows", "list")]  # fmt: skip
-    for text, colour, filled in entries:
-        parts.append(line_style(f"M{x} {y}h28", colour, filled) + marker(x + 14, y, colour, filled))
-        parts.append(f'<text x="{x + 34}" y="{y + 4}">{text}</text>')
-        x += 52 + 6.4 * len(text)
-    parts.append(f'<path d="M{x} {y}h28" stroke="{GREY}" stroke-width="1.5" stroke-dasharray="6 4"/>')
-    parts.append(f'<text x="{x + 34}" y="{y + 4}">plain</text>')
+    """A row for each draft. Its plain decoding is its own: the machine may have been faster in another run."""
+    parts = []
+    for i, name in enumerate(drafts):
+        x, y, colour = LEFT, HEIGHT + i * LEGEND_ROW, COLOURS[i % len(COLOURS)]
+        for kind in ("list + dynamic rows", "list"):
+            parts.append(line_style(f"M{x} {y}h28", colour, kind != "list") + marker(x + 14, y, colour, kind != "list"))
+            parts.append(f'<text x="{x + 34}" y="{y + 4}">{name}, {kind}</text>')
+            x += 240
+        parts.append(level_style(f"M{x} {y}h28", colour))
+        parts.append(f'<text x="{x + 34}" y="{y + 4}">plain, same run</text>')
     return parts
 
 
 def svg(report):
     drafts = list(dict.fromkeys(run["draft"] for run in report["runs"]))
+    height = HEIGHT + len(drafts) * LEGEND_ROW
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">',
         f"<style>{STYLE}</style>",
     ]
     for column, temperature in enumerate(sorted({run["temperature"] for run in report["runs"]})):
@@ -115,15 +120,15 @@ def svg(report):
                     if rows:
                         points = {size: r[key] for size, r in rows.items()}
                         curves.append(({**points, full["base_rows"]: full[key]}, colour, filled))
-            level = [plain[key] for plain, *_ in selected.values()][0]
+            levels = {draft: plain[key] for draft, (plain, *_) in selected.items()} if row == 0 else {}
             values = [value for points, *_ in curves for value in points.values()]
             sizes = {size for points, *_ in curves for size in points}
-            panel = Panel(column, row, f"{title} — {name}", sizes, values + ([level] if row == 0 else []))
-            if row == 0:
-                panel.level(level)
+            panel = Panel(column, row, f"{title} — {name}", sizes, values + list(levels.values()))
+            for draft, level in levels.items():
+                panel.level(level, COLOURS[drafts.index(draft) % len(COLOURS)])
             for curve in curves:
                 panel.line(*curve)
             parts += panel.parts
     middle = LEFT + PANEL_WIDTH + GAP_X / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 48}" text-anchor="middle">rows of the head that a draft step scores</text>')
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 28}" text-anchor="middle">rows of the head that a draft step scores</text>')
     return "\n".join(parts + _legend(drafts) + ["</svg>"]) + "\n"
