@@ -33,7 +33,9 @@ class Timer {
 
 /// True when the best token of each row is all that the sequence's verification needs.
 bool NeedsOnlyBest(const Sequence& sequence) {
-  return sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(sequence.num_output());
+  const SamplingParams& sampling = sequence.sampling();
+  return sampling.greedy() && sampling.num_logprobs < 0 &&
+         sampling.UsesRawLogits(sequence.num_output());
 }
 
 /// The target's verdict on `hidden` as every sequence of a step needs it: best tokens alone, or
@@ -315,9 +317,11 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
 
 void SpeculativeEngine::Learn(Sequence& sequence, std::span<const TokenId> emitted,
                               std::span<const TokenId> drafted, const ActiveVocab& active) {
+  TokenInfo* info = sequence.token_infos.data() + sequence.token_infos.size() - emitted.size();
   for (TokenId id : emitted) {
     const bool covered = active.empty() || active.Contains(id) || sequence.tail.Contains(id);
     sequence.stats.num_covered += covered ? 1 : 0;
+    (info++)->escape = !covered;
   }
   std::vector<TokenId> shared_drafted;  // the manager does not know this request's own rows
   for (TokenId id : drafted) {

@@ -9,6 +9,8 @@
 namespace shortlist {
 namespace {
 
+constexpr int64_t kMaxLogprobs = 20;
+
 absl::Status CheckRange(const char* name, double value, double low, bool low_included,
                         double high) {
   const bool above = low_included ? value >= low : value > low;
@@ -43,6 +45,10 @@ absl::Status SamplingParams::Validate(int64_t vocab_size) const {
   if (min_new_tokens < 0 || min_new_tokens > max_new_tokens) {
     return absl::InvalidArgumentError(absl::StrCat(
         "min_new_tokens ", min_new_tokens, " not in [0, ", max_new_tokens, "] (max_new_tokens)"));
+  }
+  if (num_logprobs < -1 || num_logprobs > kMaxLogprobs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_logprobs ", num_logprobs, " not in [0, ", kMaxLogprobs, "] (-1: none)"));
   }
   for (const auto& [id, bias] : logit_bias) {
     SHORTLIST_RETURN_IF_ERROR(CheckId("logit_bias", id, vocab_size));

@@ -27,6 +27,8 @@ struct SamplingParams {
   int64_t max_new_tokens = 128;  // at least 1
   int64_t min_new_tokens = 0;    // stop_token_ids are not emitted before; at most max_new_tokens
   std::vector<TokenId> stop_token_ids;  // end the request, emitted last; EOS is the caller's to add
+  int64_t num_logprobs = -1;  // what TokenInfo tells: -1: no log-probability; n in [0, 20]: the
+                              // token's and those of the n likeliest
 
   /// InvalidArgument names the field, its value and its bound (NaN included).
   absl::Status Validate(int64_t vocab_size) const;

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -44,6 +46,24 @@ struct SequenceStats {
 
  private:
   static double Ratio(int64_t a, int64_t b) { return b == 0 ? 0.0 : static_cast<double>(a) / b; }
+};
+
+/// Where an emitted token came from.
+enum class TokenOrigin : uint8_t {
+  kPlain,       // nothing was drafted in its step
+  kAccepted,    // drafted, and the target agreed
+  kCorrection,  // the target's, in place of a drafted token
+  kBonus,       // the target's, after all drafted tokens were accepted
+};
+
+/// What is known of one emitted token beyond its id.
+struct TokenInfo {
+  TokenOrigin origin = TokenOrigin::kPlain;
+  bool escape = false;  // outside the active vocabulary of its step
+  // Log-softmax of the target's raw logits, before penalties, temperature and filters. Not asked
+  // for (SamplingParams::num_logprobs): NaN and empty.
+  float logprob = std::numeric_limits<float>::quiet_NaN();
+  std::vector<std::pair<TokenId, float>> top;  // likeliest first, ties by lower id
 };
 
 /// A drafter's own bookkeeping for one request; made by Drafter::NewState.
@@ -104,6 +124,7 @@ class Sequence {
   int64_t cached_len = 0;  // leading tokens whose keys and values the target's cache holds
   RequestTail tail;
   bool tail_has_prompt = false;
+  std::vector<TokenInfo> token_infos;  // [num_output()]
   std::unique_ptr<DrafterState> draft_state;
   SequenceStats stats;
 

@@ -1,5 +1,7 @@
 #include "draft/verifier.h"
 
+#include "base/check.h"
+#include "draft/token_logprobs.h"
 #include "kernels/sampling.h"
 
 namespace shortlist {
@@ -48,8 +50,19 @@ int64_t Verifier::Verify(Sequence& sequence, std::span<const TokenId> tokens,
       sequence.Fail();
       return j;
     }
-    const bool finished = sequence.Emit(*choice, context_len);
     const bool accepted = j < num_drafted && *choice == tokens[j];
+    TokenInfo& info = sequence.token_infos.emplace_back();
+    if (num_drafted > 0) {
+      info.origin = accepted          ? TokenOrigin::kAccepted
+                    : j < num_drafted ? TokenOrigin::kCorrection
+                                      : TokenOrigin::kBonus;
+    }
+    if (sequence.sampling().num_logprobs >= 0) {
+      SHORTLIST_CHECK(rows.logits != nullptr);
+      AddLogprobs(rows.logits->row(row), rows.logits->ids[row], *choice,
+                  sequence.sampling().num_logprobs, info);
+    }
+    const bool finished = sequence.Emit(*choice, context_len);
     if (!accepted) return j;
     if (finished) return j + 1;
   }

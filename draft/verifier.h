@@ -30,8 +30,8 @@ enum class VerifyMode {
 };
 
 /// The target's verdict on one sequence's chain: num_drafted + 1 rows, row j for the token after
-/// the j-th draft token. Either logits, or (all greedy, raw logits) only the best token of each
-/// row.
+/// the j-th draft token. Either logits, or (all greedy, raw logits, no log-probabilities asked)
+/// only the best token of each row.
 struct TargetRows {
   const LogitRows* logits = nullptr;
   std::span<const LmHead::Best> best;  // used when logits is null
@@ -42,9 +42,10 @@ struct TargetRows {
 class Verifier {
  public:
   /// Emits the accepted draft tokens and one more of the target's (correction or bonus) into
-  /// `sequence`, which may finish inside the run: then the rest is dropped. A row without any
-  /// usable logit fails the sequence. `tokens`: the chain, may be empty. `distributions`:
-  /// [tokens.size()] for kRejection, else unused. Returns how many drafted tokens were emitted.
+  /// `sequence`, with their token_infos (but for the escapes); the sequence may finish inside the
+  /// run: then the rest is dropped. A row without any usable logit fails the sequence. `tokens`:
+  /// the chain, may be empty. `distributions`: [tokens.size()] for kRejection, else unused. Returns
+  /// how many drafted tokens were emitted.
   int64_t Verify(Sequence& sequence, std::span<const TokenId> tokens,
                  std::span<const DraftDistribution> distributions, const TargetRows& rows,
                  VerifyMode mode, int64_t context_len);

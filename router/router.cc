@@ -209,7 +209,10 @@ void Router::HandleResult(GenerateReq& req) {
   const int64_t shareable_len = std::max(engine_.ShareableLen(sequence), req.prefix_len);
   const bool ends = sequence.finished() || !req.status.ok() ||
                     (req.prefill_only() && sequence.cached_len == req.prompt_len);
-  BatchTokenIdOut::Row row{.rid = req.rid, .token_ids = {news.begin(), news.end()}};
+  const std::span<const TokenInfo> infos = std::span(sequence.token_infos).last(news.size());
+  BatchTokenIdOut::Row row{.rid = req.rid,
+                           .token_ids = {news.begin(), news.end()},
+                           .token_infos = {infos.begin(), infos.end()}};
   out_.rows.reserve(out_.rows.size() + 1);
   finished_.reserve(finished_.size() + 1);
   scheduler_->Computed(req, news, sequence.cached_len, shareable_len);

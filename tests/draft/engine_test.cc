@@ -81,6 +81,43 @@ TEST_F(EngineTest, ADraftThatIsTheTargetIsAlwaysAccepted) {
   }
 }
 
+TEST_F(EngineTest, TokenInfosTellOriginsEscapesAndTheSameLogprobsAsPlainDecoding) {
+  const std::vector<TokenId> prompt = TestPrompts(/*count=*/1, /*max_len=*/60)[0];
+  for (double temperature : {0.0, 0.8}) {
+    Sequence::Options options;
+    options.sampling = UpTo(40);
+    options.sampling.temperature = temperature;
+    options.sampling.frequency_penalty = 0.3;
+    options.sampling.num_logprobs = 3;
+    const auto plain = MakeSequence(prompt, options, pair_->target().config().vocab_size);
+    RunToEnd(*NewEngine(/*drafter=*/nullptr, /*vocab=*/nullptr), *plain);
+
+    const auto drafted = MakeSequence(prompt, options, pair_->target().config().vocab_size);
+    const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
+    const auto vocab = pair_->NewVocab(VocabKind::kRatioQuarter);
+    RunToEnd(*NewEngine(drafter.get(), vocab.get()), *drafted);
+
+    ASSERT_EQ(drafted->tokens(), plain->tokens());
+    ASSERT_EQ(plain->token_infos.size(), static_cast<size_t>(plain->num_output()));
+    ASSERT_EQ(drafted->token_infos.size(), plain->token_infos.size());
+    int64_t num_accepted = 0, num_escapes = 0;
+    for (size_t i = 0; i < plain->token_infos.size(); ++i) {
+      const TokenInfo& info = drafted->token_infos[i];
+      EXPECT_EQ(plain->token_infos[i].origin, TokenOrigin::kPlain);
+      EXPECT_EQ(info.logprob, plain->token_infos[i].logprob);
+      EXPECT_EQ(info.top, plain->token_infos[i].top);
+      ASSERT_EQ(info.top.size(), 3u);
+      EXPECT_LE(info.logprob, info.top[0].second);
+      num_accepted += info.origin == TokenOrigin::kAccepted;
+      num_escapes += info.escape;
+      EXPECT_FALSE(info.escape && info.origin == TokenOrigin::kAccepted);
+    }
+    EXPECT_EQ(num_accepted, drafted->stats.num_accepted);
+    EXPECT_EQ(num_escapes, drafted->stats.num_step_tokens - drafted->stats.num_covered);
+    EXPECT_GT(num_escapes, 0);
+  }
+}
+
 TEST_F(EngineTest, EagleAcceptsWhatItsTrainingMeasured) {
   // 24 held-out documents, K = 3, greedy: 2.747 tokens a step with the full head, 2.718 with 2,048
   // rows. These few prompts vary around that; a wrong feature, position or cache row gives about 1.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,7 @@ std::vector<Case> Cases() {
 
 struct CaseResult {
   std::vector<std::vector<TokenId>> outputs;
+  std::vector<std::vector<float>> logprobs;  // of every other request, the others' are empty
   SequenceStats total;
   int64_t num_hit_tokens = 0;
   int64_t num_retractions = 0;
@@ -117,6 +119,7 @@ class RouterEqualityTest : public testing::Test {
         input.input_ids = prompts_[next];
         input.sampling_params = sampling;
         input.sampling_params.seed += next;
+        if (next % 2 == 1) input.sampling_params.num_logprobs = 1;
         input.max_tail_rows = TailRows(c.vocab);
         input.speculates = !c.every_other_plain || next % 2 == 0;
         messages.push_back(std::move(input));
@@ -136,6 +139,11 @@ class RouterEqualityTest : public testing::Test {
       EXPECT_TRUE(served.last.status.ok()) << c.name << ": " << served.last.status;
       EXPECT_EQ(served.num_terminal_rows, 1);
       result.outputs.push_back(served.output);
+      result.logprobs.emplace_back();
+      for (const TokenInfo& info : served.infos) {
+        EXPECT_EQ(info.top.size(), i % 2);
+        if (i % 2 == 1) result.logprobs.back().push_back(info.logprob);
+      }
       result.total.Add(served.last.stats);
       result.num_hit_tokens += served.last.cached_tokens;
     }
@@ -147,6 +155,7 @@ class RouterEqualityTest : public testing::Test {
     SamplingParams sampling{.temperature = temperature, .seed = 77, .max_new_tokens = 20};
     sampling.stop_token_ids = {TokenId{2}};
     const RunResult expected = pair_->Run(prompts_, {.sampling = sampling});
+    std::optional<std::vector<std::vector<float>>> logprobs;  // of the first case
     for (const Case& c : Cases()) {
       const CaseResult actual = Run(c, sampling);
       std::printf("%-32s accept length %.3f, %lld cached tokens, %lld retractions\n",
@@ -156,6 +165,8 @@ class RouterEqualityTest : public testing::Test {
       for (size_t i = 0; i < prompts_.size(); ++i) {
         ASSERT_EQ(actual.outputs[i], expected.outputs[i]) << c.name << ", request " << i;
       }
+      if (!logprobs) logprobs = actual.logprobs;
+      EXPECT_EQ(actual.logprobs, *logprobs) << c.name;
       EXPECT_EQ(actual.num_hit_tokens > 0, !c.disable_radix_cache) << c.name;
       if (c.retracts) {
         EXPECT_GT(actual.num_retractions, std::ssize(prompts_)) << c.name;

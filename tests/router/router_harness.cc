@@ -16,6 +16,8 @@ void RouterHarness::Step(std::vector<RouterMessage> messages) {
     Served& served = served_[row.rid];
     EXPECT_EQ(served.num_terminal_rows, 0) << "a row after the last one of " << row.rid;
     served.output.insert(served.output.end(), row.token_ids.begin(), row.token_ids.end());
+    served.infos.insert(served.infos.end(), row.token_infos.begin(), row.token_infos.end());
+    EXPECT_EQ(served.infos.size(), served.output.size()) << row.rid;
     if (!row.finished) continue;
     ++served.num_terminal_rows;
     served.last = row;

@@ -14,6 +14,7 @@ namespace shortlist {
 /// What became of one request.
 struct Served {
   std::vector<TokenId> output;
+  std::vector<TokenInfo> infos;  // [output.size()]
   int64_t num_terminal_rows = 0;
   BatchTokenIdOut::Row last;
 };
