@@ -25,6 +25,11 @@ target_compile_options(shortlist_flags INTERFACE -Wall -Wextra -Wno-missing-fiel
 if(SHORTLIST_SANITIZE)
   target_compile_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE}
                          -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(SHORTLIST_SANITIZE MATCHES undefined)
+    # Null pointers trap without it, and x86 reads what is not aligned; these checks stand at every
+    # access and more than double the time to compile.
+    target_compile_options(shortlist_flags INTERFACE -fno-sanitize=null,alignment,object-size,vptr)
+  endif()
   target_link_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE})
 endif()
 
