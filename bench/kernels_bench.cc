@@ -189,6 +189,55 @@ void Head(benchmark::State& state, const Shape& shape, DType dtype, Rows rows) {
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
+/// The weights that one EAGLE draft step reads: the join of embedding and feature, a layer, and the
+/// head, packed rows of it or all in turns. Counter: what the pruned head makes of the step.
+void DraftStep(benchmark::State& state, const Shape& shape, DType dtype) {
+  const int64_t num_rows = state.range(0);
+  const int64_t row_bytes = RowBytes(dtype, shape.hidden);
+  const Layer layer(shape, dtype);
+  Arena join_weight(shape.hidden * 2 * shape.hidden * 2);
+  FillBf16(join_weight.data(), shape.hidden * 2 * shape.hidden);
+  const MatrixView view{join_weight.data(), DType::kBf16, shape.hidden};
+  const PackedLinear join = PackedLinear::Pack({&view, 1}, 2 * shape.hidden, dtype, Pool());
+  Arena weight(shape.vocab_size * row_bytes), packed(num_rows * row_bytes);
+  FillRows(weight.data(), dtype, shape.vocab_size, shape.hidden);
+  FillRows(packed.data(), dtype, num_rows, shape.hidden);
+  std::vector<int32_t> rows(num_rows);
+  for (int64_t i = 0; i < num_rows; ++i) {
+    rows[i] = static_cast<int32_t>(i * shape.vocab_size / num_rows);
+  }
+  const std::vector<float> x = Activations(std::max(2 * shape.hidden, shape.intermediate));
+  std::vector<float> y(2 * shape.intermediate);
+  int32_t best = 0;
+  HeadArgs full;
+  full.weight = weight.data();
+  full.dtype = dtype;
+  full.vocab_size = shape.vocab_size;
+  full.hidden = shape.hidden;
+  full.x = x.data();
+  full.num_tokens = 1;
+  full.num_rows = shape.vocab_size;
+  HeadArgs pruned = full;
+  pruned.row_ids = rows.data();
+  pruned.num_rows = pruned.num_packed = num_rows;
+  pruned.packed = packed.data();
+  const auto seconds_with = [&](const HeadArgs& head) {
+    const double begin = Now();
+    LinearCpu(join, {x.data()}, /*num_tokens=*/1, y.data(), /*accumulate=*/false, Pool());
+    layer.Run(x.data(), /*num_tokens=*/1, y.data());
+    HeadArgmaxCpu(head, &best, nullptr, Pool());
+    return Now() - begin;
+  };
+  double with_all = 0.0, with_active = 0.0;
+  for (auto _ : state) {
+    with_all += seconds_with(full);
+    const double seconds = seconds_with(pruned);
+    state.SetIterationTime(seconds);
+    with_active += seconds;
+  }
+  state.counters["faster_than_full_head"] = with_all / with_active;
+}
+
 void Attention(benchmark::State& state, const Shape& shape) {
   constexpr int64_t kHeadDim = 64;
   const int64_t num_tokens = state.range(0), context = state.range(1);
@@ -261,6 +310,11 @@ void RegisterShape(const Shape& shape, DType dtype) {
       if (rows > shape.vocab_size / 2) continue;
       for (int64_t tokens : {1, 8}) head->Args({tokens, rows});
     }
+  }
+  if (shape.vocab_size > 2 * 8192) {
+    add("DraftStep", [&shape, dtype](benchmark::State& s) { DraftStep(s, shape, dtype); })
+        ->ArgName("rows")
+        ->Arg(8192);
   }
   if (dtype != DType::kBf16) return;
   add("Attention", [&shape](benchmark::State& s) { Attention(s, shape); })
