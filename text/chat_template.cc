@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "text/template_interpreter.h"
-#include "text/template_parser.h"
+#include "text/jinja/interpreter.h"
+#include "text/jinja/parser.h"
 #include "text/utf8.h"
 
 namespace shortlist {

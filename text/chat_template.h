@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
-#include "text/template_text.h"
+#include "text/jinja/text.h"
 
 namespace shortlist {
 
@@ -37,7 +37,7 @@ struct Chat {
 };
 
 /// A checkpoint's own chat template: Jinja, run by a small interpreter in bounded steps, depth and
-/// output (text/template_interpreter.h). Immutable; any thread may render.
+/// output (text/jinja/interpreter.h). Immutable; any thread may render.
 class ChatTemplate {
  public:
   /// Bound of a template's source.

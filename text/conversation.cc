@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "text/template_text.h"
+#include "text/jinja/text.h"
 #include "text/utf8.h"
 
 namespace shortlist {

@@ -1,4 +1,4 @@
-#include "text/template_operators.h"
+#include "text/jinja/operators.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "text/template_methods.h"
+#include "text/jinja/methods.h"
 
 namespace shortlist::jinja {
 namespace {

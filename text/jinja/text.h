@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TEXT_TEMPLATE_TEXT_H_
-#define SHORTLIST_TEXT_TEMPLATE_TEXT_H_
+#ifndef SHORTLIST_TEXT_JINJA_TEXT_H_
+#define SHORTLIST_TEXT_JINJA_TEXT_H_
 
 #include <cstddef>
 #include <string>
@@ -91,4 +91,4 @@ bool IsPrintable(char32_t code_point);
 }  // namespace jinja
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TEXT_TEMPLATE_TEXT_H_
+#endif  // SHORTLIST_TEXT_JINJA_TEXT_H_

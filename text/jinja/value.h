@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TEXT_TEMPLATE_VALUE_H_
-#define SHORTLIST_TEXT_TEMPLATE_VALUE_H_
+#ifndef SHORTLIST_TEXT_JINJA_VALUE_H_
+#define SHORTLIST_TEXT_JINJA_VALUE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
-#include "text/template_text.h"
+#include "text/jinja/text.h"
 
 namespace shortlist::jinja {
 
@@ -179,4 +179,4 @@ absl::StatusOr<Value> FromJson(const nlohmann::ordered_json& json);
 
 }  // namespace shortlist::jinja
 
-#endif  // SHORTLIST_TEXT_TEMPLATE_VALUE_H_
+#endif  // SHORTLIST_TEXT_JINJA_VALUE_H_

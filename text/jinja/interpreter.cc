@@ -1,4 +1,4 @@
-#include "text/template_interpreter.h"
+#include "text/jinja/interpreter.h"
 
 #include <algorithm>
 #include <deque>
@@ -8,47 +8,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "text/template_filters.h"
-#include "text/template_functions.h"
-#include "text/template_methods.h"
-#include "text/template_operators.h"
-#include "text/template_print.h"
+#include "text/jinja/budget.h"
+#include "text/jinja/filters.h"
+#include "text/jinja/functions.h"
+#include "text/jinja/methods.h"
+#include "text/jinja/nested.h"
+#include "text/jinja/operators.h"
+#include "text/jinja/print.h"
+#include "text/jinja/scope.h"
+#include "text/jinja/tests.h"
+#include "text/jinja/text_methods.h"
 
 namespace shortlist::jinja {
 namespace {
-
-/// Bounds the search for a name, which is linear: real scopes hold a few.
-constexpr size_t kMaxVariables = 256;
-
-/// Variables of one block; inner scopes see outer ones and do not change them.
-struct Scope {
-  const Scope* outer = nullptr;
-  std::vector<std::pair<std::string_view, Value>> variables;
-
-  const Value* Find(std::string_view name) const {
-    for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
-      for (const auto& [key, value] : scope->variables) {
-        if (key == name) return &value;
-      }
-    }
-    return nullptr;
-  }
-
-  absl::Status Set(std::string_view name, Value value) {
-    for (auto& [key, old] : variables) {
-      if (key == name) {
-        old = std::move(value);
-        return absl::OkStatus();
-      }
-    }
-    if (variables.size() == kMaxVariables) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("more than ", kMaxVariables, " variables in one scope"));
-    }
-    variables.emplace_back(name, std::move(value));
-    return absl::OkStatus();
-  }
-};
 
 /// How a statement ended.
 enum class Flow { kNext, kBreak, kContinue };
@@ -72,40 +44,6 @@ class Interpreter {
  private:
   using Result = absl::StatusOr<Value>;
 
-  class Nested {
-   public:
-    explicit Nested(int& depth) : depth_(depth) { ++depth_; }
-    ~Nested() { --depth_; }
-
-   private:
-    int& depth_;
-  };
-
-  absl::Status Step() {
-    if (++steps_ > kMaxRenderSteps) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("more than ", kMaxRenderSteps, " steps; the template may loop for ever"));
-    }
-    if (depth_ > kMaxRenderDepth) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("evaluation nested deeper than ", kMaxRenderDepth, " levels"));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Work(int64_t bytes) {
-    work_ += bytes;
-    if (work_ <= kMaxRenderWork) return absl::OkStatus();
-    return absl::ResourceExhaustedError(
-        absl::StrCat("more than ", kMaxRenderWork, " bytes of text worked on"));
-  }
-
-  /// Charges for a new value, without what its elements hold; refuses a text too long.
-  absl::Status Charge(const Value& value) {
-    if (value.Is(Kind::kText)) SHORTLIST_RETURN_IF_ERROR(CheckLength(value.text()));
-    return Work(value.own_bytes());
-  }
-
   /// Adds the line to an error, the innermost one only.
   absl::Status Locate(absl::Status status, int line) {
     if (located_) return status;
@@ -117,9 +55,9 @@ class Interpreter {
 
   absl::StatusOr<Flow> ExecBlock(const Block& block, Scope& scope, Text& out) {
     for (const Statement& statement : block) {
-      const Nested nested(depth_);
+      const Nested nested(budget_.depth());
       absl::StatusOr<Flow> flow = Flow::kNext;
-      if (absl::Status status = Step(); !status.ok()) {
+      if (absl::Status status = budget_.Step(); !status.ok()) {
         flow = std::move(status);
       } else {
         flow = Exec(statement, scope, out);
@@ -171,13 +109,13 @@ class Interpreter {
   absl::Status Print(const Text& text, Text& out) {
     out.Append(text);
     SHORTLIST_RETURN_IF_ERROR(CheckLength(out));
-    return Work(static_cast<int64_t>(text.bytes().size()));
+    return budget_.Work(static_cast<int64_t>(text.bytes().size()));
   }
 
   absl::Status PrintValue(const Value& value, Text& out) {
     const size_t length = out.bytes().size();
     SHORTLIST_RETURN_IF_ERROR(AppendStr(value, out));
-    return Work(static_cast<int64_t>(out.bytes().size() - length));
+    return budget_.Work(static_cast<int64_t>(out.bytes().size() - length));
   }
 
   absl::StatusOr<Flow> ExecIf(const Statement& statement, Scope& scope, Text& out) {
@@ -192,7 +130,7 @@ class Interpreter {
   absl::StatusOr<Flow> ExecFor(const Statement& statement, Scope& scope, Text& out) {
     SHORTLIST_ASSIGN_OR_RETURN(const Value iterated, Eval(*statement.exprs[0], scope));
     SHORTLIST_ASSIGN_OR_RETURN(std::vector<Value> items, Items(iterated));
-    SHORTLIST_RETURN_IF_ERROR(Work(iterated.own_bytes()));
+    SHORTLIST_RETURN_IF_ERROR(budget_.Work(iterated.own_bytes()));
     if (statement.exprs[1] != nullptr) {
       SHORTLIST_RETURN_IF_ERROR(KeepWhere(statement, scope, items));
     }
@@ -202,7 +140,7 @@ class Interpreter {
     }
     const auto shared = std::make_shared<const std::vector<Value>>(std::move(items));
     for (size_t i = 0; i < shared->size(); ++i) {
-      SHORTLIST_RETURN_IF_ERROR(Step());
+      SHORTLIST_RETURN_IF_ERROR(budget_.Step());
       Scope inner{.outer = &scope};
       SHORTLIST_RETURN_IF_ERROR(
           inner.Set("loop", std::make_shared<const Loop>(Loop{.items = shared, .index0 = i})));
@@ -274,8 +212,8 @@ class Interpreter {
 
   Result Eval(const Expr& expr, const Scope& scope) {
     if (expr.kind == Expr::Kind::kConstant) return expr.constant;
-    const Nested nested(depth_);
-    absl::Status step = Step();
+    const Nested nested(budget_.depth());
+    absl::Status step = budget_.Step();
     if (!step.ok()) return Locate(std::move(step), expr.line);
     Result value = EvalKind(expr, scope);
     if (!value.ok()) return Locate(value.status(), expr.line);
@@ -301,7 +239,7 @@ class Interpreter {
       case Expr::Kind::kItem: {
         SHORTLIST_ASSIGN_OR_RETURN(const Value value, Eval(*expr.children[0], scope));
         SHORTLIST_ASSIGN_OR_RETURN(const Value key, Eval(*expr.children[1], scope));
-        if (value.Is(Kind::kText)) SHORTLIST_RETURN_IF_ERROR(Work(value.own_bytes()));
+        if (value.Is(Kind::kText)) SHORTLIST_RETURN_IF_ERROR(budget_.Work(value.own_bytes()));
         return GetItem(value, key);
       }
       case Expr::Kind::kCall:
@@ -345,7 +283,7 @@ class Interpreter {
     }
     SHORTLIST_ASSIGN_OR_RETURN(const Value right, Eval(*expr.children[1], scope));
     SHORTLIST_ASSIGN_OR_RETURN(Value value, Arithmetic(expr.operators[0], left, right));
-    SHORTLIST_RETURN_IF_ERROR(Charge(value));
+    SHORTLIST_RETURN_IF_ERROR(budget_.Charge(value));
     return value;
   }
 
@@ -363,9 +301,9 @@ class Interpreter {
 
   absl::Status WorkOfCompare(Operator op, const Value& left, const Value& right) {
     if (op != Operator::kIn && op != Operator::kNotIn) {
-      return Work(std::min(left.deep_bytes(), right.deep_bytes()));
+      return budget_.Work(std::min(left.deep_bytes(), right.deep_bytes()));
     }
-    return right.Is(Kind::kDict) ? absl::OkStatus() : Work(right.deep_bytes());
+    return right.Is(Kind::kDict) ? absl::OkStatus() : budget_.Work(right.deep_bytes());
   }
 
   /// Lists, dictionaries, joined and cut values.
@@ -377,10 +315,10 @@ class Interpreter {
       SHORTLIST_ASSIGN_OR_RETURN(parts.back(), Eval(*child, scope));
     }
     if (expr.kind == Expr::Kind::kSlice && parts[0].Is(Kind::kText)) {
-      SHORTLIST_RETURN_IF_ERROR(Work(parts[0].own_bytes()));
+      SHORTLIST_RETURN_IF_ERROR(budget_.Work(parts[0].own_bytes()));
     }
     SHORTLIST_ASSIGN_OR_RETURN(Value value, Build(expr.kind, std::move(parts)));
-    SHORTLIST_RETURN_IF_ERROR(Charge(value));
+    SHORTLIST_RETURN_IF_ERROR(budget_.Charge(value));
     return value;
   }
 
@@ -416,7 +354,7 @@ class Interpreter {
     }
     if (expr.kind == Expr::Kind::kTest) {
       for (const Value& argument : arguments.positional) {
-        SHORTLIST_RETURN_IF_ERROR(Work(argument.deep_bytes()));
+        SHORTLIST_RETURN_IF_ERROR(budget_.Work(argument.deep_bytes()));
       }
       SHORTLIST_ASSIGN_OR_RETURN(const bool holds, ApplyTest(expr.name, subject, arguments));
       return Value(holds);
@@ -424,14 +362,14 @@ class Interpreter {
     const bool is_deep = expr.kind == Expr::Kind::kCall || ReadsElements(expr.name);
     Result value = Value();
     if (expr.kind == Expr::Kind::kFilter) {
-      SHORTLIST_RETURN_IF_ERROR(Work(is_deep ? subject.deep_bytes() : subject.own_bytes()));
+      SHORTLIST_RETURN_IF_ERROR(budget_.Work(is_deep ? subject.deep_bytes() : subject.own_bytes()));
       value = ApplyFilter(expr.name, subject, arguments);
     } else {
       value = Call(subject, arguments);
     }
     if (!value.ok()) return value;
-    SHORTLIST_RETURN_IF_ERROR(Charge(*value));
-    SHORTLIST_RETURN_IF_ERROR(Work(is_deep ? value->deep_bytes() : 0));
+    SHORTLIST_RETURN_IF_ERROR(budget_.Charge(*value));
+    SHORTLIST_RETURN_IF_ERROR(budget_.Work(is_deep ? value->deep_bytes() : 0));
     return value;
   }
 
@@ -465,8 +403,8 @@ class Interpreter {
 
   /// A text is read through; index and count compare a list's elements.
   absl::Status WorkOfMethod(const Function& method) {
-    if (method.receiver.Is(Kind::kList)) return Work(method.receiver.deep_bytes());
-    return Work(method.receiver.Is(Kind::kText) ? method.receiver.own_bytes() : 0);
+    if (method.receiver.Is(Kind::kList)) return budget_.Work(method.receiver.deep_bytes());
+    return budget_.Work(method.receiver.Is(Kind::kText) ? method.receiver.own_bytes() : 0);
   }
 
   Result CallMacro(const Statement& macro, const Arguments& arguments) {
@@ -495,9 +433,7 @@ class Interpreter {
   const std::tm& now_;
   Scope root_;
   std::vector<Value> namespaces_;
-  int64_t steps_ = 0;
-  int64_t work_ = 0;
-  int depth_ = 0;
+  RenderBudget budget_;
   bool located_ = false;
 };
 

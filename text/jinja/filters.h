@@ -1,11 +1,11 @@
-#ifndef SHORTLIST_TEXT_TEMPLATE_FILTERS_H_
-#define SHORTLIST_TEXT_TEMPLATE_FILTERS_H_
+#ifndef SHORTLIST_TEXT_JINJA_FILTERS_H_
+#define SHORTLIST_TEXT_JINJA_FILTERS_H_
 
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "text/template_methods.h"
-#include "text/template_value.h"
+#include "text/jinja/arguments.h"
+#include "text/jinja/value.h"
 
 namespace shortlist::jinja {
 
@@ -17,10 +17,6 @@ absl::StatusOr<Value> ApplyFilter(std::string_view name, const Value& input,
 /// True for filters that look into the elements of a list; the others take it as a whole.
 bool ReadsElements(std::string_view filter);
 
-/// input is name(arguments). InvalidArgument for an unknown test.
-absl::StatusOr<bool> ApplyTest(std::string_view name, const Value& input,
-                               const Arguments& arguments);
-
 }  // namespace shortlist::jinja
 
-#endif  // SHORTLIST_TEXT_TEMPLATE_FILTERS_H_
+#endif  // SHORTLIST_TEXT_JINJA_FILTERS_H_

@@ -1,10 +1,10 @@
-#ifndef SHORTLIST_TEXT_TEMPLATE_PARSER_H_
-#define SHORTLIST_TEXT_TEMPLATE_PARSER_H_
+#ifndef SHORTLIST_TEXT_JINJA_PARSER_H_
+#define SHORTLIST_TEXT_JINJA_PARSER_H_
 
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "text/template_ast.h"
+#include "text/jinja/ast.h"
 
 namespace shortlist::jinja {
 
@@ -15,4 +15,4 @@ absl::StatusOr<Block> ParseTemplate(std::string_view source);
 
 }  // namespace shortlist::jinja
 
-#endif  // SHORTLIST_TEXT_TEMPLATE_PARSER_H_
+#endif  // SHORTLIST_TEXT_JINJA_PARSER_H_

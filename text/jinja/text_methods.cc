@@ -1,12 +1,13 @@
-#include "text/template_methods.h"
+#include "text/jinja/text_methods.h"
 
 #include <algorithm>
-#include <cctype>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "text/template_print.h"
+#include "text/jinja/print.h"
 
 namespace shortlist::jinja {
 namespace {
@@ -204,6 +205,33 @@ absl::StatusOr<Value> Format(const Text& text, const Arguments& arguments) {
   return Value(std::move(out));
 }
 
+/// Each code point by `spell`, which sees whether a letter came right before.
+template <typename Spell>
+Value Respell(const Text& text, Spell spell) {
+  std::string bytes;
+  bool after_letter = false;
+  for (size_t i = 0; i < text.bytes().size();) {
+    const char32_t c = NextCodePoint(text.bytes(), i);
+    AppendCodePoint(spell(c, after_letter), bytes);
+    after_letter = ToUpper(c) != ToLower(c);
+  }
+  Text out;
+  out.AppendRespelled(bytes, text);
+  return Value(std::move(out));
+}
+
+constexpr std::string_view kTextMethods[] = {
+    "strip",        "lstrip",       "rstrip", "split", "rsplit", "splitlines", "startswith",
+    "endswith",     "replace",      "upper",  "lower", "title",  "find",       "capitalize",
+    "removeprefix", "removesuffix", "rfind",  "count", "join",   "format",     "isdigit"};
+
+}  // namespace
+
+bool HasTextMethod(std::string_view name) {
+  return std::find(std::begin(kTextMethods), std::end(kTextMethods), name) !=
+         std::end(kTextMethods);
+}
+
 absl::StatusOr<Value> CallTextMethod(const Text& text, std::string_view name,
                                      const Arguments& arguments) {
   if (name == "strip") return StripMethod(text, arguments, Side::kBoth);
@@ -256,127 +284,6 @@ absl::StatusOr<Value> CallTextMethod(const Text& text, std::string_view name,
                                              [](char c) { return c >= '0' && c <= '9'; }));
 }
 
-absl::StatusOr<Value> CallDictMethod(const Value& receiver, std::string_view name,
-                                     const Arguments& arguments) {
-  const Dict& dict = receiver.dict();
-  if (name == "get") {
-    SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"key", "default"}));
-    if (bound[0] == nullptr) return absl::InvalidArgumentError("get: no key");
-    const Value* found = dict.FindKey(*bound[0]);
-    if (found != nullptr) return *found;
-    return bound[1] != nullptr ? *bound[1] : Value(None{});
-  }
-  SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
-  if (name == "copy") return receiver;
-  std::vector<Value> items;
-  for (const auto& [key, value] : dict.entries) {
-    if (name == "items") {
-      SHORTLIST_ASSIGN_OR_RETURN(items.emplace_back(),
-                                 Value::MakeList({key, value}, /*is_tuple=*/true));
-    } else {
-      items.push_back(name == "keys" ? key : value);
-    }
-  }
-  return Value::MakeList(std::move(items));
-}
-
-absl::StatusOr<Value> CallListMethod(const List& list, std::string_view name,
-                                     const Arguments& arguments) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"value"}));
-  if (bound[0] == nullptr) return absl::InvalidArgumentError("index, count: no argument");
-  int64_t count = 0;
-  for (size_t i = 0; i < list.items.size(); ++i) {
-    if (!Equal(list.items[i], *bound[0])) continue;
-    if (name == "index") return Value(static_cast<int64_t>(i));
-    ++count;
-  }
-  if (name == "index") return absl::InvalidArgumentError("index: no such element in the list");
-  return Value(count);
-}
-
-constexpr std::string_view kTextMethods[] = {
-    "strip",        "lstrip",       "rstrip", "split", "rsplit", "splitlines", "startswith",
-    "endswith",     "replace",      "upper",  "lower", "title",  "find",       "capitalize",
-    "removeprefix", "removesuffix", "rfind",  "count", "join",   "format",     "isdigit"};
-constexpr std::string_view kDictMethods[] = {"get", "items", "keys", "values", "copy"};
-constexpr std::string_view kListMethods[] = {"index", "count"};
-constexpr std::string_view kDictChanges[] = {"clear", "pop", "popitem", "setdefault", "update"};
-constexpr std::string_view kListChanges[] = {"append", "clear", "pop",    "reverse",
-                                             "insert", "sort",  "extend", "remove"};
-
-template <size_t n>
-bool IsOneOf(std::string_view name, const std::string_view (&names)[n]) {
-  return std::find(names, names + n, name) != names + n;
-}
-
-}  // namespace
-
-absl::StatusOr<std::vector<const Value*>> Arguments::Bind(
-    std::initializer_list<const char*> names) const {
-  if (positional.size() > names.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(positional.size(), " arguments where at most ", names.size(), " are taken"));
-  }
-  std::vector<const Value*> bound(names.size(), nullptr);
-  for (size_t i = 0; i < positional.size(); ++i) bound[i] = &positional[i];
-  for (const auto& [name, value] : named) {
-    const auto found = std::find(names.begin(), names.end(), std::string_view(name));
-    if (found == names.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("no argument is named '", name.substr(0, 40), "'"));
-    }
-    const Value*& slot = bound[static_cast<size_t>(found - names.begin())];
-    if (slot != nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("argument '", name, "' given twice"));
-    }
-    slot = &value;
-  }
-  return bound;
-}
-
-absl::StatusOr<int64_t> IntOr(const Value* argument, int64_t otherwise) {
-  if (argument == nullptr || argument->Is(Kind::kNone)) return otherwise;
-  if (const auto value = argument->AsInt()) return *value;
-  return absl::InvalidArgumentError(
-      absl::StrCat("an argument of type ", argument->TypeName(), " where an int is needed"));
-}
-
-absl::StatusOr<std::string> TextOr(const Value* argument, std::string otherwise) {
-  if (argument == nullptr || argument->Is(Kind::kNone)) return otherwise;
-  if (argument->Is(Kind::kText)) return argument->bytes();
-  return absl::InvalidArgumentError(
-      absl::StrCat("an argument of type ", argument->TypeName(), " where a str is needed"));
-}
-
-bool HasMethod(const Value& receiver, std::string_view name) {
-  switch (receiver.kind()) {
-    case Kind::kText:
-      return IsOneOf(name, kTextMethods);
-    case Kind::kDict:
-      return IsOneOf(name, kDictMethods);
-    case Kind::kList:
-      return IsOneOf(name, kListMethods);
-    case Kind::kLoop:
-      return name == "cycle";
-    default:
-      return false;
-  }
-}
-
-bool ChangesReceiver(const Value& receiver, std::string_view name) {
-  if (receiver.Is(Kind::kDict)) return IsOneOf(name, kDictChanges);
-  return receiver.Is(Kind::kList) && IsOneOf(name, kListChanges);
-}
-
-absl::StatusOr<Value> CallMethod(const Value& receiver, std::string_view name,
-                                 const Arguments& arguments) {
-  if (receiver.Is(Kind::kText)) return CallTextMethod(receiver.text(), name, arguments);
-  if (receiver.Is(Kind::kDict)) return CallDictMethod(receiver, name, arguments);
-  if (receiver.Is(Kind::kList)) return CallListMethod(receiver.list(), name, arguments);
-  if (arguments.positional.empty()) return absl::InvalidArgumentError("cycle: no argument");
-  return arguments.positional[receiver.loop().index0 % arguments.positional.size()];
-}
-
 absl::StatusOr<Value> Strip(const Text& text, Side side, const Value* characters) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string given, TextOr(characters, ""));
   const bool spaces = characters == nullptr || characters->Is(Kind::kNone);
@@ -412,25 +319,6 @@ absl::StatusOr<Value> Replace(const Text& text, const Text& from, const Text& to
   out.Append(text.Slice(begin, bytes.size()));
   return Value(std::move(out));
 }
-
-namespace {
-
-/// Each code point by `spell`, which sees whether a letter came right before.
-template <typename Spell>
-Value Respell(const Text& text, Spell spell) {
-  std::string bytes;
-  bool after_letter = false;
-  for (size_t i = 0; i < text.bytes().size();) {
-    const char32_t c = NextCodePoint(text.bytes(), i);
-    AppendCodePoint(spell(c, after_letter), bytes);
-    after_letter = ToUpper(c) != ToLower(c);
-  }
-  Text out;
-  out.AppendRespelled(bytes, text);
-  return Value(std::move(out));
-}
-
-}  // namespace
 
 Value Upper(const Text& text) {
   return Respell(text, [](char32_t c, bool) { return ToUpper(c); });

@@ -1,4 +1,4 @@
-#include "text/template_value.h"
+#include "text/jinja/value.h"
 
 #include <algorithm>
 

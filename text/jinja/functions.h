@@ -1,12 +1,12 @@
-#ifndef SHORTLIST_TEXT_TEMPLATE_FUNCTIONS_H_
-#define SHORTLIST_TEXT_TEMPLATE_FUNCTIONS_H_
+#ifndef SHORTLIST_TEXT_JINJA_FUNCTIONS_H_
+#define SHORTLIST_TEXT_JINJA_FUNCTIONS_H_
 
 #include <ctime>
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "text/template_methods.h"
-#include "text/template_value.h"
+#include "text/jinja/arguments.h"
+#include "text/jinja/value.h"
 
 namespace shortlist::jinja {
 
@@ -18,4 +18,4 @@ absl::StatusOr<Value> CallFunction(std::string_view name, const Arguments& argum
 
 }  // namespace shortlist::jinja
 
-#endif  // SHORTLIST_TEXT_TEMPLATE_FUNCTIONS_H_
+#endif  // SHORTLIST_TEXT_JINJA_FUNCTIONS_H_

@@ -1,4 +1,4 @@
-#include "text/template_print.h"
+#include "text/jinja/print.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "text/template_functions.h"
+#include "text/jinja/functions.h"
 
 #include <memory>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "text/template_print.h"
+#include "text/jinja/print.h"
 #include "text/utf8.h"
 
 namespace shortlist::jinja {

@@ -1,12 +1,12 @@
-#ifndef SHORTLIST_TEXT_TEMPLATE_AST_H_
-#define SHORTLIST_TEXT_TEMPLATE_AST_H_
+#ifndef SHORTLIST_TEXT_JINJA_AST_H_
+#define SHORTLIST_TEXT_JINJA_AST_H_
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "text/template_value.h"
+#include "text/jinja/value.h"
 
 namespace shortlist::jinja {
 
@@ -107,4 +107,4 @@ struct Statement {
 
 }  // namespace shortlist::jinja
 
-#endif  // SHORTLIST_TEXT_TEMPLATE_AST_H_
+#endif  // SHORTLIST_TEXT_JINJA_AST_H_

@@ -1,10 +1,10 @@
-#ifndef SHORTLIST_TEXT_TEMPLATE_PRINT_H_
-#define SHORTLIST_TEXT_TEMPLATE_PRINT_H_
+#ifndef SHORTLIST_TEXT_JINJA_PRINT_H_
+#define SHORTLIST_TEXT_JINJA_PRINT_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "text/template_value.h"
+#include "text/jinja/value.h"
 
 namespace shortlist::jinja {
 
@@ -33,4 +33,4 @@ absl::StatusOr<Text> ToJson(const Value& value, const JsonStyle& style);
 
 }  // namespace shortlist::jinja
 
-#endif  // SHORTLIST_TEXT_TEMPLATE_PRINT_H_
+#endif  // SHORTLIST_TEXT_JINJA_PRINT_H_

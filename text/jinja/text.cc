@@ -1,4 +1,4 @@
-#include "text/template_text.h"
+#include "text/jinja/text.h"
 
 #include <algorithm>
 #include <clocale>

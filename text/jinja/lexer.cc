@@ -1,4 +1,4 @@
-#include "text/template_lexer.h"
+#include "text/jinja/lexer.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "text/template_text.h"
+#include "text/jinja/text.h"
 
 namespace shortlist::jinja {
 namespace {

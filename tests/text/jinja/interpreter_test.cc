@@ -1,4 +1,4 @@
-#include "text/template_interpreter.h"
+#include "text/jinja/interpreter.h"
 
 #include <string>
 #include <utility>
@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "text/template_parser.h"
+#include "text/jinja/parser.h"
 
 namespace shortlist::jinja {
 namespace {

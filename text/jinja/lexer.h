@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TEXT_TEMPLATE_LEXER_H_
-#define SHORTLIST_TEXT_TEMPLATE_LEXER_H_
+#ifndef SHORTLIST_TEXT_JINJA_LEXER_H_
+#define SHORTLIST_TEXT_JINJA_LEXER_H_
 
 #include <string>
 #include <string_view>
@@ -37,4 +37,4 @@ absl::StatusOr<std::vector<Token>> Tokenize(std::string_view source);
 
 }  // namespace shortlist::jinja
 
-#endif  // SHORTLIST_TEXT_TEMPLATE_LEXER_H_
+#endif  // SHORTLIST_TEXT_JINJA_LEXER_H_

@@ -1,11 +1,11 @@
-#ifndef SHORTLIST_TEXT_TEMPLATE_OPERATORS_H_
-#define SHORTLIST_TEXT_TEMPLATE_OPERATORS_H_
+#ifndef SHORTLIST_TEXT_JINJA_OPERATORS_H_
+#define SHORTLIST_TEXT_JINJA_OPERATORS_H_
 
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "text/template_ast.h"
-#include "text/template_value.h"
+#include "text/jinja/ast.h"
+#include "text/jinja/value.h"
 
 namespace shortlist::jinja {
 
@@ -30,4 +30,4 @@ absl::StatusOr<Value> GetSlice(const Value& value, const Value& begin, const Val
 
 }  // namespace shortlist::jinja
 
-#endif  // SHORTLIST_TEXT_TEMPLATE_OPERATORS_H_
+#endif  // SHORTLIST_TEXT_JINJA_OPERATORS_H_

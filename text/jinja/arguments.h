@@ -1,0 +1,33 @@
+#ifndef SHORTLIST_TEXT_JINJA_ARGUMENTS_H_
+#define SHORTLIST_TEXT_JINJA_ARGUMENTS_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "text/jinja/value.h"
+
+namespace shortlist::jinja {
+
+/// Evaluated arguments of a call, a filter or a test.
+struct Arguments {
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> named;
+
+  /// Arguments in the order of `names`, nullptr for one that is not given. They live as long as
+  /// this does. InvalidArgument for one too many, an unknown name, or one given twice.
+  absl::StatusOr<std::vector<const Value*>> Bind(std::initializer_list<const char*> names) const;
+};
+
+// The argument's value; `otherwise` where it is nullptr or None. InvalidArgument for another kind.
+absl::StatusOr<int64_t> IntOr(const Value* argument, int64_t otherwise);
+absl::StatusOr<std::string> TextOr(const Value* argument, std::string otherwise);
+/// Whether an argument is given and true.
+bool IsTrue(const Value* argument);
+
+}  // namespace shortlist::jinja
+
+#endif  // SHORTLIST_TEXT_JINJA_ARGUMENTS_H_

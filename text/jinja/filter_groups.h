@@ -1,0 +1,29 @@
+#ifndef SHORTLIST_TEXT_JINJA_FILTER_GROUPS_H_
+#define SHORTLIST_TEXT_JINJA_FILTER_GROUPS_H_
+
+#include <span>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "text/jinja/arguments.h"
+#include "text/jinja/value.h"
+
+namespace shortlist::jinja {
+
+struct NamedFilter {
+  std::string_view name;
+  absl::StatusOr<Value> (*apply)(const Value& input, const Arguments& arguments);
+};
+
+// All filters, each group in a file of its own; their names are distinct.
+
+/// Give a text: trim, replace, tojson, ...
+std::span<const NamedFilter> TextFilters();
+/// Of one value: int, round, default, ...
+std::span<const NamedFilter> ScalarFilters();
+/// Of what has elements: join, map, selectattr, sort, ...
+std::span<const NamedFilter> SequenceFilters();
+
+}  // namespace shortlist::jinja
+
+#endif  // SHORTLIST_TEXT_JINJA_FILTER_GROUPS_H_

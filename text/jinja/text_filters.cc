@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "text/jinja/filter_groups.h"
+#include "text/jinja/print.h"
+#include "text/jinja/text_methods.h"
+
+namespace shortlist::jinja {
+namespace {
+
+using Result = absl::StatusOr<Value>;
+
+template <Value (*respell)(const Text&)>
+Result OfText(const Value& input, const Arguments& arguments) {
+  SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
+  SHORTLIST_ASSIGN_OR_RETURN(const Text text, Str(input));
+  return respell(text);
+}
+
+Result ToText(const Value& input, const Arguments& arguments) {
+  SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
+  SHORTLIST_ASSIGN_OR_RETURN(Text text, Str(input));
+  return Value(std::move(text));
+}
+
+Result Safe(const Value& input, const Arguments& arguments) {
+  SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
+  SHORTLIST_ASSIGN_OR_RETURN(Text text, Str(input));
+  text.MarkSafe();
+  return Value(std::move(text));
+}
+
+Result Trim(const Value& input, const Arguments& arguments) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"chars"}));
+  SHORTLIST_ASSIGN_OR_RETURN(const Text text, Str(input));
+  return Strip(text, Side::kBoth, bound[0]);
+}
+
+Result ReplaceFilter(const Value& input, const Arguments& arguments) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"old", "new", "count"}));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t count, IntOr(bound[2], -1));
+  if (!bound[0] || !bound[1]) return absl::InvalidArgumentError("replace: needs two texts");
+  SHORTLIST_ASSIGN_OR_RETURN(const Text text, Str(input));
+  SHORTLIST_ASSIGN_OR_RETURN(const Text from, Str(*bound[0]));
+  SHORTLIST_ASSIGN_OR_RETURN(const Text to, Str(*bound[1]));
+  return Replace(text, from, to, count);
+}
+
+Result Indent(const Value& input, const Arguments& arguments) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"width", "first", "blank"}));
+  SHORTLIST_ASSIGN_OR_RETURN(Text text, Str(input));
+  Text indention;
+  if (bound[0] != nullptr && bound[0]->Is(Kind::kText)) {
+    indention = bound[0]->text();
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(const int64_t width, IntOr(bound[0], 4));
+    if (width > 1000) {
+      return absl::InvalidArgumentError(absl::StrCat("indent: width ", width, " above 1000"));
+    }
+    indention =
+        Text::FromTemplate(std::string(static_cast<size_t>(std::max(width, int64_t{0})), ' '));
+  }
+  text.AppendTemplate("\n");  // as Jinja does, so that a line end at the end is kept
+  const std::vector<Text> lines = SplitLines(text, /*keep_ends=*/false);
+  Text out;
+  if (IsTrue(bound[1])) out.Append(indention);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0) out.AppendTemplate("\n");
+    if (i > 0 && (IsTrue(bound[2]) || !lines[i].bytes().empty())) out.Append(indention);
+    out.Append(lines[i]);
+  }
+  return Value(std::move(out));
+}
+
+Result ToJsonFilter(const Value& input, const Arguments& arguments) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto bound,
+                             arguments.Bind({"ensure_ascii", "indent", "separators", "sort_keys"}));
+  JsonStyle style{.ensure_ascii = IsTrue(bound[0]), .sort_keys = IsTrue(bound[3])};
+  style.multi_line = bound[1] != nullptr && !bound[1]->Is(Kind::kNone);
+  if (style.multi_line && bound[1]->Is(Kind::kText)) {
+    style.indent = bound[1]->text();
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(const int64_t width, IntOr(bound[1], 0));
+    if (width > 1000) {
+      return absl::InvalidArgumentError(absl::StrCat("tojson: indent ", width, " above 1000"));
+    }
+    style.indent =
+        Text::FromTemplate(std::string(static_cast<size_t>(std::max(width, int64_t{0})), ' '));
+  }
+  style.item_separator = Text::FromTemplate(style.multi_line ? "," : ", ");
+  style.key_separator = Text::FromTemplate(": ");
+  if (bound[2] != nullptr && !bound[2]->Is(Kind::kNone)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Value> pair, Items(*bound[2]));
+    if (pair.size() != 2 || !pair[0].Is(Kind::kText) || !pair[1].Is(Kind::kText)) {
+      return absl::InvalidArgumentError("tojson: separators must be two texts");
+    }
+    style.item_separator = pair[0].text();
+    style.key_separator = pair[1].text();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(Text json, ToJson(input, style));
+  return Value(std::move(json));
+}
+
+constexpr NamedFilter kTextFilters[] = {
+    {"capitalize", OfText<Capitalize>}, {"indent", Indent},       {"lower", OfText<Lower>},
+    {"replace", ReplaceFilter},         {"safe", Safe},           {"string", ToText},
+    {"title", OfText<Title>},           {"tojson", ToJsonFilter}, {"trim", Trim},
+    {"upper", OfText<Upper>},
+};
+
+}  // namespace
+
+std::span<const NamedFilter> TextFilters() { return kTextFilters; }
+
+}  // namespace shortlist::jinja

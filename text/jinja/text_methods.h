@@ -1,0 +1,37 @@
+#ifndef SHORTLIST_TEXT_JINJA_TEXT_METHODS_H_
+#define SHORTLIST_TEXT_JINJA_TEXT_METHODS_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "text/jinja/arguments.h"
+#include "text/jinja/text.h"
+#include "text/jinja/value.h"
+
+namespace shortlist::jinja {
+
+/// Methods of Python's str that templates call.
+bool HasTextMethod(std::string_view name);
+/// Needs HasTextMethod.
+absl::StatusOr<Value> CallTextMethod(const Text& text, std::string_view name,
+                                     const Arguments& arguments);
+
+// Those that are filters too.
+enum class Side { kLeft, kRight, kBoth };
+/// Without `characters` (nullptr or None): white space.
+absl::StatusOr<Value> Strip(const Text& text, Side side, const Value* characters);
+/// `count` below 0 replaces all.
+absl::StatusOr<Value> Replace(const Text& text, const Text& from, const Text& to, int64_t count);
+Value Upper(const Text& text);
+Value Lower(const Text& text);
+Value Capitalize(const Text& text);
+Value Title(const Text& text);
+absl::StatusOr<Value> Join(const Text& separator, const std::vector<Value>& items);
+/// Python's splitlines().
+std::vector<Text> SplitLines(const Text& text, bool keep_ends);
+
+}  // namespace shortlist::jinja
+
+#endif  // SHORTLIST_TEXT_JINJA_TEXT_METHODS_H_
