@@ -20,7 +20,7 @@ endif()
 # misfires on std::string concatenation (GCC bug 105651).
 add_library(shortlist_flags INTERFACE)
 target_compile_options(shortlist_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers
-                       -Wno-restrict -ffp-contract=off
+                       $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -ffp-contract=off
                        $<$<BOOL:${SHORTLIST_WERROR}>:-Werror>)
 if(SHORTLIST_SANITIZE)
   target_compile_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE}
