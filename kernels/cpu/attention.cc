@@ -79,6 +79,26 @@ struct Queries {
   float scale;
 };
 
+/// The query heads of a tile that share one key/value head, [num_tokens * group, head_dim], as the
+/// dot kernels read them. `first` is where they begin in a row of queries.q.
+InputRows PrepareQueries(const KernelTable& table, const KvLayer& cache, const Queries& queries,
+                         const Tile& tile, int64_t first) {
+  thread_local Scratch joined_scratch;
+  thread_local Scratch prepared_scratch;
+  const int64_t group = queries.num_heads / cache.num_kv_heads;
+  const int64_t width = group * cache.head_dim;
+  const float* rows = queries.q + tile.first_token * queries.stride + first;
+  if (tile.num_tokens > 1) {
+    auto* joined = static_cast<float*>(joined_scratch.Get(tile.num_tokens * width * sizeof(float)));
+    for (int64_t i = 0; i < tile.num_tokens; ++i) {
+      std::copy_n(rows + i * queries.stride, width, joined + i * width);
+    }
+    rows = joined;
+  }
+  return PrepareInput(table, {rows}, tile.num_tokens * group, cache.head_dim, cache.dtype,
+                      prepared_scratch);
+}
+
 /// Attention of one tile's query heads over key/value heads [first_head, end_head).
 void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionLayout& layout,
                 const Queries& queries, const Tile& tile, int64_t first_head, int64_t end_head,
@@ -116,10 +136,9 @@ void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionL
     job.keys = static_cast<const char*>(cache.keys) + head * head_bytes;
     job.values = static_cast<const char*>(cache.values) + head * head_bytes;
     const int64_t first = head * group * cache.head_dim;
+    job.queries = PrepareQueries(table, cache, queries, tile, first);
     for (int64_t i = 0; i < tile.num_tokens; ++i) {
-      const int64_t t = tile.first_token + i;
-      tokens[i].q = queries.q + t * queries.stride + first;
-      tokens[i].out = out + t * queries.num_heads * cache.head_dim + first;
+      tokens[i].out = out + (tile.first_token + i) * queries.num_heads * cache.head_dim + first;
     }
     table.attend(job);
   }

@@ -53,8 +53,7 @@ struct HeadJob {
 struct AttendToken {
   const int32_t* own_slots = nullptr;  // [num_own], logical order
   int64_t num_own = 0;
-  const float* q = nullptr;  // [group, head_dim]
-  float* out = nullptr;      // [group, head_dim]
+  float* out = nullptr;  // [group, head_dim]
 };
 
 /// The query heads of some tokens that share a key/value head, over the positions they see. A
@@ -66,6 +65,7 @@ struct AttendJob {
   DType dtype = DType::kF32;
   int64_t head_dim = 0;
   int64_t group = 0;  // query heads of a token
+  InputRows queries;  // [num_tokens * group] rows of head_dim, as against weights of `dtype`
   float scale = 0;
   const int32_t* shared_slots = nullptr;  // [num_shared], logical order
   int64_t num_shared = 0;

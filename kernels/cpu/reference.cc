@@ -154,7 +154,7 @@ float SumExp(const float* x, int64_t count, float shift) {
 void Attend(const AttendJob& job) {
   for (int64_t i = 0; i < job.num_tokens * job.group; ++i) {
     const AttendToken& token = job.tokens[i / job.group];
-    const float* q = token.q + i % job.group * job.head_dim;
+    const float* q = static_cast<const float*>(job.queries.data) + i * job.queries.stride;
     float* out = token.out + i % job.group * job.head_dim;
     float* weights = job.weights + i * job.weights_stride;
     const int64_t num_positions = job.num_shared + token.num_own;

@@ -83,8 +83,9 @@ class Batch {
       double score = 0;
       for (int64_t i = 0; i < shape_.head_dim; ++i) {
         const int64_t at = slot * width_ + kv_head * shape_.head_dim + i;
-        score += static_cast<double>(q_[(t * shape_.num_heads + h) * shape_.head_dim + i]) *
-                 LoadAsFloat(keys_.data(), cache_.dtype, at);
+        float q = q_[(t * shape_.num_heads + h) * shape_.head_dim + i];
+        if (cache_.dtype == DType::kBf16) q = Bf16ToFloat(FloatToBf16(q));
+        score += static_cast<double>(q) * LoadAsFloat(keys_.data(), cache_.dtype, at);
       }
       const double weight = std::exp(score * Scale());
       total += weight;
