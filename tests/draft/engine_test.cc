@@ -148,7 +148,7 @@ TEST_F(EngineTest, AcceptLengthDoesNotDependOnPrefillChunksOrNeighbours) {
 }
 
 TEST_F(EngineTest, ChainsEndWhereTheDraftDoubtsAndNeighboursDoNotMatter) {
-  const auto prompts = TestPrompts(/*count=*/4, /*max_len=*/120);
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 4, /*max_len=*/120);
   for (double temperature : {0.0, 0.8}) {
     for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
       RunConfig config;

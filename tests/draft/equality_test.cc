@@ -87,11 +87,11 @@ class EqualityTest : public testing::Test {
 DemoPair* EqualityTest::pair_ = nullptr;
 
 TEST_F(EqualityTest, GreedyOutputIsThePlainOne) {
-  ExpectAllEqualPlain(Greedy(/*max_new_tokens=*/128));
+  ExpectAllEqualPlain(Greedy(/*max_new_tokens=*/kShortSuites ? 24 : 128));
 }
 
 TEST_F(EqualityTest, SampledOutputIsThePlainOneForTheSameSeed) {
-  ExpectAllEqualPlain(Sampled(/*max_new_tokens=*/128));
+  ExpectAllEqualPlain(Sampled(/*max_new_tokens=*/kShortSuites ? 24 : 128));
 }
 
 TEST_F(EqualityTest, FiltersAndPenaltiesKeepEquality) {
@@ -105,7 +105,7 @@ TEST_F(EqualityTest, FiltersAndPenaltiesKeepEquality) {
   sampling.logit_bias = {{TokenId{13}, -2.0f}, {TokenId{300}, 1.5f}};
   sampling.min_new_tokens = 20;
   sampling.stop_token_ids = {TokenId{2}, TokenId{16316}, TokenId{16319}};
-  const auto prompts = TestPrompts(/*count=*/5, /*max_len=*/200);
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 2 : 5, /*max_len=*/200);
   for (double temperature : {0.0, 0.5, 1.5}) {
     sampling.temperature = temperature;
     RunConfig config;
@@ -137,7 +137,7 @@ TEST_F(EqualityTest, ThreadsDoNotChangeTheOutput) {
 }
 
 TEST_F(EqualityTest, HoldsForEveryDtypeAndIsa) {
-  const auto prompts = TestPrompts(/*count=*/2, /*max_len=*/60);
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 2, /*max_len=*/60);
   const Isa detected = CurrentIsa();
   for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
     if (!SetIsa(isa)) continue;
@@ -145,7 +145,7 @@ TEST_F(EqualityTest, HoldsForEveryDtypeAndIsa) {
       const std::unique_ptr<DemoPair> pair = DemoPair::Load(/*num_threads=*/2, dtype);
       ASSERT_NE(pair, nullptr);
       RunConfig config;
-      config.sampling = Sampled(/*max_new_tokens=*/isa == Isa::kScalar ? 6 : 24);
+      config.sampling = Sampled(/*max_new_tokens=*/isa == Isa::kScalar || kShortSuites ? 6 : 24);
       const RunResult expected = pair->Run(prompts, config);
       config.drafter = DrafterKind::kEagle;
       config.vocab = VocabKind::kListTop2048;
@@ -158,7 +158,7 @@ TEST_F(EqualityTest, HoldsForEveryDtypeAndIsa) {
 }
 
 TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
-  const auto prompts = TestPrompts(/*count=*/3, /*max_len=*/60);
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 3, /*max_len=*/60);
   const Isa detected = CurrentIsa();
   for (DType quantize : {DType::kInt8, DType::kInt4}) {
     const std::unique_ptr<DemoPair> pair =
@@ -167,7 +167,7 @@ TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
     for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
       if (!SetIsa(isa)) continue;
       RunConfig config;
-      config.sampling = Sampled(/*max_new_tokens=*/isa == Isa::kScalar ? 4 : 32);
+      config.sampling = Sampled(/*max_new_tokens=*/isa == Isa::kScalar || kShortSuites ? 4 : 32);
       const RunResult expected = pair->Run(prompts, config);
       for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
         config.drafter = drafter;

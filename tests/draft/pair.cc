@@ -197,12 +197,7 @@ std::vector<std::vector<TokenId>> TestPrompts(int64_t count, int64_t max_len) {
 
 std::vector<std::vector<TokenId>> EqualityPrompts(int64_t max_len) {
   const char* path = std::getenv("SHORTLIST_EQUALITY_PROMPTS");
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr int64_t kCount = 2;  // the plain build shows equality, this one faults of memory
-#else
-  constexpr int64_t kCount = 5;
-#endif
-  if (path == nullptr) return TestPrompts(kCount, max_len);
+  if (path == nullptr) return TestPrompts(/*count=*/kShortSuites ? 2 : 5, max_len);
   return ReadPrompts(path, std::numeric_limits<int64_t>::max(), max_len);
 }
 

@@ -16,6 +16,14 @@
 
 namespace shortlist {
 
+/// AddressSanitizer looks for faults of memory; the plain build has shown by then what long outputs
+/// of many prompts show.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kShortSuites = true;
+#else
+inline constexpr bool kShortSuites = false;
+#endif
+
 enum class DrafterKind { kNone, kEagle, kModel, kSelf };
 enum class VocabKind { kFullHead, kRatioQuarter, kListTop2048, kListAndDynamic };
 
