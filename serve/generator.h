@@ -1,0 +1,163 @@
+#ifndef SHORTLIST_SERVE_GENERATOR_H_
+#define SHORTLIST_SERVE_GENERATOR_H_
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "draft/sampling_params.h"
+#include "draft/sequence.h"
+#include "router/pipeline.h"
+#include "router/scheduler.h"
+#include "serve/prompt.h"
+#include "text/tokenizer.h"
+
+namespace shortlist {
+
+class Metrics;
+
+/// One generation as a dialect asks for it. Sampling is complete: dialects bring their own
+/// defaults.
+struct GenerateRequest {
+  Prompt prompt;
+  SamplingParams sampling;  // its max_new_tokens is not read; stop_token_ids beside the model's own
+  std::optional<int64_t> max_new_tokens;  // nullopt: as many as the context has room for
+  bool ignore_eos = false;                // the model's own stop tokens do not end it
+  std::vector<std::string> stop;          // texts that end it; not part of the output
+  bool trims_stop = true;                 // false: the stop text is part of the output
+  bool skips_special_tokens = true;       // false: control tokens are written as they are spelled
+  bool speculates = true;                 // false: no tokens are drafted for it
+  int32_t priority = 0;                   // larger goes first
+  double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last token
+  std::string cache_salt;  // prefixes are shared inside one salt only
+};
+
+/// One output token.
+struct OutputToken {
+  TokenId id;
+  std::string text;  // what it added to the text, before a stop cut it; whole code points, so the
+                     // bytes of one that takes several tokens come with the last of these
+  TokenInfo info;
+};
+
+/// What came of one request since its last event.
+struct GenerationEvent {
+  size_t index = 0;  // of the request, as given to Start
+  std::string text;  // new; never half a code point, never part of a stop text (unless it is kept)
+  std::vector<OutputToken> tokens;  // new; those of a stop text and the stop token are among them
+  int64_t prompt_tokens = 0;        // constant
+  int64_t completion_tokens = 0;    // so far
+
+  bool finished = false;  // the last event of this request; the following are set in it only
+  absl::Status status;    // BatchTokenIdOut::Row's
+  FinishReason finish_reason = FinishReason::kNone;
+  std::optional<TokenId> matched_token;  // what ended it with kStop: a stop token,
+  std::string matched_text;              // or a stop text
+  int64_t cached_tokens = 0;
+  SequenceStats stats;
+  std::vector<int64_t> accepted_counts;  // [k]: steps that accepted exactly k drafted tokens
+  double seconds = 0.0;                  // since Start
+};
+
+/// Requests that were started together. Used on the I/O thread. Its destruction aborts what is not
+/// finished: within two steps the engine holds nothing for it.
+class Generation {
+ public:
+  virtual ~Generation() = default;
+
+  /// Waits for something to tell, and tells all there is of one request, requests by turns.
+  /// Precondition: not finished().
+  virtual boost::asio::awaitable<GenerationEvent> Next() = 0;
+  /// The same, but nullopt when there is nothing for `wait`.
+  virtual boost::asio::awaitable<std::optional<GenerationEvent>> NextWithin(
+      std::chrono::milliseconds wait) = 0;
+  /// The last event of every request has been taken.
+  virtual bool finished() const = 0;
+};
+
+/// The engine after a step.
+struct EngineLoad {
+  int64_t num_running = 0;        // being filled or decoded
+  int64_t num_queued = 0;         // waiting for admission
+  int64_t num_used_tokens = 0;    // KV slots that requests hold or share
+  int64_t num_cached_tokens = 0;  // KV slots that the radix cache alone holds
+  int64_t max_total_tokens = 0;
+  double new_token_ratio = 0.0;
+  SchedulerStats scheduling;
+  int64_t num_steps = 0;  // of the engine, and what it spent on them
+  int64_t num_draft_passes = 0;
+  int64_t num_draft_failures = 0;
+  double draft_ms = 0.0, verify_ms = 0.0;
+};
+
+/// The bridge between HTTP's coroutines and the threads of a Pipeline: prompts are rendered and
+/// encoded by the tokenizer threads, text is made by the detokenizer thread, events arrive on the
+/// I/O thread. Members without a note are called on the I/O thread.
+class Generator {
+ public:
+  struct Options {
+    const Tokenizer* tokenizer = nullptr;           // must outlive this
+    const PromptEncoder* prompt_encoder = nullptr;  // likewise
+    std::vector<TokenId> stop_token_ids;            // the model's end of text
+    int64_t context_length = 0;
+    int64_t max_total_tokens = 0;
+    int64_t max_tail_rows = 0;  // of each request
+    Pipeline::Options pipeline;
+    Metrics* metrics = nullptr;  // may be null
+    // The engine; called by one thread at a time, never two of them at once.
+    Pipeline::Stepper router;
+    std::function<EngineLoad()> load;
+    std::function<void()> flush_cache;
+  };
+
+  /// `executor` is the I/O thread's. Destroy on that thread or when it has ended; requests that are
+  /// still served are aborted.
+  static std::unique_ptr<Generator> Create(boost::asio::any_io_executor executor, Options options);
+  virtual ~Generator() = default;
+
+  /// Starts `requests` (at least one), all or none. `rid`: the client's name for them, empty for
+  /// none; AlreadyExists when one of this name is being served. ResourceExhausted when the queue of
+  /// the tokenizers is full, Unavailable when the server is shutting down. What is wrong with a
+  /// request itself (its prompt, its length, the queue of the scheduler) comes as its only event.
+  virtual absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
+                                                            const std::string& rid) = 0;
+
+  /// Ends the requests of this name; their last events tell Cancelled. False when there are none.
+  virtual bool Abort(const std::string& rid) = 0;
+  virtual void AbortAll() = 0;
+
+  /// Starts nothing any more: Unavailable.
+  virtual void Drain() = 0;
+  virtual bool draining() const = 0;
+  /// Requests without their last event.
+  virtual int64_t num_live() const = 0;
+
+  /// The ids of a prompt, encoded on a thread of its own.
+  virtual boost::asio::awaitable<absl::StatusOr<std::vector<TokenId>>> Encode(
+      Prompt prompt, PromptEncoder::Options options) = 0;
+
+  /// As of the last step. Any thread.
+  virtual EngineLoad Load() const = 0;
+  /// Output tokens a second over the last ten seconds. Any thread.
+  virtual double Throughput() const = 0;
+  /// Empties the radix cache. FailedPrecondition while requests are served.
+  virtual absl::Status FlushCache() = 0;
+
+  virtual const Options& options() const = 0;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_GENERATOR_H_

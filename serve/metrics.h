@@ -1,0 +1,41 @@
+#ifndef SHORTLIST_SERVE_METRICS_H_
+#define SHORTLIST_SERVE_METRICS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "serve/http_message.h"
+
+namespace shortlist {
+
+struct EngineLoad;
+struct GenerationEvent;
+
+/// Counters and histograms in Prometheus' format, under SGLang's names where it has one
+/// ("sglang:..."), else "shortlist:...". Any thread.
+class Metrics {
+ public:
+  /// `model_name` labels everything.
+  explicit Metrics(const std::string& model_name);
+  ~Metrics();
+
+  /// A request was answered or given up.
+  void OnHttpDone(const RequestRecord& record);
+  /// Of a generation: the time to its first token, the gap before a step that brought `num_tokens`
+  /// more, its last event.
+  void OnFirstToken(double seconds);
+  void OnStep(double seconds_since_last, int64_t num_tokens);
+  void OnFinished(const GenerationEvent& event);
+
+  /// The text that /metrics answers, with gauges for `load`.
+  std::string Text(const EngineLoad& load, double throughput);
+
+ private:
+  struct Families;
+  const std::unique_ptr<Families> families_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_METRICS_H_

@@ -1,0 +1,58 @@
+#ifndef SHORTLIST_SERVE_PROMPT_H_
+#define SHORTLIST_SERVE_PROMPT_H_
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "text/chat_template.h"
+#include "text/conversation.h"
+#include "text/tokenizer.h"
+
+namespace shortlist {
+
+/// What is to be continued: text, token ids, or a conversation.
+using Prompt = std::variant<std::string, std::vector<TokenId>, Chat>;
+
+/// Turns prompts into token ids, alike for every dialect, so that the same prompt gets the same
+/// answer through each of them. Immutable; any thread.
+///
+/// Text: spellings of control tokens in it are these tokens (whoever sends a rendered prompt means
+/// them); BOS goes first where the checkpoint wants it, but never twice. A conversation: the
+/// template's own control tokens are read as such, those that someone typed into a message stay
+/// text.
+class PromptEncoder {
+ public:
+  struct Options {
+    bool add_special_tokens = true;  // of text
+  };
+
+  /// `chat_template` is the checkpoint's; without one conversations are rendered by `fallback`.
+  PromptEncoder(const Tokenizer& tokenizer, std::optional<ChatTemplate> chat_template,
+                const Conversation& fallback)
+      : tokenizer_(tokenizer), chat_template_(std::move(chat_template)), fallback_(fallback) {}
+
+  /// InvalidArgument for text that is no UTF-8, a conversation that the template refuses, ids
+  /// outside the vocabulary, and a prompt without tokens.
+  absl::StatusOr<std::vector<TokenId>> Encode(const Prompt& prompt, const Options& options) const;
+
+  /// Texts that end the assistant's turn where the template of the fallback says so; empty with the
+  /// checkpoint's own, whose turns end with its end-of-text tokens.
+  std::vector<std::string> ChatStops() const;
+
+ private:
+  absl::StatusOr<std::vector<TokenId>> EncodeText(const std::string& text, bool add_special_tokens,
+                                                  const std::vector<ByteRange>& content) const;
+  absl::StatusOr<std::vector<TokenId>> EncodeChat(const Chat& chat) const;
+
+  const Tokenizer& tokenizer_;
+  const std::optional<ChatTemplate> chat_template_;
+  const Conversation& fallback_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_PROMPT_H_

@@ -1,0 +1,33 @@
+#ifndef SHORTLIST_SERVE_SERVICE_H_
+#define SHORTLIST_SERVE_SERVICE_H_
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nlohmann/json.hpp"
+#include "serve/generator.h"
+#include "serve/metrics.h"
+#include "serve/route_table.h"
+
+namespace shortlist {
+
+/// What the routes of every dialect work with. Outlives the route table.
+struct Service {
+  Generator* generator = nullptr;
+  Metrics* metrics = nullptr;
+  std::string model_name;  // --served-model-name
+  std::string model_path;
+  std::string version;
+  std::string model_type;                  // config.json's
+  std::vector<std::string> architectures;  // likewise
+  nlohmann::json arguments;                // flags as given or by default, by name; no keys
+  int64_t max_running_requests = 0;
+  int64_t num_draft_tokens = 0;
+  std::chrono::system_clock::time_point started_at;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_SERVICE_H_
