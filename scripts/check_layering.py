@@ -24,7 +24,7 @@ ALLOWED = {
 }
 # kernels/ must build without abseil, so it sees only these headers of base/.
 KERNELS_MAY_INCLUDE = {"base/check.h", "base/thread_pool.h"}
-TORCH_FREE = {"base", "vocab", "kernels", "text"}
+TORCH_FREE = {"base", "vocab", "kernels", "text", "serve"}
 TORCH_IN_HEADERS = {"model", "draft", "embed", "router"}
 TORCH = {"ATen", "c10", "torch"}
 

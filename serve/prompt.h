@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -31,9 +33,9 @@ class PromptEncoder {
   };
 
   /// `chat_template` is the checkpoint's; without one conversations are rendered by `fallback`.
+  /// Tokenizer and fallback must outlive this.
   PromptEncoder(const Tokenizer& tokenizer, std::optional<ChatTemplate> chat_template,
-                const Conversation& fallback)
-      : tokenizer_(tokenizer), chat_template_(std::move(chat_template)), fallback_(fallback) {}
+                const Conversation& fallback);
 
   /// InvalidArgument for text that is no UTF-8, a conversation that the template refuses, ids
   /// outside the vocabulary, and a prompt without tokens.
@@ -44,6 +46,19 @@ class PromptEncoder {
   std::vector<std::string> ChatStops() const;
 
  private:
+  /// A control token as it is spelled, and where in a text a spelling stands.
+  struct Control {
+    std::string_view spelling;
+    TokenId id;
+  };
+  struct Found {
+    size_t begin, end;
+    TokenId id;
+    bool is_typed;  // some of its bytes came from a message
+  };
+
+  std::vector<Found> FindControls(std::string_view text,
+                                  const std::vector<ByteRange>& content) const;
   absl::StatusOr<std::vector<TokenId>> EncodeText(const std::string& text, bool add_special_tokens,
                                                   const std::vector<ByteRange>& content) const;
   absl::StatusOr<std::vector<TokenId>> EncodeChat(const Chat& chat) const;
@@ -51,6 +66,7 @@ class PromptEncoder {
   const Tokenizer& tokenizer_;
   const std::optional<ChatTemplate> chat_template_;
   const Conversation& fallback_;
+  std::unordered_map<char, std::vector<Control>> controls_;  // by first byte, longest first
 };
 
 }  // namespace shortlist

@@ -1,0 +1,456 @@
+#include "serve/generator.h"
+
+#include <atomic>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "serve/api_error.h"
+#include "serve/metrics.h"
+#include "serve/output_text.h"
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+class GenerationImpl;
+
+/// What the I/O thread knows of all requests without a last event. Outlives the generator as long
+/// as events are on their way.
+struct Registry {
+  Pipeline* pipeline = nullptr;  // null: the generator has gone
+  struct Named {
+    std::vector<std::string> ids;
+    int64_t num_live = 0;
+  };
+  std::unordered_map<std::string, Named> by_rid;  // those that clients named
+  int64_t num_live = 0;
+};
+
+/// One request between Start and its last event.
+struct Live {
+  // Constant.
+  std::string id;   // inside the pipeline
+  std::string rid;  // the client's, or empty
+  size_t index = 0;
+  Clock::time_point start;
+  // The tokenizer thread's, then constant.
+  int64_t prompt_tokens = 0;
+  // The detokenizer thread's.
+  std::unique_ptr<OutputText> text;
+  int64_t completion_tokens = 0;
+  std::vector<int64_t> accepted_counts;
+  Clock::time_point last_step;
+  // The I/O thread's.
+  GenerationImpl* generation = nullptr;  // null: nobody is interested any more
+};
+
+void Merge(GenerationEvent event, GenerationEvent& into) {
+  event.text.insert(0, into.text);
+  event.tokens.insert(event.tokens.begin(), std::make_move_iterator(into.tokens.begin()),
+                      std::make_move_iterator(into.tokens.end()));
+  into = std::move(event);
+}
+
+class GenerationImpl final : public Generation {
+ public:
+  GenerationImpl(const asio::any_io_executor& executor, std::shared_ptr<Registry> registry)
+      : wake_(executor), registry_(std::move(registry)) {}
+
+  ~GenerationImpl() override {
+    for (const std::shared_ptr<Live>& live : requests_) {
+      if (live->generation == nullptr) continue;
+      live->generation = nullptr;
+      if (registry_->pipeline != nullptr) registry_->pipeline->Abort(live->id);
+    }
+  }
+
+  void Add(std::shared_ptr<Live> live) {
+    live->generation = this;
+    requests_.push_back(std::move(live));
+    pending_.emplace_back();
+  }
+
+  void Deliver(GenerationEvent event) {
+    std::optional<GenerationEvent>& pending = pending_[event.index];
+    if (pending.has_value()) {
+      Merge(std::move(event), *pending);
+    } else {
+      ready_.push_back(event.index);
+      pending = std::move(event);
+    }
+    wake_.cancel();
+  }
+
+  asio::awaitable<GenerationEvent> Next() override {
+    while (ready_.empty()) co_await Wait(Clock::time_point::max());
+    co_return Take();
+  }
+
+  asio::awaitable<std::optional<GenerationEvent>> NextWithin(
+      std::chrono::milliseconds wait) override {
+    const Clock::time_point deadline = Clock::now() + wait;
+    while (ready_.empty() && Clock::now() < deadline) co_await Wait(deadline);
+    if (ready_.empty()) co_return std::nullopt;
+    co_return Take();
+  }
+
+  bool finished() const override { return num_taken_ == std::ssize(requests_); }
+
+ private:
+  asio::awaitable<void> Wait(Clock::time_point deadline) {
+    wake_.expires_at(deadline);
+    co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
+    // Deliver ends the wait as well as the coroutine's own cancellation does.
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() == asio::cancellation_type::none) co_return;
+    throw boost::system::system_error(asio::error::operation_aborted);
+  }
+
+  GenerationEvent Take() {
+    const size_t index = ready_.front();
+    ready_.pop_front();
+    GenerationEvent event = *std::exchange(pending_[index], std::nullopt);
+    if (event.finished) ++num_taken_;
+    return event;
+  }
+
+  asio::steady_timer wake_;
+  const std::shared_ptr<Registry> registry_;
+  std::vector<std::shared_ptr<Live>> requests_;
+  std::vector<std::optional<GenerationEvent>> pending_;  // by index of the request
+  std::deque<size_t> ready_;                             // those that have one, longest first
+  int64_t num_taken_ = 0;                                // last events
+};
+
+/// On the I/O thread.
+void Deliver(Registry& registry, Live& live, GenerationEvent event) {
+  if (event.finished) {
+    --registry.num_live;
+    const auto named = registry.by_rid.find(live.rid);
+    if (named != registry.by_rid.end() && --named->second.num_live == 0) {
+      registry.by_rid.erase(named);
+    }
+  }
+  GenerationImpl* const generation = live.generation;
+  if (event.finished) live.generation = nullptr;
+  if (generation != nullptr) generation->Deliver(std::move(event));
+}
+
+/// Tokens over the last ten seconds. Any thread.
+class Rate {
+ public:
+  void Add(int64_t count) {
+    const std::lock_guard lock(mutex_);
+    const int64_t now = Second();
+    if (counts_.empty() || counts_.back().first != now) counts_.emplace_back(now, 0);
+    counts_.back().second += count;
+    while (counts_.front().first + kSeconds < now) counts_.pop_front();
+  }
+  double PerSecond() const {
+    const std::lock_guard lock(mutex_);
+    const int64_t now = Second();
+    int64_t sum = 0;
+    for (const auto& [second, count] : counts_) {
+      if (second < now && second + kSeconds >= now) sum += count;
+    }
+    return static_cast<double>(sum) / kSeconds;
+  }
+
+ private:
+  static constexpr int64_t kSeconds = 10;
+  static int64_t Second() {
+    return std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch())
+        .count();
+  }
+  mutable std::mutex mutex_;
+  std::deque<std::pair<int64_t, int64_t>> counts_;  // by second, in order
+};
+
+absl::StatusOr<std::vector<TokenId>> EncodeNow(const PromptEncoder& encoder, const Prompt& prompt,
+                                               PromptEncoder::Options options) {
+  try {
+    return encoder.Encode(prompt, options);
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("tokenizing: ", error.what()));
+  }
+}
+
+asio::awaitable<absl::StatusOr<std::vector<TokenId>>> EncodeHere(const PromptEncoder& encoder,
+                                                                 Prompt prompt,
+                                                                 PromptEncoder::Options options) {
+  co_return EncodeNow(encoder, prompt, options);
+}
+
+class GeneratorImpl final : public Generator {
+ public:
+  GeneratorImpl(asio::any_io_executor executor, Options options)
+      : executor_(std::move(executor)),
+        options_(std::move(options)),
+        load_(options_.load()),
+        encoder_thread_(1),
+        pipeline_(
+            {[this](std::vector<RouterMessage> messages) { return Step(std::move(messages)); },
+             options_.router.idle},
+            [this](BatchTokenIdOut out) { Detokenize(std::move(out)); }, options_.pipeline) {
+    registry_->pipeline = &pipeline_;
+  }
+  ~GeneratorImpl() override { registry_->pipeline = nullptr; }
+
+  absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
+                                                    const std::string& rid) override;
+
+  bool Abort(const std::string& rid) override {
+    const auto named = registry_->by_rid.find(rid);
+    if (named == registry_->by_rid.end()) return false;
+    for (const std::string& id : named->second.ids) pipeline_.Abort(id);
+    return true;
+  }
+
+  void AbortAll() override {
+    std::vector<std::string> ids;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [id, live] : live_) ids.push_back(id);
+    }
+    for (const std::string& id : ids) pipeline_.Abort(id);
+  }
+
+  void Drain() override { draining_ = true; }
+  bool draining() const override { return draining_; }
+  int64_t num_live() const override { return registry_->num_live; }
+
+  asio::awaitable<absl::StatusOr<std::vector<TokenId>>> Encode(
+      Prompt prompt, PromptEncoder::Options options) override {
+    auto encoded = co_await asio::co_spawn(
+        encoder_thread_, EncodeHere(*options_.prompt_encoder, std::move(prompt), options),
+        asio::use_awaitable);
+    co_return encoded;
+  }
+
+  EngineLoad Load() const override {
+    const std::lock_guard lock(load_mutex_);
+    return load_;
+  }
+  double Throughput() const override { return rate_.PerSecond(); }
+  absl::Status FlushCache() override;
+  const Options& options() const override { return options_; }
+
+ private:
+  absl::StatusOr<TokenizedGenerateReqInput> Tokenize(GenerateRequest& request, Live& live) const;
+  BatchTokenIdOut Step(std::vector<RouterMessage> messages);
+  void Detokenize(BatchTokenIdOut out);
+  GenerationEvent ToEvent(BatchTokenIdOut::Row& row, Live& live, Clock::time_point now);
+  void StoreLoad() {
+    const EngineLoad load = options_.load();
+    const std::lock_guard lock(load_mutex_);
+    load_ = load;
+  }
+
+  const asio::any_io_executor executor_;
+  const Options options_;
+  const std::shared_ptr<Registry> registry_ = std::make_shared<Registry>();
+  bool draining_ = false;
+  uint64_t num_started_ = 0;
+
+  std::mutex mutex_;  // guards live_
+  std::unordered_map<std::string, std::shared_ptr<Live>> live_;
+
+  std::mutex router_mutex_;  // held during a step, and by whoever else uses the engine
+  mutable std::mutex load_mutex_;
+  EngineLoad load_;
+  Rate rate_;
+
+  asio::thread_pool encoder_thread_;
+  Pipeline pipeline_;  // last: its threads use what stands above
+};
+
+/// On a tokenizer thread.
+absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateRequest& request,
+                                                                  Live& live) const {
+  TokenizedGenerateReqInput input;
+  SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, options_.prompt_encoder->Encode(request.prompt, {}));
+  live.prompt_tokens = std::ssize(input.input_ids);
+  const int64_t context_len = options_.context_length;
+  const int64_t room = context_len - live.prompt_tokens;
+  const int64_t slots = options_.max_total_tokens + 1 - live.prompt_tokens;
+  const int64_t max_new_tokens =
+      request.max_new_tokens.value_or(std::max<int64_t>(std::min(room, slots), 1));
+  if (max_new_tokens > room) {
+    return ContextLengthExceeded(context_len, live.prompt_tokens, max_new_tokens);
+  }
+  SamplingParams& sampling = request.sampling;
+  sampling.max_new_tokens = max_new_tokens;
+  if (!request.ignore_eos) {
+    sampling.stop_token_ids.insert(sampling.stop_token_ids.end(), options_.stop_token_ids.begin(),
+                                   options_.stop_token_ids.end());
+  }
+  OutputText::Options text{.stop = std::move(request.stop),
+                           .stop_token_ids = sampling.stop_token_ids,
+                           .trims_stop = request.trims_stop,
+                           .skips_special_tokens = request.skips_special_tokens};
+  if (!text.stop.empty()) {
+    // The router thread needs to know at once; it has a detokenizer of its own for that.
+    auto own = std::make_shared<OutputText>(*options_.tokenizer, text);
+    input.stop = [own](TokenId id) {
+      std::string ignored;
+      own->Append(id, ignored);
+      return own->ended();
+    };
+  }
+  live.text = std::make_unique<OutputText>(*options_.tokenizer, std::move(text));
+  input.sampling_params = std::move(sampling);
+  input.max_tail_rows = options_.max_tail_rows;
+  input.speculates = request.speculates;
+  input.priority = request.priority;
+  input.timeout_s = request.timeout_s;
+  input.cache_salt = std::move(request.cache_salt);
+  return input;
+}
+
+absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
+    std::vector<GenerateRequest> requests, const std::string& rid) {
+  SHORTLIST_CHECK(!requests.empty());
+  if (draining_) return absl::UnavailableError("the server is shutting down");
+  if (!rid.empty() && registry_->by_rid.contains(rid)) {
+    return absl::AlreadyExistsError(absl::StrCat("Duplicate request ID: ", rid));
+  }
+  auto generation = std::make_unique<GenerationImpl>(executor_, registry_);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    auto live = std::make_shared<Live>();
+    live->id = absl::StrCat(num_started_++);
+    live->rid = rid;
+    live->index = i;
+    live->start = Clock::now();
+    {
+      const std::lock_guard lock(mutex_);
+      live_.emplace(live->id, live);
+    }
+    auto request = std::make_shared<GenerateRequest>(std::move(requests[i]));
+    const absl::Status status =
+        pipeline_.Submit(live->id, [this, live, request] { return Tokenize(*request, *live); });
+    if (!status.ok()) {
+      const std::lock_guard lock(mutex_);
+      live_.erase(live->id);
+      return status;  // what was started is aborted with its generation
+    }
+    ++registry_->num_live;
+    if (!rid.empty()) {
+      Registry::Named& named = registry_->by_rid[rid];
+      named.ids.push_back(live->id);
+      ++named.num_live;
+    }
+    generation->Add(std::move(live));
+  }
+  return generation;
+}
+
+/// On the router thread.
+BatchTokenIdOut GeneratorImpl::Step(std::vector<RouterMessage> messages) {
+  const std::lock_guard lock(router_mutex_);
+  BatchTokenIdOut out = options_.router.exposed_step(std::move(messages));
+  StoreLoad();
+  return out;
+}
+
+absl::Status GeneratorImpl::FlushCache() {
+  const std::unique_lock lock(router_mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || registry_->num_live > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the cache is not flushed while ", registry_->num_live, " requests are being served"));
+  }
+  options_.flush_cache();
+  StoreLoad();
+  return absl::OkStatus();
+}
+
+/// On the detokenizer thread.
+void GeneratorImpl::Detokenize(BatchTokenIdOut out) {
+  std::vector<std::pair<std::shared_ptr<Live>, GenerationEvent>> events;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const BatchTokenIdOut::Row& row : out.rows) {
+      const auto live = live_.find(row.rid);
+      SHORTLIST_CHECK(live != live_.end());
+      events.emplace_back(live->second, GenerationEvent());
+      if (row.finished) live_.erase(live);
+    }
+  }
+  const Clock::time_point now = Clock::now();
+  for (size_t i = 0; i < events.size(); ++i) {
+    events[i].second = ToEvent(out.rows[i], *events[i].first, now);
+  }
+  asio::post(executor_, [registry = registry_, events = std::move(events)]() mutable {
+    for (auto& [live, event] : events) Deliver(*registry, *live, std::move(event));
+  });
+}
+
+GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, Live& live,
+                                       Clock::time_point now) {
+  GenerationEvent event{.index = live.index, .prompt_tokens = live.prompt_tokens};
+  int64_t num_accepted = 0;
+  for (size_t i = 0; i < row.token_ids.size(); ++i) {
+    TokenInfo& info = row.token_infos[i];
+    if (info.origin == TokenOrigin::kAccepted) ++num_accepted;
+    std::string piece = live.text->Append(row.token_ids[i], event.text);
+    event.tokens.push_back({row.token_ids[i], std::move(piece), std::move(info)});
+  }
+  const int64_t num_tokens = std::ssize(row.token_ids);
+  live.completion_tokens += num_tokens;
+  event.completion_tokens = live.completion_tokens;
+  if (num_tokens > 0) {
+    rate_.Add(num_tokens);
+    const bool is_first = live.completion_tokens == num_tokens;
+    if (!is_first) {
+      live.accepted_counts.resize(std::max<size_t>(live.accepted_counts.size(), num_accepted + 1));
+      ++live.accepted_counts[num_accepted];
+    }
+    if (options_.metrics != nullptr && is_first) {
+      options_.metrics->OnFirstToken(SecondsBetween(live.start, now));
+    } else if (options_.metrics != nullptr) {
+      options_.metrics->OnStep(SecondsBetween(live.last_step, now), num_tokens);
+    }
+    live.last_step = now;
+  }
+  if (!row.finished) return event;
+  event.finished = true;
+  event.status = std::move(row.status);
+  event.finish_reason = row.finish_reason;
+  event.cached_tokens = row.cached_tokens;
+  event.stats = row.stats;
+  event.accepted_counts = std::move(live.accepted_counts);
+  event.seconds = SecondsBetween(live.start, now);
+  if (live.text != nullptr) {
+    live.text->Finish(event.text);
+    event.matched_token = live.text->matched_token();
+    event.matched_text = live.text->matched_text();
+  }
+  if (options_.metrics != nullptr) options_.metrics->OnFinished(event);
+  return event;
+}
+
+}  // namespace
+
+std::unique_ptr<Generator> Generator::Create(asio::any_io_executor executor, Options options) {
+  return std::make_unique<GeneratorImpl>(std::move(executor), std::move(options));
+}
+
+}  // namespace shortlist

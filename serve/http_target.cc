@@ -1,0 +1,121 @@
+#include "serve/http_target.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "serve/http_message.h"
+#include "text/utf8.h"
+
+namespace shortlist {
+namespace {
+
+bool IsLowerHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = absl::ascii_tolower(static_cast<unsigned char>(c));
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus_is_space) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += plus_is_space && text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
+    if (high < 0 || low < 0 || 16 * high + low == 0) {
+      return absl::InvalidArgumentError("the request target has a broken percent escape");
+    }
+    decoded += static_cast<char>(16 * high + low);
+    i += 2;
+  }
+  if (FindInvalidUtf8(decoded)) {
+    return absl::InvalidArgumentError("the request target is no UTF-8");
+  }
+  return decoded;
+}
+
+}  // namespace
+
+absl::StatusOr<HttpTarget> ParseHttpTarget(std::string_view target) {
+  if (const size_t scheme = target.find("://"); scheme != target.npos && target[0] != '/') {
+    const size_t path = target.find('/', scheme + 3);
+    target = path == target.npos ? std::string_view("/") : target.substr(path);
+  }
+  target = target.substr(0, target.find('#'));
+  if (target.empty() || target[0] != '/') {
+    return absl::InvalidArgumentError("the request target does not begin with '/'");
+  }
+  HttpTarget parsed;
+  const size_t mark = target.find('?');
+  SHORTLIST_ASSIGN_OR_RETURN(parsed.path, PercentDecode(target.substr(0, mark), false));
+  std::string_view rest = mark == target.npos ? std::string_view() : target.substr(mark + 1);
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('&'), rest.size());
+    const std::string_view pair = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (pair.empty()) continue;
+    const size_t equals = std::min(pair.find('='), pair.size());
+    SHORTLIST_ASSIGN_OR_RETURN(std::string name, PercentDecode(pair.substr(0, equals), true));
+    SHORTLIST_ASSIGN_OR_RETURN(std::string value,
+                               PercentDecode(pair.substr(std::min(equals + 1, pair.size())), true));
+    parsed.query.emplace_back(std::move(name), std::move(value));
+  }
+  return parsed;
+}
+
+bool IsSoundRequestId(std::string_view id) {
+  return !id.empty() && id.size() <= 128 &&
+         std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
+bool IsTraceparent(std::string_view value) {
+  // 00-<32 hex digits>-<16 hex digits>-<2 hex digits>, neither id all zeros
+  if (value.size() != 55 || !value.starts_with("00-")) return false;
+  for (size_t i = 0; i < value.size(); ++i) {
+    const bool dash = i == 2 || i == 35 || i == 52;
+    if (dash ? value[i] != '-' : !IsLowerHex(value[i])) return false;
+  }
+  return value.substr(3, 32).find_first_not_of('0') != value.npos &&
+         value.substr(36, 16).find_first_not_of('0') != value.npos;
+}
+
+std::string NewRequestId() {
+  thread_local std::mt19937_64 random([] {
+    std::random_device device;
+    std::seed_seq seed{device(), device(), device(), device()};
+    return std::mt19937_64(seed);
+  }());
+  return absl::StrFormat("%016x%016x", random(), random());
+}
+
+bool IsJsonType(std::string_view content_type) {
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.remove_suffix(1);
+  return absl::EqualsIgnoreCase(absl::string_view(type.data(), type.size()), "application/json");
+}
+
+std::string_view HttpRequest::Header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (absl::EqualsIgnoreCase(key, absl::string_view(name.data(), name.size()))) return value;
+  }
+  return {};
+}
+
+std::string_view HttpRequest::Query(std::string_view name) const {
+  for (const auto& [key, value] : query) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+}  // namespace shortlist

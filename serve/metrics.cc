@@ -1,0 +1,194 @@
+#include "serve/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "serve/generator.h"
+
+namespace shortlist {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using Labels = std::map<std::string, std::string>;
+
+/// From half a millisecond to a minute, four to a decade.
+Histogram::BucketBoundaries LatencyBuckets() {
+  return {0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1,
+          0.2,    0.3,   0.5,   1.0,   2.0,   3.0,  5.0,  10.0, 30.0, 60.0};
+}
+
+double Ratio(double a, double b) { return b == 0.0 ? 0.0 : a / b; }
+
+}  // namespace
+
+struct Metrics::Families {
+  explicit Families(const std::string& model_name) : labels{{"model_name", model_name}} {}
+
+  Counter& NewCounter(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add(labels);
+  }
+  Gauge& NewGauge(const char* name, const char* help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(labels);
+  }
+  Histogram& NewHistogram(const char* name, const char* help) {
+    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(
+        labels, LatencyBuckets());
+  }
+  /// Counters only grow; the engine tells totals.
+  static void Raise(Counter& counter, double total) {
+    counter.Increment(std::max(total - counter.Value(), 0.0));
+  }
+
+  const Labels labels;
+  prometheus::Registry registry;
+  std::mutex mutex;  // guards speculation, and serialises Text
+  SequenceStats speculation;
+
+  Counter& prompt_tokens = NewCounter("sglang:prompt_tokens_total", "Tokens of prompts served");
+  Counter& generation_tokens = NewCounter("sglang:generation_tokens_total", "Tokens generated");
+  Counter& cached_tokens =
+      NewCounter("sglang:cached_tokens_total", "Prompt tokens found in the radix cache");
+  Counter& num_requests = NewCounter("sglang:num_requests_total", "Generations ended");
+  Counter& num_aborted =
+      NewCounter("sglang:num_aborted_requests_total", "Generations that were aborted");
+  Histogram& first_token =
+      NewHistogram("sglang:time_to_first_token_seconds", "From arrival to the first token");
+  Histogram& inter_token = NewHistogram("sglang:inter_token_latency_seconds",
+                                        "A token's share of the gap before its step");
+  Histogram& end_to_end =
+      NewHistogram("sglang:e2e_request_latency_seconds", "From arrival to the last token");
+
+  Gauge& num_running = NewGauge("sglang:num_running_reqs", "Requests being computed");
+  Gauge& num_queued = NewGauge("sglang:num_queue_reqs", "Requests waiting for admission");
+  Gauge& num_used = NewGauge("sglang:num_used_tokens", "KV slots held by requests");
+  Gauge& max_total = NewGauge("sglang:max_total_num_tokens", "KV slots");
+  Gauge& token_usage = NewGauge("sglang:token_usage", "Share of the KV slots held by requests");
+  Gauge& throughput = NewGauge("sglang:gen_throughput", "Tokens a second, over ten seconds");
+  Gauge& hit_rate =
+      NewGauge("sglang:cache_hit_rate", "Share of prompt tokens found in the radix cache");
+  Gauge& new_token_ratio = NewGauge("sglang:new_token_ratio",
+                                    "Share of its remaining tokens that a request is held to need");
+  Gauge& num_retracted = NewGauge("sglang:num_retracted_reqs", "Retractions since the start");
+  Gauge& accept_length =
+      NewGauge("sglang:spec_accept_length", "Tokens emitted per verify step, since the start");
+  Gauge& accept_rate =
+      NewGauge("sglang:spec_accept_rate", "Share of drafted tokens that were emitted");
+
+  Gauge& cached = NewGauge("shortlist:radix_cache_tokens", "KV slots of the radix cache alone");
+  Gauge& coverage =
+      NewGauge("shortlist:coverage", "Share of emitted tokens inside the active vocabulary");
+  Counter& escapes =
+      NewCounter("shortlist:escapes_total", "Tokens emitted from outside the active vocabulary");
+  Gauge& active_rows = NewGauge("shortlist:active_rows",
+                                "Rows the draft head scored for the request that ended last");
+  Counter& mapping_faults = NewCounter("shortlist:mapping_faults_total",
+                                       "Drafted tokens whose logit is not that of their row");
+  Counter& steps = NewCounter("shortlist:engine_steps_total", "Decode or verify steps");
+  Counter& draft_passes = NewCounter("shortlist:draft_passes_total", "Forward passes of the draft");
+  Counter& draft_failures =
+      NewCounter("shortlist:draft_failures_total", "Steps that fell back to plain decoding");
+  Counter& draft_seconds = NewCounter("shortlist:draft_seconds_total", "Time spent on drafting");
+  Counter& verify_seconds =
+      NewCounter("shortlist:verify_seconds_total", "Time spent on target passes and verification");
+  Family<Counter>& accepted = prometheus::BuildCounter()
+                                  .Name("shortlist:verify_steps_total")
+                                  .Help("Steps of a request, by the number of tokens accepted")
+                                  .Register(registry);
+  Family<Counter>& http = prometheus::BuildCounter()
+                              .Name("shortlist:http_requests_total")
+                              .Help("Requests by route, method, status and error code")
+                              .Register(registry);
+  Family<Histogram>& http_seconds = prometheus::BuildHistogram()
+                                        .Name("shortlist:http_request_seconds")
+                                        .Help("From the first byte of a request to its end")
+                                        .Register(registry);
+};
+
+Metrics::Metrics(const std::string& model_name)
+    : families_(std::make_unique<Families>(model_name)) {}
+Metrics::~Metrics() = default;
+
+void Metrics::OnHttpDone(const RequestRecord& record) {
+  // Methods of unknown routes are the client's invention.
+  const bool known = !record.route.empty();
+  families_->http
+      .Add({{"route", known ? record.route : "none"},
+            {"method", known ? record.method : "other"},
+            {"status", absl::StrCat(record.status)},
+            {"code", record.error_code}})
+      .Increment();
+  if (known) {
+    families_->http_seconds.Add({{"route", record.route}}, LatencyBuckets())
+        .Observe(record.seconds);
+  }
+}
+
+void Metrics::OnFirstToken(double seconds) { families_->first_token.Observe(seconds); }
+
+void Metrics::OnStep(double seconds_since_last, int64_t num_tokens) {
+  for (int64_t i = 0; i < num_tokens; ++i) {
+    families_->inter_token.Observe(seconds_since_last / static_cast<double>(num_tokens));
+  }
+}
+
+void Metrics::OnFinished(const GenerationEvent& event) {
+  Families& f = *families_;
+  f.num_requests.Increment();
+  if (absl::IsCancelled(event.status)) f.num_aborted.Increment();
+  f.prompt_tokens.Increment(static_cast<double>(event.prompt_tokens));
+  f.generation_tokens.Increment(static_cast<double>(event.completion_tokens));
+  f.cached_tokens.Increment(static_cast<double>(event.cached_tokens));
+  if (event.status.ok()) f.end_to_end.Observe(event.seconds);
+  f.escapes.Increment(static_cast<double>(event.stats.num_step_tokens - event.stats.num_covered));
+  f.mapping_faults.Increment(static_cast<double>(event.stats.num_mapping_faults));
+  if (event.stats.active_rows > 0) f.active_rows.Set(static_cast<double>(event.stats.active_rows));
+  for (size_t k = 0; k < event.accepted_counts.size(); ++k) {
+    if (event.accepted_counts[k] == 0) continue;
+    f.accepted.Add({{"accepted", absl::StrCat(k)}})
+        .Increment(static_cast<double>(event.accepted_counts[k]));
+  }
+  const std::lock_guard lock(f.mutex);
+  f.speculation.num_verify_steps += event.stats.num_verify_steps;
+  f.speculation.num_step_tokens += event.stats.num_step_tokens;
+  f.speculation.num_drafted += event.stats.num_drafted;
+  f.speculation.num_accepted += event.stats.num_accepted;
+  f.speculation.num_covered += event.stats.num_covered;
+}
+
+std::string Metrics::Text(const EngineLoad& load, double throughput) {
+  Families& f = *families_;
+  const std::lock_guard lock(f.mutex);
+  const auto used = static_cast<double>(load.num_used_tokens);
+  f.num_running.Set(static_cast<double>(load.num_running));
+  f.num_queued.Set(static_cast<double>(load.num_queued));
+  f.num_used.Set(used);
+  f.max_total.Set(static_cast<double>(load.max_total_tokens));
+  f.token_usage.Set(Ratio(used, static_cast<double>(load.max_total_tokens)));
+  f.throughput.Set(throughput);
+  f.hit_rate.Set(load.scheduling.hit_rate());
+  f.new_token_ratio.Set(load.new_token_ratio);
+  f.num_retracted.Set(static_cast<double>(load.scheduling.num_retractions));
+  f.accept_length.Set(f.speculation.accept_length());
+  f.accept_rate.Set(f.speculation.acceptance_rate());
+  f.coverage.Set(f.speculation.coverage());
+  f.cached.Set(static_cast<double>(load.num_cached_tokens));
+  Families::Raise(f.steps, static_cast<double>(load.num_steps));
+  Families::Raise(f.draft_passes, static_cast<double>(load.num_draft_passes));
+  Families::Raise(f.draft_failures, static_cast<double>(load.num_draft_failures));
+  Families::Raise(f.draft_seconds, 1e-3 * load.draft_ms);
+  Families::Raise(f.verify_seconds, 1e-3 * load.verify_ms);
+  return prometheus::TextSerializer().Serialize(f.registry.Collect());
+}
+
+}  // namespace shortlist

@@ -1,0 +1,40 @@
+#include "serve/output_text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shortlist {
+
+OutputText::OutputText(const Tokenizer& tokenizer, Options options)
+    : tokenizer_(tokenizer),
+      options_(std::move(options)),
+      detokenizer_(tokenizer, /*at_start=*/false),
+      matcher_(options_.stop) {}
+
+std::string OutputText::Append(TokenId id, std::string& text) {
+  std::string piece = detokenizer_.Append(id);
+  if (!options_.skips_special_tokens) piece += tokenizer_.ControlPiece(id);
+  if (ended()) return piece;
+  const std::vector<TokenId>& stops = options_.stop_token_ids;
+  if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
+    if (!options_.trims_stop) Tell(piece, text);
+    if (!matcher_.matched()) matched_token_ = id;
+    text += matcher_.Finish();
+  } else {
+    Tell(piece, text);
+  }
+  return piece;
+}
+
+void OutputText::Tell(const std::string& piece, std::string& text) {
+  text += matcher_.Append(piece);
+  if (matcher_.matched() && !options_.trims_stop) text += matcher_.match();
+}
+
+void OutputText::Finish(std::string& text) {
+  if (ended()) return;
+  Tell(detokenizer_.Finish(), text);
+  if (!matcher_.matched()) text += matcher_.Finish();
+}
+
+}  // namespace shortlist
