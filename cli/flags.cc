@@ -20,6 +20,7 @@ constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxRepetitions = 1000;
 constexpr int64_t kMaxRequests = 1 << 20;
 constexpr double kMaxTemperature = 100.0;
+constexpr size_t kMaxKeyBytes = 512;
 
 [[noreturn]] void Refuse(const std::string& flag, const std::string& value,
                          const std::string& bound) {
@@ -86,12 +87,12 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& flag, Value& value,
   return command.add_option_function<std::string>(flag, parse, description)->type_name(names);
 }
 
-void AddModelFlags(CLI::App& command, RunFlags& flags) {
-  command
-      .add_option("--model", flags.model_dir,
-                  "Target: a Hugging Face model directory, or org/name[@revision] of the cache")
-      ->type_name("DIR")
-      ->required();
+CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags) {
+  CLI::Option* const model =
+      command
+          .add_option("--model", flags.model_dir,
+                      "Target: a Hugging Face model directory, or org/name[@revision] of the cache")
+          ->type_name("DIR");
   command
       .add_option("--draft", flags.draft_dir,
                   "Draft: a Llama model with the target's tokenizer, or an EAGLE-1 head for it")
@@ -122,6 +123,14 @@ void AddModelFlags(CLI::App& command, RunFlags& flags) {
   AddChoice<std::optional<DType>>(command, "--quantize", flags.quantize,
                                   {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
                                   "Linear layers and heads, target's and draft's, on load");
+  return model;
+}
+
+void AddVerifyFlag(CLI::App& command, RunFlags& flags) {
+  AddChoice<VerifyMode>(command, "--verify", flags.verify,
+                        {{"coupled", VerifyMode::kCoupled}, {"rejection", VerifyMode::kRejection}},
+                        "How sampled drafts are verified")
+      ->default_str("coupled");
 }
 
 /// The engine runs on the CPU; who asks for another device is told so by name.
@@ -161,15 +170,16 @@ void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
       ->default_str("the model's, else 0");
   AddInteger<uint64_t>(command, "--seed", sampling.seed, 0, std::numeric_limits<uint64_t>::max(),
                        "Output is a function of seed and prompt");
-  AddChoice<VerifyMode>(command, "--verify", flags.verify,
-                        {{"coupled", VerifyMode::kCoupled}, {"rejection", VerifyMode::kRejection}},
-                        "How sampled drafts are verified")
-      ->default_str("coupled");
+  AddVerifyFlag(command, flags);
+}
+
+void AddThreadsFlag(CLI::App& command, RunFlags& flags) {
+  flags.num_threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
+  AddInteger<int64_t>(command, "--threads", flags.num_threads, 1, kMaxThreads, "CPU threads");
 }
 
 void AddOutputFlags(CLI::App& command, RunFlags& flags) {
-  flags.num_threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
-  AddInteger<int64_t>(command, "--threads", flags.num_threads, 1, kMaxThreads, "CPU threads");
+  AddThreadsFlag(command, flags);
   AddDeviceFlag(command);
   command.add_flag("--json", flags.json, "JSON instead of text");
 }
@@ -198,10 +208,52 @@ void AddSchedulerFlags(CLI::App& command, SchedulerOptions& options) {
                    "Share no prefixes between requests");
 }
 
+void AddKeyFlag(CLI::App& command, const std::string& flag, const char* variable, std::string& key,
+                const std::string& description) {
+  command.add_option(flag, key, description)
+      ->type_name("KEY")
+      ->envname(variable)
+      ->check([](const std::string& text) {
+        const bool sound =
+            !text.empty() && text.size() <= kMaxKeyBytes &&
+            std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+        return sound ? std::string() : std::string("a key is 1 to 512 visible ASCII characters");
+      });
+}
+
+/// Flags of other servers that say nothing to this one.
+void RefuseForeignFlags(CLI::App& command) {
+  for (const char* flag :
+       {"--attn-backend", "--attention-backend", "--num-gpus", "--gpus", "--cpu-offloading",
+        "--load-8bit", "--tp", "--tp-size", "--dp-size", "--mem-fraction-static", "--awq-ckpt",
+        "--gptq-ckpt", "--max-gpu-memory", "--trust-remote-code"}) {
+    const auto refuse = [flag](const CLI::results_t&) -> bool {
+      throw CLI::ValidationError(flag, "has no meaning for this server: leave it out");
+    };
+    command.add_option(flag, refuse)->expected(0, 1)->group("");
+  }
+}
+
+void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
+  command.add_option("--host", flags.http.host, "Address to listen on")
+      ->type_name("HOST")
+      ->default_str(flags.http.host);
+  AddInteger<uint16_t>(command, "--port", flags.http.port, 0, 65535, "0: any free one");
+  AddKeyFlag(command, "--api-key", "SHORTLIST_API_KEY", flags.api_key,
+             "Bearer token that requests must bring");
+  AddKeyFlag(command, "--admin-key", "SHORTLIST_ADMIN_KEY", flags.admin_key,
+             "Bearer token for administration, which is off without one");
+  HttpLimits& limits = flags.http.limits;
+  AddInteger<int64_t>(command, "--max-body-bytes", limits.max_body_bytes, 1, 1 << 30,
+                      "Longest body of a request");
+  AddInteger<int64_t>(command, "--max-connections", limits.max_connections, 1, kMaxRequests,
+                      "Open connections");
+}
+
 }  // namespace
 
 void AddRunFlags(CLI::App& command, RunFlags& flags) {
-  AddModelFlags(command, flags);
+  AddModelFlags(command, flags)->required();
   CLI::Option_group* input = command.add_option_group("Input", "Exactly one of");
   input->add_option("--prompt", flags.prompt, "One prompt")->type_name("TEXT");
   input
@@ -225,7 +277,7 @@ void AddCompareFlags(CLI::App& command, CompareFlags& flags) {
 }
 
 void AddReplayFlags(CLI::App& command, ReplayFlags& flags) {
-  AddModelFlags(command, flags.run);
+  AddModelFlags(command, flags.run)->required();
   command
       .add_option("--trace", flags.run.prompts_path,
                   R"(Rows as --prompts takes them, with "arrival_s" and more)")
@@ -236,6 +288,24 @@ void AddReplayFlags(CLI::App& command, ReplayFlags& flags) {
   command.add_flag("--simulate", flags.simulate,
                    "Run the scheduler alone, in virtual time with a cost model");
   AddOutputFlags(command, flags.run);
+}
+
+void AddServeFlags(CLI::App& command, ServeFlags& flags) {
+  AddModelFlags(command, flags.run)->default_str("the demo pair");
+  command.get_option("--vocab")->each([&flags](const std::string&) { flags.vocab_given = true; });
+  AddVerifyFlag(command, flags.run);
+  AddSchedulerFlags(command, flags.scheduler);
+  AddHttpFlags(command, flags);
+  command.add_option("--served-model-name", flags.served_model_name, "What clients call the model")
+      ->type_name("NAME")
+      ->default_str("the last component of the model's path");
+  command
+      .add_option("--conv-template", flags.conv_template,
+                  "Named conversation template in place of the checkpoint's chat template")
+      ->type_name("NAME");
+  AddThreadsFlag(command, flags.run);
+  AddDeviceFlag(command);
+  RefuseForeignFlags(command);
 }
 
 }  // namespace shortlist

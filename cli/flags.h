@@ -10,6 +10,7 @@
 #include "draft/verifier.h"
 #include "kernels/dtype.h"
 #include "router/scheduler.h"
+#include "serve/http_server.h"
 #include "vocab/vocab_options.h"
 
 namespace CLI {
@@ -26,7 +27,7 @@ struct RunFlags {
   int64_t dynamic_rows = 0;  // at most the target's vocabulary, checked once that is known
   int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
   double draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
-  std::optional<std::string> prompt;  // exactly one of prompt and prompts_path is given
+  std::optional<std::string> prompt;  // at most one of prompt and prompts_path is given
   std::string prompts_path;
   SamplingParams sampling;
   /// Which of the flags behind `sampling` were given; the model may have its own wish for the rest.
@@ -56,11 +57,22 @@ struct ReplayFlags {
   bool simulate = false;  // a cost model and virtual time in place of the model
 };
 
+struct ServeFlags {
+  RunFlags run;  // no prompts and no sampling; without a model_dir the demo pair is served
+  bool vocab_given = false;
+  SchedulerOptions scheduler{.max_total_tokens = 16384};  // context_length 0: the model's
+  HttpServer::Options http;
+  std::string api_key, admin_key;  // empty: none
+  std::string served_model_name;   // empty: the last component of the model's path
+  std::string conv_template;       // empty: the checkpoint's chat template, else zero_shot
+};
+
 /// Adds the flags to `command`; parsing fills `flags`, which must outlive it. A value out of bounds
 /// (NaN included) is a CLI::ValidationError that names the flag, the value and the bound.
 void AddRunFlags(CLI::App& command, RunFlags& flags);
 void AddCompareFlags(CLI::App& command, CompareFlags& flags);
 void AddReplayFlags(CLI::App& command, ReplayFlags& flags);
+void AddServeFlags(CLI::App& command, ServeFlags& flags);
 
 }  // namespace shortlist
 

@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/generate.h"
 #include "cli/replay.h"
+#include "cli/serve.h"
 #include "cli/show.h"
 #include "cli/tokenize.h"
 
@@ -40,6 +41,9 @@ int Run(int argc, char** argv) {
   CLI::App* replay =
       app.add_subcommand("replay", "Serve the requests of an arrival trace and report latencies");
   shortlist::AddReplayFlags(*replay, replay_flags);
+  shortlist::ServeFlags serve_flags;
+  CLI::App* serve = app.add_subcommand("serve", "Serve HTTP: OpenAI's and SGLang's APIs");
+  shortlist::AddServeFlags(*serve, serve_flags);
   shortlist::ShowFlags show_flags;
   CLI::App* show = app.add_subcommand("show", "Describe a model directory and this machine");
   shortlist::AddShowFlags(*show, show_flags);
@@ -65,6 +69,8 @@ int Run(int argc, char** argv) {
     code = ExitCode(shortlist::Show(show_flags, std::cout));
   } else if (*replay) {
     code = ExitCode(shortlist::Replay(replay_flags, std::cout));
+  } else if (*serve) {
+    code = ExitCode(shortlist::Serve(serve_flags));
   } else if (*tokenize) {
     code = ExitCode(shortlist::Tokenize(tokenize_flags, std::cin, std::cout));
   } else if (*detokenize) {

@@ -13,12 +13,12 @@
 #include "base/status_macros.h"
 #include "cli/progress.h"
 #include "cli/prompts.h"
+#include "cli/routed_engine.h"
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/trace.h"
 #include "model/config.h"
 #include "nlohmann/json.hpp"
-#include "router/router.h"
 #include "router/simulator.h"
 
 namespace shortlist {
@@ -159,7 +159,8 @@ class Replayer {
                                                           const std::vector<TraceRow>& rows) {
     std::unique_ptr<Replayer> replayer(new Replayer(rows));
     SHORTLIST_ASSIGN_OR_RETURN(replayer->session_, Session::Open(flags.run));
-    SHORTLIST_RETURN_IF_ERROR(replayer->OpenRouter(flags));
+    SHORTLIST_ASSIGN_OR_RETURN(replayer->engine_,
+                               RoutedEngine::Open(*replayer->session_, flags.scheduler));
     return replayer;
   }
 
@@ -168,8 +169,8 @@ class Replayer {
     result_.requests.resize(rows_.size());
     const std::vector<size_t> order = ByArrival(rows_);
     start_ = Clock::now();
-    for (size_t next = 0; next < order.size() || !router_->idle();) {
-      if (router_->idle()) {
+    for (size_t next = 0; next < order.size() || !engine_.router->idle();) {
+      if (engine_.router->idle()) {
         std::this_thread::sleep_until(
             start_ + std::chrono::duration_cast<Clock::duration>(
                          std::chrono::duration<double>(rows_[order[next]].arrival_s)));
@@ -179,10 +180,10 @@ class Replayer {
       while (next < order.size() && rows_[order[next]].arrival_s <= now_s) {
         messages.push_back(NewRequest(order[next++]));
       }
-      Take(router_->ExposedStep(std::move(messages)), progress);
+      Take(engine_.router->ExposedStep(std::move(messages)), progress);
     }
     result_.duration_s = Seconds();
-    result_.scheduling = router_->scheduler().stats();
+    result_.scheduling = engine_.router->scheduler().stats();
     return std::move(result_);
   }
 
@@ -190,27 +191,6 @@ class Replayer {
   using Clock = std::chrono::steady_clock;
 
   explicit Replayer(const std::vector<TraceRow>& rows) : rows_(rows) {}
-
-  absl::Status OpenRouter(const ReplayFlags& flags) {
-    const int64_t num_slots = flags.scheduler.max_total_tokens;
-    if (session_->has_draft()) {
-      SHORTLIST_ASSIGN_OR_RETURN(drafter_, session_->NewDrafter(num_slots));
-      if (session_->base() != nullptr) {
-        SHORTLIST_ASSIGN_OR_RETURN(vocab_, DynamicVocabularyManager::Create(session_->base(), {}));
-      }
-    }
-    const SpeculativeEngine::Options options{
-        .num_draft_tokens = session_->has_draft() ? flags.run.num_draft_tokens : 0,
-        .draft_p_min = flags.run.draft_p_min,
-        .verify = flags.run.verify,
-        .num_slots = num_slots,
-        .emit_size = session_->tokenizer().size()};
-    SHORTLIST_ASSIGN_OR_RETURN(
-        engine_, SpeculativeEngine::Create(session_->target(), drafter_.get(), vocab_.get(),
-                                           options, session_->pool()));
-    SHORTLIST_ASSIGN_OR_RETURN(router_, Router::Create(*engine_, {.scheduler = flags.scheduler}));
-    return absl::OkStatus();
-  }
 
   double Seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
@@ -243,10 +223,7 @@ class Replayer {
 
   const std::vector<TraceRow>& rows_;
   std::unique_ptr<Session> session_;
-  std::unique_ptr<DynamicVocabularyManager> vocab_;
-  std::unique_ptr<Drafter> drafter_;
-  std::unique_ptr<SpeculativeEngine> engine_;
-  std::unique_ptr<Router> router_;
+  RoutedEngine engine_;
   Clock::time_point start_;
   ReplayResult result_;
 };

@@ -66,7 +66,7 @@ absl::Status Session::EncodePrompts() {
   if (flags_.prompt.has_value()) {
     if (flags_.prompt->empty()) return absl::InvalidArgumentError("--prompt: the prompt is empty");
     prompts.push_back({*flags_.prompt, "--prompt", /*source=*/""});
-  } else {
+  } else if (!flags_.prompts_path.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(prompts, ReadPrompts(flags_.prompts_path));
   }
   for (Prompt& prompt : prompts) {

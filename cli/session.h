@@ -38,6 +38,7 @@ class Session {
 
   const RunFlags& flags() const { return flags_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
+  /// Those of --prompt or --prompts; none where neither was given.
   const std::vector<Request>& requests() const { return requests_; }
   ThreadPool& pool() { return pool_; }
   Decoder& target() { return *target_; }

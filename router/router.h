@@ -46,6 +46,9 @@ class Router {
   /// Takes every running and filling request out of its slots, as when memory is short.
   void RetractAll();
 
+  /// As Scheduler's.
+  void FlushCache() { scheduler_->FlushCache(); }
+
   const Scheduler& scheduler() const { return *scheduler_; }
   /// As Scheduler's.
   absl::Status CheckInvariants() const { return scheduler_->CheckInvariants(); }

@@ -108,6 +108,9 @@ class Scheduler {
   /// Retracts every filling and running request. Never throws.
   void RetractAll();
 
+  /// Empties the tree of every prefix that no request holds. Never throws.
+  void FlushCache() { cache_.Evict(cache_.evictable_len()); }
+
   /// Whether PrepareDecode is due: something runs, and the prefill passes allowed are used up or
   /// there is nothing to fill (`filled` false).
   bool DecodeIsDue(bool filled) const;

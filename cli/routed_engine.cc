@@ -1,0 +1,33 @@
+#include "cli/routed_engine.h"
+
+#include "base/status_macros.h"
+
+namespace shortlist {
+
+absl::StatusOr<RoutedEngine> RoutedEngine::Open(Session& session,
+                                                const SchedulerOptions& scheduler) {
+  RoutedEngine opened;
+  const int64_t num_slots = scheduler.max_total_tokens;
+  if (session.has_draft()) {
+    SHORTLIST_ASSIGN_OR_RETURN(opened.drafter, session.NewDrafter(num_slots));
+    if (session.base() != nullptr) {
+      SHORTLIST_ASSIGN_OR_RETURN(opened.vocab,
+                                 DynamicVocabularyManager::Create(session.base(), {}));
+    }
+  }
+  const RunFlags& flags = session.flags();
+  const SpeculativeEngine::Options options{
+      .num_draft_tokens = session.has_draft() ? flags.num_draft_tokens : 0,
+      .draft_p_min = flags.draft_p_min,
+      .verify = flags.verify,
+      .num_slots = num_slots,
+      .emit_size = session.tokenizer().size()};
+  SHORTLIST_ASSIGN_OR_RETURN(
+      opened.engine, SpeculativeEngine::Create(session.target(), opened.drafter.get(),
+                                               opened.vocab.get(), options, session.pool()));
+  SHORTLIST_ASSIGN_OR_RETURN(opened.router,
+                             Router::Create(*opened.engine, {.scheduler = scheduler}));
+  return opened;
+}
+
+}  // namespace shortlist

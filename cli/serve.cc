@@ -1,0 +1,180 @@
+#include "cli/serve.h"
+
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "cli/routed_engine.h"
+#include "cli/session.h"
+#include "model/config.h"
+#include "nlohmann/json.hpp"
+#include "serve/prompt.h"
+#include "serve/server.h"
+#include "text/chat_template.h"
+#include "text/conversation.h"
+
+namespace shortlist {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kVersion[] = "0.1.0";
+constexpr char kDemoName[] = "demo";
+constexpr int64_t kDemoTop = 2048, kDemoDynamicRows = 256;
+constexpr int64_t kMaxConfigBytes = 16 << 20;
+
+/// The directory at or above the executable's that holds the demo pair.
+absl::StatusOr<fs::path> FindDemoRoot() {
+  std::error_code error;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+  if (error) return absl::UnavailableError("cannot tell where the executable lies");
+  for (fs::path dir = executable.parent_path();; dir = dir.parent_path()) {
+    if (fs::exists(dir / "models/demo/target/config.json", error)) return dir;
+    if (!dir.has_relative_path()) break;
+  }
+  return absl::NotFoundError(absl::StrCat("no models/demo at or above ",
+                                          executable.parent_path().string(),
+                                          ": name a model with --model"));
+}
+
+/// Fills in the demo pair; what was given stays.
+absl::Status TakeDemoPair(ServeFlags& flags) {
+  SHORTLIST_ASSIGN_OR_RETURN(const fs::path root, FindDemoRoot());
+  RunFlags& run = flags.run;
+  run.model_dir = root / "models/demo/target";
+  if (flags.served_model_name.empty()) flags.served_model_name = kDemoName;
+  if (!run.draft_dir.empty()) return absl::OkStatus();
+  run.draft_dir = root / "models/demo/draft";
+  if (flags.vocab_given) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(
+      run.vocab, ParseVocabFlag(absl::StrCat((root / "vocab_lists/demo.vocab.json").string(),
+                                             ":top=", kDemoTop)));
+  if (run.dynamic_rows == 0) run.dynamic_rows = kDemoDynamicRows;
+  return absl::OkStatus();
+}
+
+/// "dir/name/" gives "name"; org/name@revision gives "name".
+std::string LastComponent(const std::string& model) {
+  std::string path = model.substr(0, model.find('@'));
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return fs::path(path).filename();
+}
+
+/// As many connections as the system lets this process have.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+absl::StatusOr<PromptEncoder> OpenPromptEncoder(const ServeFlags& flags, const Session& session) {
+  std::optional<ChatTemplate> chat_template;
+  if (flags.conv_template.empty()) {
+    absl::StatusOr<ChatTemplate> loaded = ChatTemplate::Load(session.flags().model_dir);
+    if (loaded.ok()) {
+      chat_template = *std::move(loaded);
+    } else if (!absl::IsNotFound(loaded.status())) {
+      return loaded.status();
+    }
+  }
+  const std::string& name = flags.conv_template.empty() ? "zero_shot" : flags.conv_template;
+  SHORTLIST_ASSIGN_OR_RETURN(const Conversation* conversation, FindConversation(name));
+  return PromptEncoder(session.tokenizer(), std::move(chat_template), *conversation);
+}
+
+EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
+  const Scheduler& scheduler = router.scheduler();
+  const EngineStats& stats = engine.stats();
+  return {.num_running = std::ssize(scheduler.running()) + scheduler.num_filling(),
+          .num_queued = scheduler.num_queued(),
+          .num_used_tokens = scheduler.options().max_total_tokens - scheduler.available_len(),
+          .num_cached_tokens = scheduler.cache().evictable_len(),
+          .max_total_tokens = scheduler.options().max_total_tokens,
+          .new_token_ratio = scheduler.new_token_ratio(),
+          .scheduling = scheduler.stats(),
+          .num_steps = stats.num_steps,
+          .num_draft_passes = stats.num_draft_passes,
+          .num_draft_failures = stats.num_draft_failures,
+          .draft_ms = stats.draft_ms,
+          .verify_ms = stats.verify_ms};
+}
+
+Generator::Options GeneratorOptions(const ServeFlags& flags, const Session& session,
+                                    const PromptEncoder& encoder, const RoutedEngine& engine) {
+  Router* const router = engine.router.get();
+  const SpeculativeEngine* const speculative = engine.engine.get();
+  const SchedulerOptions& scheduling = router->scheduler().options();
+  return {.tokenizer = &session.tokenizer(),
+          .prompt_encoder = &encoder,
+          .stop_token_ids = session.sampling().stop_token_ids,
+          .context_length = scheduling.context_length,
+          .max_total_tokens = scheduling.max_total_tokens,
+          .max_tail_rows = session.flags().dynamic_rows,
+          .pipeline = {.queue_size = std::max<int64_t>(scheduling.max_queued_requests, 1024)},
+          .router = {.exposed_step =
+                         [router](std::vector<RouterMessage> messages) {
+                           return router->ExposedStep(std::move(messages));
+                         },
+                     .idle = [router] { return router->idle(); }},
+          .load = [router, speculative] { return LoadOf(*router, *speculative); },
+          .flush_cache = [router] { router->FlushCache(); }};
+}
+
+absl::StatusOr<Service> DescribeService(const ServeFlags& flags, const Session& session,
+                                        const RoutedEngine& engine) {
+  const std::string& dir = session.flags().model_dir;
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config,
+                             ReadJsonFile(dir + "/config.json", kMaxConfigBytes));
+  const SchedulerOptions& scheduling = engine.router->scheduler().options();
+  Service service;
+  service.model_name = flags.served_model_name;
+  service.model_path = dir;
+  service.version = kVersion;
+  service.model_type = config.value("model_type", "");
+  service.architectures = {ArchitectureName(session.target().config().architecture)};
+  service.arguments = {{"draft_path", session.flags().draft_dir},
+                       {"host", flags.http.host},
+                       {"port", flags.http.port},
+                       {"dynamic_rows", session.flags().dynamic_rows},
+                       {"max_prefill_tokens", scheduling.max_prefill_tokens},
+                       {"chunked_prefill_size", scheduling.chunked_prefill_size},
+                       {"max_queued_requests", scheduling.max_queued_requests},
+                       {"disable_radix_cache", scheduling.disable_radix_cache}};
+  service.max_running_requests = scheduling.max_running_requests;
+  service.num_draft_tokens = session.has_draft() ? session.flags().num_draft_tokens : 0;
+  return service;
+}
+
+}  // namespace
+
+absl::Status Serve(const ServeFlags& given) {
+  ServeFlags flags = given;
+  if (flags.run.model_dir.empty()) SHORTLIST_RETURN_IF_ERROR(TakeDemoPair(flags));
+  if (flags.served_model_name.empty()) {
+    flags.served_model_name = LastComponent(flags.run.model_dir);
+  }
+  RaiseFileLimit();
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
+  SHORTLIST_ASSIGN_OR_RETURN(const PromptEncoder encoder, OpenPromptEncoder(flags, *session));
+  SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
+                             RoutedEngine::Open(*session, flags.scheduler));
+  Server::Options options;
+  options.http = flags.http;
+  options.keys = {flags.api_key, flags.admin_key};
+  options.generator = GeneratorOptions(flags, *session, encoder, engine);
+  SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, engine));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
+                             Server::Create(std::move(options)));
+  server->Run();
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

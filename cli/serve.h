@@ -1,0 +1,16 @@
+#ifndef SHORTLIST_CLI_SERVE_H_
+#define SHORTLIST_CLI_SERVE_H_
+
+#include "absl/status/status.h"
+#include "cli/flags.h"
+
+namespace shortlist {
+
+/// `shortlist serve`: serves HTTP until SIGTERM or SIGINT, then finishes what it serves. Without
+/// --model, the demo pair with its list, found above the executable's directory. Writes its log to
+/// stderr.
+absl::Status Serve(const ServeFlags& flags);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_SERVE_H_

@@ -1,0 +1,237 @@
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/openai.h"
+#include "serve/openai_request.h"
+#include "serve/openapi.h"
+#include "serve/sampling_fields.h"
+
+namespace shortlist {
+namespace {
+
+using boost::asio::awaitable;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr size_t kMaxMessages = 4096;
+constexpr size_t kMaxRoleBytes = 64;
+
+struct Asked {
+  OpenAiRequest openai;
+  std::vector<GenerateRequest> requests;
+};
+
+/// A message's content as one text: parts joined by line breaks. Templates differ in whether they
+/// know lists.
+absl::StatusOr<ordered_json> ContentText(const json& content, const std::string& where) {
+  if (content.is_string() || content.is_null()) return ordered_json(content);
+  if (!content.is_array() || content.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ".content: neither a text nor a list of parts"));
+  }
+  std::string text;
+  for (const json& part : content) {
+    JsonFields fields(part, where + ".content.");
+    const std::string type = fields.String("type", "", kMaxNameBytes);
+    if (type != "text") fields.Fail("type", "only \"text\" is supported");
+    const std::optional<std::string> piece =
+        fields.OptionalString("text", Tokenizer::kMaxTextBytes);
+    if (!piece.has_value()) fields.Fail("text", "missing");
+    SHORTLIST_RETURN_IF_ERROR(fields.status());
+    if (&part != &content.front()) text += "\n";
+    text += *piece;
+  }
+  return ordered_json(std::move(text));
+}
+
+absl::StatusOr<Chat> ReadChat(JsonFields& fields) {
+  const json* messages = fields.Find("messages");
+  if (messages == nullptr) fields.Fail("messages", "missing");
+  if (messages != nullptr &&
+      (!messages->is_array() || messages->empty() || messages->size() > kMaxMessages)) {
+    fields.Fail("messages", absl::StrCat("no list of 1 to ", kMaxMessages, " messages"));
+  }
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  Chat chat;
+  chat.messages = ordered_json::array();
+  for (size_t i = 0; i < messages->size(); ++i) {
+    const json& message = (*messages)[i];
+    const std::string where = absl::StrCat("messages[", i, "]");
+    JsonFields member(message, where + ".");
+    const std::string role = member.String("role", "", kMaxRoleBytes);
+    if (role.empty()) member.Fail("role", "missing");
+    const bool has_content = member.Find("content") != nullptr;
+    if (!has_content && role != "assistant") member.Fail("content", "missing");
+    member.Refuse({"tool_calls", "function_call"}, "not supported");
+    SHORTLIST_RETURN_IF_ERROR(member.status());
+    ordered_json copy(message);
+    if (has_content) {
+      SHORTLIST_ASSIGN_OR_RETURN(copy["content"], ContentText(message["content"], where));
+    } else {
+      copy["content"] = "";
+    }
+    chat.messages.push_back(std::move(copy));
+  }
+  chat.add_generation_prompt = fields.Bool("add_generation_prompt", true);
+  if (const json* variables = fields.Find("chat_template_kwargs")) {
+    if (!variables->is_object()) fields.Fail("chat_template_kwargs", "no object");
+    chat.variables = *variables;
+  }
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  return chat;
+}
+
+absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
+  JsonFields fields(body);
+  Asked asked;
+  SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, fields, std::nullopt));
+  const bool logprobs = fields.Bool("logprobs", false);
+  const std::optional<int64_t> top = fields.OptionalInteger("top_logprobs", 0, kMaxTopLogprobs);
+  if (top.value_or(0) > 0 && !logprobs) fields.Fail("top_logprobs", "wants \"logprobs\": true");
+  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields));
+  GenerateRequest request = asked.openai.sampling;
+  if (logprobs) request.sampling.num_logprobs = top.value_or(0);
+  const std::vector<std::string> stops = service.generator->options().prompt_encoder->ChatStops();
+  request.stop.insert(request.stop.end(), stops.begin(), stops.end());
+  request.prompt = std::move(chat);
+  asked.openai.sampling = request;
+  asked.requests.push_back(std::move(request));
+  asked.requests = Repeat(std::move(asked.requests), asked.openai.n);
+  return asked;
+}
+
+/// Makes the objects of one reply or stream.
+class Writer {
+ public:
+  Writer(const Service& service, const Asked& asked)
+      : service_(service),
+        tokenizer_(*service.generator->options().tokenizer),
+        asked_(asked),
+        created_(UnixNow()),
+        usage_(asked.openai.n),
+        begun_(asked.requests.size()) {}
+
+  ordered_json Object(const char* kind, ordered_json choices) const {
+    return {{"id", absl::StrCat("chatcmpl-", asked_.openai.rid)},
+            {"object", kind},
+            {"created", created_},
+            {"model", service_.model_name},
+            {"choices", std::move(choices)}};
+  }
+
+  /// `output` in a member of the name `part`: "message", or "delta" of a stream.
+  ordered_json Choice(const Output& output, const char* part) {
+    const size_t index = output.last.index;
+    ordered_json message = ordered_json::object();
+    if (!begun_[index]) message["role"] = "assistant";
+    begun_[index] = true;
+    message["content"] = output.text;
+    ordered_json choice = {{"index", index}};
+    choice[part] = std::move(message);
+    choice["logprobs"] = nullptr;
+    if (asked_.openai.sampling.sampling.num_logprobs >= 0) {
+      ordered_json content = ordered_json::array();
+      for (const OutputToken& token : output.tokens) content.push_back(Logprobs(token));
+      choice["logprobs"] = {{"content", std::move(content)}, {"refusal", nullptr}};
+    }
+    choice["finish_reason"] = OpenAiFinishReason(output.last);
+    if (output.last.finished) usage_.Add(output.last);
+    return choice;
+  }
+
+  ordered_json Usage() const { return usage_.Json(); }
+
+  std::string Event(GenerationEvent event) {
+    if (!event.status.ok()) return ServerSentEvent(OpenAiErrorBody(event.status));
+    constexpr char kChunk[] = "chat.completion.chunk";
+    Output output;
+    Append(std::move(event), output);
+    const bool finished = output.last.finished;
+    ordered_json choices = ordered_json::array({Choice(output, "delta")});
+    ordered_json object = Object(kChunk, std::move(choices));
+    if (asked_.openai.include_usage) object["usage"] = nullptr;
+    std::string bytes = ServerSentEvent(Dump(object));
+    if (finished && ++num_finished_ == asked_.requests.size() && asked_.openai.include_usage) {
+      ordered_json last = Object(kChunk, ordered_json::array());
+      last["usage"] = Usage();
+      bytes += ServerSentEvent(Dump(last));
+    }
+    return bytes;
+  }
+
+ private:
+  ordered_json Logprob(TokenId id, float logprob) const {
+    const std::string_view control = tokenizer_.ControlPiece(id);
+    const std::string_view raw = control.empty() ? tokenizer_.TokenBytes(id) : control;
+    ordered_json bytes = ordered_json::array();
+    for (const char c : raw) bytes.push_back(static_cast<unsigned char>(c));
+    return {{"token", TokenText(tokenizer_, id)},
+            {"logprob", JsonLogprob(logprob)},
+            {"bytes", std::move(bytes)}};
+  }
+
+  ordered_json Logprobs(const OutputToken& token) const {
+    ordered_json entry = Logprob(token.id, token.info.logprob);
+    entry["top_logprobs"] = ordered_json::array();
+    for (const auto& [id, logprob] : token.info.top) {
+      entry["top_logprobs"].push_back(Logprob(id, logprob));
+    }
+    return entry;
+  }
+
+  const Service& service_;
+  const Tokenizer& tokenizer_;
+  const Asked& asked_;
+  const int64_t created_;
+  OpenAiUsage usage_;
+  std::vector<bool> begun_;  // by choice
+  size_t num_finished_ = 0;
+};
+
+awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http,
+                                 HttpResponse& response) {
+  absl::StatusOr<Asked> asked = Parse(service, http);
+  if (!asked.ok()) co_return asked.status();
+  absl::StatusOr<std::unique_ptr<Generation>> generation =
+      service.generator->Start(asked->requests, asked->openai.rid);
+  if (!generation.ok()) co_return generation.status();
+  Writer writer(service, *asked);
+  if (asked->openai.stream) {
+    StreamFormat format;
+    format.format = [&writer](GenerationEvent event) { return writer.Event(std::move(event)); };
+    absl::Status status = co_await StreamEvents(**generation, response, format);
+    co_return status;
+  }
+  absl::StatusOr<std::vector<Output>> outputs =
+      co_await CollectOutputs(**generation, asked->requests.size());
+  if (!outputs.ok()) co_return outputs.status();
+  ordered_json choices = ordered_json::array();
+  for (const Output& output : *outputs) {
+    Record(output.last, response.record());
+    choices.push_back(writer.Choice(output, "message"));
+  }
+  ordered_json object = writer.Object("chat.completion", std::move(choices));
+  object["usage"] = writer.Usage();
+  std::string body = Dump(object);
+  co_await response.Send(200, kJsonType, std::move(body));
+  co_return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AddOpenAiChatRoute(const Service& service, RouteTable& routes) {
+  return routes.Add({.method = "POST",
+                     .path = "/v1/chat/completions",
+                     .takes_json = true,
+                     .handler =
+                         [&service](const HttpRequest& request, HttpResponse& response) {
+                           return Complete(service, request, response);
+                         },
+                     .openapi = openapi::kChat});
+}
+
+}  // namespace shortlist

@@ -1,0 +1,84 @@
+#include "serve/output.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "serve/api_error.h"
+#include "text/utf8.h"
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::chrono::seconds kPingAfter{15};
+
+}  // namespace
+
+void Append(GenerationEvent event, Output& output) {
+  output.text += std::exchange(event.text, {});
+  output.tokens.insert(output.tokens.end(), std::make_move_iterator(event.tokens.begin()),
+                       std::make_move_iterator(event.tokens.end()));
+  event.tokens.clear();
+  output.last = std::move(event);
+}
+
+asio::awaitable<absl::StatusOr<std::vector<Output>>> CollectOutputs(Generation& generation,
+                                                                    size_t count) {
+  std::vector<Output> outputs(count);
+  while (!generation.finished()) {
+    GenerationEvent event = co_await generation.Next();
+    if (!event.status.ok()) co_return event.status;
+    Output& output = outputs[event.index];
+    Append(std::move(event), output);
+  }
+  co_return outputs;
+}
+
+asio::awaitable<absl::Status> StreamEvents(Generation& generation, HttpResponse& response,
+                                           const StreamFormat& format) {
+  GenerationEvent event = co_await generation.Next();
+  if (!event.status.ok()) co_return event.status;
+  co_await response.StartStream(format.content_type);
+  while (true) {
+    Record(event, response.record());
+    std::string bytes = format.format(std::move(event));
+    if (generation.finished()) bytes += format.tail;
+    co_await response.Write(std::move(bytes));
+    if (generation.finished()) co_return absl::OkStatus();
+    std::optional<GenerationEvent> next = co_await generation.NextWithin(kPingAfter);
+    while (!next.has_value()) {
+      co_await response.Write(std::string(format.ping));
+      next = co_await generation.NextWithin(kPingAfter);
+    }
+    event = *std::move(next);
+  }
+}
+
+std::string ServerSentEvent(std::string_view json) {
+  return absl::StrCat("data: ", absl::string_view(json.data(), json.size()), "\n\n");
+}
+
+void Record(const GenerationEvent& event, RequestRecord& record) {
+  if (!event.finished) return;
+  record.prompt_tokens += event.prompt_tokens;
+  record.completion_tokens += event.completion_tokens;
+  if (!event.status.ok()) record.error_code = CodeOf(event.status);
+}
+
+std::string TokenText(const Tokenizer& tokenizer, TokenId id) {
+  const std::string_view control = tokenizer.ControlPiece(id);
+  if (!control.empty()) return std::string(control);
+  std::string text;
+  const size_t missing = AppendUtf8(tokenizer.TokenBytes(id), text);
+  if (missing > 0) text += kReplacementCharacter;
+  return text;
+}
+
+double JsonLogprob(float logprob) { return std::max(static_cast<double>(logprob), -9999.0); }
+
+}  // namespace shortlist

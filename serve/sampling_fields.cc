@@ -1,0 +1,182 @@
+#include "serve/sampling_fields.h"
+
+#include <charconv>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+std::optional<TokenId> ToTokenId(const json& value, int64_t vocab_size) {
+  if (!value.is_number_integer()) return std::nullopt;
+  if (value.is_number_unsigned() && value.get<uint64_t>() >= static_cast<uint64_t>(vocab_size)) {
+    return std::nullopt;
+  }
+  const auto id = value.get<int64_t>();
+  if (id < 0 || id >= vocab_size) return std::nullopt;
+  return TokenId{static_cast<int32_t>(id)};
+}
+
+std::string Place(const char* name, size_t i) { return absl::StrCat(name, "[", i, "]"); }
+
+/// The ids of `list`; `name` says where it stands.
+std::vector<TokenId> ToTokenIds(const json& list, const std::string& name, int64_t vocab_size,
+                                JsonFields& fields) {
+  std::vector<TokenId> ids;
+  ids.reserve(list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::optional<TokenId> id = ToTokenId(list[i], vocab_size);
+    if (!id) {
+      fields.Fail(Place(name.c_str(), i), absl::StrCat("no token id in [0, ", vocab_size, ")"));
+      return {};
+    }
+    ids.push_back(*id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+double ReadTemperature(JsonFields& fields, double fallback, double high) {
+  const double temperature = fields.Number("temperature", fallback, {0.0, high});
+  return temperature < 1e-6 ? 0.0 : temperature;
+}
+
+int64_t ReadTopK(JsonFields& fields) {
+  const int64_t top_k = fields.Integer("top_k", -1, -1, kMaxCount);
+  return top_k == -1 ? 0 : top_k;
+}
+
+std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t vocab_size) {
+  const json* map = fields.Find("logit_bias");
+  if (map == nullptr) return {};
+  if (!map->is_object() || map->size() > kMaxLogitBiases) {
+    fields.Fail("logit_bias", absl::StrCat("no object of at most ", kMaxLogitBiases, " biases"));
+    return {};
+  }
+  std::vector<std::pair<TokenId, float>> biases;
+  for (const auto& [key, value] : map->items()) {
+    int32_t id = -1;
+    const char* const end = key.data() + key.size();
+    const auto [rest, error] = std::from_chars(key.data(), end, id);
+    if (error != std::errc() || rest != end || id < 0 || id >= vocab_size) {
+      fields.Fail("logit_bias", absl::StrCat("a key is no token id in [0, ", vocab_size, ")"));
+      return {};
+    }
+    const double bias = value.is_number() ? value.get<double>() : 1e9;
+    if (!(bias >= -100.0 && bias <= 100.0)) {
+      fields.Fail("logit_bias", absl::StrCat("of token id ", id, ": no number in [-100, 100]"));
+      return {};
+    }
+    biases.emplace_back(TokenId{id}, static_cast<float>(bias));
+  }
+  return biases;
+}
+
+std::vector<TokenId> ReadTokenIds(JsonFields& fields, const char* name, int64_t vocab_size) {
+  const json* list = fields.Find(name);
+  if (list == nullptr) return {};
+  if (!list->is_array() || std::ssize(*list) > kMaxStops) {
+    fields.Fail(name, absl::StrCat("no list of at most ", kMaxStops, " token ids"));
+    return {};
+  }
+  return ToTokenIds(*list, name, vocab_size, fields);
+}
+
+std::vector<std::string> ReadStops(JsonFields& fields) {
+  std::vector<std::string> stops = fields.Strings("stop", kMaxStops, kMaxStopBytes);
+  for (const std::string& stop : stops) {
+    if (stop.empty()) fields.Fail("stop", "an empty text stops nothing");
+  }
+  return stops;
+}
+
+uint64_t ReadSeed(JsonFields& fields, const char* name) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  if (const std::optional<int64_t> seed = fields.OptionalInteger(name, -kMax, kMax)) {
+    return static_cast<uint64_t>(*seed);
+  }
+  thread_local std::mt19937_64 random(std::random_device{}());
+  return random();
+}
+
+void ReadCommonSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request) {
+  SamplingParams& sampling = request.sampling;
+  sampling.top_p = fields.Number("top_p", 1.0, {0.0, 1.0, /*above_low=*/true});
+  sampling.top_k = ReadTopK(fields);
+  sampling.min_p = fields.Number("min_p", 0.0, {0.0, 1.0});
+  sampling.presence_penalty = fields.Number("presence_penalty", 0.0, {-2.0, 2.0});
+  sampling.frequency_penalty = fields.Number("frequency_penalty", 0.0, {-2.0, 2.0});
+  sampling.repetition_penalty =
+      fields.Number("repetition_penalty", 1.0, {0.0, 2.0, /*above_low=*/true});
+  sampling.logit_bias = ReadLogitBias(fields, vocab_size);
+  sampling.stop_token_ids = ReadTokenIds(fields, "stop_token_ids", vocab_size);
+  request.stop = ReadStops(fields);
+  request.ignore_eos = fields.Bool("ignore_eos", false);
+  request.skips_special_tokens = fields.Bool("skip_special_tokens", true);
+  request.trims_stop = !fields.Bool("no_stop_trim", false);
+}
+
+void ReadScheduling(JsonFields& fields, GenerateRequest& request) {
+  request.priority = static_cast<int32_t>(fields.Integer("priority", 0, -1'000'000, 1'000'000));
+  const std::string salt = fields.String("cache_salt", "", kMaxNameBytes);
+  const std::string key = fields.String("extra_key", "", kMaxNameBytes);
+  // Two names make one namespace, and no other two the same.
+  if (!salt.empty() || !key.empty()) {
+    request.cache_salt = absl::StrCat(salt.size(), ":", salt, key);
+  }
+}
+
+std::vector<GenerateRequest> Repeat(std::vector<GenerateRequest> requests, int64_t n) {
+  std::vector<GenerateRequest> repeated;
+  repeated.reserve(requests.size() * n);
+  for (GenerateRequest& request : requests) {
+    for (int64_t i = 0; i < n; ++i) {
+      repeated.push_back(request);
+      repeated.back().sampling.seed += static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15u;
+    }
+  }
+  return repeated;
+}
+
+Prompts ReadPrompts(JsonFields& fields, const char* name, int64_t vocab_size) {
+  const json* value = fields.Find(name);
+  Prompts read;
+  if (value == nullptr || !fields.status().ok()) return read;
+  if (value->is_string()) {
+    read.prompts.emplace_back(value->get<std::string>());
+    return read;
+  }
+  if (!value->is_array() || value->empty()) {
+    fields.Fail(name, "neither a text nor a list that is not empty");
+    return read;
+  }
+  if (value->front().is_number()) {
+    read.prompts.emplace_back(ToTokenIds(*value, name, vocab_size, fields));
+    return read;
+  }
+  if (std::ssize(*value) > kMaxPrompts) {
+    fields.Fail(name, absl::StrCat(value->size(), " prompts, more than ", kMaxPrompts));
+    return read;
+  }
+  read.is_batch = true;
+  for (size_t i = 0; i < value->size(); ++i) {
+    const json& entry = (*value)[i];
+    if (entry.is_string()) {
+      read.prompts.emplace_back(entry.get<std::string>());
+    } else if (entry.is_array()) {
+      read.prompts.emplace_back(ToTokenIds(entry, Place(name, i), vocab_size, fields));
+    } else {
+      fields.Fail(Place(name, i), "neither a text nor a list of token ids");
+    }
+    if (!fields.status().ok()) break;
+  }
+  return read;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,62 @@
+#ifndef SHORTLIST_SERVE_SAMPLING_FIELDS_H_
+#define SHORTLIST_SERVE_SAMPLING_FIELDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "serve/generator.h"
+#include "serve/json_fields.h"
+
+namespace shortlist {
+
+/// Bounds of what one request may ask for, in every dialect.
+inline constexpr int64_t kMaxChoices = 128;  // n
+inline constexpr int64_t kMaxPrompts = 128;
+inline constexpr int64_t kMaxGenerations = 512;  // n times prompts
+inline constexpr int64_t kMaxStops = 16;
+inline constexpr size_t kMaxStopBytes = 256;
+inline constexpr size_t kMaxNameBytes = 256;  // of a model, a request id, a salt
+inline constexpr size_t kMaxLogitBiases = 1024;
+inline constexpr int64_t kMaxTopLogprobs = 20;
+inline constexpr int64_t kMaxCount = int64_t{1} << 31;  // of tokens; the context is the real bound
+
+// Readers of single fields; errors stay with `fields`.
+
+/// A temperature in [0, high]; below 1e-6 is greedy.
+double ReadTemperature(JsonFields& fields, double fallback, double high);
+/// All but -1, 0 (both: off) and k >= 1 is refused.
+int64_t ReadTopK(JsonFields& fields);
+/// {"50256": -100, ...}: ids of the vocabulary, biases in [-100, 100].
+std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t vocab_size);
+std::vector<TokenId> ReadTokenIds(JsonFields& fields, const char* name, int64_t vocab_size);
+/// "stop": none of them empty.
+std::vector<std::string> ReadStops(JsonFields& fields);
+/// The seed, or a random one when it is missing.
+uint64_t ReadSeed(JsonFields& fields, const char* name);
+
+/// Fields that have one name, one meaning and one default everywhere: top_p, top_k, min_p,
+/// presence_penalty, frequency_penalty, repetition_penalty, logit_bias, stop, stop_token_ids,
+/// ignore_eos, skip_special_tokens, no_stop_trim.
+void ReadCommonSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request);
+
+/// Fields of the request beside its sampling: priority, cache_salt and extra_key (together they
+/// say with whom prefixes are shared).
+void ReadScheduling(JsonFields& fields, GenerateRequest& request);
+
+/// `n` times each of `requests`, choices of one prompt next to each other, each with noise of its
+/// own: the first has the seed itself.
+std::vector<GenerateRequest> Repeat(std::vector<GenerateRequest> requests, int64_t n);
+
+/// "prompt", "text" or "input_ids": a text, a list of texts, a list of ids, or a list of such
+/// lists.
+struct Prompts {
+  std::vector<Prompt> prompts;
+  bool is_batch = false;  // a list of prompts, be it of one
+};
+Prompts ReadPrompts(JsonFields& fields, const char* name, int64_t vocab_size);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_SAMPLING_FIELDS_H_

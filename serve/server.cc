@@ -1,0 +1,165 @@
+#include "serve/server.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <future>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "serve/access_log.h"
+#include "serve/openai.h"
+#include "serve/sglang.h"
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::chrono::milliseconds kDrainPoll{20};
+
+class ServerImpl final : public Server {
+ public:
+  explicit ServerImpl(Options options)
+      : options_(std::move(options)),
+        io_(/*concurrency_hint=*/1),
+        signals_(io_, SIGTERM, SIGINT),
+        poll_(io_),
+        metrics_(options_.service.model_name) {
+    Generator::Options generator = options_.generator;
+    generator.metrics = &metrics_;
+    generator_ = Generator::Create(io_.get_executor(), std::move(generator));
+    service_ = options_.service;
+    service_.generator = generator_.get();
+    service_.metrics = &metrics_;
+    service_.started_at = std::chrono::system_clock::now();
+  }
+
+  ~ServerImpl() override {
+    // Whatever a coroutine still holds refers to the generator.
+    http_.reset();
+    generator_.reset();
+  }
+
+  absl::Status Start() {
+    SHORTLIST_RETURN_IF_ERROR(AddRoutes());
+    HttpServer::Options http = options_.http;
+    http.authorize = [keys = options_.keys](const Route& route, const HttpRequest& request) {
+      return Authorize(keys, route, request);
+    };
+    http.on_done = [this](const RequestRecord& record) {
+      metrics_.OnHttpDone(record);
+      if (options_.logs_requests) log_.Write(record);
+    };
+    SHORTLIST_ASSIGN_OR_RETURN(http_,
+                               HttpServer::Start(io_.get_executor(), routes_, std::move(http)));
+    return absl::OkStatus();
+  }
+
+  uint16_t port() const override { return http_->port(); }
+
+  void Run() override {
+    AwaitSignal();
+    log_.Write("ready", absl::StrCat("host=", options_.http.host, " port=", port(),
+                                     " model=", service_.model_name));
+    io_.run();
+    log_.Write("ended");
+  }
+
+  void Stop() override {
+    asio::post(io_, [this] { OnStop(); });
+  }
+
+  int64_t num_live() const override {
+    std::promise<int64_t> promise;
+    asio::post(io_, [&] { promise.set_value(generator_->num_live()); });
+    return promise.get_future().get();
+  }
+
+ private:
+  absl::Status AddRoutes() {
+    SHORTLIST_RETURN_IF_ERROR(AddOpenAiCompletionsRoute(service_, routes_));
+    SHORTLIST_RETURN_IF_ERROR(AddOpenAiChatRoute(service_, routes_));
+    SHORTLIST_RETURN_IF_ERROR(AddOpenAiModelRoutes(service_, routes_));
+    SHORTLIST_RETURN_IF_ERROR(AddSglangGenerateRoutes(service_, routes_));
+    SHORTLIST_RETURN_IF_ERROR(AddSglangInfoRoutes(service_, routes_));
+    return routes_.Add({.method = "GET",
+                        .path = "/openapi.json",
+                        .access = Access::kPublic,
+                        .handler = [this](const HttpRequest&, HttpResponse& response) {
+                          return SendOpenApi(response);
+                        }});
+  }
+
+  asio::awaitable<absl::Status> SendOpenApi(HttpResponse& response) {
+    std::string document = routes_.OpenApi(service_.version);
+    co_await response.Send(200, kJsonType, std::move(document));
+    co_return absl::OkStatus();
+  }
+
+  void AwaitSignal() {
+    signals_.async_wait([this](const boost::system::error_code& error, int) {
+      if (error) return;
+      OnStop();
+      AwaitSignal();
+    });
+  }
+
+  void OnStop() {
+    if (stopping_) {
+      deadline_ = {};
+      return;
+    }
+    stopping_ = true;
+    log_.Write("draining", absl::StrCat("requests=", http_->num_requests()));
+    deadline_ = std::chrono::steady_clock::now() + options_.drain_timeout;
+    generator_->Drain();
+    http_->Drain();
+    PollDrain();
+  }
+
+  void PollDrain() {
+    const bool is_done = http_->num_connections() == 0 && generator_->num_live() == 0;
+    if (is_done) {
+      io_.stop();
+      return;
+    }
+    if (std::chrono::steady_clock::now() >= deadline_) {
+      generator_->AbortAll();
+      http_->Close();
+    }
+    poll_.expires_after(kDrainPoll);
+    poll_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) PollDrain();
+    });
+  }
+
+  const Options options_;
+  mutable asio::io_context io_;
+  asio::signal_set signals_;
+  asio::steady_timer poll_;
+  AccessLog log_;
+  Metrics metrics_;
+  std::unique_ptr<Generator> generator_;
+  Service service_;
+  RouteTable routes_;
+  std::unique_ptr<HttpServer> http_;
+  bool stopping_ = false;
+  std::chrono::steady_clock::time_point deadline_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Create(Options options) {
+  auto server = std::make_unique<ServerImpl>(std::move(options));
+  SHORTLIST_RETURN_IF_ERROR(server->Start());
+  return server;
+}
+
+}  // namespace shortlist

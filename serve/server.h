@@ -1,0 +1,47 @@
+#ifndef SHORTLIST_SERVE_SERVER_H_
+#define SHORTLIST_SERVE_SERVER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "serve/auth.h"
+#include "serve/generator.h"
+#include "serve/http_server.h"
+#include "serve/service.h"
+
+namespace shortlist {
+
+/// Everything of `shortlist serve` behind the models: I/O thread, generator, routes of all
+/// dialects, metrics and log.
+class Server {
+ public:
+  struct Options {
+    HttpServer::Options http;  // authorize and on_done are the server's own
+    Keys keys;
+    Generator::Options generator;  // metrics are the server's own
+    Service service;               // generator and metrics are the server's own
+    bool logs_requests = true;
+    /// How long requests that are being served may take once the server is to end.
+    std::chrono::milliseconds drain_timeout{60'000};
+  };
+
+  /// Binds the port; errors are those of HttpServer::Start.
+  static absl::StatusOr<std::unique_ptr<Server>> Create(Options options);
+  virtual ~Server() = default;
+
+  virtual uint16_t port() const = 0;
+  /// Serves until Stop, SIGTERM or SIGINT: then takes nothing new, finishes what it serves, and
+  /// returns. A second of these, or the drain timeout, aborts the rest.
+  virtual void Run() = 0;
+  /// Any thread.
+  virtual void Stop() = 0;
+  /// Live requests and open connections; any thread, while Run runs.
+  virtual int64_t num_live() const = 0;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_SERVER_H_

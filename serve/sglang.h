@@ -1,0 +1,22 @@
+#ifndef SHORTLIST_SERVE_SGLANG_H_
+#define SHORTLIST_SERVE_SGLANG_H_
+
+#include "absl/status/status.h"
+#include "serve/route_table.h"
+#include "serve/service.h"
+
+namespace shortlist {
+
+/// SGLang's native generation: POST and PUT /generate. Beside its fields, "return_token_infos" adds
+/// to each object "token_infos": [{"id", "text", "origin", "escape", "logprob"}, ...] of the tokens
+/// that are new in it; origin is "plain", "accepted", "correction" or "bonus", logprob null unless
+/// it was asked for.
+absl::Status AddSglangGenerateRoutes(const Service& service, RouteTable& routes);
+
+/// What SGLang's tools and gateways ask of a worker: health, model_info, server_info (both
+/// spellings), v1/loads, get_load, flush_cache, abort_request, tokenize, detokenize, metrics.
+absl::Status AddSglangInfoRoutes(const Service& service, RouteTable& routes);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_SGLANG_H_

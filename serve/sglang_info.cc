@@ -1,0 +1,326 @@
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/json_fields.h"
+#include "serve/openapi.h"
+#include "serve/output.h"
+#include "serve/sampling_fields.h"
+#include "serve/sglang.h"
+
+namespace shortlist {
+namespace {
+
+using boost::asio::awaitable;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::chrono::seconds kHealthTimeout{20};
+constexpr int32_t kHealthPriority = 1'000'001;  // above what a request may ask for
+constexpr size_t kMaxTexts = 128;
+
+awaitable<absl::Status> SendJson(HttpResponse& response, ordered_json value) {
+  std::string body = Dump(value);
+  co_await response.Send(200, kJsonType, std::move(body));
+  co_return absl::OkStatus();
+}
+
+/// {name: value}
+ordered_json Single(const char* name, ordered_json value) {
+  ordered_json object = ordered_json::object();
+  object[name] = std::move(value);
+  return object;
+}
+
+awaitable<absl::Status> Health(const Service& service, const HttpRequest&, HttpResponse& response) {
+  if (service.generator->draining()) {
+    co_return absl::UnavailableError("the server is shutting down");
+  }
+  absl::Status status = co_await SendJson(response, Single("status", "ok"));
+  co_return status;
+}
+
+/// One token, to see the engine move.
+awaitable<absl::Status> HealthGenerate(const Service& service, const HttpRequest&,
+                                       HttpResponse& response) {
+  const Generator::Options& options = service.generator->options();
+  GenerateRequest request;
+  request.prompt = std::vector<TokenId>{options.tokenizer->bos().value_or(TokenId{0})};
+  request.max_new_tokens = 1;
+  request.priority = kHealthPriority;
+  request.speculates = false;
+  std::vector<GenerateRequest> requests;
+  requests.push_back(std::move(request));
+  absl::StatusOr<std::unique_ptr<Generation>> generation =
+      service.generator->Start(std::move(requests), "");
+  absl::Status status = generation.status();
+  if (status.ok()) {
+    std::optional<GenerationEvent> event = co_await (*generation)->NextWithin(kHealthTimeout);
+    status = event.has_value() ? event->status
+                               : absl::UnavailableError(absl::StrCat("no token within ",
+                                                                     kHealthTimeout.count(), " s"));
+  }
+  // A full queue is not illness as long as tokens come.
+  const bool is_busy = absl::IsResourceExhausted(status) && service.generator->Throughput() > 0.0;
+  if (!status.ok() && !is_busy) {
+    co_return absl::UnavailableError(status.message());
+  }
+  absl::Status sent = co_await SendJson(response, Single("status", "ok"));
+  co_return sent;
+}
+
+awaitable<absl::Status> ModelInfo(const Service& service, const HttpRequest&,
+                                  HttpResponse& response) {
+  ordered_json info = {{"model_path", service.model_path},
+                       {"tokenizer_path", service.model_path},
+                       {"is_generation", true},
+                       {"preferred_sampling_params", nullptr},
+                       {"weight_version", "default"},
+                       {"has_image_understanding", false},
+                       {"has_audio_understanding", false},
+                       {"model_type", service.model_type},
+                       {"architectures", service.architectures}};
+  absl::Status status = co_await SendJson(response, std::move(info));
+  co_return status;
+}
+
+awaitable<absl::Status> ServerInfo(const Service& service, const HttpRequest&,
+                                   HttpResponse& response) {
+  const EngineLoad load = service.generator->Load();
+  ordered_json info = service.arguments;
+  info["model_path"] = service.model_path;
+  info["served_model_name"] = service.model_name;
+  info["version"] = service.version;
+  info["dp_size"] = 1;
+  info["tp_size"] = 1;
+  info["context_length"] = service.generator->options().context_length;
+  info["max_total_num_tokens"] = load.max_total_tokens;
+  info["max_running_requests"] = service.max_running_requests;
+  info["speculative_num_draft_tokens"] = service.num_draft_tokens;
+  ordered_json state = {{"last_gen_throughput", service.generator->Throughput()},
+                        {"num_running_reqs", load.num_running},
+                        {"num_waiting_reqs", load.num_queued}};
+  info["internal_states"] = ordered_json::array({std::move(state)});
+  absl::Status status = co_await SendJson(response, std::move(info));
+  co_return status;
+}
+
+std::string UtcNow() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+double Share(int64_t part, int64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+awaitable<absl::Status> Loads(const Service& service, const HttpRequest&, HttpResponse& response) {
+  const EngineLoad load = service.generator->Load();
+  // Requests that the scheduler does not know yet wait too.
+  const int64_t num_waiting = service.generator->num_live() - load.num_running;
+  ordered_json entry = {
+      {"dp_rank", 0},
+      {"num_running_reqs", load.num_running},
+      {"num_waiting_reqs", std::max(num_waiting, load.num_queued)},
+      {"num_waiting_uncached_tokens", 0},
+      {"num_total_reqs", load.num_running + std::max(num_waiting, load.num_queued)},
+      {"num_used_tokens", load.num_used_tokens},
+      {"num_cached_tokens", load.num_cached_tokens},
+      {"max_total_num_tokens", load.max_total_tokens},
+      {"token_usage", Share(load.num_used_tokens, load.max_total_tokens)},
+      {"gen_throughput", service.generator->Throughput()},
+      {"cache_hit_rate", load.scheduling.hit_rate()},
+      {"utilization", Share(load.num_running, service.max_running_requests)},
+      {"max_running_requests", service.max_running_requests}};
+  ordered_json loads = {{"timestamp", UtcNow()}, {"dp_rank_count", 1}};
+  loads["loads"] = ordered_json::array({std::move(entry)});
+  absl::Status status = co_await SendJson(response, std::move(loads));
+  co_return status;
+}
+
+awaitable<absl::Status> GetLoad(const Service& service, const HttpRequest&,
+                                HttpResponse& response) {
+  const EngineLoad load = service.generator->Load();
+  const int64_t num_waiting =
+      std::max<int64_t>(service.generator->num_live() - load.num_running, load.num_queued);
+  ordered_json entry = {{"dp_rank", 0},
+                        {"num_reqs", load.num_running + num_waiting},
+                        {"num_waiting_reqs", num_waiting},
+                        {"num_tokens", load.num_used_tokens},
+                        {"num_pending_tokens", 0}};
+  ordered_json entries = ordered_json::array({std::move(entry)});
+  absl::Status status = co_await SendJson(response, std::move(entries));
+  co_return status;
+}
+
+awaitable<absl::Status> FlushCache(const Service& service, const HttpRequest&,
+                                   HttpResponse& response) {
+  absl::Status status = service.generator->FlushCache();
+  if (!status.ok()) co_return status;
+  status = co_await SendJson(response, Single("message", "the radix cache is empty"));
+  co_return status;
+}
+
+awaitable<absl::Status> AbortOne(const Service& service, const HttpRequest& http,
+                                 HttpResponse& response) {
+  absl::StatusOr<json> body = ParseRequestBody(http.body);
+  if (!body.ok()) co_return body.status();
+  JsonFields fields(*body);
+  const std::string rid = fields.String("rid", "", kMaxNameBytes);
+  if (fields.Bool("abort_all", false)) {
+    fields.Fail("abort_all", "POST /abort_all_requests does that, with the admin key");
+  }
+  if (rid.empty()) fields.Fail("rid", "missing or empty");
+  if (!fields.status().ok()) co_return fields.status();
+  const bool found = service.generator->Abort(rid);
+  absl::Status status = co_await SendJson(response, Single("aborted", found));
+  co_return status;
+}
+
+awaitable<absl::Status> AbortAll(const Service& service, const HttpRequest&,
+                                 HttpResponse& response) {
+  const int64_t num_live = service.generator->num_live();
+  service.generator->AbortAll();
+  absl::Status status = co_await SendJson(response, Single("aborted", num_live));
+  co_return status;
+}
+
+awaitable<absl::Status> Tokenize(const Service& service, const HttpRequest& http,
+                                 HttpResponse& response) {
+  absl::StatusOr<json> body = ParseRequestBody(http.body);
+  if (!body.ok()) co_return body.status();
+  JsonFields fields(*body);
+  const bool is_list = fields.Find("prompt") != nullptr && fields.Find("prompt")->is_array();
+  std::vector<std::string> texts = fields.Strings("prompt", kMaxTexts, Tokenizer::kMaxTextBytes);
+  const PromptEncoder::Options options{fields.Bool("add_special_tokens", true)};
+  if (texts.empty()) fields.Fail("prompt", "missing or empty");
+  if (!fields.status().ok()) co_return fields.status();
+
+  ordered_json tokens = ordered_json::array(), counts = ordered_json::array();
+  for (std::string& text : texts) {
+    Prompt prompt(std::move(text));
+    absl::StatusOr<std::vector<TokenId>> ids =
+        co_await service.generator->Encode(std::move(prompt), options);
+    if (!ids.ok()) co_return ids.status();
+    ordered_json list = ordered_json::array();
+    for (const TokenId id : *ids) list.push_back(Raw(id));
+    counts.push_back(list.size());
+    tokens.push_back(std::move(list));
+  }
+  ordered_json reply;
+  reply["tokens"] = is_list ? tokens : tokens.front();
+  reply["count"] = is_list ? counts : counts.front();
+  reply["max_model_len"] = service.generator->options().context_length;
+  absl::Status status = co_await SendJson(response, std::move(reply));
+  co_return status;
+}
+
+/// The text of `ids`, control tokens as they are spelled unless they are skipped.
+std::string Detokenized(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
+                        bool skips_special_tokens) {
+  if (skips_special_tokens) return tokenizer.Decode(ids);
+  std::string text;
+  std::vector<TokenId> run;
+  for (const TokenId id : ids) {
+    if (!tokenizer.IsSpecial(id)) {
+      run.push_back(id);
+      continue;
+    }
+    text += tokenizer.Decode(run);
+    text += tokenizer.ControlPiece(id);
+    run.clear();
+  }
+  return text + tokenizer.Decode(run);
+}
+
+awaitable<absl::Status> Detokenize(const Service& service, const HttpRequest& http,
+                                   HttpResponse& response) {
+  absl::StatusOr<json> body = ParseRequestBody(http.body);
+  if (!body.ok()) co_return body.status();
+  const Tokenizer& tokenizer = *service.generator->options().tokenizer;
+  JsonFields fields(*body);
+  const bool skips = fields.Bool("skip_special_tokens", true);
+  const json* tokens = fields.Find("tokens");
+  const bool is_empty = tokens != nullptr && tokens->is_array() && tokens->empty();
+  Prompts lists;
+  if (tokens == nullptr) fields.Fail("tokens", "missing");
+  if (!is_empty) lists = ReadPrompts(fields, "tokens", tokenizer.size());
+  ordered_json texts = ordered_json::array();
+  for (const Prompt& list : lists.prompts) {
+    if (const auto* ids = std::get_if<std::vector<TokenId>>(&list)) {
+      texts.push_back(Detokenized(tokenizer, *ids, skips));
+    } else {
+      fields.Fail("tokens", "a text stands where token ids are wanted");
+    }
+  }
+  if (!fields.status().ok()) co_return fields.status();
+  ordered_json reply;
+  reply["text"] = is_empty ? ordered_json("") : lists.is_batch ? texts : texts.front();
+  absl::Status status = co_await SendJson(response, std::move(reply));
+  co_return status;
+}
+
+awaitable<absl::Status> MetricsText(const Service& service, const HttpRequest&,
+                                    HttpResponse& response) {
+  std::string text =
+      service.metrics->Text(service.generator->Load(), service.generator->Throughput());
+  co_await response.Send(200, "text/plain; version=0.0.4; charset=utf-8", std::move(text));
+  co_return absl::OkStatus();
+}
+
+using Function = awaitable<absl::Status> (*)(const Service&, const HttpRequest&, HttpResponse&);
+
+struct Entry {
+  const char* method;
+  const char* path;
+  Access access;
+  Function function;
+  const char* openapi = "";
+};
+
+const Entry kEntries[] = {
+    {"GET", "/health", Access::kPublic, Health},
+    {"GET", "/health_generate", Access::kPublic, HealthGenerate},
+    {"GET", "/model_info", Access::kKey, ModelInfo},
+    {"GET", "/get_model_info", Access::kKey, ModelInfo},
+    {"GET", "/server_info", Access::kKey, ServerInfo},
+    {"GET", "/get_server_info", Access::kKey, ServerInfo},
+    {"GET", "/v1/loads", Access::kKey, Loads},
+    {"GET", "/get_load", Access::kKey, GetLoad},
+    {"GET", "/metrics", Access::kPublic, MetricsText},
+    {"GET", "/flush_cache", Access::kAdmin, FlushCache},
+    {"POST", "/flush_cache", Access::kAdmin, FlushCache},
+    {"POST", "/abort_request", Access::kKey, AbortOne, openapi::kAbortRequest},
+    {"POST", "/abort_all_requests", Access::kAdmin, AbortAll},
+    {"POST", "/tokenize", Access::kKey, Tokenize, openapi::kTokenize},
+    {"POST", "/v1/tokenize", Access::kKey, Tokenize, openapi::kTokenize},
+    {"POST", "/detokenize", Access::kKey, Detokenize, openapi::kDetokenize},
+    {"POST", "/v1/detokenize", Access::kKey, Detokenize, openapi::kDetokenize},
+};
+
+}  // namespace
+
+absl::Status AddSglangInfoRoutes(const Service& service, RouteTable& routes) {
+  for (const Entry& entry : kEntries) {
+    Route route{
+        .method = entry.method,
+        .path = entry.path,
+        .access = entry.access,
+        .takes_json = *entry.openapi != '\0',
+        .handler = [&service, function = entry.function](
+                       const HttpRequest& request,
+                       HttpResponse& response) { return function(service, request, response); },
+        .openapi = entry.openapi};
+    SHORTLIST_RETURN_IF_ERROR(routes.Add(std::move(route)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist
