@@ -107,8 +107,8 @@ EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
           .verify_ms = stats.verify_ms};
 }
 
-Generator::Options GeneratorOptions(const ServeFlags& flags, const Session& session,
-                                    const PromptEncoder& encoder, const RoutedEngine& engine) {
+Generator::Options GeneratorOptions(const Session& session, const PromptEncoder& encoder,
+                                    const RoutedEngine& engine) {
   Router* const router = engine.router.get();
   const SpeculativeEngine* const speculative = engine.engine.get();
   const SchedulerOptions& scheduling = router->scheduler().options();
@@ -128,7 +128,7 @@ Generator::Options GeneratorOptions(const ServeFlags& flags, const Session& sess
           .flush_cache = [router] { router->FlushCache(); }};
 }
 
-absl::StatusOr<Service> DescribeService(const ServeFlags& flags, const Session& session,
+absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& session,
                                         const RoutedEngine& engine) {
   const std::string& dir = session.flags().model_dir;
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config,
@@ -169,7 +169,7 @@ absl::Status Serve(const ServeFlags& given) {
   Server::Options options;
   options.http = flags.http;
   options.keys = {flags.api_key, flags.admin_key};
-  options.generator = GeneratorOptions(flags, *session, encoder, engine);
+  options.generator = GeneratorOptions(*session, encoder, engine);
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, engine));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                              Server::Create(std::move(options)));

@@ -1,0 +1,149 @@
+#include "cli/serve.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_testing.h"
+#include "tests/serve/http_client.h"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+/// `shortlist serve` as a process of its own, on a free port, started from another directory.
+class ServeProcess {
+ public:
+  explicit ServeProcess(const Args& args) {
+    log_ = dir_.Join("log");
+    Args full = Args{SHORTLIST_BINARY, "serve", "--port", "0", "--threads", "1"} + args;
+    std::vector<char*> argv;
+    for (std::string& arg : full) argv.push_back(arg.data());
+    argv.push_back(nullptr);
+    const std::string elsewhere = dir_.Join("");
+    child_ = fork();
+    if (child_ == 0) {
+      dup2(open(log_.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+      if (chdir(elsewhere.c_str()) != 0) _exit(126);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+  }
+  ~ServeProcess() {
+    if (child_ > 0) Signal(SIGKILL);
+  }
+
+  /// The port it says to be ready on; 0 when it never does.
+  uint16_t AwaitPort() {
+    for (int i = 0; i < 3000; ++i) {
+      const std::string log = Log();
+      const size_t ready = log.find("event=ready");
+      const size_t port = log.find("port=", ready);
+      if (ready != log.npos && log.find('\n', port) != log.npos) {
+        return static_cast<uint16_t>(std::atoi(log.c_str() + port + 5));
+      }
+      if (waitpid(child_, nullptr, WNOHANG) != 0) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    ADD_FAILURE() << Log();
+    return 0;
+  }
+
+  /// Sends the signal and waits for the end; the exit code, or minus the signal.
+  int Signal(int signal) {
+    kill(child_, signal);
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  std::string Log() const {
+    std::ifstream in(log_, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }
+
+ private:
+  const TempDir dir_;
+  std::string log_;
+  pid_t child_ = -1;
+};
+
+TEST(ServeTest, TheDemoPairAnswersAlikeInEveryDialectAndAsGenerateDoes) {
+  const std::string prompt = "The `vector` class";
+  const Outcome plain =
+      RunGenerate(DemoTarget() + Args{"--prompt", prompt, "--max-new-tokens", "32", "--temperature",
+                                      "0.8", "--seed", "5", "--json"});
+  ASSERT_TRUE(plain.status.ok()) << plain.status;
+  const std::string sampled = json::parse(plain.out)["text"];
+
+  ServeProcess server({});
+  const uint16_t port = server.AwaitPort();
+  ASSERT_NE(port, 0);
+  HttpClient client(port);
+  const json params = {{"temperature", 0}, {"max_new_tokens", 32}};
+  const json native =
+      client.Post("/generate", json{{"text", prompt}, {"sampling_params", params}}).Json();
+  const json openai =
+      client
+          .Post("/v1/completions",
+                json{{"model", "demo"}, {"prompt", prompt}, {"temperature", 0}, {"max_tokens", 32}})
+          .Json();
+  EXPECT_FALSE(native["text"].get<std::string>().empty());
+  EXPECT_EQ(native["text"], openai["choices"][0]["text"]);
+  EXPECT_GT(native["meta_info"]["spec_verify_ct"], 0);
+  // Drafted for, over HTTP: the bits of plain decoding with this seed.
+  const json drafted =
+      client
+          .Post("/generate",
+                json{{"text", prompt},
+                     {"sampling_params",
+                      {{"temperature", 0.8}, {"max_new_tokens", 32}, {"sampling_seed", 5}}}})
+          .Json();
+  EXPECT_EQ(drafted["text"], sampled);
+  // The same again comes from the radix cache, and so does a whole stream.
+  const HttpReply stream = client.Post(
+      "/generate", json{{"text", prompt}, {"stream", true}, {"sampling_params", params}});
+  const std::vector<std::string> events = stream.Events();
+  ASSERT_GE(events.size(), 2u);
+  EXPECT_EQ(json::parse(events[events.size() - 2])["text"], native["text"]);
+  EXPECT_GT(json::parse(events[events.size() - 2])["meta_info"]["cached_tokens"], 0);
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+  EXPECT_THAT(server.Log(), testing::Not(HasSubstr("vector")));
+}
+
+TEST(ServeTest, FlagsOfOtherServersAreRefusedByName) {
+  for (const char* flag : {"--attn-backend", "--num-gpus", "--cpu-offloading"}) {
+    const ProcessOutcome outcome = RunBinary({"serve", flag, "x"});
+    EXPECT_EQ(outcome.exit_code, 2) << flag;
+    EXPECT_THAT(outcome.err, HasSubstr(flag));
+  }
+  const std::pair<const char*, const char*> cases[] = {{"--port", "65536"},
+                                                       {"--port", "-1"},
+                                                       {"--api-key", "a b"},
+                                                       {"--conv-template", "none-such"},
+                                                       {"--host", "no.such.host.invalid"},
+                                                       {"--max-body-bytes", "0"},
+                                                       {"--model", "/nowhere"}};
+  for (const auto& [flag, value] : cases) {
+    const ProcessOutcome outcome = RunBinary({"serve", "--threads", "1", flag, value});
+    EXPECT_EQ(outcome.exit_code, 2) << flag << outcome.err;
+    EXPECT_TRUE(outcome.out.empty());
+    EXPECT_FALSE(outcome.err.empty());
+  }
+}
+
+}  // namespace
+}  // namespace shortlist

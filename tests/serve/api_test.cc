@@ -1,0 +1,417 @@
+// The dialects' answers, against what the engine behind them is known to give.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "serve/output_text.h"
+#include "tests/serve/serve_fixture.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class ApiTest : public ServeTest {
+ protected:
+  /// The greedy output for a text prompt, and its text.
+  std::vector<TokenId> Ids(const std::string& prompt, int64_t count) const {
+    const auto ids = encoder_.Encode(prompt, {});
+    EXPECT_TRUE(ids.ok()) << ids.status();
+    return engine_.Output(*ids, /*seed=*/0, count);
+  }
+  std::string Text(const std::vector<TokenId>& ids) const {
+    OutputText output(DemoTokenizer(), {});
+    std::string text;
+    for (const TokenId id : ids) output.Append(id, text);
+    output.Finish(text);
+    return text;
+  }
+  static json RawIds(const std::vector<TokenId>& ids) {
+    json raw = json::array();
+    for (const TokenId id : ids) raw.push_back(::shortlist::Raw(id));
+    return raw;
+  }
+};
+
+const char kPrompt[] = "Once upon a time";
+
+TEST_F(ApiTest, GreedyTextIsTheSameInEveryDialect) {
+  Start();
+  HttpClient client = Connect();
+  const std::vector<TokenId> ids = Ids(kPrompt, 24);
+  const json sglang =
+      client
+          .Post("/generate",
+                json{{"text", kPrompt},
+                     {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 24}}}})
+          .Json();
+  EXPECT_EQ(sglang["text"], Text(ids));
+  EXPECT_EQ(sglang["output_ids"], RawIds(ids));
+  const json openai =
+      client
+          .Post(
+              "/v1/completions",
+              json{{"model", "demo"}, {"prompt", kPrompt}, {"temperature", 0}, {"max_tokens", 24}})
+          .Json();
+  EXPECT_EQ(openai["choices"][0]["text"], Text(ids));
+  EXPECT_EQ(openai["usage"]["prompt_tokens"], sglang["meta_info"]["prompt_tokens"]);
+  // By ids, BOS included, as by text.
+  const json by_ids =
+      client
+          .Post("/generate",
+                json{{"input_ids", RawIds(*encoder_.Encode(kPrompt, {}))},
+                     {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 24}}}})
+          .Json();
+  EXPECT_EQ(by_ids["text"], Text(ids));
+  // BOS spelled out is no second one.
+  const json spelled =
+      client
+          .Post("/generate",
+                json{{"text", std::string("<s>") + kPrompt},
+                     {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 24}}}})
+          .Json();
+  EXPECT_EQ(spelled["meta_info"]["prompt_tokens"], sglang["meta_info"]["prompt_tokens"]);
+  EXPECT_EQ(spelled["text"], Text(ids));
+}
+
+TEST_F(ApiTest, GenerateTellsWhatSglangTells) {
+  Start();
+  const HttpReply reply = Connect().Post(
+      "/generate", json{{"rid", "mine"},
+                        {"text", kPrompt},
+                        {"return_logprob", true},
+                        {"top_logprobs_num", 2},
+                        {"return_text_in_logprobs", true},
+                        {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 5}}}});
+  ASSERT_EQ(reply.status, 200);
+  const json meta = reply.Json()["meta_info"];
+  EXPECT_EQ(meta["id"], "mine");
+  EXPECT_EQ(meta["finish_reason"], (json{{"type", "length"}, {"length", 5}}));
+  EXPECT_EQ(meta["completion_tokens"], 5);
+  EXPECT_EQ(meta["cached_tokens"], 1);
+  EXPECT_EQ(meta["output_token_logprobs"].size(), 5u);
+  EXPECT_EQ(meta["output_token_logprobs"][0][0], -0.5);
+  EXPECT_EQ(meta["output_token_logprobs"][0][1], Raw(Ids(kPrompt, 1)[0]));
+  EXPECT_TRUE(meta["output_token_logprobs"][0][2].is_string());
+  EXPECT_EQ(meta["output_top_logprobs"][4].size(), 2u);
+  for (const char* name : {"e2e_latency", "spec_verify_ct", "spec_accept_length",
+                           "spec_accept_rate", "spec_accept_histogram", "coverage"}) {
+    EXPECT_TRUE(meta.contains(name)) << name;
+  }
+}
+
+TEST_F(ApiTest, SglangStreamsAreCumulativeAndEndWithTheWhole) {
+  Start();
+  const std::string text = Text(Ids(kPrompt, 40));
+  const HttpReply reply = Connect().Post(
+      "/generate", json{{"text", kPrompt},
+                        {"stream", true},
+                        {"return_token_infos", true},
+                        {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 40}}}});
+  EXPECT_THAT(reply.headers.at("content-type"), HasSubstr("text/event-stream"));
+  const std::vector<std::string> events = reply.Events();
+  ASSERT_GE(events.size(), 2u);
+  EXPECT_EQ(events.back(), "[DONE]");
+  std::string before, from_tokens;
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    const json event = json::parse(events[i]);
+    const std::string so_far = event["text"];
+    EXPECT_TRUE(so_far.starts_with(before));
+    EXPECT_EQ(event["meta_info"]["finish_reason"].is_null(), i + 2 < events.size());
+    for (const json& info : event["token_infos"]) from_tokens += info["text"];
+    before = so_far;
+  }
+  EXPECT_EQ(before, text);
+  EXPECT_EQ(from_tokens, text);
+}
+
+TEST_F(ApiTest, OpenAiStreamsJoinToTheWhole) {
+  Start();
+  HttpClient client = Connect();
+  const std::string text = Text(Ids(kPrompt, 40));
+  const HttpReply reply =
+      client.Post("/v1/completions", json{{"model", "demo"},
+                                          {"prompt", kPrompt},
+                                          {"temperature", 0},
+                                          {"max_tokens", 40},
+                                          {"stream", true},
+                                          {"stream_options", {{"include_usage", true}}}});
+  const std::vector<std::string> events = reply.Events();
+  ASSERT_GE(events.size(), 3u);
+  std::string joined;
+  for (size_t i = 0; i + 2 < events.size(); ++i) {
+    const json chunk = json::parse(events[i]);
+    EXPECT_EQ(chunk["object"], "text_completion");
+    EXPECT_TRUE(chunk["usage"].is_null());
+    joined += chunk["choices"][0]["text"];
+  }
+  EXPECT_EQ(joined, text);
+  const json usage = json::parse(events[events.size() - 2]);
+  EXPECT_TRUE(usage["choices"].empty());
+  EXPECT_EQ(usage["usage"]["completion_tokens"], 40);
+  EXPECT_EQ(events.back(), "[DONE]");
+}
+
+TEST_F(ApiTest, StopTextsCutWhereverTheyFall) {
+  Start();
+  HttpClient client = Connect();
+  const std::string text = Text(Ids(kPrompt, 60));
+  // A text from the middle of the output, across tokens.
+  const std::string stop = text.substr(text.size() / 2, 9);
+  if (stop.size() != 9 || (stop[0] & 0x80) != 0) GTEST_SKIP();
+  const std::string want = text.substr(0, text.find(stop));
+  for (const bool stream : {false, true}) {
+    const HttpReply reply = client.Post(
+        "/generate",
+        json{{"text", kPrompt},
+             {"stream", stream},
+             {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 60}, {"stop", stop}}}});
+    json last = reply.Json();
+    if (stream) {
+      const std::vector<std::string> events = reply.Events();
+      for (size_t i = 0; i + 1 < events.size(); ++i) {
+        last = json::parse(events[i]);
+        EXPECT_TRUE(want.starts_with(std::string(last["text"])));
+      }
+    }
+    EXPECT_EQ(last["text"], want);
+    EXPECT_EQ(last["meta_info"]["finish_reason"], (json{{"type", "stop"}, {"matched", stop}}));
+    EXPECT_LT(last["meta_info"]["completion_tokens"], 60);
+  }
+  const json kept = client
+                        .Post("/generate", json{{"text", kPrompt},
+                                                {"sampling_params",
+                                                 {{"temperature", 0},
+                                                  {"max_new_tokens", 60},
+                                                  {"no_stop_trim", true},
+                                                  {"stop", stop}}}})
+                        .Json();
+  EXPECT_EQ(kept["text"], want + stop);
+  const json openai = client
+                          .Post("/v1/completions", json{{"model", "demo"},
+                                                        {"prompt", kPrompt},
+                                                        {"temperature", 0},
+                                                        {"max_tokens", 60},
+                                                        {"stop", json::array({"~~~~", stop})}})
+                          .Json();
+  EXPECT_EQ(openai["choices"][0]["text"], want);
+  EXPECT_EQ(openai["choices"][0]["finish_reason"], "stop");
+}
+
+TEST_F(ApiTest, AStopTokenIsNotWritten) {
+  Start();
+  const std::vector<TokenId> ids = Ids(kPrompt, 10);
+  const json reply = Connect()
+                         .Post("/generate", json{{"text", kPrompt},
+                                                 {"sampling_params",
+                                                  {{"temperature", 0},
+                                                   {"max_new_tokens", 10},
+                                                   {"stop_token_ids", {Raw(ids[6])}}}}})
+                         .Json();
+  EXPECT_EQ(reply["text"], Text({ids.begin(), ids.begin() + 6}));
+  EXPECT_EQ(reply["output_ids"].size(), 7u);
+  EXPECT_EQ(reply["meta_info"]["finish_reason"],
+            (json{{"type", "stop"}, {"matched", Raw(ids[6])}}));
+}
+
+TEST_F(ApiTest, ChoicesAndBatchesKeepTheirPlaces) {
+  Start();
+  HttpClient client = Connect();
+  const json body = {{"model", "demo"}, {"prompt", {"first prompt", "second prompt"}},
+                     {"n", 3},          {"max_tokens", 6},
+                     {"seed", 11},      {"echo", true}};
+  const json reply = client.Post("/v1/completions", body).Json();
+  ASSERT_EQ(reply["choices"].size(), 6u);
+  std::set<std::string> texts;
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(reply["choices"][i]["index"], i);
+    const std::string text = reply["choices"][i]["text"];
+    EXPECT_TRUE(text.starts_with(i < 3 ? "first prompt" : "second prompt")) << text;
+    texts.insert(text);
+  }
+  EXPECT_EQ(texts.size(), 6u);
+  EXPECT_EQ(reply["usage"]["completion_tokens"], 36);
+  EXPECT_EQ(client.Post("/v1/completions", body).Json()["choices"], reply["choices"]);
+
+  const json batch =
+      client
+          .Post("/generate",
+                json{{"text", {"a", "b"}},
+                     {"sampling_params",
+                      {{{"max_new_tokens", 2}, {"n", 2}}, {{"max_new_tokens", 3}, {"n", 2}}}}})
+          .Json();
+  ASSERT_EQ(batch.size(), 4u);
+  EXPECT_EQ(batch[1]["meta_info"]["completion_tokens"], 2);
+  EXPECT_EQ(batch[2]["meta_info"]["completion_tokens"], 3);
+}
+
+TEST_F(ApiTest, ChatsAreRenderedAndAnswered) {
+  Start();
+  HttpClient client = Connect();
+  json body = {{"model", "demo"},
+               {"temperature", 0},
+               {"max_tokens", 8},
+               {"logprobs", true},
+               {"top_logprobs", 2},
+               {"messages",
+                {{{"role", "system"}, {"content", "Be brief."}},
+                 {{"role", "user"}, {"content", {{{"type", "text"}, {"text", "Hello"}}}}}}}};
+  const json reply = client.Post("/v1/chat/completions", body).Json();
+  const json choice = reply["choices"][0];
+  EXPECT_EQ(reply["object"], "chat.completion");
+  EXPECT_EQ(choice["message"]["role"], "assistant");
+  EXPECT_EQ(choice["finish_reason"], "length");
+  EXPECT_EQ(choice["logprobs"]["content"].size(), 8u);
+  EXPECT_EQ(choice["logprobs"]["content"][0]["top_logprobs"].size(), 2u);
+  body["stream"] = true;
+  const HttpReply stream = client.Post("/v1/chat/completions", body);
+  std::string joined;
+  const std::vector<std::string> events = stream.Events();
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    const json chunk = json::parse(events[i]);
+    EXPECT_EQ(chunk["object"], "chat.completion.chunk");
+    EXPECT_EQ(chunk["choices"][0]["delta"].contains("role"), i == 0);
+    joined += chunk["choices"][0]["delta"]["content"];
+  }
+  EXPECT_EQ(joined, choice["message"]["content"]);
+}
+
+TEST_F(ApiTest, WithoutMaxTokensAChatFillsTheContext) {
+  Start();
+  const json reply =
+      Connect()
+          .Post("/v1/chat/completions", json{{"model", "demo"},
+                                             {"messages", {{{"role", "user"}, {"content", "Hi"}}}},
+                                             {"stop", json::array()}})
+          .Json();
+  const int64_t total = reply["usage"]["total_tokens"];
+  EXPECT_LE(total, 1024);
+  if (reply["choices"][0]["finish_reason"] == "length") EXPECT_EQ(total, 1024);
+}
+
+TEST_F(ApiTest, WhatDoesNotFitTheContextIsRefusedWithItsNumbers) {
+  Start();
+  HttpClient client = Connect();
+  const HttpReply reply = client.Post(
+      "/v1/completions", json{{"model", "demo"}, {"prompt", "a b c"}, {"max_tokens", 1024}});
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.Json()["error"]["code"], "context_length_exceeded");
+  EXPECT_THAT(reply.body, HasSubstr("1024"));
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += " word";
+  const HttpReply stream = client.Post("/generate", json{{"text", text}, {"stream", true}});
+  EXPECT_EQ(stream.status, 400);
+  EXPECT_EQ(stream.Json()["error"]["code"], "context_length_exceeded");
+}
+
+TEST_F(ApiTest, ModelsAreKnownByName) {
+  Start();
+  HttpClient client = Connect();
+  const json models = client.Get("/v1/models").Json();
+  EXPECT_EQ(models["data"][0]["id"], "demo");
+  EXPECT_EQ(models["data"][0]["owned_by"], "sglang");
+  EXPECT_EQ(models["data"][0]["max_model_len"], 1024);
+  EXPECT_EQ(client.Get("/v1/models/demo").status, 200);
+  EXPECT_EQ(client.Get("/v1/models/other").status, 404);
+  const HttpReply other = client.Post("/v1/completions", json{{"model", "other"}, {"prompt", "a"}});
+  EXPECT_EQ(other.status, 404);
+  EXPECT_EQ(other.Json()["error"]["code"], "model_not_found");
+}
+
+TEST_F(ApiTest, AFullQueueIsToldBeforeAnyStream) {
+  engine_.max_running = 0;
+  Start();
+  for (const char* stream : {"false", "true"}) {
+    const HttpReply reply =
+        Connect().Post("/generate", std::string(R"({"text": "a", "stream": )") + stream + "}");
+    EXPECT_EQ(reply.status, 429);
+    EXPECT_EQ(reply.headers.count("retry-after"), 1u);
+    EXPECT_EQ(reply.Json()["error"]["code"], "overloaded");
+  }
+  engine_.max_running = 10;
+}
+
+TEST_F(ApiTest, RequestsAreAbortedByTheirNames) {
+  engine_.step_us = 5000;
+  Start();
+  HttpClient first = Connect(), second = Connect(), third = Connect();
+  const json body = {{"rid", "x"},
+                     {"text", "a"},
+                     {"sampling_params", {{"max_new_tokens", 1000}, {"ignore_eos", true}}}};
+  first.Send(PostRequest("/generate", body.dump()));
+  ASSERT_TRUE(Await([this] { return engine_.num_live == 1; }));
+  const HttpReply duplicate = second.Post("/generate", body);
+  EXPECT_EQ(duplicate.status, 400);
+  EXPECT_THAT(duplicate.body, HasSubstr("Duplicate request ID"));
+  EXPECT_EQ(third.Post("/abort_request", json{{"rid", "y"}}).Json()["aborted"], false);
+  EXPECT_EQ(third.Post("/abort_request", json{{"rid", "x"}}).Json()["aborted"], true);
+  const HttpReply reply = first.Receive();
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.Json()["meta_info"]["finish_reason"]["type"], "abort");
+  EXPECT_TRUE(AwaitIdle());
+  EXPECT_EQ(second.Post("/generate", json{{"rid", "x"}, {"text", "a"}}).status, 200);
+}
+
+TEST_F(ApiTest, TokenizeAndBack) {
+  Start();
+  HttpClient client = Connect();
+  const json one = client.Post("/tokenize", json{{"prompt", kPrompt}}).Json();
+  EXPECT_EQ(one["tokens"], RawIds(*encoder_.Encode(kPrompt, {})));
+  EXPECT_EQ(one["count"], one["tokens"].size());
+  EXPECT_EQ(one["max_model_len"], 1024);
+  const json two =
+      client.Post("/v1/tokenize", json{{"prompt", {"a", "b c"}}, {"add_special_tokens", false}})
+          .Json();
+  EXPECT_EQ(two["tokens"].size(), 2u);
+  EXPECT_EQ(client.Post("/detokenize", json{{"tokens", one["tokens"]}}).Json()["text"], kPrompt);
+  EXPECT_EQ(
+      client.Post("/detokenize", json{{"tokens", one["tokens"]}, {"skip_special_tokens", false}})
+          .Json()["text"],
+      std::string("<s>") + kPrompt);
+  EXPECT_EQ(client.Post("/detokenize", json{{"tokens", two["tokens"]}}).Json()["text"],
+            (json{"a", "b c"}));
+}
+
+TEST_F(ApiTest, GatewaysFindWhatTheyAskFor) {
+  Start();
+  HttpClient client = Connect();
+  EXPECT_EQ(client.Get("/health_generate").status, 200);
+  for (const char* path : {"/model_info", "/get_model_info"}) {
+    EXPECT_EQ(client.Get(path).Json()["is_generation"], true) << path;
+  }
+  for (const char* path : {"/server_info", "/get_server_info"}) {
+    const json info = client.Get(path).Json();
+    EXPECT_EQ(info["served_model_name"], "demo") << path;
+    EXPECT_EQ(info["dp_size"], 1) << path;
+    EXPECT_EQ(info["max_total_num_tokens"], 10'000) << path;
+  }
+  const json loads = client.Get("/v1/loads?include=core,queues").Json();
+  EXPECT_EQ(loads["dp_rank_count"], 1);
+  EXPECT_EQ(loads["loads"][0]["num_running_reqs"], 0);
+  EXPECT_EQ(client.Get("/get_load").Json()[0]["num_reqs"], 0);
+  client.Post("/generate", json{{"text", "a"}});
+  const std::string metrics = client.Get("/metrics").body;
+  for (const char* name :
+       {"sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:token_usage",
+        "sglang:generation_tokens_total", "sglang:time_to_first_token_seconds_bucket",
+        "shortlist:coverage", "shortlist:http_requests_total"}) {
+    EXPECT_THAT(metrics, HasSubstr(name));
+  }
+}
+
+TEST_F(ApiTest, TheOpenApiDocumentNamesEveryRoute) {
+  Start();
+  const json document = Connect().Get("/openapi.json").Json();
+  ASSERT_TRUE(document.is_object());
+  EXPECT_TRUE(document["openapi"].get<std::string>().starts_with("3.1"));
+  for (const char* path : {"/generate", "/v1/completions", "/v1/chat/completions"}) {
+    EXPECT_TRUE(document["paths"][path]["post"].contains("requestBody")) << path;
+  }
+  EXPECT_EQ(document["paths"]["/v1/models/{id}"]["get"]["parameters"][0]["in"], "path");
+}
+
+}  // namespace
+}  // namespace shortlist

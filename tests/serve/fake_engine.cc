@@ -1,0 +1,114 @@
+#include "tests/serve/fake_engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+namespace shortlist {
+
+using Clock = std::chrono::steady_clock;
+
+Pipeline::Stepper FakeEngine::stepper() {
+  return {[this](std::vector<RouterMessage> messages) { return Step(std::move(messages)); },
+          [this] { return running_.empty(); }};
+}
+
+EngineLoad FakeEngine::Load() const {
+  return {.num_running = std::ssize(running_),
+          .num_used_tokens = 10 * std::ssize(running_),
+          .max_total_tokens = 10'000,
+          .num_steps = num_steps};
+}
+
+TokenId FakeEngine::Next(const std::vector<TokenId>& prompt, uint64_t seed,
+                         int64_t position) const {
+  uint64_t hash = 1469598103934665603u ^ seed;
+  for (const TokenId id : prompt) hash = (hash ^ static_cast<uint64_t>(Raw(id))) * 1099511628211u;
+  hash = (hash ^ static_cast<uint64_t>(position)) * 1099511628211u;
+  hash ^= hash >> 29;
+  // Ordinary tokens: behind the control and byte tokens at the front.
+  const uint64_t first = 300, count = static_cast<uint64_t>(tokenizer_.size()) - first;
+  return TokenId{static_cast<int32_t>(first + hash % count)};
+}
+
+std::vector<TokenId> FakeEngine::Output(const std::vector<TokenId>& prompt, uint64_t seed,
+                                        int64_t count) const {
+  std::vector<TokenId> output;
+  for (int64_t i = 0; i < count; ++i) output.push_back(Next(prompt, seed, i));
+  return output;
+}
+
+BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
+  BatchTokenIdOut out;
+  for (RouterMessage& message : messages) {
+    if (auto* input = std::get_if<TokenizedGenerateReqInput>(&message)) {
+      if (std::ssize(running_) >= max_running) {
+        out.rows.push_back({.rid = input->rid,
+                            .finished = true,
+                            .status = absl::ResourceExhaustedError("the request queue is full")});
+        continue;
+      }
+      const std::string rid = input->rid;
+      running_[rid] = {std::move(*input), {}, Clock::now()};
+    } else {
+      const std::string& rid = std::get<AbortReq>(message).rid;
+      if (running_.erase(rid) == 0) continue;
+      out.rows.push_back({.rid = rid, .finished = true, .status = absl::CancelledError("aborted")});
+    }
+  }
+  if (step_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(step_us));
+  for (auto entry = running_.begin(); entry != running_.end();) {
+    entry = StepOne(entry->second, out) ? running_.erase(entry) : std::next(entry);
+  }
+  ++num_steps;
+  num_live = std::ssize(running_);
+  return out;
+}
+
+/// True when the request has ended.
+bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
+  const SamplingParams& sampling = running.input.sampling_params;
+  const int64_t prompt_tokens = std::ssize(running.input.input_ids);
+  const std::chrono::duration<double> age = Clock::now() - running.arrival;
+  BatchTokenIdOut::Row row{.rid = running.input.rid};
+  FinishReason reason = FinishReason::kNone;
+  const int64_t count = running.output.empty() ? 1 : 1 + std::ssize(running.output) % 3;
+  for (int64_t i = 0; i < count && reason == FinishReason::kNone; ++i) {
+    const TokenId id = Next(running.input.input_ids, sampling.greedy() ? 0 : sampling.seed,
+                            std::ssize(running.output));
+    running.output.push_back(id);
+    ++num_tokens;
+    TokenInfo info;
+    info.origin = i + 1 < count ? TokenOrigin::kAccepted : TokenOrigin::kBonus;
+    if (sampling.num_logprobs >= 0) info.logprob = -0.5f;
+    for (int64_t k = 0; k < sampling.num_logprobs; ++k) {
+      info.top.emplace_back(TokenId{Raw(id) - static_cast<int32_t>(k)}, -0.5f - k);
+    }
+    row.token_ids.push_back(id);
+    row.token_infos.push_back(std::move(info));
+    const auto& stops = sampling.stop_token_ids;
+    const bool stopped = std::find(stops.begin(), stops.end(), id) != stops.end();
+    const bool by_callback = running.input.stop && running.input.stop(id);
+    if (stopped || by_callback) {
+      reason = FinishReason::kStop;
+    } else if (std::ssize(running.output) >= sampling.max_new_tokens) {
+      reason = FinishReason::kLength;
+    }
+  }
+  out.rows.push_back(row);
+  const bool overdue = age.count() >= running.input.timeout_s;
+  if (reason == FinishReason::kNone && !overdue) return false;
+  out.rows.push_back({.rid = running.input.rid,
+                      .finished = true,
+                      .finish_reason = reason,
+                      .status = reason != FinishReason::kNone
+                                    ? absl::OkStatus()
+                                    : absl::DeadlineExceededError("not finished in time"),
+                      .prompt_tokens = prompt_tokens,
+                      .completion_tokens = std::ssize(running.output),
+                      .cached_tokens = 1});
+  return true;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,56 @@
+#ifndef SHORTLIST_TESTS_SERVE_FAKE_ENGINE_H_
+#define SHORTLIST_TESTS_SERVE_FAKE_ENGINE_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "router/pipeline.h"
+#include "serve/generator.h"
+#include "text/tokenizer.h"
+
+namespace shortlist {
+
+/// Stands in for the Router: it computes nothing, but keeps its contract. The output of a request
+/// is a function of its prompt (and of its seed, where it samples); a step brings it one to three
+/// tokens. Used by one thread at a time, but for what is atomic.
+class FakeEngine {
+ public:
+  explicit FakeEngine(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  Pipeline::Stepper stepper();
+  EngineLoad Load() const;
+
+  /// The ids that a request with this prompt comes to, without any stop.
+  std::vector<TokenId> Output(const std::vector<TokenId>& prompt, uint64_t seed,
+                              int64_t count) const;
+
+  std::atomic<int64_t> step_us = 0;         // what a step takes
+  std::atomic<int64_t> max_running = 1024;  // more are refused: the queue is full
+  std::atomic<int64_t> num_live = 0;
+  std::atomic<int64_t> num_steps = 0;
+  std::atomic<int64_t> num_flushes = 0;
+  std::atomic<int64_t> num_tokens = 0;
+
+ private:
+  struct Running {
+    TokenizedGenerateReqInput input;
+    std::vector<TokenId> output;
+    std::chrono::steady_clock::time_point arrival;
+  };
+
+  BatchTokenIdOut Step(std::vector<RouterMessage> messages);
+  bool StepOne(Running& running, BatchTokenIdOut& out);
+  TokenId Next(const std::vector<TokenId>& prompt, uint64_t seed, int64_t position) const;
+
+  const Tokenizer& tokenizer_;
+  std::map<std::string, Running> running_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TESTS_SERVE_FAKE_ENGINE_H_

@@ -1,0 +1,71 @@
+#include "serve/stop_matcher.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <utility>
+
+namespace shortlist {
+namespace {
+
+TEST(StopMatcherTest, HoldsBackWhatMayBecomeAStop) {
+  StopMatcher matcher({"###"});
+  EXPECT_EQ(matcher.Append("a#"), "a");
+  EXPECT_EQ(matcher.Append("#b"), "##b");
+  EXPECT_EQ(matcher.Append("###c"), "");
+  EXPECT_TRUE(matcher.matched());
+  EXPECT_EQ(matcher.match(), "###");
+  EXPECT_EQ(matcher.Append("more"), "");
+}
+
+TEST(StopMatcherTest, TellsTheRestAtTheEnd) {
+  StopMatcher matcher({"stop"});
+  EXPECT_EQ(matcher.Append("sto"), "");
+  EXPECT_EQ(matcher.Finish(), "sto");
+  EXPECT_FALSE(matcher.matched());
+}
+
+/// The text before the stop that ends first, by looking at every prefix of the whole.
+std::pair<std::string, std::string> Oracle(const std::string& text,
+                                           const std::vector<std::string>& stops) {
+  for (size_t end = 0; end <= text.size(); ++end) {
+    std::string longest;
+    for (const std::string& stop : stops) {
+      if (text.substr(0, end).ends_with(stop) && stop.size() > longest.size()) longest = stop;
+    }
+    if (!longest.empty()) return {text.substr(0, end - longest.size()), longest};
+  }
+  return {text, ""};
+}
+
+TEST(StopMatcherTest, PiecesMakeNoDifference) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  const auto word = [&random](size_t max_len) {
+    std::string text;
+    for (size_t n = random() % max_len; n > 0; --n) text += static_cast<char>('a' + random() % 2);
+    return text;
+  };
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<std::string> stops;
+    for (size_t n = random() % 4; n > 0; --n) stops.push_back(word(5) + "a");
+    const std::string text = word(24);
+    StopMatcher matcher(stops);
+    std::string told;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t len = 1 + random() % 4;
+      told += matcher.Append(text.substr(begin, len));
+      begin += len;
+      const auto [before, stop] = Oracle(text, stops);
+      ASSERT_TRUE(before.starts_with(told)) << text;  // never a byte of the stop
+    }
+    if (!matcher.matched()) told += matcher.Finish();
+    const auto [before, stop] = Oracle(text, stops);
+    ASSERT_EQ(told, before) << text;
+    ASSERT_EQ(matcher.match(), stop) << text;
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
