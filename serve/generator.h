@@ -17,8 +17,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "draft/sampling_params.h"
-#include "draft/sequence.h"
 #include "router/pipeline.h"
 #include "router/scheduler.h"
 #include "serve/prompt.h"
