@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "CLI/CLI.hpp"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/serve/http_client.h"
@@ -124,25 +125,42 @@ TEST(ServeTest, TheDemoPairAnswersAlikeInEveryDialectAndAsGenerateDoes) {
   EXPECT_THAT(server.Log(), testing::Not(HasSubstr("vector")));
 }
 
-TEST(ServeTest, FlagsOfOtherServersAreRefusedByName) {
-  for (const char* flag : {"--attn-backend", "--num-gpus", "--cpu-offloading"}) {
-    const ProcessOutcome outcome = RunBinary({"serve", flag, "x"});
-    EXPECT_EQ(outcome.exit_code, 2) << flag;
-    EXPECT_THAT(outcome.err, HasSubstr(flag));
+/// What a user would read of these flags; empty when they are fine.
+std::string FlagError(const Args& args) {
+  CLI::App app;
+  ServeFlags flags;
+  AddServeFlags(app, flags);
+  try {
+    app.parse(Args(args.rbegin(), args.rend()));
+  } catch (const CLI::ParseError& error) {
+    return error.what();
   }
-  const std::pair<const char*, const char*> cases[] = {{"--port", "65536"},
+  return "";
+}
+
+TEST(ServeTest, FlagsAreCheckedAndThoseOfOtherServersRefusedByName) {
+  EXPECT_EQ(FlagError({"--port", "0", "--api-key", "k", "--max-connections", "5"}), "");
+  const std::pair<const char*, const char*> cases[] = {{"--attn-backend", "flash_attention"},
+                                                       {"--num-gpus", "2"},
+                                                       {"--port", "65536"},
                                                        {"--port", "-1"},
                                                        {"--api-key", "a b"},
-                                                       {"--conv-template", "none-such"},
-                                                       {"--host", "no.such.host.invalid"},
+                                                       {"--admin-key", ""},
                                                        {"--max-body-bytes", "0"},
-                                                       {"--model", "/nowhere"}};
+                                                       {"--device", "cuda"},
+                                                       {"--schedule-policy", "x"}};
   for (const auto& [flag, value] : cases) {
-    const ProcessOutcome outcome = RunBinary({"serve", "--threads", "1", flag, value});
-    EXPECT_EQ(outcome.exit_code, 2) << flag << outcome.err;
-    EXPECT_TRUE(outcome.out.empty());
-    EXPECT_FALSE(outcome.err.empty());
+    EXPECT_THAT(FlagError({flag, value}), HasSubstr(flag)) << value;
   }
+  EXPECT_THAT(FlagError({"--cpu-offloading"}), HasSubstr("--cpu-offloading"));
+}
+
+TEST(ServeTest, WhatCannotBeServedEndsWithABadInputCode) {
+  const ProcessOutcome outcome =
+      RunBinary({"serve", "--threads", "1", "--conv-template", "none-such"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("none-such"));
+  EXPECT_TRUE(outcome.out.empty());
 }
 
 }  // namespace

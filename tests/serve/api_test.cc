@@ -289,7 +289,9 @@ TEST_F(ApiTest, WithoutMaxTokensAChatFillsTheContext) {
           .Json();
   const int64_t total = reply["usage"]["total_tokens"];
   EXPECT_LE(total, 1024);
-  if (reply["choices"][0]["finish_reason"] == "length") EXPECT_EQ(total, 1024);
+  if (reply["choices"][0]["finish_reason"] == "length") {
+    EXPECT_EQ(total, 1024);
+  }
 }
 
 TEST_F(ApiTest, WhatDoesNotFitTheContextIsRefusedWithItsNumbers) {
