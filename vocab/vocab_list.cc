@@ -266,24 +266,32 @@ absl::StatusOr<VocabList> ReadVocabList(const std::string& path, const VocabTarg
   absl::StatusOr<VocabList> list;
   if (path.ends_with(".json")) {
     SHORTLIST_ASSIGN_OR_RETURN(const json root, ReadJsonFile(path, kMaxFileBytes));
-    list = ParseDocument(root);
+    list = ParseVocabList(root, target);
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFileBytes));
     list = ParseText(text, target.vocab_size);
   }
   if (!list.ok()) return At(path, list.status());
-  if (const absl::Status status = CheckFits(*list, target); !status.ok()) return At(path, status);
   return list;
+}
+
+absl::StatusOr<VocabList> ParseVocabList(const json& document, const VocabTarget& target) {
+  SHORTLIST_ASSIGN_OR_RETURN(VocabList list, ParseDocument(document));
+  SHORTLIST_RETURN_IF_ERROR(CheckFits(list, target));
+  return list;
+}
+
+std::string VocabListDocument(const VocabList& list) {
+  return absl::StrCat(
+      "{\"format\": \"", kFormat, "\", \"version\": ", kVersion,
+      ",\n\"vocab_size\": ", list.vocab_size, ",\n\"fingerprint\": ", Quoted(list.fingerprint),
+      ",\n\"source\": ", Quoted(list.source), ",\n\"ids\": ", Array(list.ids),
+      ",\n\"counts\": ", Array(list.counts), ",\n\"pinned\": ", Array(list.pinned), "}\n");
 }
 
 absl::Status WriteVocabList(const std::string& path, const VocabList& list) {
   SHORTLIST_RETURN_IF_ERROR(list.Validate());
-  return WriteFileAtomically(
-      path, absl::StrCat("{\"format\": \"", kFormat, "\", \"version\": ", kVersion,
-                         ",\n\"vocab_size\": ", list.vocab_size, ",\n\"fingerprint\": ",
-                         Quoted(list.fingerprint), ",\n\"source\": ", Quoted(list.source),
-                         ",\n\"ids\": ", Array(list.ids), ",\n\"counts\": ", Array(list.counts),
-                         ",\n\"pinned\": ", Array(list.pinned), "}\n"));
+  return WriteFileAtomically(path, VocabListDocument(list));
 }
 
 }  // namespace shortlist

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace shortlist {
 
@@ -39,7 +40,13 @@ struct VocabTarget {
 /// FailedPrecondition when a fingerprint or vocab_size does not fit `target`.
 absl::StatusOr<VocabList> ReadVocabList(const std::string& path, const VocabTarget& target);
 
-/// Writes the project's own document, atomically. The list must be valid.
+/// The same for the project's own document at hand; errors name no file.
+absl::StatusOr<VocabList> ParseVocabList(const nlohmann::json& document, const VocabTarget& target);
+
+/// The project's own document. The list must be valid.
+std::string VocabListDocument(const VocabList& list);
+
+/// Writes VocabListDocument, atomically. The list must be valid.
 absl::Status WriteVocabList(const std::string& path, const VocabList& list);
 
 }  // namespace shortlist

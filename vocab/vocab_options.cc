@@ -177,23 +177,28 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOpti
         absl::StrCat("vocab_size ", target.vocab_size, " not in [1, ", kMax, "]"));
   }
 
-  std::vector<TokenId> ids;
-  if (options.custom_vocab_path.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(
-        const int64_t num_rows,
-        NumRows("static_vocab_ratio", options.static_vocab_ratio, target.vocab_size));
-    for (int32_t id = 0; id < num_rows; ++id) ids.push_back(TokenId{id});
-  } else {
+  if (!options.custom_vocab_path.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(const VocabList list,
                                ReadVocabList(options.custom_vocab_path, target));
-    absl::StatusOr<std::vector<TokenId>> taken = TakeFromList(options, list);
-    if (!taken.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(options.custom_vocab_path, ": ", std::string(taken.status().message())));
-    }
-    ids = *std::move(taken);
+    return SelectVocabBase(options, list);
   }
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const int64_t num_rows,
+      NumRows("static_vocab_ratio", options.static_vocab_ratio, target.vocab_size));
+  std::vector<TokenId> ids;
+  for (int32_t id = 0; id < num_rows; ++id) ids.push_back(TokenId{id});
   return VocabBase::Create(ids, target.vocab_size);
+}
+
+absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
+                                                                 const VocabList& list) {
+  SHORTLIST_RETURN_IF_ERROR(options.Validate());
+  const absl::StatusOr<std::vector<TokenId>> taken = TakeFromList(options, list);
+  if (!taken.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.custom_vocab_path, ": ", std::string(taken.status().message())));
+  }
+  return VocabBase::Create(*taken, list.vocab_size);
 }
 
 }  // namespace shortlist

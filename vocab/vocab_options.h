@@ -40,6 +40,11 @@ absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabTarget& target);
 
+/// The base that `options` take from `list` rather than from the file, whose name goes before
+/// errors. Precondition: use_static_vocab.
+absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
+                                                                 const VocabList& list);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_VOCAB_VOCAB_OPTIONS_H_
