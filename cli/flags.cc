@@ -250,6 +250,27 @@ void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
                       "Open connections");
 }
 
+void AddFastchatFlags(CLI::App& command, ServeFlags& flags) {
+  CLI::Option* controller =
+      command.add_option("--controller", flags.controller, "FastChat controller to register with");
+  controller->type_name("URL");
+  command
+      .add_option("--worker-address", flags.worker_address,
+                  "Where FastChat's controller and API server reach this server")
+      ->type_name("URL")
+      ->default_str("http://HOST:PORT")
+      ->needs(controller);
+  command
+      .add_option("--model-names", flags.model_names,
+                  "What FastChat calls the model: one name or several, with commas")
+      ->type_name("NAMES")
+      ->delimiter(',')
+      ->default_str("--served-model-name");
+  AddInteger<int64_t>(command, "--limit-worker-concurrency", flags.limit_worker_concurrency, 1,
+                      kMaxRequests, "FastChat's requests that run at a time")
+      ->default_str("--max-running-requests");
+}
+
 }  // namespace
 
 void AddRunFlags(CLI::App& command, RunFlags& flags) {
@@ -296,6 +317,7 @@ void AddServeFlags(CLI::App& command, ServeFlags& flags) {
   AddVerifyFlag(command, flags.run);
   AddSchedulerFlags(command, flags.scheduler);
   AddHttpFlags(command, flags);
+  AddFastchatFlags(command, flags);
   command.add_option("--served-model-name", flags.served_model_name, "What clients call the model")
       ->type_name("NAME")
       ->default_str("the last component of the model's path");

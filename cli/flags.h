@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "draft/engine.h"
 #include "draft/sampling_params.h"
@@ -65,6 +66,10 @@ struct ServeFlags {
   std::string api_key, admin_key;  // empty: none
   std::string served_model_name;   // empty: the last component of the model's path
   std::string conv_template;       // empty: the checkpoint's chat template, else zero_shot
+  // As a worker of FastChat; without a controller the others say nothing to anybody.
+  std::string controller, worker_address;  // URLs; empty: none, and that of host and port
+  std::vector<std::string> model_names;    // empty: served_model_name
+  int64_t limit_worker_concurrency = 0;    // 0: max_running_requests
 };
 
 /// Adds the flags to `command`; parsing fills `flags`, which must outlive it. A value out of bounds

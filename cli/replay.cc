@@ -160,7 +160,8 @@ class Replayer {
     std::unique_ptr<Replayer> replayer(new Replayer(rows));
     SHORTLIST_ASSIGN_OR_RETURN(replayer->session_, Session::Open(flags.run));
     SHORTLIST_ASSIGN_OR_RETURN(replayer->engine_,
-                               RoutedEngine::Open(*replayer->session_, flags.scheduler));
+                               RoutedEngine::Open(*replayer->session_, flags.scheduler,
+                                                  /*num_shared_rows=*/0));
     return replayer;
   }
 

@@ -4,15 +4,16 @@
 
 namespace shortlist {
 
-absl::StatusOr<RoutedEngine> RoutedEngine::Open(Session& session,
-                                                const SchedulerOptions& scheduler) {
+absl::StatusOr<RoutedEngine> RoutedEngine::Open(Session& session, const SchedulerOptions& scheduler,
+                                                int64_t num_shared_rows) {
   RoutedEngine opened;
   const int64_t num_slots = scheduler.max_total_tokens;
   if (session.has_draft()) {
     SHORTLIST_ASSIGN_OR_RETURN(opened.drafter, session.NewDrafter(num_slots));
     if (session.base() != nullptr) {
-      SHORTLIST_ASSIGN_OR_RETURN(opened.vocab,
-                                 DynamicVocabularyManager::Create(session.base(), {}));
+      SHORTLIST_ASSIGN_OR_RETURN(
+          opened.vocab,
+          DynamicVocabularyManager::Create(session.base(), {.dynamic_capacity = num_shared_rows}));
     }
   }
   const RunFlags& flags = session.flags();

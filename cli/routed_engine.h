@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_CLI_ROUTED_ENGINE_H_
 #define SHORTLIST_CLI_ROUTED_ENGINE_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -15,8 +16,10 @@ namespace shortlist {
 /// A session's models behind a Router: drafter, active vocabulary, engine and router, each of which
 /// needs those before it. The session must outlive it.
 struct RoutedEngine {
-  /// As the session's flags and `scheduler` say.
-  static absl::StatusOr<RoutedEngine> Open(Session& session, const SchedulerOptions& scheduler);
+  /// As the session's flags and `scheduler` say; the active vocabulary has room for
+  /// `num_shared_rows` ids beside its base, which all requests share.
+  static absl::StatusOr<RoutedEngine> Open(Session& session, const SchedulerOptions& scheduler,
+                                           int64_t num_shared_rows);
 
   std::unique_ptr<Drafter> drafter;                 // null: plain decoding
   std::unique_ptr<DynamicVocabularyManager> vocab;  // null: the full head

@@ -15,6 +15,7 @@
 #include "cli/session.h"
 #include "model/config.h"
 #include "nlohmann/json.hpp"
+#include "serve/fastchat_conversation.h"
 #include "serve/prompt.h"
 #include "serve/server.h"
 #include "text/chat_template.h"
@@ -153,6 +154,42 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
   return service;
 }
 
+/// The controller to register with; nullopt: none.
+absl::StatusOr<std::optional<ControllerOptions>> Controller(const ServeFlags& flags) {
+  if (flags.controller.empty()) return std::nullopt;
+  if (!flags.api_key.empty()) {
+    return absl::InvalidArgumentError(
+        "--controller with --api-key: FastChat's servers bring no key to their workers");
+  }
+  ControllerOptions options;
+  SHORTLIST_ASSIGN_OR_RETURN(options.controller, HttpUrl::Parse(flags.controller));
+  options.worker_address = flags.worker_address;
+  if (options.worker_address.empty()) {
+    const std::string& host = flags.http.host;
+    if (host == "0.0.0.0" || host == "::" || flags.http.port == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--controller with --host ", host, " and --port ", flags.http.port,
+                       ": --worker-address must say where FastChat reaches this server"));
+    }
+    options.worker_address =
+        "http://" + HttpUrl{.host = host, .port = absl::StrCat(flags.http.port)}.Authority();
+  }
+  SHORTLIST_RETURN_IF_ERROR(HttpUrl::Parse(options.worker_address).status());
+  while (options.worker_address.ends_with('/')) options.worker_address.pop_back();
+  return options;
+}
+
+/// What FastChat's API server is told to make prompts of chats with.
+absl::StatusOr<const Conversation*> FastchatTemplate(const ServeFlags& flags,
+                                                     const Session& session) {
+  if (!flags.conv_template.empty()) return FindConversation(flags.conv_template);
+  const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(session.flags().model_dir);
+  if (!own.ok()) return nullptr;
+  const Tokenizer& tokenizer = session.tokenizer();
+  const std::optional<TokenId> bos = tokenizer.bos();
+  return FindConversationLike(*own, bos ? tokenizer.ControlPiece(*bos) : "");
+}
+
 }  // namespace
 
 absl::Status Serve(const ServeFlags& given) {
@@ -161,16 +198,26 @@ absl::Status Serve(const ServeFlags& given) {
   if (flags.served_model_name.empty()) {
     flags.served_model_name = LastComponent(flags.run.model_dir);
   }
+  Server::Options options;
+  SHORTLIST_ASSIGN_OR_RETURN(options.controller, Controller(flags));
   RaiseFileLimit();
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   SHORTLIST_ASSIGN_OR_RETURN(const PromptEncoder encoder, OpenPromptEncoder(flags, *session));
   SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
-                             RoutedEngine::Open(*session, flags.scheduler));
-  Server::Options options;
+                             RoutedEngine::Open(*session, flags.scheduler,
+                                                /*num_shared_rows=*/flags.run.dynamic_rows));
   options.http = flags.http;
   options.keys = {flags.api_key, flags.admin_key};
   options.generator = GeneratorOptions(*session, encoder, engine);
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, engine));
+  SHORTLIST_ASSIGN_OR_RETURN(options.fastchat.conversation, FastchatTemplate(flags, *session));
+  options.fastchat.model_names = flags.model_names;
+  options.fastchat.limit_worker_concurrency = flags.limit_worker_concurrency;
+  options.vocab = {
+      .manager = engine.vocab.get(),
+      .vocab = flags.run.vocab,
+      .target = {session->target().config().vocab_size, session->tokenizer().Fingerprint()},
+      .pinned = session->sampling().stop_token_ids};
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                              Server::Create(std::move(options)));
   server->Run();

@@ -19,7 +19,7 @@ ALLOWED = {
     "draft": {"base", "kernels", "model", "vocab"},
     "embed": {"base", "kernels", "model"},
     "router": {"base", "draft", "embed"},
-    "serve": {"base", "router", "text"},
+    "serve": {"base", "router", "text", "vocab"},
     "cli": {"base", "vocab", "kernels", "text", "model", "draft", "embed", "router", "serve"},
 }
 # kernels/ must build without abseil, so it sees only these headers of base/.

@@ -12,9 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "nlohmann/json.hpp"
 #include "serve/access_log.h"
 #include "serve/openai.h"
+#include "serve/page.h"
 #include "serve/sglang.h"
+#include "serve/token_counts.h"
 
 namespace shortlist {
 
@@ -31,14 +34,24 @@ class ServerImpl final : public Server {
         io_(/*concurrency_hint=*/1),
         signals_(io_, SIGTERM, SIGINT),
         poll_(io_),
-        metrics_(options_.service.model_name) {
+        metrics_(options_.service.model_name),
+        counts_(options_.generator.tokenizer->size()) {
     Generator::Options generator = options_.generator;
     generator.metrics = &metrics_;
+    generator.router.exposed_step = [this](std::vector<RouterMessage> messages) {
+      BatchTokenIdOut out = options_.generator.router.exposed_step(std::move(messages));
+      counts_.Add(out);
+      return out;
+    };
     generator_ = Generator::Create(io_.get_executor(), std::move(generator));
     service_ = options_.service;
     service_.generator = generator_.get();
     service_.metrics = &metrics_;
     service_.started_at = std::chrono::system_clock::now();
+    fastchat_ = std::make_unique<FastchatWorker>(io_.get_executor(), service_, options_.fastchat);
+    VocabAdmin::Options vocab = options_.vocab;
+    vocab.counts = &counts_;
+    vocab_admin_ = std::make_unique<VocabAdmin>(std::move(vocab));
   }
 
   ~ServerImpl() override {
@@ -59,6 +72,7 @@ class ServerImpl final : public Server {
     };
     SHORTLIST_ASSIGN_OR_RETURN(http_,
                                HttpServer::Start(io_.get_executor(), routes_, std::move(http)));
+    if (options_.controller.has_value()) RegisterWithController();
     return absl::OkStatus();
   }
 
@@ -89,12 +103,26 @@ class ServerImpl final : public Server {
     SHORTLIST_RETURN_IF_ERROR(AddOpenAiModelRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangGenerateRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangInfoRoutes(service_, routes_));
+    SHORTLIST_RETURN_IF_ERROR(fastchat_->AddRoutes(routes_));
+    SHORTLIST_RETURN_IF_ERROR(vocab_admin_->AddRoutes(routes_));
+    SHORTLIST_RETURN_IF_ERROR(AddPage(routes_));
     return routes_.Add({.method = "GET",
                         .path = "/openapi.json",
                         .access = Access::kPublic,
                         .handler = [this](const HttpRequest&, HttpResponse& response) {
                           return SendOpenApi(response);
                         }});
+  }
+
+  void RegisterWithController() {
+    ControllerOptions controller = *options_.controller;
+    controller.status = [this] { return fastchat_->StatusJson(); };
+    controller.queue_length = [this] { return fastchat_->queue_length(); };
+    controller.on_change = [this](std::string_view what, const absl::Status& why) {
+      log_.Write("controller", absl::StrCat("state=", std::string(what), " status=",
+                                            nlohmann::json(std::string(why.message())).dump()));
+    };
+    asio::co_spawn(io_, KeepRegistered(std::move(controller)), asio::detached);
   }
 
   asio::awaitable<absl::Status> SendOpenApi(HttpResponse& response) {
@@ -141,11 +169,14 @@ class ServerImpl final : public Server {
   }
 
   const Options options_;
+  std::unique_ptr<FastchatWorker> fastchat_;  // outlives the coroutines, which end with io_
   mutable asio::io_context io_;
   asio::signal_set signals_;
   asio::steady_timer poll_;
   AccessLog log_;
   Metrics metrics_;
+  TokenCounts counts_;
+  std::unique_ptr<VocabAdmin> vocab_admin_;
   std::unique_ptr<Generator> generator_;
   Service service_;
   RouteTable routes_;

@@ -5,9 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
+#include "serve/admin_vocab.h"
 #include "serve/auth.h"
+#include "serve/controller_client.h"
+#include "serve/fastchat_worker.h"
 #include "serve/generator.h"
 #include "serve/http_server.h"
 #include "serve/service.h"
@@ -23,6 +27,10 @@ class Server {
     Keys keys;
     Generator::Options generator;  // metrics are the server's own
     Service service;               // generator and metrics are the server's own
+    FastchatWorker::Options fastchat;
+    /// FastChat's controller to register with, if any; the functions are the server's own.
+    std::optional<ControllerOptions> controller;
+    VocabAdmin::Options vocab;  // counts are the server's own
     bool logs_requests = true;
     /// How long requests that are being served may take once the server is to end.
     std::chrono::milliseconds drain_timeout{60'000};

@@ -1,0 +1,171 @@
+#include "serve/controller_client.h"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using nlohmann::json;
+
+namespace {
+
+constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
+constexpr uint64_t kMaxReplyBytes = 64 << 10;
+
+bool IsUrlCharacter(char c) { return c > ' ' && c < '\x7f' && c != '"' && c != '<' && c != '>'; }
+
+absl::Status BadUrl(std::string_view url, std::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", std::string(url.substr(0, 200)),
+                   "\" is no URL of a controller or worker: ", std::string(what)));
+}
+
+/// The body of the reply to a POST of `body`. Errors say in words what went wrong.
+asio::awaitable<absl::StatusOr<std::string>> Post(const ControllerOptions& options,
+                                                  const char* route, std::string body) {
+  const HttpUrl& url = options.controller;
+  const auto executor = co_await asio::this_coro::executor;
+  asio::ip::tcp::resolver resolver(executor);
+  const auto [resolve_error, endpoints] =
+      co_await resolver.async_resolve(url.host, url.port, kTuple);
+  if (resolve_error) co_return absl::UnavailableError(resolve_error.message());
+
+  beast::tcp_stream stream(executor);
+  stream.expires_after(options.timeout);
+  const auto [connect_error, endpoint] = co_await stream.async_connect(endpoints, kTuple);
+  if (connect_error) co_return absl::UnavailableError(connect_error.message());
+
+  http::request<http::string_body> request(http::verb::post, url.path + route, /*version=*/11);
+  request.set(http::field::host, url.Authority());
+  request.set(http::field::content_type, "application/json");
+  request.set(http::field::connection, "close");
+  request.body() = std::move(body);
+  request.prepare_payload();
+  const auto [write_error, written] = co_await http::async_write(stream, request, kTuple);
+  if (write_error) co_return absl::UnavailableError(write_error.message());
+
+  beast::flat_buffer buffer;
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(kMaxReplyBytes);
+  const auto [read_error, read] = co_await http::async_read(stream, buffer, parser, kTuple);
+  if (read_error) co_return absl::UnavailableError(read_error.message());
+  if (parser.get().result() != http::status::ok) {
+    co_return absl::UnavailableError(
+        absl::StrCat(route, " answers status ", parser.get().result_int()));
+  }
+  co_return std::move(parser.get().body());
+}
+
+asio::awaitable<absl::Status> Register(const ControllerOptions& options) {
+  std::string body = absl::StrCat("{\"worker_name\": ", json(options.worker_address).dump(),
+                                  ", \"check_heart_beat\": true, \"multimodal\": false",
+                                  ", \"worker_status\": ", options.status(), "}");
+  const absl::StatusOr<std::string> reply =
+      co_await Post(options, "/register_worker", std::move(body));
+  co_return reply.status();
+}
+
+/// NotFound when the controller does not know this worker.
+asio::awaitable<absl::Status> SendHeartbeat(const ControllerOptions& options) {
+  std::string body =
+      json{{"worker_name", options.worker_address}, {"queue_length", options.queue_length()}}
+          .dump();
+  const absl::StatusOr<std::string> reply =
+      co_await Post(options, "/receive_heart_beat", std::move(body));
+  if (!reply.ok()) co_return reply.status();
+  const absl::StatusOr<json> answer = ParseJson(*reply, "/receive_heart_beat");
+  if (!answer.ok()) co_return answer.status();
+  const auto exist = answer->is_object() ? answer->find("exist") : answer->end();
+  if (!answer->is_object() || exist == answer->end() || !exist->is_boolean()) {
+    co_return absl::UnavailableError("/receive_heart_beat does not answer {\"exist\": bool}");
+  }
+  co_return exist->get<bool>() ? absl::OkStatus() : absl::NotFoundError("not registered");
+}
+
+}  // namespace
+
+absl::StatusOr<HttpUrl> HttpUrl::Parse(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  if (!std::all_of(url.begin(), url.end(), IsUrlCharacter)) {
+    return BadUrl(url, "white space, quotes, or bytes beyond ASCII");
+  }
+  if (!url.starts_with(kScheme)) return BadUrl(url, "it does not begin with http://");
+  std::string_view rest = url.substr(kScheme.size());
+  if (rest.find_first_of("?#") != rest.npos) return BadUrl(url, "a query or a fragment");
+  const size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view authority = rest.substr(0, slash);
+  std::string_view path = rest.substr(slash);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  if (authority.find('@') != authority.npos) return BadUrl(url, "a user");
+
+  HttpUrl parsed{.port = "80", .path = std::string(path)};
+  std::string_view port;
+  if (authority.starts_with('[')) {
+    const size_t end = authority.find(']');
+    if (end == authority.npos) return BadUrl(url, "no ] behind the address");
+    parsed.host = authority.substr(1, end - 1);
+    port = authority.substr(end + 1);
+    if (!port.empty() && port.front() != ':') return BadUrl(url, "no : before the port");
+  } else {
+    const size_t colon = std::min(authority.find(':'), authority.size());
+    parsed.host = authority.substr(0, colon);
+    port = authority.substr(colon);
+  }
+  if (parsed.host.empty()) return BadUrl(url, "no host");
+  if (port.empty()) return parsed;
+
+  port.remove_prefix(1);
+  uint16_t number = 0;
+  const auto [stop, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || stop != port.data() + port.size() || number == 0) {
+    return BadUrl(url, absl::StrCat("port ", std::string(port), " not in [1, 65535]"));
+  }
+  parsed.port = absl::StrCat(number);
+  return parsed;
+}
+
+std::string HttpUrl::Authority() const {
+  const bool is_ipv6 = host.find(':') != host.npos;
+  return absl::StrCat(is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", ":", port);
+}
+
+asio::awaitable<void> KeepRegistered(ControllerOptions options) {
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  bool is_registered = false;
+  bool is_silent = false;  // its silence has been told
+  for (;;) {
+    absl::Status status = absl::NotFoundError("not registered yet");
+    if (is_registered) status = co_await SendHeartbeat(options);
+    if (absl::IsNotFound(status)) {
+      status = co_await Register(options);
+      if (status.ok()) options.on_change("registered", status);
+    }
+    is_registered = status.ok();
+    if (!is_registered && !is_silent) options.on_change("unreachable", status);
+    is_silent = !is_registered;
+    timer.expires_after(options.heartbeat);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+}
+
+}  // namespace shortlist

@@ -1,0 +1,71 @@
+#ifndef SHORTLIST_SERVE_FASTCHAT_WORKER_H_
+#define SHORTLIST_SERVE_FASTCHAT_WORKER_H_
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "serve/concurrency_limit.h"
+#include "serve/fastchat_request.h"
+#include "serve/http_message.h"
+#include "serve/route_table.h"
+#include "serve/service.h"
+#include "text/conversation.h"
+
+namespace shortlist {
+
+/// The routes of a FastChat model worker (lm-sys/FastChat 0.2.36, fastchat/serve): what its
+/// controller and its API server call. Used on the I/O thread.
+///
+/// A request that reached a generating route is answered with status 200 whatever happens: FastChat
+/// reads errors from "error_code" alone. While one waits, for its turn or for tokens, a stream is
+/// kept alive by empty objects, which FastChat skips.
+class FastchatWorker {
+ public:
+  struct Options {
+    std::vector<std::string> model_names;        // empty: the service's
+    const Conversation* conversation = nullptr;  // of /worker_get_conv_template, must outlive this;
+                                                 // null: zero_shot
+    int64_t limit_worker_concurrency = 0;  // requests that run at a time; 0: as many as the engine
+    std::chrono::milliseconds keep_alive{15'000};  // FastChat gives up after 100 s of silence
+  };
+
+  /// `service` must outlive this, and this the coroutines of the routes.
+  FastchatWorker(boost::asio::any_io_executor executor, const Service& service, Options options);
+
+  /// Internal when a route is taken.
+  absl::Status AddRoutes(RouteTable& table);
+
+  /// {"model_names", "speed", "queue_length"} as JSON text, for /worker_get_status and the
+  /// controller.
+  std::string StatusJson() const;
+  /// Requests that run or wait.
+  int64_t queue_length() const { return limit_.queue_length(); }
+
+ private:
+  boost::asio::awaitable<absl::Status> GenerateStream(const HttpRequest& http,
+                                                      HttpResponse& response);
+  boost::asio::awaitable<absl::Status> Generate(const HttpRequest& http, HttpResponse& response);
+  boost::asio::awaitable<absl::Status> CountToken(const HttpRequest& http, HttpResponse& response);
+  /// Reads the request, waits for its turn and generates; the last object of the stream, as JSON
+  /// text. `stream`: where the others are written to as they come; null: nowhere.
+  boost::asio::awaitable<absl::StatusOr<std::string>> Run(const HttpRequest& http,
+                                                          RequestRecord& record,
+                                                          HttpResponse* stream);
+  absl::StatusOr<FastchatRequest> Parse(const HttpRequest& http);
+  const Tokenizer& tokenizer() const { return *service_.generator->options().tokenizer; }
+
+  const Service& service_;
+  const Options options_;
+  ConcurrencyLimit limit_;
+  std::random_device seeds_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_FASTCHAT_WORKER_H_
