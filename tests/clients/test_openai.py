@@ -1,0 +1,132 @@
+"""The openai package against /v1."""
+
+import math
+
+import openai
+import pytest
+from processes import is_idle, shortlist_server, wait_until
+
+PROMPT = "# `vector` class"
+MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is a list?"}]
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    return openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0, timeout=60)
+
+
+def complete(client, **fields):
+    return client.completions.create(**{"model": "demo", "prompt": PROMPT, "max_tokens": 24, "temperature": 0} | fields)
+
+
+def chat(client, **fields):
+    return client.chat.completions.create(
+        **{"model": "demo", "messages": MESSAGES, "max_tokens": 24, "temperature": 0} | fields)
+
+
+def test_models(client):
+    assert [model.id for model in client.models.list()] == ["demo"]
+    assert client.models.retrieve("demo").id == "demo"
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve("other")
+
+
+def test_completion(client):
+    reply = complete(client)
+    assert reply.object == "text_completion" and reply.model == "demo"
+    assert reply.choices[0].text and reply.choices[0].finish_reason in ("length", "stop")
+    assert reply.usage.completion_tokens <= 24
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
+
+
+def test_streamed_completion_is_the_whole_one(client):
+    chunks = list(complete(client, stream=True, stream_options={"include_usage": True}))
+    assert "".join(c.text for chunk in chunks for c in chunk.choices) == complete(client).choices[0].text
+    assert [c.finish_reason for chunk in chunks for c in chunk.choices if c.finish_reason] == ["length"]
+    assert chunks[-1].choices == [] and chunks[-1].usage.completion_tokens == 24
+
+
+def test_streamed_chat_is_the_whole_one(client):
+    whole = chat(client)
+    assert whole.object == "chat.completion" and whole.choices[0].message.role == "assistant"
+    chunks = list(chat(client, stream=True))
+    assert chunks[0].choices[0].delta.role == "assistant"
+    text = "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
+    assert text == whole.choices[0].message.content
+    assert chunks[-1].choices[0].finish_reason == whole.choices[0].finish_reason
+
+
+def test_several_choices(client):
+    fields = {"n": 3, "temperature": 1.0, "seed": 5}
+    reply = complete(client, **fields)
+    texts = [choice.text for choice in reply.choices]
+    assert [choice.index for choice in reply.choices] == [0, 1, 2] and len(set(texts)) > 1
+    assert [choice.text for choice in complete(client, **fields).choices] == texts
+
+    streamed = ["", "", ""]
+    for chunk in complete(client, stream=True, **fields):
+        for choice in chunk.choices:
+            streamed[choice.index] += choice.text
+    assert streamed == texts
+    assert len(chat(client, n=2).choices) == 2
+
+
+def test_stop(client):
+    text = complete(client, max_tokens=64).choices[0].text
+    stop = text[len(text) // 2:][:4]
+    reply = complete(client, max_tokens=64, stop=[stop])
+    assert reply.choices[0].text == text[:text.index(stop)]
+    assert reply.choices[0].finish_reason == "stop"
+    streamed = complete(client, max_tokens=64, stop=stop, stream=True)
+    assert "".join(chunk.choices[0].text for chunk in streamed) == reply.choices[0].text
+
+
+def test_logprobs_of_completions(client):
+    logprobs = complete(client, logprobs=2).choices[0].logprobs
+    assert "".join(logprobs.tokens) == complete(client).choices[0].text
+    assert len(logprobs.token_logprobs) == len(logprobs.top_logprobs) == len(logprobs.text_offset)
+    for token, logprob, top in zip(logprobs.tokens, logprobs.token_logprobs, logprobs.top_logprobs):
+        assert logprob <= 0 and math.isclose(max(top.values()), logprob, abs_tol=1e-5)  # greedy
+
+
+def test_logprobs_of_chat(client):
+    content = chat(client, logprobs=True, top_logprobs=3).choices[0].logprobs.content
+    for entry in content:
+        assert len(entry.top_logprobs) == 3
+        assert [top.logprob for top in entry.top_logprobs] == sorted((t.logprob for t in entry.top_logprobs), reverse=True)
+        assert math.isclose(entry.top_logprobs[0].logprob, entry.logprob, abs_tol=1e-5)
+
+
+def test_errors(client):
+    for fields, words in [
+        ({"temperature": -1}, "temperature"),
+        ({"top_p": 0}, "top_p"),
+        ({"max_tokens": -3}, "max_tokens"),
+        ({"n": 100_000}, "n"),
+        ({"logprobs": 99}, "logprobs"),
+        ({"prompt": "word " * 5000}, "context"),
+        ({"extra_body": {"response_format": {"type": "json_object"}}}, "response_format"),
+    ]:
+        with pytest.raises(openai.BadRequestError, match=words):
+            complete(client, **fields)
+    with pytest.raises(openai.NotFoundError):
+        complete(client, model="other")
+    with pytest.raises(openai.BadRequestError):
+        chat(client, messages=[])
+    with pytest.raises(openai.BadRequestError):
+        complete(client, prompt="word " * 5000, stream=True)  # as a status, not inside the stream
+
+
+def test_client_that_goes_is_forgotten(client, server):
+    stream = complete(client, max_tokens=400, stream=True)
+    next(iter(stream))
+    stream.close()
+    wait_until(lambda: is_idle(server.url), "the engine is idle", timeout_s=5)
+
+
+def test_api_key():
+    with shortlist_server("with_key", "--api-key", "right") as process:
+        clients = {key: openai.OpenAI(base_url=process.url + "/v1", api_key=key, max_retries=0) for key in ("right", "wrong")}
+        assert complete(clients["right"]).choices[0].text
+        with pytest.raises(openai.AuthenticationError):
+            complete(clients["wrong"])
