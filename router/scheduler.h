@@ -20,7 +20,7 @@ namespace shortlist {
 
 struct SchedulerOptions {
   SchedulePolicy policy = SchedulePolicy::kLpm;
-  int64_t max_total_tokens = 0;        // KV slots; at least 1
+  int64_t max_total_tokens = 0;        // KV slots; in [1, 2^28]
   int64_t context_length = 0;          // longest request, prompt and output; at least 1
   int64_t max_prefill_tokens = 2048;   // of one prefill pass; at least 1
   int64_t chunked_prefill_size = 512;  // a pass takes at most this many and prompts are cut to

@@ -131,7 +131,7 @@ TEST_F(SchedulerTest, OptionsAreChecked) {
     return std::string(Scheduler::Create(options).status().message());
   };
   EXPECT_EQ(message([](SchedulerOptions& o) { o.max_total_tokens = 0; }),
-            "max_total_tokens 0 not in [1, 2147483647]");
+            "max_total_tokens 0 not in [1, 268435456]");
   EXPECT_EQ(message([](SchedulerOptions& o) { o.chunked_prefill_size = -1; }),
             "chunked_prefill_size -1 not in [0, 2147483647]");
   EXPECT_EQ(message([](SchedulerOptions& o) { o.max_wait_s = std::nan(""); }),
