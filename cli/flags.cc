@@ -299,11 +299,17 @@ void AddCompareFlags(CLI::App& command, CompareFlags& flags) {
 
 void AddReplayFlags(CLI::App& command, ReplayFlags& flags) {
   AddModelFlags(command, flags.run)->required();
-  command
-      .add_option("--trace", flags.run.prompts_path,
-                  R"(Rows as --prompts takes them, with "arrival_s" and more)")
-      ->type_name("FILE.jsonl")
-      ->required();
+  CLI::Option_group* input = command.add_option_group("Load", "Exactly one of");
+  input
+      ->add_option("--trace", flags.run.prompts_path,
+                   R"(Rows as --prompts takes them, with "arrival_s" and more)")
+      ->type_name("FILE.jsonl");
+  input
+      ->add_option("--generate", flags.generate,
+                   "Random tokens: so many requests, a second, groups that share so many tokens, "
+                   "tokens of their own")
+      ->type_name("requests=64,rate=0,groups=1,shared=0,own=32");
+  input->require_option(1);
   AddSamplingFlags(command, flags.run);
   AddSchedulerFlags(command, flags.scheduler);
   command.add_flag("--simulate", flags.simulate,

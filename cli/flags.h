@@ -53,7 +53,8 @@ struct CompareFlags {
 };
 
 struct ReplayFlags {
-  RunFlags run;  // the trace is its prompts_path; its batch is not used
+  RunFlags run;          // the trace is its prompts_path; its batch is not used
+  std::string generate;  // a TraceShape in place of the trace; empty: none
   SchedulerOptions scheduler{.max_total_tokens = 16384};  // context_length 0: the model's
   bool simulate = false;  // a cost model and virtual time in place of the model
 };

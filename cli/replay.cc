@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/generated_trace.h"
 #include "cli/progress.h"
 #include "cli/prompts.h"
 #include "cli/routed_engine.h"
@@ -112,6 +113,22 @@ void Write(const nlohmann::ordered_json& report, bool json, std::ostream& out) {
   out << FormatTable({"replay", ""}, rows);
 }
 
+/// The rows of the trace, or of the one that --generate describes.
+absl::StatusOr<std::vector<TraceRow>> TraceRows(const ReplayFlags& flags) {
+  if (flags.generate.empty()) return ReadTrace(flags.run.prompts_path);
+  const absl::StatusOr<TraceShape> shape = ParseTraceShape(flags.generate);
+  if (!shape.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--generate: ", shape.status().message()));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.run.model_dir));
+  std::vector<TraceRow> rows;
+  for (GeneratedRequest& request :
+       GenerateTrace(*shape, config.vocab_size, flags.run.sampling.seed)) {
+    rows.push_back({.arrival_s = request.arrival_s, .generated_prompt = std::move(request.prompt)});
+  }
+  return rows;
+}
+
 /// Rows in order of arrival: indices into the trace.
 std::vector<size_t> ByArrival(const std::vector<TraceRow>& rows) {
   std::vector<size_t> order(rows.size());
@@ -126,14 +143,19 @@ absl::StatusOr<ReplayResult> SimulateTrace(const ReplayFlags& flags,
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.run.model_dir));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
                              OpenTokenizer(flags.run.model_dir));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Prompt> prompts,
-                             ReadPrompts(flags.run.prompts_path));
+  std::vector<Prompt> prompts;
+  if (flags.generate.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(prompts, ReadPrompts(flags.run.prompts_path));
+  }
   SchedulerOptions options = flags.scheduler;
   if (options.context_length == 0) options.context_length = config.context_len;
   std::vector<TraceRequest> trace;
   for (const size_t i : ByArrival(rows)) {
     const TraceRow& row = rows[i];
-    SHORTLIST_ASSIGN_OR_RETURN(std::vector<TokenId> tokens, tokenizer->Encode(prompts[i].text));
+    std::vector<TokenId> tokens = row.generated_prompt;
+    if (flags.generate.empty()) {
+      SHORTLIST_ASSIGN_OR_RETURN(tokens, tokenizer->Encode(prompts[i].text));
+    }
     const int64_t max_new_tokens = row.max_new_tokens.value_or(flags.run.sampling.max_new_tokens);
     trace.push_back({.arrival_s = row.arrival_s,
                      .prompt = std::move(tokens),
@@ -200,7 +222,8 @@ class Replayer {
     result_.requests[index].arrival_s = row.arrival_s;
     TokenizedGenerateReqInput input;
     input.rid = absl::StrCat(index);
-    input.input_ids = session_->requests()[index].token_ids;
+    input.input_ids =
+        row.generated_prompt.empty() ? session_->requests()[index].token_ids : row.generated_prompt;
     input.sampling_params = session_->sampling();
     input.sampling_params.max_new_tokens =
         row.max_new_tokens.value_or(input.sampling_params.max_new_tokens);
@@ -232,7 +255,7 @@ class Replayer {
 }  // namespace
 
 absl::Status Replay(const ReplayFlags& flags, std::ostream& out) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TraceRow> rows, ReadTrace(flags.run.prompts_path));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TraceRow> rows, TraceRows(flags));
   ReplayResult result;
   if (flags.simulate) {
     SHORTLIST_ASSIGN_OR_RETURN(result, SimulateTrace(flags, rows));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/ids.h"
 
 namespace shortlist {
 
@@ -17,6 +18,7 @@ struct TraceRow {
   std::optional<int64_t> output_len;      // simulation: where it stops; nullopt: max_new_tokens
   int32_t priority = 0;
   std::string cache_salt;
+  std::vector<TokenId> generated_prompt;  // empty: the prompt is the file's
 };
 
 /// Reads the keys "arrival_s", "max_new_tokens", "output_len", "priority" and "cache_salt" of each

@@ -69,6 +69,34 @@ TEST_F(ReplayTest, SimulationSharesAsTheEngineDoes) {
   EXPECT_GT(uncached["duration_s"], simulated["duration_s"]);
 }
 
+TEST_F(ReplayTest, GeneratedLoadsAreServedAndShareTheirPrefixes) {
+  const Args args = Args{"replay"} + DemoTarget() +
+                    Args{"--max-new-tokens",
+                         "3",
+                         "--max-total-tokens",
+                         "2000",
+                         "--json",
+                         "--generate",
+                         "requests=24,rate=200,groups=2,shared=40,own=10"};
+  const nlohmann::json real = Run(args);
+  EXPECT_EQ(real["requests"], 24);
+  EXPECT_EQ(real["failed"], 0);
+  EXPECT_EQ(real["prompt_tokens"], 24 * 50);
+  EXPECT_EQ(real["cached_tokens"], 22 * 40);
+  const nlohmann::json simulated = Run(args + Args{"--simulate"});
+  EXPECT_EQ(simulated["cached_tokens"], 22 * 40);
+  EXPECT_GT(simulated["duration_s"], 0.03);  // they come one after the other
+}
+
+TEST_F(ReplayTest, GenerateIsCheckedAndExcludesATrace) {
+  const Args args = Args{"replay"} + DemoTarget();
+  const ProcessOutcome outcome = RunBinary(args + Args{"--generate", "rate=-1"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--generate: rate -1 not in [0, 1e+09]"));
+  EXPECT_EQ(RunBinary(args).exit_code, 2);
+  EXPECT_EQ(RunBinary(Trace("{\"prompt\": \"a\"}\n") + Args{"--generate", "own=1"}).exit_code, 2);
+}
+
 TEST_F(ReplayTest, DraftsWhereThereIsADraft) {
   std::ofstream(dir_.Join("trace.jsonl")) << SharedPrefixes();
   const nlohmann::json report =
@@ -88,6 +116,13 @@ TEST_F(ReplayTest, MalformedTracesAreRefusedWithTheLine) {
   for (const auto& [row, message] : {
            std::pair(R"({"prompt": "a", "arrival_s": -1})", "\"arrival_s\" -1 not in [0, 1e+09]"),
            std::pair(R"({"prompt": "a", "arrival_s": "x"})", "\"arrival_s\" \"x\" not in"),
+           std::pair(R"({"prompt": "a", "arrival_s": 1e300})", "\"arrival_s\" 1e+300 not in"),
+           std::pair(R"({"prompt": "a", "arrival_s": null})", "\"arrival_s\" null not in"),
+           std::pair(R"({"prompt": "a", "arrival_s": NaN})", "line 2"),
+           std::pair(R"({"prompt": "a", "arrival_s": 1e999})", "line 2"),
+           std::pair(R"({"prompt": "a", "max_new_tokens": -5})", "\"max_new_tokens\" -5 not in"),
+           std::pair(R"({"prompt": "a", "priority": 1e10})", "\"priority\""),
+           std::pair(R"({"prompt": "a", "arrival)", "line 2"),
            std::pair(R"({"prompt": "a", "max_new_tokens": 0})",
                      "\"max_new_tokens\" 0 not in [1, 2147483647]"),
            std::pair(R"({"prompt": "a", "max_new_tokens": 99999999999999999999})",
@@ -112,12 +147,23 @@ TEST_F(ReplayTest, FlagsAreChecked) {
   const Args args = Trace("{\"prompt\": \"a\"}\n");
   for (const auto& [flag, value] :
        {std::pair("--schedule-policy", "lifo"), std::pair("--max-total-tokens", "0"),
-        std::pair("--max-running-requests", "-1"), std::pair("--context-length", "nan")}) {
+        std::pair("--max-running-requests", "-1"), std::pair("--context-length", "nan"),
+        std::pair("--max-total-tokens", "-7"),
+        std::pair("--max-total-tokens", "99999999999999999999"),
+        std::pair("--chunked-prefill-size", "-1"), std::pair("--max-prefill-tokens", "0"),
+        std::pair("--max-queued-requests", "1e300")}) {
     const ProcessOutcome outcome = RunBinary(args + Args{flag, value});
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_THAT(outcome.err, HasSubstr(flag));
   }
   EXPECT_EQ(RunBinary(args + Args{"--context-length", "1000000"}).exit_code, 2);
+  for (const Args& simulate : {Args{}, Args{"--simulate"}}) {  // more slots than there is memory
+    const ProcessOutcome outcome =
+        RunBinary(args + Args{"--max-total-tokens", "2147483647"} + simulate);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("2147483647"));
+  }
+  EXPECT_EQ(Run(args + Args{"--chunked-prefill-size", "0", "--max-new-tokens", "2"})["failed"], 0);
 }
 
 }  // namespace
