@@ -1,11 +1,10 @@
 // RadixCache::CheckInvariants: whether links, counts, locks and recency agree.
 
-#include "router/radix_cache.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "router/radix_cache.h"
 
 namespace shortlist {
 

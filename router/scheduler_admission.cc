@@ -1,13 +1,12 @@
 // The Scheduler's prefill passes: which waiting requests are admitted, and what of the admitted
 // ones the next pass computes.
 
-#include "router/scheduler.h"
-
 #include <algorithm>
 #include <cmath>
 #include <new>
 
 #include "base/check.h"
+#include "router/scheduler.h"
 
 namespace shortlist {
 namespace {
