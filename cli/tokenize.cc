@@ -5,6 +5,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
+#include "model/hub_cache.h"
+#include "model/quote.h"
 #include "nlohmann/json.hpp"
 #include "text/tokenizer.h"
 
@@ -32,7 +35,10 @@ constexpr int64_t kMaxThreads = 1024;
 
 void AddCommonFlags(CLI::App& command, TokenizeFlags& flags) {
   CLI::Option_group* source = command.add_option_group("Tokenizer", "Exactly one of");
-  source->add_option("--model", flags.model_dir, "A model directory")->type_name("DIR");
+  source
+      ->add_option("--model", flags.model_dir,
+                   "A Hugging Face model directory, or org/name[@revision] of the cache")
+      ->type_name("DIR");
   source
       ->add_option("--tokenizer", flags.tokenizer_path,
                    "tokenizer.json, a SentencePiece model, or ranks in tiktoken's format")
@@ -45,8 +51,9 @@ void AddCommonFlags(CLI::App& command, TokenizeFlags& flags) {
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Open(const TokenizeFlags& flags) {
-  return flags.model_dir.empty() ? OpenTokenizerFile(flags.tokenizer_path)
-                                 : OpenTokenizer(flags.model_dir);
+  if (flags.model_dir.empty()) return OpenTokenizerFile(flags.tokenizer_path);
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.model_dir));
+  return OpenTokenizer(dir);
 }
 
 absl::StatusOr<std::vector<std::string>> ReadRows(const TokenizeFlags& flags, std::istream& in) {
@@ -88,22 +95,31 @@ absl::StatusOr<std::string> TextOfRow(const std::string& row, const std::string&
   return value.get<std::string>();
 }
 
-absl::StatusOr<std::vector<int64_t>> IdsOfJson(const std::string& row, const std::string& origin) {
+/// `spelling` is what the row holds, `id` its value where that is an integer of 64 bits.
+absl::StatusOr<TokenId> CheckId(std::optional<int64_t> id, const json& spelling, int32_t size,
+                                const std::string& origin) {
+  if (id && *id >= 0 && *id < size) return TokenId{static_cast<int32_t>(*id)};
+  return Refuse(origin,
+                absl::StrCat("token id ", Quote(spelling), " is no integer in [0, ", size, ")"));
+}
+
+absl::StatusOr<std::vector<TokenId>> IdsOfJson(const std::string& row, int32_t size,
+                                               const std::string& origin) {
   SHORTLIST_ASSIGN_OR_RETURN(json value, ParseJson(row, origin));
   if (value.is_object() && value.contains("ids")) value = json(value["ids"]);
   if (!value.is_array()) return Refuse(origin, "neither an array nor an object with \"ids\"");
-  std::vector<int64_t> ids;
+  std::vector<TokenId> ids;
   for (const json& id : value) {
-    // A number of more than 63 bits wraps to a negative one.
-    if (!id.is_number_integer() || id.get<int64_t>() < 0)
-      return Refuse(origin, absl::StrCat("id ", id.dump().substr(0, 80)));
-    ids.push_back(id.get<int64_t>());
+    // An unsigned number of 64 bits wraps to a negative one.
+    const auto number = id.is_number_integer() ? std::optional(id.get<int64_t>()) : std::nullopt;
+    SHORTLIST_ASSIGN_OR_RETURN(ids.emplace_back(), CheckId(number, id, size, origin));
   }
   return ids;
 }
 
-absl::StatusOr<std::vector<int64_t>> IdsOfText(std::string_view row, const std::string& origin) {
-  std::vector<int64_t> ids;
+absl::StatusOr<std::vector<TokenId>> IdsOfText(std::string_view row, int32_t size,
+                                               const std::string& origin) {
+  std::vector<TokenId> ids;
   while (true) {
     const size_t begin = row.find_first_not_of(" \t\r");
     if (begin == std::string_view::npos) return ids;
@@ -111,10 +127,8 @@ absl::StatusOr<std::vector<int64_t>> IdsOfText(std::string_view row, const std::
     const std::string word(row.substr(0, row.find_first_of(" \t\r")));
     row.remove_prefix(word.size());
     int64_t id = 0;
-    if (!absl::SimpleAtoi(word, &id)) {
-      return Refuse(origin, absl::StrCat("\"", word.substr(0, 80), "\" is no token id"));
-    }
-    ids.push_back(id);
+    const auto number = absl::SimpleAtoi(word, &id) ? std::optional(id) : std::nullopt;
+    SHORTLIST_ASSIGN_OR_RETURN(ids.emplace_back(), CheckId(number, word, size, origin));
   }
 }
 
@@ -211,17 +225,9 @@ absl::Status Detokenize(const TokenizeFlags& flags, std::istream& in, std::ostre
   std::string output;
   for (size_t row = 0; row < rows.size(); ++row) {
     const std::string origin = Origin(flags, row);
-    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> raw, flags.jsonl
-                                                                   ? IdsOfJson(rows[row], origin)
-                                                                   : IdsOfText(rows[row], origin));
-    std::vector<TokenId> ids;
-    for (const int64_t id : raw) {
-      if (id < 0 || id >= tokenizer->size()) {
-        return Refuse(origin,
-                      absl::StrCat("token id ", id, " not in [0, ", tokenizer->size(), ")"));
-      }
-      ids.push_back(TokenId{static_cast<int32_t>(id)});
-    }
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids,
+                               flags.jsonl ? IdsOfJson(rows[row], tokenizer->size(), origin)
+                                           : IdsOfText(rows[row], tokenizer->size(), origin));
     const std::string text = tokenizer->Decode(ids);
     output += flags.json ? json{{"text", text}}.dump() : text;
     output.push_back('\n');

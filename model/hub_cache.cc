@@ -69,6 +69,11 @@ bool IsDirectory(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
+bool IsFile(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 /// The commit that `revision` stands for in the repository's folder.
 absl::StatusOr<std::string> ReadCommit(const std::string& folder, const std::string& revision) {
   constexpr int64_t kMaxRefBytes = 256;
@@ -88,6 +93,9 @@ absl::StatusOr<std::string> ReadCommit(const std::string& folder, const std::str
 
 absl::StatusOr<std::string> ResolveModelDir(const std::string& model) {
   if (IsDirectory(model)) return model;
+  if (IsFile(model)) {
+    return absl::InvalidArgumentError(absl::StrCat(model, ": a file, not a model directory"));
+  }
   const size_t at = model.find('@');
   const std::string name = model.substr(0, at);
   const std::string revision = at == std::string::npos ? "main" : model.substr(at + 1);
@@ -95,14 +103,16 @@ absl::StatusOr<std::string> ResolveModelDir(const std::string& model) {
                                  absl::StartsWith(model, "../") || absl::StartsWith(model, "~");
   if (looks_like_a_path) return absl::NotFoundError(absl::StrCat(model, ": no such directory"));
   if (!IsRepository(name)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(Quote(model),
-                     " is neither a directory nor the name of a repository, org/name "
-                     "or org/name@revision"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        Quote(model),
+        " is neither a directory nor the name of a repository, org/name "
+        "or org/name@revision, in letters, digits, '-', '_' and '.', the name at most ",
+        kMaxNameBytes, " of them"));
   }
   if (!IsRevision(revision)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(Quote(model), ": revision ", Quote(revision), " is no branch, tag or commit"));
+    return absl::InvalidArgumentError(absl::StrCat(Quote(model), ": revision ", Quote(revision),
+                                                   " is no branch, tag or commit of at most ",
+                                                   kMaxRevisionBytes, " bytes"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::string cache, CacheDir());
   const std::vector<std::string> parts = absl::StrSplit(name, '/');

@@ -146,6 +146,11 @@ TEST(ShowTest, ModelWithoutTokenizerCannotGenerate) {
 TEST(ShowTest, MissingAndDamagedFilesAreErrors) {
   const TempDir dir;
   EXPECT_TRUE(absl::IsNotFound(RunShow(dir.Join("nowhere"), /*json=*/true).status));
+  fs::create_directory(dir.Join("empty"));
+  EXPECT_TRUE(absl::IsNotFound(RunShow(dir.Join("empty"), /*json=*/true).status));
+  const Outcome file = RunShow(SourcePath("models/demo/target/config.json"), /*json=*/true);
+  EXPECT_EQ(file.status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(file.status.message()), HasSubstr("a file, not a model directory"));
   for (const char* file : {"config.json", "model.safetensors", "tokenizer.model"}) {
     SCOPED_TRACE(file);
     const std::string model = dir.Join(std::string("damaged_") + file);
@@ -175,7 +180,8 @@ TEST(ShowTest, IsaVariableChoosesAndIsChecked) {
 }
 
 TEST(ShowTest, UsageErrorsEndWithExitCodeTwo) {
-  for (const Args& args : {Args{"show"}, Args{"show", "/nowhere"}, Args{"show", "a", "b"}}) {
+  for (const Args& args : {Args{"show"}, Args{"show", "/nowhere"}, Args{"show", "org/../etc"},
+                           Args{"show", "org/name@"}, Args{"show", "a", "b"}}) {
     const ProcessOutcome outcome = RunBinary(args);
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.out, "");

@@ -76,16 +76,21 @@ TEST_F(TokenizeTest, BosIsLeftOutOnRequest) {
 TEST_F(TokenizeTest, RefusesWithTheLine) {
   ExpectRefused(Run(Tokenize, "good\nb\xFF"),
                 "standard input line 2: text is not valid UTF-8 at byte 1");
-  ExpectRefused(Run(Detokenize, "1 2\n1 x"), "line 2: \"x\" is no token id");
-  ExpectRefused(Run(Detokenize, "16384"), "token id 16384 not in [0, 16384)");
-  ExpectRefused(Run(Detokenize, "-1"), "token id -1 not in [0, 16384)");
-  ExpectRefused(Run(Detokenize, "99999999999999999999"), "is no token id");
+  ExpectRefused(Run(Detokenize, "1 2\n1 x"), "line 2: token id \"x\" is no integer in [0, 16384)");
+  ExpectRefused(Run(Detokenize, "16384"), "token id \"16384\" is no integer in [0, 16384)");
+  ExpectRefused(Run(Detokenize, "-1"), "token id \"-1\" is no integer in [0, 16384)");
+  ExpectRefused(Run(Detokenize, "99999999999999999999"),
+                "token id \"99999999999999999999\" is no integer in [0, 16384)");
   flags_.jsonl = true;
   ExpectRefused(Run(Tokenize, "\"a\"\n{"), "line 2: not valid JSON");
   ExpectRefused(Run(Tokenize, "{\"text\": 3}"), "line 1: neither a string");
   ExpectRefused(Run(Detokenize, "{\"ids\": 3}"), "line 1: neither an array");
-  ExpectRefused(Run(Detokenize, "[18446744073709551615]"), "id 18446744073709551615");
-  ExpectRefused(Run(Detokenize, "[0.5]"), "id 0.5");
+  for (const std::string id : {"-1", "16384", "9223372036854775808", "18446744073709551615",
+                               "1e+20", "0.5", "true", R"("1")", "[1]", "null"}) {
+    ExpectRefused(Run(Detokenize, "[" + id + "]"),
+                  "line 1: token id " + id + " is no integer in [0, 16384)");
+  }
+  ExpectRefused(Run(Detokenize, R"({"ids": [1], "ids": [2]})"), "appears twice");
   flags_.jsonl = false;
   flags_.input_path = dir_.Join("none");
   EXPECT_EQ(Run(Tokenize, "").status.code(), absl::StatusCode::kNotFound);
@@ -93,6 +98,19 @@ TEST_F(TokenizeTest, RefusesWithTheLine) {
   flags_.model_dir.clear();
   flags_.tokenizer_path = dir_.Write("tokenizer.json", "{}");
   ExpectRefused(Run(Tokenize, "a"), "tokenizer.json: no \"model\"");
+  flags_.tokenizer_path = dir_.Write("tokenizer.json", R"({"model": {"type": "BPE", "vocab")");
+  ExpectRefused(Run(Tokenize, "a"), "tokenizer.json: not valid JSON at byte 34");
+}
+
+TEST_F(TokenizeTest, ModelIsADirectoryOrARepositoryOfTheCache) {
+  flags_.model_dir = "../no/../such";
+  EXPECT_EQ(Run(Tokenize, "a").status.code(), absl::StatusCode::kNotFound);
+  flags_.model_dir = "org/../../etc";
+  ExpectRefused(Run(Tokenize, "a"), "is neither a directory nor the name of a repository");
+  flags_.model_dir = "org/name@";
+  ExpectRefused(Run(Tokenize, "a"), "revision \"\" is no branch");
+  flags_.model_dir = SourcePath(kTokenizer);
+  ExpectRefused(Run(Tokenize, "a"), "tokenizer.model: a file, not a model directory");
 }
 
 TEST_F(TokenizeTest, TheProgramReadsAFile) {
@@ -107,7 +125,7 @@ TEST_F(TokenizeTest, TheProgramReadsAFile) {
       RunBinary({"detokenize", "--tokenizer", SourcePath(kTokenizer), "--input", input});
   EXPECT_EQ(bad.exit_code, 2);
   EXPECT_EQ(bad.out, "");
-  EXPECT_THAT(bad.err, HasSubstr("line 1: \"one\" is no token id"));
+  EXPECT_THAT(bad.err, HasSubstr("line 1: token id \"one\" is no integer in"));
 }
 
 }  // namespace
