@@ -10,28 +10,15 @@ logits behind some of them.
 """
 
 import json
-import pathlib
 
 import numpy as np
 import torch
+from tiny_models import GOLDEN_DIR, tiny_config, write_json
 from transformers import AutoConfig, AutoModelForCausalLM
 
-GOLDEN_DIR = pathlib.Path(__file__).parent / "golden" / "decoders"
 PROMPT_LEN, NUM_GREEDY, LOGITS_EVERY = 24, 64, 9
 
-BASE = dict(
-    vocab_size=61,
-    hidden_size=32,
-    intermediate_size=40,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    num_key_value_heads=2,
-    max_position_embeddings=128,
-    rms_norm_eps=1e-5,
-    tie_word_embeddings=False,
-    bos_token_id=1,
-    eos_token_id=2,
-)
+BASE = tiny_config(vocab_size=61, intermediate_size=40, max_position_embeddings=128)
 
 ARCHITECTURES = {
     "llama": ("llama", {}),
@@ -160,8 +147,8 @@ def make_case(name, model_type, rope, overrides):
         logits_every=LOGITS_EVERY,
         logits=rows,
     )
-    path = GOLDEN_DIR / f"{name}.json"
-    path.write_text(json.dumps(golden, separators=(",", ":")) + "\n")
+    path = GOLDEN_DIR / "decoders" / f"{name}.json"
+    write_json(path, golden, separators=(",", ":"))
     print(f"{name}: {path.stat().st_size} bytes, margin {margin:.2e}, {len(set(greedy))} ids")
 
 

@@ -9,31 +9,18 @@ makes of them). The network follows SafeAILab/EAGLE's cnets1.py: fc over [embedd
 layers of which the first has no input norm, no final norm, rotary position i.
 """
 
-import json
-import pathlib
-import shutil
-
 import torch
 from safetensors.torch import save_file
+from tiny_models import fresh_dir, save_model, tiny_config, write_json
 from transformers import LlamaConfig, LlamaForCausalLM
 
-GOLDEN_DIR = pathlib.Path(__file__).parent / "golden"
 NUM_TOKENS = 24
-HIDDEN, FFN, HEADS, KV_HEADS, VOCAB, CONTEXT, EPS, THETA = 32, 56, 4, 2, 100, 64, 1e-5, 10000.0
-HEAD_DIM = HIDDEN // HEADS
 
-CONFIG = dict(
-    vocab_size=VOCAB,
-    hidden_size=HIDDEN,
-    intermediate_size=FFN,
-    num_attention_heads=HEADS,
-    num_key_value_heads=KV_HEADS,
-    max_position_embeddings=CONTEXT,
-    rms_norm_eps=EPS,
-    tie_word_embeddings=False,
-    bos_token_id=1,
-    eos_token_id=2,
-)
+CONFIG = tiny_config()
+del CONFIG["num_hidden_layers"]  # target and draft have their own
+HIDDEN, FFN, VOCAB = CONFIG["hidden_size"], CONFIG["intermediate_size"], CONFIG["vocab_size"]
+HEADS, KV_HEADS = CONFIG["num_attention_heads"], CONFIG["num_key_value_heads"]
+EPS, THETA, HEAD_DIM = CONFIG["rms_norm_eps"], 10000.0, HIDDEN // HEADS
 
 
 def random_draft(num_layers, bias):
@@ -93,13 +80,11 @@ def layer_forward(x, weights, i):
 
 def make_case(name, num_layers, bias, seed):
     torch.manual_seed(seed)
-    directory = GOLDEN_DIR / name
-    shutil.rmtree(directory, ignore_errors=True)
+    directory = fresh_dir(name)
     target = LlamaForCausalLM(LlamaConfig(**CONFIG, num_hidden_layers=1)).eval()
     with torch.no_grad():
         target.get_input_embeddings().weight.normal_(0.0, 1.0)
-    target.save_pretrained(directory / "target")
-    (directory / "target" / "generation_config.json").unlink(missing_ok=True)
+    save_model(target, directory / "target")
 
     weights = random_draft(num_layers, bias)
     (directory / "draft").mkdir()
@@ -111,7 +96,7 @@ def make_case(name, num_layers, bias, seed):
         rope_theta=THETA,
         torch_dtype="float32",
     )
-    (directory / "draft" / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    write_json(directory / "draft" / "config.json", config, indent=2)
 
     ids = torch.randint(0, VOCAB, (1, NUM_TOKENS + 1))
     with torch.no_grad():

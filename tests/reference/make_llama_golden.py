@@ -7,29 +7,15 @@ input_ids [num_tokens] and logits [num_tokens, vocab_size], computed in f32 from
 """
 
 import json
-import pathlib
-import shutil
 
 import torch
 from safetensors.torch import save_file
+from tiny_models import fresh_dir, save_model, tiny_config, write_json
 from transformers import LlamaConfig, LlamaForCausalLM
 
-GOLDEN_DIR = pathlib.Path(__file__).parent / "golden"
 NUM_TOKENS = 40
 
-BASE = dict(
-    vocab_size=100,
-    hidden_size=32,
-    intermediate_size=56,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    num_key_value_heads=4,
-    max_position_embeddings=64,
-    rms_norm_eps=1e-5,
-    tie_word_embeddings=False,
-    bos_token_id=1,
-    eos_token_id=2,
-)
+BASE = tiny_config(num_key_value_heads=4)
 
 LLAMA3 = dict(
     rope_type="llama3",
@@ -74,10 +60,8 @@ def make_case(name, overrides, dtype, shard_size, seed):
                 parameter.normal_(0.0, 1.0 / parameter.shape[1] ** 0.5)
         model.get_input_embeddings().weight.normal_(0.0, 1.0)
     model = model.to(dtype)
-    directory = GOLDEN_DIR / name
-    shutil.rmtree(directory, ignore_errors=True)
-    model.save_pretrained(directory, **(dict(max_shard_size=shard_size) if shard_size else {}))
-    (directory / "generation_config.json").unlink(missing_ok=True)
+    directory = fresh_dir(name)
+    save_model(model, directory, **(dict(max_shard_size=shard_size) if shard_size else {}))
     if name == "llama_linear":
         write_rope_in_the_old_way(directory / "config.json")
 
@@ -99,7 +83,7 @@ def write_rope_in_the_old_way(path):
     config["rope_theta"] = rope["rope_theta"]
     config["rope_scaling"] = {"type": rope["rope_type"], "factor": rope["factor"]}
     config["torch_dtype"] = config.pop("dtype")
-    path.write_text(json.dumps(config, indent=2) + "\n")
+    write_json(path, config, indent=2)
 
 
 if __name__ == "__main__":

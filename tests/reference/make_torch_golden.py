@@ -7,42 +7,32 @@ Run with a Python that has torch, transformers and safetensors:
 
 import collections
 import json
-import pathlib
-import shutil
 
 import torch
 from safetensors.torch import save_file
+from tiny_models import fresh_dir, tiny_config
 from transformers import LlamaConfig, LlamaForCausalLM
-
-DIR = pathlib.Path(__file__).parent / "golden" / "torch"
 
 
 def main():
-    shutil.rmtree(DIR, ignore_errors=True)
-    DIR.mkdir(parents=True)
+    directory = fresh_dir("torch")
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=40,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        max_position_embeddings=64,
-        tie_word_embeddings=False,
+        **tiny_config(vocab_size=40, hidden_size=16, intermediate_size=24, num_attention_heads=2,
+                      num_key_value_heads=1, rms_norm_eps=1e-6),
         dtype="float16",
     )
     config.architectures = ["LlamaForCausalLM"]
-    (DIR / "config.json").write_text(config.to_json_string())
+    (directory / "config.json").write_text(config.to_json_string())
     model = LlamaForCausalLM(config).half()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
     state = model.state_dict()  # an OrderedDict with _metadata
-    save_file({name: tensor.contiguous() for name, tensor in state.items()}, DIR / "model.safetensors")
-    torch.save(state, DIR / "state_dict.bin")
-    torch.save(dict(model.named_parameters()), DIR / "parameters.bin")
-    torch.save(state, DIR / "legacy.bin", _use_new_zipfile_serialization=False)
+    save_file({name: tensor.contiguous() for name, tensor in state.items()}, directory / "model.safetensors")
+    torch.save(state, directory / "state_dict.bin")
+    torch.save(dict(model.named_parameters()), directory / "parameters.bin")
+    torch.save(state, directory / "legacy.bin", _use_new_zipfile_serialization=False)
 
     # Views into one storage, as older scripts saved fused weights.
     flat = torch.cat([tensor.reshape(-1) for tensor in state.values()])
@@ -50,26 +40,26 @@ def main():
     for name, tensor in state.items():
         views[name] = flat[at : at + tensor.numel()].view(tensor.shape)
         at += tensor.numel()
-    torch.save(views, DIR / "views.bin")
+    torch.save(views, directory / "views.bin")
 
     names = list(state)
     shards = {"pytorch_model-00001-of-00002.bin": names[:9], "pytorch_model-00002-of-00002.bin": names[9:]}
     for shard, members in shards.items():
-        torch.save({name: state[name] for name in members}, DIR / shard)
+        torch.save({name: state[name] for name in members}, directory / shard)
     index = {
         "metadata": {"total_size": 2 * sum(tensor.numel() for tensor in state.values())},
         "weight_map": {name: shard for shard, members in shards.items() for name in members},
     }
-    (DIR / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+    (directory / "pytorch_model.bin.index.json").write_text(json.dumps(index))
 
-    torch.save({"w": torch.arange(6.0).view(2, 3).T}, DIR / "strided.pt")
-    torch.save([3, 1, 4, 1 << 40, -5], DIR / "ints.pt")
+    torch.save({"w": torch.arange(6.0).view(2, 3).T}, directory / "strided.pt")
+    torch.save([3, 1, 4, 1 << 40, -5], directory / "ints.pt")
     every_dtype = {
         str(dtype).removeprefix("torch."): torch.ones(2, 3).to(dtype)
         for dtype in (torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
                       torch.bool, torch.bfloat16)
     }
-    torch.save(every_dtype, DIR / "dtypes.pt")
+    torch.save(every_dtype, directory / "dtypes.pt")
 
 
 if __name__ == "__main__":
