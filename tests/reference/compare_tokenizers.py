@@ -76,6 +76,17 @@ def unlike_code_points(path, tokenizer):
     return {c for c, mine, other in zip(chars, ours, theirs) if mine != other}
 
 
+def spell_ranges(chars):
+    """"U+41..U+43 U+61" and so on."""
+    ranges = []
+    for code in sorted(map(ord, chars)):
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return " ".join(f"U+{first:X}" + (f"..U+{last:X}" if last > first else "") for first, last in ranges)
+
+
 def compare(name, path, tokenizer, texts):
     """Number of differences that are nobody's tables' fault."""
     ours, our_seconds = our_ids(path, texts)
@@ -93,6 +104,8 @@ def compare(name, path, tokenizer, texts):
           f"Unicode tables ({len(unlike)} code points unlike); {len(wrong)} of {len(sample)} decode unlike; "
           f"{sizes / our_seconds:.1f} MB/s against {sizes / their_seconds:.1f}: "
           f"{their_seconds / our_seconds:.1f} x", flush=True)
+    if unlike:
+        print(f"  unlike: {spell_ranges(unlike)}")
     for i in errors[:5]:
         at = next((k for k, (a, b) in enumerate(zip(ours[i], theirs[i])) if a != b), 0)
         print(f"  {texts[i][:60]!r} at token {at}: {ours[i][at:at + 6]} against {theirs[i][at:at + 6]}")
