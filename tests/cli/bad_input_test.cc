@@ -226,7 +226,7 @@ TEST_F(BadInputTest, PromptsFileNamesTheRow) {
 TEST(BinaryTest, BadInputEndsWithExitCodeTwoAndNothingOnStdout) {
   const Args base = Args{"generate"} + DemoPair();
   for (const Args& args :
-       {Args{}, Args{"serve"}, Args{"generate"}, base + kPrompt + Args{"--frobnicate", "1"},
+       {Args{}, Args{"frobnicate"}, Args{"generate"}, base + kPrompt + Args{"--frobnicate", "1"},
         base + kPrompt + Args{"--temperature", "nan"},
         base + kPrompt + Args{"--max-new-tokens", "-1"}, base + Args{"--prompt", ""},
         base + kPrompt + Args{"--quantize", "int3"},
