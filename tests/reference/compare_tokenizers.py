@@ -70,7 +70,7 @@ def library_ids(tokenizer, texts):
 def unlike_code_points(path, tokenizer):
     """Code points that both sides treat unlike."""
     chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-    texts = [f"a{c}a {c}1{c}'s {c}\u0301\u0316a\u0301{c}" for c in chars]
+    texts = [f"a{c}a {c}1{c}'s {c}\u0301\u0316a\u0301{c}b\u0301{c}" for c in chars]
     ours, _ = our_ids(path, texts)
     theirs, _ = library_ids(tokenizer, texts)
     return {c for c, mine, other in zip(chars, ours, theirs) if mine != other}
