@@ -156,11 +156,23 @@ TEST(ServeTest, FlagsAreCheckedAndThoseOfOtherServersRefusedByName) {
 }
 
 TEST(ServeTest, WhatCannotBeServedEndsWithABadInputCode) {
-  const ProcessOutcome outcome =
-      RunBinary({"serve", "--threads", "1", "--conv-template", "none-such"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("none-such"));
-  EXPECT_TRUE(outcome.out.empty());
+  const std::string controller = "http://127.0.0.1:1";
+  const std::pair<Args, const char*> cases[] = {
+      {{"--conv-template", "none-such"}, "none-such"},
+      {{"--controller", "localhost:21001"}, "localhost:21001"},
+      {{"--controller", controller, "--api-key", "k"}, "--api-key"},
+      {{"--controller", controller, "--host", "0.0.0.0"}, "--worker-address"},
+      {{"--controller", controller, "--port", "0"}, "--worker-address"},
+      {{"--controller", controller, "--worker-address", "ftp://a"}, "ftp://a"},
+      {{"--worker-address", controller}, "--controller"},
+      {{"--limit-worker-concurrency", "0"}, "--limit-worker-concurrency"},
+  };
+  for (const auto& [args, words] : cases) {
+    const ProcessOutcome outcome = RunBinary(Args{"serve", "--threads", "1"} + args);
+    EXPECT_EQ(outcome.exit_code, 2) << words;
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+    EXPECT_TRUE(outcome.out.empty());
+  }
 }
 
 }  // namespace
