@@ -1,5 +1,7 @@
 #include "serve/http_connection.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -102,6 +104,7 @@ class HttpConnection final : public HttpResponse,
   using Parser = http::request_parser<http::string_body>;
 
   asio::awaitable<bool> WaitForRequest();
+  bool ClientEnded();
   asio::awaitable<void> ReadRequest();
   asio::awaitable<void> ReadBody();
   asio::awaitable<void> Answer();
@@ -182,10 +185,19 @@ asio::awaitable<void> HttpConnection::Refuse() {
   Close();
 }
 
+/// True when the client has ended its side and nothing is left to read. Asked before waiting to
+/// read: after a short read Asio waits for a change, and the end that came together with the bytes
+/// is none.
+bool HttpConnection::ClientEnded() {
+  char next;
+  return ::recv(socket_.native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /// False when there will be none.
 asio::awaitable<bool> HttpConnection::WaitForRequest() {
   if (connections_.draining && buffer_.size() == 0) co_return false;
   if (buffer_.size() > 0) co_return true;
+  if (ClientEnded()) co_return false;
   waiting_ = true;
   Arm(limits_.idle_timeout);
   const auto [error, count] = co_await socket_.async_read_some(buffer_.prepare(kReadBytes), kTuple);

@@ -5,6 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -104,18 +105,26 @@ class FastchatWorkerTest : public ::testing::Test {
   }
 
   void Finish(Call& call) {
+    ASSERT_TRUE(RunUntil([&] { return call.status.has_value(); }));
+  }
+
+  /// Runs until `holds`; false after 20 s.
+  bool RunUntil(const std::function<bool()>& holds) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!call.status && std::chrono::steady_clock::now() < deadline) {
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
       io_.restart();
       io_.run_one_for(milliseconds(20));
     }
-    ASSERT_TRUE(call.status.has_value());
+    return true;
   }
 
-  /// Lets everything happen that happens within `time`.
-  void RunFor(milliseconds time) {
-    io_.restart();
-    io_.run_for(time);
+  /// The client of `call` goes, wherever its handler is.
+  bool Leave(Call& call) {
+    return RunUntil([&] {
+      call.gone.emit(asio::cancellation_type::terminal);
+      return call.status.has_value();
+    });
   }
 
   /// The objects of a stream without keep-alives; every one ends with a zero byte.
@@ -338,26 +347,22 @@ TEST_F(FastchatWorkerTest, QueueLengthCountsWhoRunsAndWhoWaits) {
   generator_->scripts.resize(5, {.hangs = true});
   std::vector<std::unique_ptr<Call>> calls;
   for (int i = 0; i < 5; ++i) calls.push_back(Begin("/worker_generate_stream", Body()));
-  RunFor(milliseconds(30));
+  // Two run; the others wait, alive.
+  ASSERT_TRUE(RunUntil([&] { return !calls[4]->response.writes.empty(); }));
+  EXPECT_EQ(calls[4]->response.writes.front(), std::string(1, '\0'));
   EXPECT_EQ(generator_->num_alive, 2);  // limit_worker_concurrency
   EXPECT_EQ(worker_->queue_length(), 5);
   EXPECT_EQ(json::parse(Do("/worker_get_status", "")->response.body),
             json::parse(R"({"model_names": ["demo", "also"], "speed": 1, "queue_length": 5})"));
-  EXPECT_EQ(calls[4]->response.writes.front(), std::string(1, '\0'));  // it waits, alive
 
-  calls[3]->gone.emit(asio::cancellation_type::terminal);  // goes while it waits
-  RunFor(milliseconds(30));
+  ASSERT_TRUE(Leave(*calls[3]));  // while it waits
   EXPECT_TRUE(calls[3]->threw);
   EXPECT_EQ(worker_->queue_length(), 4);
-  calls[0]->gone.emit(asio::cancellation_type::terminal);  // goes while it runs
-  RunFor(milliseconds(30));
+  ASSERT_TRUE(Leave(*calls[0]));  // while it runs; the next one takes its turn
   EXPECT_EQ(worker_->queue_length(), 3);
-  EXPECT_EQ(generator_->num_alive, 2);  // the next one took its turn
-  EXPECT_EQ(generator_->started.size(), 3u);
-  for (auto& call : calls) call->gone.emit(asio::cancellation_type::terminal);
-  RunFor(milliseconds(60));
-  for (auto& call : calls) call->gone.emit(asio::cancellation_type::terminal);
-  RunFor(milliseconds(60));
+  ASSERT_TRUE(RunUntil([&] { return generator_->started.size() == 3; }));
+  EXPECT_EQ(generator_->num_alive, 2);
+  for (const size_t i : {1, 2, 4}) ASSERT_TRUE(Leave(*calls[i]));
   EXPECT_EQ(worker_->queue_length(), 0);
   EXPECT_EQ(generator_->num_alive, 0);
 }
