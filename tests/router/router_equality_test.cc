@@ -127,7 +127,7 @@ class RouterEqualityTest : public testing::Test {
       }
       harness.Step(std::move(messages));
       if (c.retracts) harness.router().RetractAll();
-      if (step > 5000 || HasFailure()) {
+      if (step > 500 * std::ssize(prompts_) || HasFailure()) {
         ADD_FAILURE() << c.name << " does not end";
         break;
       }
