@@ -29,7 +29,8 @@ absl::Status Run(const std::string& root) {
   SHORTLIST_ASSIGN_OR_RETURN(const VocabOptions options,
                              ParseVocabFlag(root + "/vocab_lists/demo.vocab.json:top=1024"));
   SHORTLIST_ASSIGN_OR_RETURN(
-      auto base, SelectVocabBase(options, {target->config().vocab_size, tokenizer->Fingerprint()}));
+      auto base,
+      SelectVocabBase(options, VocabTarget{target->config().vocab_size, tokenizer->Fingerprint()}));
   SHORTLIST_ASSIGN_OR_RETURN(
       auto vocab, DynamicVocabularyManager::Create(base, {.dynamic_capacity = 128, .pinned = {}}));
 

@@ -126,7 +126,7 @@ std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
     options.custom_vocab_path = SourcePath("vocab_lists/demo.vocab.json");
     options.top_n = kind == VocabKind::kListTop2048 ? 2048 : 1024;
   }
-  auto base = SelectVocabBase(options, {emit_size(), /*fingerprint=*/""});
+  auto base = SelectVocabBase(options, VocabTarget{emit_size(), /*fingerprint=*/""});
   EXPECT_TRUE(base.ok()) << base.status();
   auto manager = DynamicVocabularyManager::Create(
       *base, {.dynamic_capacity = kind == VocabKind::kListAndDynamic ? 32 : 0, .pinned = {}});

@@ -225,7 +225,7 @@ TEST_F(VocabOptionsListTest, CoverageIsMinimalOnRandomLists) {
 
 TEST(VocabOptionsTest, ImpossibleTargetsAreRefused) {
   for (const int64_t vocab_size : {int64_t{0}, int64_t{-1}, int64_t{1} << 40}) {
-    EXPECT_FALSE(SelectVocabBase({.use_static_vocab = true}, {vocab_size, ""}).ok());
+    EXPECT_FALSE(SelectVocabBase({.use_static_vocab = true}, VocabTarget{vocab_size, ""}).ok());
   }
 }
 
