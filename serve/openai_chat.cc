@@ -93,6 +93,8 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   const std::optional<int64_t> top = fields.OptionalInteger("top_logprobs", 0, kMaxTopLogprobs);
   if (top.value_or(0) > 0 && !logprobs) fields.Fail("top_logprobs", "wants \"logprobs\": true");
   SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckNumGenerations(/*num_prompts=*/1, asked.openai.n, std::ssize(http.body)));
   GenerateRequest request = asked.openai.sampling;
   if (logprobs) request.sampling.num_logprobs = top.value_or(0);
   const std::vector<std::string> stops = service.generator->options().prompt_encoder->ChatStops();

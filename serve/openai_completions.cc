@@ -43,12 +43,9 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   fields.Refuse({"suffix"}, "not supported");
   if (fields.Find("prompt") == nullptr) fields.Fail("prompt", "missing");
   Prompts prompts = ReadPrompts(fields, "prompt", tokenizer.size());
-  const int64_t count = std::ssize(prompts.prompts);
-  if (count * asked.openai.n > kMaxGenerations) {
-    fields.Fail(
-        "n", absl::StrCat(count, " prompts times n ", asked.openai.n, " exceed ", kMaxGenerations));
-  }
   SHORTLIST_RETURN_IF_ERROR(fields.status());
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckNumGenerations(std::ssize(prompts.prompts), asked.openai.n, std::ssize(http.body)));
 
   for (Prompt& prompt : prompts.prompts) {
     if (echo) {

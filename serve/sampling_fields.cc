@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "serve/api_error.h"
 
 namespace shortlist {
 namespace {
@@ -130,6 +131,18 @@ void ReadScheduling(JsonFields& fields, GenerateRequest& request) {
   if (!salt.empty() || !key.empty()) {
     request.cache_salt = absl::StrCat(salt.size(), ":", salt, key);
   }
+}
+
+absl::Status CheckNumGenerations(int64_t num_prompts, int64_t n, int64_t body_bytes) {
+  std::string problem;
+  if (num_prompts * n > kMaxGenerations) {
+    problem = absl::StrCat("n: ", num_prompts, " prompts times ", n, " exceed ", kMaxGenerations);
+  } else if (body_bytes * n > kMaxGenerationBytes) {
+    problem = absl::StrCat("n: ", n, " times a body of ", body_bytes, " bytes exceeds ",
+                           kMaxGenerationBytes, " bytes");
+  }
+  if (problem.empty()) return absl::OkStatus();
+  return WithParam(absl::InvalidArgumentError(problem), "n");
 }
 
 std::vector<GenerateRequest> Repeat(std::vector<GenerateRequest> requests, int64_t n) {

@@ -14,7 +14,8 @@ namespace shortlist {
 /// Bounds of what one request may ask for, in every dialect.
 inline constexpr int64_t kMaxChoices = 128;  // n
 inline constexpr int64_t kMaxPrompts = 128;
-inline constexpr int64_t kMaxGenerations = 512;  // n times prompts
+inline constexpr int64_t kMaxGenerations = 512;                    // n times prompts
+inline constexpr int64_t kMaxGenerationBytes = int64_t{64} << 20;  // n times the body
 inline constexpr int64_t kMaxStops = 16;
 inline constexpr size_t kMaxStopBytes = 256;
 inline constexpr size_t kMaxNameBytes = 256;  // of a model, a request id, a salt
@@ -44,6 +45,10 @@ void ReadCommonSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest&
 /// Fields of the request beside its sampling: priority, cache_salt and extra_key (together they
 /// say with whom prefixes are shared).
 void ReadScheduling(JsonFields& fields, GenerateRequest& request);
+
+/// InvalidArgument, naming n, when n times a body of `body_bytes` with `num_prompts` prompts is
+/// more than one request may ask for.
+absl::Status CheckNumGenerations(int64_t num_prompts, int64_t n, int64_t body_bytes);
 
 /// `n` times each of `requests`, choices of one prompt next to each other, each with noise of its
 /// own: the first has the seed itself.

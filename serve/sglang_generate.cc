@@ -108,10 +108,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
       std::vector<GenerateRequest> requests,
       MakeRequests(fields.Find("sampling_params"), std::move(prompts), vocab_size, base, n));
   asked.is_list = is_batch || n > 1;
-  if (std::ssize(requests) * n > kMaxGenerations) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(requests.size(), " prompts times n ", n, " exceed ", kMaxGenerations));
-  }
+  SHORTLIST_RETURN_IF_ERROR(CheckNumGenerations(std::ssize(requests), n, std::ssize(http.body)));
   asked.requests = Repeat(std::move(requests), n);
   return asked;
 }

@@ -218,6 +218,11 @@ TEST_F(BadInputTest, HugeAsksAreRefusedBeforeTheyCost) {
   EXPECT_EQ(
       client.Post("/generate", json{{"text", prompts}, {"sampling_params", {{"n", 100}}}}).status,
       400);
+  const HttpReply copies =
+      client.Post("/v1/completions",
+                  json{{"model", "demo"}, {"prompt", std::string(1 << 20, 'a')}, {"n", 128}});
+  EXPECT_EQ(copies.status, 400);
+  EXPECT_EQ(copies.Json()["error"]["param"], "n");
   json biases = json::object();
   for (int i = 0; i < 2000; ++i) biases[std::to_string(i)] = 1;
   EXPECT_EQ(
