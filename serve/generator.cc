@@ -63,10 +63,13 @@ struct Live {
   GenerationImpl* generation = nullptr;  // null: nobody is interested any more
 };
 
+/// `into` becomes `event`, with what both brought.
 void Merge(GenerationEvent event, GenerationEvent& into) {
-  event.text.insert(0, into.text);
-  event.tokens.insert(event.tokens.begin(), std::make_move_iterator(into.tokens.begin()),
-                      std::make_move_iterator(into.tokens.end()));
+  into.text += event.text;
+  into.tokens.insert(into.tokens.end(), std::make_move_iterator(event.tokens.begin()),
+                     std::make_move_iterator(event.tokens.end()));
+  event.text = std::move(into.text);
+  event.tokens = std::move(into.tokens);
   into = std::move(event);
 }
 
