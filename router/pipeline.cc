@@ -84,7 +84,7 @@ void Pipeline::RunTokenizer() {
   while (const std::optional<Task> task = tasks_.Pop()) {
     absl::StatusOr<TokenizedGenerateReqInput> input = Prepare(*task);
     if (!input.ok()) {
-      SendTerminalRow(task->rid, input.status());
+      SendTerminalRow(task->rid, std::move(input).status());
       continue;
     }
     input->rid = task->rid;
