@@ -171,7 +171,10 @@ TEST_F(HttpServerTest, TruncatedRequestsEnd) {
 }
 
 TEST_F(HttpServerTest, RandomBytesHarmNothing) {
-  Start();
+  Start([](Server::Options& options) {
+    HttpLimits& limits = options.http.limits;
+    limits.header_timeout = limits.body_timeout = limits.idle_timeout = milliseconds(2000);
+  });
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
