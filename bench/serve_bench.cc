@@ -105,7 +105,8 @@ absl::Status Run(const Flags& flags) {
   const SchedulerOptions scheduling{
       .max_total_tokens = flags.num_streams * (8 * flags.num_prompt_words + flags.max_tokens + 64),
       .disable_radix_cache = true};
-  SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine, RoutedEngine::Open(*session, scheduling));
+  SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
+                             RoutedEngine::Open(*session, scheduling, /*num_shared_rows=*/0));
   SHORTLIST_ASSIGN_OR_RETURN(const Conversation* conversation, FindConversation("zero_shot"));
   const PromptEncoder encoder(session->tokenizer(), std::nullopt, *conversation);
   Router& router = *engine.router;

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -96,9 +95,9 @@ absl::StatusOr<std::string> TextOfRow(const std::string& row, const std::string&
 }
 
 /// `spelling` is what the row holds, `id` its value where that is an integer of 64 bits.
-absl::StatusOr<TokenId> CheckId(std::optional<int64_t> id, const json& spelling, int32_t size,
+absl::StatusOr<TokenId> CheckId(int64_t id, const json& spelling, int32_t size,
                                 const std::string& origin) {
-  if (id && *id >= 0 && *id < size) return TokenId{static_cast<int32_t>(*id)};
+  if (id >= 0 && id < size) return TokenId{static_cast<int32_t>(id)};
   return Refuse(origin,
                 absl::StrCat("token id ", Quote(spelling), " is no integer in [0, ", size, ")"));
 }
@@ -111,7 +110,7 @@ absl::StatusOr<std::vector<TokenId>> IdsOfJson(const std::string& row, int32_t s
   std::vector<TokenId> ids;
   for (const json& id : value) {
     // An unsigned number of 64 bits wraps to a negative one.
-    const auto number = id.is_number_integer() ? std::optional(id.get<int64_t>()) : std::nullopt;
+    const int64_t number = id.is_number_integer() ? id.get<int64_t>() : -1;
     SHORTLIST_ASSIGN_OR_RETURN(ids.emplace_back(), CheckId(number, id, size, origin));
   }
   return ids;
@@ -127,8 +126,8 @@ absl::StatusOr<std::vector<TokenId>> IdsOfText(std::string_view row, int32_t siz
     const std::string word(row.substr(0, row.find_first_of(" \t\r")));
     row.remove_prefix(word.size());
     int64_t id = 0;
-    const auto number = absl::SimpleAtoi(word, &id) ? std::optional(id) : std::nullopt;
-    SHORTLIST_ASSIGN_OR_RETURN(ids.emplace_back(), CheckId(number, word, size, origin));
+    if (!absl::SimpleAtoi(word, &id)) id = -1;
+    SHORTLIST_ASSIGN_OR_RETURN(ids.emplace_back(), CheckId(id, word, size, origin));
   }
 }
 

@@ -111,9 +111,8 @@ class Parser {
                                  ParseTuple(tokens_, /*conditional=*/false));
       SHORTLIST_ASSIGN_OR_RETURN(statement.bodies.emplace_back(),
                                  ParseBody({"elif", "else", "endif"}));
-      const std::string word = tokens_.Take().value;
-      if (word == "elif") continue;
-      if (word == "else") {
+      if (tokens_.TakeName("elif")) continue;
+      if (tokens_.Take().value == "else") {
         SHORTLIST_ASSIGN_OR_RETURN(statement.bodies.emplace_back(), ParseBody({"endif"}));
         tokens_.Take();
       }
