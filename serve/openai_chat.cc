@@ -1,10 +1,10 @@
-#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/openai.h"
+#include "serve/openai_reply.h"
 #include "serve/openai_request.h"
 #include "serve/openapi.h"
 #include "serve/sampling_fields.h"
@@ -106,72 +106,34 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   return asked;
 }
 
-/// Makes the objects of one reply or stream.
-class Writer {
+class ChatReply final : public OpenAiReply {
  public:
-  Writer(const Service& service, const Asked& asked)
-      : service_(service),
-        tokenizer_(*service.generator->options().tokenizer),
-        asked_(asked),
-        created_(UnixNow()),
-        usage_(asked.openai.n),
-        begun_(asked.requests.size()) {}
+  ChatReply(const Service& service, const Asked& asked)
+      : OpenAiReply(service, asked.openai,
+                    {"chatcmpl-", "chat.completion", "chat.completion.chunk"}) {}
 
-  ordered_json Object(const char* kind, ordered_json choices) const {
-    return {{"id", absl::StrCat("chatcmpl-", asked_.openai.rid)},
-            {"object", kind},
-            {"created", created_},
-            {"model", service_.model_name},
-            {"choices", std::move(choices)}};
-  }
-
-  /// `output` in a member of the name `part`: "message", or "delta" of a stream.
-  ordered_json Choice(const Output& output, const char* part) {
-    const size_t index = output.last.index;
+ private:
+  ordered_json Choice(const Output& output, bool is_first) override {
     ordered_json message = ordered_json::object();
-    if (!begun_[index]) message["role"] = "assistant";
-    begun_[index] = true;
+    if (is_first) message["role"] = "assistant";
     message["content"] = output.text;
-    ordered_json choice = {{"index", index}};
-    choice[part] = std::move(message);
+    ordered_json choice = {{"index", output.last.index}};
+    choice[openai().stream ? "delta" : "message"] = std::move(message);
     choice["logprobs"] = nullptr;
-    if (asked_.openai.sampling.sampling.num_logprobs >= 0) {
+    if (openai().sampling.sampling.num_logprobs >= 0) {
       ordered_json content = ordered_json::array();
       for (const OutputToken& token : output.tokens) content.push_back(Logprobs(token));
       choice["logprobs"] = {{"content", std::move(content)}, {"refusal", nullptr}};
     }
-    choice["finish_reason"] = OpenAiFinishReason(output.last);
-    if (output.last.finished) usage_.Add(output.last);
     return choice;
   }
 
-  ordered_json Usage() const { return usage_.Json(); }
-
-  std::string Event(GenerationEvent event) {
-    if (!event.status.ok()) return ServerSentEvent(OpenAiErrorBody(event.status));
-    constexpr char kChunk[] = "chat.completion.chunk";
-    Output output;
-    Append(std::move(event), output);
-    const bool finished = output.last.finished;
-    ordered_json choices = ordered_json::array({Choice(output, "delta")});
-    ordered_json object = Object(kChunk, std::move(choices));
-    if (asked_.openai.include_usage) object["usage"] = nullptr;
-    std::string bytes = ServerSentEvent(Dump(object));
-    if (finished && ++num_finished_ == asked_.requests.size() && asked_.openai.include_usage) {
-      ordered_json last = Object(kChunk, ordered_json::array());
-      last["usage"] = Usage();
-      bytes += ServerSentEvent(Dump(last));
-    }
-    return bytes;
-  }
-
- private:
   ordered_json Logprob(TokenId id, float logprob) const {
-    const std::string_view control = tokenizer_.ControlPiece(id);
-    const std::string_view raw = control.empty() ? tokenizer_.TokenBytes(id) : control;
+    const std::string_view control = tokenizer().ControlPiece(id);
+    const std::string_view raw = control.empty() ? tokenizer().TokenBytes(id) : control;
     ordered_json bytes = ordered_json::array();
     for (const char c : raw) bytes.push_back(static_cast<unsigned char>(c));
-    return {{"token", TokenText(tokenizer_, id)},
+    return {{"token", TokenText(tokenizer(), id)},
             {"logprob", JsonLogprob(logprob)},
             {"bytes", std::move(bytes)}};
   }
@@ -184,43 +146,15 @@ class Writer {
     }
     return entry;
   }
-
-  const Service& service_;
-  const Tokenizer& tokenizer_;
-  const Asked& asked_;
-  const int64_t created_;
-  OpenAiUsage usage_;
-  std::vector<bool> begun_;  // by choice
-  size_t num_finished_ = 0;
 };
 
 awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
   absl::StatusOr<Asked> asked = Parse(service, http);
   if (!asked.ok()) co_return asked.status();
-  absl::StatusOr<std::unique_ptr<Generation>> generation =
-      service.generator->Start(asked->requests, asked->openai.rid);
-  if (!generation.ok()) co_return generation.status();
-  Writer writer(service, *asked);
-  if (asked->openai.stream) {
-    StreamFormat format;
-    format.format = [&writer](GenerationEvent event) { return writer.Event(std::move(event)); };
-    absl::Status status = co_await StreamEvents(**generation, response, format);
-    co_return status;
-  }
-  absl::StatusOr<std::vector<Output>> outputs =
-      co_await CollectOutputs(**generation, asked->requests.size());
-  if (!outputs.ok()) co_return outputs.status();
-  ordered_json choices = ordered_json::array();
-  for (const Output& output : *outputs) {
-    Record(output.last, response.record());
-    choices.push_back(writer.Choice(output, "message"));
-  }
-  ordered_json object = writer.Object("chat.completion", std::move(choices));
-  object["usage"] = writer.Usage();
-  std::string body = Dump(object);
-  co_await response.Send(200, kJsonType, std::move(body));
-  co_return absl::OkStatus();
+  ChatReply reply(service, *asked);
+  absl::Status status = co_await reply.Run(asked->requests, response);
+  co_return status;
 }
 
 }  // namespace
