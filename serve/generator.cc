@@ -1,13 +1,10 @@
 #include "serve/generator.h"
 
 #include <atomic>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <deque>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -16,8 +13,10 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "serve/api_error.h"
+#include "serve/live_request.h"
 #include "serve/metrics.h"
 #include "serve/output_text.h"
+#include "serve/token_rate.h"
 
 namespace shortlist {
 
@@ -30,163 +29,6 @@ using Clock = std::chrono::steady_clock;
 double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
-
-class GenerationImpl;
-
-/// What the I/O thread knows of all requests without a last event. Outlives the generator as long
-/// as events are on their way.
-struct Registry {
-  Pipeline* pipeline = nullptr;  // null: the generator has gone
-  struct Named {
-    std::vector<std::string> ids;
-    int64_t num_live = 0;
-  };
-  std::unordered_map<std::string, Named> by_rid;  // those that clients named
-  int64_t num_live = 0;
-};
-
-/// One request between Start and its last event.
-struct Live {
-  // Constant.
-  std::string id;   // inside the pipeline
-  std::string rid;  // the client's, or empty
-  size_t index = 0;
-  Clock::time_point start;
-  // The tokenizer thread's, then constant.
-  int64_t prompt_tokens = 0;
-  // The detokenizer thread's.
-  std::unique_ptr<OutputText> text;
-  int64_t completion_tokens = 0;
-  std::vector<int64_t> accepted_counts;
-  Clock::time_point last_step;
-  // The I/O thread's.
-  GenerationImpl* generation = nullptr;  // null: nobody is interested any more
-};
-
-/// `into` becomes `event`, with what both brought.
-void Merge(GenerationEvent event, GenerationEvent& into) {
-  into.text += event.text;
-  into.tokens.insert(into.tokens.end(), std::make_move_iterator(event.tokens.begin()),
-                     std::make_move_iterator(event.tokens.end()));
-  event.text = std::move(into.text);
-  event.tokens = std::move(into.tokens);
-  into = std::move(event);
-}
-
-class GenerationImpl final : public Generation {
- public:
-  GenerationImpl(const asio::any_io_executor& executor, std::shared_ptr<Registry> registry)
-      : wake_(executor), registry_(std::move(registry)) {}
-
-  ~GenerationImpl() override {
-    for (const std::shared_ptr<Live>& live : requests_) {
-      if (live->generation == nullptr) continue;
-      live->generation = nullptr;
-      if (registry_->pipeline != nullptr) registry_->pipeline->Abort(live->id);
-    }
-  }
-
-  void Add(std::shared_ptr<Live> live) {
-    live->generation = this;
-    requests_.push_back(std::move(live));
-    pending_.emplace_back();
-  }
-
-  void Deliver(GenerationEvent event) {
-    std::optional<GenerationEvent>& pending = pending_[event.index];
-    if (pending.has_value()) {
-      Merge(std::move(event), *pending);
-    } else {
-      ready_.push_back(event.index);
-      pending = std::move(event);
-    }
-    wake_.cancel();
-  }
-
-  asio::awaitable<GenerationEvent> Next() override {
-    while (ready_.empty()) co_await Wait(Clock::time_point::max());
-    co_return Take();
-  }
-
-  asio::awaitable<std::optional<GenerationEvent>> NextWithin(
-      std::chrono::milliseconds wait) override {
-    const Clock::time_point deadline = Clock::now() + wait;
-    while (ready_.empty() && Clock::now() < deadline) co_await Wait(deadline);
-    if (ready_.empty()) co_return std::nullopt;
-    co_return Take();
-  }
-
-  bool finished() const override { return num_taken_ == std::ssize(requests_); }
-
- private:
-  asio::awaitable<void> Wait(Clock::time_point deadline) {
-    wake_.expires_at(deadline);
-    co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
-    // Deliver ends the wait as well as the coroutine's own cancellation does.
-    const auto state = co_await asio::this_coro::cancellation_state;
-    if (state.cancelled() == asio::cancellation_type::none) co_return;
-    throw boost::system::system_error(asio::error::operation_aborted);
-  }
-
-  GenerationEvent Take() {
-    const size_t index = ready_.front();
-    ready_.pop_front();
-    GenerationEvent event = *std::exchange(pending_[index], std::nullopt);
-    if (event.finished) ++num_taken_;
-    return event;
-  }
-
-  asio::steady_timer wake_;
-  const std::shared_ptr<Registry> registry_;
-  std::vector<std::shared_ptr<Live>> requests_;
-  std::vector<std::optional<GenerationEvent>> pending_;  // by index of the request
-  std::deque<size_t> ready_;                             // those that have one, longest first
-  int64_t num_taken_ = 0;                                // last events
-};
-
-/// On the I/O thread.
-void Deliver(Registry& registry, Live& live, GenerationEvent event) {
-  if (event.finished) {
-    --registry.num_live;
-    const auto named = registry.by_rid.find(live.rid);
-    if (named != registry.by_rid.end() && --named->second.num_live == 0) {
-      registry.by_rid.erase(named);
-    }
-  }
-  GenerationImpl* const generation = live.generation;
-  if (event.finished) live.generation = nullptr;
-  if (generation != nullptr) generation->Deliver(std::move(event));
-}
-
-/// Tokens over the last ten seconds. Any thread.
-class Rate {
- public:
-  void Add(int64_t count) {
-    const std::lock_guard lock(mutex_);
-    const int64_t now = Second();
-    if (counts_.empty() || counts_.back().first != now) counts_.emplace_back(now, 0);
-    counts_.back().second += count;
-    while (counts_.front().first + kSeconds < now) counts_.pop_front();
-  }
-  double PerSecond() const {
-    const std::lock_guard lock(mutex_);
-    const int64_t now = Second();
-    int64_t sum = 0;
-    for (const auto& [second, count] : counts_) {
-      if (second < now && second + kSeconds >= now) sum += count;
-    }
-    return static_cast<double>(sum) / kSeconds;
-  }
-
- private:
-  static constexpr int64_t kSeconds = 10;
-  static int64_t Second() {
-    return std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch())
-        .count();
-  }
-  mutable std::mutex mutex_;
-  std::deque<std::pair<int64_t, int64_t>> counts_;  // by second, in order
-};
 
 absl::StatusOr<std::vector<TokenId>> EncodeNow(const PromptEncoder& encoder, const Prompt& prompt,
                                                PromptEncoder::Options options) {
@@ -258,10 +100,11 @@ class GeneratorImpl final : public Generator {
   const Options& options() const override { return options_; }
 
  private:
-  absl::StatusOr<TokenizedGenerateReqInput> Tokenize(GenerateRequest& request, Live& live) const;
+  absl::StatusOr<TokenizedGenerateReqInput> Tokenize(GenerateRequest& request,
+                                                     LiveRequest& live) const;
   BatchTokenIdOut Step(std::vector<RouterMessage> messages);
   void Detokenize(BatchTokenIdOut out);
-  GenerationEvent ToEvent(BatchTokenIdOut::Row& row, Live& live, Clock::time_point now);
+  GenerationEvent ToEvent(BatchTokenIdOut::Row& row, LiveRequest& live, Clock::time_point now);
   void StoreLoad() {
     const EngineLoad load = options_.load();
     const std::lock_guard lock(load_mutex_);
@@ -270,17 +113,17 @@ class GeneratorImpl final : public Generator {
 
   const asio::any_io_executor executor_;
   const Options options_;
-  const std::shared_ptr<Registry> registry_ = std::make_shared<Registry>();
+  const std::shared_ptr<LiveRegistry> registry_ = std::make_shared<LiveRegistry>();
   bool draining_ = false;
   uint64_t num_started_ = 0;
 
   std::mutex mutex_;  // guards live_
-  std::unordered_map<std::string, std::shared_ptr<Live>> live_;
+  std::unordered_map<std::string, std::shared_ptr<LiveRequest>> live_;
 
   std::mutex router_mutex_;  // held during a step, and by whoever else uses the engine
   mutable std::mutex load_mutex_;
   EngineLoad load_;
-  Rate rate_;
+  TokenRate rate_;
 
   asio::thread_pool encoder_thread_;
   Pipeline pipeline_;  // last: its threads use what stands above
@@ -288,7 +131,7 @@ class GeneratorImpl final : public Generator {
 
 /// On a tokenizer thread.
 absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateRequest& request,
-                                                                  Live& live) const {
+                                                                  LiveRequest& live) const {
   TokenizedGenerateReqInput input;
   SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, options_.prompt_encoder->Encode(request.prompt, {}));
   live.prompt_tokens = std::ssize(input.input_ids);
@@ -336,9 +179,9 @@ absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
   if (!rid.empty() && registry_->by_rid.contains(rid)) {
     return absl::AlreadyExistsError(absl::StrCat("Duplicate request ID: ", rid));
   }
-  auto generation = std::make_unique<GenerationImpl>(executor_, registry_);
+  auto generation = std::make_unique<LiveGeneration>(executor_, registry_);
   for (size_t i = 0; i < requests.size(); ++i) {
-    auto live = std::make_shared<Live>();
+    auto live = std::make_shared<LiveRequest>();
     live->id = absl::StrCat(num_started_++);
     live->rid = rid;
     live->index = i;
@@ -357,7 +200,7 @@ absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
     }
     ++registry_->num_live;
     if (!rid.empty()) {
-      Registry::Named& named = registry_->by_rid[rid];
+      LiveRegistry::Named& named = registry_->by_rid[rid];
       named.ids.push_back(live->id);
       ++named.num_live;
     }
@@ -387,7 +230,7 @@ absl::Status GeneratorImpl::FlushCache() {
 
 /// On the detokenizer thread.
 void GeneratorImpl::Detokenize(BatchTokenIdOut out) {
-  std::vector<std::pair<std::shared_ptr<Live>, GenerationEvent>> events;
+  std::vector<std::pair<std::shared_ptr<LiveRequest>, GenerationEvent>> events;
   {
     const std::lock_guard lock(mutex_);
     for (const BatchTokenIdOut::Row& row : out.rows) {
@@ -406,7 +249,7 @@ void GeneratorImpl::Detokenize(BatchTokenIdOut out) {
   });
 }
 
-GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, Live& live,
+GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& live,
                                        Clock::time_point now) {
   GenerationEvent event{.index = live.index, .prompt_tokens = live.prompt_tokens};
   int64_t num_accepted = 0;

@@ -1,0 +1,96 @@
+#include "serve/live_request.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <iterator>
+#include <utility>
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// `into` becomes `event`, with what both brought.
+void Merge(GenerationEvent event, GenerationEvent& into) {
+  into.text += event.text;
+  into.tokens.insert(into.tokens.end(), std::make_move_iterator(event.tokens.begin()),
+                     std::make_move_iterator(event.tokens.end()));
+  event.text = std::move(into.text);
+  event.tokens = std::move(into.tokens);
+  into = std::move(event);
+}
+
+}  // namespace
+
+LiveGeneration::~LiveGeneration() {
+  for (const std::shared_ptr<LiveRequest>& live : requests_) {
+    if (live->generation == nullptr) continue;
+    live->generation = nullptr;
+    if (registry_->pipeline != nullptr) registry_->pipeline->Abort(live->id);
+  }
+}
+
+void LiveGeneration::Add(std::shared_ptr<LiveRequest> live) {
+  live->generation = this;
+  requests_.push_back(std::move(live));
+  pending_.emplace_back();
+}
+
+void LiveGeneration::Deliver(GenerationEvent event) {
+  std::optional<GenerationEvent>& pending = pending_[event.index];
+  if (pending.has_value()) {
+    Merge(std::move(event), *pending);
+  } else {
+    ready_.push_back(event.index);
+    pending = std::move(event);
+  }
+  wake_.cancel();
+}
+
+asio::awaitable<GenerationEvent> LiveGeneration::Next() {
+  while (ready_.empty()) co_await Wait(Clock::time_point::max());
+  co_return Take();
+}
+
+asio::awaitable<std::optional<GenerationEvent>> LiveGeneration::NextWithin(
+    std::chrono::milliseconds wait) {
+  const Clock::time_point deadline = Clock::now() + wait;
+  while (ready_.empty() && Clock::now() < deadline) co_await Wait(deadline);
+  if (ready_.empty()) co_return std::nullopt;
+  co_return Take();
+}
+
+asio::awaitable<void> LiveGeneration::Wait(Clock::time_point deadline) {
+  wake_.expires_at(deadline);
+  co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
+  // Deliver ends the wait as well as the coroutine's own cancellation does.
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() == asio::cancellation_type::none) co_return;
+  throw boost::system::system_error(asio::error::operation_aborted);
+}
+
+GenerationEvent LiveGeneration::Take() {
+  const size_t index = ready_.front();
+  ready_.pop_front();
+  GenerationEvent event = *std::exchange(pending_[index], std::nullopt);
+  if (event.finished) ++num_taken_;
+  return event;
+}
+
+void Deliver(LiveRegistry& registry, LiveRequest& live, GenerationEvent event) {
+  if (event.finished) {
+    --registry.num_live;
+    const auto named = registry.by_rid.find(live.rid);
+    if (named != registry.by_rid.end() && --named->second.num_live == 0) {
+      registry.by_rid.erase(named);
+    }
+  }
+  LiveGeneration* const generation = live.generation;
+  if (event.finished) live.generation = nullptr;
+  if (generation != nullptr) generation->Deliver(std::move(event));
+}
+
+}  // namespace shortlist

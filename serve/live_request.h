@@ -1,0 +1,88 @@
+#ifndef SHORTLIST_SERVE_LIVE_REQUEST_H_
+#define SHORTLIST_SERVE_LIVE_REQUEST_H_
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "router/pipeline.h"
+#include "serve/generator.h"
+#include "serve/output_text.h"
+
+namespace shortlist {
+
+class LiveGeneration;
+
+/// What the I/O thread knows of all requests without a last event. Outlives the generator as long
+/// as events are on their way.
+struct LiveRegistry {
+  Pipeline* pipeline = nullptr;  // null: the generator has gone
+  struct Named {
+    std::vector<std::string> ids;
+    int64_t num_live = 0;
+  };
+  std::unordered_map<std::string, Named> by_rid;  // those that clients named
+  int64_t num_live = 0;
+};
+
+/// One request between Start and its last event. Each thread has members of its own.
+struct LiveRequest {
+  // Constant.
+  std::string id;   // inside the pipeline
+  std::string rid;  // the client's, or empty
+  size_t index = 0;
+  std::chrono::steady_clock::time_point start;
+  // The tokenizer thread's, then constant.
+  int64_t prompt_tokens = 0;
+  // The detokenizer thread's.
+  std::unique_ptr<OutputText> text;
+  int64_t completion_tokens = 0;
+  std::vector<int64_t> accepted_counts;
+  std::chrono::steady_clock::time_point last_step;
+  // The I/O thread's.
+  LiveGeneration* generation = nullptr;  // null: nobody is interested any more
+};
+
+/// The Generation of a Generator: events wait here, one for each request at most, until they are
+/// taken.
+class LiveGeneration final : public Generation {
+ public:
+  LiveGeneration(const boost::asio::any_io_executor& executor,
+                 std::shared_ptr<LiveRegistry> registry)
+      : wake_(executor), registry_(std::move(registry)) {}
+  ~LiveGeneration() override;
+
+  void Add(std::shared_ptr<LiveRequest> live);
+  void Deliver(GenerationEvent event);
+
+  boost::asio::awaitable<GenerationEvent> Next() override;
+  boost::asio::awaitable<std::optional<GenerationEvent>> NextWithin(
+      std::chrono::milliseconds wait) override;
+  bool finished() const override { return num_taken_ == std::ssize(requests_); }
+
+ private:
+  boost::asio::awaitable<void> Wait(std::chrono::steady_clock::time_point deadline);
+  GenerationEvent Take();
+
+  boost::asio::steady_timer wake_;
+  const std::shared_ptr<LiveRegistry> registry_;
+  std::vector<std::shared_ptr<LiveRequest>> requests_;
+  std::vector<std::optional<GenerationEvent>> pending_;  // by index of the request
+  std::deque<size_t> ready_;                             // those that have one, longest first
+  int64_t num_taken_ = 0;                                // last events
+};
+
+/// Hands an event to whom it concerns; the last one ends the request. On the I/O thread.
+void Deliver(LiveRegistry& registry, LiveRequest& live, GenerationEvent event);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_LIVE_REQUEST_H_

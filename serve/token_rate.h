@@ -1,0 +1,45 @@
+#ifndef SHORTLIST_SERVE_TOKEN_RATE_H_
+#define SHORTLIST_SERVE_TOKEN_RATE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace shortlist {
+
+/// Counts tokens and tells how many came in a second of the last ten whole ones. Thread-safe.
+class TokenRate {
+ public:
+  void Add(int64_t count) {
+    const std::lock_guard lock(mutex_);
+    const int64_t now = Second();
+    if (counts_.empty() || counts_.back().first != now) counts_.emplace_back(now, 0);
+    counts_.back().second += count;
+    while (counts_.front().first + kSeconds < now) counts_.pop_front();
+  }
+  double PerSecond() const {
+    const std::lock_guard lock(mutex_);
+    const int64_t now = Second();
+    int64_t sum = 0;
+    for (const auto& [second, count] : counts_) {
+      if (second < now && second + kSeconds >= now) sum += count;
+    }
+    return static_cast<double>(sum) / kSeconds;
+  }
+
+ private:
+  static constexpr int64_t kSeconds = 10;
+  static int64_t Second() {
+    return std::chrono::duration_cast<std::chrono::seconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+  mutable std::mutex mutex_;
+  std::deque<std::pair<int64_t, int64_t>> counts_;  // by second, in order
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_TOKEN_RATE_H_
