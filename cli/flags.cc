@@ -133,17 +133,10 @@ void AddVerifyFlag(CLI::App& command, RunFlags& flags) {
       ->default_str("coupled");
 }
 
-/// The engine runs on the CPU; who asks for another device is told so by name.
-void AddDeviceFlag(CLI::App& command) {
-  const auto check = [](const std::string& device) {
-    if (device == "cpu") return;
-    if (device != "cuda") Refuse("--device", device, "{cpu, cuda}");
-    throw CLI::ValidationError("--device",
-                               "'cuda': this build runs generation on the CPU alone; the CUDA head "
-                               "is a library (kernels/cuda/head.h). Use --device cpu");
-  };
-  command.add_option_function<std::string>("--device", check, "Where the engine runs: cpu")
-      ->type_name("DEVICE")
+void AddDeviceFlag(CLI::App& command, RunFlags& flags) {
+  AddChoice<Device>(command, "--device", flags.device,
+                    {{"cpu", Device::kCpu}, {"cuda", Device::kCuda}},
+                    "Where the draft's head is scored")
       ->default_str("cpu");
 }
 
@@ -180,7 +173,7 @@ void AddThreadsFlag(CLI::App& command, RunFlags& flags) {
 
 void AddOutputFlags(CLI::App& command, RunFlags& flags) {
   AddThreadsFlag(command, flags);
-  AddDeviceFlag(command);
+  AddDeviceFlag(command, flags);
   command.add_flag("--json", flags.json, "JSON instead of text");
 }
 
@@ -332,7 +325,7 @@ void AddServeFlags(CLI::App& command, ServeFlags& flags) {
                   "Named conversation template in place of the checkpoint's chat template")
       ->type_name("NAME");
   AddThreadsFlag(command, flags.run);
-  AddDeviceFlag(command);
+  AddDeviceFlag(command, flags.run);
   RefuseForeignFlags(command);
 }
 

@@ -20,6 +20,9 @@ class App;
 
 namespace shortlist {
 
+/// Where the draft's head is scored; everything else runs on the CPU.
+enum class Device { kCpu, kCuda };
+
 /// The flags that `generate` and `compare` share.
 struct RunFlags {
   std::string model_dir;     // or org/name[@revision] of the Hugging Face cache
@@ -40,7 +43,8 @@ struct RunFlags {
   } given;
   VerifyMode verify = VerifyMode::kCoupled;
   int64_t batch = 1;
-  int64_t num_threads = 0;        // set to the hardware's when --threads is not given
+  int64_t num_threads = 0;  // set to the hardware's when --threads is not given
+  Device device = Device::kCpu;
   std::optional<DType> dtype;     // nullopt: the checkpoint's
   std::optional<DType> quantize;  // of linear layers and heads; nullopt: not at all
   bool json = false;

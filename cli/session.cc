@@ -36,6 +36,7 @@ absl::Status CheckSameTokenizer(const std::string& target_dir, const Tokenizer& 
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   std::unique_ptr<Session> session(new Session(flags));
+  SHORTLIST_RETURN_IF_ERROR(session->OpenDevice());
   std::string& model_dir = session->flags_.model_dir;
   std::string& draft_dir = session->flags_.draft_dir;
   SHORTLIST_ASSIGN_OR_RETURN(model_dir, ResolveModelDir(flags.model_dir));
@@ -49,6 +50,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());
   SHORTLIST_RETURN_IF_ERROR(session->OpenTarget());
   SHORTLIST_RETURN_IF_ERROR(session->OpenDraft());
+  SHORTLIST_RETURN_IF_ERROR(session->MoveHead());
   return session;
 }
 
@@ -153,6 +155,27 @@ absl::Status Session::OpenDraft() {
   return absl::OkStatus();
 }
 
+absl::Status Session::OpenDevice() {
+  if (flags_.device == Device::kCpu) return absl::OkStatus();
+  absl::StatusOr<std::shared_ptr<HeadKernels>> kernels = OpenCudaHeadKernels();
+  if (!kernels.ok()) return Prefixed("--device cuda", kernels.status());
+  head_kernels_ = *std::move(kernels);
+  if (flags_.draft_dir.empty()) {
+    std::cerr << "note: --device cuda has no effect without --draft\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::MoveHead() {
+  if (!has_draft() || head_kernels_ == nullptr) return absl::OkStatus();
+  const Decoder& owner = draft_eagle_ ? *target_ : *draft_decoder_;
+  absl::StatusOr<std::shared_ptr<const DeviceRows>> rows =
+      DeviceRows::Copy(owner.head_weight(), head_kernels_);
+  if (!rows.ok()) return Prefixed("--device cuda", rows.status());
+  device_rows_ = *std::move(rows);
+  return absl::OkStatus();
+}
+
 int64_t Session::max_sequence_slots() const {
   int64_t longest_prompt = 0;
   for (const Request& request : requests_) {
@@ -165,9 +188,10 @@ int64_t Session::max_sequence_slots() const {
 absl::StatusOr<std::unique_ptr<Drafter>> Session::NewDrafter(int64_t num_slots) {
   SHORTLIST_CHECK(has_draft());
   if (draft_eagle_) {
-    return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, tokenizer_->size(), pool_);
+    return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, tokenizer_->size(), pool_,
+                                device_rows_);
   }
-  return ModelDrafter::Create(*draft_decoder_, num_slots, tokenizer_->size(), pool_);
+  return ModelDrafter::Create(*draft_decoder_, num_slots, tokenizer_->size(), pool_, device_rows_);
 }
 
 }  // namespace shortlist

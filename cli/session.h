@@ -11,7 +11,9 @@
 #include "base/ids.h"
 #include "base/thread_pool.h"
 #include "cli/flags.h"
+#include "draft/device_rows.h"
 #include "draft/drafter.h"
+#include "draft/head_kernels.h"
 #include "draft/sampling_params.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
@@ -32,7 +34,8 @@ class Session {
 
   /// Opens everything that `flags` name; the cheap checks come before the weights are read. Errors
   /// name what does not fit: a prompt longer than the context (both lengths), a draft or list of
-  /// another tokenizer (both fingerprints), more dynamic rows than the vocabulary has. Flags
+  /// another tokenizer (both fingerprints), more dynamic rows than the vocabulary has, a device
+  /// that cannot be used (OpenCudaHeadKernels). Flags
   /// without effect are noted on stderr.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const RunFlags& flags);
 
@@ -66,6 +69,8 @@ class Session {
   void TakeSamplingDefaults();
   absl::Status OpenTarget();
   absl::Status OpenDraft();
+  absl::Status OpenDevice();
+  absl::Status MoveHead();
   absl::Status EncodePrompts();
   absl::Status OpenBase();
 
@@ -79,6 +84,8 @@ class Session {
   std::unique_ptr<Decoder> target_;
   std::unique_ptr<Decoder> draft_decoder_;  // at most one of the two drafts is set
   std::unique_ptr<EagleModel> draft_eagle_;
+  std::shared_ptr<HeadKernels> head_kernels_;      // null: the CPU's
+  std::shared_ptr<const DeviceRows> device_rows_;  // the draft's head there; null without a draft
 };
 
 }  // namespace shortlist

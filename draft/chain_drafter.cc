@@ -1,5 +1,6 @@
 #include "draft/chain_drafter.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -36,7 +37,7 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& 
   }
 }
 
-absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
+absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& states,
                                       const ActiveVocab& active, bool wants_distributions) {
   std::vector<const RequestTail*> tails;
   bool best_suffices = !wants_distributions;
@@ -48,18 +49,18 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
     const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
   }
-  const float* rows = hidden.data_ptr<float>();
+  const at::Tensor hidden = states.to(head_.device(), at::kFloat);
   const LmHead::Selection selection{active, tails};
+  std::vector<Choice> choices(tasks.size());
   if (best_suffices) {
     SHORTLIST_ASSIGN_OR_RETURN(
         const std::vector<LmHead::Best> best,
         weighs ? head_.ArgmaxWithProbability(hidden, selection) : head_.Argmax(hidden, selection));
     for (size_t m = 0; m < tasks.size(); ++m) {
-      if (Raw(best[m].id) < 0) continue;  // nothing to propose: the chain ends here
-      if (weighs) tasks[m]->Weigh(best[m].probability);
-      Append(*tasks[m], best[m].id, best[m].logit, rows + m * head_.hidden());
+      choices[m] = {best[m].id, best[m].logit};
+      if (Raw(best[m].id) >= 0 && weighs) tasks[m]->Weigh(best[m].probability);
     }
-    return absl::OkStatus();
+    return Append(tasks, choices, hidden);
   }
   SHORTLIST_ASSIGN_OR_RETURN(logits_, head_.Logits(hidden, selection, std::move(logits_)));
   for (size_t m = 0; m < tasks.size(); ++m) {
@@ -69,20 +70,27 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
     if (!slot) continue;
     if (weighs) task.Weigh(LargestProbabilityCpu(logits_.row(m).data(), logits_.ids[m].size()));
     if (wants_distributions) task.distributions.push_back(chooser_.Distribution());
-    Append(task, chooser_.TokenAt(*slot), logits_.row(m)[Raw(*slot)], rows + m * head_.hidden());
+    choices[m] = {chooser_.TokenAt(*slot), logits_.row(m)[Raw(*slot)]};
   }
-  return absl::OkStatus();
+  return Append(tasks, choices, hidden);
 }
 
-void ChainDrafter::Append(DraftTask& task, TokenId token, float logit, const float* hidden) {
+absl::Status ChainDrafter::Append(std::span<DraftTask* const> tasks,
+                                  std::span<const Choice> choices, const at::Tensor& hidden) {
   // A token mapped from the wrong slot never shows in the output, only in the acceptance. Its logit
   // betrays it: recomputed from the token's own row it must have the same bits, and that costs one
   // row of the head.
-  const float expected = head_.RowLogit(hidden, token);
-  if (std::bit_cast<uint32_t>(expected) != std::bit_cast<uint32_t>(logit)) {
-    ++task.sequence->stats.num_mapping_faults;
+  std::vector<TokenId> ids;  // where there is no choice, any will do
+  for (const Choice& choice : choices) ids.push_back(TokenId{std::max(Raw(choice.token), 0)});
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> expected, head_.RowLogits(hidden, ids));
+  for (size_t m = 0; m < tasks.size(); ++m) {
+    if (Raw(choices[m].token) < 0) continue;
+    if (std::bit_cast<uint32_t>(expected[m]) != std::bit_cast<uint32_t>(choices[m].logit)) {
+      ++tasks[m]->sequence->stats.num_mapping_faults;
+    }
+    tasks[m]->tokens.push_back(choices[m].token);
   }
-  task.tokens.push_back(token);
+  return absl::OkStatus();
 }
 
 }  // namespace shortlist

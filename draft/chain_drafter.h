@@ -15,7 +15,8 @@ namespace shortlist {
 
 /// Drafts a chain, one token per pass, for a batch of sequences: what ModelDrafter and EagleDrafter
 /// share. A subclass says which network runs; this class scores, chooses, decides where each chain
-/// ends, and checks the slot map.
+/// ends, and checks the slot map. The network may run on another device than the head: its hidden
+/// states then cross to the head's, and token ids come back.
 class ChainDrafter : public Drafter {
  public:
   absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
@@ -36,7 +37,13 @@ class ChainDrafter : public Drafter {
  private:
   absl::Status ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
                           const ActiveVocab& active, bool wants_distributions);
-  void Append(DraftTask& task, TokenId token, float logit, const float* hidden);
+  /// One token for one task, and the logit that it was chosen by.
+  struct Choice {
+    TokenId token{-1};  // -1: nothing to propose, the chain ends here
+    float logit = 0.0f;
+  };
+  absl::Status Append(std::span<DraftTask* const> tasks, std::span<const Choice> choices,
+                      const at::Tensor& hidden);
 
   LmHead head_;
   LogitRows logits_;

@@ -43,12 +43,12 @@ void CopyPending(const State& state, int64_t hidden_size, float*& to) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EagleDrafter>> EagleDrafter::Create(EagleModel& model,
-                                                                   const Decoder& target,
-                                                                   int64_t num_slots,
-                                                                   int64_t emit_size,
-                                                                   ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(LmHead head, LmHead::Create(target.head_weight(), emit_size, pool));
+absl::StatusOr<std::unique_ptr<EagleDrafter>> EagleDrafter::Create(
+    EagleModel& model, const Decoder& target, int64_t num_slots, int64_t emit_size,
+    ThreadPool& pool, std::shared_ptr<const DeviceRows> rows) {
+  SHORTLIST_ASSIGN_OR_RETURN(
+      LmHead head, rows != nullptr ? LmHead::Create(std::move(rows), emit_size)
+                                   : LmHead::Create(target.head_weight(), emit_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(model.config(), num_slots, target.dtype()));
   return std::unique_ptr<EagleDrafter>(new EagleDrafter(model, std::move(cache), std::move(head)));

@@ -17,11 +17,11 @@ namespace shortlist {
 /// target's once those are known, so the draft's cache never depends on what was rejected.
 class EagleDrafter final : public ChainDrafter {
  public:
-  /// `model` and `target` must outlive this. num_slots, emit_size: as the engine's.
-  static absl::StatusOr<std::unique_ptr<EagleDrafter>> Create(EagleModel& model,
-                                                              const Decoder& target,
-                                                              int64_t num_slots, int64_t emit_size,
-                                                              ThreadPool& pool);
+  /// `model` and `target` must outlive this. num_slots, emit_size: as the engine's. rows: the
+  /// target's head on the device that shall score it; null: the CPU does.
+  static absl::StatusOr<std::unique_ptr<EagleDrafter>> Create(
+      EagleModel& model, const Decoder& target, int64_t num_slots, int64_t emit_size,
+      ThreadPool& pool, std::shared_ptr<const DeviceRows> rows = nullptr);
 
   int64_t context_len() const override { return model_.config().context_len; }
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;

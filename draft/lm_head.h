@@ -7,15 +7,16 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/thread_pool.h"
-#include "kernels/arena.h"
+#include "draft/device_rows.h"
+#include "draft/head_scorer.h"
 #include "kernels/head.h"
 #include "vocab/active_vocab.h"
-#include "vocab/request_tail.h"
 
 namespace shortlist {
 
@@ -54,26 +55,27 @@ struct LogitRows {
 };
 
 /// An LM head, the target's or a draft's: scores hidden states against the rows of a weight, all of
-/// them or an active vocabulary. Keeps a packed copy of the base rows it saw last, made when the
-/// base changes; the dynamic rows are read in place.
+/// them or an active vocabulary, on the device where the rows lie.
 ///
-/// Not thread-safe (the packed copy, the pool).
+/// What crosses to a device and back: the rows once (DeviceRows); the ids of slots when they
+/// change; of a call, its tails, and one or three words a token (Argmax) or its logits (Logits).
+/// Hidden states are the caller's to move, since layers that run on the device leave them there.
+///
+/// Not thread-safe.
 class LmHead {
  public:
-  /// weight: [vocab_size, hidden] bf16, f16 or f32, contiguous, on the CPU; kept by reference. The
-  /// full head scores rows 0 .. num_rows - 1. InvalidArgument names the property that does not fit.
+  /// On the CPU. weight: [vocab_size, hidden] bf16, f16 or f32, contiguous, in host memory; kept by
+  /// reference. The full head scores rows 0 .. num_rows - 1. InvalidArgument names the property
+  /// that does not fit.
   static absl::StatusOr<LmHead> Create(const at::Tensor& weight, int64_t num_rows,
                                        ThreadPool& pool);
   /// The same over a model's head, of any dtype, whose memory must outlive this.
   static absl::StatusOr<LmHead> Create(const HeadWeight& weight, int64_t num_rows,
                                        ThreadPool& pool);
+  /// On the device of `rows`. ResourceExhausted when it has no room for what a call needs.
+  static absl::StatusOr<LmHead> Create(std::shared_ptr<const DeviceRows> rows, int64_t num_rows);
 
-  /// Which slots to score. `active` empty: the full head, tails are ignored. The views in the
-  /// result point to `active` and the tails.
-  struct Selection {
-    const ActiveVocab& active;
-    std::span<const RequestTail* const> tails = {};  // [num_tokens], or empty: no token has one
-  };
+  using Selection = HeadSelection;
 
   struct Best {
     TokenId id{-1};  // -1: no logit is a number
@@ -81,9 +83,11 @@ class LmHead {
     float probability = 0.0f;  // softmax over the row's slots; ArgmaxWithProbability only
   };
 
-  /// hidden: [num_tokens, hidden] f32, contiguous, on the weight's device; else InvalidArgument.
-  /// Takes over the memory of `storage`, so that a caller who hands back the last result allocates
-  /// nothing.
+  // hidden: [num_tokens, hidden()] f32, contiguous, on device(); else InvalidArgument, as for an
+  // active id that the weight has no row of. On a device, Internal tells what went wrong there.
+
+  /// Views in the result point to the selection's active vocabulary and tails. Takes over the
+  /// memory of `storage`, so that a caller who hands back the last result allocates nothing.
   absl::StatusOr<LogitRows> Logits(const at::Tensor& hidden, const Selection& selection,
                                    LogitRows storage = {});
   /// The token with the largest logit of each row; ties go to the lower id. [num_tokens]
@@ -91,26 +95,25 @@ class LmHead {
   absl::StatusOr<std::vector<Best>> ArgmaxWithProbability(const at::Tensor& hidden,
                                                           const Selection& selection);
 
-  /// The logit of token `id` for one hidden state [hidden], read from the weight itself: the very
-  /// bits that Logits and Argmax give for the slot of that token, whatever copy they read.
-  float RowLogit(const float* hidden, TokenId id) const;
+  /// The logit of token ids[m] for hidden state m, read from the weight itself: the very bits that
+  /// Logits and Argmax give for the slot of that token, whatever copy they read. [num_tokens]
+  absl::StatusOr<std::vector<float>> RowLogits(const at::Tensor& hidden,
+                                               std::span<const TokenId> ids);
 
-  int64_t hidden() const { return weight_.hidden; }
+  at::Device device() const { return scorer_->device(); }
+  int64_t hidden() const { return scorer_->hidden(); }
 
  private:
-  LmHead(const HeadWeight& weight, int64_t num_rows, ThreadPool& pool)
-      : weight_(weight), num_rows_(num_rows), pool_(&pool) {}
+  static absl::StatusOr<LmHead> OnCpu(const HeadWeight& weight, int64_t num_rows, at::Tensor owner,
+                                      ThreadPool& pool);
+  LmHead(std::unique_ptr<HeadScorer> scorer, int64_t num_rows)
+      : scorer_(std::move(scorer)), num_rows_(num_rows) {}
 
-  absl::StatusOr<HeadArgs> Arguments(const at::Tensor& hidden, const Selection& selection);
-  void PackBase(const ActiveVocab& active);
+  absl::Status CheckHidden(const at::Tensor& hidden) const;
+  absl::Status Check(const at::Tensor& hidden, const Selection& selection) const;
 
-  HeadWeight weight_;
-  at::Tensor tensor_;  // keeps the weight alive; undefined when the caller does
+  std::unique_ptr<HeadScorer> scorer_;
   int64_t num_rows_;
-  ThreadPool* pool_;
-  std::shared_ptr<const VocabBase> packed_base_;
-  Arena packed_;
-  std::vector<int32_t> tail_indptr_, tail_ids_;
 };
 
 /// Rows `rows` of a contiguous f32 matrix, in that order: [rows.size(), source.size(1)].

@@ -28,16 +28,17 @@ State& StateOf(const DraftTask& task) { return static_cast<State&>(*task.sequenc
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(Decoder& model,
-                                                                   int64_t num_slots,
-                                                                   int64_t emit_size,
-                                                                   ThreadPool& pool) {
+absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(
+    Decoder& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
+    std::shared_ptr<const DeviceRows> rows) {
   if (model.config().vocab_size < emit_size) {
     return absl::FailedPreconditionError(
         absl::StrCat("the draft model has ", model.config().vocab_size,
                      " embedding rows, fewer than the target's ", emit_size, " tokens"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(LmHead head, LmHead::Create(model.head_weight(), emit_size, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      LmHead head, rows != nullptr ? LmHead::Create(std::move(rows), emit_size)
+                                   : LmHead::Create(model.head_weight(), emit_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(model.config(), num_slots, model.dtype()));
   return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, std::move(cache), std::move(head)));

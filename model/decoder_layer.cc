@@ -196,6 +196,8 @@ absl::Status CatchTorch(absl::string_view what, absl::FunctionRef<absl::Status()
     return body();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(absl::StrCat(what, ": out of memory"));
+  } catch (const c10::OutOfMemoryError&) {
+    return absl::ResourceExhaustedError(absl::StrCat(what, ": out of the device's memory"));
   } catch (const c10::Error& error) {
     return absl::InternalError(absl::StrCat(what, ": ", error.what_without_backtrace()));
   } catch (const std::exception& error) {

@@ -16,6 +16,7 @@ extern template cudaError_t LaunchScore<RowFormat::kF16>(const HeadJob&, cudaStr
 extern template cudaError_t LaunchScore<RowFormat::kFp8>(const HeadJob&, cudaStream_t);
 extern template cudaError_t LaunchScore<RowFormat::kInt8>(const HeadJob&, cudaStream_t);
 extern template cudaError_t LaunchScore<RowFormat::kInt4>(const HeadJob&, cudaStream_t);
+extern template cudaError_t LaunchScore<RowFormat::kF32>(const HeadJob&, cudaStream_t);
 
 namespace {
 
@@ -67,6 +68,8 @@ cudaError_t Score(const HeadJob& job, cudaStream_t stream) {
       return LaunchScore<RowFormat::kInt8>(job, stream);
     case RowFormat::kInt4:
       return LaunchScore<RowFormat::kInt4>(job, stream);
+    case RowFormat::kF32:
+      return LaunchScore<RowFormat::kF32>(job, stream);
   }
   return cudaErrorInvalidValue;
 }
@@ -124,6 +127,17 @@ cudaError_t HeadTopKCuda(const CudaHeadArgs& args, int64_t k, const HeadNoise& n
   if (error != cudaSuccess) return error;
   MergeKernel<<<static_cast<unsigned>(args.x.num_tokens), kHeadThreads, 0, stream>>>(job);
   return cudaGetLastError();
+}
+
+cudaError_t HeadRunsOn(int device) {
+  int before = 0;
+  cudaError_t error = cudaGetDevice(&before);
+  if (error == cudaSuccess) error = cudaSetDevice(device);
+  if (error != cudaSuccess) return error;
+  cudaFuncAttributes attributes;
+  error = cudaFuncGetAttributes(&attributes, MergeKernel);
+  const cudaError_t restored = cudaSetDevice(before);
+  return error != cudaSuccess ? error : restored;
 }
 
 cudaError_t ElementwiseCuda(const ElementwiseJob& job, cudaStream_t stream) {

@@ -17,8 +17,9 @@ namespace shortlist {
 // is for the caller to know. num_tokens = 0 succeeds without a launch. sm_80 and later.
 
 /// Prepares x, [num_tokens, hidden] f32, for rows of `format`: rounded to bf16; rounded to f16
-/// after a multiplication by a power of two (f16, fp8); or quantised as kernels/quant.h tells.
-/// Writes to the arrays of `states`. A state with a NaN or infinity does not disturb others.
+/// after a multiplication by a power of two (f16, fp8); as it is (f32); or quantised as
+/// kernels/quant.h tells. Writes to the arrays of `states`. A state with a NaN or infinity does not
+/// disturb others.
 cudaError_t PrepareHeadStatesCuda(RowFormat format, int64_t hidden, const float* x,
                                   const HeadStates& states, cudaStream_t stream);
 
@@ -39,6 +40,9 @@ cudaError_t HeadTopKWorkspace(const CudaHeadArgs& args, int64_t k, int64_t* byte
 cudaError_t HeadTopKCuda(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
                          const HeadTopKOutputs& out, void* workspace, int64_t workspace_bytes,
                          cudaStream_t stream);
+
+/// cudaSuccess where device number `device` runs these kernels: there is code for it.
+cudaError_t HeadRunsOn(int device);
 
 cudaError_t ElementwiseCuda(const ElementwiseJob& job, cudaStream_t stream);
 

@@ -18,8 +18,8 @@ enum HeadErrorBit : int32_t {
   kPositionError = 16,    // likewise: the row stays as it was
 };
 
-/// Hidden states as the head reads them (RowLayout), from PrepareHeadStatesCuda. For bf16 rows they
-/// are the plain bf16 matrix, which may come from anywhere.
+/// Hidden states as the head reads them (RowLayout), from PrepareHeadStatesCuda. For bf16 and
+/// f32 rows they are the plain matrix of that type, which may come from anywhere.
 struct HeadStates {
   const void* codes = nullptr;  // [num_tokens, x_code_bytes], 16-byte aligned
   const float* scales =
@@ -43,7 +43,7 @@ struct CudaHeadArgs {
   const float* row_factors = nullptr;  // [vocab_size]; fp8 rows only
   RowFormat format = RowFormat::kBf16;
   int64_t vocab_size = 0;
-  int64_t hidden = 0;  // a multiple of 8 (bf16, f16) or 16 (fp8)
+  int64_t hidden = 0;  // a multiple of 8 (bf16, f16), 4 (f32) or 16 (fp8)
 
   HeadStates x;
 

@@ -22,13 +22,15 @@ const char* WidthProblem(RowFormat format, int64_t hidden) {
     case RowFormat::kBf16:
     case RowFormat::kF16:
       return hidden % 8 != 0 ? "hidden of 16-bit rows is not a multiple of 8" : nullptr;
+    case RowFormat::kF32:
+      return hidden % 4 != 0 ? "hidden of f32 rows is not a multiple of 4" : nullptr;
     case RowFormat::kFp8:
       return hidden % 16 != 0 ? "hidden of fp8 rows is not a multiple of 16" : nullptr;
     case RowFormat::kInt8:
     case RowFormat::kInt4:
       return nullptr;
   }
-  return "the row format is none of bf16, f16, fp8, int8, int4";
+  return "the row format is none of bf16, f16, f32, fp8, int8, int4";
 }
 
 const char* WeightProblem(const CudaHeadArgs& args) {

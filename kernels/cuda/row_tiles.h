@@ -1,6 +1,8 @@
 #ifndef SHORTLIST_KERNELS_CUDA_ROW_TILES_H_
 #define SHORTLIST_KERNELS_CUDA_ROW_TILES_H_
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/cuda/head_job.h"
@@ -69,20 +71,11 @@ class RowTiles {
       const int unit = chunk * plan.chunk_units + u;
       const int64_t unit_begin = int64_t{unit} * kUnitBytes;
       if (unit_begin >= job_.rows.code_bytes) return;
-      // Beyond the row's end shared memory holds anything, NaNs too.
-      const bool inside = unit_begin + piece_ * kPieceBytes < job_.rows.code_bytes;
-      Piece raw[kMaxRowTiles][2];
-      SHORTLIST_DEVICE_UNROLL
-      for (int r = 0; r < kMaxRowTiles; ++r) {
-        if (r >= plan.row_tiles) break;
-        const uint8_t* at = stage + plan.row_codes.offset +
-                            (r * kTileRows + row_) * plan.row_codes.stride + u * kUnitBytes +
-                            piece_ * kPieceBytes;
-        raw[r][0] = Read(at, inside);
-        raw[r][1] = Read(at + 8 * plan.row_codes.stride, inside);
+      if constexpr (kFormat == RowFormat::kF32) {
+        AddFloats(stage, u, unit_begin);
+      } else {
+        AddUnit(stage, chunk, u, unit_begin);
       }
-      SHORTLIST_DEVICE_UNROLL
-      for (int step = 0; step < kSteps; ++step) AddStep(stage, chunk, u, step, inside, raw);
     }
   }
 
@@ -106,6 +99,66 @@ class RowTiles {
  private:
   SHORTLIST_DEVICE static Piece Read(const uint8_t* at, bool inside) {
     return inside ? *reinterpret_cast<const Piece*>(at) : Piece{{0, 0, 0, 0}};
+  }
+
+  SHORTLIST_DEVICE void AddUnit(const uint8_t* stage, int chunk, int u, int64_t unit_begin) {
+    const HeadPlan& plan = job_.plan;
+    // Beyond the row's end shared memory holds anything, NaNs too.
+    const bool inside = unit_begin + piece_ * kPieceBytes < job_.rows.code_bytes;
+    Piece raw[kMaxRowTiles][2];
+    SHORTLIST_DEVICE_UNROLL
+    for (int r = 0; r < kMaxRowTiles; ++r) {
+      if (r >= plan.row_tiles) break;
+      const uint8_t* at = stage + plan.row_codes.offset +
+                          (r * kTileRows + row_) * plan.row_codes.stride + u * kUnitBytes +
+                          piece_ * kPieceBytes;
+      raw[r][0] = Read(at, inside);
+      raw[r][1] = Read(at + 8 * plan.row_codes.stride, inside);
+    }
+    SHORTLIST_DEVICE_UNROLL
+    for (int step = 0; step < kSteps; ++step) AddStep(stage, chunk, u, step, inside, raw);
+  }
+
+  /// Adds a unit of f32 rows: a lane reads the rows and tokens whose sums it holds, piece by piece.
+  SHORTLIST_DEVICE void AddFloats(const uint8_t* stage, int u, int64_t unit_begin) {
+    const HeadPlan& plan = job_.plan;
+    for (int p = 0; p < kUnitBytes / kPieceBytes; ++p) {
+      if (unit_begin + p * kPieceBytes >= job_.rows.code_bytes) return;
+      const uint8_t* const at = stage + u * kUnitBytes + p * kPieceBytes;
+      Piece rows[kMaxRowTiles][2];
+      SHORTLIST_DEVICE_UNROLL
+      for (int r = 0; r < kMaxRowTiles; ++r) {
+        if (r >= plan.row_tiles) break;
+        const uint8_t* const row =
+            at + plan.row_codes.offset + (r * kTileRows + row_) * plan.row_codes.stride;
+        rows[r][0] = Read(row, /*inside=*/true);
+        rows[r][1] = Read(row + 8 * plan.row_codes.stride, /*inside=*/true);
+      }
+      SHORTLIST_DEVICE_UNROLL
+      for (int n = 0; n < kTokenTiles; ++n) {
+        if (n >= num_token_tiles_) break;
+        SHORTLIST_DEVICE_UNROLL
+        for (int j = 0; j < 2; ++j) {
+          const int token = n * kTileTokens + 2 * piece_ + j;
+          const Piece x =
+              Read(at + plan.state_codes.offset + token * plan.state_codes.stride, true);
+          SHORTLIST_DEVICE_UNROLL
+          for (int r = 0; r < kMaxRowTiles; ++r) {
+            if (r >= plan.row_tiles) break;
+            sums_[r][n][j] = AddDot(rows[r][0], x, sums_[r][n][j]);
+            sums_[r][n][2 + j] = AddDot(rows[r][1], x, sums_[r][n][2 + j]);
+          }
+        }
+      }
+    }
+  }
+
+  SHORTLIST_DEVICE static float AddDot(const Piece& a, const Piece& b, float sum) {
+    SHORTLIST_DEVICE_UNROLL
+    for (int w = 0; w < 4; ++w) {
+      sum = fmaf(std::bit_cast<float>(a.words[w]), std::bit_cast<float>(b.words[w]), sum);
+    }
+    return sum;
   }
 
   SHORTLIST_DEVICE void AddStep(const uint8_t* stage, int chunk, int u, int step, bool inside,

@@ -32,6 +32,8 @@ const char* RowFormatName(RowFormat format) {
       return "int8";
     case RowFormat::kInt4:
       return "int4";
+    case RowFormat::kF32:
+      return "f32";
   }
   return "unknown";
 }
@@ -49,7 +51,9 @@ RowLayout RowLayout::Of(RowFormat format, int64_t hidden) {
     layout.scale_bytes = padded_groups * 2;
     layout.x_scale_bytes = padded_groups * 4;
   } else {
-    layout.code_bytes = format == RowFormat::kFp8 ? hidden : 2 * hidden;
+    layout.code_bytes = format == RowFormat::kFp8   ? hidden
+                        : format == RowFormat::kF32 ? 4 * hidden
+                                                    : 2 * hidden;
     layout.num_units = (layout.code_bytes + kUnitBytes - 1) / kUnitBytes;
   }
   layout.row_bytes = layout.code_bytes + layout.scale_bytes;

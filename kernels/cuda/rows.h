@@ -8,14 +8,16 @@
 
 namespace shortlist {
 
-/// How the rows of a head lie in device memory. 16-bit and fp8 rows are read where the checkpoint
-/// put them; int8 and int4 rows are those of kernels/quant.h in another order (PackCudaRow).
-enum class RowFormat : uint8_t { kBf16, kF16, kFp8, kInt8, kInt4 };
+/// How the rows of a head lie in device memory. 16-bit, f32 and fp8 rows are read where the
+/// checkpoint put them; int8 and int4 rows are those of kernels/quant.h in another order
+/// (PackCudaRow).
+enum class RowFormat : uint8_t { kBf16, kF16, kFp8, kInt8, kInt4, kF32 };
 
 const char* RowFormatName(RowFormat format);
 
 /// A row is read in units of kUnitBytes, of which each of the four lanes of a quad takes one piece
-/// of kPieceBytes: the operand of two tensor core instructions (four for the narrow formats).
+/// of kPieceBytes: the operand of two tensor core instructions (four for the narrow formats). f32
+/// rows do without tensor cores, which would round them.
 inline constexpr int kUnitBytes = 64;
 inline constexpr int kPieceBytes = 16;
 
@@ -25,6 +27,7 @@ inline constexpr int kInt4GroupCodes = 32;  // a quarter of a unit
 
 /// Sizes of a weight row, and of a hidden state prepared for rows of that format.
 ///   kBf16, kF16  [hidden] bf16 or f16. State: the same type; f16 ones times a power of two.
+///   kF32         [hidden] f32. State: the same.
 ///   kFp8         [hidden] e4m3fn without NaN, and an f32 factor per row in an array of its own.
 ///                State: f16 times a power of two, the columns of each four in the order 0 2 1 3.
 ///   kInt8        [num_groups][64] codes, two's complement, zeros behind a group's group_len

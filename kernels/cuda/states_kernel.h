@@ -48,12 +48,18 @@ SHORTLIST_DEVICE float WarpLargest(float largest_of_lane) {
       Device::WarpMax(std::bit_cast<uint32_t>(largest_of_lane) & 0x7fffffffu));
 }
 
-/// Rounds one hidden state to 16 bits. A block of kHeadThreads threads; shared: kHeadWarps floats.
+/// Rounds one hidden state to 16 bits, or copies it. A block of kHeadThreads threads; shared:
+/// kHeadWarps floats.
 template <class Device>
 SHORTLIST_DEVICE void RoundState(const StatesJob& job, int token, uint8_t* shared) {
   const float* x = job.x + token * job.rows.hidden;
   auto* to = reinterpret_cast<uint16_t*>(job.codes + token * job.rows.x_code_bytes);
   const int hidden = static_cast<int>(job.rows.hidden);
+  if (job.rows.format == RowFormat::kF32) {
+    auto* const copy = reinterpret_cast<float*>(to);
+    for (int k = Device::Thread(); k < hidden; k += kHeadThreads) copy[k] = x[k];
+    return;
+  }
   if (job.rows.format == RowFormat::kBf16) {
     for (int k = Device::Thread(); k < hidden; k += kHeadThreads) to[k] = Device::Bf16Bits(x[k]);
     return;

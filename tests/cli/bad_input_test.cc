@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
+#include "draft/head_kernels.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/support/temp_dir.h"
@@ -86,6 +89,23 @@ TEST_F(BadInputTest, MissingModel) {
     const std::string target = CopyOf("models/demo/target", dir_, std::string("no_") + file);
     fs::remove(target + "/" + file);
     ExpectTargetRefused(target, {target});
+  }
+}
+
+TEST_F(BadInputTest, ADeviceThatCannotBeUsed) {
+  const absl::StatusOr<std::shared_ptr<HeadKernels>> kernels = OpenCudaHeadKernels();
+  if (kernels.ok()) GTEST_SKIP() << "there is a CUDA device";
+  const std::string reason(kernels.status().message());
+  ExpectRefused(DemoPair() + kPrompt + Args{"--device", "cuda"}, {"--device cuda", reason});
+  const std::pair<const char*, Args> cases[] = {
+      {"generate", DemoTarget() + kPrompt},
+      {"replay", DemoPair() + Args{"--generate", "requests=1"}},
+      {"serve", {"--port", "0"}}};
+  for (const auto& [subcommand, args] : cases) {
+    const ProcessOutcome outcome = RunBinary(Args{subcommand} + args + Args{"--device", "cuda"});
+    EXPECT_EQ(outcome.exit_code, 2) << subcommand;
+    EXPECT_EQ(outcome.err, "shortlist: --device cuda: " + reason + "\n");
+    EXPECT_EQ(outcome.out, "");
   }
 }
 

@@ -147,7 +147,7 @@ TEST(ServeTest, FlagsAreCheckedAndThoseOfOtherServersRefusedByName) {
                                                        {"--api-key", "a b"},
                                                        {"--admin-key", ""},
                                                        {"--max-body-bytes", "0"},
-                                                       {"--device", "cuda"},
+                                                       {"--device", "gpu"},
                                                        {"--schedule-policy", "x"}};
   for (const auto& [flag, value] : cases) {
     EXPECT_THAT(FlagError({flag, value}), HasSubstr(flag)) << value;

@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <memory>
 #include <vector>
+
+#include "tests/draft/emulated_head_kernels.h"
 
 namespace shortlist {
 namespace {
 
-constexpr int64_t kVocab = 211, kHidden = 65;
+constexpr int64_t kVocab = 211;
 
 std::vector<TokenId> Ids(const std::vector<int32_t>& raw) {
   std::vector<TokenId> ids;
@@ -27,14 +30,29 @@ ActiveVocab MakeActive(const std::vector<int32_t>& base, std::vector<int32_t> dy
   return ActiveVocab(1, *made, std::move(dynamic));
 }
 
-class LmHeadTest : public testing::TestWithParam<at::ScalarType> {
+struct HeadCase {
+  at::ScalarType dtype;
+  bool on_device;    // the emulated one
+  double tolerance;  // of a logit, against hidden states that are rounded for bf16 alone
+};
+
+class LmHeadTest : public testing::TestWithParam<HeadCase> {
  protected:
   LmHeadTest()
-      : weight_(at::randn({kVocab, kHidden}).to(GetParam())),
-        hidden_(at::randn({3, kHidden})),
-        head_(*LmHead::Create(weight_, kVocab, pool_)) {}
+      : hidden_size_(GetParam().on_device ? 72 : 65),
+        weight_(at::randn({kVocab, hidden_size_}).to(GetParam().dtype)),
+        hidden_(at::randn({3, hidden_size_})),
+        head_(*MakeHead(kVocab)) {}
+
+  absl::StatusOr<LmHead> MakeHead(int64_t num_rows) {
+    if (!GetParam().on_device) return LmHead::Create(weight_, num_rows, pool_);
+    auto rows = DeviceRows::Over(weight_, std::make_shared<EmulatedHeadKernels>());
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    return LmHead::Create(*rows, num_rows);
+  }
 
   ThreadPool pool_{2};
+  const int64_t hidden_size_;
   at::Tensor weight_, hidden_;
   LmHead head_;
   const ActiveVocab full_ = MakeActive({}, {});
@@ -42,11 +60,12 @@ class LmHeadTest : public testing::TestWithParam<at::ScalarType> {
 
 TEST_P(LmHeadTest, FullHeadAgreesWithAten) {
   const LogitRows rows = *head_.Logits(hidden_, {full_});
-  const at::Tensor rounded = GetParam() == at::kBFloat16 ? hidden_.to(at::kBFloat16) : hidden_;
+  const bool bf16 = GetParam().dtype == at::kBFloat16;
+  const at::Tensor rounded = bf16 ? hidden_.to(at::kBFloat16) : hidden_;
   const at::Tensor expected = at::linear(rounded.to(at::kDouble), weight_.to(at::kDouble));
   for (int64_t m = 0; m < 3; ++m) {
     for (int64_t id = 0; id < kVocab; ++id) {
-      EXPECT_NEAR(rows.row(m)[id], expected[m][id].item<double>(), 1e-3);
+      EXPECT_NEAR(rows.row(m)[id], expected[m][id].item<double>(), GetParam().tolerance);
     }
   }
 }
@@ -65,11 +84,16 @@ TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
       EXPECT_EQ(rows.ids[m].Find(id), DraftId{slot});
       const float expected = full.row(m)[Raw(id)];
       EXPECT_EQ(std::bit_cast<uint32_t>(rows.row(m)[slot]), std::bit_cast<uint32_t>(expected));
-      EXPECT_EQ(
-          std::bit_cast<uint32_t>(head_.RowLogit(hidden_.data_ptr<float>() + m * kHidden, id)),
-          std::bit_cast<uint32_t>(expected));
     }
     EXPECT_FALSE(rows.ids[m].Find(TokenId{11}).has_value());
+  }
+  for (int32_t id : {0, 5, 77, 60, 210}) {
+    const std::vector<TokenId> ids = Ids({id, 11, id});
+    const std::vector<float> logits = *head_.RowLogits(hidden_, ids);
+    for (int64_t m = 0; m < 3; ++m) {
+      EXPECT_EQ(std::bit_cast<uint32_t>(logits[m]),
+                std::bit_cast<uint32_t>(full.row(m)[Raw(ids[m])]));
+    }
   }
 }
 
@@ -119,7 +143,7 @@ TEST_P(LmHeadTest, FollowsAReplacedBase) {
 }
 
 TEST_P(LmHeadTest, PaddingRowsAreNeverScored) {
-  LmHead head = *LmHead::Create(weight_, /*num_rows=*/100, pool_);
+  LmHead head = *MakeHead(/*num_rows=*/100);
   const LogitRows rows = *head.Logits(hidden_, {full_});
   EXPECT_EQ(rows.ids[0].size(), 100);
   const std::vector<LmHead::Best> best = *head.Argmax(hidden_, {full_});
@@ -131,20 +155,35 @@ TEST_P(LmHeadTest, RefusesTensorsThatDoNotFit) {
   EXPECT_FALSE(LmHead::Create(weight_.t(), 1, pool_).ok());
   EXPECT_FALSE(LmHead::Create(weight_.to(at::kDouble), 1, pool_).ok());
   EXPECT_FALSE(LmHead::Create(at::Tensor(), 1, pool_).ok());
-  EXPECT_FALSE(LmHead::Create(weight_, 0, pool_).ok());
-  EXPECT_FALSE(LmHead::Create(weight_, kVocab + 1, pool_).ok());
+  EXPECT_FALSE(MakeHead(0).ok());
+  EXPECT_FALSE(MakeHead(kVocab + 1).ok());
   EXPECT_FALSE(head_.Logits(hidden_.to(at::kHalf), {full_}).ok());
-  EXPECT_FALSE(head_.Logits(at::randn({3, kHidden + 1}), {full_}).ok());
-  EXPECT_FALSE(head_.Argmax(at::randn({kHidden, 3}).t(), {full_}).ok());
+  EXPECT_FALSE(head_.Logits(at::randn({3, hidden_size_ + 1}), {full_}).ok());
+  EXPECT_FALSE(head_.Argmax(at::randn({hidden_size_, 3}).t(), {full_}).ok());
   auto larger = VocabBase::Create(Ids({1, kVocab + 5}), kVocab + 10);
   EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *larger, {})}).ok());
   auto padded = VocabBase::Create(Ids({1, kVocab - 1}), kVocab + 10);
   EXPECT_TRUE(head_.Logits(hidden_, {ActiveVocab(1, *padded, {})}).ok());
   EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *padded, {kVocab})}).ok());
-  EXPECT_TRUE(head_.Logits(at::empty({0, kHidden}), {full_}).ok());
+  for (const int32_t id : {-1, static_cast<int32_t>(kVocab)}) {
+    EXPECT_FALSE(head_.RowLogits(hidden_, Ids({0, id, 0})).ok());
+  }
+  RequestTail tail(/*capacity=*/2);
+  tail.Add(Ids({kVocab}), ActiveVocab(1, *padded, {}));
+  const std::vector<const RequestTail*> tails(3, &tail);
+  EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *padded, {}), tails}).ok());
+  EXPECT_TRUE(head_.Logits(at::empty({0, hidden_size_}), {full_}).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Dtypes, LmHeadTest, testing::Values(at::kFloat, at::kHalf, at::kBFloat16));
+INSTANTIATE_TEST_SUITE_P(Cpu, LmHeadTest,
+                         testing::Values(HeadCase{at::kFloat, false, 1e-3},
+                                         HeadCase{at::kHalf, false, 1e-3},
+                                         HeadCase{at::kBFloat16, false, 1e-3}));
+// Hidden states are rounded to f16 where the rows are.
+INSTANTIATE_TEST_SUITE_P(Device, LmHeadTest,
+                         testing::Values(HeadCase{at::kFloat, true, 1e-3},
+                                         HeadCase{at::kHalf, true, 2e-2},
+                                         HeadCase{at::kBFloat16, true, 1e-3}));
 
 }  // namespace
 }  // namespace shortlist

@@ -103,15 +103,22 @@ std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> d
   return pair;
 }
 
-std::unique_ptr<Drafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slots) {
+std::unique_ptr<Drafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slots,
+                                              std::shared_ptr<HeadKernels> head_kernels) {
   if (kind == DrafterKind::kNone) return nullptr;
+  Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
+  std::shared_ptr<const DeviceRows> rows;
+  if (head_kernels != nullptr) {
+    auto copied = DeviceRows::Copy(model.head_weight(), std::move(head_kernels));
+    EXPECT_TRUE(copied.ok()) << copied.status();
+    rows = std::move(*copied);
+  }
   if (kind == DrafterKind::kEagle) {
-    auto drafter = EagleDrafter::Create(*eagle_, *target_, num_slots, emit_size(), pool_);
+    auto drafter = EagleDrafter::Create(*eagle_, *target_, num_slots, emit_size(), pool_, rows);
     EXPECT_TRUE(drafter.ok()) << drafter.status();
     return std::move(*drafter);
   }
-  Decoder& model = kind == DrafterKind::kSelf ? *target_ : *small_;
-  auto drafter = ModelDrafter::Create(model, num_slots, emit_size(), pool_);
+  auto drafter = ModelDrafter::Create(model, num_slots, emit_size(), pool_, rows);
   EXPECT_TRUE(drafter.ok()) << drafter.status();
   return std::move(*drafter);
 }
@@ -136,7 +143,7 @@ std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
 
 RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const RunConfig& config) {
   const int64_t num_slots = config.batch * kContext;
-  std::unique_ptr<Drafter> drafter = NewDrafter(config.drafter, num_slots);
+  std::unique_ptr<Drafter> drafter = NewDrafter(config.drafter, num_slots, config.head_kernels);
   std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
   auto engine = SpeculativeEngine::Create(*target_, drafter.get(), vocab.get(),
                                           {.num_draft_tokens = config.num_draft_tokens,

@@ -9,6 +9,7 @@
 
 #include "base/thread_pool.h"
 #include "draft/engine.h"
+#include "draft/head_kernels.h"
 #include "draft/sampling_params.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
@@ -40,7 +41,8 @@ struct RunConfig {
   int64_t prefill_chunk = 512;
   VerifyMode verify = VerifyMode::kCoupled;
   SamplingParams sampling;
-  bool count_up_seeds = true;  // request i uses sampling.seed + i
+  std::shared_ptr<HeadKernels> head_kernels;  // of the drafter's head; null: the CPU's
+  bool count_up_seeds = true;                 // request i uses sampling.seed + i
 
   std::string ToString() const;
 };
@@ -67,8 +69,9 @@ class DemoPair {
   ThreadPool& pool() { return pool_; }
   int64_t emit_size() const { return target_->config().vocab_size; }
 
-  /// A drafter of the kind wanted, null for kNone.
-  std::unique_ptr<Drafter> NewDrafter(DrafterKind kind, int64_t num_slots);
+  /// A drafter of the kind wanted, null for kNone. head_kernels: as RunConfig's.
+  std::unique_ptr<Drafter> NewDrafter(DrafterKind kind, int64_t num_slots,
+                                      std::shared_ptr<HeadKernels> head_kernels = nullptr);
   /// The vocabulary of the kind wanted, null for the full head.
   std::unique_ptr<DynamicVocabularyManager> NewVocab(VocabKind kind);
 

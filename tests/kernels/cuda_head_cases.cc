@@ -87,7 +87,7 @@ class HeadCheck {
 
  private:
   int64_t RandomHidden(RowFormat format, int64_t most) {
-    const int64_t multiple = format == RowFormat::kFp8 ? 16 : 8;
+    const int64_t multiple = format == RowFormat::kFp8 ? 16 : format == RowFormat::kF32 ? 4 : 8;
     const int64_t hidden = RandomInt(rng_, 1, most);
     if (format == RowFormat::kInt8 || format == RowFormat::kInt4) return hidden;
     return (hidden + multiple - 1) / multiple * multiple;

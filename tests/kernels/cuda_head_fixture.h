@@ -16,8 +16,8 @@
 
 namespace shortlist {
 
-inline constexpr RowFormat kRowFormats[] = {RowFormat::kBf16, RowFormat::kF16, RowFormat::kFp8,
-                                            RowFormat::kInt8, RowFormat::kInt4};
+inline constexpr RowFormat kRowFormats[] = {RowFormat::kBf16, RowFormat::kF16,  RowFormat::kFp8,
+                                            RowFormat::kInt8, RowFormat::kInt4, RowFormat::kF32};
 
 /// Random rows of a format in a machine's memory, and what they stand for.
 struct CudaRows {
@@ -54,7 +54,9 @@ struct CudaRows {
         factor_values[r] = QuantizeFp8Row(row, hidden, to);
         for (int64_t k = 0; k < hidden; ++k) row[k] = Fp8ToFloat(to[k]) * factor_values[r];
       } else {
-        const DType dtype = format == RowFormat::kF16 ? DType::kF16 : DType::kBf16;
+        const DType dtype = format == RowFormat::kF16   ? DType::kF16
+                            : format == RowFormat::kF32 ? DType::kF32
+                                                        : DType::kBf16;
         for (int64_t k = 0; k < hidden; ++k) {
           StoreFromFloat(to, dtype, k, row[k]);
           row[k] = LoadAsFloat(to, dtype, k);
@@ -91,6 +93,7 @@ inline std::vector<double> RoundedState(const float* x, int64_t hidden, RowForma
   if (format == RowFormat::kInt8) return RoundInputs(x, hidden, DType::kInt8);
   if (format == RowFormat::kInt4) return RoundInputs(x, hidden, DType::kInt4);
   if (format == RowFormat::kBf16) return RoundInputs(x, hidden, DType::kBf16);
+  if (format == RowFormat::kF32) return {x, x + hidden};
   float largest = 0;
   for (int64_t k = 0; k < hidden; ++k) largest = std::max(largest, std::abs(x[k]));
   int exponent = 0;

@@ -168,8 +168,8 @@ CudaHeadArgs Args(RowFormat format, int64_t hidden, int64_t num_tokens, int64_t 
 
 TEST(HeadPlanTest, FitsTheDeviceForEveryShapeOfModelAndBatch) {
   for (const HeadDevice& device : {kSmall, kH200}) {
-    for (const RowFormat format :
-         {RowFormat::kBf16, RowFormat::kF16, RowFormat::kFp8, RowFormat::kInt8, RowFormat::kInt4}) {
+    for (const RowFormat format : {RowFormat::kBf16, RowFormat::kF16, RowFormat::kFp8,
+                                   RowFormat::kInt8, RowFormat::kInt4, RowFormat::kF32}) {
       for (const int64_t hidden : {16, 48, 576, 896, 2048, 4096, 8192}) {
         for (const int64_t num_tokens : {1, 4, 8, 9, 16, 33, 64}) {
           for (const int64_t k : {0, 1, 32}) {

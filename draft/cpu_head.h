@@ -1,0 +1,50 @@
+#ifndef SHORTLIST_DRAFT_CPU_HEAD_H_
+#define SHORTLIST_DRAFT_CPU_HEAD_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "draft/head_scorer.h"
+#include "kernels/arena.h"
+#include "kernels/head.h"
+
+namespace shortlist {
+
+/// Scores by the kernels of kernels/head.h. Keeps a packed copy of the base rows it saw last, made
+/// when the base changes; the dynamic rows are read in place.
+class CpuHead final : public HeadScorer {
+ public:
+  /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, weight.vocab_size]. `owner` keeps
+  /// the weight's memory alive; undefined where the caller does.
+  CpuHead(const HeadWeight& weight, int64_t num_rows, at::Tensor owner, ThreadPool& pool)
+      : weight_(weight), owner_(std::move(owner)), num_rows_(num_rows), pool_(pool) {}
+
+  at::Device device() const override { return at::kCPU; }
+  int64_t vocab_size() const override { return weight_.vocab_size; }
+  int64_t hidden() const override { return weight_.hidden; }
+
+  absl::Status Logits(const at::Tensor& hidden, const HeadSelection& selection,
+                      std::vector<float>& logits, int64_t& stride) override;
+  absl::Status Argmax(const at::Tensor& hidden, const HeadSelection& selection, int32_t* ids,
+                      float* logits, float* log_sum_exp) override;
+  absl::Status RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
+                         float* logits) override;
+
+ private:
+  HeadArgs Arguments(const at::Tensor& hidden, const HeadSelection& selection);
+  void PackBase(const ActiveVocab& active);
+
+  const HeadWeight weight_;
+  const at::Tensor owner_;
+  const int64_t num_rows_;
+  ThreadPool& pool_;
+  std::shared_ptr<const VocabBase> packed_base_;
+  Arena packed_;
+  std::vector<int32_t> tail_indptr_, tail_ids_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_CPU_HEAD_H_

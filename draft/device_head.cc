@@ -1,0 +1,192 @@
+#include "draft/device_head.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "model/decoder_layer.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxResults = kHeadMaxTokens * (2 * kHeadMaxTopK + 1);
+constexpr int64_t kIndptrLen = kHeadMaxTokens + 1;
+constexpr const char* kWhat = "LM head on a device";
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceHead>> DeviceHead::Create(
+    std::shared_ptr<const DeviceRows> rows, int64_t num_rows) {
+  std::unique_ptr<DeviceHead> head(new DeviceHead(std::move(rows), num_rows));
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(kWhat, [&] {
+    head->Allocate();
+    return absl::OkStatus();
+  }));
+  return head;
+}
+
+void DeviceHead::Allocate() {
+  const RowLayout& layout = rows_->layout();
+  const at::TensorOptions on_device(device());
+  codes_ = at::empty({kHeadMaxTokens, layout.x_code_bytes}, on_device.dtype(at::kByte));
+  scales_ = at::empty({kHeadMaxTokens, layout.x_scale_bytes / 4}, on_device.dtype(at::kFloat));
+  factors_ = at::empty({kHeadMaxTokens}, on_device.dtype(at::kFloat));
+  words_ = at::empty({1 + kMaxResults}, on_device.dtype(at::kInt));
+  words_.narrow(0, 0, 1).zero_();
+  row_tails_ = at::empty({kIndptrLen + kHeadMaxTokens}, on_device.dtype(at::kInt));
+  std::vector<int32_t> indptr(kIndptrLen);
+  std::iota(indptr.begin(), indptr.end(), 0);
+  row_tails_.narrow(0, 0, kIndptrLen).copy_(at::from_blob(indptr.data(), {kIndptrLen}, at::kInt));
+}
+
+absl::Status DeviceHead::MakeRoom(const HeadSelection& selection) {
+  const int64_t size = selection.active.size();
+  int64_t tail = 0;
+  for (const RequestTail* of_token : selection.tails) tail = std::max(tail, of_token->capacity());
+  tail = std::min(tail, vocab_size());
+  if (slots_ && size <= slots_->row_capacity() && tail <= slots_->tail_capacity()) {
+    return absl::OkStatus();
+  }
+  if (slots_) tail = std::max(tail, slots_->tail_capacity());
+  // Room for a dynamic part that grows. Capacities decide how the work is cut, so they stay close.
+  const int64_t rows = std::min(vocab_size(), size + std::max<int64_t>(size / 8, 256));
+  slots_.emplace(rows, tail, device());
+  return absl::OkStatus();
+}
+
+absl::Status DeviceHead::ForTokens(const at::Tensor& hidden, Body body) {
+  const float* x = hidden.data_ptr<float>();
+  for (int64_t first = 0; first < hidden.size(0); first += kHeadMaxTokens) {
+    CudaHeadArgs args;
+    args.weight = rows_->data();
+    args.format = rows_->layout().format;
+    args.vocab_size = vocab_size();
+    args.hidden = this->hidden();
+    args.x = {codes_.data_ptr(), scales_.data_ptr<float>(), factors_.data_ptr<float>(),
+              std::min<int64_t>(hidden.size(0) - first, kHeadMaxTokens)};
+    args.error = words_.data_ptr<int32_t>();
+    SHORTLIST_RETURN_IF_ERROR(
+        rows_->kernels().PrepareStates(args.format, args.hidden, x + first * args.hidden, args.x));
+    SHORTLIST_RETURN_IF_ERROR(body(args, first));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceHead::AddSlots(const HeadSelection& selection, int64_t first,
+                                  CudaHeadArgs& args) {
+  if (selection.active.empty()) {
+    args.row_capacity = num_rows_;
+    return absl::OkStatus();
+  }
+  const auto tails =
+      selection.tails.empty() ? selection.tails : selection.tails.subspan(first, args.x.num_tokens);
+  SHORTLIST_RETURN_IF_ERROR(slots_->Set(selection.active, tails, args.x.num_tokens));
+  slots_->Fill(args);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const int32_t*> DeviceHead::Fetch(int64_t count) {
+  host_ = words_.narrow(0, 0, 1 + count).cpu();
+  const int32_t* words = host_.data_ptr<int32_t>();
+  if (words[0] == 0) return words + 1;
+  const int32_t flags = words[0];
+  words_.narrow(0, 0, 1).zero_();
+  return absl::InternalError(absl::StrCat(kWhat, ": its kernels flagged ", flags,
+                                          " (the bits of kernels/cuda/head_args.h)"));
+}
+
+absl::Status DeviceHead::Logits(const at::Tensor& hidden, const HeadSelection& selection,
+                                std::vector<float>& logits, int64_t& stride) {
+  return CatchTorch(kWhat, [&]() -> absl::Status {
+    const bool full = selection.active.empty();
+    if (!full) SHORTLIST_RETURN_IF_ERROR(MakeRoom(selection));
+    stride = full ? num_rows_ : slots_->row_capacity() + slots_->tail_capacity();
+    const auto size = static_cast<size_t>(hidden.size(0) * stride);
+    if (logits.size() < size) logits.resize(size);
+    return ForTokens(hidden, [&](CudaHeadArgs& args, int64_t first) -> absl::Status {
+      SHORTLIST_RETURN_IF_ERROR(AddSlots(selection, first, args));
+      const int64_t num_tokens = args.x.num_tokens;
+      const at::Tensor scored =
+          at::empty({num_tokens, stride}, at::TensorOptions(device()).dtype(at::kFloat));
+      SHORTLIST_RETURN_IF_ERROR(rows_->kernels().Logits(args, scored.data_ptr<float>(), stride));
+      at::from_blob(logits.data() + first * stride, {num_tokens, stride}, at::kFloat).copy_(scored);
+      return Fetch(0).status();
+    });
+  });
+}
+
+absl::Status DeviceHead::CheckK(const HeadSelection& selection, int64_t num_tokens,
+                                int64_t k) const {
+  if (k < 1 || k > kHeadMaxTopK) {
+    return absl::InvalidArgumentError(absl::StrCat("k ", k, " not in [1, ", kHeadMaxTopK, "]"));
+  }
+  for (int64_t m = 0; m < num_tokens; ++m) {
+    const bool full = selection.active.empty();
+    const int64_t tail = full || selection.tails.empty() ? 0 : selection.tails[m]->size();
+    const int64_t slots = (full ? num_rows_ : selection.active.size()) + tail;
+    if (k <= slots) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("k ", k, " passes the ", slots, " slots of token ", m));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceHead::TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
+                              int32_t* ids, float* logits, float* log_sum_exp) {
+  SHORTLIST_RETURN_IF_ERROR(CheckK(selection, hidden.size(0), k));
+  return CatchTorch(kWhat, [&]() -> absl::Status {
+    if (!selection.active.empty()) SHORTLIST_RETURN_IF_ERROR(MakeRoom(selection));
+    return ForTokens(hidden, [&](CudaHeadArgs& args, int64_t first) -> absl::Status {
+      SHORTLIST_RETURN_IF_ERROR(AddSlots(selection, first, args));
+      const int64_t num_tokens = args.x.num_tokens, size = num_tokens * k;
+      const bool sums = log_sum_exp != nullptr;
+      auto* const values = reinterpret_cast<float*>(results() + size);
+      SHORTLIST_RETURN_IF_ERROR(
+          rows_->kernels().TopK(args, k, {results(), values, sums ? values + size : nullptr}));
+      SHORTLIST_ASSIGN_OR_RETURN(const int32_t* words, Fetch(2 * size + (sums ? num_tokens : 0)));
+      std::memcpy(ids + first * k, words, size * sizeof(int32_t));
+      std::memcpy(logits + first * k, words + size, size * sizeof(float));
+      if (sums) std::memcpy(log_sum_exp + first, words + 2 * size, num_tokens * sizeof(float));
+      return absl::OkStatus();
+    });
+  });
+}
+
+absl::Status DeviceHead::Argmax(const at::Tensor& hidden, const HeadSelection& selection,
+                                int32_t* ids, float* logits, float* log_sum_exp) {
+  SHORTLIST_RETURN_IF_ERROR(TopK(hidden, selection, /*k=*/1, ids, logits, log_sum_exp));
+  for (int64_t m = 0; m < hidden.size(0); ++m) {
+    if (logits[m] == -std::numeric_limits<float>::infinity()) ids[m] = -1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceHead::RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
+                                   float* logits) {
+  std::vector<int32_t> raw;
+  for (const TokenId id : ids) raw.push_back(Raw(id));
+  return CatchTorch(kWhat, [&] {
+    return ForTokens(hidden, [&](CudaHeadArgs& args, int64_t first) -> absl::Status {
+      const int64_t num_tokens = args.x.num_tokens;
+      row_tails_.narrow(0, kIndptrLen, num_tokens)
+          .copy_(at::from_blob(raw.data() + first, {num_tokens}, at::kInt));
+      args.tail_indptr = row_tails_.data_ptr<int32_t>();
+      args.tail_ids = args.tail_indptr + kIndptrLen;
+      args.tail_capacity = 1;
+      SHORTLIST_RETURN_IF_ERROR(
+          rows_->kernels().Logits(args, reinterpret_cast<float*>(results()), /*stride=*/1));
+      SHORTLIST_ASSIGN_OR_RETURN(const int32_t* words, Fetch(num_tokens));
+      std::memcpy(logits + first, words, num_tokens * sizeof(float));
+      return absl::OkStatus();
+    });
+  });
+}
+
+}  // namespace shortlist

@@ -1,0 +1,109 @@
+#include "tests/kernels/cuda_emulated_machine.h"
+
+#include <cstring>
+#include <new>
+
+#include "base/check.h"
+#include "kernels/cuda/elementwise_kernel.h"
+#include "kernels/cuda/head_kernel.h"
+#include "kernels/cuda/states_kernel.h"
+#include "tests/kernels/cuda_emulator.h"
+
+namespace shortlist {
+
+void* EmulatedMachine::Allocate(size_t bytes) {
+  return ::operator new (bytes, std::align_val_t{256});
+}
+void EmulatedMachine::Free(void* memory) { ::operator delete (memory, std::align_val_t{256}); }
+void EmulatedMachine::Upload(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+void EmulatedMachine::Download(void* to, const void* from, size_t bytes) {
+  Upload(to, from, bytes);
+}
+
+bool EmulatedMachine::PrepareStates(RowFormat format, int64_t hidden, const float* x,
+                                    const HeadStates& states) {
+  if (HeadStatesProblem(format, hidden, x, states) != nullptr) return false;
+  const StatesJob job{RowLayout::Of(format, hidden), x,
+                      static_cast<uint8_t*>(const_cast<void*>(states.codes)),
+                      const_cast<float*>(states.scales), const_cast<float*>(states.factors)};
+  Launch(static_cast<int>(states.num_tokens), kHeadThreads, kHeadWarps * 4,
+         [&](uint8_t* shared) { PrepareState<Emulated>(job, shared); });
+  return true;
+}
+
+bool EmulatedMachine::HeadLogits(const CudaHeadArgs& args, float* logits, int64_t stride) {
+  if (HeadLogitsProblem(args, logits, stride) != nullptr) return false;
+  if (args.x.num_tokens == 0) return true;
+  HeadJob job = MakeHeadJob(args, /*k=*/0, PlanHead(args, 0, device_), nullptr);
+  job.logits = logits;
+  job.stride = stride;
+  Score(job);
+  return true;
+}
+
+bool EmulatedMachine::HeadTopK(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
+                               const HeadTopKOutputs& out) {
+  if (HeadTopKProblem(args, k, noise, out) != nullptr) return false;
+  if (args.x.num_tokens == 0) return true;
+  const HeadPlan plan = PlanHead(args, k, device_);
+  void* workspace = Allocate(plan.workspace_bytes);
+  std::memset(workspace, 0xff, plan.workspace_bytes);
+  HeadJob job = MakeHeadJob(args, k, plan, workspace);
+  job.noise = noise;
+  job.out = out;
+  Score(job);
+  Launch(static_cast<int>(args.x.num_tokens), kHeadThreads, kMergeSharedBytes,
+         [&](uint8_t* shared) { MergeParts<Emulated>(job, shared); });
+  Free(workspace);
+  return true;
+}
+
+bool EmulatedMachine::Elementwise(const ElementwiseJob& job) {
+  if (ElementwiseProblem(job) != nullptr) return false;
+  Launch(static_cast<int>(ElementwiseBlocks(job)), kElementwiseThreads, kElementwiseWarps * 4,
+         [&](uint8_t* shared) { RunElementwise<Emulated>(job, reinterpret_cast<float*>(shared)); });
+  return true;
+}
+
+void EmulatedMachine::Launch(int num_blocks, int num_threads, int64_t shared_bytes,
+                             const std::function<void(uint8_t*)>& body) {
+  Emulated::Launch(num_blocks, num_threads, shared_bytes, ++seed_, body);
+}
+
+void EmulatedMachine::Score(const HeadJob& job) {
+  SHORTLIST_CHECK(job.plan.num_blocks > 0);
+  switch (job.args.format) {
+    case RowFormat::kBf16:
+      return Score<RowFormat::kBf16>(job);
+    case RowFormat::kF16:
+      return Score<RowFormat::kF16>(job);
+    case RowFormat::kFp8:
+      return Score<RowFormat::kFp8>(job);
+    case RowFormat::kInt8:
+      return Score<RowFormat::kInt8>(job);
+    case RowFormat::kInt4:
+      return Score<RowFormat::kInt4>(job);
+    case RowFormat::kF32:
+      return Score<RowFormat::kF32>(job);
+  }
+}
+
+template <RowFormat kFormat>
+void EmulatedMachine::Score(const HeadJob& job) {
+  if (job.args.x.num_tokens <= kTileTokens) {
+    bulk_ ? ScoreTiles<kFormat, 1, true>(job) : ScoreTiles<kFormat, 1, false>(job);
+  } else {
+    bulk_ ? ScoreTiles<kFormat, kMaxTokenTiles, true>(job)
+          : ScoreTiles<kFormat, kMaxTokenTiles, false>(job);
+  }
+}
+
+template <RowFormat kFormat, int kTokenTiles, bool kBulk>
+void EmulatedMachine::ScoreTiles(const HeadJob& job) {
+  Launch(job.plan.num_blocks, kHeadThreads, job.plan.shared_bytes,
+         [&](uint8_t* shared) { ScoreItems<Emulated, kFormat, kTokenTiles, kBulk>(job, shared); });
+}
+
+}  // namespace shortlist
