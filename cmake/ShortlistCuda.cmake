@@ -7,6 +7,9 @@ endif()
 if(SHORTLIST_WITH_TORCH)
   # Where PyTorch has CUDA, its package needs nvcc too, and puts flags and architectures of its own on every .cu.
   set(architectures ${CMAKE_CUDA_ARCHITECTURES})
+  if(NOT DEFINED TORCH_CUDA_ARCH_LIST)
+    set(TORCH_CUDA_ARCH_LIST 8.0)  # unused; it would run a program to find out, which CMake 3.25 cannot compile
+  endif()
   find_package(Torch REQUIRED)
   set(CMAKE_CUDA_ARCHITECTURES ${architectures})
   unset(CMAKE_CUDA_FLAGS)  # not that of the cache
