@@ -6,6 +6,7 @@
 
 #include "base/status_macros.h"
 #include "kernels/sampling.h"
+#include "model/decoder_layer.h"
 
 namespace shortlist {
 
@@ -49,7 +50,13 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
     const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
   }
-  const at::Tensor hidden = states.to(head_.device(), at::kFloat);
+  at::Tensor hidden = states;
+  if (states.device() != head_.device()) {
+    SHORTLIST_RETURN_IF_ERROR(CatchTorch("hidden states on their way to the head", [&] {
+      hidden = states.to(head_.device(), at::kFloat);
+      return absl::OkStatus();
+    }));
+  }
   const LmHead::Selection selection{active, tails};
   std::vector<Choice> choices(tasks.size());
   if (best_suffices) {

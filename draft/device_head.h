@@ -49,9 +49,9 @@ class DeviceHead final : public HeadScorer {
   void Allocate();
   absl::Status MakeRoom(const HeadSelection& selection);
   absl::Status CheckK(const HeadSelection& selection, int64_t num_tokens, int64_t k) const;
-  /// Calls `body` for every kHeadMaxTokens tokens from `first` on, with their states prepared and
-  /// `args` as far as rows and states go.
   using Body = absl::FunctionRef<absl::Status(CudaHeadArgs& args, int64_t first)>;
+  /// Calls `body` for every kHeadMaxTokens tokens, the first of them being `first`, with their
+  /// states prepared and `args` filled in as far as rows and states go.
   absl::Status ForTokens(const at::Tensor& hidden, Body body);
   /// Adds the slots of args.x.num_tokens tokens from `first` on.
   absl::Status AddSlots(const HeadSelection& selection, int64_t first, CudaHeadArgs& args);

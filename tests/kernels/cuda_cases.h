@@ -19,8 +19,8 @@ struct CaseSizes {
 // rows, rounding and order, with sums in double precision.
 
 /// Random heads of every format: logits against the oracle; the same bits for a row in any batch,
-/// gathered, in a tail or in the full head; top k, sums of exponentials and draws against the
-/// logits; the same bits again when the same arrays hold another set.
+/// gathered, in a tail, alone or in the full head; top k, sums of exponentials and draws against
+/// the logits; the same bits again when the same arrays hold another set.
 void CheckHeads(CudaMachine& machine, uint32_t seed, const CaseSizes& sizes, Failures& failures);
 
 /// Ids out of range, counts and tails that pass their capacity, NaN and infinite hidden states.

@@ -122,6 +122,7 @@ int Run() {
     std::printf("skipped: no GPU\n");
     return 0;
   }
+  Require(HeadRunsOn(/*device=*/0), "there is code for this device");
   const bool small = std::getenv("SHORTLIST_CUDA_SMALL") != nullptr;
   GpuMachine machine;
   Failures failures;

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -77,6 +78,7 @@ class HeadCheck {
     CheckFullHead();
     CheckPruned();
     CheckOneToken();
+    CheckSingleRows();
     CheckDraws();
     // The same arrays, as a captured graph would see them, with another set.
     set_ = SlotSet(rng_, vocab_size_, num_tokens_, row_capacity_, tail_capacity_);
@@ -190,6 +192,26 @@ class HeadCheck {
     }
     Expect(SameBits({alone.log_sum_exp[0]}, {top_.log_sum_exp[m]}),
            "token " + std::to_string(m) + " alone has the same log-sum-exp");
+  }
+
+  /// Each token against a row of its own and no shared ones, as a drafted token's row is read
+  /// again.
+  void CheckSingleRows() {
+    std::vector<int32_t> indptr(num_tokens_ + 1), ids(num_tokens_);
+    std::iota(indptr.begin(), indptr.end(), 0);
+    for (int32_t& id : ids) id = static_cast<int32_t>(RandomInt(rng_, 0, vocab_size_ - 1));
+    const MachineArray<int32_t> indptr_array(machine_, indptr), id_array(machine_, ids);
+    CudaHeadArgs args = args_;
+    args.row_ids = args.num_rows = nullptr;
+    args.row_capacity = 0;
+    args.tail_indptr = indptr_array.data();
+    args.tail_ids = id_array.data();
+    args.tail_capacity = 1;
+    const std::vector<float> logits = RunLogits(machine_, args, /*stride=*/1, failures_);
+    for (int64_t m = 0; m < num_tokens_; ++m) {
+      Expect(SameBits({logits[m]}, {full_[m * vocab_size_ + ids[m]]}),
+             "a row alone has the same bits for token " + std::to_string(m));
+    }
   }
 
   void CheckDraws() {
