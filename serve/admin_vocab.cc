@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMaxAddedIds = 65'536;
 
-constexpr std::string_view kBaseOpenApi = R"({
+constexpr char kBaseOpenApi[] = R"({
   "summary": "Replace the base of the active vocabulary",
   "requestBody": {"required": true, "content": {"application/json": {"schema": {
     "type": "object", "properties": {
@@ -31,7 +31,7 @@ constexpr std::string_view kBaseOpenApi = R"({
       "coverage": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1}}}}}},
   "responses": {"200": {"description": "Statistics"}, "default": {"description": "An error"}}})";
 
-constexpr std::string_view kIdsOpenApi = R"({
+constexpr char kIdsOpenApi[] = R"({
   "summary": "Add ids to the dynamic part of the active vocabulary",
   "requestBody": {"required": true, "content": {"application/json": {"schema": {
     "type": "object", "required": ["ids"], "properties": {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kStreamType = "application/octet-stream";
 
-constexpr std::string_view kGenerateOpenApi = R"({
+constexpr char kGenerateOpenApi[] = R"({
   "summary": "Generation as FastChat asks for it",
   "requestBody": {"required": true, "content": {"application/json": {"schema": {
     "type": "object", "required": ["prompt"], "properties": {
@@ -41,7 +41,7 @@ constexpr std::string_view kGenerateOpenApi = R"({
   "responses": {"200": {"description": "Objects with text, error_code, usage, finish_reason"},
                 "default": {"description": "text and error_code"}}})";
 
-constexpr std::string_view kCountOpenApi = R"({
+constexpr char kCountOpenApi[] = R"({
   "summary": "Tokens of a prompt",
   "requestBody": {"required": true, "content": {"application/json": {"schema": {
     "type": "object", "required": ["prompt"], "properties": {"prompt": {"type": "string"}}}}}},

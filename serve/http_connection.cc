@@ -1,488 +1,245 @@
 #include "serve/http_connection.h"
 
-#include <sys/socket.h>
-
-#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <exception>
 #include <memory>
 #include <new>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "serve/http_request_reader.h"
+#include "serve/http_response_writer.h"
+#include "serve/http_socket.h"
 #include "serve/http_target.h"
 
 namespace shortlist {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 
 namespace {
 
-using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
-constexpr size_t kReadBytes = 16 << 10;
 constexpr size_t kMaxPipelinedBytes = 64 << 10;  // taken in while a handler runs
-// Of a request that was refused before its body was read: what is swallowed so that the client, who
-// is still writing, comes to read the reply.
-constexpr size_t kMaxSwallowedBytes = size_t{64} << 20;
-constexpr std::chrono::seconds kMaxSwallowTime{2};
-
-std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-/// The error that a reply tells about a request that could not be read; nullopt: say nothing.
-std::optional<absl::Status> ReadError(const error_code& error, const HttpLimits& limits) {
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return HttpError(
-        431, absl::StrCat("request line and headers exceed ", limits.max_header_bytes, " bytes"));
-  }
-  if (error == http::error::body_limit) {
-    return HttpError(413, absl::StrCat("the body exceeds ", limits.max_body_bytes, " bytes"));
-  }
-  if (error == http::error::partial_message) {
-    return HttpError(400, "the request ends before it is complete");
-  }
-  if (error == http::error::end_of_stream ||
-      error.category() != make_error_code(http::error::bad_method).category()) {
-    return std::nullopt;
-  }
-  return HttpError(400, absl::StrCat("no HTTP request: ", error.message()));
-}
 
 }  // namespace
 
 /// One connection, kept alive by its own coroutine.
-class HttpConnection final : public HttpResponse,
-                             public std::enable_shared_from_this<HttpConnection> {
+class HttpConnection {
  public:
   HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpConnections> connections)
-      : socket_(std::move(socket)),
-        deadline_(socket_.get_executor()),
+      : socket_(std::make_shared<HttpSocket>(std::move(socket))),
         owned_connections_(std::move(connections)),
         connections_(*owned_connections_),
-        limits_(connections_.options.limits) {
+        limits_(connections_.options.limits),
+        reader_(*socket_, limits_) {
     connections_.open.insert(this);
   }
-  ~HttpConnection() override { connections_.open.erase(this); }
+  ~HttpConnection() { connections_.open.erase(this); }
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
 
   asio::awaitable<void> Run();
+  /// Instead of Run, when there are too many of them.
   asio::awaitable<void> Refuse();
 
   /// Ends now if nothing is being answered.
   void Drain() {
     if (waiting_) Close();
   }
-  void Close() {
-    error_code ignored;
-    socket_.close(ignored);
-    Disarm();
-  }
-
-  void SetHeader(std::string_view name, std::string value) override {
-    headers_ += absl::StrCat(std::string(name), ": ", value, "\r\n");
-  }
-  asio::awaitable<void> Send(int status, std::string_view content_type, std::string body) override;
-  asio::awaitable<void> StartStream(std::string_view content_type) override;
-  asio::awaitable<void> Write(std::string bytes) override;
-  bool started() const override { return started_; }
-  RequestRecord& record() override { return record_; }
+  void Close() { socket_->Close(); }
 
  private:
-  using Parser = http::request_parser<http::string_body>;
-
   asio::awaitable<bool> WaitForRequest();
-  bool ClientEnded();
-  asio::awaitable<void> ReadRequest();
-  asio::awaitable<void> ReadBody();
-  asio::awaitable<void> Answer();
-  asio::awaitable<void> RunHandler();
-  asio::awaitable<void> Watch();
-  asio::awaitable<void> SendError(absl::Status status);
-  asio::awaitable<void> WriteAll(std::string bytes);
-  asio::awaitable<void> EndReply();
-  asio::awaitable<void> Swallow();
-  absl::Status Accept();
-  absl::Status TakeHeader();
-  std::string Head(int status, std::string_view content_type) const;
-  void Arm(std::chrono::milliseconds time);
-  void Disarm() {
-    ++deadline_number_;
-    deadline_.cancel();
-  }
-  void Done();
+  asio::awaitable<absl::Status> ReadRequest();
+  absl::Status FindRoute();
+  absl::Status Accept() const;
+  asio::awaitable<bool> Answer(absl::Status refusal);
+  asio::awaitable<void> RunHandler(HttpResponseWriter& reply, absl::Status& failure);
+  asio::awaitable<void> Watch(HttpResponseWriter& reply);
+  void BeginRecord(RequestRecord& record) const;
+  void Done(RequestRecord& record) const;
 
-  asio::ip::tcp::socket socket_;
-  asio::steady_timer deadline_;
-  uint64_t deadline_number_ = 0;  // of the one that counts
+  const std::shared_ptr<HttpSocket> socket_;
   const std::shared_ptr<HttpConnections> owned_connections_;
   HttpConnections& connections_;
   const HttpLimits& limits_;
-  boost::beast::flat_buffer buffer_;
-  bool waiting_ = false;    // for the first byte of a request
-  bool timed_out_ = false;  // the deadline has passed, which closed the socket or cancelled a read
-  bool keep_alive_ = true;
+  HttpRequestReader reader_;
+  bool waiting_ = false;  // for the first byte of a request
 
   // Of the request being served.
-  std::optional<Parser> parser_;
   HttpRequest request_;
-  const Route* route_ = nullptr;
-  absl::Status refusal_;  // why it is not handled
-  RequestRecord record_;
-  std::string headers_;  // further ones of the reply
-  bool started_ = false;
-  bool streaming_ = false;
-  bool failed_ = false;  // the handler ended badly inside a stream
-  bool client_gone_ = false;
+  RouteTable::Match match_;
 };
-
-void HttpConnection::Arm(std::chrono::milliseconds time) {
-  deadline_.expires_after(time);
-  // A wait that has run out is told so even if it was cancelled before this could be told.
-  deadline_.async_wait([weak = weak_from_this(), number = ++deadline_number_](error_code error) {
-    const std::shared_ptr<HttpConnection> self = weak.lock();
-    if (error || !self || self->deadline_number_ != number) return;
-    self->timed_out_ = true;
-    self->socket_.cancel(error);
-  });
-}
 
 asio::awaitable<void> HttpConnection::Run() {
   co_await asio::this_coro::throw_if_cancelled(false);
-  error_code ignored;
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  while (keep_alive_) {
+  bool keep_alive = true;
+  while (keep_alive) {
     const bool has_request = co_await WaitForRequest();
     if (!has_request) break;
-    co_await ReadRequest();
+    absl::Status refusal = co_await ReadRequest();
     ++connections_.num_requests;
-    co_await Answer();
+    keep_alive = co_await Answer(std::move(refusal));
     --connections_.num_requests;
-    if (connections_.draining) keep_alive_ = false;
   }
   Close();
 }
 
 asio::awaitable<void> HttpConnection::Refuse() {
-  keep_alive_ = false;
-  request_.id = NewRequestId();
-  SetHeader("Retry-After", "1");
-  co_await SendError(
-      HttpError(503, absl::StrCat("all ", limits_.max_connections, " connections are taken")));
-  co_await Swallow();
+  HttpResponseWriter reply(*socket_, connections_.draining,
+                           {.keep_alive = false, .write_timeout = limits_.write_timeout});
+  reply.SetHeader("X-Request-Id", NewRequestId());
+  absl::Status refusal =
+      HttpError(503, absl::StrCat("all ", limits_.max_connections, " connections are taken"));
+  co_await reply.SendError(std::move(refusal), OpenAiErrorBody);
+  co_await socket_->Swallow();
   Close();
-}
-
-/// True when the client has ended its side and nothing is left to read. Asked before waiting to
-/// read: after a short read Asio waits for a change, and the end that came together with the bytes
-/// is none.
-bool HttpConnection::ClientEnded() {
-  char next;
-  return ::recv(socket_.native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /// False when there will be none.
 asio::awaitable<bool> HttpConnection::WaitForRequest() {
-  if (connections_.draining && buffer_.size() == 0) co_return false;
-  if (buffer_.size() > 0) co_return true;
-  if (ClientEnded()) co_return false;
+  if (socket_->buffer().size() > 0) co_return true;
+  if (connections_.draining) co_return false;
   waiting_ = true;
-  Arm(limits_.idle_timeout);
-  const auto [error, count] = co_await socket_.async_read_some(buffer_.prepare(kReadBytes), kTuple);
-  Disarm();
+  socket_->Arm(limits_.idle_timeout);
+  const HttpSocket::error_code error = co_await socket_->Read();
+  socket_->Disarm();
   waiting_ = false;
-  buffer_.commit(count);
   co_return !error;
 }
 
-/// Reads one request into request_, or says in refusal_ why not. A client that fell silent has
-/// client_gone_ set.
-asio::awaitable<void> HttpConnection::ReadRequest() {
+/// Sets request_ and match_. Not ok: what the request is refused with; Cancelled: the client has
+/// gone.
+asio::awaitable<absl::Status> HttpConnection::ReadRequest() {
   request_ = {};
   request_.arrival = Clock::now();
   request_.id = NewRequestId();
-  record_ = {};
-  headers_.clear();
-  refusal_ = absl::OkStatus();
-  route_ = nullptr;
-  started_ = streaming_ = failed_ = client_gone_ = timed_out_ = false;
-
-  parser_.emplace();
-  parser_->header_limit(static_cast<uint32_t>(limits_.max_header_bytes));
-  parser_->body_limit(static_cast<uint64_t>(limits_.max_body_bytes));
-  Arm(limits_.header_timeout);
-  const auto [error, count] = co_await http::async_read_header(socket_, buffer_, *parser_, kTuple);
-  Disarm();
-  if (error) {
-    keep_alive_ = false;
-    const bool has_header = error == http::error::body_limit;
-    if (timed_out_) {
-      refusal_ = HttpError(
-          408, absl::StrCat("the header took longer than ", limits_.header_timeout.count(), " ms"));
-    } else if (const std::optional<absl::Status> problem = ReadError(error, limits_)) {
-      refusal_ = *problem;
-      if (has_header) TakeHeader().IgnoreError();
-    } else {
-      client_gone_ = true;
-    }
-    co_return;
-  }
-  refusal_ = TakeHeader();
-  if (refusal_.ok()) refusal_ = Accept();
-  keep_alive_ = parser_->keep_alive();
-  if (parser_->is_done()) co_return;
-  if (refusal_.ok()) {
-    co_await ReadBody();
-  } else {
-    keep_alive_ = false;  // its body stands between it and the next request
-  }
+  match_ = {};
+  absl::Status status = co_await reader_.ReadHeader(request_);
+  // A request that is refused already gets its error in the dialect of its route.
+  absl::Status found = FindRoute();
+  if (status.ok()) status = std::move(found);
+  if (status.ok()) status = Accept();
+  if (status.ok()) status = co_await reader_.ReadBody(request_);
+  co_return status;
 }
 
-/// What the header says, before the body is there.
-absl::Status HttpConnection::TakeHeader() {
-  const auto& header = parser_->get();
-  request_.method = std::string(View(header.method_string()));
-  for (const auto& field : header) {
-    request_.headers.emplace_back(std::string(View(field.name_string())),
-                                  std::string(View(field.value())));
-  }
-  if (const std::string_view id = request_.Header("X-Request-Id"); IsSoundRequestId(id)) {
-    request_.id = id;
-  }
-  if (const std::string_view parent = request_.Header("traceparent"); IsTraceparent(parent)) {
-    request_.traceparent = parent;
-  }
-  absl::StatusOr<HttpTarget> target = ParseHttpTarget(View(header.target()));
-  if (!target.ok()) return target.status();
-  request_.path = std::move(target->path);
-  request_.query = std::move(target->query);
-  RouteTable::Match match = connections_.routes.Find(request_.method, request_.path);
-  if (match.route == nullptr && match.allow.empty()) {
-    return absl::NotFoundError(absl::StrCat("no route ", request_.path.substr(0, 200)));
-  }
-  if (match.route == nullptr) {
-    SetHeader("Allow", match.allow);
-    return HttpError(405, absl::StrCat(request_.path.substr(0, 200), " takes ", match.allow));
-  }
-  route_ = match.route;
-  request_.parameter = std::move(match.parameter);
-  return absl::OkStatus();
+absl::Status HttpConnection::FindRoute() {
+  match_ = connections_.routes.Find(request_.method, request_.path);
+  request_.parameter = match_.parameter;
+  if (match_.route != nullptr) return absl::OkStatus();
+  const std::string path = request_.path.substr(0, 200);
+  if (match_.allow.empty()) return absl::NotFoundError(absl::StrCat("no route ", path));
+  return HttpError(405, absl::StrCat(path, " takes ", match_.allow));
 }
 
 /// Whether the request may have its body read.
-absl::Status HttpConnection::Accept() {
-  if (std::ssize(request_.headers) > limits_.max_headers) {
-    return HttpError(
-        431, absl::StrCat(request_.headers.size(), " headers, more than ", limits_.max_headers));
-  }
+absl::Status HttpConnection::Accept() const {
   const HttpServer::Options& options = connections_.options;
   if (options.authorize) {
-    if (absl::Status status = options.authorize(*route_, request_); !status.ok()) return status;
+    absl::Status status = options.authorize(*match_.route, request_);
+    if (!status.ok()) return status;
   }
   if (!request_.Header("Content-Encoding").empty()) {
     return HttpError(415, "bodies with a Content-Encoding are not taken");
   }
-  if (route_->takes_json && !IsJsonType(request_.Header("Content-Type"))) {
+  if (match_.route->takes_json && !IsJsonType(request_.Header("Content-Type"))) {
     return HttpError(415, "Content-Type must be application/json");
   }
   return absl::OkStatus();
 }
 
-asio::awaitable<void> HttpConnection::ReadBody() {
-  Arm(limits_.body_timeout);
-  error_code problem;
-  if (request_.Header("Expect") == "100-continue") {
-    const auto [error, count] = co_await asio::async_write(
-        socket_, asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")), kTuple);
-    problem = error;
-  }
-  if (!problem) {
-    const auto [error, count] = co_await http::async_read(socket_, buffer_, *parser_, kTuple);
-    problem = error;
-  }
-  Disarm();
-  if (!problem) {
-    request_.body = std::move(parser_->get().body());
-    co_return;
-  }
-  keep_alive_ = false;
-  if (timed_out_) {
-    refusal_ = HttpError(
-        408, absl::StrCat("the body took longer than ", limits_.body_timeout.count(), " ms"));
-  } else if (const std::optional<absl::Status> error = ReadError(problem, limits_)) {
-    refusal_ = *error;
-  } else {
-    client_gone_ = true;
-  }
-}
-
-/// Sends the one reply to the request.
-asio::awaitable<void> HttpConnection::Answer() {
+/// Sends the one reply to the request; `refusal` is ReadRequest's. Returns whether another request
+/// may follow.
+asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
   using asio::experimental::awaitable_operators::operator||;
-  record_.id = request_.id;
-  record_.traceparent = request_.traceparent;
-  record_.method = request_.method;
-  record_.route = route_ == nullptr ? "" : route_->path;
-  if (!client_gone_) {
-    SetHeader("X-Request-Id", request_.id);
-    if (!request_.traceparent.empty()) SetHeader("traceparent", request_.traceparent);
-    if (!refusal_.ok()) {
-      co_await SendError(refusal_);
-    } else {
-      co_await (RunHandler() || Watch());
-    }
-    if (socket_.is_open()) co_await EndReply();
+  // What is left of a body stands between it and the next request.
+  HttpResponseWriter reply(*socket_, connections_.draining,
+                           {.has_body = request_.method != "HEAD",
+                            .chunks = reader_.knows_chunks(),
+                            .keep_alive = reader_.complete() && reader_.keep_alive(),
+                            .write_timeout = limits_.write_timeout});
+  RequestRecord& record = reply.record();
+  BeginRecord(record);
+  reply.SetHeader("X-Request-Id", request_.id);
+  if (!request_.traceparent.empty()) reply.SetHeader("traceparent", request_.traceparent);
+  if (match_.route == nullptr && !match_.allow.empty()) reply.SetHeader("Allow", match_.allow);
+
+  bool failed = false;  // inside a stream, whose end is not told then
+  if (absl::IsCancelled(refusal)) {
+    record.client_gone = true;
+  } else if (refusal.ok()) {
+    co_await (RunHandler(reply, refusal) || Watch(reply));
+    failed = reply.started() && !refusal.ok();
   }
-  if (client_gone_ || failed_) keep_alive_ = false;
-  Done();
-  parser_.reset();
-  if (!keep_alive_ && !client_gone_) co_await Swallow();
+  if (!record.client_gone && socket_->is_open()) {
+    if (!reply.started()) {
+      const ErrorBody body = match_.route == nullptr ? OpenAiErrorBody : match_.route->error_body;
+      co_await reply.SendError(std::move(refusal), body);
+    } else if (!failed) {
+      co_await reply.Finish();
+    }
+  }
+  Done(record);
+  if (record.client_gone) co_return false;
+  const bool keep_alive = reply.keep_alive() && !failed;
+  const bool is_writing = !reader_.complete() || socket_->buffer().size() > 0;
+  if (!keep_alive && is_writing) co_await socket_->Swallow();
+  co_return keep_alive;
 }
 
-void HttpConnection::Done() {
-  if (record_.status == 0) record_.status = 499;
-  record_.client_gone = client_gone_;
-  record_.seconds = std::chrono::duration<double>(Clock::now() - request_.arrival).count();
-  if (connections_.options.on_done) connections_.options.on_done(record_);
+void HttpConnection::BeginRecord(RequestRecord& record) const {
+  record.id = request_.id;
+  record.traceparent = request_.traceparent;
+  record.method = request_.method;
+  record.route = match_.route == nullptr ? "" : match_.route->path;
 }
 
-/// Never throws. Where it was cancelled, what it left undone stays undone.
-asio::awaitable<void> HttpConnection::RunHandler() {
+void HttpConnection::Done(RequestRecord& record) const {
+  if (record.status == 0) record.status = 499;
+  record.seconds = std::chrono::duration<double>(Clock::now() - request_.arrival).count();
+  if (connections_.options.on_done) connections_.options.on_done(record);
+}
+
+/// Sets `failure` to what went wrong, if something did. Never throws. Where it was cancelled, what
+/// it left undone stays undone.
+asio::awaitable<void> HttpConnection::RunHandler(HttpResponseWriter& reply, absl::Status& failure) {
   absl::Status status;
   try {
-    status = co_await route_->handler(request_, *this);
-    if (status.ok() && !started_) status = absl::InternalError("the handler sent nothing");
+    status = co_await match_.route->handler(request_, reply);
+    if (status.ok() && !reply.started()) status = absl::InternalError("the handler sent nothing");
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError("out of memory");
   } catch (const std::exception& error) {
     status = absl::InternalError(error.what());
   }
-  if (status.ok() || client_gone_) co_return;
-  if (record_.error_code.empty()) record_.error_code = CodeOf(status);
-  failed_ = started_;
-  if (started_) co_return;
-  refusal_ = std::move(status);
+  RequestRecord& record = reply.record();
+  if (status.ok() || record.client_gone) co_return;
+  if (record.error_code.empty()) record.error_code = CodeOf(status);
+  failure = std::move(status);
 }
 
 /// Ends when the client has gone. What it sends meanwhile is the beginning of its next request.
-asio::awaitable<void> HttpConnection::Watch() {
+asio::awaitable<void> HttpConnection::Watch(HttpResponseWriter& reply) {
   co_await asio::this_coro::throw_if_cancelled(false);
-  while (buffer_.size() < kMaxPipelinedBytes) {
-    const auto [error, count] =
-        co_await socket_.async_read_some(buffer_.prepare(kReadBytes), kTuple);
-    buffer_.commit(count);
+  while (socket_->buffer().size() < kMaxPipelinedBytes) {
+    const HttpSocket::error_code error = co_await socket_->Read();
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) co_return;
     if (error) {
-      client_gone_ = true;
+      reply.record().client_gone = true;
       co_return;
     }
   }
-  asio::steady_timer forever(socket_.get_executor(), asio::steady_timer::time_point::max());
-  co_await forever.async_wait(kTuple);
-}
-
-std::string HttpConnection::Head(int status, std::string_view content_type) const {
-  const auto reason = http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)));
-  return absl::StrCat("HTTP/1.1 ", status, " ", std::string(View(reason)),
-                      "\r\nServer: shortlist\r\nContent-Type: ", std::string(content_type), "\r\n",
-                      headers_,
-                      keep_alive_ && !connections_.draining ? "" : "Connection: close\r\n");
-}
-
-asio::awaitable<void> HttpConnection::WriteAll(std::string bytes) {
-  Arm(limits_.write_timeout);
-  const auto [error, count] = co_await asio::async_write(socket_, asio::buffer(bytes), kTuple);
-  Disarm();
-  record_.response_bytes += static_cast<int64_t>(count);
-  if (!error) co_return;
-  client_gone_ = true;
-  throw boost::system::system_error(error);
-}
-
-asio::awaitable<void> HttpConnection::Send(int status, std::string_view content_type,
-                                           std::string body) {
-  started_ = true;
-  record_.status = status;
-  std::string reply = Head(status, content_type);
-  absl::StrAppend(&reply, "Content-Length: ", body.size(), "\r\n\r\n");
-  if (request_.method != "HEAD") reply += body;
-  co_await WriteAll(std::move(reply));
-}
-
-asio::awaitable<void> HttpConnection::StartStream(std::string_view content_type) {
-  started_ = streaming_ = true;
-  record_.status = 200;
-  const bool chunked = parser_->get().version() >= 11;
-  if (!chunked) keep_alive_ = false;
-  std::string head = Head(200, content_type);
-  absl::StrAppend(&head, "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n",
-                  chunked ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n");
-  co_await WriteAll(std::move(head));
-}
-
-asio::awaitable<void> HttpConnection::Write(std::string bytes) {
-  if (bytes.empty() || request_.method == "HEAD") co_return;
-  if (parser_->get().version() >= 11) {
-    bytes = absl::StrCat(absl::Hex(bytes.size()), "\r\n", bytes, "\r\n");
-  }
-  co_await WriteAll(std::move(bytes));
-}
-
-asio::awaitable<void> HttpConnection::SendError(absl::Status status) {
-  const int code = HttpStatusOf(status);
-  record_.error_code = CodeOf(status);
-  if (code == 401) SetHeader("WWW-Authenticate", "Bearer");
-  if (code == 429 || code == 503) SetHeader("Retry-After", "1");
-  const ErrorBody body = route_ == nullptr ? OpenAiErrorBody : route_->error_body;
-  try {
-    co_await Send(code, kJsonType, body(status));
-  } catch (const boost::system::system_error&) {
-    // client_gone_ says so
-  }
-}
-
-/// What the handler left to be sent: the error it ended with, or the end of its stream.
-asio::awaitable<void> HttpConnection::EndReply() {
-  if (client_gone_ || failed_) co_return;
-  if (!started_) {
-    co_await SendError(refusal_);
-  } else if (streaming_ && parser_->get().version() >= 11 && request_.method != "HEAD") {
-    try {
-      co_await WriteAll("0\r\n\r\n");
-    } catch (const boost::system::system_error&) {
-      // client_gone_ says so
-    }
-  }
-}
-
-/// Lets the client finish writing, for a while, so that no reset destroys the reply before it has
-/// been read.
-asio::awaitable<void> HttpConnection::Swallow() {
-  error_code problem;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, problem);
-  if (problem) co_return;
-  Arm(kMaxSwallowTime);
-  buffer_.consume(buffer_.size());
-  for (size_t swallowed = 0; swallowed < kMaxSwallowedBytes && !timed_out_;) {
-    const auto [error, count] =
-        co_await socket_.async_read_some(buffer_.prepare(kReadBytes), kTuple);
-    if (error) break;
-    swallowed += count;
-  }
-  Disarm();
+  asio::steady_timer forever(co_await asio::this_coro::executor,
+                             asio::steady_timer::time_point::max());
+  co_await forever.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
 void ServeConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpConnections> connections) {

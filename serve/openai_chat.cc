@@ -167,7 +167,7 @@ absl::Status AddOpenAiChatRoute(const Service& service, RouteTable& routes) {
                          [&service](const HttpRequest& request, HttpResponse& response) {
                            return Complete(service, request, response);
                          },
-                     .openapi = openapi::kChat});
+                     .openapi = openapi::Chat()});
 }
 
 }  // namespace shortlist

@@ -128,7 +128,7 @@ absl::Status AddOpenAiCompletionsRoute(const Service& service, RouteTable& route
                          [&service](const HttpRequest& request, HttpResponse& response) {
                            return Complete(service, request, response);
                          },
-                     .openapi = openapi::kCompletions});
+                     .openapi = openapi::Completions()});
 }
 
 }  // namespace shortlist

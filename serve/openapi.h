@@ -1,16 +1,19 @@
 #ifndef SHORTLIST_SERVE_OPENAPI_H_
 #define SHORTLIST_SERVE_OPENAPI_H_
 
+#include <string>
+
 namespace shortlist::openapi {
 
-/// Operation objects of OpenAPI 3.1, as JSON text, for routes that take a body. What they say of a
-/// field is what the route accepts; a field that they do not name may be accepted too.
-extern const char kChat[];
-extern const char kCompletions[];
-extern const char kGenerate[];
-extern const char kTokenize[];
-extern const char kDetokenize[];
-extern const char kAbortRequest[];
+// Operation objects of OpenAPI 3.1, as JSON text, for routes that take a body. What they say of a
+// field is what the route accepts; a field that they do not name may be accepted too.
+
+std::string Chat();
+std::string Completions();
+std::string Generate();
+std::string Tokenize();
+std::string Detokenize();
+std::string AbortRequest();
 
 }  // namespace shortlist::openapi
 

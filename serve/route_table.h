@@ -24,7 +24,7 @@ struct Route {
   ErrorBody error_body = OpenAiErrorBody;
   /// Of /openapi.json: the operation object as JSON text; may be empty: the route is listed without
   /// a body or parameters.
-  std::string_view openapi = {};
+  std::string openapi = {};
 };
 
 /// All routes of a server. Filled before it starts, then constant.

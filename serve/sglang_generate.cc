@@ -299,7 +299,7 @@ absl::Status AddSglangGenerateRoutes(const Service& service, RouteTable& routes)
                         [&service](const HttpRequest& request, HttpResponse& response) {
                           return Generate(service, request, response);
                         },
-                    .openapi = openapi::kGenerate}));
+                    .openapi = openapi::Generate()}));
   }
   return absl::OkStatus();
 }

@@ -282,7 +282,7 @@ struct Entry {
   const char* path;
   Access access;
   Function function;
-  const char* openapi = "";
+  std::string (*openapi)() = nullptr;
 };
 
 const Entry kEntries[] = {
@@ -297,12 +297,12 @@ const Entry kEntries[] = {
     {"GET", "/metrics", Access::kPublic, MetricsText},
     {"GET", "/flush_cache", Access::kAdmin, FlushCache},
     {"POST", "/flush_cache", Access::kAdmin, FlushCache},
-    {"POST", "/abort_request", Access::kKey, AbortOne, openapi::kAbortRequest},
+    {"POST", "/abort_request", Access::kKey, AbortOne, openapi::AbortRequest},
     {"POST", "/abort_all_requests", Access::kAdmin, AbortAll},
-    {"POST", "/tokenize", Access::kKey, Tokenize, openapi::kTokenize},
-    {"POST", "/v1/tokenize", Access::kKey, Tokenize, openapi::kTokenize},
-    {"POST", "/detokenize", Access::kKey, Detokenize, openapi::kDetokenize},
-    {"POST", "/v1/detokenize", Access::kKey, Detokenize, openapi::kDetokenize},
+    {"POST", "/tokenize", Access::kKey, Tokenize, openapi::Tokenize},
+    {"POST", "/v1/tokenize", Access::kKey, Tokenize, openapi::Tokenize},
+    {"POST", "/detokenize", Access::kKey, Detokenize, openapi::Detokenize},
+    {"POST", "/v1/detokenize", Access::kKey, Detokenize, openapi::Detokenize},
 };
 
 }  // namespace
@@ -313,11 +313,11 @@ absl::Status AddSglangInfoRoutes(const Service& service, RouteTable& routes) {
         .method = entry.method,
         .path = entry.path,
         .access = entry.access,
-        .takes_json = *entry.openapi != '\0',
+        .takes_json = entry.openapi != nullptr,
         .handler = [&service, function = entry.function](
                        const HttpRequest& request,
                        HttpResponse& response) { return function(service, request, response); },
-        .openapi = entry.openapi};
+        .openapi = entry.openapi == nullptr ? "" : entry.openapi()};
     SHORTLIST_RETURN_IF_ERROR(routes.Add(std::move(route)));
   }
   return absl::OkStatus();

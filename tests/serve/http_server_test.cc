@@ -270,6 +270,26 @@ TEST_F(HttpServerTest, AClientThatGoesIsAbortedAtOnce) {
   }));
 }
 
+TEST_F(HttpServerTest, AnEndThatComesWithTheLastBytesIsSeen) {
+  engine_.step_us = 2000;
+  Start();
+  const std::string request =
+      PostRequest("/generate", R"({"text": "a", "sampling_params": {"max_new_tokens": 900}})");
+  constexpr int kClients = 40;
+  for (int i = 0; i < kClients; ++i) {
+    HttpClient client = Connect();
+    client.Send(request);
+    if (i % 2 == 0) client.ShutdownSend();
+  }
+  ASSERT_TRUE(Await([this] {
+    const std::string metrics = Connect().Get("/metrics").body;
+    return metrics.find("method=\"POST\",route=\"/generate\",status=\"499\"} 40") !=
+           std::string::npos;
+  }));
+  // Each may have had a few steps before it was seen to be gone; none runs to its end.
+  EXPECT_LT(engine_.num_tokens, kClients * 100);
+}
+
 TEST_F(HttpServerTest, AReaderThatTakesNothingIsCut) {
   Start([](Server::Options& options) { options.http.limits.write_timeout = milliseconds(200); });
   // More bytes than the buffers of both kernels take.
