@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "draft/token_logprobs.h"
 
 namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxDraftTokens = 64;
+constexpr int64_t kScoredRows = 32;  // of a prompt at a time: their logits are [rows, vocab_size]
 
 /// Adds the time until it ends to a counter of milliseconds.
 class Timer {
@@ -152,13 +155,16 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
                                                      target_.config().context_len));
     }
   }
-  const std::vector<Chunk> chunks = BatchChunks(sequences, max_tokens);
+  std::vector<Chunk> chunks = BatchChunks(sequences, max_tokens);
   bool only_best = true;
   for (const Chunk& chunk : chunks) {
     if (chunk.completes) only_best &= NeedsOnlyBest(*sequences[chunk.index]);
   }
   if (chunks.empty()) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
+  for (Chunk& chunk : chunks) {
+    SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*sequences[chunk.index], hidden, chunk));
+  }
 
   std::vector<int64_t> last_rows;  // of the sequences whose last token this pass reached
   for (const Chunk& chunk : chunks) {
@@ -167,14 +173,39 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
   SHORTLIST_ASSIGN_OR_RETURN(const Verdict verdict, Judge(head_, GatherRows(hidden, last_rows),
                                                           *full_head_, only_best, {}));
   int64_t verdict_row = 0;
-  for (const Chunk& chunk : chunks) {
+  for (Chunk& chunk : chunks) {
     Sequence& sequence = *sequences[chunk.index];
     sequence.cached_len += chunk.len;
+    std::move(chunk.prompt_infos.begin(), chunk.prompt_infos.end(),
+              std::back_inserter(sequence.prompt_infos));
     if (chunk.completes) {
       verifier_.Verify(sequence, /*tokens=*/{}, /*distributions=*/{}, verdict.From(verdict_row++),
                        options_.verify, target_.config().context_len);
     }
     TellDrafter(sequence, hidden.narrow(0, chunk.first_row, chunk.len));
+  }
+  return absl::OkStatus();
+}
+
+/// The log-probabilities that are asked for and that the hidden states of `chunk` give: those at a
+/// position tell of the token behind it.
+absl::Status SpeculativeEngine::ScorePrompt(const Sequence& sequence, const at::Tensor& hidden,
+                                            Chunk& chunk) {
+  const SamplingParams& sampling = sequence.sampling();
+  if (sampling.prompt_logprobs_start < 0) return absl::OkStatus();
+  const int64_t begin = sequence.cached_len;
+  const int64_t end = std::min(begin + chunk.len, sequence.prompt_len() - 1);
+  int64_t position = sampling.prompt_logprobs_start + std::ssize(sequence.prompt_infos);
+  SHORTLIST_CHECK(position >= std::min(begin, end));
+  while (position < end) {
+    const int64_t num_rows = std::min(end - position, kScoredRows);
+    SHORTLIST_ASSIGN_OR_RETURN(
+        logits_, head_.Logits(hidden.narrow(0, chunk.first_row + position - begin, num_rows),
+                              {*full_head_}, std::move(logits_)));
+    for (int64_t row = 0; row < num_rows; ++row) {
+      AddLogprobs(logits_.row(row), logits_.ids[row], sequence.tokens()[++position],
+                  sampling.num_logprobs, chunk.prompt_infos.emplace_back());
+    }
   }
   return absl::OkStatus();
 }

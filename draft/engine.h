@@ -62,8 +62,9 @@ class SpeculativeEngine {
 
   /// One target pass over at most `max_tokens` (>= 1) uncomputed tokens of `sequences`, in order;
   /// cached_len tells how far each one is. A sequence whose last token is reached gets its next
-  /// token emitted. Call until each is prefilled(). Slots for the tokens computed must be there.
-  /// After an error no sequence has changed.
+  /// token emitted, and one that asks for its prompt's log-probabilities gets those of the tokens
+  /// behind the ones computed. Call until each is prefilled(). Slots for the tokens computed must
+  /// be there. After an error no sequence has changed.
   absl::Status Prefill(std::span<Sequence* const> sequences, int64_t max_tokens);
 
   /// One pass as Prefill's over sequences that generate nothing: `receive` is called for each
@@ -75,7 +76,8 @@ class SpeculativeEngine {
 
   /// Starts `sequence` over: slots 0 .. len - 1 of its kv_slots hold what another sequence with the
   /// same tokens, speculating alike, could share (ShareableLen); the rest is to be prefilled, its
-  /// output so far included. len is below num_tokens(). `rows` enter its tail.
+  /// output so far included. len is below num_tokens() and, where the prompt's log-probabilities
+  /// are asked for, at most prompt_logprobs_start. `rows` enter its tail.
   void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows);
 
   /// Leading tokens of `sequence` whose keys and values, the drafter's included where the sequence
@@ -97,7 +99,8 @@ class SpeculativeEngine {
   struct Chunk {
     size_t index;  // of the sequence
     int64_t first_row, len;
-    bool completes;  // reaches the sequence's last token
+    bool completes;                            // reaches the sequence's last token
+    std::vector<TokenInfo> prompt_infos = {};  // what it adds to the sequence's
   };
 
   SpeculativeEngine(Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab,
@@ -105,6 +108,7 @@ class SpeculativeEngine {
                     std::shared_ptr<const ActiveVocab> full_head);
 
   std::vector<Chunk> BatchChunks(std::span<Sequence* const> sequences, int64_t max_tokens);
+  absl::Status ScorePrompt(const Sequence& sequence, const at::Tensor& hidden, Chunk& chunk);
   void Propose(std::span<Sequence* const> sequences, const ActiveVocab& active,
                std::vector<DraftTask>& tasks);
   int64_t NumDraftTokens(const Sequence& sequence) const;

@@ -50,6 +50,10 @@ absl::Status SamplingParams::Validate(int64_t vocab_size) const {
     return absl::InvalidArgumentError(
         absl::StrCat("num_logprobs ", num_logprobs, " not in [0, ", kMaxLogprobs, "] (-1: none)"));
   }
+  if (prompt_logprobs_start < -1 || (prompt_logprobs_start >= 0 && num_logprobs < 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("prompt_logprobs_start ", prompt_logprobs_start,
+                                                   " with num_logprobs ", num_logprobs));
+  }
   for (const auto& [id, bias] : logit_bias) {
     SHORTLIST_RETURN_IF_ERROR(CheckId("logit_bias", id, vocab_size));
     if (!std::isfinite(bias)) {

@@ -29,6 +29,9 @@ struct SamplingParams {
   std::vector<TokenId> stop_token_ids;  // end the request, emitted last; EOS is the caller's to add
   int64_t num_logprobs = -1;  // what TokenInfo tells: -1: no log-probability; n in [0, 20]: the
                               // token's and those of the n likeliest
+  int64_t prompt_logprobs_start = -1;  // at least 0: they are told of the prompt's tokens behind
+                                       // this position too, num_logprobs is not -1 then; -1: of
+                                       // none of them
 
   /// InvalidArgument names the field, its value and its bound (NaN included).
   absl::Status Validate(int64_t vocab_size) const;

@@ -41,6 +41,11 @@ absl::StatusOr<std::unique_ptr<Sequence>> Sequence::Create(std::vector<TokenId> 
         absl::StrCat("dynamic rows ", options.max_tail_rows, " not in [0, ", vocab_size, "]"));
   }
   SHORTLIST_RETURN_IF_ERROR(options.sampling.Validate(vocab_size));
+  if (options.sampling.prompt_logprobs_start >= std::ssize(prompt)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("prompt_logprobs_start ", options.sampling.prompt_logprobs_start,
+                     " not below the prompt's ", prompt.size(), " tokens"));
+  }
   return std::unique_ptr<Sequence>(new Sequence(std::move(prompt), std::move(options)));
 }
 

@@ -125,6 +125,9 @@ class Sequence {
   RequestTail tail;
   bool tail_has_prompt = false;
   std::vector<TokenInfo> token_infos;  // [num_output()]
+  // Log-probabilities of the prompt's tokens behind prompt_logprobs_start, as far as they are
+  // computed; nothing else is set in them.
+  std::vector<TokenInfo> prompt_infos;
   std::unique_ptr<DrafterState> draft_state;
   SequenceStats stats;
 

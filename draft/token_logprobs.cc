@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "kernels/sampling.h"
 
 namespace shortlist {
@@ -25,8 +24,7 @@ void AddLogprobs(std::span<const float> logits, const SlotIds& ids, TokenId toke
     return logit > kNone ? static_cast<float>(logit - log_sum_exp) : kNone;
   };
   const std::optional<DraftId> slot = ids.Find(token);
-  SHORTLIST_CHECK(slot.has_value());
-  info.logprob = logprob(logits[Raw(*slot)]);
+  info.logprob = slot.has_value() ? logprob(logits[Raw(*slot)]) : kNone;
 
   info.top.clear();
   if (num_top == 0) return;

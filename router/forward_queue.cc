@@ -5,7 +5,8 @@
 
 namespace shortlist {
 std::span<const TokenId> MatchableTokens(const Req& req, const RadixCache& cache) {
-  return std::span(req.input_ids).first(req.num_tokens() - 1 + cache.look_ahead());
+  const int64_t len = std::min(req.num_tokens() - 1, req.max_prefix_len);
+  return std::span(req.input_ids).first(len + cache.look_ahead());
 }
 
 void ForwardQueue::Add(Req& req) {

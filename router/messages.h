@@ -44,8 +44,9 @@ using RouterMessage = std::variant<TokenizedGenerateReqInput, AbortReq>;
 struct BatchTokenIdOut {
   struct Row {
     std::string rid;
-    std::vector<TokenId> token_ids;      // new ones; never sent twice, whatever was retracted
-    std::vector<TokenInfo> token_infos;  // [token_ids.size()]
+    std::vector<TokenId> token_ids;       // new ones; never sent twice, whatever was retracted
+    std::vector<TokenInfo> token_infos;   // [token_ids.size()]
+    std::vector<TokenInfo> prompt_infos;  // Sequence::prompt_infos, in the row of the first token
     // The last row of a request, exactly one; the fields below are set in it only. A request that
     // was never queued has one too.
     bool finished = false;

@@ -28,6 +28,8 @@ struct Req {
   double arrival_s = 0.0;
   double deadline_s = std::numeric_limits<double>::infinity();
   std::string cache_salt;  // prefixes are shared inside one salt only
+  // Tokens of a cached prefix that it may take over; it computes the others itself.
+  int64_t max_prefix_len = std::numeric_limits<int64_t>::max();
   // False where hidden states of every token are needed: neither matches nor inserts.
   bool uses_cache = true;
   std::vector<int32_t> token_type_ids;  // prefill only: [prompt_len] or empty; for the pooler

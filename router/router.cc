@@ -83,6 +83,9 @@ absl::Status Router::AddRequest(TokenizedGenerateReqInput& input) {
   }
   auto req = std::make_unique<GenerateReq>();
   req->max_new_tokens = input.sampling_params.max_new_tokens;
+  if (input.sampling_params.prompt_logprobs_start >= 0) {
+    req->max_prefix_len = input.sampling_params.prompt_logprobs_start;
+  }
   if (req->prefill_only()) {
     if (!pools_) return absl::InvalidArgumentError("max_new_tokens 0: nothing is pooled here");
     input.sampling_params.max_new_tokens = 1;  // never asked for
@@ -213,6 +216,7 @@ void Router::HandleResult(GenerateReq& req) {
   BatchTokenIdOut::Row row{.rid = req.rid,
                            .token_ids = {news.begin(), news.end()},
                            .token_infos = {infos.begin(), infos.end()}};
+  if (req.num_output() == 0) row.prompt_infos = sequence.prompt_infos;
   out_.rows.reserve(out_.rows.size() + 1);
   finished_.reserve(finished_.size() + 1);
   scheduler_->Computed(req, news, sequence.cached_len, shareable_len);

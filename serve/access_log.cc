@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -14,9 +15,11 @@ namespace {
 
 constexpr size_t kMaxPendingLines = 8192;
 
-/// A value that came from a client, fit to stand behind "key=": quoted where it holds a space.
+/// A value that came from a client, fit to stand behind "key=": quoted and escaped where it could
+/// be read as something else.
 std::string Value(const std::string& text) {
-  return text.find_first_of(" \"=") == text.npos ? text : absl::StrCat("\"", text, "\"");
+  if (text.find_first_of(" \"=\\") == text.npos) return text;
+  return absl::StrCat("\"", absl::CEscape(text), "\"");
 }
 
 }  // namespace

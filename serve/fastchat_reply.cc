@@ -1,27 +1,17 @@
 #include "serve/fastchat_reply.h"
 
-#include <algorithm>
 #include <span>
-#include <string_view>
 
 #include "base/check.h"
 #include "serve/json_fields.h"
+#include "serve/output.h"
 
 namespace shortlist {
-namespace {
-
-/// Offsets count code points, as Python's len does. `text` is UTF-8.
-int64_t CountCodePoints(std::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-
-}  // namespace
 
 FastchatReply::FastchatReply(const FastchatRequest& request, const Tokenizer& tokenizer)
     : request_(request), tokenizer_(tokenizer), text_(request.echo ? request.prompt : "") {
   if (request.generate.sampling.num_logprobs < 0) return;
-  num_code_points_ = CountCodePoints(text_);
+  num_code_points_ = NumCodePoints(text_);
   const auto none = nlohmann::json::array();
   logprobs_ = {
       {"text_offset", none}, {"tokens", none}, {"token_logprobs", none}, {"top_logprobs", none}};
@@ -45,7 +35,7 @@ void FastchatReply::AddLogprobs(const OutputToken& token) {
     top.emplace(tokenizer_.Decode(std::span(&id, 1)), logprob);  // of equal texts the likeliest
   }
   logprobs_["top_logprobs"].push_back(std::move(top));
-  num_code_points_ += CountCodePoints(token.text);
+  num_code_points_ += NumCodePoints(token.text);
 }
 
 bool FastchatReply::due() const {

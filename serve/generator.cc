@@ -39,6 +39,18 @@ absl::StatusOr<std::vector<TokenId>> EncodeNow(const PromptEncoder& encoder, con
   }
 }
 
+/// The prompt's tokens that are told, of which all but the first have an entry in `infos`.
+std::vector<PromptToken> PromptTokens(const LiveRequest& live, std::vector<TokenInfo> infos) {
+  std::vector<PromptToken> tokens;
+  if (live.scored_ids.empty()) return tokens;
+  SHORTLIST_CHECK(infos.size() + 1 == live.scored_ids.size());
+  tokens.push_back({live.scored_ids[0], TokenInfo()});
+  for (size_t i = 0; i < infos.size(); ++i) {
+    tokens.push_back({live.scored_ids[i + 1], std::move(infos[i])});
+  }
+  return tokens;
+}
+
 asio::awaitable<absl::StatusOr<std::vector<TokenId>>> EncodeHere(const PromptEncoder& encoder,
                                                                  Prompt prompt,
                                                                  PromptEncoder::Options options) {
@@ -135,11 +147,25 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
   TokenizedGenerateReqInput input;
   SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, options_.prompt_encoder->Encode(request.prompt, {}));
   live.prompt_tokens = std::ssize(input.input_ids);
+  if (const int64_t start = request.sampling.prompt_logprobs_start; start >= 0) {
+    if (start >= live.prompt_tokens) {
+      return WithParam(absl::InvalidArgumentError(absl::StrCat("logprob_start_len ", start,
+                                                               " not below the prompt's ",
+                                                               live.prompt_tokens, " tokens")),
+                       "logprob_start_len");
+    }
+    live.scored_ids.assign(input.input_ids.begin() + start, input.input_ids.end());
+  }
   const int64_t context_len = options_.context_length;
   const int64_t room = context_len - live.prompt_tokens;
   const int64_t slots = options_.max_total_tokens + 1 - live.prompt_tokens;
-  const int64_t max_new_tokens =
+  int64_t max_new_tokens =
       request.max_new_tokens.value_or(std::max<int64_t>(std::min(room, slots), 1));
+  if (max_new_tokens == 0) {
+    // The engine's requests generate; the token comes of the pass that computes the prompt.
+    max_new_tokens = 1;
+    live.tells_output = false;
+  }
   if (max_new_tokens > room) {
     return ContextLengthExceeded(context_len, live.prompt_tokens, max_new_tokens);
   }
@@ -252,6 +278,10 @@ void GeneratorImpl::Detokenize(BatchTokenIdOut out) {
 GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& live,
                                        Clock::time_point now) {
   GenerationEvent event{.index = live.index, .prompt_tokens = live.prompt_tokens};
+  if (!row.token_ids.empty() && live.completion_tokens == 0) {
+    event.prompt = PromptTokens(live, std::move(row.prompt_infos));
+  }
+  if (!live.tells_output) row.token_ids.clear();
   int64_t num_accepted = 0;
   for (size_t i = 0; i < row.token_ids.size(); ++i) {
     TokenInfo& info = row.token_infos[i];
@@ -279,7 +309,7 @@ GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& l
   if (!row.finished) return event;
   event.finished = true;
   event.status = std::move(row.status);
-  event.finish_reason = row.finish_reason;
+  event.finish_reason = live.tells_output ? row.finish_reason : FinishReason::kLength;
   event.cached_tokens = row.cached_tokens;
   event.stats = row.stats;
   event.accepted_counts = std::move(live.accepted_counts);

@@ -31,7 +31,8 @@ class Metrics;
 struct GenerateRequest {
   Prompt prompt;
   SamplingParams sampling;  // its max_new_tokens is not read; stop_token_ids beside the model's own
-  std::optional<int64_t> max_new_tokens;  // nullopt: as many as the context has room for
+  std::optional<int64_t> max_new_tokens;  // nullopt: as many as the context has room for; 0: the
+                                          // prompt is computed, and what follows is not told
   bool ignore_eos = false;                // the model's own stop tokens do not end it
   std::vector<std::string> stop;          // texts that end it; not part of the output
   bool trims_stop = true;                 // false: the stop text is part of the output
@@ -50,13 +51,21 @@ struct OutputToken {
   TokenInfo info;
 };
 
+/// A prompt's token whose log-probability was asked for.
+struct PromptToken {
+  TokenId id;
+  TokenInfo info;  // logprob and top; of the first token that is told, neither
+};
+
 /// What came of one request since its last event.
 struct GenerationEvent {
   size_t index = 0;  // of the request, as given to Start
   std::string text;  // new; never half a code point, never part of a stop text (unless it is kept)
   std::vector<OutputToken> tokens;  // new; those of a stop text and the stop token are among them
-  int64_t prompt_tokens = 0;        // constant
-  int64_t completion_tokens = 0;    // so far
+  // Those from prompt_logprobs_start on, where that is asked for; in the first event only.
+  std::vector<PromptToken> prompt;
+  int64_t prompt_tokens = 0;      // constant
+  int64_t completion_tokens = 0;  // so far
 
   bool finished = false;  // the last event of this request; the following are set in it only
   absl::Status status;    // BatchTokenIdOut::Row's

@@ -20,6 +20,7 @@ void Merge(GenerationEvent event, GenerationEvent& into) {
                      std::make_move_iterator(event.tokens.end()));
   event.text = std::move(into.text);
   event.tokens = std::move(into.tokens);
+  event.prompt = std::move(into.prompt);
   into = std::move(event);
 }
 

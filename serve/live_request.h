@@ -42,6 +42,8 @@ struct LiveRequest {
   std::chrono::steady_clock::time_point start;
   // The tokenizer thread's, then constant.
   int64_t prompt_tokens = 0;
+  std::vector<TokenId> scored_ids;  // of the prompt, from prompt_logprobs_start on
+  bool tells_output = true;
   // The detokenizer thread's.
   std::unique_ptr<OutputText> text;
   int64_t completion_tokens = 0;

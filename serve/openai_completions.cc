@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,7 @@
 #include "serve/openai_request.h"
 #include "serve/openapi.h"
 #include "serve/sampling_fields.h"
+#include "text/detokenizer.h"
 
 namespace shortlist {
 namespace {
@@ -30,13 +33,13 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   const Tokenizer& tokenizer = *service.generator->options().tokenizer;
   JsonFields fields(body);
   Asked asked;
-  SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, fields, kDefaultMaxTokens));
-  const std::optional<int64_t> logprobs = fields.OptionalInteger("logprobs", 0, kMaxTopLogprobs);
-  asked.openai.sampling.sampling.num_logprobs = logprobs.value_or(-1);
   const bool echo = fields.Bool("echo", false);
-  if (echo && logprobs.has_value()) {
-    fields.Fail("echo", "log-probabilities of the prompt are not supported");
-  }
+  SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, fields, kDefaultMaxTokens,
+                                                             /*least_max_tokens=*/echo ? 0 : 1));
+  const std::optional<int64_t> logprobs = fields.OptionalInteger("logprobs", 0, kMaxTopLogprobs);
+  SamplingParams& sampling = asked.openai.sampling.sampling;
+  sampling.num_logprobs = logprobs.value_or(-1);
+  if (echo && logprobs.has_value()) sampling.prompt_logprobs_start = 0;
   if (const std::optional<int64_t> best_of = fields.OptionalInteger("best_of", 1, kMaxChoices)) {
     if (*best_of != asked.openai.n) fields.Fail("best_of", "only as many as n are generated");
   }
@@ -46,6 +49,10 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   SHORTLIST_RETURN_IF_ERROR(
       CheckNumGenerations(std::ssize(prompts.prompts), asked.openai.n, std::ssize(http.body)));
+  if (sampling.prompt_logprobs_start >= 0) {
+    SHORTLIST_RETURN_IF_ERROR(
+        CheckNumPromptLogprobs("logprobs", *logprobs, asked.openai.n, std::ssize(http.body)));
+  }
 
   for (Prompt& prompt : prompts.prompts) {
     if (echo) {
@@ -60,10 +67,63 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   return asked;
 }
 
-int64_t NumCodePoints(std::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
+/// The "logprobs" of one choice, or of a part of it.
+class Logprobs {
+ public:
+  /// `offset`: of the next token in the choice's text, in code points; goes on with the tokens.
+  Logprobs(const Tokenizer& tokenizer, int64_t& offset) : tokenizer_(tokenizer), offset_(offset) {}
+
+  /// The tokens of the prompt, whose text `echo` the choice begins with. Offsets follow what the
+  /// tokens decode to; a control token takes up room where someone spelled it.
+  void AddPrompt(const std::vector<PromptToken>& prompt, std::string_view echo) {
+    Detokenizer detokenizer(tokenizer_, /*at_start=*/true);
+    std::string_view rest = echo;
+    for (const PromptToken& token : prompt) {
+      Add(token.id, token.info);
+      std::string piece = detokenizer.Append(token.id);
+      const std::string_view control = tokenizer_.ControlPiece(token.id);
+      if (rest.starts_with(control)) piece += control;
+      rest.remove_prefix(std::min(piece.size(), rest.size()));
+      offset_ += NumCodePoints(piece);
+    }
+    if (!echo.empty()) offset_ = NumCodePoints(echo);
+  }
+
+  void Add(const OutputToken& token) {
+    Add(token.id, token.info);
+    offset_ += NumCodePoints(token.text);
+  }
+
+  ordered_json Json() && {
+    return {{"tokens", std::move(tokens_)},
+            {"token_logprobs", std::move(chosen_)},
+            {"top_logprobs", std::move(tops_)},
+            {"text_offset", std::move(offsets_)}};
+  }
+
+ private:
+  /// Nothing is known of the first token of a prompt: null.
+  void Add(TokenId id, const TokenInfo& info) {
+    tokens_.push_back(TokenText(tokenizer_, id));
+    offsets_.push_back(offset_);
+    if (std::isnan(info.logprob)) {
+      chosen_.push_back(nullptr);
+      tops_.push_back(nullptr);
+      return;
+    }
+    chosen_.push_back(JsonLogprob(info.logprob));
+    ordered_json top = ordered_json::object();
+    for (const auto& [top_id, logprob] : info.top) {
+      top.emplace(TokenText(tokenizer_, top_id), JsonLogprob(logprob));  // of equals the likeliest
+    }
+    tops_.push_back(std::move(top));
+  }
+
+  const Tokenizer& tokenizer_;
+  int64_t& offset_;
+  ordered_json tokens_ = ordered_json::array(), chosen_ = ordered_json::array();
+  ordered_json tops_ = ordered_json::array(), offsets_ = ordered_json::array();
+};
 
 class CompletionsReply final : public OpenAiReply {
  public:
@@ -76,33 +136,16 @@ class CompletionsReply final : public OpenAiReply {
   // Tokens whose text is held back come with the text.
   ordered_json Choice(const Output& output, bool is_first) override {
     const size_t index = output.last.index;
-    std::string text = output.text;
-    if (!asked_.echoes.empty() && is_first) text = asked_.echoes[index / openai().n] + text;
-    ordered_json choice = {{"index", index}, {"text", std::move(text)}, {"logprobs", nullptr}};
+    const std::string echo =
+        is_first && !asked_.echoes.empty() ? asked_.echoes[index / openai().n] : "";
+    ordered_json choice = {{"index", index}, {"text", echo + output.text}, {"logprobs", nullptr}};
     if (openai().sampling.sampling.num_logprobs >= 0) {
-      choice["logprobs"] = Logprobs(output.tokens, offsets_[index]);
+      Logprobs logprobs(tokenizer(), offsets_[index]);
+      logprobs.AddPrompt(output.prompt, echo);
+      for (const OutputToken& token : output.tokens) logprobs.Add(token);
+      choice["logprobs"] = std::move(logprobs).Json();
     }
     return choice;
-  }
-
-  ordered_json Logprobs(const std::vector<OutputToken>& tokens, int64_t& offset) const {
-    ordered_json texts = ordered_json::array(), chosen = ordered_json::array();
-    ordered_json tops = ordered_json::array(), offsets = ordered_json::array();
-    for (const OutputToken& token : tokens) {
-      texts.push_back(TokenText(tokenizer(), token.id));
-      chosen.push_back(JsonLogprob(token.info.logprob));
-      ordered_json top = ordered_json::object();
-      for (const auto& [id, logprob] : token.info.top) {
-        top[TokenText(tokenizer(), id)] = JsonLogprob(logprob);
-      }
-      tops.push_back(std::move(top));
-      offsets.push_back(offset);
-      offset += NumCodePoints(token.text);
-    }
-    return {{"tokens", std::move(texts)},
-            {"token_logprobs", std::move(chosen)},
-            {"top_logprobs", std::move(tops)},
-            {"text_offset", std::move(offsets)}};
   }
 
   const Asked& asked_;

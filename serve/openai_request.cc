@@ -12,7 +12,8 @@
 namespace shortlist {
 
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
-                                                std::optional<int64_t> default_max_tokens) {
+                                                std::optional<int64_t> default_max_tokens,
+                                                int64_t least_max_tokens) {
   const std::string model = fields.String("model", "", kMaxNameBytes);
   if (fields.status().ok() && fields.Find("model") == nullptr) fields.Fail("model", "missing");
   SHORTLIST_RETURN_IF_ERROR(fields.status());
@@ -24,8 +25,9 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
   }
   OpenAiRequest request;
   GenerateRequest& sampling = request.sampling;
-  sampling.max_new_tokens = fields.OptionalInteger("max_tokens", 1, kMaxCount);
-  if (const auto newer = fields.OptionalInteger("max_completion_tokens", 1, kMaxCount)) {
+  sampling.max_new_tokens = fields.OptionalInteger("max_tokens", least_max_tokens, kMaxCount);
+  if (const auto newer =
+          fields.OptionalInteger("max_completion_tokens", least_max_tokens, kMaxCount)) {
     sampling.max_new_tokens = newer;
   }
   if (!sampling.max_new_tokens.has_value()) sampling.max_new_tokens = default_max_tokens;

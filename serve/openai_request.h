@@ -22,10 +22,12 @@ struct OpenAiRequest {
   bool include_usage = false;  // of a stream, in a chunk of its own
 };
 
-/// Reads the fields that both have; `default_max_tokens` nullopt: what the context has room for.
-/// NotFound, with the code "model_not_found", for a model of another name.
+/// Reads the fields that both have. `default_max_tokens` nullopt: what the context has room for;
+/// `least_max_tokens` is the least that may be asked for. NotFound, with the code
+/// "model_not_found", for a model of another name.
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
-                                                std::optional<int64_t> default_max_tokens);
+                                                std::optional<int64_t> default_max_tokens,
+                                                int64_t least_max_tokens);
 
 /// "stop" or "length"; null while it goes on.
 nlohmann::ordered_json OpenAiFinishReason(const GenerationEvent& last);

@@ -107,6 +107,7 @@ std::string Generate() {
     "rid": {"type": "string", "maxLength": 256},
     "stream": {"type": "boolean"},
     "return_logprob": {"type": "boolean"},
+    "logprob_start_len": {"type": "integer", "minimum": -1},
     "top_logprobs_num": {"type": "integer", "minimum": 0, "maximum": 20},
     "return_text_in_logprobs": {"type": "boolean"},
     "return_token_infos": {"type": "boolean"},
@@ -118,7 +119,7 @@ std::string Generate() {
   properties["input_ids"] = AnyOf({kIds});
   properties["sampling_params"] = {{"type", "object"},
                                    {"properties", Properties({kSampling, R"json({
-    "max_new_tokens": {"type": "integer", "minimum": 1},
+    "max_new_tokens": {"type": "integer", "minimum": 0},
     "temperature": {"type": "number", "minimum": 0, "maximum": 100},
     "top_k": {"type": "integer", "minimum": -1},
     "min_p": {"type": "number", "minimum": 0, "maximum": 1},

@@ -24,6 +24,7 @@ void Append(GenerationEvent event, Output& output) {
   output.tokens.insert(output.tokens.end(), std::make_move_iterator(event.tokens.begin()),
                        std::make_move_iterator(event.tokens.end()));
   event.tokens.clear();
+  if (!event.prompt.empty()) output.prompt = std::exchange(event.prompt, {});
   output.last = std::move(event);
 }
 
@@ -77,6 +78,11 @@ std::string TokenText(const Tokenizer& tokenizer, TokenId id) {
   const size_t missing = AppendUtf8(tokenizer.TokenBytes(id), text);
   if (missing > 0) text += kReplacementCharacter;
   return text;
+}
+
+int64_t NumCodePoints(std::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
 double JsonLogprob(float logprob) { return std::max(static_cast<double>(logprob), -9999.0); }

@@ -18,6 +18,7 @@ namespace shortlist {
 struct Output {
   std::string text;
   std::vector<OutputToken> tokens;
+  std::vector<PromptToken> prompt;
   GenerationEvent last;  // without its text and tokens
 };
 
@@ -49,6 +50,9 @@ void Record(const GenerationEvent& event, RequestRecord& record);
 
 /// A token as text: its bytes, those that are no UTF-8 replaced; the spelling of a control token.
 std::string TokenText(const Tokenizer& tokenizer, TokenId id);
+
+/// Of UTF-8 text: its length as Python counts it, which offsets into texts follow.
+int64_t NumCodePoints(std::string_view text);
 
 /// A log-probability that JSON can write.
 double JsonLogprob(float logprob);

@@ -145,6 +145,17 @@ absl::Status CheckNumGenerations(int64_t num_prompts, int64_t n, int64_t body_by
   return WithParam(absl::InvalidArgumentError(problem), "n");
 }
 
+absl::Status CheckNumPromptLogprobs(const char* field, int64_t num_top, int64_t n,
+                                    int64_t body_bytes) {
+  // A token takes at least a byte of the body.
+  if (body_bytes * n * (1 + num_top) <= kMaxPromptLogprobs) return absl::OkStatus();
+  return WithParam(absl::InvalidArgumentError(absl::StrCat(
+                       field, ": ", n, " times the prompts of a body of ", body_bytes,
+                       " bytes, with ", num_top, " likeliest for each of their tokens, exceed ",
+                       kMaxPromptLogprobs, " log-probabilities")),
+                   field);
+}
+
 std::vector<GenerateRequest> Repeat(std::vector<GenerateRequest> requests, int64_t n) {
   std::vector<GenerateRequest> repeated;
   repeated.reserve(requests.size() * n);

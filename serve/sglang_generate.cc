@@ -33,7 +33,7 @@ struct Asked {
 
 /// One object of "sampling_params" into `request`; returns its n.
 int64_t ReadSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request) {
-  request.max_new_tokens = fields.Integer("max_new_tokens", 128, 1, kMaxCount);
+  request.max_new_tokens = fields.Integer("max_new_tokens", 128, 0, kMaxCount);
   request.sampling.temperature = ReadTemperature(fields, 1.0, 100.0);
   request.sampling.min_new_tokens = fields.Integer("min_new_tokens", 0, 0, *request.max_new_tokens);
   request.sampling.seed = ReadSeed(fields, "sampling_seed");
@@ -90,15 +90,16 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   asked.num_top_logprobs = fields.Integer("top_logprobs_num", 0, 0, kMaxTopLogprobs);
   asked.text_in_logprobs = fields.Bool("return_text_in_logprobs", false);
   asked.token_infos = fields.Bool("return_token_infos", false);
-  if (fields.Integer("logprob_start_len", -1, -1, kMaxCount) != -1 && asked.logprobs) {
-    fields.Fail("logprob_start_len", "log-probabilities of the prompt are not supported: leave -1");
-  }
+  const int64_t logprob_start = fields.Integer("logprob_start_len", -1, -1, kMaxCount);
   fields.Refuse({"lora_path", "custom_logit_processor", "session_params", "return_hidden_states",
                  "image_data", "audio_data", "video_data", "input_embeds", "token_ids_logprob",
                  "bootstrap_host", "bootstrap_room", "data_parallel_rank", "routed_dp_rank"},
                 "not supported");
   GenerateRequest base;
-  if (asked.logprobs) base.sampling.num_logprobs = asked.num_top_logprobs;
+  if (asked.logprobs) {
+    base.sampling.num_logprobs = asked.num_top_logprobs;
+    base.sampling.prompt_logprobs_start = logprob_start;
+  }
   ReadScheduling(fields, base);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
 
@@ -109,6 +110,10 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
       MakeRequests(fields.Find("sampling_params"), std::move(prompts), vocab_size, base, n));
   asked.is_list = is_batch || n > 1;
   SHORTLIST_RETURN_IF_ERROR(CheckNumGenerations(std::ssize(requests), n, std::ssize(http.body)));
+  if (base.sampling.prompt_logprobs_start >= 0) {
+    SHORTLIST_RETURN_IF_ERROR(CheckNumPromptLogprobs("logprob_start_len", asked.num_top_logprobs, n,
+                                                     std::ssize(http.body)));
+  }
   asked.requests = Repeat(std::move(requests), n);
   return asked;
 }
@@ -187,7 +192,10 @@ class Writer {
                          {"cached_tokens", last.cached_tokens},
                          {"reasoning_tokens", 0},
                          {"weight_version", "default"}};
-    if (asked_.logprobs) AddLogprobs(output, meta);
+    if (asked_.logprobs) {
+      AddLogprobs("input", output.prompt, meta);
+      AddLogprobs("output", output.tokens, meta);
+    }
     if (!last.finished) return meta;
     meta["e2e_latency"] = last.seconds;
     if (service_.num_draft_tokens > 0) AddSpeculation(last, meta);
@@ -207,26 +215,29 @@ class Writer {
   }
 
   ordered_json Logprob(float logprob, TokenId id) const {
-    ordered_json entry = {JsonLogprob(logprob), Raw(id)};
+    ordered_json entry = ordered_json::array();
+    entry.push_back(std::isnan(logprob) ? ordered_json() : ordered_json(JsonLogprob(logprob)));
+    entry.push_back(Raw(id));
     entry.push_back(asked_.text_in_logprobs ? ordered_json(TokenText(tokenizer_, id))
                                             : ordered_json());
     return entry;
   }
 
-  void AddLogprobs(const Output& output, ordered_json& meta) const {
+  /// Adds <side>_token_logprobs and, where asked for, <side>_top_logprobs of prompt or output
+  /// tokens. Nothing is known of the first token of a prompt: null.
+  template <typename Token>
+  void AddLogprobs(const std::string& side, const std::vector<Token>& tokens,
+                   ordered_json& meta) const {
     ordered_json chosen = ordered_json::array(), tops = ordered_json::array();
-    for (const OutputToken& token : output.tokens) {
+    for (const Token& token : tokens) {
       chosen.push_back(Logprob(token.info.logprob, token.id));
-      ordered_json top = ordered_json::array();
+      ordered_json top;
+      if (!std::isnan(token.info.logprob)) top = ordered_json::array();
       for (const auto& [id, logprob] : token.info.top) top.push_back(Logprob(logprob, id));
       tops.push_back(std::move(top));
     }
-    meta["input_token_logprobs"] = ordered_json::array();
-    meta["output_token_logprobs"] = std::move(chosen);
-    if (asked_.num_top_logprobs > 0) {
-      meta["input_top_logprobs"] = ordered_json::array();
-      meta["output_top_logprobs"] = std::move(tops);
-    }
+    meta[side + "_token_logprobs"] = std::move(chosen);
+    if (asked_.num_top_logprobs > 0) meta[side + "_top_logprobs"] = std::move(tops);
   }
 
   static ordered_json TokenInfos(const Output& output, size_t num_old) {

@@ -4,6 +4,7 @@ import math
 
 import openai
 import pytest
+import requests
 from processes import is_idle, shortlist_server, wait_until
 
 PROMPT = "# `vector` class"
@@ -87,6 +88,26 @@ def test_logprobs_of_completions(client):
     assert len(logprobs.token_logprobs) == len(logprobs.top_logprobs) == len(logprobs.text_offset)
     for token, logprob, top in zip(logprobs.tokens, logprobs.token_logprobs, logprobs.top_logprobs):
         assert logprob <= 0 and math.isclose(max(top.values()), logprob, abs_tol=1e-5)  # greedy
+
+
+def test_a_prompt_has_the_logprobs_that_it_was_generated_with(client, server):
+    def generate(**fields):
+        body = {"return_logprob": True, "sampling_params": {"temperature": 0, "max_new_tokens": 24}} | fields
+        return requests.post(server.url + "/generate", json=body, timeout=60).json()
+
+    prompt = requests.post(server.url + "/tokenize", json={"prompt": PROMPT}, timeout=60).json()["tokens"]
+    generated = generate(input_ids=prompt)
+    expected = [entry[0] for entry in generated["meta_info"]["output_token_logprobs"]]
+    ids = prompt + generated["output_ids"]
+    scored = generate(input_ids=ids, logprob_start_len=len(prompt) - 1, sampling_params={"max_new_tokens": 0})
+    assert [entry[0] for entry in scored["meta_info"]["input_token_logprobs"]] == [None] + expected
+    # As lm-evaluation-harness asks for log-likelihoods, and whether they are those of greedy decoding.
+    logprobs = client.completions.create(
+        model="demo", prompt=ids, echo=True, logprobs=1, max_tokens=1, temperature=0).choices[0].logprobs
+    assert logprobs.token_logprobs[0] is None
+    assert logprobs.token_logprobs[len(prompt):-1] == expected
+    tops = [max(top.values()) for top in logprobs.top_logprobs[len(prompt):-1]]
+    assert tops == expected
 
 
 def test_logprobs_of_chat(client):

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -115,6 +116,62 @@ TEST_F(EngineTest, TokenInfosTellOriginsEscapesAndTheSameLogprobsAsPlainDecoding
     EXPECT_EQ(num_accepted, drafted->stats.num_accepted);
     EXPECT_EQ(num_escapes, drafted->stats.num_step_tokens - drafted->stats.num_covered);
     EXPECT_GT(num_escapes, 0);
+  }
+}
+
+TEST_F(EngineTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCut) {
+  const auto prompts = TestPrompts(/*count=*/2, /*max_len=*/60);
+  const std::vector<TokenId>& prompt = prompts[0];
+  const auto num_tokens = std::ssize(prompt);
+  // The oracle: one pass over the whole prompt, one call of the head, sums in double.
+  auto cache = KvCache::Create(pair_->target().config(), kSlots, pair_->target().dtype());
+  ASSERT_TRUE(cache.ok());
+  std::vector<int32_t> slots(num_tokens);
+  std::iota(slots.begin(), slots.end(), 0);
+  ForwardBatch batch;
+  batch.AddChain(prompt, /*first_position=*/0, slots);
+  const auto hidden = pair_->target().Forward(batch, *cache);
+  ASSERT_TRUE(hidden.ok());
+  auto head = LmHead::Create(pair_->target().head_weight(), pair_->emit_size(), pair_->pool());
+  auto empty = VocabBase::Create({}, pair_->emit_size());
+  const ActiveVocab full_head(/*version=*/0, *empty, /*dynamic=*/std::vector<int32_t>());
+  const auto logits = head->Logits(*hidden, {full_head});
+  ASSERT_TRUE(logits.ok());
+  std::vector<double> expected;  // of the tokens behind the first
+  for (int64_t i = 0; i + 1 < num_tokens; ++i) {
+    double sum = 0.0;
+    for (const float logit : logits->row(i)) sum += std::exp(static_cast<double>(logit));
+    expected.push_back(logits->row(i)[Raw(prompt[i + 1])] - std::log(sum));
+  }
+
+  std::vector<TokenInfo> first_run;
+  const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
+  for (const int64_t start : {int64_t{0}, int64_t{17}, num_tokens - 1}) {
+    for (const int64_t chunk : {512, 7, 1}) {
+      for (Drafter* draft : {static_cast<Drafter*>(nullptr), drafter.get()}) {
+        const auto engine = NewEngine(draft, /*vocab=*/nullptr);
+        Sequence::Options options{.sampling = UpTo(1)};
+        const auto neighbour = MakeSequence(prompts[1], options, pair_->emit_size());
+        std::iota(neighbour->kv_slots.begin(), neighbour->kv_slots.end(), 100);
+        options.sampling.num_logprobs = 3;
+        options.sampling.prompt_logprobs_start = start;
+        const auto sequence = MakeSequence(prompt, options, pair_->emit_size());
+        neighbour->kv_slots.resize(kSlots - 100);
+        std::vector<Sequence*> both = {neighbour.get(), sequence.get()};
+        while (!sequence->finished()) ASSERT_TRUE(engine->Prefill(both, chunk).ok());
+        EXPECT_TRUE(neighbour->prompt_infos.empty());
+        ASSERT_EQ(std::ssize(sequence->prompt_infos), num_tokens - 1 - start);
+        if (first_run.empty()) first_run = sequence->prompt_infos;
+        for (int64_t i = 0; i < std::ssize(sequence->prompt_infos); ++i) {
+          const TokenInfo& info = sequence->prompt_infos[i];
+          EXPECT_NEAR(info.logprob, expected[start + i], 1e-4);
+          ASSERT_EQ(info.top.size(), 3u);
+          EXPECT_LE(info.logprob, info.top[0].second);
+          EXPECT_EQ(info.logprob, first_run[start + i].logprob);  // the very bits
+          EXPECT_EQ(info.top, first_run[start + i].top);
+        }
+      }
+    }
   }
 }
 
@@ -324,6 +381,10 @@ TEST_F(EngineTest, RefusesWhatCannotWork) {
       Sequence::Create({TokenId{1}}, {.sampling = {}, .max_tail_rows = 11, .stop = {}}, 10).ok());
   EXPECT_FALSE(
       Sequence::Create({TokenId{1}}, {.sampling = {}, .max_tail_rows = -1, .stop = {}}, 10).ok());
+  for (const auto& [num_logprobs, start] : {std::pair(-1, 0), {0, 1}, {0, -2}}) {
+    SamplingParams sampling{.num_logprobs = num_logprobs, .prompt_logprobs_start = start};
+    EXPECT_FALSE(Sequence::Create({TokenId{1}}, {.sampling = sampling}, 10).ok()) << start;
+  }
 }
 
 TEST_F(EngineTest, APromptThatFillsTheContextIsRefusedAndChangesNothing) {

@@ -44,6 +44,13 @@ TEST(TokenLogprobsTest, AreTheLogSoftmaxAndItsLargest) {
   }
 }
 
+TEST(TokenLogprobsTest, ATokenWithoutASlotHasNoProbability) {
+  TokenInfo info;
+  AddLogprobs(std::vector<float>{1.0f, 2.0f}, SlotIds(2), TokenId{2}, /*num_top=*/1, info);
+  EXPECT_EQ(info.logprob, -kInfinity);
+  EXPECT_EQ(info.top[0].first, TokenId{1});
+}
+
 TEST(TokenLogprobsTest, WhatIsNoNumberHasNoProbability) {
   TokenInfo info;
   AddLogprobs(std::vector<float>{kNaN, 1.0f, -kInfinity, 1.0f}, SlotIds(4), TokenId{3},

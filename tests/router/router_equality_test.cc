@@ -68,7 +68,8 @@ std::vector<Case> Cases() {
 
 struct CaseResult {
   std::vector<std::vector<TokenId>> outputs;
-  std::vector<std::vector<float>> logprobs;  // of every other request, the others' are empty
+  // Of every other request, the others' are empty: its output's, and of every fourth its prompt's.
+  std::vector<std::vector<float>> logprobs;
   SequenceStats total;
   int64_t num_hit_tokens = 0;
   int64_t num_retractions = 0;
@@ -91,6 +92,9 @@ class RouterEqualityTest : public testing::Test {
   }
   static void TearDownTestSuite() { delete pair_; }
   void SetUp() override { ASSERT_NE(pair_, nullptr); }
+
+  /// Where the log-probabilities that request `i` asks for of its prompt begin.
+  static int64_t PromptStart(size_t i) { return static_cast<int64_t>(i * 5 % prompts_[i].size()); }
 
   CaseResult Run(const Case& c, const SamplingParams& sampling) {
     const std::unique_ptr<Drafter> drafter = pair_->NewDrafter(c.drafter, c.max_total_tokens);
@@ -120,6 +124,7 @@ class RouterEqualityTest : public testing::Test {
         input.sampling_params = sampling;
         input.sampling_params.seed += next;
         if (next % 2 == 1) input.sampling_params.num_logprobs = 1;
+        if (next % 4 == 1) input.sampling_params.prompt_logprobs_start = PromptStart(next);
         input.max_tail_rows = TailRows(c.vocab);
         input.speculates = !c.every_other_plain || next % 2 == 0;
         messages.push_back(std::move(input));
@@ -143,6 +148,14 @@ class RouterEqualityTest : public testing::Test {
       for (const TokenInfo& info : served.infos) {
         EXPECT_EQ(info.top.size(), i % 2);
         if (i % 2 == 1) result.logprobs.back().push_back(info.logprob);
+      }
+      const int64_t num_scored = i % 4 == 1 ? std::ssize(prompts_[i]) - 1 - PromptStart(i) : 0;
+      EXPECT_EQ(std::ssize(served.prompt_infos), num_scored);
+      for (const TokenInfo& info : served.prompt_infos) {
+        result.logprobs.back().push_back(info.logprob);
+      }
+      if (i % 4 == 1) {
+        EXPECT_LE(served.last.cached_tokens, PromptStart(i));
       }
       result.total.Add(served.last.stats);
       result.num_hit_tokens += served.last.cached_tokens;

@@ -18,6 +18,8 @@ void RouterHarness::Step(std::vector<RouterMessage> messages) {
     served.output.insert(served.output.end(), row.token_ids.begin(), row.token_ids.end());
     served.infos.insert(served.infos.end(), row.token_infos.begin(), row.token_infos.end());
     EXPECT_EQ(served.infos.size(), served.output.size()) << row.rid;
+    served.prompt_infos.insert(served.prompt_infos.end(), row.prompt_infos.begin(),
+                               row.prompt_infos.end());
     if (!row.finished) continue;
     ++served.num_terminal_rows;
     served.last = row;

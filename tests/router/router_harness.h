@@ -15,6 +15,7 @@ namespace shortlist {
 struct Served {
   std::vector<TokenId> output;
   std::vector<TokenInfo> infos;  // [output.size()]
+  std::vector<TokenInfo> prompt_infos;
   int64_t num_terminal_rows = 0;
   BatchTokenIdOut::Row last;
 };

@@ -103,6 +103,112 @@ TEST_F(ApiTest, GenerateTellsWhatSglangTells) {
   }
 }
 
+TEST_F(ApiTest, GenerateTellsThePromptsLogprobsFromWhereItIsAsked) {
+  Start();
+  HttpClient client = Connect();
+  const std::vector<TokenId> prompt = *encoder_.Encode(kPrompt, {});
+  for (const int64_t start : {int64_t{0}, int64_t{2}, std::ssize(prompt) - 1}) {
+    for (const int64_t max_new_tokens : {0, 3}) {
+      const json reply =
+          client
+              .Post("/generate", json{{"text", kPrompt},
+                                      {"return_logprob", true},
+                                      {"logprob_start_len", start},
+                                      {"top_logprobs_num", 2},
+                                      {"return_text_in_logprobs", true},
+                                      {"sampling_params", {{"max_new_tokens", max_new_tokens}}}})
+              .Json();
+      const json& meta = reply["meta_info"];
+      const json& told = meta["input_token_logprobs"];
+      ASSERT_EQ(std::ssize(told), std::ssize(prompt) - start);
+      ASSERT_EQ(told.size(), meta["input_top_logprobs"].size());
+      EXPECT_TRUE(told[0][0].is_null() && meta["input_top_logprobs"][0].is_null());
+      for (size_t i = 0; i < told.size(); ++i) {
+        EXPECT_EQ(told[i][1], Raw(prompt[start + i]));
+        EXPECT_TRUE(told[i][2].is_string());
+        if (i == 0) continue;
+        EXPECT_EQ(told[i][0], -1.0 * static_cast<double>(start + i));
+        EXPECT_EQ(meta["input_top_logprobs"][i].size(), 2u);
+        EXPECT_EQ(meta["input_top_logprobs"][i][1][1], Raw(prompt[start + i - 1]));
+      }
+      EXPECT_EQ(meta["output_token_logprobs"].size(), max_new_tokens);
+      EXPECT_EQ(reply["output_ids"].size(), max_new_tokens);
+      EXPECT_EQ(meta["completion_tokens"], max_new_tokens);
+      EXPECT_EQ(meta["finish_reason"], (json{{"type", "length"}, {"length", max_new_tokens}}));
+      EXPECT_EQ(reply["text"].get<std::string>().empty(), max_new_tokens == 0);
+    }
+  }
+  const HttpReply beyond = client.Post(
+      "/generate",
+      json{{"text", kPrompt}, {"return_logprob", true}, {"logprob_start_len", prompt.size()}});
+  EXPECT_EQ(beyond.status, 400);
+  EXPECT_EQ(beyond.Json()["error"]["param"], "logprob_start_len");
+}
+
+TEST_F(ApiTest, EchoedPromptsComeWithTheirLogprobs) {
+  Start();
+  HttpClient client = Connect();
+  // Text beyond ASCII, and a control token that someone spelled.
+  const std::string texts[] = {"Once upon a time", "caf\u00e9 \u65e5\u672c <s>x"};
+  for (const bool stream : {false, true}) {
+    for (const int64_t max_tokens : {0, 1, 4}) {
+      const HttpReply reply = client.Post("/v1/completions", json{{"model", "demo"},
+                                                                  {"prompt", texts},
+                                                                  {"echo", true},
+                                                                  {"logprobs", 1},
+                                                                  {"temperature", 0},
+                                                                  {"stream", stream},
+                                                                  {"max_tokens", max_tokens}});
+      ASSERT_EQ(reply.status, 200) << reply.body;
+      json choices = json::array({json{{"text", ""}, {"logprobs", nullptr}}, {}});
+      choices[1] = choices[0];
+      if (!stream) {
+        choices = reply.Json()["choices"];
+        EXPECT_EQ(reply.Json()["usage"]["completion_tokens"], 2 * max_tokens);
+      } else {
+        for (const std::string& event : reply.Events()) {
+          if (event == "[DONE]") continue;
+          const json part = json::parse(event)["choices"][0];
+          json& whole = choices[part["index"].get<size_t>()];
+          whole["text"] = whole["text"].get<std::string>() + part["text"].get<std::string>();
+          for (const auto& [name, list] : part["logprobs"].items()) {
+            for (const json& entry : list) whole["logprobs"][name].push_back(entry);
+          }
+        }
+      }
+      for (size_t i = 0; i < 2; ++i) {
+        const std::vector<TokenId> prompt = *encoder_.Encode(texts[i], {});
+        const std::string want = texts[i] + Text(engine_.Output(prompt, /*seed=*/0, max_tokens));
+        EXPECT_EQ(choices[i]["text"], want);
+        const json& logprobs = choices[i]["logprobs"];
+        const size_t count = prompt.size() + max_tokens;
+        for (const char* name : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
+          ASSERT_EQ(logprobs[name].size(), count) << name;
+        }
+        // lm-evaluation-harness takes a token for greedy that equals the largest of its top.
+        EXPECT_TRUE(logprobs["token_logprobs"][0].is_null());
+        EXPECT_TRUE(logprobs["top_logprobs"][0].is_null());
+        for (size_t t = 1; t < prompt.size(); ++t) {
+          EXPECT_EQ(logprobs["token_logprobs"][t], -static_cast<double>(t));
+          EXPECT_EQ(logprobs["top_logprobs"][t].begin().value(), logprobs["token_logprobs"][t]);
+        }
+        if (i > 0) continue;
+        // Offsets of ASCII text are bytes.
+        EXPECT_EQ(logprobs["text_offset"][1], 0);  // behind BOS, which is no text
+        for (size_t t = 1; t < prompt.size(); ++t) {
+          const std::string token = logprobs["tokens"][t];
+          const size_t first = token.find_first_not_of(' ');
+          const size_t offset = logprobs["text_offset"][t];
+          EXPECT_EQ(want.substr(offset).find(token.substr(first)), t == 1 ? 0 : first) << token;
+        }
+        if (max_tokens > 0) {
+          EXPECT_EQ(logprobs["text_offset"][prompt.size()], texts[0].size());
+        }
+      }
+    }
+  }
+}
+
 TEST_F(ApiTest, SglangStreamsAreCumulativeAndEndWithTheWhole) {
   Start();
   const std::string text = Text(Ids(kPrompt, 40));

@@ -112,7 +112,8 @@ std::vector<RouteCase> Routes() {
         {"image_data", {"\"a\""}},
         {"data_parallel_rank", {"1"}},
         {"sampling_params", {"1", "\"a\"", "[1]", "[{}, {}]"}},
-        {"sampling_params.max_new_tokens", kNoCount},
+        {"logprob_start_len", {"-2", "1.5", "1e300", "\"1\"", "[]", "true"}},
+        {"sampling_params.max_new_tokens", {"-1", "1.5", "1e300", "\"1\"", "[]", "{}", "true"}},
         {"sampling_params.temperature", {"-0.1", "101", "\"1\"", "[]"}},
         {"sampling_params.top_p", {"0", "-1", "1.1", "\"1\""}},
         {"sampling_params.top_k", {"-2", "1.5", "\"1\""}},
@@ -223,6 +224,18 @@ TEST_F(BadInputTest, HugeAsksAreRefusedBeforeTheyCost) {
                   json{{"model", "demo"}, {"prompt", std::string(1 << 20, 'a')}, {"n", 128}});
   EXPECT_EQ(copies.status, 400);
   EXPECT_EQ(copies.Json()["error"]["param"], "n");
+  const std::string long_text(1 << 20, 'a');
+  for (const json& scored :
+       {json{{"text", long_text},
+             {"return_logprob", true},
+             {"logprob_start_len", 0},
+             {"top_logprobs_num", 20}},
+        json{{"model", "demo"}, {"prompt", long_text}, {"echo", true}, {"logprobs", 2}}}) {
+    const char* path = scored.contains("model") ? "/v1/completions" : "/generate";
+    const HttpReply reply = client.Post(path, scored);
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_THAT(reply.body, testing::HasSubstr("log-probabilities"));
+  }
   json biases = json::object();
   for (int i = 0; i < 2000; ++i) biases[std::to_string(i)] = 1;
   EXPECT_EQ(

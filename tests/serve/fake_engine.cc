@@ -66,6 +66,15 @@ BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
   return out;
 }
 
+TokenInfo FakeEngine::PromptInfo(const TokenizedGenerateReqInput& input, int64_t position) {
+  TokenInfo info;
+  info.logprob = -static_cast<float>(position);
+  for (int64_t k = 0; k < input.sampling_params.num_logprobs; ++k) {
+    info.top.emplace_back(input.input_ids[std::max<int64_t>(position - k, 0)], info.logprob - k);
+  }
+  return info;
+}
+
 /// True when the request has ended.
 bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
   const SamplingParams& sampling = running.input.sampling_params;
@@ -73,6 +82,11 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
   const std::chrono::duration<double> age = Clock::now() - running.arrival;
   BatchTokenIdOut::Row row{.rid = running.input.rid};
   FinishReason reason = FinishReason::kNone;
+  if (running.output.empty() && sampling.prompt_logprobs_start >= 0) {
+    for (int64_t i = sampling.prompt_logprobs_start + 1; i < prompt_tokens; ++i) {
+      row.prompt_infos.push_back(PromptInfo(running.input, i));
+    }
+  }
   const int64_t count = running.output.empty() ? 1 : 1 + std::ssize(running.output) % 3;
   for (int64_t i = 0; i < count && reason == FinishReason::kNone; ++i) {
     const TokenId id = Next(running.input.input_ids, sampling.greedy() ? 0 : sampling.seed,

@@ -44,6 +44,8 @@ class FakeEngine {
   };
 
   BatchTokenIdOut Step(std::vector<RouterMessage> messages);
+  /// Of a prompt's token: its position, negated; the likeliest are it and those before it.
+  static TokenInfo PromptInfo(const TokenizedGenerateReqInput& input, int64_t position);
   bool StepOne(Running& running, BatchTokenIdOut& out);
   TokenId Next(const std::vector<TokenId>& prompt, uint64_t seed, int64_t position) const;
 
