@@ -64,6 +64,14 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokens(const json& document, co
   return tokens;
 }
 
+/// Refuses a model's vocabulary with gaps that no added token fills. Added tokens themselves may lie
+/// anywhere behind it: the files made from cl100k's ranks leave ids between them free.
+absl::Status CheckComplete(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
+  std::vector<int32_t> ids;
+  for (const AddedToken& token : added) ids.push_back(token.id);
+  return vocabulary.CheckComplete(ids);
+}
+
 /// Tokenizers of Llama's and Gemma's classes follow the configuration, not the post-processor.
 absl::Status FollowConfig(const TokenizerConfig& config, Pipeline& pipeline) {
   const bool follows = config.tokenizer_class.starts_with("Llama") ||
@@ -115,6 +123,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(const json& docume
   pipeline.model = std::move(model.model);
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.added_tokens,
                              ReadAddedTokens(document, config, *pipeline.vocabulary));
+  SHORTLIST_RETURN_IF_ERROR(CheckComplete(*pipeline.vocabulary, pipeline.added_tokens));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string suffix, ReadEndOfWordSuffix(*model_spec));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.decoder,
                              ParseDecoder(MemberOrNull(document, "decoder"), suffix));

@@ -58,7 +58,9 @@ absl::StatusOr<Vocabulary> ParseRanks(std::string_view contents) {
     }
     entries.emplace_back(std::move(line->token), line->rank);
   }
-  return Vocabulary::Create(std::move(entries));
+  SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, Vocabulary::Create(std::move(entries)));
+  SHORTLIST_RETURN_IF_ERROR(vocabulary.CheckComplete(/*others=*/{}));
+  return vocabulary;
 }
 
 std::vector<std::string> QwenSpecials() {

@@ -1,6 +1,7 @@
 #include "text/vocabulary.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,19 @@ absl::StatusOr<Vocabulary> Vocabulary::Create(Entries entries) {
     }
   }
   return vocabulary;
+}
+
+absl::Status Vocabulary::CheckComplete(std::span<const int32_t> others) const {
+  std::vector<bool> missing(present_.size());
+  std::transform(present_.begin(), present_.end(), missing.begin(), std::logical_not<bool>());
+  for (const int32_t id : others) {
+    if (id >= 0 && id < size()) missing[static_cast<size_t>(id)] = false;
+  }
+  const int64_t num_missing = std::count(missing.begin(), missing.end(), true);
+  if (num_missing == 0) return absl::OkStatus();
+  const int64_t first = std::find(missing.begin(), missing.end(), true) - missing.begin();
+  return absl::InvalidArgumentError(absl::StrCat("no token has id ", first, ", although ids go to ",
+                                                 size() - 1, " (", num_missing, " are missing)"));
 }
 
 }  // namespace shortlist

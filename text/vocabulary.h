@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -17,7 +19,7 @@ namespace shortlist {
 /// Ids are below this: far above any vocabulary there is, and a table of it fits in memory.
 inline constexpr int64_t kMaxVocabularySize = int64_t{1} << 22;
 
-/// Tokens and their ids, both ways. Ids may have gaps. Immutable.
+/// Tokens and their ids, both ways. Ids may have gaps, until CheckComplete says otherwise. Immutable.
 class Vocabulary {
  public:
   using Entries = std::vector<std::pair<std::string, int64_t>>;
@@ -41,6 +43,10 @@ class Vocabulary {
   bool Has(int32_t id) const { return present_[id]; }
   /// Empty in a gap.
   const std::string& token(int32_t id) const { return tokens_[id]; }
+
+  /// InvalidArgument names the first id below size() that neither a token nor `others` has: a file
+  /// that lost some. `others` are any ids, in any order.
+  absl::Status CheckComplete(std::span<const int32_t> others) const;
 
  private:
   std::vector<std::string> tokens_;                      // [size]

@@ -105,6 +105,8 @@ TEST(JsonTokenizerTest, RefusesByName) {
   EXPECT_THAT(Error(With("/model/vocab/a", 0.5)), HasSubstr("0.5, not an integer"));
   EXPECT_THAT(Error(With("/model/vocab/a", "0")), HasSubstr("\"0\", not an integer"));
   EXPECT_THAT(Error(With("/model/vocab/b", 0)), HasSubstr("both have id 0"));
+  EXPECT_THAT(Error(With("/model/vocab/zz", 9)),  // added tokens are 5 and 6
+              HasSubstr("no token has id 7, although ids go to 9 (2 are missing)"));
   EXPECT_THAT(Error(With("/model/merges", "a b")), HasSubstr("\"merges\" is no array"));
   EXPECT_THAT(Error(With("/model/merges/0", "a")), HasSubstr("merge 0 is no pair"));
   EXPECT_THAT(Error(With("/model/merges/0", "a b c")), HasSubstr("merge 0 is no pair"));
@@ -236,6 +238,8 @@ TEST(OpenTokenizerTest, ChoosesByTheFilesThatAreThere) {
   const auto dir = FreshDir();
   const auto open = [&] { return OpenTokenizer(dir.string()); };
   EXPECT_EQ(open().status().code(), absl::StatusCode::kNotFound);
+  std::ofstream(dir / "a.tiktoken") << "YQ== 0\nYg== 2\n";
+  EXPECT_THAT(std::string(open().status().message()), HasSubstr("no token has id 1"));
   std::ofstream(dir / "a.tiktoken") << "YQ== 0\n";
   EXPECT_THAT(std::string(open().status().message()), HasSubstr("a.tiktoken: 1 ranks"));
   std::ofstream(dir / "b.tiktoken") << "YQ== 0\n";
