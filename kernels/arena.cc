@@ -31,4 +31,18 @@ Arena::Arena(int64_t bytes) {
 
 Arena::~Arena() { std::free(data_); }
 
+std::shared_ptr<void> ArenaBlocks::Take(int64_t bytes) {
+  constexpr int64_t kArenaBytes = 2 * kHugePage;
+  const auto block = [](const std::shared_ptr<Arena>& arena, int64_t offset) {
+    return std::shared_ptr<void>(arena, static_cast<char*>(arena->data()) + offset);
+  };
+  if (bytes >= kArenaBytes) return block(std::make_shared<Arena>(bytes), 0);
+  const int64_t padded = (bytes + kLine - 1) / kLine * kLine;
+  if (arena_ == nullptr || used_bytes_ + padded > kArenaBytes) {
+    arena_ = std::make_shared<Arena>(kArenaBytes);
+    used_bytes_ = 0;
+  }
+  return block(arena_, std::exchange(used_bytes_, used_bytes_ + padded));
+}
+
 }  // namespace shortlist

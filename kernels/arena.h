@@ -2,6 +2,7 @@
 #define SHORTLIST_KERNELS_ARENA_H_
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace shortlist {
@@ -28,6 +29,19 @@ class Arena {
  private:
   void* data_ = nullptr;
   int64_t bytes_ = 0;
+};
+
+/// Hands out blocks of larger arenas, so that the small matrices of a model lie in huge pages too,
+/// one behind the other. Not thread-safe.
+class ArenaBlocks {
+ public:
+  /// Zeroed memory, aligned to 64 bytes, with its arena kept alive. bytes >= 1. Throws
+  /// std::bad_alloc.
+  std::shared_ptr<void> Take(int64_t bytes);
+
+ private:
+  std::shared_ptr<Arena> arena_;
+  int64_t used_bytes_ = 0;
 };
 
 }  // namespace shortlist

@@ -2,6 +2,7 @@
 #define SHORTLIST_KERNELS_LINEAR_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "base/thread_pool.h"
@@ -28,21 +29,22 @@ class PackedLinear {
 
   /// Copies `blocks`, each [num_rows, in_features], one below the other, converted to `dtype`
   /// (round to nearest even) or quantised (kernels/quant.h; the weights are finite).
-  /// in_features >= 1 and at least one row in all.
+  /// in_features >= 1 and at least one row in all. The packed weight lies in a block of `memory`,
+  /// or, when that is null, in an arena of its own.
   static PackedLinear Pack(std::span<const MatrixView> blocks, int64_t in_features, DType dtype,
-                           ThreadPool& pool);
+                           ThreadPool& pool, ArenaBlocks* memory = nullptr);
 
   DType dtype() const { return dtype_; }
   int64_t in_features() const { return in_features_; }
   int64_t out_features() const { return out_features_; }
   /// The packed weight; its layout is described in kernels/cpu/linear.cc.
-  const void* panels() const { return panels_.data(); }
+  const void* panels() const { return panels_.get(); }
 
  private:
   DType dtype_ = DType::kF32;
   int64_t in_features_ = 0;
   int64_t out_features_ = 0;
-  Arena panels_;
+  std::shared_ptr<const void> panels_;
 };
 
 /// The input rows of a linear layer, [num_tokens, in_features] f32, dense. With a norm weight they

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
+#include "kernels/arena.h"
 #include "kernels/dtype.h"
 #include "model/packed_weight.h"
 #include "model/weight_files.h"
@@ -42,6 +43,9 @@ class Checkpoint {
   absl::StatusOr<at::Tensor> Load(const std::string& name, const std::vector<int64_t>& shape,
                                   DType dtype, ThreadPool& pool);
 
+  /// Where to pack what is read from here.
+  ArenaBlocks& packed_memory() { return packed_memory_; }
+
   /// Checks name and shape as Load does and marks it as known, without reading it.
   absl::Status Expect(const std::string& name, const std::vector<int64_t>& shape);
 
@@ -67,6 +71,7 @@ class Checkpoint {
   WeightFiles files_;
   WeightPacking packing_;
   std::set<std::string> known_;
+  ArenaBlocks packed_memory_;
 };
 
 }  // namespace shortlist

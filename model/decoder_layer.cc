@@ -39,7 +39,7 @@ absl::StatusOr<PackedLinear> LoadStacked(Checkpoint& checkpoint, const std::stri
     blocks.push_back({tensor.data_ptr(), read, block.out_features});
     tensors.push_back(std::move(tensor));
   }
-  return PackedLinear::Pack(blocks, in_features, dtype, pool);
+  return PackedLinear::Pack(blocks, in_features, dtype, pool, &checkpoint.packed_memory());
 }
 
 }  // namespace

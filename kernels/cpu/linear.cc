@@ -1,6 +1,7 @@
 #include "kernels/linear.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -135,7 +136,7 @@ void ForPanels(const PackedLinear& weight, const LinearInput& input, int64_t num
 }  // namespace
 
 PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_features,
-                                DType dtype, ThreadPool& pool) {
+                                DType dtype, ThreadPool& pool, ArenaBlocks* memory) {
   PackedLinear packed;
   packed.dtype_ = dtype;
   packed.in_features_ = in_features;
@@ -144,8 +145,14 @@ PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_f
 
   const int64_t num_panels = NumPanels(packed);
   const int64_t panel_bytes = PanelBytes(dtype, in_features);
-  packed.panels_ = Arena(num_panels * panel_bytes);
-  char* panels = static_cast<char*>(packed.panels_.data());
+  std::shared_ptr<void> block;
+  if (memory != nullptr) {
+    block = memory->Take(num_panels * panel_bytes);
+  } else {
+    const auto own = std::make_shared<Arena>(num_panels * panel_bytes);
+    block = {own, own->data()};
+  }
+  char* panels = static_cast<char*>(block.get());
   pool.ParallelFor(num_panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
     std::vector<float> f32_row(in_features);
     std::vector<char> converted(panel_bytes);
@@ -160,6 +167,7 @@ PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_f
       }
     }
   });
+  packed.panels_ = block;
   return packed;
 }
 
