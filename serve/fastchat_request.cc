@@ -9,12 +9,13 @@
 #include "nlohmann/json.hpp"
 #include "serve/api_error.h"
 #include "serve/json_fields.h"
+#include "serve/sampling_fields.h"
 
 namespace shortlist {
 namespace {
 
-constexpr size_t kMaxStops = 64;
-constexpr size_t kMaxStopBytes = 1024;
+constexpr size_t kMaxFastchatStops = 64;
+constexpr size_t kMaxFastchatStopBytes = 1024;
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 // FastChat takes both bounds of its ranges for "as good as 0".
 constexpr double kTiny = 1e-5;
@@ -30,7 +31,7 @@ SamplingParams ReadSampling(JsonFields& fields, int64_t vocab_size, uint64_t see
       fields.Number("repetition_penalty", 1, {.low = 0, .high = 2, .above_low = true});
   sampling.presence_penalty = fields.Number("presence_penalty", 0, {.low = -2, .high = 2});
   sampling.frequency_penalty = fields.Number("frequency_penalty", 0, {.low = -2, .high = 2});
-  for (const int64_t id : fields.Integers("stop_token_ids", kMaxStops, 0, kMaxInt32)) {
+  for (const int64_t id : fields.Integers("stop_token_ids", kMaxFastchatStops, 0, kMaxInt32)) {
     if (id < vocab_size) sampling.stop_token_ids.push_back(TokenId{static_cast<int32_t>(id)});
   }
   sampling.num_logprobs = fields.OptionalInteger("logprobs", 0, 20).value_or(-1);
@@ -78,13 +79,17 @@ absl::StatusOr<FastchatRequest> ParseFastchatRequest(const std::string& body, in
   request.generate.prompt = request.prompt;
   request.generate.sampling = ReadSampling(fields, vocab_size, seed);
   request.generate.max_new_tokens = fields.Integer("max_new_tokens", 256, 1, kMaxInt32);
-  request.generate.stop = fields.Strings("stop", kMaxStops, kMaxStopBytes);
+  request.generate.stop = fields.Strings("stop", kMaxFastchatStops, kMaxFastchatStopBytes);
   std::erase(request.generate.stop, "");
   request.echo = fields.Bool("echo", false);
   request.stream_interval = fields.Integer("stream_interval", 2, 1, kMaxInt32);
   fields.Integer("best_of", 1, 1, 1);
   fields.Refuse({"images", "use_beam_search"}, "is not supported");
   SHORTLIST_RETURN_IF_ERROR(fields.status());
+  if (const int64_t num_top = request.generate.sampling.num_logprobs; num_top >= 0) {
+    SHORTLIST_RETURN_IF_ERROR(
+        CheckNumStreamedLogprobs("logprobs", num_top, *request.generate.max_new_tokens));
+  }
   return request;
 }
 

@@ -156,6 +156,15 @@ absl::Status CheckNumPromptLogprobs(const char* field, int64_t num_top, int64_t 
                    field);
 }
 
+absl::Status CheckNumStreamedLogprobs(const char* field, int64_t num_top, int64_t max_new_tokens) {
+  if (max_new_tokens <= kMaxStreamedLogprobs / (1 + num_top)) return absl::OkStatus();
+  return WithParam(absl::InvalidArgumentError(
+                       absl::StrCat(field, ": ", num_top, " likeliest for each of ", max_new_tokens,
+                                    " tokens, which each event of a stream tells anew, exceed ",
+                                    kMaxStreamedLogprobs, " log-probabilities")),
+                   field);
+}
+
 std::vector<GenerateRequest> Repeat(std::vector<GenerateRequest> requests, int64_t n) {
   std::vector<GenerateRequest> repeated;
   repeated.reserve(requests.size() * n);

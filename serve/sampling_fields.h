@@ -21,8 +21,9 @@ inline constexpr size_t kMaxStopBytes = 256;
 inline constexpr size_t kMaxNameBytes = 256;  // of a model, a request id, a salt
 inline constexpr size_t kMaxLogitBiases = 1024;
 inline constexpr int64_t kMaxTopLogprobs = 20;
-inline constexpr int64_t kMaxPromptLogprobs = int64_t{1} << 21;  // n times the body's bytes, each
+inline constexpr int64_t kMaxPromptLogprobs = int64_t{1} << 20;  // n times the body's bytes, each
                                                                  // with its likeliest tokens
+inline constexpr int64_t kMaxStreamedLogprobs = 1 << 16;  // of an event that tells all so far
 inline constexpr int64_t kMaxCount = int64_t{1} << 31;  // of tokens; the context is the real bound
 
 // Readers of single fields; errors stay with `fields`.
@@ -56,6 +57,10 @@ absl::Status CheckNumGenerations(int64_t num_prompts, int64_t n, int64_t body_by
 /// `num_top` likeliest may come to more of them than one reply can hold.
 absl::Status CheckNumPromptLogprobs(const char* field, int64_t num_top, int64_t n,
                                     int64_t body_bytes);
+
+/// The same, naming `field`, for a stream whose events tell all log-probabilities so far, of up to
+/// `max_new_tokens` tokens and of the `num_top` likeliest each.
+absl::Status CheckNumStreamedLogprobs(const char* field, int64_t num_top, int64_t max_new_tokens);
 
 /// `n` times each of `requests`, choices of one prompt next to each other, each with noise of its
 /// own: the first has the seed itself.

@@ -114,6 +114,11 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
     SHORTLIST_RETURN_IF_ERROR(CheckNumPromptLogprobs("logprob_start_len", asked.num_top_logprobs, n,
                                                      std::ssize(http.body)));
   }
+  for (const GenerateRequest& request : requests) {
+    if (!asked.stream || !asked.logprobs) break;
+    SHORTLIST_RETURN_IF_ERROR(CheckNumStreamedLogprobs("top_logprobs_num", asked.num_top_logprobs,
+                                                       *request.max_new_tokens));
+  }
   asked.requests = Repeat(std::move(requests), n);
   return asked;
 }
@@ -176,13 +181,13 @@ class Writer {
     for (const OutputToken& token : output.tokens) ids.push_back(Raw(token.id));
     ordered_json result = {{"text", output.text},
                            {"output_ids", std::move(ids)},
-                           {"meta_info", MetaInfo(index, output)}};
+                           {"meta_info", MetaInfo(index, output, num_old)}};
     if (asked_.token_infos) result["token_infos"] = TokenInfos(output, num_old);
     return result;
   }
 
  private:
-  ordered_json MetaInfo(size_t index, const Output& output) const {
+  ordered_json MetaInfo(size_t index, const Output& output, size_t num_old) const {
     const GenerationEvent& last = output.last;
     const std::string id = asked_.is_list ? absl::StrCat(asked_.rid, "-", index) : asked_.rid;
     ordered_json meta = {{"id", id},
@@ -193,7 +198,9 @@ class Writer {
                          {"reasoning_tokens", 0},
                          {"weight_version", "default"}};
     if (asked_.logprobs) {
-      AddLogprobs("input", output.prompt, meta);
+      // A long prompt's are not told with every event: with the first and the last.
+      const bool tells_prompt = num_old == 0 || last.finished;
+      AddLogprobs("input", tells_prompt ? output.prompt : std::vector<PromptToken>(), meta);
       AddLogprobs("output", output.tokens, meta);
     }
     if (!last.finished) return meta;

@@ -138,6 +138,20 @@ TEST_F(ApiTest, GenerateTellsThePromptsLogprobsFromWhereItIsAsked) {
       EXPECT_EQ(reply["text"].get<std::string>().empty(), max_new_tokens == 0);
     }
   }
+  engine_.step_us = 3000;  // events that nobody waits for are joined
+  const HttpReply stream =
+      client.Post("/generate", json{{"text", kPrompt},
+                                    {"stream", true},
+                                    {"return_logprob", true},
+                                    {"logprob_start_len", 0},
+                                    {"sampling_params", {{"max_new_tokens", 30}}}});
+  const std::vector<std::string> events = stream.Events();
+  ASSERT_FALSE(events.empty());
+  for (size_t i = 0; i + 1 < events.size(); ++i) {  // with the first and the last
+    const json meta = json::parse(events[i])["meta_info"];
+    const bool is_told = i == 0 || !meta["finish_reason"].is_null();
+    EXPECT_EQ(meta["input_token_logprobs"].size(), is_told ? prompt.size() : 0) << i;
+  }
   const HttpReply beyond = client.Post(
       "/generate",
       json{{"text", kPrompt}, {"return_logprob", true}, {"logprob_start_len", prompt.size()}});

@@ -236,6 +236,13 @@ TEST_F(BadInputTest, HugeAsksAreRefusedBeforeTheyCost) {
     EXPECT_EQ(reply.status, 400);
     EXPECT_THAT(reply.body, testing::HasSubstr("log-probabilities"));
   }
+  // What each event would tell anew.
+  const json cumulative = {{"text", "a"},
+                           {"stream", true},
+                           {"return_logprob", true},
+                           {"top_logprobs_num", 20},
+                           {"sampling_params", {{"max_new_tokens", 4000}}}};
+  EXPECT_EQ(client.Post("/generate", cumulative).Json()["error"]["param"], "top_logprobs_num");
   json biases = json::object();
   for (int i = 0; i < 2000; ++i) biases[std::to_string(i)] = 1;
   EXPECT_EQ(
