@@ -13,6 +13,9 @@ if(SHORTLIST_WITH_TORCH)
   find_package(Torch REQUIRED)
   set(CMAKE_CUDA_ARCHITECTURES ${architectures})
   unset(CMAKE_CUDA_FLAGS)  # not that of the cache
+  # The libraries of PyTorch's wheels export parts of an older libstdc++, std::filesystem among them. In front of them,
+  # ours is found first.
+  link_libraries(stdc++)
 endif()
 
 if(SHORTLIST_CUDA STREQUAL AUTO)
