@@ -50,6 +50,17 @@ function(shortlist_test NAME)
   add_executable(${NAME}_test ${ARG_SRCS})
   target_link_libraries(${NAME}_test PRIVATE ${ARG_DEPS} shortlist_flags GTest::gtest GTest::gmock
                         GTest::gtest_main)
-  gtest_discover_tests(${NAME}_test DISCOVERY_MODE PRE_TEST
-                       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT 600)
+  if(NOT SHORTLIST_TEST_SHARDS)
+    gtest_discover_tests(${NAME}_test DISCOVERY_MODE PRE_TEST
+                         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT 600)
+    return()
+  endif()
+  foreach(shard RANGE 1 ${SHORTLIST_TEST_SHARDS})
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${NAME}_test.${shard}of${SHORTLIST_TEST_SHARDS} COMMAND ${NAME}_test
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(
+      ${NAME}_test.${shard}of${SHORTLIST_TEST_SHARDS} PROPERTIES TIMEOUT 600
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${SHORTLIST_TEST_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()
