@@ -43,7 +43,7 @@ class SpeculativeEngine {
  public:
   struct Options {
     int64_t num_draft_tokens = 8;  // K, without the bonus token; in [0, 64]; 0: plain decoding
-    double draft_p_min = 0.3;      // a chain goes on while the draft gives it at least this
+    double draft_p_min = 0.1;      // a chain goes on while the draft gives it at least this
                                    // probability (DraftTask::Weigh); in [0, 1]; 0: always K tokens
     VerifyMode verify = VerifyMode::kCoupled;
     int64_t num_slots = 0;  // KV slots of the target, and of the drafter's cache; at least 1
