@@ -64,8 +64,8 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokens(const json& document, co
   return tokens;
 }
 
-/// Refuses a model's vocabulary with gaps that no added token fills. Added tokens themselves may lie
-/// anywhere behind it: the files made from cl100k's ranks leave ids between them free.
+/// Refuses a model's vocabulary with gaps that no added token fills. Added tokens themselves may
+/// lie anywhere behind it: the files made from cl100k's ranks leave ids between them free.
 absl::Status CheckComplete(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
   std::vector<int32_t> ids;
   for (const AddedToken& token : added) ids.push_back(token.id);

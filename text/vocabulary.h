@@ -19,7 +19,7 @@ namespace shortlist {
 /// Ids are below this: far above any vocabulary there is, and a table of it fits in memory.
 inline constexpr int64_t kMaxVocabularySize = int64_t{1} << 22;
 
-/// Tokens and their ids, both ways. Ids may have gaps, until CheckComplete says otherwise. Immutable.
+/// Tokens and their ids, both ways. Ids may have gaps: CheckComplete tells. Immutable.
 class Vocabulary {
  public:
   using Entries = std::vector<std::pair<std::string, int64_t>>;
