@@ -73,10 +73,19 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
   for (size_t m = 0; m < tasks.size(); ++m) {
     DraftTask& task = *tasks[m];
     chooser_.Prepare(logits_.row(m), logits_.ids[m], *task.sequence, task.tokens);
-    const std::optional<DraftId> slot = chooser_.Choose();
-    if (!slot) continue;
-    if (weighs) task.Weigh(LargestProbabilityCpu(logits_.row(m).data(), logits_.ids[m].size()));
-    if (wants_distributions) task.distributions.push_back(chooser_.Distribution());
+    std::optional<DraftId> slot;
+    if (wants_distributions) {
+      // The draw itself must not tell how long the chain gets: rejection sampling counts on that.
+      slot = chooser_.Choose();
+      if (!slot) continue;
+      if (weighs) task.Weigh(LargestProbabilityCpu(logits_.row(m).data(), logits_.ids[m].size()));
+      task.distributions.push_back(chooser_.Distribution());
+    } else {
+      const std::optional<TokenChooser::SureChoice> choice = chooser_.ChooseSurely();
+      if (!choice) continue;
+      slot = choice->slot;
+      task.Weigh(choice->probability);
+    }
     choices[m] = {chooser_.TokenAt(*slot), logits_.row(m)[Raw(*slot)]};
   }
   return Append(tasks, choices, hidden);

@@ -9,10 +9,10 @@ float DraftDistribution::Probability(TokenId id) const {
   return found == ids.end() ? 0.0f : probs[found - ids.begin()];
 }
 
-void DraftTask::Weigh(double largest_probability) {
+void DraftTask::Weigh(double token_probability) {
   const SequenceStats& stats = sequence->stats;
   const double coverage = stats.num_step_tokens > 0 ? stats.coverage() : 1.0;
-  probability *= largest_probability * coverage;
+  probability *= token_probability * coverage;
 }
 
 bool DraftTask::WantsMore() const {

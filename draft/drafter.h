@@ -36,11 +36,11 @@ struct DraftTask {
   std::vector<DraftDistribution>
       distributions;  // out: [tokens.size()], with wants_distributions only
 
-  /// Tells of the next token's distribution: its largest probability, at temperature 1, over the
-  /// slots that were scored. The mass outside them is estimated from how many tokens of this
-  /// sequence they covered so far. What was drawn plays no part, so that rejection sampling stays
-  /// exact.
-  void Weigh(double largest_probability);
+  /// Tells of the next token: how likely the target chooses it too, as far as the scored slots can
+  /// tell. The mass outside them is estimated from how many tokens of this sequence they covered so
+  /// far. For rejection sampling to stay exact, what was drawn must play no part: there it is the
+  /// largest probability of the distribution, at temperature 1.
+  void Weigh(double token_probability);
 
   /// Whether another token may follow `tokens`.
   bool WantsMore() const;

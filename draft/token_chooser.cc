@@ -26,6 +26,18 @@ void KeepBest(std::vector<int32_t>& order, int64_t keep, const Better& better) {
   order.resize(keep);
 }
 
+/// Finite also where 1 / temperature is none of the floats.
+float InverseTemperature(const SamplingParams& params) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::min(1.0 / params.temperature, kLargest));
+}
+
+/// A kernel's answer: -1 for none.
+std::optional<DraftId> SlotAt(int64_t index) {
+  if (index < 0) return std::nullopt;
+  return DraftId{static_cast<int32_t>(index)};
+}
+
 }  // namespace
 
 void TokenChooser::Prepare(std::span<const float> logits, const SlotIds& ids,
@@ -33,15 +45,25 @@ void TokenChooser::Prepare(std::span<const float> logits, const SlotIds& ids,
   ids_ = &ids;
   params_ = &sequence.sampling();
   position_ = sequence.num_tokens() + static_cast<int64_t>(drafted.size());
-  scores_.assign(logits.begin(), logits.end());
+  logits_ = logits;
   ids.CopyTo(token_ids_);
-  const int64_t num_output = sequence.num_output() + static_cast<int64_t>(drafted.size());
-  if (!params_->UsesRawLogits(num_output)) ApplyPenalties(sequence, drafted);
+  scores_.clear();
   log_sum_exp_.reset();
-  if (!params_->greedy()) ApplyFilters(*params_);
+  const int64_t num_output = sequence.num_output() + static_cast<int64_t>(drafted.size());
+  if (!params_->UsesRawLogits(num_output)) {
+    scores_.assign(logits.begin(), logits.end());
+    ApplyPenalties(sequence, drafted);
+  }
+  if (params_->greedy()) return;
+  const bool keeps_all_k =
+      params_->top_k == 0 || params_->top_k >= static_cast<int64_t>(logits.size());
+  const bool filters = !keeps_all_k || params_->top_p < 1.0 || params_->min_p > 0.0;
+  if (!scores_.empty() || filters) ApplyTemperature();
+  if (filters) ApplyFilters();
 }
 
-double TokenChooser::LogSumExp() const {
+double TokenChooser::LogSumExp() {
+  if (scores_.empty()) ApplyTemperature();
   if (!log_sum_exp_) {
     log_sum_exp_ = LogSumExpCpu(scores_.data(), static_cast<int64_t>(scores_.size()));
   }
@@ -73,20 +95,22 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
   }
 }
 
-void TokenChooser::ApplyFilters(const SamplingParams& params) {
+void TokenChooser::ApplyTemperature() {
+  if (scores_.empty()) scores_.assign(logits_.begin(), logits_.end());
   // Relative to the best, so that a tiny temperature cannot overflow it. Infinite logits outweigh
   // all others.
   const float max = LargestCpu(scores_.data(), static_cast<int64_t>(scores_.size()));
-  const float inverse_temperature = static_cast<float>(1.0 / params.temperature);
+  const float inverse_temperature = InverseTemperature(*params_);
   if (std::isfinite(max)) {
     for (float& score : scores_) score = (score - max) * inverse_temperature;
   } else {
     for (float& score : scores_) score = score == max && max > 0.0f ? 0.0f : kExcluded;
   }
-  const int64_t size = static_cast<int64_t>(scores_.size());
-  const bool keeps_all_k = params.top_k == 0 || params.top_k >= size;
-  if (keeps_all_k && params.top_p >= 1.0 && params.min_p <= 0.0) return;
+}
 
+void TokenChooser::ApplyFilters() {
+  const SamplingParams& params = *params_;
+  const int64_t size = static_cast<int64_t>(scores_.size());
   std::vector<int32_t> kept;  // slots that survive so far
   kept.reserve(size);
   for (int64_t s = 0; s < size; ++s) {
@@ -96,7 +120,7 @@ void TokenChooser::ApplyFilters(const SamplingParams& params) {
     if (scores_[a] != scores_[b]) return scores_[a] > scores_[b];
     return token_ids_.empty() ? a < b : token_ids_[a] < token_ids_[b];
   };
-  if (!keeps_all_k) KeepBest(kept, params.top_k, better);
+  if (params.top_k > 0) KeepBest(kept, params.top_k, better);
   if (kept.empty()) return;
   const float best = scores_[*std::min_element(kept.begin(), kept.end(), better)];
 
@@ -124,29 +148,43 @@ void TokenChooser::ApplyFilters(const SamplingParams& params) {
   scores_.swap(filtered);
 }
 
-std::optional<DraftId> TokenChooser::Race(uint32_t stream) const {
-  const int64_t slot =
-      SampleRaceCpu(scores_.data(), token_ids_.empty() ? nullptr : token_ids_.data(),
-                    static_cast<int64_t>(scores_.size()), params_->seed, position_, stream);
-  if (slot < 0) return std::nullopt;
-  return DraftId{static_cast<int32_t>(slot)};
+RaceRow TokenChooser::Racers() const {
+  const bool raw = scores_.empty();
+  return {.logits = raw ? logits_.data() : scores_.data(),
+          .ids = token_ids_.empty() ? nullptr : token_ids_.data(),
+          .count = static_cast<int64_t>(logits_.size()),
+          .inverse_temperature = raw ? InverseTemperature(*params_) : 1.0f};
 }
 
+RaceNoise TokenChooser::Noise(uint32_t stream) const { return {params_->seed, position_, stream}; }
+
 std::optional<DraftId> TokenChooser::Choose() const {
-  if (!params_->greedy()) return Race(kTokenStream);
+  if (!params_->greedy()) return SlotAt(SampleRaceCpu(Racers(), Noise(kTokenStream)));
+  const std::span<const float> scores = scores_.empty() ? logits_ : std::span<const float>(scores_);
   int64_t best = -1;
-  for (int64_t s = 0; s < static_cast<int64_t>(scores_.size()); ++s) {
-    if (!(scores_[s] > kExcluded)) continue;
-    if (best < 0 || scores_[s] > scores_[best] ||
-        (scores_[s] == scores_[best] && !token_ids_.empty() && token_ids_[s] < token_ids_[best])) {
+  for (int64_t s = 0; s < static_cast<int64_t>(scores.size()); ++s) {
+    if (!(scores[s] > kExcluded)) continue;
+    if (best < 0 || scores[s] > scores[best] ||
+        (scores[s] == scores[best] && !token_ids_.empty() && token_ids_[s] < token_ids_[best])) {
       best = s;
     }
   }
-  if (best < 0) return std::nullopt;
-  return DraftId{static_cast<int32_t>(best)};
+  return SlotAt(best);
 }
 
-DraftDistribution TokenChooser::Distribution() const {
+std::optional<TokenChooser::SureChoice> TokenChooser::ChooseSurely() const {
+  if (!params_->greedy()) {
+    const RaceWinner winner = SampleRaceWithShareCpu(Racers(), Noise(kTokenStream));
+    const std::optional<DraftId> slot = SlotAt(winner.index);
+    return slot ? std::optional(SureChoice{*slot, winner.share}) : std::nullopt;
+  }
+  const std::optional<DraftId> slot = Choose();
+  if (!slot) return std::nullopt;
+  return SureChoice{*slot,
+                    LargestProbabilityCpu(logits_.data(), static_cast<int64_t>(logits_.size()))};
+}
+
+DraftDistribution TokenChooser::Distribution() {
   DraftDistribution distribution;
   if (params_->greedy()) {
     if (const std::optional<DraftId> slot = Choose()) {
@@ -164,18 +202,19 @@ DraftDistribution TokenChooser::Distribution() const {
   return distribution;
 }
 
-double TokenChooser::Probability(TokenId id) const {
+double TokenChooser::Probability(TokenId id) {
   const std::optional<DraftId> slot = ids_->Find(id);
   if (!slot) return 0.0;
   if (params_->greedy()) return slot == Choose() ? 1.0 : 0.0;
-  return std::exp(scores_[Raw(*slot)] - LogSumExp());
+  const double log_sum_exp = LogSumExp();  // before scores_ is read: it may fill it
+  return std::exp(scores_[Raw(*slot)] - log_sum_exp);
 }
 
 std::optional<DraftId> TokenChooser::ChooseResidual(const DraftDistribution& q) {
   if (params_->greedy()) return Choose();
   // Outside q's support the residual is p itself: only the support needs arithmetic.
-  const std::vector<float> prepared = scores_;
   const double log_sum_exp = LogSumExp();
+  const std::vector<float> prepared = scores_;
   for (size_t i = 0; i < q.ids.size(); ++i) {
     const std::optional<DraftId> slot = ids_->Find(TokenId{q.ids[i]});
     if (!slot) continue;
@@ -183,11 +222,11 @@ std::optional<DraftId> TokenChooser::ChooseResidual(const DraftDistribution& q) 
     const double rest = std::exp(score - log_sum_exp) - static_cast<double>(q.probs[i]);
     score = rest > 0.0 ? static_cast<float>(std::log(rest) + log_sum_exp) : kExcluded;
   }
-  std::optional<DraftId> slot = Race(kResidualStream);
+  const std::optional<DraftId> slot = SlotAt(SampleRaceCpu(Racers(), Noise(kResidualStream)));
   scores_ = prepared;
   // p <= q everywhere happens by rounding alone, where p and q are equal: p is the residual's
   // limit.
-  return slot ? slot : Race(kResidualStream);
+  return slot ? slot : SlotAt(SampleRaceCpu(Racers(), Noise(kResidualStream)));
 }
 
 }  // namespace shortlist

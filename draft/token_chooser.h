@@ -10,6 +10,7 @@
 #include "draft/drafter.h"
 #include "draft/lm_head.h"
 #include "draft/sequence.h"
+#include "kernels/sampling.h"
 
 namespace shortlist {
 
@@ -29,15 +30,23 @@ class TokenChooser {
   /// is a number.
   std::optional<DraftId> Choose() const;
 
+  /// The same choice, and how likely a target that sees the same noise makes it too: for a draw its
+  /// share in the race (kernels/sampling.h), for a greedy choice the row's largest probability.
+  struct SureChoice {
+    DraftId slot;
+    double probability;
+  };
+  std::optional<SureChoice> ChooseSurely() const;
+
   /// The distribution Choose draws from, over its support. Temperature 0 gives one token.
-  DraftDistribution Distribution() const;
+  DraftDistribution Distribution();
 
   /// One draw from norm(max(0, p - q)), the residual of rejection sampling, where p is the prepared
   /// row.
   std::optional<DraftId> ChooseResidual(const DraftDistribution& q);
 
   /// Probability of `id` under the prepared row.
-  double Probability(TokenId id) const;
+  double Probability(TokenId id);
 
   TokenId TokenAt(DraftId slot) const { return ids_->TokenAt(slot); }
   /// Position in the sequence of the token being chosen.
@@ -45,18 +54,21 @@ class TokenChooser {
 
  private:
   void ApplyPenalties(const Sequence& sequence, std::span<const TokenId> drafted);
-  void ApplyFilters(const SamplingParams& params);
-  std::optional<DraftId> Race(uint32_t stream) const;
-  double LogSumExp() const;
+  void ApplyTemperature();
+  void ApplyFilters();
+  RaceRow Racers() const;
+  RaceNoise Noise(uint32_t stream) const;
+  double LogSumExp();
 
   const SlotIds* ids_ = nullptr;
   const SamplingParams* params_ = nullptr;
   int64_t position_ = 0;
-  std::vector<float>
-      scores_;  // [ids_->size()], log-probabilities but for a constant; -infinity: excluded
+  std::span<const float> logits_;   // [ids_->size()], raw
   std::vector<int32_t> token_ids_;  // [ids_->size()], empty for the full head
-  // Of scores_, once asked for; not for temperature 0. A choice by noise alone never asks.
-  mutable std::optional<double> log_sum_exp_;
+  // [ids_->size()], log-probabilities but for a constant, -infinity: excluded. Empty while the raw
+  // logits say the same but for the temperature: most choices need no more.
+  std::vector<float> scores_;
+  std::optional<double> log_sum_exp_;  // of scores_, once asked for; not for temperature 0
 };
 
 }  // namespace shortlist

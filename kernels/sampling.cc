@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "kernels/noise.h"
 
@@ -38,55 +39,6 @@ SHORTLIST_INLINE float ExpNonPositive(float x) {
   return x < -87.0f ? 0.0f : p * power;
 }
 
-struct Race {
-  const float* logits;
-  const int32_t* ids;  // or null
-  int64_t count;
-  float max;
-  uint64_t key;
-};
-
-/// Arrival times of racers begin .. begin + n - 1, as bit patterns: for floats that are not
-/// negative they order as the values do, and integer minima vectorise where float ones may not.
-template <bool kHasIds>
-SHORTLIST_INLINE int32_t ArrivalTimes(const Race& race, int64_t begin, int64_t n, int32_t* times) {
-  int32_t first = std::bit_cast<int32_t>(kInfinity);
-  for (int64_t i = 0; i < n; ++i) {
-    const float logit = race.logits[begin + i];
-    int32_t id = static_cast<int32_t>(begin + i);
-    if constexpr (kHasIds) id = race.ids[begin + i];
-    // A NaN fails the comparison and gets weight 0: infinite time, never chosen.
-    const float weight = ExpNonPositive(logit <= race.max ? logit - race.max : -kInfinity);
-    times[i] = std::bit_cast<int32_t>(ExponentialOf(NoiseOf(race.key, id)) / weight);
-    first = std::min(first, times[i]);
-  }
-  return first;
-}
-
-/// The first to arrive; ties go to the lower id, -1 when nobody arrives.
-SHORTLIST_INLINE int64_t RunRace(const Race& race) {
-  const int32_t never = std::bit_cast<int32_t>(kInfinity);
-  int32_t best_time = never;
-  int64_t best = -1;
-  int32_t times[kBlock];
-  for (int64_t begin = 0; begin < race.count; begin += kBlock) {
-    const int64_t n = std::min(kBlock, race.count - begin);
-    const int32_t first = race.ids != nullptr ? ArrivalTimes<true>(race, begin, n, times)
-                                              : ArrivalTimes<false>(race, begin, n, times);
-    if (first > best_time || first == never) continue;
-    for (int64_t i = 0; i < n; ++i) {
-      if (times[i] != first) continue;
-      const int64_t index = begin + i;
-      const bool lower = best < 0 || (race.ids != nullptr && race.ids[index] < race.ids[best]);
-      if (first < best_time || lower) {
-        best_time = first;
-        best = index;
-      }
-    }
-  }
-  return best;
-}
-
 /// Largest value, NaN skipped; -infinity for none. Through integers ordered as the floats are,
 /// because a float maximum does not vectorise.
 SHORTLIST_INLINE float MaxOf(const float* values, int64_t count) {
@@ -100,9 +52,17 @@ SHORTLIST_INLINE float MaxOf(const float* values, int64_t count) {
   return std::bit_cast<float>(ordered(best));
 }
 
+/// Adds terms 0 .. n - 1 to the lanes, term i to lane i % kLanes: the order is the same whatever
+/// the vector width.
+constexpr int64_t kLanes = 16;
+SHORTLIST_INLINE void AddToLanes(float* terms, int64_t n, double* lanes) {
+  for (int64_t i = n; i % kLanes != 0; ++i) terms[i] = 0.0f;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] += terms[i + l];
+  }
+}
+
 SHORTLIST_INLINE double SumExp(const float* values, int64_t count, float max) {
-  // Lane l adds up terms l, l + kLanes, ... of each block, the same whatever the vector width.
-  constexpr int64_t kLanes = 16;
   double lanes[kLanes] = {};
   float terms[kBlock];
   for (int64_t begin = 0; begin < count; begin += kBlock) {
@@ -111,33 +71,117 @@ SHORTLIST_INLINE double SumExp(const float* values, int64_t count, float max) {
       const float value = values[begin + i];
       terms[i] = ExpNonPositive(value <= max ? value - max : -kInfinity);
     }
-    for (int64_t i = n; i % kLanes != 0; ++i) terms[i] = 0.0f;
-    for (int64_t i = 0; i < n; i += kLanes) {
-      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += terms[i + l];
+    AddToLanes(terms, n, lanes);
+  }
+  return std::accumulate(lanes, lanes + kLanes, 0.0);
+}
+
+struct Race {
+  const float* logits;
+  const int32_t* ids;  // or null
+  int64_t count;
+  float inverse_temperature;
+  float max;  // of logits, finite
+  uint64_t key;
+
+  int32_t IdAt(int64_t i) const { return ids != nullptr ? ids[i] : static_cast<int32_t>(i); }
+};
+
+/// exp((logit - max) / temperature). A NaN fails the comparison and gets weight 0: infinite time,
+/// never chosen.
+SHORTLIST_INLINE float WeightOf(const Race& race, float logit) {
+  return ExpNonPositive(logit <= race.max ? (logit - race.max) * race.inverse_temperature
+                                          : -kInfinity);
+}
+
+/// The noise of racers begin .. begin + n - 1; returns the lowest. Here and below floats that are
+/// not negative are compared as integers: they order alike, and integer minima vectorise where
+/// float ones may not.
+template <bool kHasIds>
+SHORTLIST_INLINE float NoiseOfBlock(const Race& race, int64_t begin, int64_t n, float* noise) {
+  int32_t lowest = std::bit_cast<int32_t>(1.0f);
+  for (int64_t i = 0; i < n; ++i) {
+    int32_t id = static_cast<int32_t>(begin + i);
+    if constexpr (kHasIds) id = race.ids[begin + i];
+    noise[i] = NoiseOf(race.key, id);
+    lowest = std::min(lowest, std::bit_cast<int32_t>(noise[i]));
+  }
+  return std::bit_cast<float>(lowest);
+}
+
+/// Turns the noise of racers begin .. begin + n - 1 into their arrival times; returns the first.
+SHORTLIST_INLINE float ArrivalTimes(const Race& race, int64_t begin, int64_t n, float* noise) {
+  int32_t first = std::bit_cast<int32_t>(kInfinity);
+  for (int64_t i = 0; i < n; ++i) {
+    noise[i] = ExponentialOf(noise[i]) / WeightOf(race, race.logits[begin + i]);
+    first = std::min(first, std::bit_cast<int32_t>(noise[i]));
+  }
+  return std::bit_cast<float>(first);
+}
+
+/// The first to arrive; ties go to the lower id, -1 when nobody arrives. Also the share of its rate
+/// (one over its time) in all rates, if asked for.
+template <bool kWantsShare>
+SHORTLIST_INLINE RaceWinner RunRace(const Race& race) {
+  float best_time = kInfinity;
+  int64_t best = -1;
+  float times[kBlock];
+  double rates[kLanes] = {};
+  for (int64_t begin = 0; begin < race.count; begin += kBlock) {
+    const int64_t n = std::min(kBlock, race.count - begin);
+    const float lowest_noise = race.ids != nullptr ? NoiseOfBlock<true>(race, begin, n, times)
+                                                   : NoiseOfBlock<false>(race, begin, n, times);
+    if constexpr (!kWantsShare) {
+      // Nobody arrives before lowest noise / largest weight, -log(1 - v) being at least v: most
+      // blocks are out of the race before a logarithm is taken. The factor covers the rounding.
+      const float largest_weight = WeightOf(race, MaxOf(race.logits + begin, n));
+      if (lowest_noise > best_time * largest_weight * 1.00001f) continue;
+    }
+    const float first = ArrivalTimes(race, begin, n, times);
+    if (first <= best_time && first < kInfinity) {
+      for (int64_t i = 0; i < n; ++i) {
+        if (times[i] != first) continue;
+        const int64_t index = begin + i;
+        if (first < best_time || race.IdAt(index) < race.IdAt(best)) {
+          best_time = first;
+          best = index;
+        }
+      }
+    }
+    if constexpr (kWantsShare) {
+      for (int64_t i = 0; i < n; ++i) times[i] = 1.0f / times[i];
+      AddToLanes(times, n, rates);
     }
   }
-  double total = 0.0;
-  for (double lane : lanes) total += lane;
-  return total;
+  RaceWinner winner{.index = best};
+  if constexpr (kWantsShare) {
+    const double total = std::accumulate(rates, rates + kLanes, 0.0);
+    if (best >= 0) winner.share = 1.0 / (static_cast<double>(best_time) * total);
+  }
+  return winner;
 }
 
 struct Functions {
-  int64_t (*race)(const Race&);
+  RaceWinner (*race)(const Race&);
+  RaceWinner (*race_with_share)(const Race&);
   float (*max)(const float*, int64_t);
   double (*sum_exp)(const float*, int64_t, float);
 };
 
 #if defined(__x86_64__)
-SHORTLIST_FOR_AVX512 int64_t RaceAvx512(const Race& race) { return RunRace(race); }
+SHORTLIST_FOR_AVX512 RaceWinner RaceAvx512(const Race& race) { return RunRace<false>(race); }
+SHORTLIST_FOR_AVX512 RaceWinner ShareAvx512(const Race& race) { return RunRace<true>(race); }
 SHORTLIST_FOR_AVX512 float MaxAvx512(const float* v, int64_t n) { return MaxOf(v, n); }
 SHORTLIST_FOR_AVX512 double SumExpAvx512(const float* v, int64_t n, float m) {
   return SumExp(v, n, m);
 }
-SHORTLIST_FOR_AVX2 int64_t RaceAvx2(const Race& race) { return RunRace(race); }
+SHORTLIST_FOR_AVX2 RaceWinner RaceAvx2(const Race& race) { return RunRace<false>(race); }
+SHORTLIST_FOR_AVX2 RaceWinner ShareAvx2(const Race& race) { return RunRace<true>(race); }
 SHORTLIST_FOR_AVX2 float MaxAvx2(const float* v, int64_t n) { return MaxOf(v, n); }
 SHORTLIST_FOR_AVX2 double SumExpAvx2(const float* v, int64_t n, float m) { return SumExp(v, n, m); }
 #endif
-int64_t RacePlain(const Race& race) { return RunRace(race); }
+RaceWinner RacePlain(const Race& race) { return RunRace<false>(race); }
+RaceWinner SharePlain(const Race& race) { return RunRace<true>(race); }
 float MaxPlain(const float* v, int64_t n) { return MaxOf(v, n); }
 double SumExpPlain(const float* v, int64_t n, float m) { return SumExp(v, n, m); }
 
@@ -146,13 +190,28 @@ const Functions& Chosen() {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-      return Functions{RaceAvx512, MaxAvx512, SumExpAvx512};
+      return Functions{RaceAvx512, ShareAvx512, MaxAvx512, SumExpAvx512};
     }
-    if (__builtin_cpu_supports("avx2")) return Functions{RaceAvx2, MaxAvx2, SumExpAvx2};
+    if (__builtin_cpu_supports("avx2")) return Functions{RaceAvx2, ShareAvx2, MaxAvx2, SumExpAvx2};
 #endif
-    return Functions{RacePlain, MaxPlain, SumExpPlain};
+    return Functions{RacePlain, SharePlain, MaxPlain, SumExpPlain};
   }();
   return functions;
+}
+
+RaceWinner Run(RaceWinner (*run)(const Race&), const RaceRow& row, const RaceNoise& noise) {
+  const float max = Chosen().max(row.logits, row.count);
+  if (max == -kInfinity) return {};
+  if (max == kInfinity) {  // infinite logits outweigh all others: the lowest id of them
+    int64_t best = -1;
+    for (int64_t i = 0; i < row.count; ++i) {
+      if (row.logits[i] != kInfinity) continue;
+      if (best < 0 || (row.ids != nullptr && row.ids[i] < row.ids[best])) best = i;
+    }
+    return {best, 1.0};
+  }
+  return run({row.logits, row.ids, row.count, row.inverse_temperature, max,
+              NoiseKey(noise.seed, noise.position, noise.stream)});
 }
 
 }  // namespace
@@ -161,18 +220,12 @@ float UniformNoise(uint64_t seed, int64_t position, uint32_t stream, int32_t id)
   return NoiseOf(NoiseKey(seed, position, stream), id);
 }
 
-int64_t SampleRaceCpu(const float* logits, const int32_t* ids, int64_t count, uint64_t seed,
-                      int64_t position, uint32_t stream) {
-  const float max = Chosen().max(logits, count);
-  if (max == -kInfinity) return -1;
-  if (max == kInfinity) {  // infinite logits outweigh all others: the lowest id of them
-    int64_t best = -1;
-    for (int64_t i = 0; i < count; ++i) {
-      if (logits[i] == kInfinity && (best < 0 || (ids != nullptr && ids[i] < ids[best]))) best = i;
-    }
-    return best;
-  }
-  return Chosen().race({logits, ids, count, max, NoiseKey(seed, position, stream)});
+int64_t SampleRaceCpu(const RaceRow& row, const RaceNoise& noise) {
+  return Run(Chosen().race, row, noise).index;
+}
+
+RaceWinner SampleRaceWithShareCpu(const RaceRow& row, const RaceNoise& noise) {
+  return Run(Chosen().race_with_share, row, noise);
 }
 
 float LargestCpu(const float* values, int64_t count) { return Chosen().max(values, count); }

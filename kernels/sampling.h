@@ -10,18 +10,43 @@ namespace shortlist {
 /// two schedules, see the same noise at the same place.
 float UniformNoise(uint64_t seed, int64_t position, uint32_t stream, int32_t id);
 
-/// One draw from the categorical distribution with weights exp(logits[i] - max), as the exponential
-/// race
-///   argmin over i of -log(UniformNoise(seed, position, stream, ids[i])) / weight[i],
-/// which is the Gumbel-max choice argmax of logits[i] + Gumbel(i). Two distributions that call this
-/// with the same noise tend to choose the same id: this couples draft and target (Daliri, Musco,
-/// Suresh 2024).
+/// Who runs in a race: logits [count], and their token ids [count], or null for ids 0 .. count - 1.
+/// inverse_temperature above 0, finite.
+struct RaceRow {
+  const float* logits = nullptr;
+  const int32_t* ids = nullptr;
+  int64_t count = 0;
+  float inverse_temperature = 1.0f;
+};
+
+/// Whose noise decides it.
+struct RaceNoise {
+  uint64_t seed = 0;
+  int64_t position = 0;
+  uint32_t stream = 0;
+};
+
+/// One draw from the categorical distribution with weights
+/// w[i] = exp((logits[i] - max) * inverse_temperature), as the exponential race
+///   argmin over i of t[i] = -log(1 - UniformNoise(seed, position, stream, ids[i])) / w[i],
+/// which is the Gumbel-max choice argmax of logits[i] * inverse_temperature + Gumbel(i). Two
+/// distributions that call this with the same noise tend to choose the same id: this couples draft
+/// and target (Daliri, Musco, Suresh 2024).
 ///
-/// logits: [count]; ids: [count] token ids, or null for ids 0 .. count - 1. Logits of -infinity and
-/// NaN are never chosen; +infinity wins over every finite one. Returns the index i, or -1 when
-/// there is none to choose. Deterministic: ties go to the lower id.
-int64_t SampleRaceCpu(const float* logits, const int32_t* ids, int64_t count, uint64_t seed,
-                      int64_t position, uint32_t stream);
+/// Logits of -infinity and NaN are never chosen; +infinity wins over every finite one. Returns the
+/// index i, or -1 when there is none to choose. Deterministic: ties go to the lower id.
+int64_t SampleRaceCpu(const RaceRow& row, const RaceNoise& noise);
+
+/// A race's winner, and (1 / t[winner]) / (sum over i of 1 / t[i]): the chance that it wins against
+/// the same noise once more when every log-weight is off by a standard Gumbel error of its own. So
+/// a draft's share tells how likely the target's race has the same winner.
+struct RaceWinner {
+  int64_t index = -1;
+  double share = 0.0;  // 0 where index is -1, 1 for a logit of +infinity
+};
+
+/// The same choice, and its share. Dearer: every racer must arrive.
+RaceWinner SampleRaceWithShareCpu(const RaceRow& row, const RaceNoise& noise);
 
 /// The largest of the values, NaN skipped; -infinity for none.
 float LargestCpu(const float* values, int64_t count);

@@ -163,23 +163,32 @@ TEST(TokenChooserTest, StopTokensAreBannedBeforeMinNewTokens) {
 TEST(TokenChooserTest, DegenerateRows) {
   TokenChooser chooser;
   const SlotIds ids(3);
-  for (double temperature : {0.0, 1.0}) {
+  const std::vector<float> nothing = {kNaN, -kInfinity, kNaN};
+  const std::vector<float> one = {kNaN, 1.0f, -kInfinity};
+  const std::vector<float> infinite = {3.0f, kInfinity, kInfinity};
+  for (const auto& [temperature, top_p] : {std::pair(0.0, 0.5), {1.0, 0.5}, {1.0, 1.0}}) {
     SamplingParams params;
     params.temperature = temperature;
-    params.top_p = 0.5;
+    params.top_p = top_p;
     const auto sequence = MakeSequence(params, {0}, {}, /*vocab_size=*/3);
-    chooser.Prepare(std::vector<float>{kNaN, -kInfinity, kNaN}, ids, *sequence, {});
+    chooser.Prepare(nothing, ids, *sequence, {});
     EXPECT_FALSE(chooser.Choose().has_value());
-    chooser.Prepare(std::vector<float>{kNaN, 1.0f, -kInfinity}, ids, *sequence, {});
+    chooser.Prepare(one, ids, *sequence, {});
     EXPECT_EQ(*chooser.Choose(), DraftId{1});
-    chooser.Prepare(std::vector<float>{3.0f, kInfinity, kInfinity}, ids, *sequence, {});
+    chooser.Prepare(infinite, ids, *sequence, {});
     EXPECT_EQ(*chooser.Choose(), DraftId{1});
   }
-  SamplingParams cold;
-  cold.temperature = 1e-30;
-  const auto sequence = MakeSequence(cold, {0}, {}, /*vocab_size=*/3);
-  chooser.Prepare(std::vector<float>{3.0f, 3.5f, -3.0f}, ids, *sequence, {});
-  EXPECT_EQ(*chooser.Choose(), DraftId{1});
+  const std::vector<float> near = {3.0f, 3.5f, -3.0f};
+  for (double temperature : {1e-30, 1e-300}) {
+    for (double top_p : {0.5, 1.0}) {
+      SamplingParams cold;
+      cold.temperature = temperature;
+      cold.top_p = top_p;
+      const auto sequence = MakeSequence(cold, {0}, {}, /*vocab_size=*/3);
+      chooser.Prepare(near, ids, *sequence, {});
+      EXPECT_EQ(*chooser.Choose(), DraftId{1});
+    }
+  }
 }
 
 TEST(SamplingParamsTest, RefusesEveryValueOutOfRange) {

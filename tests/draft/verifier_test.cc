@@ -98,11 +98,13 @@ void DraftChain(const Scenario& scenario, const ActiveVocab& active, DraftTask& 
     const SlotIds ids = active.empty() ? SlotIds(kVocab) : SlotIds(active, {});
     const std::vector<float>& scored = active.empty() ? full : logits;
     chooser.Prepare(scored, ids, *task.sequence, task.tokens);
-    const std::optional<DraftId> slot = chooser.Choose();
-    ASSERT_TRUE(slot.has_value());
-    task.Weigh(LargestProbabilityCpu(scored.data(), ids.size()));
+    const std::optional<TokenChooser::SureChoice> choice = chooser.ChooseSurely();
+    ASSERT_TRUE(choice.has_value());
+    task.Weigh(scenario.mode == VerifyMode::kRejection
+                   ? LargestProbabilityCpu(scored.data(), ids.size())
+                   : choice->probability);
     task.distributions.push_back(chooser.Distribution());
-    last = ids.TokenAt(*slot);
+    last = ids.TokenAt(choice->slot);
     task.tokens.push_back(last);
   }
 }

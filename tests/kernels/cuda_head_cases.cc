@@ -239,8 +239,8 @@ class HeadCheck {
       }
       int64_t expected;
       if (temperatures[m] > 0) {
-        expected = SampleRaceCpu(tempered.data(), ids.data(), static_cast<int64_t>(ids.size()),
-                                 seeds[m], positions[m], kStream);
+        expected = SampleRaceCpu({tempered.data(), ids.data(), std::ssize(ids)},
+                                 {seeds[m], positions[m], kStream});
       } else {
         const auto sorted = Sorted(m);
         expected =

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 #include <vector>
@@ -83,11 +86,65 @@ TEST(SampleRaceTest, MatchesTheContractInDouble) {
     }
     double margin = 0.0;
     const int64_t expected = OracleRace(logits, ids, round, 5, 0, &margin);
-    const int64_t actual = SampleRaceCpu(logits.data(), ids.data(), count, round, 5, 0);
+    const int64_t actual =
+        SampleRaceCpu({logits.data(), ids.data(), count}, {static_cast<uint64_t>(round), 5, 0});
     if (margin > 1e-5) {  // nearer than that, rounding decides
       EXPECT_EQ(actual, expected);
     }
   }
+}
+
+TEST(SampleRaceTest, BothRacesHaveTheWinnerAndTheShareOfTheContract) {
+  const uint64_t seed = 20260102;
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 300; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(seed) + " round " + std::to_string(round));
+    const int64_t count = 1 + random() % 20000;
+    const float spread = 0.1f * (1 + random() % 80);
+    const float inverse_temperature = round % 3 == 0 ? 1.0f : 0.3f * (1 + random() % 10);
+    std::normal_distribution<float> normal(-3.0f, spread);
+    std::vector<float> logits(count);
+    std::vector<int32_t> ids(count);
+    std::iota(ids.begin(), ids.end(), 0);
+    if (round % 2 == 0) std::shuffle(ids.begin(), ids.end(), random);
+    for (float& logit : logits) {
+      logit = random() % 10 == 0 ? (random() % 2 ? -kInfinity : kNaN) : normal(random);
+    }
+    const RaceRow row = {logits.data(), round % 4 == 1 ? nullptr : ids.data(), count,
+                         inverse_temperature};
+    const RaceNoise noise = {random(), round, 0};
+    const RaceWinner winner = SampleRaceWithShareCpu(row, noise);
+    EXPECT_EQ(SampleRaceCpu(row, noise), winner.index);
+
+    std::vector<float> tempered;
+    for (float logit : logits) tempered.push_back(logit * inverse_temperature);
+    double margin = 0.0;
+    const int64_t expected =
+        OracleRace(tempered, ids, noise.seed, noise.position, noise.stream, &margin);
+    if (margin < 1e-5) continue;  // nearer than that, rounding decides
+    ASSERT_EQ(winner.index, expected);
+    if (expected < 0) continue;
+    const auto rate = [&](int64_t i) {
+      const double v = UniformNoise(noise.seed, noise.position, noise.stream, ids[i]);
+      return std::isfinite(tempered[i])
+                 ? std::exp(static_cast<double>(tempered[i] - tempered[expected])) / -std::log1p(-v)
+                 : 0.0;
+    };
+    double total = 0.0;
+    for (int64_t i = 0; i < count; ++i) total += rate(i);
+    EXPECT_NEAR(winner.share, rate(expected) / total, 1e-5);
+  }
+}
+
+TEST(SampleRaceTest, TiesGoToTheLowerIdWhereverItStands) {
+  // Equal ids have equal noise: with equal logits they tie, across blocks too.
+  std::vector<float> logits(2000, -kInfinity);
+  std::vector<int32_t> ids(2000, 7);
+  logits[3] = logits[1500] = 1.0f;
+  const RaceRow row = {logits.data(), ids.data(), 2000};
+  EXPECT_EQ(SampleRaceCpu(row, {1, 2, 0}), 3);
+  EXPECT_EQ(SampleRaceWithShareCpu(row, {1, 2, 0}).index, 3);
+  EXPECT_NEAR(SampleRaceWithShareCpu(row, {1, 2, 0}).share, 0.5, 1e-6);
 }
 
 TEST(SampleRaceTest, DrawsFromTheSoftmax) {
@@ -98,7 +155,7 @@ TEST(SampleRaceTest, DrawsFromTheSoftmax) {
     constexpr int kDraws = 200000;
     std::vector<int> counts(logits.size());
     for (int position = 0; position < kDraws; ++position) {
-      ++counts[SampleRaceCpu(logits.data(), nullptr, logits.size(), seed, position, 0)];
+      ++counts[SampleRaceCpu({logits.data(), nullptr, std::ssize(logits)}, {seed, position, 0})];
     }
     double chi_square = 0.0;
     for (size_t i = 0; i + 1 < logits.size(); ++i) {
@@ -118,7 +175,8 @@ TEST(SampleRaceTest, NoiseBelongsToTheTokenNotToTheSlot) {
   std::vector<float> logits(500);
   for (float& logit : logits) logit = normal(random);
   for (int position = 0; position < 200; ++position) {
-    const int64_t winner = SampleRaceCpu(logits.data(), nullptr, logits.size(), 9, position, 0);
+    const int64_t winner =
+        SampleRaceCpu({logits.data(), nullptr, std::ssize(logits)}, {9, position, 0});
     std::vector<float> subset;
     std::vector<int32_t> ids;
     for (int32_t id = 499; id >= 0; --id) {
@@ -127,21 +185,23 @@ TEST(SampleRaceTest, NoiseBelongsToTheTokenNotToTheSlot) {
         ids.push_back(id);
       }
     }
-    EXPECT_EQ(ids[SampleRaceCpu(subset.data(), ids.data(), ids.size(), 9, position, 0)], winner);
+    EXPECT_EQ(ids[SampleRaceCpu({subset.data(), ids.data(), std::ssize(ids)}, {9, position, 0})],
+              winner);
   }
 }
 
 TEST(SampleRaceTest, DegenerateRows) {
   const std::vector<float> nothing = {-kInfinity, kNaN, -kInfinity};
-  EXPECT_EQ(SampleRaceCpu(nothing.data(), nullptr, 3, 1, 1, 0), -1);
-  EXPECT_EQ(SampleRaceCpu(nullptr, nullptr, 0, 1, 1, 0), -1);
+  EXPECT_EQ(SampleRaceCpu({nothing.data(), nullptr, 3}, {1, 1, 0}), -1);
+  EXPECT_EQ(SampleRaceCpu({nullptr, nullptr, 0}, {1, 1, 0}), -1);
+  EXPECT_EQ(SampleRaceWithShareCpu({nothing.data(), nullptr, 3}, {1, 1, 0}).share, 0.0);
   const std::vector<float> infinite = {1.0f, kInfinity, kNaN, kInfinity};
-  EXPECT_EQ(SampleRaceCpu(infinite.data(), nullptr, 4, 1, 1, 0), 1);
+  EXPECT_EQ(SampleRaceCpu({infinite.data(), nullptr, 4}, {1, 1, 0}), 1);
   const std::vector<int32_t> ids = {0, 9, 2, 4};
-  EXPECT_EQ(SampleRaceCpu(infinite.data(), ids.data(), 4, 1, 1, 0), 3);
+  EXPECT_EQ(SampleRaceCpu({infinite.data(), ids.data(), 4}, {1, 1, 0}), 3);
   const std::vector<float> far = {-1000.0f, 0.0f, -2000.0f};
   for (int position = 0; position < 100; ++position) {
-    EXPECT_EQ(SampleRaceCpu(far.data(), nullptr, 3, 1, position, 0), 1);
+    EXPECT_EQ(SampleRaceCpu({far.data(), nullptr, 3}, {1, position, 0}), 1);
   }
 }
 
