@@ -88,10 +88,10 @@ struct Race {
 };
 
 /// exp((logit - max) / temperature). A NaN fails the comparison and gets weight 0: infinite time,
-/// never chosen.
+/// never chosen. (The select is no branch to GCC as long as it holds no product.)
 SHORTLIST_INLINE float WeightOf(const Race& race, float logit) {
-  return ExpNonPositive(logit <= race.max ? (logit - race.max) * race.inverse_temperature
-                                          : -kInfinity);
+  const float below = logit <= race.max ? logit - race.max : -kInfinity;
+  return ExpNonPositive(below * race.inverse_temperature);
 }
 
 /// The noise of racers begin .. begin + n - 1; returns the lowest. Here and below floats that are
