@@ -123,6 +123,10 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags) {
   AddChoice<std::optional<DType>>(command, "--quantize", flags.quantize,
                                   {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
                                   "Linear layers and heads, target's and draft's, on load");
+  AddChoice<std::optional<DType>>(
+      command, "--quantize-draft", flags.quantize_draft,
+      {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
+      "The draft's alone: cheaper drafts, and the output stays the target's");
   return model;
 }
 

@@ -45,8 +45,9 @@ struct RunFlags {
   int64_t batch = 1;
   int64_t num_threads = 0;  // set to the hardware's when --threads is not given
   Device device = Device::kCpu;
-  std::optional<DType> dtype;     // nullopt: the checkpoint's
-  std::optional<DType> quantize;  // of linear layers and heads; nullopt: not at all
+  std::optional<DType> dtype;           // nullopt: the checkpoint's
+  std::optional<DType> quantize;        // of linear layers and heads; nullopt: not at all
+  std::optional<DType> quantize_draft;  // of the draft's; nullopt: as `quantize`
   bool json = false;
 };
 

@@ -108,6 +108,9 @@ absl::Status Session::OpenBase() {
     if (base_ || flags_.dynamic_rows > 0) {
       std::cerr << "note: --vocab and --dynamic-rows have no effect without --draft\n";
     }
+    if (flags_.quantize_draft) {
+      std::cerr << "note: --quantize-draft has no effect without --draft\n";
+    }
   } else if (!base_) {
     if (flags_.dynamic_rows > 0) {
       std::cerr << "note: --dynamic-rows has no effect with --vocab full\n";
@@ -146,11 +149,12 @@ absl::Status Session::OpenDraft() {
   if (!is_eagle || std::filesystem::exists(std::filesystem::path(dir) / "tokenizer.model")) {
     SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(flags_.model_dir, *tokenizer_, dir));
   }
+  const std::optional<DType> quantize =
+      flags_.quantize_draft ? flags_.quantize_draft : flags_.quantize;
   if (is_eagle) {
-    SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, EagleModel::Load(dir, *target_, pool_));
+    SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, EagleModel::Load(dir, *target_, pool_, quantize));
   } else {
-    SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_,
-                               Decoder::Load(dir, flags_.dtype, pool_, flags_.quantize));
+    SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_, Decoder::Load(dir, flags_.dtype, pool_, quantize));
   }
   return absl::OkStatus();
 }
@@ -168,9 +172,9 @@ absl::Status Session::OpenDevice() {
 
 absl::Status Session::MoveHead() {
   if (!has_draft() || head_kernels_ == nullptr) return absl::OkStatus();
-  const Decoder& owner = draft_eagle_ ? *target_ : *draft_decoder_;
-  absl::StatusOr<std::shared_ptr<const DeviceRows>> rows =
-      DeviceRows::Copy(owner.head_weight(), head_kernels_);
+  const HeadWeight head =
+      draft_eagle_ ? draft_eagle_->head_weight() : draft_decoder_->head_weight();
+  absl::StatusOr<std::shared_ptr<const DeviceRows>> rows = DeviceRows::Copy(head, head_kernels_);
   if (!rows.ok()) return Prefixed("--device cuda", rows.status());
   device_rows_ = *std::move(rows);
   return absl::OkStatus();

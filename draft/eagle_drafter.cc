@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<EagleDrafter>> EagleDrafter::Create(
     ThreadPool& pool, std::shared_ptr<const DeviceRows> rows) {
   SHORTLIST_ASSIGN_OR_RETURN(
       LmHead head, rows != nullptr ? LmHead::Create(std::move(rows), emit_size)
-                                   : LmHead::Create(target.head_weight(), emit_size, pool));
+                                   : LmHead::Create(model.head_weight(), emit_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(model.config(), num_slots, target.dtype()));
   return std::unique_ptr<EagleDrafter>(new EagleDrafter(model, std::move(cache), std::move(head)));

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/elementwise.h"
+#include "kernels/quant.h"
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
 #include "model/rope.h"
@@ -18,17 +19,24 @@ namespace shortlist {
 
 struct EagleModel::Impl {
   Impl(const ModelConfig& model_config, const Decoder& target_model, ThreadPool& thread_pool)
-      : config(model_config), target(target_model), pool(thread_pool), rope(model_config) {}
+      : config(model_config),
+        target(target_model),
+        pool(thread_pool),
+        weight_dtype(target_model.weight_dtype()),
+        rope(model_config) {}
 
   absl::Status LoadWeights(const std::string& dir);
+  bool owns_head() const { return weight_dtype != target.weight_dtype(); }
   void JoinInputs(const ForwardBatch& batch, const float* features);
   at::Tensor Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
 
   const ModelConfig config;
   const Decoder& target;
   ThreadPool& pool;
-  PackedLinear fc;     // 2 * hidden -> hidden
-  at::Tensor fc_bias;  // [hidden] f32; undefined without one
+  DType weight_dtype;            // of the linear layers and the head
+  QuantizedRows quantized_head;  // the target's, where owns_head()
+  PackedLinear fc;               // 2 * hidden -> hidden
+  at::Tensor fc_bias;            // [hidden] f32; undefined without one
   std::vector<DecoderLayer> layers;
   RopeTable rope;
   LayerScratch scratch;
@@ -38,9 +46,8 @@ struct EagleModel::Impl {
 
 absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, config.packing));
-  const DType dtype = target.weight_dtype();
-  SHORTLIST_ASSIGN_OR_RETURN(
-      fc, LoadLinear(checkpoint, "fc.weight", config.hidden, 2 * config.hidden, dtype, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(fc, LoadLinear(checkpoint, "fc.weight", config.hidden,
+                                            2 * config.hidden, weight_dtype, pool));
   if (config.fc_bias) {
     SHORTLIST_ASSIGN_OR_RETURN(fc_bias,
                                checkpoint.Load("fc.bias", {config.hidden}, DType::kF32, pool));
@@ -49,7 +56,7 @@ absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
     SHORTLIST_ASSIGN_OR_RETURN(
         DecoderLayer layer,
         DecoderLayer::Load(checkpoint, absl::StrCat("layers.", i, "."), config, i,
-                           /*has_input_norm=*/i > 0, dtype, pool));
+                           /*has_input_norm=*/i > 0, weight_dtype, pool));
     layers.push_back(std::move(layer));
   }
   // EAGLE-1 trains with the target's embedding frozen, and published files carry a copy of it.
@@ -57,6 +64,11 @@ absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
   if (checkpoint.Contains(embedding_name)) {
     SHORTLIST_RETURN_IF_ERROR(
         checkpoint.Expect(embedding_name, {config.vocab_size, config.hidden}));
+  }
+  if (owns_head()) {
+    const HeadWeight head = target.head_weight();
+    quantized_head = QuantizedRows::Quantize(head.rows, head.dtype, head.vocab_size, head.hidden,
+                                             weight_dtype, pool);
   }
   return checkpoint.CheckNothingUnknown();
 }
@@ -104,7 +116,9 @@ EagleModel::~EagleModel() = default;
 
 absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const std::string& dir,
                                                              const Decoder& target,
-                                                             ThreadPool& pool) {
+                                                             ThreadPool& pool,
+                                                             std::optional<DType> quantize) {
+  SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
   if (config.architecture != ModelConfig::Architecture::kLlamaEagle) {
     return absl::InvalidArgumentError(
@@ -120,15 +134,27 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const std::string& 
                                                       " does not fit the target's ",
                                                       target.config().vocab_size));
   }
+  if (quantize && IsQuantized(target.weight_dtype()) && *quantize != target.weight_dtype()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(dir, ": ", DTypeName(*quantize), " for the draft beside a target in ",
+                     DTypeName(target.weight_dtype()), ", whose head they share"));
+  }
   std::unique_ptr<Impl> impl;
   SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {
     impl = std::make_unique<Impl>(config, target, pool);
+    impl->weight_dtype = quantize.value_or(target.weight_dtype());
     return impl->LoadWeights(dir);
   }));
   return std::unique_ptr<EagleModel>(new EagleModel(std::move(impl)));
 }
 
 const ModelConfig& EagleModel::config() const { return impl_->config; }
+
+HeadWeight EagleModel::head_weight() const {
+  if (!impl_->owns_head()) return impl_->target.head_weight();
+  return {impl_->quantized_head.data(), impl_->weight_dtype, impl_->config.vocab_size,
+          impl_->config.hidden};
+}
 
 absl::StatusOr<at::Tensor> EagleModel::Forward(const ForwardBatch& batch,
                                                const at::Tensor& features, KvCache& cache) {

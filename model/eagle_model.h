@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
+#include "kernels/head.h"
 #include "model/config.h"
 #include "model/decoder.h"
 #include "model/forward_batch.h"
@@ -25,13 +26,19 @@ namespace shortlist {
 class EagleModel {
  public:
   /// Loads `dir` for `target`, which must outlive this and whose dtype and weight_dtype it takes.
-  /// FailedPrecondition, with both values, when hidden size or vocab_size do not fit the target;
-  /// errors as Decoder::Load.
-  static absl::StatusOr<std::unique_ptr<EagleModel>> Load(const std::string& dir,
-                                                          const Decoder& target, ThreadPool& pool);
+  /// `quantize` (kInt8, kInt4) quantises this network's linear layers and a copy of the target's
+  /// head for it, beside a target that is not: drafts get cheaper, and what the target makes of
+  /// them stays the same. FailedPrecondition, with both values, when hidden size or vocab_size do
+  /// not fit the target, or `quantize` a target that is quantised otherwise; errors as
+  /// Decoder::Load.
+  static absl::StatusOr<std::unique_ptr<EagleModel>> Load(
+      const std::string& dir, const Decoder& target, ThreadPool& pool,
+      std::optional<DType> quantize = std::nullopt);
   ~EagleModel();
 
   const ModelConfig& config() const;
+  /// What scores its predictions: the target's head, or the quantised copy.
+  HeadWeight head_weight() const;
 
   /// batch: the token at position i is t_i+1. features: [num_tokens, hidden] f32, contiguous, f_i
   /// of the target or a former output of this. Returns the predicted f_i+1: [num_tokens, hidden]

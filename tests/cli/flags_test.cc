@@ -75,6 +75,8 @@ TEST(FlagsTest, ReadsEveryFlag) {
                                                         "bf16",
                                                         "--quantize",
                                                         "int4",
+                                                        "--quantize-draft",
+                                                        "int8",
                                                         "--json"});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->draft_dir, "d");
@@ -96,6 +98,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_EQ(flags->num_threads, 2);
   EXPECT_EQ(flags->dtype, DType::kBf16);
   EXPECT_EQ(flags->quantize, DType::kInt4);
+  EXPECT_EQ(flags->quantize_draft, DType::kInt8);
   EXPECT_TRUE(flags->json);
 }
 
@@ -153,6 +156,7 @@ TEST(FlagsTest, ValuesOutOfBoundsAreRefusedWithFlagValueAndBound) {
            Case{"--seed", "1.5", "[0, 18446744073709551615]"},
            Case{"--dtype", "int8", "bf16"},
            Case{"--quantize", "int5", "int4|int8"},
+           Case{"--quantize-draft", "bf16", "int4|int8"},
            Case{"--quantize", "", "int4|int8"},
            Case{"--quantize", "INT8", "int4|int8"},
            Case{"--quantize", "bf16", "int4|int8"},

@@ -162,7 +162,7 @@ TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
   const Isa detected = CurrentIsa();
   for (DType quantize : {DType::kInt8, DType::kInt4}) {
     const std::unique_ptr<DemoPair> pair =
-        DemoPair::Load(/*num_threads=*/2, /*dtype=*/std::nullopt, quantize);
+        DemoPair::Load(/*num_threads=*/2, /*dtype=*/std::nullopt, quantize, quantize);
     ASSERT_NE(pair, nullptr);
     for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
       if (!SetIsa(isa)) continue;
@@ -182,6 +182,35 @@ TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
     }
   }
   SetIsa(detected);
+}
+
+TEST_F(EqualityTest, QuantizedDraftsLeaveTheOutputTheTargets) {
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 5, /*max_len=*/60);
+  for (const SamplingParams& sampling :
+       {Greedy(kShortSuites ? 8 : 48), Sampled(kShortSuites ? 8 : 48)}) {
+    RunConfig config;
+    config.sampling = sampling;
+    const RunResult expected = pair_->Run(prompts, config);
+    for (DType quantize : {DType::kInt8, DType::kInt4}) {
+      const std::unique_ptr<DemoPair> pair =
+          DemoPair::Load(/*num_threads=*/2, /*dtype=*/std::nullopt, /*quantize=*/std::nullopt,
+                         /*quantize_draft=*/quantize);
+      ASSERT_NE(pair, nullptr);
+      EXPECT_EQ(pair->eagle().head_weight().dtype, quantize);
+      for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+        for (VocabKind vocab : {VocabKind::kFullHead, VocabKind::kListAndDynamic}) {
+          config.drafter = drafter;
+          config.vocab = vocab;
+          config.batch = vocab == VocabKind::kFullHead ? 1 : 3;
+          const RunResult result = pair->Run(prompts, config);
+          ExpectEqualOutputs(expected.outputs, result,
+                             std::string(DTypeName(quantize)) + " " + config.ToString());
+          EXPECT_EQ(result.total.num_mapping_faults, 0);
+          EXPECT_GT(result.total.num_accepted, 0);
+        }
+      }
+    }
+  }
 }
 
 TEST_F(EqualityTest, RejectionAtTemperatureZeroIsGreedy) {

@@ -82,21 +82,23 @@ std::string RunConfig::ToString() const {
 int64_t TailRows(VocabKind kind) { return kind == VocabKind::kListAndDynamic ? 256 : 0; }
 
 std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> dtype,
-                                         std::optional<DType> quantize) {
+                                         std::optional<DType> quantize,
+                                         std::optional<DType> quantize_draft) {
   std::unique_ptr<DemoPair> pair(new DemoPair(num_threads));
   const std::string target_dir = SourcePath("models/demo/target");
   auto target = Decoder::Load(target_dir, dtype, pair->pool_, quantize);
   EXPECT_TRUE(target.ok()) << target.status();
   if (!target.ok()) return nullptr;
   pair->target_ = std::move(*target);
-  auto eagle = EagleModel::Load(SourcePath("models/demo/draft"), *pair->target_, pair->pool_);
+  auto eagle = EagleModel::Load(SourcePath("models/demo/draft"), *pair->target_, pair->pool_,
+                                quantize_draft);
   EXPECT_TRUE(eagle.ok()) << eagle.status();
   if (!eagle.ok()) return nullptr;
   pair->eagle_ = std::move(*eagle);
   TempDir dir;
   const absl::Status cut = TruncateLayers(target_dir, dir.Join("small"), /*num_layers=*/2);
   EXPECT_TRUE(cut.ok()) << cut;
-  auto small = Decoder::Load(dir.Join("small"), dtype, pair->pool_, quantize);
+  auto small = Decoder::Load(dir.Join("small"), dtype, pair->pool_, quantize_draft);
   EXPECT_TRUE(small.ok()) << small.status();
   if (!small.ok()) return nullptr;
   pair->small_ = std::move(*small);
@@ -109,7 +111,9 @@ std::unique_ptr<Drafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slot
   Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
   std::shared_ptr<const DeviceRows> rows;
   if (head_kernels != nullptr) {
-    auto copied = DeviceRows::Copy(model.head_weight(), std::move(head_kernels));
+    auto copied =
+        DeviceRows::Copy(kind == DrafterKind::kEagle ? eagle_->head_weight() : model.head_weight(),
+                         std::move(head_kernels));
     EXPECT_TRUE(copied.ok()) << copied.status();
     rows = std::move(*copied);
   }

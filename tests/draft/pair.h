@@ -57,9 +57,11 @@ struct RunResult {
 class DemoPair {
  public:
   /// Null with a failed expectation when the models cannot be loaded.
-  /// `dtype` and `quantize` are those of all three models, as Decoder::Load takes them.
+  /// `dtype` is that of all three models, `quantize` the target's and `quantize_draft` the drafts',
+  /// as Decoder::Load takes them.
   static std::unique_ptr<DemoPair> Load(int num_threads, std::optional<DType> dtype = std::nullopt,
-                                        std::optional<DType> quantize = std::nullopt);
+                                        std::optional<DType> quantize = std::nullopt,
+                                        std::optional<DType> quantize_draft = std::nullopt);
 
   /// Generates for every prompt; requests run in batches of config.batch on shuffled KV slots.
   RunResult Run(const std::vector<std::vector<TokenId>>& prompts, const RunConfig& config);

@@ -305,6 +305,23 @@ TEST_F(DamagedModelTest, ADraftMustFitItsTarget) {
   EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("hidden_size 64 does not fit the target's 32"));
 }
 
+TEST_F(DamagedModelTest, ADraftIsNotQuantizedOtherwiseThanAQuantizedTarget) {
+  const auto plain = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
+  const auto target =
+      std::move(*Decoder::Load(dir_.Join("target"), std::nullopt, pool_, DType::kInt8));
+  const auto dtype_of_head = [&](const Decoder& beside, DType quantize) {
+    const auto draft = EagleModel::Load(dir_.Join("draft"), beside, pool_, quantize);
+    EXPECT_TRUE(draft.ok()) << draft.status();
+    return (*draft)->head_weight().dtype;
+  };
+  EXPECT_EQ(dtype_of_head(*plain, DType::kInt4), DType::kInt4);
+  EXPECT_EQ(dtype_of_head(*target, DType::kInt8), DType::kInt8);
+  const absl::Status status =
+      EagleModel::Load(dir_.Join("draft"), *target, pool_, DType::kInt4).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(MessageOf(status), HasSubstr("int4 for the draft beside a target in int8"));
+}
+
 TEST_F(DamagedModelTest, ArchitecturesAreNotInterchangeable) {
   EXPECT_THAT(MessageOf(Decoder::Load(dir_.Join("draft"), std::nullopt, pool_).status()),
               HasSubstr("runs beside its target only"));
