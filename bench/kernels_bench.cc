@@ -20,6 +20,7 @@
 #include "kernels/isa.h"
 #include "kernels/linear.h"
 #include "kernels/quant.h"
+#include "kernels/sampling.h"
 
 namespace shortlist {
 namespace {
@@ -278,6 +279,20 @@ void Attention(benchmark::State& state, const Shape& shape) {
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
+/// A draw from a row of logits, on one thread: what sampling adds to a step.
+void Race(benchmark::State& state) {
+  const int64_t count = state.range(0);
+  std::vector<float> logits = Activations(count);
+  for (float& logit : logits) logit *= 4.0f;
+  int64_t position = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        SampleRaceCpu({.logits = logits.data(), .count = count, .inverse_temperature = 1.25f},
+                      {.seed = 1, .position = position++}));
+  }
+  state.SetItemsProcessed(state.iterations() * count);
+}
+
 void RegisterShape(const Shape& shape, DType dtype) {
   const std::string suffix = "/" + std::string(shape.name) + (dtype == DType::kBf16 ? "" : "/") +
                              (dtype == DType::kBf16 ? "" : DTypeName(dtype));
@@ -326,6 +341,8 @@ void RegisterShape(const Shape& shape, DType dtype) {
 }
 
 void Register() {
+  auto* race = benchmark::RegisterBenchmark("Race", Race)->Unit(benchmark::kMicrosecond);
+  for (int64_t rows : {4096, 16384, 151936}) race->ArgName("rows")->Arg(rows);
   for (const Shape& shape : kShapes) {
     for (const DType dtype : {DType::kBf16, DType::kInt8, DType::kInt4}) {
       RegisterShape(shape, dtype);
