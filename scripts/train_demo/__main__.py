@@ -24,6 +24,7 @@ import export
 import prompts
 import samples
 import target as target_recipe
+import unlikelihood
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -37,6 +38,7 @@ def parse_arguments():
     parser.add_argument("--spec-bench", type=folder, help="Spec-Bench's questions; with it the prompts are written")
     parser.add_argument("--init", type=folder, help="folder with a smaller pair (target/, draft/) to go on from")
     parser.add_argument("--target-tokens", type=int, default=600_000_000)
+    parser.add_argument("--unlikelihood-steps", type=int, default=160, help="updates of the target against its loops")
     parser.add_argument("--draft-tokens", type=int, default=150_000_000)
     parser.add_argument("--tokens-per-step", type=int, default=32768)
     parser.add_argument("--samples", type=int, default=60_000, help="rows of 256 tokens that the target writes")
@@ -95,6 +97,7 @@ def main():
     target = target_recipe.train(
         work, device, arguments.target_tokens, arguments.tokens_per_step, seed, init and init / "target"
     )
+    unlikelihood.train(target, work, device, arguments.unlikelihood_steps, seed)
     target.requires_grad_(False)
     if arguments.engine:
         export.write_llama(work / "target", target, tokenizer_path, card="")
@@ -113,6 +116,7 @@ def main():
         "torch": torch.__version__,
         "init": init is not None,
         "target_tokens": arguments.target_tokens,
+        "unlikelihood_steps": arguments.unlikelihood_steps,
         "draft_tokens": arguments.draft_tokens,
         "own_share": drafts.OWN_SHARE,
         "target_parameters": sum(parameter.numel() for parameter in target.parameters()),

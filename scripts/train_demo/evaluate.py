@@ -54,19 +54,25 @@ def _hits_by_size(target, both, ids, ranked, sizes, device):
     return hits
 
 
-def report(target, both, ranked, work, device, num_prompts=96, seed=3):
+def greedy_outputs(target, work, device, num_prompts=96, seed=3):
+    """Greedy continuations of held-out documents, ids [num_prompts, PROMPT_LEN + NUM_NEW], and the share of 6-grams in
+    each that are repetitions."""
+    prompts = samples.document_starts(work, "held_out", num_prompts, PROMPT_LEN, seed)
+    generator = torch.Generator(device).manual_seed(seed)
+    ids = samples.generate(target, prompts, NUM_NEW, np.zeros(num_prompts), generator, device)
+    return ids, np.array([samples.repeated_share(row[PROMPT_LEN:].tolist()) for row in ids])
+
+
+def report(target, both, ranked, work, device):
     """Prints the evaluation and returns it as lines of Markdown. ranked: token ids, most frequent first."""
     lines = ["| source | held-out loss, nats a token |", "|---|---|"]
     for name, loss in target_recipe.held_out_loss(target, work, device).items():
         lines.append(f"| {name} | {loss:.3f} |")
-    prompts = samples.document_starts(work, "held_out", num_prompts, PROMPT_LEN, seed)
-    generator = torch.Generator(device).manual_seed(seed)
-    ids = samples.generate(target, prompts, NUM_NEW, np.zeros(num_prompts), generator, device)
-    repeated = np.array([samples.repeated_share(row[PROMPT_LEN:].tolist()) for row in ids])
+    ids, repeated = greedy_outputs(target, work, device)
     fresh = repeated < 0.3
     lines += [
         "",
-        f"Greedy, {num_prompts} held-out documents, {PROMPT_LEN} + {NUM_NEW} tokens: {repeated.mean():.1%} of 6-grams "
+        f"Greedy, {len(ids)} held-out documents, {PROMPT_LEN} + {NUM_NEW} tokens: {repeated.mean():.1%} of 6-grams "
         f"are repetitions; in {fresh.mean():.0%} of the outputs fewer than 30 %.",
         "",
         f"Tokens per verify step of a greedy chain of {NUM_DRAFT_TOKENS}, static lists (all outputs / those without "
@@ -81,7 +87,7 @@ def report(target, both, ranked, work, device, num_prompts=96, seed=3):
     for size in sizes:
         cells = []
         for draft in ("eagle", "small"):
-            for rows in (np.arange(num_prompts), np.flatnonzero(fresh)):
+            for rows in (np.arange(len(ids)), np.flatnonzero(fresh)):
                 counts = np.array([_accept_length(hits[draft, size][row]) for row in rows]).reshape(-1, 2).sum(0)
                 cells.append(counts[0] / max(counts[1], 1))
         lines.append(f"| {size} | {cells[0]:.3f} / {cells[1]:.3f} | {cells[2]:.3f} / {cells[3]:.3f} |")

@@ -163,13 +163,14 @@ class Llama(nn.Module):
 
 class _HeadLoss(torch.autograd.Function):
     """Mean cross entropy of a linear head. Logits exist for `chunk` tokens at a time and are made once: the gradients
-    are taken on the way forth, while the probabilities are at hand."""
+    are taken on the way forth, while the probabilities are at hand. weight may be frozen."""
 
     @staticmethod
     def forward(ctx, features, weight, targets, chunk):
         with torch.autocast(features.device.type, enabled=False):
             x, w = features.to(torch.bfloat16), weight.to(torch.bfloat16)
-            x_gradient, w_gradient = torch.empty_like(x), torch.zeros_like(weight)
+            x_gradient = torch.empty_like(x)
+            w_gradient = torch.zeros_like(weight) if weight.requires_grad else None
             total = torch.zeros((), device=x.device)
             for first in range(0, len(x), chunk):
                 part, target = x[first : first + chunk], targets[first : first + chunk, None]
@@ -179,7 +180,8 @@ class _HeadLoss(torch.autograd.Function):
                 probability.scatter_(1, target, at_target - 1.0)
                 gradient = probability.to(torch.bfloat16)
                 x_gradient[first : first + chunk] = gradient @ w
-                w_gradient += (gradient.T @ part).float()
+                if w_gradient is not None:
+                    w_gradient += (gradient.T @ part).float()
         ctx.save_for_backward(x_gradient, w_gradient)
         ctx.dtypes = features.dtype, weight.dtype
         return total / len(x)
@@ -188,7 +190,8 @@ class _HeadLoss(torch.autograd.Function):
     def backward(ctx, upstream):
         x_gradient, w_gradient = ctx.saved_tensors
         scale = upstream / len(x_gradient)
-        return (x_gradient * scale).to(ctx.dtypes[0]), (w_gradient * scale).to(ctx.dtypes[1]), None, None
+        w_gradient = None if w_gradient is None else (w_gradient * scale).to(ctx.dtypes[1])
+        return (x_gradient * scale).to(ctx.dtypes[0]), w_gradient, None, None
 
 
 def next_token_loss(model, ids, chunk=2048):
