@@ -7,9 +7,10 @@
 namespace shortlist {
 namespace {
 
-// Long enough to bridge the host work between two loops of a decode step, short enough that an idle
-// engine is idle.
-constexpr std::chrono::microseconds kSpinTime{40};
+// Long enough to bridge the host work between two loops of a decode step (a draw from 16,384 logits
+// and what follows took more than 40 us now and then, and waking a parked worker takes as long
+// again or longer), short enough that an idle engine is idle.
+constexpr std::chrono::microseconds kSpinTime{200};
 
 void Pause() {
 #if defined(__x86_64__)

@@ -15,8 +15,8 @@ namespace shortlist {
 /// A persistent pool that runs one data-parallel loop at a time.
 ///
 /// The calling thread works too, so a pool of one thread has no workers and runs in place. Workers
-/// wait for the next loop by spinning for some tens of microseconds (a decode step issues dozens of
-/// loops back to back), then park, so an idle engine costs nothing.
+/// wait for the next loop by spinning for a fraction of a millisecond (a decode step issues dozens
+/// of loops back to back), then park, so an idle engine costs nothing.
 ///
 /// One thread at a time may call Run or ParallelFor; loops do not nest. Tasks must not throw.
 class ThreadPool {
