@@ -51,7 +51,8 @@ function(shortlist_test NAME)
   target_link_libraries(${NAME}_test PRIVATE ${ARG_DEPS} shortlist_flags GTest::gtest GTest::gmock
                         GTest::gtest_main)
   if(NOT SHORTLIST_TEST_SHARDS)
-    gtest_discover_tests(${NAME}_test DISCOVERY_MODE PRE_TEST
+    # libtorch alone can take seconds to start on a busy machine.
+    gtest_discover_tests(${NAME}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                          WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT 600)
     return()
   endif()
