@@ -117,6 +117,7 @@ def main():
         "init": init is not None,
         "target_tokens": arguments.target_tokens,
         "unlikelihood_steps": arguments.unlikelihood_steps,
+        "unlikelihood_share": unlikelihood.SHARE,
         "draft_tokens": arguments.draft_tokens,
         "own_share": drafts.OWN_SHARE,
         "target_parameters": sum(parameter.numel() for parameter in target.parameters()),

@@ -36,8 +36,8 @@ seen without a download. It writes documentation, stories and worked arithmetic 
 {_recipe(facts)}
 {facts['target_tokens'] / 1e6:.1f} M tokens, rows of 256 tokens and in the last fifth of 1,024. {start}
 
-Then {facts['unlikelihood_steps']} updates of its upper layers against its loops (unlikelihood training, Welleck et al., 2020): greedily it had repeated
-itself in half of its 6-grams.
+Then {facts['unlikelihood_steps']} updates of its upper layers against its loops (unlikelihood training, Welleck et al., 2020), of which the
+weights hold {facts['unlikelihood_share']:.0%}, averaged with those from before.
 
 {DATA}
 ## Evaluation

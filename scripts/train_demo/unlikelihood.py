@@ -1,7 +1,8 @@
 """The target once more, against its loops: unlikelihood training on its own greedy outputs (Welleck et al., 2020).
 
 A small model that always takes its likeliest token soon repeats itself. Here it writes greedily, every token that ends
-an n-gram it had written before is made less likely, and beside that it goes on learning the corpora.
+an n-gram it had written before is made less likely, and beside that it goes on learning the corpora. The result is a mean
+of the weights before and after (Wortsman et al., 2022): it keeps the held-out loss and most of what drafts predict.
 """
 
 import numpy as np
@@ -22,6 +23,7 @@ OWN_ROWS, PROMPT_LEN, NUM_NEW = 32, 32, 128
 STEPS_PER_WRITING = 4  # updates that share one round of outputs
 GRAM = 4
 WEIGHT = 1.0
+SHARE = 0.4  # of the trained weights in the mean
 
 
 def repeats(row, first, n=GRAM):
@@ -47,7 +49,8 @@ def unlikelihood(model, ids, marked):
 
 
 def train(model, work, device, num_steps, seed):
-    """Takes num_steps updates of the layers from FIRST_LAYER on."""
+    """Takes num_steps updates of the layers from FIRST_LAYER on; leaves the mean of before and after."""
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
     model.requires_grad_(False)
     for layer in model.layers[FIRST_LAYER:]:
         layer.requires_grad_(True)
@@ -81,4 +84,5 @@ def train(model, work, device, num_steps, seed):
         return f"held out  {held_out}  repeated 6-grams {repeated.mean():.1%}, below 30 % in {(repeated < 0.3).mean():.0%}"
 
     training.run("unlikelihood", model, loss_of_step, num_steps, PEAK_RATE, work, report)
+    model.load_state_dict({name: before[name].lerp(weight, SHARE) for name, weight in model.state_dict().items()})
     return model
