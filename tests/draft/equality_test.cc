@@ -186,6 +186,7 @@ TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
 
 TEST_F(EqualityTest, QuantizedDraftsLeaveTheOutputTheTargets) {
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 5, /*max_len=*/60);
+  int64_t num_accepted = 0;  // of the EAGLE drafts
   for (const SamplingParams& sampling :
        {Greedy(kShortSuites ? 8 : 48), Sampled(kShortSuites ? 8 : 48)}) {
     RunConfig config;
@@ -206,11 +207,12 @@ TEST_F(EqualityTest, QuantizedDraftsLeaveTheOutputTheTargets) {
           ExpectEqualOutputs(expected.outputs, result,
                              std::string(DTypeName(quantize)) + " " + config.ToString());
           EXPECT_EQ(result.total.num_mapping_faults, 0);
-          EXPECT_GT(result.total.num_accepted, 0);
+          num_accepted += drafter == DrafterKind::kEagle ? result.total.num_accepted : 0;
         }
       }
     }
   }
+  EXPECT_GT(num_accepted, 0);
 }
 
 TEST_F(EqualityTest, RejectionAtTemperatureZeroIsGreedy) {
