@@ -7,7 +7,6 @@ of the weights before and after (Wortsman et al., 2022): it keeps the held-out l
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 import corpora
 import evaluate
@@ -71,7 +70,7 @@ def train(model, work, device, num_steps, seed):
         block, part = divmod(number, STEPS_PER_WRITING)
         if block not in outputs:
             write(block)
-        mine = slice(part, None, STEPS_PER_WRITING)  # every source in each part
+        mine = slice(part * OWN_ROWS, (part + 1) * OWN_ROWS)  # the sources take turns: each part holds all
         ids, marks = (torch.from_numpy(array[mine]).to(device) for array in outputs[block])
         with training.autocast(device):
             loss = llama.next_token_loss(model, torch.from_numpy(text[number]).to(device))
