@@ -74,18 +74,18 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
     DraftTask& task = *tasks[m];
     chooser_.Prepare(logits_.row(m), logits_.ids[m], *task.sequence, task.tokens);
     std::optional<DraftId> slot;
-    if (wants_distributions) {
-      // The draw itself must not tell how long the chain gets: rejection sampling counts on that.
-      slot = chooser_.Choose();
-      if (!slot) continue;
-      if (weighs) task.Weigh(LargestProbabilityCpu(logits_.row(m).data(), logits_.ids[m].size()));
-      task.distributions.push_back(chooser_.Distribution());
-    } else {
+    if (weighs && !wants_distributions) {
       const std::optional<TokenChooser::SureChoice> choice = chooser_.ChooseSurely();
       if (!choice) continue;
       slot = choice->slot;
       task.Weigh(choice->probability);
+    } else {
+      slot = chooser_.Choose();
+      if (!slot) continue;
+      // The draw itself must not tell how long the chain gets: rejection sampling counts on that.
+      if (weighs) task.Weigh(LargestProbabilityCpu(logits_.row(m).data(), logits_.ids[m].size()));
     }
+    if (wants_distributions) task.distributions.push_back(chooser_.Distribution());
     choices[m] = {chooser_.TokenAt(*slot), logits_.row(m)[Raw(*slot)]};
   }
   return Append(tasks, choices, hidden);
