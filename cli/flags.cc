@@ -113,8 +113,8 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags) {
                       "Most draft tokens per step, without the bonus token");
   AddReal(
       command, "--draft-p-min", flags.draft_p_min, 0.0, 1.0, Low::kIncluded,
-      "Draft on while the draft gives its tokens of this step at least this probability in all; "
-      "0 drafts --num-draft-tokens always");
+      "Draft on while the target is likely to take all tokens of this step, by at least this "
+      "forecast; 0 drafts --num-draft-tokens always");
   AddChoice<std::optional<DType>>(
       command, "--dtype", flags.dtype,
       {{"auto", std::nullopt}, {"f32", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBf16}},

@@ -17,6 +17,7 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& 
     task.probability = 1.0;
     task.tokens.clear();
     task.distributions.clear();
+    task.token_probabilities.clear();
     live.push_back(&task);
   }
   SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Begin(live));

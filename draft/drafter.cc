@@ -1,6 +1,7 @@
 #include "draft/drafter.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace shortlist {
 
@@ -12,7 +13,14 @@ float DraftDistribution::Probability(TokenId id) const {
 void DraftTask::Weigh(double token_probability) {
   const SequenceStats& stats = sequence->stats;
   const double coverage = stats.num_step_tokens > 0 ? stats.coverage() : 1.0;
-  probability *= token_probability * coverage;
+  token_probabilities.push_back(token_probability * coverage);
+  probability *= sequence->forecast.Of(token_probabilities.back());
+}
+
+void DraftTask::Learn(int64_t num_accepted) const {
+  for (int64_t j = 0; j < std::min(num_accepted + 1, std::ssize(token_probabilities)); ++j) {
+    sequence->forecast.Learn(token_probabilities[j], j < num_accepted);
+  }
 }
 
 bool DraftTask::WantsMore() const {

@@ -31,19 +31,25 @@ struct DraftTask {
       0;               // at least 1; the sequence has that many slots behind its last token
   double p_min = 0.0;  // the chain ends with the token that brings `probability` below it; 0: never
 
-  double probability = 1.0;     // out: of the chain, estimated by Weigh
+  double probability = 1.0;     // out: that the target takes the chain, as far as Weigh knows
   std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
   std::vector<DraftDistribution>
       distributions;  // out: [tokens.size()], with wants_distributions only
+  std::vector<double> token_probabilities;  // out: [tokens.size()], by Weigh; empty with p_min 0
 
   /// Tells of the next token: how likely the target chooses it too, as far as the scored slots can
   /// tell. The mass outside them is estimated from how many tokens of this sequence they covered so
-  /// far. For rejection sampling to stay exact, what was drawn must play no part: there it is the
-  /// largest probability of the distribution, at temperature 1.
+  /// far, and the sequence's forecast makes a likelihood of the product. For rejection sampling to
+  /// stay exact, what was drawn must play no part: there it is the largest probability of the
+  /// distribution, at temperature 1.
   void Weigh(double token_probability);
 
   /// Whether another token may follow `tokens`.
   bool WantsMore() const;
+
+  /// The target took the first `num_accepted` tokens, and judged one more where there was one: the
+  /// sequence's forecast learns from that.
+  void Learn(int64_t num_accepted) const;
 };
 
 /// Proposes likely continuations. Whatever it proposes, the output is the target's; it decides the

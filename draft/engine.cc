@@ -291,6 +291,7 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     stats.num_drafted += static_cast<int64_t>(task.tokens.size());
     stats.num_accepted += num_accepted;
     sequence.cached_len += num_emitted;
+    task.Learn(num_accepted);
     Learn(sequence, std::span(sequence.tokens()).last(num_emitted), task.tokens, *active);
     if (num_emitted > 0) TellDrafter(sequence, hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "draft/acceptance_forecast.h"
 #include "draft/sampling_params.h"
 #include "draft/token_history.h"
 #include "vocab/request_tail.h"
@@ -129,6 +130,7 @@ class Sequence {
   // computed; nothing else is set in them.
   std::vector<TokenInfo> prompt_infos;
   std::unique_ptr<DrafterState> draft_state;
+  AcceptanceForecast forecast;
   SequenceStats stats;
 
  private:

@@ -24,7 +24,7 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_FALSE(flags->vocab.use_static_vocab);
   EXPECT_EQ(flags->dynamic_rows, 0);
   EXPECT_EQ(flags->num_draft_tokens, 8);
-  EXPECT_EQ(flags->draft_p_min, 0.1);
+  EXPECT_EQ(flags->draft_p_min, 0.4);
   EXPECT_EQ(flags->sampling.max_new_tokens, 128);
   EXPECT_EQ(flags->sampling.temperature, 0.0);
   EXPECT_EQ(flags->sampling.top_p, 1.0);
