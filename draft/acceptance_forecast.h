@@ -7,8 +7,8 @@ namespace shortlist {
 ///
 /// A draft's probability is no such likelihood: the best of two flat distributions may well be the
 /// same token, and in a text that repeats itself it nearly always is. So the likelihood is taken to
-/// be probability^e, and every verdict moves e a little: a calibration (Platt 1999) with one weight,
-/// fitted online.
+/// be probability^e, and every verdict moves e a little: a calibration (Platt 1999) with one
+/// weight, fitted online.
 class AcceptanceForecast {
  public:
   /// In [0, 1] for a `probability` in [0, 1], and rising with it; NaN for NaN.

@@ -41,12 +41,13 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& 
 
 absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& states,
                                       const ActiveVocab& active, bool wants_distributions) {
-  std::vector<const RequestTail*> tails;
+  tails_.Clear(active);
   bool best_suffices = !wants_distributions;
   bool weighs = false;
   for (const DraftTask* task : tasks) {
     const Sequence& sequence = *task->sequence;
-    tails.push_back(&sequence.tail);
+    tails_.Add(sequence.tail.ids(),
+               task->tokens.empty() ? sequence.tokens().back() : task->tokens.back());
     weighs |= task->p_min > 0.0;
     const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
@@ -58,7 +59,7 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
       return absl::OkStatus();
     }));
   }
-  const LmHead::Selection selection{active, tails};
+  const LmHead::Selection selection{active, tails_.of_tokens()};
   std::vector<Choice> choices(tasks.size());
   if (best_suffices) {
     SHORTLIST_ASSIGN_OR_RETURN(

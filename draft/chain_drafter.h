@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "draft/drafter.h"
 #include "draft/lm_head.h"
+#include "draft/slot_tails.h"
 #include "draft/token_chooser.h"
 
 namespace shortlist {
@@ -46,6 +47,7 @@ class ChainDrafter : public Drafter {
                       const at::Tensor& hidden);
 
   LmHead head_;
+  SlotTails tails_;
   LogitRows logits_;
   TokenChooser chooser_;
 };

@@ -27,8 +27,8 @@ HeadArgs CpuHead::Arguments(const at::Tensor& hidden, const HeadSelection& selec
   if (!selection.tails.empty()) {
     tail_indptr_.assign(1, 0);
     tail_ids_.clear();
-    for (const RequestTail* tail : selection.tails) {
-      tail_ids_.insert(tail_ids_.end(), tail->ids().begin(), tail->ids().end());
+    for (const std::span<const int32_t> tail : selection.tails) {
+      tail_ids_.insert(tail_ids_.end(), tail.begin(), tail.end());
       tail_indptr_.push_back(static_cast<int32_t>(tail_ids_.size()));
     }
     args.tail_indptr = tail_indptr_.data();

@@ -4,7 +4,9 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -49,8 +51,11 @@ void DeviceHead::Allocate() {
 absl::Status DeviceHead::MakeRoom(const HeadSelection& selection) {
   const int64_t size = selection.active.size();
   int64_t tail = 0;
-  for (const RequestTail* of_token : selection.tails) tail = std::max(tail, of_token->capacity());
-  tail = std::min(tail, vocab_size());
+  for (const auto of_token : selection.tails) tail = std::max(tail, std::ssize(of_token));
+  // Tails grow token by token: capacities are powers of two, so that few steps make new room.
+  if (tail > 0) {
+    tail = std::min<int64_t>(std::bit_ceil(static_cast<uint64_t>(tail)), vocab_size());
+  }
   if (slots_ && size <= slots_->row_capacity() && tail <= slots_->tail_capacity()) {
     return absl::OkStatus();
   }
@@ -129,7 +134,7 @@ absl::Status DeviceHead::CheckK(const HeadSelection& selection, int64_t num_toke
   }
   for (int64_t m = 0; m < num_tokens; ++m) {
     const bool full = selection.active.empty();
-    const int64_t tail = full || selection.tails.empty() ? 0 : selection.tails[m]->size();
+    const int64_t tail = full || selection.tails.empty() ? 0 : std::ssize(selection.tails[m]);
     const int64_t slots = (full ? num_rows_ : selection.active.size()) + tail;
     if (k <= slots) continue;
     return absl::InvalidArgumentError(

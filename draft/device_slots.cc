@@ -4,6 +4,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,23 +30,23 @@ DeviceSlots::DeviceSlots(int64_t row_capacity, int64_t tail_capacity, at::Device
   tails_ = at::empty({kIndptrLen + kHeadMaxTokens * tail_capacity}, words);
 }
 
-absl::Status DeviceSlots::Set(const ActiveVocab& active, std::span<const RequestTail* const> tails,
-                              int64_t num_tokens) {
+absl::Status DeviceSlots::Set(const ActiveVocab& active,
+                              std::span<const std::span<const int32_t>> tails, int64_t num_tokens) {
   SHORTLIST_CHECK(num_tokens <= kHeadMaxTokens);
   if (active.size() > row_capacity_) {
     return absl::ResourceExhaustedError(absl::StrCat("an active vocabulary of ", active.size(),
                                                      " tokens for a capacity of ", row_capacity_));
   }
-  for (const RequestTail* tail : tails) {
-    if (tail->size() <= tail_capacity_) continue;
-    return absl::ResourceExhaustedError(absl::StrCat("a request's own ", tail->size(),
-                                                     " tokens for a capacity of ", tail_capacity_));
+  for (const std::span<const int32_t> tail : tails) {
+    if (std::ssize(tail) <= tail_capacity_) continue;
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a token's own ", tail.size(), " slots for a capacity of ", tail_capacity_));
   }
   SetRows(active);
   if (tail_capacity_ == 0) return absl::OkStatus();
   std::vector<int32_t> words(kIndptrLen, 0);
   for (int64_t m = 0; m < num_tokens; ++m) {
-    if (!tails.empty()) words.insert(words.end(), tails[m]->ids().begin(), tails[m]->ids().end());
+    if (!tails.empty()) words.insert(words.end(), tails[m].begin(), tails[m].end());
     words[m + 1] = static_cast<int32_t>(words.size() - kIndptrLen);
   }
   if (words == tail_words_) return absl::OkStatus();

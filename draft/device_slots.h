@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "kernels/cuda/head_args.h"
 #include "vocab/active_vocab.h"
-#include "vocab/request_tail.h"
 
 namespace shortlist {
 
@@ -30,7 +29,7 @@ class DeviceSlots {
   /// token has one. Copies what has changed alone. ResourceExhausted names the size and the
   /// capacity that it passes: nothing has been written then. num_tokens is at most kHeadMaxTokens.
   /// Throws what ATen throws.
-  absl::Status Set(const ActiveVocab& active, std::span<const RequestTail* const> tails,
+  absl::Status Set(const ActiveVocab& active, std::span<const std::span<const int32_t>> tails,
                    int64_t num_tokens);
 
   /// Points `args` to the arrays.

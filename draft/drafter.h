@@ -34,7 +34,7 @@ struct DraftTask {
   double probability = 1.0;     // out: that the target takes the chain, as far as Weigh knows
   std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
   std::vector<DraftDistribution>
-      distributions;  // out: [tokens.size()], with wants_distributions only
+      distributions;                        // out: [tokens.size()], with wants_distributions only
   std::vector<double> token_probabilities;  // out: [tokens.size()], by Weigh; empty with p_min 0
 
   /// Tells of the next token: how likely the target chooses it too, as far as the scored slots can

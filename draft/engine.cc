@@ -324,7 +324,8 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
     if (!std::exchange(sequence.tail_has_prompt, true))
       sequence.tail.Add(sequence.tokens(), active);
     sequence.stats.active_rows =
-        active.empty() ? options_.emit_size : active.size() + sequence.tail.size();
+        active.empty() ? options_.emit_size
+                       : active.size() + sequence.tail.size() + active.base()->max_successors();
     if (tasks[i].num_draft_tokens > 0) drafting.push_back(tasks[i]);
   }
   if (drafting.empty()) return;
@@ -349,15 +350,24 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
 
 void SpeculativeEngine::Learn(Sequence& sequence, std::span<const TokenId> emitted,
                               std::span<const TokenId> drafted, const ActiveVocab& active) {
+  // Rows that this request scored for itself, behind the token `last`.
+  const auto own = [&](TokenId last, TokenId id) {
+    return sequence.tail.Contains(id) || active.base()->IsSuccessor(last, id);
+  };
+  const TokenId before = sequence.tokens().rbegin()[std::ssize(emitted)];
   TokenInfo* info = sequence.token_infos.data() + sequence.token_infos.size() - emitted.size();
+  TokenId last = before;
   for (TokenId id : emitted) {
-    const bool covered = active.empty() || active.Contains(id) || sequence.tail.Contains(id);
+    const bool covered = active.empty() || active.Contains(id) || own(last, id);
     sequence.stats.num_covered += covered ? 1 : 0;
     (info++)->escape = !covered;
+    last = id;
   }
-  std::vector<TokenId> shared_drafted;  // the manager does not know this request's own rows
+  std::vector<TokenId> shared_drafted;  // the manager does not know the request's own rows
+  last = before;
   for (TokenId id : drafted) {
-    if (!sequence.tail.Contains(id)) shared_drafted.push_back(id);
+    if (active.Contains(id) || !own(last, id)) shared_drafted.push_back(id);
+    last = id;
   }
   sequence.tail.Add(emitted, active);
   if (vocab_ == nullptr) return;

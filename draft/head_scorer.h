@@ -10,15 +10,15 @@
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "vocab/active_vocab.h"
-#include "vocab/request_tail.h"
 
 namespace shortlist {
 
-/// Which slots a head scores: those of `active`, then each token's own tail. `active` empty: the
-/// full head, tails are ignored.
+/// Which slots a head scores: those of `active`, then each token's own tail, ids that are distinct
+/// and not in `active`. `active` empty: the full head, tails are ignored.
 struct HeadSelection {
   const ActiveVocab& active;
-  std::span<const RequestTail* const> tails = {};  // [num_tokens], or empty: no token has one
+  // [num_tokens] ids of the tail's slots; or empty: no token has one.
+  std::span<const std::span<const int32_t>> tails = {};
 };
 
 /// The part of an LmHead (draft/lm_head.h) that differs from device to device. LmHead has checked

@@ -98,8 +98,8 @@ absl::Status LmHead::Check(const at::Tensor& hidden, const Selection& selection)
   int32_t largest = active.base_size() > 0 ? ids[active.base_size() - 1] : -1;
   for (int32_t id : ids.subspan(active.base_size())) largest = std::max(largest, id);
   if (!active.empty()) {
-    for (const RequestTail* tail : selection.tails) {
-      for (int32_t id : tail->ids()) largest = std::max(largest, id);
+    for (const std::span<const int32_t> tail : selection.tails) {
+      for (int32_t id : tail) largest = std::max(largest, id);
     }
   }
   if (largest >= scorer_->vocab_size()) {
@@ -120,7 +120,7 @@ absl::StatusOr<LogitRows> LmHead::Logits(const at::Tensor& hidden, const Selecti
       rows.ids.emplace_back(num_rows_);
     } else {
       rows.ids.emplace_back(selection.active, selection.tails.empty() ? std::span<const int32_t>()
-                                                                      : selection.tails[m]->ids());
+                                                                      : selection.tails[m]);
     }
   }
   return rows;

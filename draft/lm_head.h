@@ -20,7 +20,7 @@
 
 namespace shortlist {
 
-/// What the slots of one row of logits stand for: the active vocabulary, then the request's own
+/// What the slots of one row of logits stand for: the active vocabulary, then the token's own
 /// tail; or, for the full head, the token ids 0 .. size - 1 themselves. A view; the snapshot and
 /// the tail must outlive it.
 class SlotIds {

@@ -34,7 +34,8 @@ struct SequenceStats {
   int64_t num_covered = 0;   // of num_step_tokens, inside the active vocabulary of their step
   int64_t num_mapping_faults =
       0;                    // drafted tokens whose logit is not that of their row: a broken map
-  int64_t active_rows = 0;  // rows the draft head scored for this request in its last step
+  int64_t active_rows = 0;  // rows the draft head scored for this request in a pass of its last
+                            // step, at most
 
   /// Adds the counts of another request; active_rows becomes the larger of the two.
   void Add(const SequenceStats& other);

@@ -4,8 +4,10 @@
 scripts/make_demo_vocab.py --tokenizer models/demo/target/tokenizer.model --counts counts.json \
     --source "..." --out vocab_lists/demo.vocab.json
 
-`--counts`: {"vocab_size": V, "ids": [...], "counts": [...]}, ids in rank order, counts never rising.
-Pinned are the control pieces, the unknown piece and all byte pieces. Standard library alone.
+`--counts`: {"vocab_size": V, "ids": [...], "counts": [...]}, ids in rank order, counts never rising; and, where wanted,
+"successors": V lists of ids, what follows each token, likeliest first. Pinned are the control pieces and the unknown
+piece; bytes are ranked as all else is, since a draft that cannot spell costs a token and 256 rows cost every step.
+Standard library alone.
 """
 
 import argparse
@@ -84,7 +86,7 @@ def main():
     with open(args.counts) as file:
         counted = json.load(file)
     assert counted["vocab_size"] == len(pieces), "counts are of another tokenizer"
-    pinned = [i for i, (kind, _) in enumerate(pieces) if kind in (UNKNOWN, CONTROL, BYTE)]
+    pinned = [i for i, (kind, _) in enumerate(pieces) if kind in (UNKNOWN, CONTROL)]
     members = {
         "vocab_size": len(pieces),
         "fingerprint": fingerprint(pieces),
@@ -94,6 +96,9 @@ def main():
         "pinned": pinned,
     }
     lines = [f'"{k}": {json.dumps(v, separators=(",", ":"))}' for k, v in members.items()]
+    if "successors" in counted:
+        lists = ",\n".join(json.dumps(ids, separators=(",", ":")) for ids in counted["successors"])
+        lines.append(f'"successors": [{lists}]')
     with open(args.out, "w") as file:
         file.write('{"format": "shortlist-vocab", "version": 1,\n' + ",\n".join(lines) + "}\n")
 

@@ -1,16 +1,20 @@
 #include "vocab/active_vocab.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 
 namespace shortlist {
 
-absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(std::span<const TokenId> ids,
-                                                                   int64_t vocab_size) {
+absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(
+    std::span<const TokenId> ids, int64_t vocab_size,
+    std::span<const std::vector<TokenId>> successors, int64_t max_successors) {
   constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
   if (vocab_size < 1 || vocab_size > kMaxVocabSize) {
     return absl::InvalidArgumentError(
@@ -36,7 +40,49 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(std::span<con
     base->slot_of_[id] = static_cast<int32_t>(base->ids_.size());
     base->ids_.push_back(id);
   }
+  if (!successors.empty() && max_successors > 0) {
+    SHORTLIST_RETURN_IF_ERROR(base->KeepSuccessors(successors, max_successors));
+  }
   return base;
+}
+
+absl::Status VocabBase::KeepSuccessors(std::span<const std::vector<TokenId>> successors,
+                                       int64_t max) {
+  if (std::ssize(successors) != vocab_size()) {
+    return absl::InvalidArgumentError(absl::StrCat("successors of ", successors.size(),
+                                                   " tokens for a vocabulary of ", vocab_size()));
+  }
+  std::vector<int32_t> seen_behind(vocab_size(), -1);  // the last token that had it as a successor
+  successors_begin_.assign(1, 0);
+  for (int32_t last = 0; last < vocab_size(); ++last) {
+    const int64_t begin = successors_begin_.back();
+    for (const TokenId id : successors[last]) {
+      if (Raw(id) < 0 || Raw(id) >= vocab_size()) {
+        return absl::InvalidArgumentError(absl::StrCat("successors[", last, "]: token id ", Raw(id),
+                                                       " not in [0, ", vocab_size(), ")"));
+      }
+      if (std::exchange(seen_behind[Raw(id)], last) == last) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("successors[", last, "]: token id ", Raw(id), " repeated"));
+      }
+      const bool has_room = std::ssize(successors_) - begin < max;
+      if (has_room && SlotOf(id) < 0) successors_.push_back(Raw(id));
+    }
+    successors_begin_.push_back(std::ssize(successors_));
+    max_successors_ = std::max(max_successors_, std::ssize(successors_) - begin);
+  }
+  return absl::OkStatus();
+}
+
+std::span<const int32_t> VocabBase::SuccessorsOf(TokenId last) const {
+  if (successors_begin_.empty()) return {};
+  const int64_t begin = successors_begin_[Raw(last)];
+  return std::span(successors_).subspan(begin, successors_begin_[Raw(last) + 1] - begin);
+}
+
+bool VocabBase::IsSuccessor(TokenId last, TokenId id) const {
+  const std::span<const int32_t> successors = SuccessorsOf(last);
+  return std::find(successors.begin(), successors.end(), Raw(id)) != successors.end();
 }
 
 ActiveVocab::ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base,

@@ -20,8 +20,13 @@ class VocabBase {
  public:
   /// `ids` in any order. InvalidArgument for an id outside [0, vocab_size) or a repeated one (names
   /// id, index and bound). Empty is fine.
-  static absl::StatusOr<std::shared_ptr<const VocabBase>> Create(std::span<const TokenId> ids,
-                                                                 int64_t vocab_size);
+  ///
+  /// `successors`: [vocab_size], or empty: for every token the tokens that follow it, likeliest
+  /// first, distinct and in range (else InvalidArgument). The first `max_successors` of each that
+  /// are not in `ids` are kept.
+  static absl::StatusOr<std::shared_ptr<const VocabBase>> Create(
+      std::span<const TokenId> ids, int64_t vocab_size,
+      std::span<const std::vector<TokenId>> successors = {}, int64_t max_successors = 0);
 
   int64_t vocab_size() const { return static_cast<int64_t>(slot_of_.size()); }
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }
@@ -30,16 +35,31 @@ class VocabBase {
   /// Slot of `id`, or -1. `id` in [0, vocab_size).
   int32_t SlotOf(TokenId id) const { return slot_of_[Raw(id)]; }
 
+  /// What is to be scored behind the token `last` besides the base: distinct ids outside of it,
+  /// likeliest first, at most max_successors(). `last` in [0, vocab_size).
+  std::span<const int32_t> SuccessorsOf(TokenId last) const;
+  bool IsSuccessor(TokenId last, TokenId id) const;
+  /// The longest of them.
+  int64_t max_successors() const { return max_successors_; }
+
  private:
   VocabBase() = default;
+  absl::Status KeepSuccessors(std::span<const std::vector<TokenId>> successors, int64_t max);
+
   std::vector<int32_t> ids_;
   std::vector<int32_t> slot_of_;  // [vocab_size]
+  int64_t max_successors_ = 0;
+  std::vector<int64_t> successors_begin_;  // [vocab_size + 1], empty where there are none
+  std::vector<int32_t> successors_;
 };
 
 /// One version of the active vocabulary: base slots 0 .. base_size - 1 in ascending id order, then
 /// the shared dynamic part in stable slots. Immutable; any thread may read it. A speculation step
 /// holds one snapshot from its first draft token to its verification, because (snapshot, slot ->
 /// id, draft probabilities) belong together.
+///
+/// A request scores more behind these slots: its own tail, and the base's successors of the token
+/// that it is at.
 ///
 /// An empty snapshot means: the full head. Slots are then token ids.
 class ActiveVocab {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -22,6 +23,7 @@ constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
 constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
 constexpr const char* kFormat = "shortlist-vocab";
 constexpr int64_t kVersion = 1;
+constexpr uint64_t kMaxInteger = std::numeric_limits<int64_t>::max();
 constexpr std::string_view kWhiteSpace = " \t\r\v\f";
 
 absl::Status At(const std::string& where, const absl::Status& status) {
@@ -109,23 +111,46 @@ class Document {
                                                 bool required) const {
     const auto member = root_.find(name);
     if (member == root_.end() && required) return Missing(name);
-    std::vector<int64_t> values;
-    if (member == root_.end()) return values;
+    if (member == root_.end()) return std::vector<int64_t>();
+    return AsIntegers(*member, name, bound);
+  }
+
+  /// The same for an array of arrays, which may be missing.
+  absl::StatusOr<std::vector<std::vector<int64_t>>> IntegerLists(const char* name,
+                                                                 int64_t bound) const {
+    std::vector<std::vector<int64_t>> lists;
+    const auto member = root_.find(name);
+    if (member == root_.end()) return lists;
     if (!member->is_array()) return WrongType(*member, name, "an array");
-    values.reserve(member->size());
-    for (size_t i = 0; i < member->size(); ++i) {
-      const std::string where = absl::StrCat(name, "[", i, "]");
-      SHORTLIST_ASSIGN_OR_RETURN(const int64_t value, AsInteger((*member)[i], where));
+    for (const json& list : *member) {
+      SHORTLIST_ASSIGN_OR_RETURN(
+          lists.emplace_back(),
+          AsIntegers(list, absl::StrCat(name, "[", lists.size(), "]"), bound));
+    }
+    return lists;
+  }
+
+ private:
+  static absl::StatusOr<std::vector<int64_t>> AsIntegers(const json& array, const std::string& name,
+                                                         int64_t bound) {
+    if (!array.is_array()) return WrongType(array, name, "an array");
+    std::vector<int64_t> values;
+    values.reserve(array.size());
+    for (size_t i = 0; i < array.size(); ++i) {
+      const auto where = [&] { return absl::StrCat(name, "[", i, "]"); };
+      const json& element = array[i];
+      if (!element.is_number_unsigned() || element.get<uint64_t>() > kMaxInteger) {
+        SHORTLIST_RETURN_IF_ERROR(AsInteger(element, where()).status());
+      }
+      const auto value = element.get<int64_t>();
       if (value < 0 || value > bound) {
         return absl::InvalidArgumentError(
-            absl::StrCat(where, ": ", value, " not in [0, ", bound, "]"));
+            absl::StrCat(where(), ": ", value, " not in [0, ", bound, "]"));
       }
       values.push_back(value);
     }
     return values;
   }
-
- private:
   static absl::Status Missing(const char* name) {
     return absl::InvalidArgumentError(absl::StrCat("no member \"", name, "\""));
   }
@@ -134,8 +159,7 @@ class Document {
         absl::StrCat(where, ": ", Excerpt(value.dump()), " is not ", type));
   }
   static absl::StatusOr<int64_t> AsInteger(const json& value, const std::string& where) {
-    constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
-    const bool too_large = value.is_number_unsigned() && value.get<uint64_t>() > kMax;
+    const bool too_large = value.is_number_unsigned() && value.get<uint64_t>() > kMaxInteger;
     if (!value.is_number_integer() || too_large) {
       return WrongType(value, where, "an integer below 2^63");
     }
@@ -156,8 +180,8 @@ std::vector<TokenId> ToTokenIds(const std::vector<int64_t>& values) {
 absl::Status CheckMembers(const json& root) {
   for (const auto& [name, value] : root.items()) {
     bool is_known = false;
-    for (const char* known :
-         {"format", "version", "vocab_size", "fingerprint", "source", "ids", "counts", "pinned"}) {
+    for (const char* known : {"format", "version", "vocab_size", "fingerprint", "source", "ids",
+                              "counts", "pinned", "successors"}) {
       is_known |= name == known;
     }
     if (!is_known) {
@@ -202,6 +226,11 @@ absl::StatusOr<VocabList> ParseDocument(const json& root) {
   SHORTLIST_ASSIGN_OR_RETURN(
       list.counts, document.Integers("counts", /*bound=*/std::numeric_limits<int64_t>::max(),
                                      /*required=*/false));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> successors,
+                             document.IntegerLists("successors", /*bound=*/list.vocab_size - 1));
+  for (const std::vector<int64_t>& of_token : successors) {
+    list.successors.push_back(ToTokenIds(of_token));
+  }
   list.ids = ToTokenIds(ids);
   list.pinned = ToTokenIds(pinned);
   SHORTLIST_RETURN_IF_ERROR(list.Validate());
@@ -250,6 +279,14 @@ absl::Status VocabList::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat(counts.size(), " counts for ", ids.size(), " ids"));
   }
+  if (!successors.empty() && std::ssize(successors) != vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat("successors of ", successors.size(),
+                                                   " tokens for a vocab_size of ", vocab_size));
+  }
+  for (size_t i = 0; i < successors.size(); ++i) {
+    const std::string name = absl::StrCat("successors[", i, "]");
+    SHORTLIST_RETURN_IF_ERROR(CheckDistinct(name.c_str(), successors[i], vocab_size));
+  }
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] < 0) {
       return absl::InvalidArgumentError(absl::StrCat("counts[", i, "]: ", counts[i], " below 0"));
@@ -282,11 +319,18 @@ absl::StatusOr<VocabList> ParseVocabList(const json& document, const VocabTarget
 }
 
 std::string VocabListDocument(const VocabList& list) {
-  return absl::StrCat(
-      "{\"format\": \"", kFormat, "\", \"version\": ", kVersion,
-      ",\n\"vocab_size\": ", list.vocab_size, ",\n\"fingerprint\": ", Quoted(list.fingerprint),
-      ",\n\"source\": ", Quoted(list.source), ",\n\"ids\": ", Array(list.ids),
-      ",\n\"counts\": ", Array(list.counts), ",\n\"pinned\": ", Array(list.pinned), "}\n");
+  std::string successors;
+  for (const std::vector<TokenId>& of_token : list.successors) {
+    absl::StrAppend(&successors, successors.empty() ? ",\n\"successors\": [" : ",\n",
+                    Array(of_token));
+  }
+  if (!successors.empty()) successors += "]";
+  return absl::StrCat("{\"format\": \"", kFormat, "\", \"version\": ", kVersion,
+                      ",\n\"vocab_size\": ", list.vocab_size,
+                      ",\n\"fingerprint\": ", Quoted(list.fingerprint),
+                      ",\n\"source\": ", Quoted(list.source), ",\n\"ids\": ", Array(list.ids),
+                      ",\n\"counts\": ", Array(list.counts), ",\n\"pinned\": ", Array(list.pinned),
+                      successors, "}\n");
 }
 
 absl::Status WriteVocabList(const std::string& path, const VocabList& list) {

@@ -22,9 +22,13 @@ struct VocabList {
   std::vector<int64_t> counts;  // [ids.size()], never rising; empty where the format has none
   std::vector<TokenId> pinned;  // distinct; always selected, counted within N; need not be in `ids`
   bool ranked = false;          // ids are in rank order
+  // [vocab_size], or empty: what follows each token, distinct, likeliest first. Tokens that every
+  // selection of the list holds may be left out.
+  std::vector<std::vector<TokenId>> successors;
 
   /// InvalidArgument names the index, the value and the bound: an id out of range or repeated, a
-  /// count that is negative or rises, lengths that differ, no id at all.
+  /// count that is negative or rises, lengths that differ, no id at all, successors of more or
+  /// fewer tokens than there are.
   absl::Status Validate() const;
 };
 

@@ -18,6 +18,9 @@
 namespace shortlist {
 namespace {
 
+constexpr const char* kVocabFlag =
+    "full, ratio:R or FILE[:top=N|:ratio=R|:coverage=C][:successors=M]";
+
 absl::Status CheckShare(const char* name, double value) {
   // Written so that NaN fails.
   if (value > 0 && value <= 1) return absl::OkStatus();
@@ -117,18 +120,53 @@ absl::Status VocabOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat(num_choices, " of top_n, ratio and coverage are set, at most 1 may be"));
   }
-  if (custom_vocab_path.empty() && num_choices > 0) {
+  if (custom_vocab_path.empty() && (num_choices > 0 || successors.has_value())) {
     return absl::InvalidArgumentError(
-        "top_n, ratio and coverage choose from a list, and custom_vocab_path is empty");
+        "top_n, ratio, coverage and successors choose from a list, and custom_vocab_path is empty");
   }
   if (custom_vocab_path.empty()) return CheckShare("static_vocab_ratio", static_vocab_ratio);
   if (top_n.has_value() && *top_n < 1) {
     return absl::InvalidArgumentError(absl::StrCat("top_n ", *top_n, " not in [1, vocab_size]"));
   }
+  if (successors.has_value() && *successors < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("successors ", *successors, " not in [1, vocab_size]"));
+  }
   if (ratio.has_value()) return CheckShare("ratio", *ratio);
   if (coverage.has_value()) return CheckShare("coverage", *coverage);
   return absl::OkStatus();
 }
+
+namespace {
+
+/// Parses NAME=VALUE into `options`; false when it is no option of a list.
+absl::StatusOr<bool> ParseListOption(std::string_view text, VocabOptions& options) {
+  const size_t end = text.find('=');
+  if (end == std::string_view::npos) return false;
+  const std::string_view name = text.substr(0, end), value = text.substr(end + 1);
+  const auto parse = [&](const char* known, auto& field) -> absl::StatusOr<bool> {
+    if (name != known) return false;
+    if (field.has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat(known, " is there twice"));
+    }
+    using Number = typename std::decay_t<decltype(field)>::value_type;
+    SHORTLIST_ASSIGN_OR_RETURN(field, ParseNumber<Number>(known, value));
+    return true;
+  };
+  for (const auto& [known, field] :
+       {std::pair("top", &options.top_n), std::pair("successors", &options.successors)}) {
+    SHORTLIST_ASSIGN_OR_RETURN(const bool is_it, parse(known, *field));
+    if (is_it) return true;
+  }
+  for (const auto& [known, field] :
+       {std::pair("ratio", &options.ratio), std::pair("coverage", &options.coverage)}) {
+    SHORTLIST_ASSIGN_OR_RETURN(const bool is_it, parse(known, *field));
+    if (is_it) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
   VocabOptions options;
@@ -144,25 +182,19 @@ absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
     return options;
   }
 
-  const size_t colon = rest.rfind(':');
-  const std::string_view option =
-      colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
-  std::string_view file = rest.substr(0, colon);
-  const std::string_view value = option.substr(std::min(option.find('=') + 1, option.size()));
-  if (option.starts_with("top=")) {
-    SHORTLIST_ASSIGN_OR_RETURN(options.top_n, ParseNumber<int64_t>("top", value));
-  } else if (option.starts_with("ratio=")) {
-    SHORTLIST_ASSIGN_OR_RETURN(options.ratio, ParseNumber<double>("ratio", value));
-  } else if (option.starts_with("coverage=")) {
-    SHORTLIST_ASSIGN_OR_RETURN(options.coverage, ParseNumber<double>("coverage", value));
-  } else {
-    file = rest;
+  // Options from the last one on; what is none of them belongs to the file's name.
+  while (true) {
+    const size_t colon = rest.rfind(':');
+    if (colon == std::string_view::npos) break;
+    SHORTLIST_ASSIGN_OR_RETURN(const bool is_option,
+                               ParseListOption(rest.substr(colon + 1), options));
+    if (!is_option) break;
+    rest = rest.substr(0, colon);
   }
-  if (file.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", flag, "\" names no file; full, ratio:R or FILE[:top=N|:ratio=R|:coverage=C]"));
+  if (rest.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", flag, "\" names no file; ", kVocabFlag));
   }
-  options.custom_vocab_path = file;
+  options.custom_vocab_path = rest;
   SHORTLIST_RETURN_IF_ERROR(options.Validate());
   return options;
 }
@@ -198,7 +230,17 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOpti
     return absl::InvalidArgumentError(
         absl::StrCat(options.custom_vocab_path, ": ", std::string(taken.status().message())));
   }
-  return VocabBase::Create(*taken, list.vocab_size);
+  if (!options.successors.has_value()) return VocabBase::Create(*taken, list.vocab_size);
+  if (list.successors.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.custom_vocab_path, ": it holds no successors, and ",
+                     *options.successors, " of a token are asked for"));
+  }
+  if (*options.successors > list.vocab_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("successors ", *options.successors, " not in [1, ", list.vocab_size, "]"));
+  }
+  return VocabBase::Create(*taken, list.vocab_size, list.successors, *options.successors);
 }
 
 }  // namespace shortlist

@@ -26,12 +26,16 @@ struct VocabOptions {
   std::optional<double>
       coverage;  // the fewest ids whose counts reach this share; in (0, 1]; needs counts
 
+  // Rows that a draft step scores besides: of the list's successors of the last token, those that
+  // are not in the base. In [1, vocab_size]; needs a list with successors. None: no such rows.
+  std::optional<int64_t> successors;
+
   /// InvalidArgument names the field, its value and its bound (NaN included).
   absl::Status Validate() const;
 };
 
-/// Parses `full`, `ratio:R` or `FILE[:top=N|:ratio=R|:coverage=C]`. InvalidArgument names what is
-/// wrong.
+/// Parses `full`, `ratio:R` or `FILE[:top=N|:ratio=R|:coverage=C][:successors=M]`, options in any
+/// order. InvalidArgument names what is wrong.
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 
 /// The base that `options` describe: null for the full head. A ratio without a list means the first

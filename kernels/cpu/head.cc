@@ -91,21 +91,22 @@ void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows&
 template <typename PerThread>
 void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread) {
   const int64_t num_shared = NumSharedBlocks(args);
-  const int64_t num_items = num_shared + (args.tail_indptr != nullptr ? args.num_tokens : 0);
-  // Claimed as threads come free: a tail is far less work than a shared block of all tokens.
+  const int64_t num_tails = args.tail_indptr != nullptr ? args.num_tokens : 0;
+  const int64_t num_items = num_tails + num_shared;
+  // Claimed as threads come free. Tails first: for a single token one may be several blocks long.
   std::atomic<int64_t> next_item{0};
   const auto work = [&](int64_t, int64_t) {
     auto&& visit = per_thread();
     for (int64_t item = next_item++; item < num_items; item = next_item++) {
-      if (item < num_shared) {
-        const int64_t first = item * kBlockSlots;
-        visit(Block{0, args.num_tokens, first, std::min(kBlockSlots, args.num_rows - first)}, item);
+      if (item >= num_tails) {
+        const int64_t index = item - num_tails, first = index * kBlockSlots;
+        visit(Block{0, args.num_tokens, first, std::min(kBlockSlots, args.num_rows - first)},
+              index);
         continue;
       }
-      const int64_t token = item - num_shared;
-      const int64_t num_slots = args.num_rows + TailLen(args, token);
+      const int64_t num_slots = args.num_rows + TailLen(args, item);
       for (int64_t first = args.num_rows; first < num_slots; first += kBlockSlots) {
-        visit(Block{token, 1, first, std::min(kBlockSlots, num_slots - first)}, num_shared);
+        visit(Block{item, 1, first, std::min(kBlockSlots, num_slots - first)}, num_shared);
       }
     }
   };

@@ -18,6 +18,7 @@ import torch
 
 import cards
 import corpora
+import counts
 import drafts
 import evaluate
 import export
@@ -65,11 +66,17 @@ def ensure_tokenizer(arguments):
 
 
 def write_vocab_list(arguments, tokenizer_path):
-    counts = evaluate.count_tokens(arguments.work, target_recipe.SHAPE.vocab_size)
-    ranked = np.argsort(-counts, kind="stable")
-    ranked = ranked[counts[ranked] > 0]
+    counted = counts.tokens(arguments.work, target_recipe.SHAPE.vocab_size)
+    ranked = np.argsort(-counted, kind="stable")
+    ranked = ranked[counted[ranked] > 0]
+    members = {
+        "vocab_size": len(counted),
+        "ids": ranked.tolist(),
+        "counts": counted[ranked].tolist(),
+        "successors": counts.successors(arguments.work, ranked, len(counted)),
+    }
     path = arguments.work / "counts.json"
-    path.write_text(json.dumps({"vocab_size": len(counts), "ids": ranked.tolist(), "counts": counts[ranked].tolist()}))
+    path.write_text(json.dumps(members))
     source = (
         "the demo target's own outputs and the demo pair's corpora: C++ documentation (MicrosoftDocs/cpp-docs, "
         "CC-BY-4.0), books 1876-1925 (US public domain), GSM8K training problems (MIT), Python's standard library (PSF)"

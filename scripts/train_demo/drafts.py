@@ -21,7 +21,7 @@ SMALL_SHAPE = llama.Shape(hidden=128, intermediate=352, num_layers=3, num_heads=
 PEAK_RATE = 1.5e-3
 ROW_LEN = 254  # tokens that are fed; the row holds two more, since EAGLE's last position predicts the one after next
 NUM_ROLLOUTS = 4
-OWN_SHARE = 0.6  # of the rows, taken from the target's own outputs
+OWN_SHARE = 0.75  # of the rows, taken from the target's own outputs
 FEATURE_WEIGHT = 0.2
 
 

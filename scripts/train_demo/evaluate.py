@@ -93,14 +93,3 @@ def report(target, both, ranked, work, device):
         lines.append(f"| {size} | {cells[0]:.3f} / {cells[1]:.3f} | {cells[2]:.3f} / {cells[3]:.3f} |")
     print("\n".join(lines), flush=True)
     return lines
-
-
-def count_tokens(work, vocab_size, own_weight=4):
-    """Token counts over the corpora, mixed by the sources' shares, and over the target's own outputs, which count
-    `own_weight` times. [vocab_size] int64."""
-    mixed = np.zeros(vocab_size)
-    for source in corpora.SOURCES:
-        counts = np.bincount(corpora.load_tokens(work, source.name, "train").ids, minlength=vocab_size)
-        mixed += source.share * counts / counts.sum()
-    own = np.bincount(np.load(work / "samples.npy").reshape(-1), minlength=vocab_size)
-    return np.round(1e7 * (mixed + own_weight * own / own.sum()) / (1 + own_weight)).astype(np.int64)

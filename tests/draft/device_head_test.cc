@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "kernels/quant.h"
 #include "tests/draft/emulated_head_kernels.h"
 #include "tests/draft/pair.h"
+#include "vocab/request_tail.h"
 
 namespace shortlist {
 namespace {
@@ -73,10 +75,10 @@ TEST_F(DeviceHeadTest, MoreTokensThanACallTakesHaveTheBitsOfOne) {
   const at::Tensor hidden = at::randn({150, kHidden});
   const ActiveVocab active = MakeActive({5, 9, 77}, {2});
   std::vector<RequestTail> own(150, RequestTail(/*capacity=*/3));
-  std::vector<const RequestTail*> tails;
+  std::vector<std::span<const int32_t>> tails;
   for (int32_t m = 0; m < 150; ++m) {
     own[m].Add(Ids({m % 7, 30 + m % 3, 90}), active);
-    tails.push_back(&own[m]);
+    tails.push_back(own[m].ids());
   }
   std::vector<int32_t> ids(150);
   std::vector<float> logits(150), sums(150), rows, own_row(1);
@@ -99,7 +101,7 @@ TEST_F(DeviceHeadTest, MoreTokensThanACallTakesHaveTheBitsOfOne) {
     EXPECT_EQ(Bits(logit), Bits(full[id]));
     EXPECT_EQ(Bits(logit), Bits(rows[m]));
     EXPECT_EQ(Bits(sum), Bits(sums[m]));
-    const SlotIds slots(active, tails[m]->ids());
+    const SlotIds slots(active, tails[m]);
     for (int32_t s = 0; s < slots.size(); ++s) {
       EXPECT_EQ(Bits(values[m * stride + s]), Bits(full[Raw(slots.TokenAt(DraftId{s}))]));
     }
@@ -130,7 +132,7 @@ TEST_F(DeviceHeadTest, KBeyondTheSetIsRefusedWithoutALaunch) {
   const ActiveVocab active = MakeActive({3, 50, 7});
   RequestTail one(/*capacity=*/9), none(/*capacity=*/9);
   one.Add(Ids({60}), active);
-  const std::vector<const RequestTail*> tails = {&one, &none};
+  const std::vector<std::span<const int32_t>> tails = {one.ids(), none.ids()};
   std::vector<int32_t> ids(2 * 33, -9);
   std::vector<float> logits(2 * 33, -9);
   const auto run = [&](const HeadSelection& selection, int64_t k) {
@@ -156,7 +158,7 @@ TEST_F(DeviceHeadTest, FollowsASetThatOutgrowsItsSlots) {
   RequestTail tail(/*capacity=*/1), longer(/*capacity=*/40);
   tail.Add(Ids({110}), MakeActive({4}));
   longer.Add(Ids({110, 111, 112, 113}), MakeActive({4}));
-  for (const RequestTail* own : {&tail, &longer, &tail}) {
+  for (const std::span<const int32_t> own : {tail.ids(), longer.ids(), tail.ids()}) {
     for (const size_t size : {1, 30, 100, 5}) {
       base.resize(size);
       std::iota(base.begin(), base.end(), 0);
@@ -164,7 +166,7 @@ TEST_F(DeviceHeadTest, FollowsASetThatOutgrowsItsSlots) {
       std::vector<float> logits;
       int64_t stride = 0;
       ASSERT_TRUE(head_->Logits(hidden, {active, {&own, 1}}, logits, stride).ok());
-      const SlotIds slots(active, own->ids());
+      const SlotIds slots(active, own);
       for (int32_t s = 0; s < slots.size(); ++s) {
         EXPECT_EQ(Bits(logits[s]), Bits(full[Raw(slots.TokenAt(DraftId{s}))]));
       }

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "vocab/dynamic_vocabulary_manager.h"
+#include "vocab/request_tail.h"
 
 namespace shortlist {
 namespace {
@@ -72,14 +74,14 @@ TEST(DeviceSlotsTest, FixedArraysFollowAManagerAndTails) {
     }
     const std::shared_ptr<const ActiveVocab> active = manager->Active();
     const int64_t num_tokens = 1 + rng() % 4;
-    std::vector<const RequestTail*> of_tokens;
+    std::vector<std::span<const int32_t>> of_tokens;
     for (int64_t m = 0; m < num_tokens; ++m) {
       RequestTail& tail = tails[rng() % 4];
       tail.Reconcile(*active);
       tail.Add(Ids({static_cast<int32_t>(rng() % kVocab)}), *active);
     }
     for (RequestTail& tail : tails) tail.Reconcile(*active);
-    for (int64_t m = 0; m < num_tokens; ++m) of_tokens.push_back(&tails[rng() % 4]);
+    for (int64_t m = 0; m < num_tokens; ++m) of_tokens.push_back(tails[rng() % 4].ids());
     if (round % 5 == 0) of_tokens.clear();
     const absl::Status status = slots.Set(*active, of_tokens, num_tokens);
     ASSERT_TRUE(status.ok()) << status;
@@ -87,7 +89,7 @@ TEST(DeviceSlotsTest, FixedArraysFollowAManagerAndTails) {
     const Seen seen(captured, num_tokens);
     EXPECT_THAT(seen.rows, ElementsAreArray(active->rows()));
     for (int64_t m = 0; m < num_tokens; ++m) {
-      const auto expected = of_tokens.empty() ? std::span<const int32_t>() : of_tokens[m]->ids();
+      const auto expected = of_tokens.empty() ? std::span<const int32_t>() : of_tokens[m];
       EXPECT_THAT(seen.tails[m], ElementsAreArray(expected));
     }
   }
@@ -99,13 +101,14 @@ TEST(DeviceSlotsTest, WhatPassesACapacityIsRefusedAndWritesNothing) {
   RequestTail two(/*capacity=*/2), three(/*capacity=*/3);
   two.Add(Ids({10, 11}), *manager->Active());
   three.Add(Ids({12, 13, 14}), *manager->Active());
-  const std::vector<const RequestTail*> good = {&two, &two}, bad = {&two, &three};
+  const std::vector<std::span<const int32_t>> good = {two.ids(), two.ids()},
+                                              bad = {two.ids(), three.ids()};
   ASSERT_TRUE(slots.Set(*manager->Active(), good, 2).ok());
   const Seen before(Pointers(slots), 2);
 
   absl::Status status = slots.Set(*manager->Active(), bad, 2);
   EXPECT_TRUE(absl::IsResourceExhausted(status));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("3 tokens for a capacity of 2"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("3 slots for a capacity of 2"));
   ASSERT_TRUE(manager->Add(Ids({20, 21})).ok());
   status = slots.Set(*manager->Active(), good, 2);
   EXPECT_TRUE(absl::IsResourceExhausted(status));
@@ -120,7 +123,7 @@ TEST(DeviceSlotsTest, WithoutRoomForTailsThereAreNone) {
   const auto manager = Manager({7, 3}, /*dynamic_capacity=*/0);
   DeviceSlots slots(/*row_capacity=*/2, /*tail_capacity=*/0, at::kCPU);
   const RequestTail empty(/*capacity=*/0);
-  const std::vector<const RequestTail*> tails = {&empty};
+  const std::vector<std::span<const int32_t>> tails = {empty.ids()};
   ASSERT_TRUE(slots.Set(*manager->Active(), tails, 1).ok());
   const CudaHeadArgs args = Pointers(slots);
   EXPECT_EQ(args.tail_indptr, nullptr);

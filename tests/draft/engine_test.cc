@@ -205,6 +205,27 @@ TEST_F(EngineTest, AcceptLengthDoesNotDependOnPrefillChunksOrNeighbours) {
   EXPECT_EQ(whole.total.num_verify_steps, chunked.total.num_verify_steps);
 }
 
+TEST_F(EngineTest, SuccessorsCoverWhatAListOfAsManyRowsDoesNot) {
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 4, /*max_len=*/120);
+  for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+    RunConfig config;
+    config.drafter = drafter;
+    config.sampling = UpTo(64);
+    config.sampling.temperature = 0.8;
+    const RunResult plain = pair_->Run(prompts, config);
+    config.vocab = VocabKind::kListTop2048;
+    const RunResult list = pair_->Run(prompts, config);
+    config.vocab = VocabKind::kSuccessors;
+    const RunResult successors = pair_->Run(prompts, config);
+    EXPECT_EQ(successors.outputs, plain.outputs);
+    EXPECT_EQ(successors.total.num_mapping_faults, 0);
+    EXPECT_LE(successors.total.active_rows, 256 + 256 + 32);
+    EXPECT_GT(successors.total.coverage(), list.total.coverage());
+    EXPECT_LE(successors.total.coverage(), 1.0);
+    EXPECT_GT(successors.total.num_accepted, 0);
+  }
+}
+
 TEST_F(EngineTest, ChainsEndWhereTheDraftDoubtsAndNeighboursDoNotMatter) {
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 4, /*max_len=*/120);
   for (double temperature : {0.0, 0.8}) {

@@ -9,9 +9,11 @@
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tests/draft/emulated_head_kernels.h"
+#include "vocab/request_tail.h"
 
 namespace shortlist {
 namespace {
@@ -74,7 +76,7 @@ TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   RequestTail some(/*capacity=*/4), none(/*capacity=*/0);
   some.Add(Ids({50, 5, 60, 61}), active);
-  const std::vector<const RequestTail*> tails = {&some, &none, &some};
+  const std::vector<std::span<const int32_t>> tails = {some.ids(), none.ids(), some.ids()};
   const LogitRows full = *head_.Logits(hidden_, {full_});
   const LogitRows rows = *head_.Logits(hidden_, {active, tails});
   for (int64_t m = 0; m < 3; ++m) {
@@ -115,7 +117,7 @@ TEST_P(LmHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheSlots) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   RequestTail tail(/*capacity=*/4), none(/*capacity=*/0);
   tail.Add(Ids({50, 60, 61}), active);
-  const std::vector<const RequestTail*> tails = {&tail, &none, &tail};
+  const std::vector<std::span<const int32_t>> tails = {tail.ids(), none.ids(), tail.ids()};
   for (const LmHead::Selection& selection :
        {LmHead::Selection{full_}, LmHead::Selection{active, tails}}) {
     const LogitRows rows = *head_.Logits(hidden_, selection);
@@ -170,7 +172,7 @@ TEST_P(LmHeadTest, RefusesTensorsThatDoNotFit) {
   }
   RequestTail tail(/*capacity=*/2);
   tail.Add(Ids({kVocab}), ActiveVocab(1, *padded, {}));
-  const std::vector<const RequestTail*> tails(3, &tail);
+  const std::vector<std::span<const int32_t>> tails(3, tail.ids());
   EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *padded, {}), tails}).ok());
   EXPECT_TRUE(head_.Logits(at::empty({0, hidden_size_}), {full_}).ok());
 }

@@ -68,6 +68,8 @@ const char* Name(VocabKind kind) {
       return "list:top=2048";
     case VocabKind::kListAndDynamic:
       return "list:top=1024+dynamic";
+    case VocabKind::kSuccessors:
+      return "list:top=256:successors=256+dynamic";
   }
   return "?";
 }
@@ -137,10 +139,12 @@ std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
     options.custom_vocab_path = SourcePath("vocab_lists/demo.vocab.json");
     options.top_n = kind == VocabKind::kListTop2048 ? 2048 : 1024;
   }
+  if (kind == VocabKind::kSuccessors) options.top_n = options.successors = 256;
   auto base = SelectVocabBase(options, VocabTarget{emit_size(), /*fingerprint=*/""});
   EXPECT_TRUE(base.ok()) << base.status();
+  const bool has_dynamic = kind == VocabKind::kListAndDynamic || kind == VocabKind::kSuccessors;
   auto manager = DynamicVocabularyManager::Create(
-      *base, {.dynamic_capacity = kind == VocabKind::kListAndDynamic ? 32 : 0, .pinned = {}});
+      *base, {.dynamic_capacity = has_dynamic ? 32 : 0, .pinned = {}});
   EXPECT_TRUE(manager.ok()) << manager.status();
   return std::move(*manager);
 }

@@ -26,7 +26,7 @@ inline constexpr bool kShortSuites = false;
 #endif
 
 enum class DrafterKind { kNone, kEagle, kModel, kSelf };
-enum class VocabKind { kFullHead, kRatioQuarter, kListTop2048, kListAndDynamic };
+enum class VocabKind { kFullHead, kRatioQuarter, kListTop2048, kListAndDynamic, kSuccessors };
 
 const char* Name(DrafterKind kind);
 const char* Name(VocabKind kind);

@@ -35,6 +35,37 @@ TEST(VocabBaseTest, RefusesIdsOutOfRangeOrRepeated) {
   EXPECT_EQ(message({3, 4, 3}), "token id 3 at index 2 repeated");
 }
 
+TEST(VocabBaseTest, KeepsTheLikeliestSuccessorsOutsideTheBase) {
+  std::vector<std::vector<TokenId>> successors(6);
+  successors[0] = Ids({1, 5, 3, 4});
+  successors[2] = Ids({4});
+  const auto base = VocabBase::Create(Ids({1, 2}), /*vocab_size=*/6, successors, 2);
+  ASSERT_TRUE(base.ok()) << base.status();
+  EXPECT_EQ((*base)->max_successors(), 2);
+  EXPECT_THAT((*base)->SuccessorsOf(TokenId{0}), ElementsAre(5, 3));
+  EXPECT_THAT((*base)->SuccessorsOf(TokenId{1}), ElementsAre());
+  EXPECT_THAT((*base)->SuccessorsOf(TokenId{2}), ElementsAre(4));
+  EXPECT_THAT((*base)->SuccessorsOf(TokenId{5}), ElementsAre());
+  EXPECT_TRUE((*base)->IsSuccessor(TokenId{0}, TokenId{3}));
+  EXPECT_FALSE((*base)->IsSuccessor(TokenId{0}, TokenId{4}));
+  EXPECT_FALSE((*base)->IsSuccessor(TokenId{0}, TokenId{1}));
+
+  EXPECT_EQ(Base({1}, /*vocab_size=*/6)->max_successors(), 0);
+  EXPECT_THAT(Base({1}, /*vocab_size=*/6)->SuccessorsOf(TokenId{0}), ElementsAre());
+}
+
+TEST(VocabBaseTest, RefusesSuccessorsThatCannotBe) {
+  const auto message = [](std::vector<std::vector<TokenId>> successors) {
+    const auto base = VocabBase::Create(Ids({1}), /*vocab_size=*/3, successors, 4);
+    EXPECT_EQ(base.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(base.status().message());
+  };
+  EXPECT_EQ(message({{}, {}}), "successors of 2 tokens for a vocabulary of 3");
+  EXPECT_EQ(message({{}, Ids({2, 3}), {}}), "successors[1]: token id 3 not in [0, 3)");
+  EXPECT_EQ(message({Ids({-1}), {}, {}}), "successors[0]: token id -1 not in [0, 3)");
+  EXPECT_EQ(message({{}, {}, Ids({2, 0, 2})}), "successors[2]: token id 2 repeated");
+}
+
 TEST(VocabBaseTest, RefusesImpossibleVocabSizes) {
   for (const int64_t size :
        {int64_t{0}, int64_t{-5}, int64_t{1} << 31, std::numeric_limits<int64_t>::max()}) {

@@ -125,6 +125,32 @@ TEST(VocabListTest, DocumentErrorsNameIndexValueAndBound) {
   ExpectError(ReadJson(Document("[1, 2]", "[]", "[10]")), "pinned[0]: 10 not in [0, 9]");
 }
 
+TEST(VocabListTest, SuccessorsAreOneListForEachToken) {
+  const auto read = [](const std::string& successors) {
+    return ReadJson(Replaced(Document("[1, 2]"), "\"counts\"",
+                             "\"successors\": " + successors + ", \"counts\""));
+  };
+  const auto list = read("[[1, 9], [], [], [4], [], [], [], [], [], [0]]");
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->successors.size(), 10u);
+  EXPECT_THAT(RawIds(list->successors[0]), ElementsAre(1, 9));
+  EXPECT_THAT(RawIds(list->successors[1]), IsEmpty());
+  EXPECT_THAT(RawIds(list->successors[9]), ElementsAre(0));
+  EXPECT_TRUE(read("[]").ok());
+
+  ExpectError(read("[[1], [2]]"), "successors of 2 tokens for a vocab_size of 10");
+  ExpectError(read("[[], [1, 10], [], [], [], [], [], [], [], []]"),
+              "successors[1][1]: 10 not in [0, 9]");
+  ExpectError(read("[[-1], [], [], [], [], [], [], [], [], []]"),
+              "successors[0][0]: -1 not in [0, 9]");
+  ExpectError(read("[[], [], [3, 4, 3], [], [], [], [], [], [], []]"),
+              "successors[2][2]: token id 3 repeats successors[2][0]");
+  ExpectError(read("[[], [1.5], [], [], [], [], [], [], [], []]"),
+              "successors[1][0]: 1.5 is not an integer");
+  ExpectError(read("[1]"), "successors[0]: 1 is not an array");
+  ExpectError(read("7"), "successors: 7 is not an array");
+}
+
 TEST(VocabListTest, DocumentHeaderIsChecked) {
   const std::string good = Document("[1]");
   ASSERT_TRUE(ReadJson(good).ok());
@@ -162,7 +188,8 @@ TEST(VocabListTest, WritesWhatItReads) {
                  .ids = Ids({5, 3}),
                  .counts = {9223372036854775807, 1},
                  .pinned = Ids({7}),
-                 .ranked = true};
+                 .ranked = true,
+                 .successors = {10, Ids({4, 8})}};
   const std::string path = TempPath("written.vocab.json");
   ASSERT_TRUE(WriteVocabList(path, list).ok());
   const auto read = ReadVocabList(path, kTarget);
@@ -170,6 +197,7 @@ TEST(VocabListTest, WritesWhatItReads) {
   EXPECT_EQ(read->ids, list.ids);
   EXPECT_EQ(read->counts, list.counts);
   EXPECT_EQ(read->pinned, list.pinned);
+  EXPECT_EQ(read->successors, list.successors);
   EXPECT_EQ(read->fingerprint, list.fingerprint);
   EXPECT_THAT(read->source, HasSubstr("\"quoted\"\nsource \xC3\xA4"));
 

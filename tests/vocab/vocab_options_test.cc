@@ -118,6 +118,20 @@ TEST(VocabOptionsTest, OnlyALastKnownSuffixIsAnOption) {
   EXPECT_EQ(path("./ratio:0.5"), "./ratio:0.5");
 }
 
+TEST(VocabOptionsTest, SuccessorsGoWithAnyChoiceInAnyOrder) {
+  for (const std::string flag : {"a:b:top=7:successors=5", "a:b:successors=5:top=7"}) {
+    const auto options = ParseVocabFlag(flag);
+    ASSERT_TRUE(options.ok()) << options.status();
+    EXPECT_EQ(options->custom_vocab_path, "a:b");
+    EXPECT_EQ(options->top_n, 7);
+    EXPECT_EQ(options->successors, 5);
+  }
+  EXPECT_THAT(Error("f:successors=0"), HasSubstr("successors 0 not in [1, vocab_size]"));
+  EXPECT_THAT(Error("f:successors=few"), HasSubstr("successors \"few\" is no integer"));
+  EXPECT_THAT(Error("f:top=3:top=4"), HasSubstr("top is there twice"));
+  EXPECT_THAT(Error("f:top=3:ratio=0.5"), HasSubstr("at most 1"));
+}
+
 TEST(VocabOptionsTest, ValidateRefusesWhatContradicts) {
   VocabOptions options{.use_static_vocab = true};
   options.custom_vocab_path = "f";
@@ -165,6 +179,21 @@ TEST_F(VocabOptionsListTest, RatioIsOfTheWholeVocabulary) {
   EXPECT_THAT(*Select(path_ + ":ratio=0.15"), ElementsAre(3, 10, 13));
   EXPECT_THAT(*Select(path_ + ":ratio=0.199"), ElementsAre(3, 10, 13));
   EXPECT_THAT(Error(path_ + ":ratio=0.01"), HasSubstr("ratio 0.01 of 20 ids comes to none"));
+}
+
+TEST_F(VocabOptionsListTest, SuccessorsComeFromTheList) {
+  EXPECT_THAT(Error(path_ + ":successors=2"),
+              HasSubstr("it holds no successors, and 2 of a token"));
+  VocabList list = SmallList();
+  list.successors.resize(20);
+  list.successors[5] = Ids({10, 7, 8, 9});
+  ASSERT_TRUE(WriteVocabList(path_, list).ok());
+  const auto base = SelectVocabBase(*ParseVocabFlag(path_ + ":top=3:successors=2"), kTarget);
+  ASSERT_TRUE(base.ok()) << base.status();
+  EXPECT_THAT(ToVector((*base)->ids()), ElementsAre(3, 10, 13));
+  EXPECT_THAT((*base)->SuccessorsOf(TokenId{5}), ElementsAre(7, 8));
+  EXPECT_EQ((*SelectVocabBase(*ParseVocabFlag(path_ + ":top=3"), kTarget))->max_successors(), 0);
+  EXPECT_THAT(Error(path_ + ":successors=21"), HasSubstr("successors 21 not in [1, 20]"));
 }
 
 TEST_F(VocabOptionsListTest, CoverageTakesTheFewest) {
