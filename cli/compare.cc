@@ -28,12 +28,14 @@ struct Field {
 };
 
 absl::Status AddContender(Session& session, std::shared_ptr<const VocabBase> base,
-                          int64_t dynamic_rows, Field& field) {
+                          int64_t dynamic_rows, int64_t successor_rows, Field& field) {
   Contender contender;
   contender.name = absl::StrCat("draft, top ", base->size());
   if (dynamic_rows > 0) absl::StrAppend(&contender.name, " + ", dynamic_rows, " dynamic");
+  if (successor_rows > 0) absl::StrAppend(&contender.name, " + ", successor_rows, " successors");
   contender.base_rows = base->size();
   contender.dynamic_rows = dynamic_rows;
+  contender.successor_rows = successor_rows;
   SHORTLIST_ASSIGN_OR_RETURN(
       std::unique_ptr<Lane> lane,
       Lane::Create(session, {.use_draft = true, .base = base, .max_tail_rows = dynamic_rows}));
@@ -42,13 +44,15 @@ absl::Status AddContender(Session& session, std::shared_ptr<const VocabBase> bas
   return absl::OkStatus();
 }
 
-/// The list at several sizes: alone, and with dynamic rows for as many rows in all.
+/// The list at several sizes: alone, with dynamic rows, and with successors too, for as many rows
+/// in all. Successors take at most half of what dynamic rows leave.
 absl::Status AddSweep(Session& session, Field& field) {
   VocabOptions options = session.flags().vocab;
   if (options.custom_vocab_path.empty() || options.top_n || options.ratio || options.coverage) {
     return absl::InvalidArgumentError(
-        "--sweep needs --vocab FILE, without :top, :ratio, :coverage");
+        "--sweep needs --vocab FILE[:successors=M], without :top, :ratio, :coverage");
   }
+  const int64_t most_successors = std::exchange(options.successors, std::nullopt).value_or(0);
   const int64_t vocab_size = session.target().config().vocab_size;
   const int64_t dynamic_rows = session.flags().dynamic_rows;
   for (int64_t divisor : kSweepDivisors) {
@@ -57,13 +61,17 @@ absl::Status AddSweep(Session& session, Field& field) {
       return absl::InvalidArgumentError(absl::StrCat("--sweep: --dynamic-rows ", dynamic_rows,
                                                      " leave nothing of ", num_rows, " rows"));
     }
-    for (int64_t added : {int64_t{0}, dynamic_rows}) {
-      options.top_n = num_rows - added;
-      SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
-                                 session.SelectBase(options));
-      SHORTLIST_RETURN_IF_ERROR(AddContender(session, std::move(base), added, field));
-      if (dynamic_rows == 0) break;
-    }
+    const auto add = [&](int64_t dynamic, int64_t successors) -> absl::Status {
+      VocabOptions sized = options;
+      sized.top_n = num_rows - dynamic - successors;
+      if (successors > 0) sized.successors = successors;
+      SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base, session.SelectBase(sized));
+      return AddContender(session, std::move(base), dynamic, successors, field);
+    };
+    const int64_t successors = std::min(most_successors, (num_rows - dynamic_rows) / 2);
+    SHORTLIST_RETURN_IF_ERROR(add(0, 0));
+    if (dynamic_rows > 0) SHORTLIST_RETURN_IF_ERROR(add(dynamic_rows, 0));
+    if (successors > 0) SHORTLIST_RETURN_IF_ERROR(add(dynamic_rows, successors));
   }
   return absl::OkStatus();
 }
@@ -80,10 +88,12 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   if (sweep) {
     SHORTLIST_RETURN_IF_ERROR(AddSweep(session, field));
   } else if (session.base()) {
-    SHORTLIST_RETURN_IF_ERROR(AddContender(session, session.base(), /*dynamic_rows=*/0, field));
+    const int64_t successors = session.flags().vocab.successors.value_or(0);
+    SHORTLIST_RETURN_IF_ERROR(
+        AddContender(session, session.base(), /*dynamic_rows=*/0, successors, field));
     if (session.flags().dynamic_rows > 0) {
       SHORTLIST_RETURN_IF_ERROR(
-          AddContender(session, session.base(), session.flags().dynamic_rows, field));
+          AddContender(session, session.base(), session.flags().dynamic_rows, successors, field));
     }
   }
   return field;

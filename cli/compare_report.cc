@@ -99,6 +99,7 @@ nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& co
   nlohmann::ordered_json row = {{"decoding", contender.name},
                                 {"base_rows", contender.base_rows},
                                 {"dynamic_rows", contender.dynamic_rows},
+                                {"successor_rows", contender.successor_rows},
                                 {"num_prompts", prompts.size()},
                                 {"num_tokens", sums.stats.num_step_tokens},
                                 {"tokens_per_s", speed},

@@ -24,8 +24,9 @@ struct PromptResult {
 /// One way to decode, over all prompts.
 struct Contender {
   std::string name;
-  int64_t base_rows = 0;     // of the active vocabulary; 0: plain decoding
-  int64_t dynamic_rows = 0;  // a request may add
+  int64_t base_rows = 0;       // of the active vocabulary; 0: plain decoding
+  int64_t dynamic_rows = 0;    // a request may add
+  int64_t successor_rows = 0;  // a draft step may score besides
   std::vector<PromptResult> prompts;
 };
 

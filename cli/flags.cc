@@ -105,16 +105,15 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags) {
     flags.vocab = *std::move(options);
   };
   command.add_option_function<std::string>("--vocab", parse_vocab, "Base of the active vocabulary")
-      ->type_name("full|ratio:R|FILE[:top=N|:ratio=R|:coverage=C]")
+      ->type_name("full|ratio:R|FILE[:top=N|:ratio=R|:coverage=C][:successors=M]")
       ->default_str("full");
   AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
                       "Rows that prompt tokens and escapes of one request may add");
   AddInteger<int64_t>(command, "--num-draft-tokens", flags.num_draft_tokens, 1, kMaxDraftTokens,
                       "Most draft tokens per step, without the bonus token");
-  AddReal(
-      command, "--draft-p-min", flags.draft_p_min, 0.0, 1.0, Low::kIncluded,
-      "Draft on while the target is likely to take all tokens of this step, by at least this "
-      "forecast; 0 drafts --num-draft-tokens always");
+  AddReal(command, "--draft-p-min", flags.draft_p_min, 0.0, 1.0, Low::kIncluded,
+          "Draft on while the target is likely to take all tokens of this step, by at least this "
+          "forecast; 0 drafts --num-draft-tokens always");
   AddChoice<std::optional<DType>>(
       command, "--dtype", flags.dtype,
       {{"auto", std::nullopt}, {"f32", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBf16}},

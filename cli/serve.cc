@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr char kVersion[] = "0.1.0";
 constexpr char kDemoName[] = "demo";
-constexpr int64_t kDemoTop = 2048, kDemoDynamicRows = 256;
+constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
 constexpr int64_t kMaxConfigBytes = 16 << 20;
 
 /// The directory at or above the executable's that holds the demo pair.
@@ -56,7 +56,7 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
   if (flags.vocab_given) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(
       run.vocab, ParseVocabFlag(absl::StrCat((root / "vocab_lists/demo.vocab.json").string(),
-                                             ":top=", kDemoTop)));
+                                             ":top=", kDemoTop, ":successors=", kDemoSuccessors)));
   if (run.dynamic_rows == 0) run.dynamic_rows = kDemoDynamicRows;
   return absl::OkStatus();
 }

@@ -28,7 +28,8 @@ constexpr char kBaseOpenApi[] = R"({
       "list": {"type": ["object", "null"]},
       "top": {"type": ["integer", "null"], "minimum": 1},
       "ratio": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1},
-      "coverage": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1}}}}}},
+      "coverage": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1},
+      "successors": {"type": ["integer", "null"], "minimum": 1}}}}}},
   "responses": {"200": {"description": "Statistics"}, "default": {"description": "An error"}}})";
 
 constexpr char kIdsOpenApi[] = R"({
@@ -159,7 +160,10 @@ absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const std::string& body) con
   SHORTLIST_ASSIGN_OR_RETURN(const json object, ParseRequestBody(body));
   JsonFields fields(object);
   const json* const document = fields.Find("list");
-  const std::optional<int64_t> top = fields.OptionalInteger("top", 1, options_.target.vocab_size);
+  const auto rows = [&](const char* name) {
+    return fields.OptionalInteger(name, 1, options_.target.vocab_size);
+  };
+  const std::optional<int64_t> top = rows("top"), successors = rows("successors");
   std::optional<double> ratio, coverage;
   constexpr JsonFields::Range kShare{.low = 0, .high = 1, .above_low = true};
   if (fields.Find("ratio") != nullptr) ratio = fields.Number("ratio", 0, kShare);
@@ -173,6 +177,7 @@ absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const std::string& body) con
     vocab.ratio = ratio;
     vocab.coverage = coverage;
   }
+  if (document != nullptr || successors) vocab.successors = successors;
   std::shared_ptr<const VocabBase> base;
   if (document == nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(vocab, options_.target));

@@ -27,7 +27,8 @@ namespace shortlist {
 ///   GET  /vocab/escapes  a vocab list: what escaped, with how often
 ///   GET  /vocab/counts   a vocab list: what was emitted, with how often; no text, no order
 ///   POST /vocab/base     replaces the base: {} reads the list of --vocab again; "list" is a vocab
-///                        list to take instead; "top", "ratio" or "coverage" how much of it
+///                        list to take instead; "top", "ratio" or "coverage" how much of it,
+///                        "successors" how many of a token's
 ///   POST /vocab/ids      adds "ids" to the dynamic part
 ///
 /// No path comes from a request. The work is done on a thread of its own.

@@ -7,7 +7,7 @@ import math
 
 import tables
 
-WIDTH, HEIGHT = 860, 580  # without the legend
+WIDTH, HEIGHT = 900, 580  # without the legend
 LEGEND_ROW = 22
 PANEL_WIDTH, PANEL_HEIGHT = 340, 200
 LEFT, TOP, GAP_X, GAP_Y = 62, 44, 72, 62
@@ -65,25 +65,26 @@ class Panel:
         """A dashed line across."""
         self.parts.append(level_style(f"M{self.x0} {self.y(value):.1f}h{PANEL_WIDTH}", colour))
 
-    def line(self, points, colour, filled):
-        """points: {size: value}."""
+    def line(self, points, colour, kind):
+        """points: {size: value}; kind: one of tables.KINDS."""
         places = [(self.x(size), self.y(value)) for size, value in sorted(points.items())]
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-        self.parts.append(line_style(f"M{path}", colour, filled))
-        self.parts += [marker(x, y, colour, filled) for x, y in places]
+        self.parts.append(line_style(f"M{path}", colour, kind))
+        self.parts += [marker(x, y, colour, kind) for x, y in places]
 
 
-def line_style(path, colour, filled):
-    dashes = "" if filled else ' stroke-dasharray="2 3"'
-    return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>'
+def line_style(path, colour, kind):
+    dashes = ' stroke-dasharray="2 3"' if kind == tables.KINDS[0] else ""
+    width = 2.5 if kind == tables.KINDS[2] else 1.5
+    return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes}/>'
 
 
 def level_style(path, colour):
     return f'<path d="{path}" stroke="{colour}" stroke-width="1.2" stroke-dasharray="7 4" stroke-opacity="0.8"/>'
 
 
-def marker(x, y, colour, filled):
-    inside = colour if filled else "none"
+def marker(x, y, colour, kind):
+    inside = colour if kind == tables.KINDS[2] else "none"
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{inside}" stroke="{colour}" stroke-width="1.5"/>'
 
 
@@ -92,10 +93,10 @@ def _legend(drafts):
     parts = []
     for i, name in enumerate(drafts):
         x, y, colour = LEFT, HEIGHT + i * LEGEND_ROW, COLOURS[i % len(COLOURS)]
-        for kind in ("list + dynamic rows", "list"):
-            parts.append(line_style(f"M{x} {y}h28", colour, kind != "list") + marker(x + 14, y, colour, kind != "list"))
+        for kind in reversed(tables.KINDS):
+            parts.append(line_style(f"M{x} {y}h28", colour, kind) + marker(x + 14, y, colour, kind))
             parts.append(f'<text x="{x + 34}" y="{y + 4}">{name}, {kind}</text>')
-            x += 240
+            x += 54 + 6.3 * len(f"{name}, {kind}")
         parts.append(level_style(f"M{x} {y}h28", colour))
         parts.append(f'<text x="{x + 34}" y="{y + 4}">plain, same run</text>')
     return parts
@@ -114,12 +115,12 @@ def svg(report):
         selected = {run["draft"]: tables.select(run, group) for run in runs}
         for row, (key, title) in enumerate((("tokens_per_s", "tokens/s"), ("accept_length", "accept length"))):
             curves = []
-            for draft, (_, full, static, dynamic) in selected.items():
+            for draft, (_, full, kinds) in selected.items():
                 colour = COLOURS[drafts.index(draft) % len(COLOURS)]
-                for rows, filled in ((static, False), (dynamic, True)):
+                for kind, rows in kinds.items():
                     if rows:
                         points = {size: r[key] for size, r in rows.items()}
-                        curves.append(({**points, full["base_rows"]: full[key]}, colour, filled))
+                        curves.append(({**points, full["base_rows"]: full[key]}, colour, kind))
             levels = {draft: plain[key] for draft, (plain, *_) in selected.items()} if row == 0 else {}
             values = [value for points, *_ in curves for value in points.values()]
             sizes = {size for points, *_ in curves for size in points}

@@ -32,6 +32,7 @@ def parse_arguments():
     parser.add_argument("--draft", action="append", metavar="NAME=DIR", help="default: the shipped drafts")
     parser.add_argument("--vocab", type=pathlib.Path, default=ROOT / "vocab_lists/demo.vocab.json")
     parser.add_argument("--dynamic-rows", type=int, default=128)
+    parser.add_argument("--successors", type=int, default=384, help="most rows of a token's successors; 0: none")
     parser.add_argument("--prompts", type=pathlib.Path, default=ROOT / "bench/demo/prompts.jsonl")
     parser.add_argument("--max-new-tokens", type=int, default=128)
     parser.add_argument("--repetitions", type=int, default=2)
@@ -56,7 +57,8 @@ def measure(arguments, folder, temperature):
     command = shlex.split(arguments.prefix) + [
         str(arguments.shortlist), "compare", "--sweep", "--json",
         "--model", str(arguments.target), "--draft", str(folder),
-        "--vocab", str(arguments.vocab), "--dynamic-rows", str(arguments.dynamic_rows),
+        "--vocab", f"{arguments.vocab}:successors={arguments.successors}" if arguments.successors else str(arguments.vocab),
+        "--dynamic-rows", str(arguments.dynamic_rows),
         "--prompts", str(arguments.prompts), "--max-new-tokens", str(arguments.max_new_tokens),
         "--repetitions", str(arguments.repetitions), "--temperature", str(temperature),
     ]  # fmt: skip

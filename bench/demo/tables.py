@@ -6,16 +6,21 @@ GROUPS = {
     (False, "all"): "temperature {temperature:g}",
 }
 
+KINDS = ("list", "list + dynamic", "list + dynamic + successors")
+
 
 def select(run, group, source=None):
-    """Rows of a run: plain decoding, the full head, {total rows: row} of the list alone and with dynamic rows."""
+    """Rows of a run: plain decoding, the full head, and for each kind of KINDS {total rows: row}."""
     rows = [row for row in run["rows"] if row["group"] == group and row["source"] == source]
     if not rows:
         return None
     plain, full = rows[:2]
-    sweep = rows[2:]
-    by_size = lambda dynamic: {r["base_rows"] + r["dynamic_rows"]: r for r in sweep if (r["dynamic_rows"] > 0) == dynamic}
-    return plain, full, by_size(False), by_size(True)
+    kinds = {kind: {} for kind in KINDS}
+    for row in rows[2:]:
+        extra = row["dynamic_rows"] + row["successor_rows"]
+        kind = KINDS[0] if extra == 0 else KINDS[1] if row["successor_rows"] == 0 else KINDS[2]
+        kinds[kind][row["base_rows"] + extra] = row
+    return plain, full, kinds
 
 
 def groups(run):
@@ -32,41 +37,41 @@ def _table(header, rows):
 
 
 def _speed_table(report):
-    """List + dynamic at a quarter of the rows, beside plain decoding and the full head."""
+    """Beside plain decoding and the full head: a quarter of the rows, and a sixteenth with successors."""
     rows = []
     for run in report["runs"]:
         for group, name in groups(run):
             selected = select(run, group)
             if not selected:
                 continue
-            plain, full, static, dynamic = selected
-            size = full["base_rows"] // 4
-            row = (dynamic or static)[size]
-            rows.append([
-                run["draft"], name, str(row["num_prompts"]), f"{plain['tokens_per_s']:.0f}", f"{full['tokens_per_s']:.0f}",
-                f"{row['tokens_per_s']:.0f}", f"{row['speed_up']:.2f} ×", f"{row['speed_up_over_full_head']:.2f} ×",
-                f"{row['accept_length']:.2f}", f"{row['accept_length'] / full['accept_length']:.1%}",
-                f"{row['coverage']:.1%}",
-            ])  # fmt: skip
-    header = ["draft", "prompts", "number", "plain tok/s", "full head tok/s", f"{size:,} rows tok/s", "over plain",
-              "over full head", "accept length", "of the full head's", "coverage"]  # fmt: skip
+            plain, full, kinds = selected
+            for kind, divisor in ((KINDS[1], 4), (KINDS[2], 16)):
+                size = full["base_rows"] // divisor
+                row = kinds[kind].get(size)
+                if row is None:
+                    continue
+                rows.append([
+                    run["draft"], name, str(row["num_prompts"]), f"{plain['tokens_per_s']:.0f}",
+                    f"{full['tokens_per_s']:.0f}", f"{size:,}: {kind}", f"{row['tokens_per_s']:.0f}",
+                    f"{row['speed_up']:.2f} ×", f"{row['speed_up_over_full_head']:.2f} ×", f"{row['accept_length']:.2f}",
+                    f"{row['accept_length'] / full['accept_length']:.1%}", f"{row['coverage']:.1%}",
+                ])  # fmt: skip
+    header = ["draft", "prompts", "number", "plain tok/s", "full head tok/s", "rows of a draft step", "tok/s",
+              "over plain", "over full head", "accept length", "of the full head's", "coverage"]  # fmt: skip
     return _table(header, rows)
 
 
 def _accept_table(run):
     """Accept length by source and by size."""
-    group, name = next(groups(run))
     sources = list(dict.fromkeys(row["source"] for row in run["rows"] if row["source"]))
-    _, full, static, dynamic = select(run, "all")
-    header = ["source", "full head"] + [f"{size:,}" for size in static]
-    header += [f"{size:,} with dynamic" for size in dynamic]
-    rows = []
-    for source in sources + [None]:
-        selected = select(run, "all", source)
-        if selected:
-            _, full, static, dynamic = selected
-            values = [full, *static.values(), *dynamic.values()]
-            rows.append([source or "all"] + [f"{row['accept_length']:.2f}" for row in values])
+    _, full, kinds = select(run, "all")
+    header = ["rows", "how"] + sources + ["all"]
+    columns = [select(run, "all", source) for source in sources + [None]]
+    rows = [[f"{full['base_rows']:,}", "full head"] + [f"{full['accept_length']:.2f}" for _, full, _ in columns]]
+    for kind in KINDS:
+        for size in kinds[kind]:
+            lengths = [f"{of_source[kind][size]['accept_length']:.2f}" for _, _, of_source in columns]
+            rows.append([f"{size:,}", kind] + lengths)
     return _table(header, rows)
 
 

@@ -92,6 +92,23 @@ TEST(CompareTest, SweepTakesSizesOfTheListAloneAndWithDynamicRows) {
                                                      {412, 100}}));
 }
 
+TEST(CompareTest, SweepWithSuccessorsKeepsTheRowsInAll) {
+  const nlohmann::json report = Report(
+      DemoPair() + Args{"--prompt", "The old man", "--max-new-tokens", "6", "--repetitions", "1",
+                        "--sweep", "--vocab", List() + ":successors=384", "--dynamic-rows", "100"});
+  std::vector<std::vector<int>> sizes;  // base, dynamic and successor rows
+  for (const nlohmann::json& row : report["rows"]) {
+    if (row["group"] != "all" || row["successor_rows"] == 0) continue;
+    sizes.push_back({row["base_rows"], row["dynamic_rows"], row["successor_rows"]});
+    EXPECT_LE(row["active_rows"], sizes.back()[0] + 100 + sizes.back()[2]);
+    EXPECT_EQ(row["identical"], true);
+  }
+  EXPECT_EQ(
+      sizes,
+      (std::vector<std::vector<int>>{
+          {7708, 100, 384}, {3612, 100, 384}, {1564, 100, 384}, {540, 100, 384}, {206, 100, 206}}));
+}
+
 TEST(CompareTest, SweepRefusesWhatItCannotSize) {
   const Args sweep = DemoPair() + Args{"--prompt", "x", "--sweep"};
   for (const Args& vocab :

@@ -173,6 +173,8 @@ TEST_F(VocabAdminTest, RefusesBadInputAndChangesNothing) {
       {"/vocab/base", "[]", "object"},
       {"/vocab/base", R"({"top": 0})", "top"},
       {"/vocab/base", R"({"top": 101})", "top"},
+      {"/vocab/base", R"({"successors": 0})", "successors"},
+      {"/vocab/base", R"({"successors": 2})", "it holds no successors"},
       {"/vocab/base", R"({"top": "all"})", "top"},
       {"/vocab/base", R"({"top": 5})", "fewer than the 5"},
       {"/vocab/base", R"({"ratio": 0})", "ratio"},
