@@ -44,8 +44,8 @@ class SpeculativeEngine {
   struct Options {
     int64_t num_draft_tokens = 8;  // K, without the bonus token; in [0, 64]; 0: plain decoding
     // A chain goes on while the target takes it with at least this probability, as forecast
-    // (DraftTask::Weigh); in [0, 1]; 0: always K tokens. Best is what one more draft token costs, its
-    // row of the target's pass included, over the time of an emitted token.
+    // (DraftTask::Weigh); in [0, 1]; 0: always K tokens. Best is what one more draft token costs,
+    // its row of the target's pass included, over the time of an emitted token.
     double draft_p_min = 0.4;
     VerifyMode verify = VerifyMode::kCoupled;
     int64_t num_slots = 0;  // KV slots of the target, and of the drafter's cache; at least 1
