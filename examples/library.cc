@@ -25,9 +25,11 @@ absl::Status Run(const std::string& root) {
                              EagleModel::Load(root + "/models/demo/draft", *target, pool));
   SHORTLIST_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer(target_dir));
 
-  // The active vocabulary: the 1,024 likeliest tokens, and up to 128 that the requests bring in.
-  SHORTLIST_ASSIGN_OR_RETURN(const VocabOptions options,
-                             ParseVocabFlag(root + "/vocab_lists/demo.vocab.json:top=1024"));
+  // The active vocabulary: the 512 likeliest tokens, in each step up to 384 that most often follow
+  // the last one, and up to 128 that the requests bring in.
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const VocabOptions options,
+      ParseVocabFlag(root + "/vocab_lists/demo.vocab.json:top=512:successors=384"));
   SHORTLIST_ASSIGN_OR_RETURN(
       auto base,
       SelectVocabBase(options, VocabTarget{target->config().vocab_size, tokenizer->Fingerprint()}));
