@@ -46,7 +46,7 @@ class SpeculativeEngine {
     // A chain goes on while the target takes it with at least this probability, as forecast
     // (DraftTask::Weigh); in [0, 1]; 0: always K tokens. Best is what one more draft token costs,
     // its row of the target's pass included, over the time of an emitted token.
-    double draft_p_min = 0.4;
+    double draft_p_min = 0.45;
     VerifyMode verify = VerifyMode::kCoupled;
     int64_t num_slots = 0;  // KV slots of the target, and of the drafter's cache; at least 1
     int64_t emit_size = 0;  // token ids at or above this are padding, never emitted: the

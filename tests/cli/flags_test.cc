@@ -24,7 +24,7 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_FALSE(flags->vocab.use_static_vocab);
   EXPECT_EQ(flags->dynamic_rows, 0);
   EXPECT_EQ(flags->num_draft_tokens, 8);
-  EXPECT_EQ(flags->draft_p_min, 0.4);
+  EXPECT_EQ(flags->draft_p_min, 0.45);
   EXPECT_EQ(flags->sampling.max_new_tokens, 128);
   EXPECT_EQ(flags->sampling.temperature, 0.0);
   EXPECT_EQ(flags->sampling.top_p, 1.0);
@@ -50,7 +50,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
                                                         "--num-draft-tokens",
                                                         "6",
                                                         "--draft-p-min",
-                                                        "0.45",
+                                                        "0.3",
                                                         "--prompts",
                                                         "p.jsonl",
                                                         "--max-new-tokens",
@@ -84,7 +84,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_EQ(flags->vocab.top_n, 7);
   EXPECT_EQ(flags->dynamic_rows, 5);
   EXPECT_EQ(flags->num_draft_tokens, 6);
-  EXPECT_EQ(flags->draft_p_min, 0.45);
+  EXPECT_EQ(flags->draft_p_min, 0.3);
   EXPECT_EQ(flags->prompt, std::nullopt);
   EXPECT_EQ(flags->prompts_path, "p.jsonl");
   EXPECT_EQ(flags->sampling.max_new_tokens, 9);
