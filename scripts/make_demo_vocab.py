@@ -97,6 +97,7 @@ def main():
     }
     lines = [f'"{k}": {json.dumps(v, separators=(",", ":"))}' for k, v in members.items()]
     if "successors" in counted:
+        assert len(counted["successors"]) == len(pieces), "successors are of another tokenizer"
         lists = ",\n".join(json.dumps(ids, separators=(",", ":")) for ids in counted["successors"])
         lines.append(f'"successors": [{lists}]')
     with open(args.out, "w") as file:

@@ -45,7 +45,7 @@ def _speed_table(report):
             if not selected:
                 continue
             plain, full, kinds = selected
-            for kind, divisor in ((KINDS[1], 4), (KINDS[2], 16)):
+            for kind, divisor in ((KINDS[1] if kinds[KINDS[1]] else KINDS[0], 4), (KINDS[2], 16)):
                 size = full["base_rows"] // divisor
                 row = kinds[kind].get(size)
                 if row is None:

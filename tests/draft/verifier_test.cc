@@ -127,8 +127,10 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
     std::vector<std::vector<float>> logits = {scenario.target[Raw((*sequence)->tokens().back())]};
     for (TokenId token : task.tokens) logits.push_back(scenario.target[Raw(token)]);
     const LogitRows rows = Rows(logits);
-    *num_accepted += verifier.Verify(**sequence, task.tokens, task.distributions, {&rows, {}, 0},
-                                     scenario.mode, kContext);
+    const int64_t accepted = verifier.Verify(**sequence, task.tokens, task.distributions,
+                                             {&rows, {}, 0}, scenario.mode, kContext);
+    task.Learn(accepted);
+    *num_accepted += accepted;
     ++num_chains[task.tokens.size()];
   }
   return {(*sequence)->output().begin(), (*sequence)->output().end()};
