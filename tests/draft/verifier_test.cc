@@ -230,7 +230,7 @@ TEST_P(VerifierDistributionTest, DraftOffersTargetZeroMassNeverEmitsIt) {
 
 TEST_P(VerifierDistributionTest, ChainsThatEndWhereTheDraftDoubts) {
   // Between the confidences of the draft, so that chains of both lengths occur.
-  for (double p_min : {0.63, 0.67, 0.71}) {
+  for (double p_min : {0.6, 0.63, 0.67}) {
     Scenario scenario = Base();
     scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);
     scenario.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4}, TokenId{7}, TokenId{8}};
