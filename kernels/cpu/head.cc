@@ -57,24 +57,43 @@ struct Block {
   int64_t num_slots;
 };
 
-const void* RowOfSlot(const HeadArgs& args, int64_t token, int64_t slot) {
+/// rows[i]: where the row of slot `first` + i of `token` lies. The slots are all shared or all in
+/// the token's tail.
+void FindRows(const HeadArgs& args, int64_t token, int64_t first, int64_t count,
+              const void** rows) {
   const int64_t row_bytes = RowBytes(args.dtype, args.hidden);
-  if (args.packed != nullptr && slot < args.num_packed) {
-    return static_cast<const char*>(args.packed) + slot * row_bytes;
+  const char* const weight = static_cast<const char*>(args.weight);
+  int64_t i = 0;
+  const auto one_behind_the_other = [&](const void* data, int64_t end) {
+    for (; i < end; ++i) rows[i] = static_cast<const char*>(data) + (first + i) * row_bytes;
+  };
+  if (first < args.num_rows) {
+    if (args.packed != nullptr) {
+      one_behind_the_other(args.packed, std::min(count, args.num_packed - first));
+    }
+    if (args.row_ids == nullptr) return one_behind_the_other(weight, count);
+    for (; i < count; ++i) rows[i] = weight + args.row_ids[first + i] * row_bytes;
+    return;
   }
-  return static_cast<const char*>(args.weight) + HeadTokenId(args, token, slot) * row_bytes;
+  const int32_t* const tail = args.tail_ids + TailBegin(args, token) + (first - args.num_rows);
+  for (; i < count; ++i) rows[i] = weight + tail[i] * row_bytes;
 }
 
 /// out[(t - first_token) * out_stride + s - first_slot] for the block's tokens t and slots s.
 void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows& x,
                 const Block& block, float* out, int64_t out_stride) {
-  const void* rows[kBlockSlots];
-  for (int64_t s = 0; s < block.num_slots; ++s) {
-    rows[s] = RowOfSlot(args, block.first_token, block.first_slot + s);
-  }
+  const void* rows[kBlockSlots + kHeadRowsAhead];
+  // The next block is most often the same thread's (see ForEachBlock).
+  const int64_t num_slots = block.first_slot < args.num_rows
+                                ? args.num_rows
+                                : args.num_rows + TailLen(args, block.first_token);
+  const int64_t num_ahead =
+      std::min(num_slots - block.first_slot - block.num_slots, kHeadRowsAhead);
+  FindRows(args, block.first_token, block.first_slot, block.num_slots + num_ahead, rows);
   const int64_t row_bytes = RowBytes(args.dtype, args.hidden);
   table.head({.rows = rows,
               .num_rows = block.num_slots,
+              .num_ahead = num_ahead,
               .gathered = rows[block.num_slots - 1] !=
                           static_cast<const char*>(rows[0]) + (block.num_slots - 1) * row_bytes,
               .dtype = args.dtype,
@@ -93,21 +112,29 @@ void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread
   const int64_t num_shared = NumSharedBlocks(args);
   const int64_t num_tails = args.tail_indptr != nullptr ? args.num_tokens : 0;
   const int64_t num_items = num_tails + num_shared;
-  // Claimed as threads come free. Tails first: for a single token one may be several blocks long.
+  // Tails first: for a single token one may be several blocks long.
+  const auto visit_item = [&](auto& visit, int64_t item) {
+    if (item >= num_tails) {
+      const int64_t index = item - num_tails, first = index * kBlockSlots;
+      visit(Block{0, args.num_tokens, first, std::min(kBlockSlots, args.num_rows - first)}, index);
+      return;
+    }
+    const int64_t num_slots = args.num_rows + TailLen(args, item);
+    for (int64_t first = args.num_rows; first < num_slots; first += kBlockSlots) {
+      visit(Block{item, 1, first, std::min(kBlockSlots, num_slots - first)}, num_shared);
+    }
+  };
+  // Claimed as threads come free, in runs that get shorter and shorter: memory is read in long
+  // stretches, and all threads end together.
   std::atomic<int64_t> next_item{0};
   const auto work = [&](int64_t, int64_t) {
     auto&& visit = per_thread();
-    for (int64_t item = next_item++; item < num_items; item = next_item++) {
-      if (item >= num_tails) {
-        const int64_t index = item - num_tails, first = index * kBlockSlots;
-        visit(Block{0, args.num_tokens, first, std::min(kBlockSlots, args.num_rows - first)},
-              index);
-        continue;
-      }
-      const int64_t num_slots = args.num_rows + TailLen(args, item);
-      for (int64_t first = args.num_rows; first < num_slots; first += kBlockSlots) {
-        visit(Block{item, 1, first, std::min(kBlockSlots, num_slots - first)}, num_shared);
-      }
+    int64_t begin = next_item.load(std::memory_order_relaxed);
+    while (begin < num_items) {
+      const int64_t count = std::max<int64_t>(1, (num_items - begin) / (2 * pool.num_threads()));
+      if (!next_item.compare_exchange_weak(begin, begin + count)) continue;
+      for (int64_t item = begin; item < begin + count; ++item) visit_item(visit, item);
+      begin = next_item.load(std::memory_order_relaxed);
     }
   };
   pool.ParallelFor(std::min<int64_t>(pool.num_threads(), num_items), /*grain=*/1, work);

@@ -15,6 +15,9 @@ inline constexpr int64_t kPanelRows = 32;
 /// Prepared inputs (cpu/input.h) are padded with zeros to a multiple of this many elements.
 inline constexpr int64_t kInputPadding = 32;
 
+/// As many rows ahead as a head kernel can use (HeadJob::num_ahead).
+inline constexpr int64_t kHeadRowsAhead = 20;
+
 /// Rows of f32 inputs as the dot kernels read them: bf16 when the weight is bf16 and the table has
 /// native_bf16, else f32 (rounded to bf16 when the weight is). Row t starts at element t * stride.
 /// Against quantised weights, QuantInput rows (cpu/quant_layout.h), whose elements are bytes.
@@ -39,8 +42,9 @@ struct LinearJob {
 
 /// Scores of the rows behind `rows` against every token: out[t * out_stride + r].
 struct HeadJob {
-  const void* const* rows = nullptr;  // [num_rows], each RowBytes(dtype, hidden)
+  const void* const* rows = nullptr;  // [num_rows + num_ahead], each RowBytes(dtype, hidden)
   int64_t num_rows = 0;
+  int64_t num_ahead = 0;  // rows behind them that are to be read next, fetched meanwhile
   bool gathered = false;  // the rows do not follow one another in memory; a hint
   DType dtype = DType::kF32;
   int64_t hidden = 0;
