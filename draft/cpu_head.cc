@@ -19,11 +19,13 @@ HeadArgs CpuHead::Arguments(const at::Tensor& hidden, const HeadSelection& selec
     args.num_rows = num_rows_;
     return args;
   }
-  PackBase(active);
   args.row_ids = active.rows().data();
   args.num_rows = active.size();
-  args.packed = packed_.data();
-  args.num_packed = active.base_size();
+  if (packs_base_) {
+    PackBase(active);
+    args.packed = packed_.data();
+    args.num_packed = active.base_size();
+  }
   if (!selection.tails.empty()) {
     tail_indptr_.assign(1, 0);
     tail_ids_.clear();

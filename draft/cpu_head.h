@@ -12,14 +12,20 @@
 
 namespace shortlist {
 
-/// Scores by the kernels of kernels/head.h. Keeps a packed copy of the base rows it saw last, made
-/// when the base changes; the dynamic rows are read in place.
+/// Scores by the kernels of kernels/head.h. The rows of a large weight come from memory, which is
+/// read fastest in one stretch: of those, a packed copy of the base rows seen last is kept, made
+/// when the base changes. All other rows are read in place.
 class CpuHead final : public HeadScorer {
  public:
   /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, weight.vocab_size]. `owner` keeps
   /// the weight's memory alive; undefined where the caller does.
-  CpuHead(const HeadWeight& weight, int64_t num_rows, at::Tensor owner, ThreadPool& pool)
-      : weight_(weight), owner_(std::move(owner)), num_rows_(num_rows), pool_(pool) {}
+  CpuHead(const HeadWeight& weight, int64_t num_rows, at::Tensor owner, bool packs_base,
+          ThreadPool& pool)
+      : weight_(weight),
+        owner_(std::move(owner)),
+        num_rows_(num_rows),
+        packs_base_(packs_base),
+        pool_(pool) {}
 
   at::Device device() const override { return at::kCPU; }
   int64_t vocab_size() const override { return weight_.vocab_size; }
@@ -39,6 +45,7 @@ class CpuHead final : public HeadScorer {
   const HeadWeight weight_;
   const at::Tensor owner_;
   const int64_t num_rows_;
+  const bool packs_base_;
   ThreadPool& pool_;
   std::shared_ptr<const VocabBase> packed_base_;
   Arena packed_;

@@ -31,6 +31,12 @@ Arena::Arena(int64_t bytes) {
 
 Arena::~Arena() { std::free(data_); }
 
+float* ReserveFloats(Arena& arena, int64_t count) {
+  const int64_t bytes = count * static_cast<int64_t>(sizeof(float));
+  if (arena.bytes() < bytes) arena = Arena(bytes);
+  return static_cast<float*>(arena.data());
+}
+
 std::shared_ptr<void> ArenaBlocks::Take(int64_t bytes) {
   constexpr int64_t kArenaBytes = 2 * kHugePage;
   const auto block = [](const std::shared_ptr<Arena>& arena, int64_t offset) {

@@ -31,6 +31,9 @@ class Arena {
   int64_t bytes_ = 0;
 };
 
+/// Room for `count` floats, which are lost when it has to grow. Throws std::bad_alloc.
+float* ReserveFloats(Arena& arena, int64_t count);
+
 /// Hands out blocks of larger arenas, so that the small matrices of a model lie in huge pages too,
 /// one behind the other. Not thread-safe.
 class ArenaBlocks {

@@ -59,6 +59,32 @@ void StoreKvCpu(const KvLayer& cache, const float* keys, const float* values, in
 void AttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const float* q,
                   int64_t q_stride, int64_t num_heads, float scale, float* out, ThreadPool& pool);
 
+/// A batch's queries, keys and values as the layer's projection leaves them, and what they go
+/// through on their way to attention, in this order.
+struct QkvRows {
+  // [num_tokens, num_heads + 2 * num_kv_heads, head_dim], dense: queries, keys, values.
+  float* rows = nullptr;
+  int64_t num_heads = 0;
+  const float* bias = nullptr;  // added to every row; null: none
+  // Each query and key head is RMS-normalised (RmsNormCpu); null: not. [head_dim]
+  const float* query_norm = nullptr;
+  const float* key_norm = nullptr;
+  float norm_epsilon = 0;
+  // Each query and key head is rotated, half-split as Hugging Face's Llama does: with c =
+  // cos[positions[t], i] and s = sin[...],
+  //   (a, b) = (head[i], head[i + head_dim / 2])  becomes  (a c - b s, b c + a s).
+  // head_dim is even. cos, sin: [max_positions, head_dim / 2]; positions: [num_tokens].
+  const int32_t* positions = nullptr;
+  const float* cos = nullptr;
+  const float* sin = nullptr;
+  const int32_t* slots = nullptr;  // [num_tokens], distinct: where keys and values are stored
+};
+
+/// From the projection to the attended heads: changes `qkv` in place as told above, stores its keys
+/// and values, then AttentionCpu. No token sees a slot that another sequence of this batch stores.
+void SelfAttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const QkvRows& qkv,
+                      float scale, float* out, ThreadPool& pool);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_KERNELS_ATTENTION_H_

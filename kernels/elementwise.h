@@ -16,21 +16,8 @@ namespace shortlist {
 void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_tokens,
                 int64_t hidden, float* y, ThreadPool& pool);
 
-/// RmsNormCpu, in place, of every head: row t starts at x + t * row_stride and is [num_heads,
-/// head_dim]; weight: [head_dim].
-void HeadNormCpu(float* x, int64_t row_stride, int64_t num_tokens, int64_t num_heads,
-                 int64_t head_dim, const float* weight, float epsilon, ThreadPool& pool);
-
 /// x[t, i] += bias[i]. x: [num_tokens, width]; bias: [width].
 void AddBiasCpu(float* x, const float* bias, int64_t num_tokens, int64_t width, ThreadPool& pool);
-
-/// Rotates in place, half-split as Hugging Face's Llama does: with c = cos[positions[t], i] and s =
-/// sin[...],
-///   (a, b) = (row[i], row[i + head_dim / 2])  becomes  (a c - b s, b c + a s).
-/// Row t starts at x + t * row_stride and is [num_heads, head_dim]; head_dim is even.
-/// cos, sin: [max_positions, head_dim / 2]; positions: [num_tokens], in [0, max_positions).
-void RopeCpu(float* x, int64_t row_stride, int64_t num_tokens, int64_t num_heads, int64_t head_dim,
-             const int32_t* positions, const float* cos, const float* sin, ThreadPool& pool);
 
 /// out[t] = table[ids[t]] as f32. table: [vocab_size, hidden] of `dtype`; ids: [num_tokens], in [0,
 /// vocab_size).

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "kernels/elementwise.h"
+#include "kernels/attention.h"
 
 namespace shortlist {
 namespace {
@@ -52,13 +52,9 @@ absl::StatusOr<PackedLinear> LoadLinear(Checkpoint& checkpoint, const std::strin
 }
 
 void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
-  const auto reserve = [num_tokens](std::vector<float>& values, int64_t width) {
-    const size_t size = static_cast<size_t>(num_tokens * width);
-    if (values.size() < size) values = std::vector<float>(size);
-  };
-  reserve(qkv, (config.num_heads + 2 * config.num_kv_heads) * config.head_dim);
-  reserve(attended, config.num_heads * config.head_dim);
-  reserve(gated, config.intermediate);
+  ReserveFloats(qkv, num_tokens * (config.num_heads + 2 * config.num_kv_heads) * config.head_dim);
+  ReserveFloats(attended, num_tokens * config.num_heads * config.head_dim);
+  ReserveFloats(gated, num_tokens * config.intermediate);
 }
 
 absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
@@ -119,50 +115,38 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
   return layer;
 }
 
-void DecoderLayer::PrepareHeads(const ModelConfig& config, const ForwardBatch& batch,
-                                const RopeTable& rope, float* qkv, ThreadPool& pool) const {
-  const int64_t num_tokens = batch.num_tokens();
-  const int64_t stride = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim;
-  if (!qkv_bias_.empty()) AddBiasCpu(qkv, qkv_bias_.data(), num_tokens, stride, pool);
-  if (query_norm_.defined()) {
-    const float epsilon = static_cast<float>(config.rms_norm_eps);
-    HeadNormCpu(qkv, stride, num_tokens, config.num_heads, config.head_dim,
-                query_norm_.data_ptr<float>(), epsilon, pool);
-    HeadNormCpu(qkv + config.num_heads * config.head_dim, stride, num_tokens, config.num_kv_heads,
-                config.head_dim, key_norm_.data_ptr<float>(), epsilon, pool);
-  }
-  // Query and key heads lie side by side: one call rotates both.
-  RopeCpu(qkv, stride, num_tokens, config.num_heads + config.num_kv_heads, config.head_dim,
-          batch.positions().data(), rope.cos(), rope.sin(), pool);
-}
-
 void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
                            const KvLayer& cache, const RopeTable& rope, float* hidden,
                            LayerScratch& scratch, ThreadPool& pool) const {
   const int64_t num_tokens = batch.num_tokens();
   const float epsilon = static_cast<float>(config.rms_norm_eps);
-  const int64_t q_features = config.num_heads * config.head_dim;
-  const int64_t kv_features = config.num_kv_heads * config.head_dim;
-  const int64_t qkv_stride = q_features + 2 * kv_features;
-
   const auto normed = [&](const at::Tensor& weight) -> LinearInput {
     return {hidden, weight.defined() ? weight.data_ptr<float>() : nullptr, epsilon};
   };
-  float* const qkv = scratch.qkv.data();
-  float* const keys = qkv + q_features;
-  LinearCpu(qkv_, normed(input_norm_), num_tokens, qkv, /*accumulate=*/false, pool);
-  PrepareHeads(config, batch, rope, qkv, pool);
-  StoreKvCpu(cache, keys, keys + kv_features, qkv_stride, batch.out_slots().data(), num_tokens,
-             pool);
+  const auto floats_of = [](Arena& arena) { return static_cast<float*>(arena.data()); };
+  float* const attended = floats_of(scratch.attended);
+  float* const gated = floats_of(scratch.gated);
+  const QkvRows qkv = {
+      .rows = floats_of(scratch.qkv),
+      .num_heads = config.num_heads,
+      .bias = qkv_bias_.empty() ? nullptr : qkv_bias_.data(),
+      .query_norm = query_norm_.defined() ? query_norm_.data_ptr<float>() : nullptr,
+      .key_norm = key_norm_.defined() ? key_norm_.data_ptr<float>() : nullptr,
+      .norm_epsilon = epsilon,
+      .positions = batch.positions().data(),
+      .cos = rope.cos(),
+      .sin = rope.sin(),
+      .slots = batch.out_slots().data(),
+  };
+  LinearCpu(qkv_, normed(input_norm_), num_tokens, qkv.rows, /*accumulate=*/false, pool);
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
   AttentionLayout layout = batch.layout();
   layout.window = window_;
-  AttentionCpu(cache, layout, qkv, qkv_stride, config.num_heads, scale, scratch.attended.data(),
-               pool);
-  LinearCpu(output_, {scratch.attended.data()}, num_tokens, hidden, /*accumulate=*/true, pool);
+  SelfAttentionCpu(cache, layout, qkv, scale, attended, pool);
+  LinearCpu(output_, {attended}, num_tokens, hidden, /*accumulate=*/true, pool);
 
-  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, scratch.gated.data(), pool);
-  LinearCpu(down_, {scratch.gated.data()}, num_tokens, hidden, /*accumulate=*/true, pool);
+  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, gated, pool);
+  LinearCpu(down_, {gated}, num_tokens, hidden, /*accumulate=*/true, pool);
 }
 
 void CheckBatch(const ModelConfig& config, DType dtype, const ForwardBatch& batch,

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/thread_pool.h"
-#include "kernels/attention.h"
+#include "kernels/arena.h"
 #include "kernels/linear.h"
 #include "model/checkpoint.h"
 #include "model/config.h"
@@ -25,9 +25,9 @@ namespace shortlist {
 /// Activations inside one layer, all f32, shared by the layers of a model and reused between
 /// passes.
 struct LayerScratch {
-  std::vector<float> qkv;       // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
-  std::vector<float> attended;  // [num_tokens, num_heads * head_dim]
-  std::vector<float> gated;     // [num_tokens, intermediate]
+  Arena qkv;       // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
+  Arena attended;  // [num_tokens, num_heads * head_dim]
+  Arena gated;     // [num_tokens, intermediate]
 
   /// Makes room for `num_tokens`; never shrinks. Throws std::bad_alloc.
   void Reserve(const ModelConfig& config, int64_t num_tokens);
@@ -52,9 +52,6 @@ class DecoderLayer {
   DecoderLayer() = default;
   absl::Status LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
                              const ModelConfig& config, DType dtype, ThreadPool& pool);
-  /// Queries and keys of `num_tokens` rows of qkv as the attention takes them.
-  void PrepareHeads(const ModelConfig& config, const ForwardBatch& batch, const RopeTable& rope,
-                    float* qkv, ThreadPool& pool) const;
 
   int64_t window_ = 0;           // 0: attends to everything
   at::Tensor input_norm_;        // [hidden] f32; undefined without an input norm

@@ -27,7 +27,8 @@ struct EagleModel::Impl {
 
   absl::Status LoadWeights(const std::string& dir);
   bool owns_head() const { return weight_dtype != target.weight_dtype(); }
-  void JoinInputs(const ForwardBatch& batch, const float* features);
+  /// [num_tokens, 2 * hidden]: each token's embedding, then its feature.
+  const float* JoinInputs(const ForwardBatch& batch, const float* features);
   at::Tensor Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
 
   const ModelConfig config;
@@ -40,8 +41,7 @@ struct EagleModel::Impl {
   std::vector<DecoderLayer> layers;
   RopeTable rope;
   LayerScratch scratch;
-  std::vector<float> embedded;  // [num_tokens, hidden]
-  std::vector<float> joined;    // [num_tokens, 2 * hidden], embedding then feature
+  Arena embedded, joined;  // of JoinInputs
 };
 
 absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
@@ -73,22 +73,18 @@ absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
   return checkpoint.CheckNothingUnknown();
 }
 
-void EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float* features) {
+const float* EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float* features) {
   const int64_t num_tokens = batch.num_tokens();
   const int64_t hidden = config.hidden;
-  const auto grow = [](std::vector<float>& values, int64_t size) {
-    if (values.size() < static_cast<size_t>(size))
-      values = std::vector<float>(static_cast<size_t>(size));
-  };
-  grow(embedded, num_tokens * hidden);
-  grow(joined, num_tokens * 2 * hidden);
+  float* const embeddings = ReserveFloats(embedded, num_tokens * hidden);
+  float* const rows = ReserveFloats(joined, num_tokens * 2 * hidden);
   EmbeddingCpu(target.embedding().data_ptr(), target.dtype(), hidden, batch.token_ids().data(),
-               num_tokens, embedded.data(), pool);
+               num_tokens, embeddings, pool);
   for (int64_t t = 0; t < num_tokens; ++t) {
-    float* const row = joined.data() + t * 2 * hidden;
-    std::copy_n(embedded.data() + t * hidden, hidden, row);
-    std::copy_n(features + t * hidden, hidden, row + hidden);
+    std::copy_n(embeddings + t * hidden, hidden, rows + t * 2 * hidden);
+    std::copy_n(features + t * hidden, hidden, rows + t * 2 * hidden + hidden);
   }
+  return rows;
 }
 
 at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* features,
@@ -98,9 +94,8 @@ at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* fea
   if (num_tokens == 0) return out;
   rope.Reserve(PositionsNeeded(batch));
   scratch.Reserve(config, num_tokens);
-  JoinInputs(batch, features);
   float* const hidden = out.data_ptr<float>();
-  LinearCpu(fc, {joined.data()}, num_tokens, hidden, /*accumulate=*/false, pool);
+  LinearCpu(fc, {JoinInputs(batch, features)}, num_tokens, hidden, /*accumulate=*/false, pool);
   if (fc_bias.defined()) {
     AddBiasCpu(hidden, fc_bias.data_ptr<float>(), num_tokens, config.hidden, pool);
   }

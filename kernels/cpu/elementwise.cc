@@ -39,38 +39,11 @@ void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_
   });
 }
 
-void HeadNormCpu(float* x, int64_t row_stride, int64_t num_tokens, int64_t num_heads,
-                 int64_t head_dim, const float* weight, float epsilon, ThreadPool& pool) {
-  const KernelTable& table = CurrentKernels();
-  pool.ParallelFor(num_tokens, RowGrain(num_heads * head_dim), [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      for (int64_t h = 0; h < num_heads; ++h) {
-        float* const head = x + t * row_stride + h * head_dim;
-        table.rms_norm(head, weight, epsilon, head_dim, head);
-      }
-    }
-  });
-}
-
 void AddBiasCpu(float* x, const float* bias, int64_t num_tokens, int64_t width, ThreadPool& pool) {
   pool.ParallelFor(num_tokens, RowGrain(width), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       float* const row = x + t * width;
       for (int64_t i = 0; i < width; ++i) row[i] += bias[i];
-    }
-  });
-}
-
-void RopeCpu(float* x, int64_t row_stride, int64_t num_tokens, int64_t num_heads, int64_t head_dim,
-             const int32_t* positions, const float* cos, const float* sin, ThreadPool& pool) {
-  const KernelTable& table = CurrentKernels();
-  const int64_t half = head_dim / 2;
-  pool.ParallelFor(num_tokens, RowGrain(num_heads * head_dim), [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t angle = positions[t] * half;
-      for (int64_t h = 0; h < num_heads; ++h) {
-        table.rope(x + t * row_stride + h * head_dim, cos + angle, sin + angle, half);
-      }
     }
   });
 }

@@ -48,26 +48,6 @@ TEST(ElementwiseTest, RmsNormMatchesDoublePrecision) {
   });
 }
 
-TEST(ElementwiseTest, HeadNormIsRmsNormOfEveryHead) {
-  std::mt19937 rng(8);
-  ForEachIsa([&] {
-    for (const int64_t head_dim : kSizes) {
-      constexpr int64_t kTokens = 9, kHeads = 3;
-      const int64_t stride = kHeads * head_dim + 5;
-      const std::vector<float> before = RandomFloats(rng, kTokens * stride);
-      const std::vector<float> weight = RandomFloats(rng, head_dim);
-      std::vector<float> after = before, want = before;
-      ThreadPool pool(2);
-      HeadNormCpu(after.data(), stride, kTokens, kHeads, head_dim, weight.data(), 1e-5f, pool);
-      for (int64_t t = 0; t < kTokens; ++t) {
-        float* const row = want.data() + t * stride;
-        RmsNormCpu(row, weight.data(), 1e-5f, kHeads, head_dim, row, pool);
-      }
-      ASSERT_TRUE(SameBits(after, want)) << head_dim;
-    }
-  });
-}
-
 TEST(ElementwiseTest, BiasIsAddedToEveryRow) {
   std::mt19937 rng(9);
   for (const int64_t width : kSizes) {
@@ -80,43 +60,6 @@ TEST(ElementwiseTest, BiasIsAddedToEveryRow) {
       ASSERT_EQ(after[i], before[i] + bias[i % static_cast<size_t>(width)]);
     }
   }
-}
-
-TEST(ElementwiseTest, RopeRotatesHalfSplitPairs) {
-  std::mt19937 rng(2);
-  ForEachIsa([&] {
-    for (const int64_t half : {1, 4, 8, 15, 16, 32, 65}) {
-      constexpr int64_t kTokens = 9;
-      constexpr int64_t kHeads = 3;
-      constexpr int64_t kPositions = 20;
-      const int64_t head_dim = 2 * half;
-      const int64_t stride = kHeads * head_dim + 5;
-      const std::vector<float> before = RandomFloats(rng, kTokens * stride);
-      const std::vector<float> cos = RandomFloats(rng, kPositions * half);
-      const std::vector<float> sin = RandomFloats(rng, kPositions * half);
-      std::vector<int32_t> positions(kTokens);
-      for (int32_t& position : positions) position = static_cast<int32_t>(RandomInt(rng, 0, 19));
-      std::vector<float> x = before;
-      ThreadPool pool(2);
-      RopeCpu(x.data(), stride, kTokens, kHeads, head_dim, positions.data(), cos.data(), sin.data(),
-              pool);
-      std::vector<float> expected = before;
-      for (int64_t t = 0; t < kTokens; ++t) {
-        for (int64_t h = 0; h < kHeads; ++h) {
-          for (int64_t i = 0; i < half; ++i) {
-            const int64_t at = t * stride + h * head_dim + i;
-            const float a = before[at];
-            const float b = before[at + half];
-            const float c = cos[positions[t] * half + i];
-            const float s = sin[positions[t] * half + i];
-            expected[at] = a * c - b * s;
-            expected[at + half] = b * c + a * s;
-          }
-        }
-      }
-      ASSERT_TRUE(SameBits(x, expected)) << half;
-    }
-  });
 }
 
 TEST(ElementwiseTest, SiluMulMatchesDoublePrecision) {

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/attention.h"
+#include "kernels/elementwise.h"
+#include "tests/kernels/kernel_testing.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kNumSlots = 400;
+constexpr int64_t kPositions = 128;
+constexpr float kEpsilon = 1e-5f;
+
+struct Shape {
+  int64_t num_heads;
+  int64_t num_kv_heads;
+  int64_t head_dim;
+};
+
+constexpr Shape kShapes[] = {{1, 1, 2}, {4, 2, 8}, {6, 1, 24}, {4, 4, 64}, {14, 2, 66}};
+
+/// Sequences of chains (and one tree) over a cache of random content.
+struct Batch {
+  Batch(const Shape& shape_of_it, DType dtype, const std::vector<int64_t>& prefix_lens,
+        const std::vector<int64_t>& chunk_lens, bool with_tree, std::mt19937& rng)
+      : shape(shape_of_it), cache_dtype(dtype) {
+    std::vector<int32_t> free(kNumSlots);
+    std::iota(free.begin(), free.end(), 0);
+    std::shuffle(free.begin(), free.end(), rng);
+    const auto take = [&free] {
+      const int32_t slot = free.back();
+      free.pop_back();
+      return slot;
+    };
+    for (size_t s = 0; s < chunk_lens.size(); ++s) {
+      for (int64_t i = 0; i < prefix_lens[s]; ++i) kv_slots.push_back(take());
+      const bool tree = with_tree && s == 0;
+      for (int64_t i = 0; i < chunk_lens[s]; ++i) {
+        const int32_t slot = take();
+        if (tree) {  // every node hangs on the prefix
+          tail_slots.push_back(slot);
+        } else {
+          kv_slots.push_back(slot);
+        }
+        out_slots.push_back(slot);
+        seq_of_token.push_back(static_cast<int32_t>(s));
+        context_len.push_back(static_cast<int32_t>(prefix_lens[s] + (tree ? 0 : i + 1)));
+        positions.push_back(static_cast<int32_t>(RandomInt(rng, 0, kPositions - 1)));
+        tail_indptr.push_back(static_cast<int32_t>(tail_slots.size()));
+      }
+      kv_indptr.push_back(static_cast<int32_t>(kv_slots.size()));
+    }
+    rows = RandomFloats(rng, num_tokens() * width());
+    bias = RandomFloats(rng, width());
+    query_norm = RandomFloats(rng, shape.head_dim);
+    key_norm = RandomFloats(rng, shape.head_dim);
+    cos = RandomFloats(rng, kPositions * shape.head_dim / 2);
+    sin = RandomFloats(rng, kPositions * shape.head_dim / 2);
+    const int64_t elements = kNumSlots * shape.num_kv_heads * shape.head_dim;
+    keys.resize(elements * DTypeBytes(dtype));
+    values.resize(keys.size());
+    const std::vector<float> content = RandomFloats(rng, 2 * elements);
+    for (int64_t i = 0; i < elements; ++i) {
+      StoreFromFloat(keys.data(), dtype, i, content[i]);
+      StoreFromFloat(values.data(), dtype, i, content[elements + i]);
+    }
+  }
+
+  int64_t num_tokens() const { return static_cast<int64_t>(seq_of_token.size()); }
+  int64_t width() const { return (shape.num_heads + 2 * shape.num_kv_heads) * shape.head_dim; }
+  KvLayer cache() {
+    return {keys.data(), values.data(), cache_dtype, shape.num_kv_heads, shape.head_dim};
+  }
+  AttentionLayout layout(int64_t window) const {
+    return {.num_tokens = num_tokens(),
+            .seq_of_token = seq_of_token.data(),
+            .kv_indptr = kv_indptr.data(),
+            .kv_slots = kv_slots.data(),
+            .context_len = context_len.data(),
+            .tail_indptr = tail_slots.empty() ? nullptr : tail_indptr.data(),
+            .tail_slots = tail_slots.data(),
+            .window = window};
+  }
+  QkvRows qkv(bool with_bias, bool with_norms) {
+    return {.rows = rows.data(),
+            .num_heads = shape.num_heads,
+            .bias = with_bias ? bias.data() : nullptr,
+            .query_norm = with_norms ? query_norm.data() : nullptr,
+            .key_norm = with_norms ? key_norm.data() : nullptr,
+            .norm_epsilon = kEpsilon,
+            .positions = positions.data(),
+            .cos = cos.data(),
+            .sin = sin.data(),
+            .slots = out_slots.data()};
+  }
+
+  Shape shape;
+  DType cache_dtype;
+  std::vector<int32_t> seq_of_token, kv_indptr = {0}, kv_slots, context_len, tail_indptr = {0};
+  std::vector<int32_t> tail_slots, positions, out_slots;
+  std::vector<float> rows, bias, query_norm, key_norm, cos, sin;
+  std::vector<char> keys, values;
+};
+
+/// The same one step after the other, rows first, as QkvRows tells it.
+std::vector<float> StepByStep(Batch& batch, bool with_bias, bool with_norms, int64_t window) {
+  ThreadPool pool(1);
+  const auto [num_heads, num_kv_heads, head_dim] = batch.shape;
+  const int64_t width = batch.width(), half = head_dim / 2;
+  for (int64_t t = 0; t < batch.num_tokens(); ++t) {
+    float* const row = batch.rows.data() + t * width;
+    for (int64_t i = 0; with_bias && i < width; ++i) row[i] += batch.bias[i];
+    for (int64_t h = 0; h < num_heads + num_kv_heads; ++h) {
+      float* const head = row + h * head_dim;
+      if (with_norms) {
+        RmsNormCpu(head, (h < num_heads ? batch.query_norm : batch.key_norm).data(), kEpsilon,
+                   /*num_tokens=*/1, head_dim, head, pool);
+      }
+      for (int64_t i = 0; i < half; ++i) {
+        const float a = head[i], b = head[i + half];
+        const float c = batch.cos[batch.positions[t] * half + i];
+        const float s = batch.sin[batch.positions[t] * half + i];
+        head[i] = a * c - b * s;
+        head[i + half] = b * c + a * s;
+      }
+    }
+  }
+  const float* const keys = batch.rows.data() + num_heads * head_dim;
+  StoreKvCpu(batch.cache(), keys, keys + num_kv_heads * head_dim, width, batch.out_slots.data(),
+             batch.num_tokens(), pool);
+  std::vector<float> out(batch.num_tokens() * num_heads * head_dim);
+  AttentionCpu(batch.cache(), batch.layout(window), batch.rows.data(), width, num_heads,
+               /*scale=*/0.25f, out.data(), pool);
+  return out;
+}
+
+struct Work {
+  const char* name;
+  std::vector<int64_t> prefix_lens, chunk_lens;
+  bool with_tree = false;
+  int64_t window = 0;
+};
+
+class SelfAttentionTest : public testing::TestWithParam<Work> {};
+
+TEST_P(SelfAttentionTest, IsBiasNormRotationStoreAndAttentionInTurn) {
+  const Work& work = GetParam();
+  std::mt19937 rng(11);
+  for (const Isa isa : AvailableIsas()) {
+    const ScopedIsa scoped(isa);
+    for (const Shape& shape : kShapes) {
+      for (const DType dtype : kAllDTypes) {
+        for (const bool with_extras : {false, true}) {
+          const Batch before(shape, dtype, work.prefix_lens, work.chunk_lens, work.with_tree, rng);
+          Batch expected = before;
+          const std::vector<float> expected_out =
+              StepByStep(expected, with_extras, with_extras, work.window);
+          for (const int num_threads : {1, 2, 3}) {
+            Batch batch = before;
+            ThreadPool pool(num_threads);
+            std::vector<float> out(expected_out.size());
+            SelfAttentionCpu(batch.cache(), batch.layout(work.window),
+                             batch.qkv(with_extras, with_extras), /*scale=*/0.25f, out.data(),
+                             pool);
+            const std::string where = Describe(isa, dtype) + ", head_dim " +
+                                      std::to_string(shape.head_dim) + ", threads " +
+                                      std::to_string(num_threads);
+            ASSERT_TRUE(SameBits(out, expected_out)) << where;
+            ASSERT_TRUE(SameBits(batch.rows, expected.rows)) << where;
+            ASSERT_EQ(batch.keys, expected.keys) << where;
+            ASSERT_EQ(batch.values, expected.values) << where;
+          }
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Works, SelfAttentionTest,
+    testing::Values(Work{"Decode", {30}, {1}}, Work{"FirstToken", {0}, {1}},
+                    Work{"Verify", {30}, {6}}, Work{"Sequences", {5, 0, 40, 17}, {4, 1, 9, 1}},
+                    Work{"ManySequences", std::vector<int64_t>(20, 3), std::vector<int64_t>(20, 2)},
+                    Work{"Chunk", {9}, {70}}, Work{"Tree", {12, 3}, {5, 2}, /*with_tree=*/true},
+                    Work{"Window", {30, 2}, {4, 3}, /*with_tree=*/false, /*window=*/16}),
+    [](const testing::TestParamInfo<Work>& info) { return std::string(info.param.name); });
+
+TEST(SelfAttentionTest, NoTokensTouchNothing) {
+  ThreadPool pool(2);
+  KvLayer cache;
+  cache.num_kv_heads = 1;
+  cache.head_dim = 8;
+  SelfAttentionCpu(cache, {}, {.num_heads = 1}, /*scale=*/1.0f, nullptr, pool);
+}
+
+}  // namespace
+}  // namespace shortlist
