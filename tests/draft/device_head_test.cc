@@ -14,8 +14,10 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "draft/engine.h"
 #include "draft/lm_head.h"
 #include "kernels/quant.h"
 #include "tests/draft/emulated_head_kernels.h"
@@ -318,6 +320,50 @@ TEST(DeviceDrafterTest, ADeviceThatBreaksLeavesPlainDecoding) {
   RunResult drafted;
   ExpectPlainOutputs(DrafterKind::kEagle, /*temperature=*/0.0, kernels, &drafted);
   EXPECT_GT(drafted.engine.num_draft_failures, 0);
+}
+
+TEST(DeviceDrafterTest, SwappedSlotsLowerTheAcceptanceAndTelemetrySaysSo) {
+  constexpr int64_t kSlots = 80;
+  const std::unique_ptr<DemoPair> pair = DemoPair::Load(/*num_threads=*/2);
+  ASSERT_NE(pair, nullptr);
+  const auto run = [&](bool swap, SequenceStats* stats, std::vector<TokenId>* output) {
+    const auto drafter =
+        pair->NewDrafter(DrafterKind::kEagle, kSlots, std::make_shared<EmulatedHeadKernels>());
+    const auto vocab = pair->NewVocab(VocabKind::kListTop2048);
+    auto engine = SpeculativeEngine::Create(
+        pair->target(), drafter.get(), vocab.get(),
+        {.num_draft_tokens = 3, .num_slots = kSlots, .emit_size = pair->emit_size()}, pair->pool());
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    Sequence::Options options;
+    options.sampling.max_new_tokens = 40;
+    options.sampling.temperature = 0.8;  // slots are mapped on the host
+    options.max_tail_rows = 0;
+    auto sequence = Sequence::Create(TestPrompts(/*count=*/1, /*max_len=*/30)[0],
+                                     std::move(options), pair->emit_size());
+    ASSERT_TRUE(sequence.ok()) << sequence.status();
+    (*sequence)->kv_slots.resize(kSlots);
+    std::iota((*sequence)->kv_slots.begin(), (*sequence)->kv_slots.end(), 0);
+    std::vector<Sequence*> one = {sequence->get()};
+    ASSERT_TRUE((*engine)->Prefill(one, /*max_tokens=*/512).ok());
+    ASSERT_TRUE((*engine)->Step(one).ok());  // the slots' ids go to the device
+    if (swap) {
+      // The fault: ids of neighbouring slots change places, the rows stay.
+      const std::span<const int32_t> rows = vocab->Active()->rows();
+      int32_t* ids = const_cast<int32_t*>(rows.data());
+      for (size_t slot = 0; slot + 1 < rows.size(); slot += 2) std::swap(ids[slot], ids[slot + 1]);
+    }
+    while (!(*sequence)->finished()) ASSERT_TRUE((*engine)->Step(one).ok());
+    *stats = (*sequence)->stats;
+    output->assign((*sequence)->output().begin(), (*sequence)->output().end());
+  };
+  SequenceStats sound, faulty;
+  std::vector<TokenId> sound_output, faulty_output;
+  ASSERT_NO_FATAL_FAILURE(run(/*swap=*/false, &sound, &sound_output));
+  ASSERT_NO_FATAL_FAILURE(run(/*swap=*/true, &faulty, &faulty_output));
+  EXPECT_EQ(sound.num_mapping_faults, 0);
+  EXPECT_GT(faulty.num_mapping_faults, faulty.num_drafted / 2);
+  EXPECT_LT(faulty.acceptance_rate(), 0.25 * sound.acceptance_rate());
+  EXPECT_EQ(sound_output, faulty_output);  // which is why only telemetry can tell
 }
 
 }  // namespace
