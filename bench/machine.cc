@@ -12,7 +12,6 @@
 namespace shortlist {
 namespace {
 
-constexpr int64_t kBufferBytes = int64_t{512} << 20;
 constexpr int64_t kPeakSteps = 20000;
 constexpr int kPeakSums = 16;
 
@@ -86,21 +85,21 @@ __attribute__((target("avx2,fma"))) float DotPeakFma() {
 
 }  // namespace
 
-PlainRead::PlainRead(ThreadPool& pool) : pool_(pool), buffer_(kBufferBytes) {
-  std::memset(buffer_.data(), 1, static_cast<size_t>(kBufferBytes));
+PlainRead::PlainRead(ThreadPool& pool, int64_t buffer_bytes) : pool_(pool), buffer_(buffer_bytes) {
+  std::memset(buffer_.data(), 1, static_cast<size_t>(buffer_bytes));
 }
 
 double PlainRead::Seconds(int64_t bytes) {
   const bool wide = DetectIsa() >= Isa::kAvx512;
   const double begin = Now();
   for (int64_t left = bytes; left > 0;) {
-    const int64_t part = std::min(left, kBufferBytes - position_);
+    const int64_t part = std::min(left, buffer_.bytes() - position_);
     const char* data = static_cast<const char*>(buffer_.data()) + position_;
     pool_.ParallelFor(part, /*grain=*/4096, [&](int64_t from, int64_t to) {
       sink += wide ? ReadAvx512(data + from, to - from) : ReadPlain(data + from, to - from);
     });
     left -= part;
-    position_ = (position_ + part) % kBufferBytes;
+    position_ = (position_ + part) % buffer_.bytes();
   }
   return Now() - begin;
 }

@@ -9,11 +9,11 @@
 
 namespace shortlist {
 
-/// A buffer larger than any cache, read front to back, over and over, by all threads at once: the
-/// plain parallel read that kernels are judged against. One thread at a time.
+/// A buffer, larger than any cache unless told otherwise, read front to back, over and over, by all
+/// threads at once: the plain parallel read that kernels are judged against. One thread at a time.
 class PlainRead {
  public:
-  explicit PlainRead(ThreadPool& pool);
+  explicit PlainRead(ThreadPool& pool, int64_t buffer_bytes = int64_t{512} << 20);
   /// Reads the next `bytes` (cut between the threads in contiguous ranges) and returns the seconds
   /// it took.
   double Seconds(int64_t bytes);
