@@ -17,9 +17,9 @@
 namespace shortlist {
 namespace {
 
-/// A weight up to this size stays in the last-level cache, since the target reads all of it in
-/// every step. There strewn rows cost little more than a stretch, and a copy would push other
-/// weights out (a quarter of 16,384 rows of 512 bytes: 10 % more tokens/s without one).
+/// A weight up to this size finds room in the last-level cache, most of all one that the target
+/// reads in every step. There strewn rows cost little more than a stretch, and a copy would push
+/// other weights out (a quarter of 16,384 rows of 512 bytes: 10 % more tokens/s without one).
 constexpr int64_t kLargestCachedBytes = int64_t{16} << 20;
 
 absl::Status CheckNumRows(int64_t num_rows, int64_t vocab_size) {
