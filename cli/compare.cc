@@ -170,6 +170,7 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
                         .temperature = session->sampling().temperature,
                         .num_draft_tokens = run.num_draft_tokens,
                         .draft_p_min = run.draft_p_min,
+                        .prompt_lookup = run.prompt_lookup,
                         .max_new_tokens = session->sampling().max_new_tokens};
   for (const Session::Request& request : session->requests()) {
     comparison.sources.push_back(request.source);

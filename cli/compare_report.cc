@@ -183,6 +183,7 @@ void WriteJson(const Comparison& comparison, std::ostream& out) {
                                          {"temperature", comparison.temperature},
                                          {"num_draft_tokens", comparison.num_draft_tokens},
                                          {"draft_p_min", comparison.draft_p_min},
+                                         {"prompt_lookup", comparison.prompt_lookup},
                                          {"max_new_tokens", comparison.max_new_tokens},
                                          {"rows", std::move(rows)}};
   out << report.dump() << "\n";

@@ -42,6 +42,7 @@ struct Comparison {
   double temperature = 0.0;
   int64_t num_draft_tokens = 0;
   double draft_p_min = 0.0;
+  bool prompt_lookup = false;
   int64_t max_new_tokens = 0;
 };
 

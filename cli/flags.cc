@@ -114,6 +114,10 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags) {
   AddReal(command, "--draft-p-min", flags.draft_p_min, 0.0, 1.0, Low::kIncluded,
           "Draft on while the target is likely to take all tokens of this step, by at least this "
           "forecast; 0 drafts --num-draft-tokens always");
+  AddChoice<bool>(command, "--prompt-lookup", flags.prompt_lookup, {{"on", true}, {"off", false}},
+                  "Draft on with what followed the same tokens earlier in the request's text; not "
+                  "with --draft-p-min 0")
+      ->default_str("on");
   AddChoice<std::optional<DType>>(
       command, "--dtype", flags.dtype,
       {{"auto", std::nullopt}, {"f32", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBf16}},

@@ -31,6 +31,7 @@ struct RunFlags {
   int64_t dynamic_rows = 0;  // at most the target's vocabulary, checked once that is known
   int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
   double draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
+  bool prompt_lookup = SpeculativeEngine::Options{}.prompt_lookup;
   std::optional<std::string> prompt;  // at most one of prompt and prompts_path is given
   std::string prompts_path;
   SamplingParams sampling;

@@ -57,6 +57,7 @@ absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(Session& session, Options opt
   const SpeculativeEngine::Options engine_options{
       .num_draft_tokens = options.use_draft ? session.flags().num_draft_tokens : 0,
       .draft_p_min = session.flags().draft_p_min,
+      .prompt_lookup = session.flags().prompt_lookup,
       .verify = session.flags().verify,
       .num_slots = num_slots,
       .emit_size = session.tokenizer().size()};

@@ -20,6 +20,7 @@ absl::StatusOr<RoutedEngine> RoutedEngine::Open(Session& session, const Schedule
   const SpeculativeEngine::Options options{
       .num_draft_tokens = session.has_draft() ? flags.num_draft_tokens : 0,
       .draft_p_min = flags.draft_p_min,
+      .prompt_lookup = flags.prompt_lookup,
       .verify = flags.verify,
       .num_slots = num_slots,
       .emit_size = session.tokenizer().size()};

@@ -3,6 +3,13 @@
 
 namespace shortlist {
 
+/// What speaks for a drafted token. Each has a forecast of its own.
+enum class DraftSource {
+  kDraft,         // the draft
+  kDraftAndText,  // the draft, and what followed earlier in the request's text
+  kText,          // the text alone
+};
+
 /// How likely the target takes a drafted token, learned from what it took of this request so far.
 ///
 /// A draft's probability is no such likelihood: the best of two flat distributions may well be the

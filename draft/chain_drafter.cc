@@ -17,13 +17,15 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& 
     task.probability = 1.0;
     task.tokens.clear();
     task.distributions.clear();
-    task.token_probabilities.clear();
+    task.evidence.clear();
+    task.num_copied = task.num_passes = 0;
     live.push_back(&task);
   }
   SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Begin(live));
   while (true) {
     const size_t length = live.front()->tokens.size();
     SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, active, wants_distributions));
+    for (DraftTask* task : live) ++task->num_passes;
     std::vector<int64_t> rows;
     std::vector<DraftTask*> going_on;
     for (size_t m = 0; m < live.size(); ++m) {
@@ -67,7 +69,9 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
         weighs ? head_.ArgmaxWithProbability(hidden, selection) : head_.Argmax(hidden, selection));
     for (size_t m = 0; m < tasks.size(); ++m) {
       choices[m] = {best[m].id, best[m].logit};
-      if (Raw(best[m].id) >= 0 && weighs) tasks[m]->Weigh(best[m].probability);
+      if (Raw(best[m].id) >= 0 && weighs) {
+        choices[m].stands = tasks[m]->Weigh(best[m].id, best[m].probability);
+      }
     }
     return Append(tasks, choices, hidden);
   }
@@ -76,19 +80,21 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
     DraftTask& task = *tasks[m];
     chooser_.Prepare(logits_.row(m), logits_.ids[m], *task.sequence, task.tokens);
     std::optional<DraftId> slot;
+    bool stands = true;
     if (weighs && !wants_distributions) {
       const std::optional<TokenChooser::SureChoice> choice = chooser_.ChooseSurely();
       if (!choice) continue;
       slot = choice->slot;
-      task.Weigh(choice->probability);
+      stands = task.Weigh(chooser_.TokenAt(*slot), choice->probability);
     } else {
       slot = chooser_.Choose();
       if (!slot) continue;
-      // The draw itself must not tell how long the chain gets: rejection sampling counts on that.
-      if (weighs) task.Weigh(LargestProbabilityCpu(logits_.row(m).data(), logits_.ids[m].size()));
+      if (weighs) {
+        task.WeighDraw(LargestProbabilityCpu(logits_.row(m).data(), logits_.ids[m].size()));
+      }
     }
     if (wants_distributions) task.distributions.push_back(chooser_.Distribution());
-    choices[m] = {chooser_.TokenAt(*slot), logits_.row(m)[Raw(*slot)]};
+    choices[m] = {chooser_.TokenAt(*slot), logits_.row(m)[Raw(*slot)], stands};
   }
   return Append(tasks, choices, hidden);
 }
@@ -106,7 +112,7 @@ absl::Status ChainDrafter::Append(std::span<DraftTask* const> tasks,
     if (std::bit_cast<uint32_t>(expected[m]) != std::bit_cast<uint32_t>(choices[m].logit)) {
       ++tasks[m]->sequence->stats.num_mapping_faults;
     }
-    tasks[m]->tokens.push_back(choices[m].token);
+    if (choices[m].stands) tasks[m]->tokens.push_back(choices[m].token);
   }
   return absl::OkStatus();
 }

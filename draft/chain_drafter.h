@@ -42,6 +42,7 @@ class ChainDrafter : public Drafter {
   struct Choice {
     TokenId token{-1};  // -1: nothing to propose, the chain ends here
     float logit = 0.0f;
+    bool stands = true;  // false: the text knows better
   };
   absl::Status Append(std::span<DraftTask* const> tasks, std::span<const Choice> choices,
                       const at::Tensor& hidden);

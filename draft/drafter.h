@@ -30,26 +30,47 @@ struct DraftTask {
   int64_t num_draft_tokens =
       0;               // at least 1; the sequence has that many slots behind its last token
   double p_min = 0.0;  // the chain ends with the token that brings `probability` below it; 0: never
+  bool looks_up = false;  // what the request's text repeats may be copied from it; not with p_min 0
 
-  double probability = 1.0;     // out: that the target takes the chain, as far as Weigh knows
+  double probability = 1.0;     // out: that the target takes the chain, as far as is known
   std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
+  int64_t num_copied = 0;       // out: the last of `tokens`, by Copy
+  int64_t num_passes = 0;       // out: tokens that the drafter scored
   std::vector<DraftDistribution>
-      distributions;                        // out: [tokens.size()], with wants_distributions only
-  std::vector<double> token_probabilities;  // out: [tokens.size()], by Weigh; empty with p_min 0
+      distributions;  // out: [tokens.size()], with wants_distributions only
+  /// Why the target may take a token, and how likely it does before any forecast.
+  struct Evidence {
+    DraftSource source;
+    double probability;
+  };
+  std::vector<Evidence> evidence;  // out: [tokens.size()]; empty with p_min 0
 
-  /// Tells of the next token: how likely the target chooses it too, as far as the scored slots can
-  /// tell. The mass outside them is estimated from how many tokens of this sequence they covered so
-  /// far, and the sequence's forecast makes a likelihood of the product. For rejection sampling to
-  /// stay exact, what was drawn must play no part: there it is the largest probability of the
-  /// distribution, at temperature 1.
-  void Weigh(double token_probability);
+  /// Judges the draft's next token: `token_probability` is how likely the target chooses it too, as
+  /// far as the scored slots can tell. The mass outside them is estimated from how many tokens of
+  /// this sequence they covered so far, and the sequence's forecast makes a likelihood of the
+  /// product. False: the draft is unsure and the text speaks for another token, so that the draft's
+  /// part of the chain ends before this one.
+  bool Weigh(TokenId token, double token_probability);
 
-  /// Whether another token may follow `tokens`.
+  /// The same for rejection sampling, where what was drawn must play no part for it to stay exact:
+  /// the largest probability of the distribution, at temperature 1.
+  void WeighDraw(double largest_probability);
+
+  /// Whether another token of the draft may follow `tokens`.
   bool WantsMore() const;
 
+  /// Appends what followed earlier in the text, while the target is likely enough to take it: such
+  /// a token costs no pass of the draft, only a row of the target's.
+  void Copy(bool wants_distributions);
+
   /// The target took the first `num_accepted` tokens, and judged one more where there was one: the
-  /// sequence's forecast learns from that.
+  /// sequence's forecasts learn from that.
   void Learn(int64_t num_accepted) const;
+
+ private:
+  double Likelihood(const Evidence& of) const;
+  double Covered(double probability_of_slots) const;
+  void Add(const Evidence& of);
 };
 
 /// Proposes likely continuations. Whatever it proposes, the output is the target's; it decides the

@@ -289,10 +289,12 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     ++stats.num_verify_steps;
     stats.num_step_tokens += num_emitted;
     stats.num_drafted += static_cast<int64_t>(task.tokens.size());
+    stats.num_copied += task.num_copied;
     stats.num_accepted += num_accepted;
     sequence.cached_len += num_emitted;
     task.Learn(num_accepted);
-    Learn(sequence, std::span(sequence.tokens()).last(num_emitted), task.tokens, *active);
+    Learn(sequence, std::span(sequence.tokens()).last(num_emitted),
+          std::span(task.tokens).first(task.tokens.size() - task.num_copied), *active);
     if (num_emitted > 0) TellDrafter(sequence, hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
@@ -320,6 +322,7 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
     tasks[i].sequence = &sequence;
     tasks[i].num_draft_tokens = NumDraftTokens(sequence);
     tasks[i].p_min = options_.draft_p_min;
+    tasks[i].looks_up = options_.prompt_lookup;
     sequence.tail.Reconcile(active);
     if (!std::exchange(sequence.tail_has_prompt, true))
       sequence.tail.Add(sequence.tokens(), active);
@@ -329,8 +332,8 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
     if (tasks[i].num_draft_tokens > 0) drafting.push_back(tasks[i]);
   }
   if (drafting.empty()) return;
-  const absl::Status status =
-      drafter_->Draft(drafting, active, options_.verify == VerifyMode::kRejection);
+  const bool wants_distributions = options_.verify == VerifyMode::kRejection;
+  const absl::Status status = drafter_->Draft(drafting, active, wants_distributions);
   if (!status.ok()) {  // the step goes on as plain decoding
     if (stats_.num_draft_failures++ == 0) {
       std::fprintf(stderr, "drafting failed, decoding goes on without: %s\n",
@@ -343,7 +346,8 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
   for (DraftTask& task : tasks) {
     if (task.num_draft_tokens == 0) continue;
     task = std::move(drafting[next++]);
-    longest = std::max(longest, static_cast<int64_t>(task.tokens.size()));
+    longest = std::max(longest, task.num_passes);
+    task.Copy(wants_distributions);
   }
   stats_.num_draft_passes += longest;
 }

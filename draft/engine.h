@@ -24,7 +24,7 @@ namespace shortlist {
 struct EngineStats {
   int64_t num_steps = 0;
   int64_t num_draft_passes =
-      0;  // forward passes of the draft, one per draft token of the longest chain
+      0;  // forward passes of the draft, one per token that it scores of the longest chain
   int64_t num_draft_failures = 0;  // steps that fell back to plain decoding
   double draft_ms = 0.0;
   double verify_ms = 0.0;  // target pass, head and verification
@@ -46,7 +46,9 @@ class SpeculativeEngine {
     // A chain goes on while the target takes it with at least this probability, as forecast
     // (DraftTask::Weigh); in [0, 1]; 0: always K tokens. Best is what one more draft token costs,
     // its row of the target's pass included, over the time of an emitted token.
-    double draft_p_min = 0.45;
+    double draft_p_min = 0.35;
+    // Whether chains may go on with what the request's text repeats (prompt_lookup.h).
+    bool prompt_lookup = true;
     VerifyMode verify = VerifyMode::kCoupled;
     int64_t num_slots = 0;  // KV slots of the target, and of the drafter's cache; at least 1
     int64_t emit_size = 0;  // token ids at or above this are padding, never emitted: the

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_DRAFT_SEQUENCE_H_
 #define SHORTLIST_DRAFT_SEQUENCE_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "draft/acceptance_forecast.h"
+#include "draft/prompt_lookup.h"
 #include "draft/sampling_params.h"
 #include "draft/token_history.h"
 #include "vocab/request_tail.h"
@@ -30,6 +32,7 @@ struct SequenceStats {
   int64_t num_verify_steps = 0;  // target passes after prefill
   int64_t num_step_tokens = 0;   // tokens emitted by them (correction and bonus included)
   int64_t num_drafted = 0;
+  int64_t num_copied = 0;    // of these, copied from the request's text
   int64_t num_accepted = 0;  // drafted tokens that were emitted
   int64_t num_covered = 0;   // of num_step_tokens, inside the active vocabulary of their step
   int64_t num_mapping_faults =
@@ -131,7 +134,8 @@ class Sequence {
   // computed; nothing else is set in them.
   std::vector<TokenInfo> prompt_infos;
   std::unique_ptr<DrafterState> draft_state;
-  AcceptanceForecast forecast;
+  PromptLookup lookup;                          // over tokens()
+  std::array<AcceptanceForecast, 3> forecasts;  // by DraftSource
   SequenceStats stats;
 
  private:

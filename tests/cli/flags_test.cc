@@ -24,7 +24,8 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_FALSE(flags->vocab.use_static_vocab);
   EXPECT_EQ(flags->dynamic_rows, 0);
   EXPECT_EQ(flags->num_draft_tokens, 8);
-  EXPECT_EQ(flags->draft_p_min, 0.45);
+  EXPECT_EQ(flags->draft_p_min, 0.35);
+  EXPECT_TRUE(flags->prompt_lookup);
   EXPECT_EQ(flags->sampling.max_new_tokens, 128);
   EXPECT_EQ(flags->sampling.temperature, 0.0);
   EXPECT_EQ(flags->sampling.top_p, 1.0);
@@ -51,6 +52,8 @@ TEST(FlagsTest, ReadsEveryFlag) {
                                                         "6",
                                                         "--draft-p-min",
                                                         "0.3",
+                                                        "--prompt-lookup",
+                                                        "off",
                                                         "--prompts",
                                                         "p.jsonl",
                                                         "--max-new-tokens",
@@ -85,6 +88,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_EQ(flags->dynamic_rows, 5);
   EXPECT_EQ(flags->num_draft_tokens, 6);
   EXPECT_EQ(flags->draft_p_min, 0.3);
+  EXPECT_FALSE(flags->prompt_lookup);
   EXPECT_EQ(flags->prompt, std::nullopt);
   EXPECT_EQ(flags->prompts_path, "p.jsonl");
   EXPECT_EQ(flags->sampling.max_new_tokens, 9);
@@ -149,6 +153,7 @@ TEST(FlagsTest, ValuesOutOfBoundsAreRefusedWithFlagValueAndBound) {
            Case{"--draft-p-min", "-0.1", "[0, 1]"},
            Case{"--draft-p-min", "1.5", "[0, 1]"},
            Case{"--draft-p-min", "nan", "[0, 1]"},
+           Case{"--prompt-lookup", "maybe", "off|on"},
            Case{"--dynamic-rows", "-1", "[0, 2147483647]"},
            Case{"--batch", "0", "[1, 1024]"},
            Case{"--threads", "0", "[1, 1024]"},

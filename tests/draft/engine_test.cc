@@ -234,6 +234,7 @@ TEST_F(EngineTest, ChainsEndWhereTheDraftDoubtsAndNeighboursDoNotMatter) {
       config.drafter = drafter;
       config.vocab = VocabKind::kListTop2048;
       config.num_draft_tokens = 6;
+      config.prompt_lookup = false;
       config.sampling = UpTo(48);
       config.sampling.temperature = temperature;
       RunResult previous = pair_->Run(prompts, config);
@@ -253,6 +254,33 @@ TEST_F(EngineTest, ChainsEndWhereTheDraftDoubtsAndNeighboursDoNotMatter) {
         previous = alone;
       }
     }
+  }
+}
+
+TEST_F(EngineTest, WhatTheTextRepeatsIsCopiedAndTaken) {
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 4, /*max_len=*/120);
+  for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+    RunConfig config;
+    config.drafter = drafter;
+    config.vocab = VocabKind::kListAndDynamic;
+    config.num_draft_tokens = 8;
+    config.draft_p_min = 0.35;
+    config.sampling = UpTo(96);  // greedily, and so in loops
+    config.prompt_lookup = false;
+    const RunResult without = pair_->Run(prompts, config);
+    EXPECT_EQ(without.total.num_copied, 0);
+    config.prompt_lookup = true;
+    const RunResult with = pair_->Run(prompts, config);
+    EXPECT_EQ(with.outputs, without.outputs);
+    EXPECT_GT(with.total.num_copied, 0);
+    EXPECT_LT(with.total.num_copied, with.total.num_drafted);
+    EXPECT_GT(with.total.accept_length(), without.total.accept_length());
+    EXPECT_EQ(with.total.num_mapping_faults, 0);
+    config.batch = 4;
+    const RunResult together = pair_->Run(prompts, config);
+    EXPECT_EQ(together.outputs, without.outputs);
+    EXPECT_EQ(together.total.num_copied, with.total.num_copied);
+    EXPECT_EQ(together.total.num_accepted, with.total.num_accepted);
   }
 }
 

@@ -156,6 +156,7 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
   auto engine = SpeculativeEngine::Create(*target_, drafter.get(), vocab.get(),
                                           {.num_draft_tokens = config.num_draft_tokens,
                                            .draft_p_min = config.draft_p_min,
+                                           .prompt_lookup = config.prompt_lookup,
                                            .verify = config.verify,
                                            .num_slots = num_slots,
                                            .emit_size = emit_size()},

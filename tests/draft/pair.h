@@ -37,6 +37,7 @@ struct RunConfig {
   VocabKind vocab = VocabKind::kFullHead;
   int64_t num_draft_tokens = 4;
   double draft_p_min = 0.0;  // 0: chains of num_draft_tokens
+  bool prompt_lookup = true;
   int64_t batch = 1;
   int64_t prefill_chunk = 512;
   VerifyMode verify = VerifyMode::kCoupled;

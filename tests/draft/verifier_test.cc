@@ -75,6 +75,8 @@ struct Scenario {
   SamplingParams params;
   VerifyMode mode;
   double draft_p_min = 0.0;
+  std::vector<TokenId> prompt = {TokenId{0}};  // ends with 0
+  bool prompt_lookup = false;
 };
 
 LogitRows Rows(const std::vector<std::vector<float>>& logits) {
@@ -100,22 +102,32 @@ void DraftChain(const Scenario& scenario, const ActiveVocab& active, DraftTask& 
     chooser.Prepare(scored, ids, *task.sequence, task.tokens);
     const std::optional<TokenChooser::SureChoice> choice = chooser.ChooseSurely();
     ASSERT_TRUE(choice.has_value());
-    task.Weigh(scenario.mode == VerifyMode::kRejection
-                   ? LargestProbabilityCpu(scored.data(), ids.size())
-                   : choice->probability);
-    task.distributions.push_back(chooser.Distribution());
     last = ids.TokenAt(choice->slot);
+    if (scenario.mode == VerifyMode::kRejection) {
+      task.WeighDraw(LargestProbabilityCpu(scored.data(), ids.size()));
+    } else if (!task.Weigh(last, choice->probability)) {
+      break;
+    }
+    task.distributions.push_back(chooser.Distribution());
     task.tokens.push_back(last);
   }
+  task.Copy(scenario.mode == VerifyMode::kRejection);
 }
 
+struct Counts {
+  int64_t num_accepted = 0;
+  int64_t num_copied = 0;
+  int64_t num_copied_accepted = 0;
+  std::map<size_t, int> num_chains;  // by length
+};
+
 std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& active, uint64_t seed,
-                                 int64_t* num_accepted, std::map<size_t, int>& num_chains) {
+                                 Counts& counts) {
   Sequence::Options options;
   options.sampling = scenario.params;
   options.sampling.seed = seed;
   options.sampling.max_new_tokens = 2;
-  auto sequence = Sequence::Create({TokenId{0}}, options, kVocab);
+  auto sequence = Sequence::Create(scenario.prompt, options, kVocab);
   EXPECT_TRUE(sequence.ok()) << sequence.status();
   Verifier verifier;
   while (!(*sequence)->finished()) {
@@ -123,6 +135,7 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
     task.sequence = sequence->get();
     task.num_draft_tokens = 2;
     task.p_min = scenario.draft_p_min;
+    task.looks_up = scenario.prompt_lookup;
     DraftChain(scenario, active, task);
     std::vector<std::vector<float>> logits = {scenario.target[Raw((*sequence)->tokens().back())]};
     for (TokenId token : task.tokens) logits.push_back(scenario.target[Raw(token)]);
@@ -130,8 +143,11 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
     const int64_t accepted = verifier.Verify(**sequence, task.tokens, task.distributions,
                                              {&rows, {}, 0}, scenario.mode, kContext);
     task.Learn(accepted);
-    *num_accepted += accepted;
-    ++num_chains[task.tokens.size()];
+    counts.num_accepted += accepted;
+    counts.num_copied += task.num_copied;
+    const auto num_drawn = static_cast<int64_t>(task.tokens.size()) - task.num_copied;
+    counts.num_copied_accepted += std::max<int64_t>(0, accepted - num_drawn);
+    ++counts.num_chains[task.tokens.size()];
   }
   return {(*sequence)->output().begin(), (*sequence)->output().end()};
 }
@@ -143,19 +159,21 @@ void ExpectTargetDistribution(const Scenario& scenario) {
   auto base = VocabBase::Create(scenario.active, kVocab);
   ASSERT_TRUE(base.ok()) << base.status();
   const ActiveVocab active(1, *base, {});
-  std::vector<std::vector<int>> counts(kVocab, std::vector<int>(kVocab, 0));
-  int64_t num_accepted = 0;
-  std::map<size_t, int> num_chains;  // by length
+  std::vector<std::vector<int>> pairs(kVocab, std::vector<int>(kVocab, 0));
+  Counts counts;
   for (int draw = 0; draw < kDraws; ++draw) {
     const std::vector<TokenId> pair =
-        GenerateTwo(scenario, active, /*seed=*/1000003u * draw + 17, &num_accepted, num_chains);
+        GenerateTwo(scenario, active, /*seed=*/1000003u * draw + 17, counts);
     ASSERT_EQ(pair.size(), 2u);
-    ++counts[Raw(pair[0])][Raw(pair[1])];
+    ++pairs[Raw(pair[0])][Raw(pair[1])];
   }
-  EXPECT_GT(num_accepted, 0);
-  if (scenario.draft_p_min > 0.0) {
-    EXPECT_GT(num_chains[1], 0);
-    EXPECT_GT(num_chains[2], 0);
+  EXPECT_GT(counts.num_accepted, 0);
+  if (scenario.prompt_lookup) {
+    EXPECT_GT(counts.num_copied_accepted, kDraws / 100);
+    EXPECT_GT(counts.num_copied, counts.num_copied_accepted);
+  } else if (scenario.draft_p_min > 0.0) {
+    EXPECT_GT(counts.num_chains[1], 0);
+    EXPECT_GT(counts.num_chains[2], 0);
   }
 
   double chi_square = 0.0, pooled_expected = 0.0, pooled_count = 0.0;
@@ -166,12 +184,12 @@ void ExpectTargetDistribution(const Scenario& scenario) {
     for (int64_t b = 0; b < kVocab; ++b) {
       const double expected = kDraws * first[a] * second[b];
       if (expected == 0.0) {
-        EXPECT_EQ(counts[a][b], 0) << "pair " << a << " " << b << " has probability 0";
+        EXPECT_EQ(pairs[a][b], 0) << "pair " << a << " " << b << " has probability 0";
       } else if (expected < 5.0) {
         pooled_expected += expected;
-        pooled_count += counts[a][b];
+        pooled_count += pairs[a][b];
       } else {
-        chi_square += (counts[a][b] - expected) * (counts[a][b] - expected) / expected;
+        chi_square += (pairs[a][b] - expected) * (pairs[a][b] - expected) / expected;
         ++cells;
       }
     }
@@ -236,6 +254,27 @@ TEST_P(VerifierDistributionTest, ChainsThatEndWhereTheDraftDoubts) {
     scenario.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4}, TokenId{7}, TokenId{8}};
     scenario.draft_p_min = p_min;
     SCOPED_TRACE(p_min);
+    ExpectTargetDistribution(scenario);
+  }
+}
+
+TEST_P(VerifierDistributionTest, ChainsThatGoOnWithWhatTheTextRepeats) {
+  const uint64_t seed = 23;
+  std::mt19937_64 random(seed);
+  for (double p_min : {0.6, 0.7}) {
+    Scenario scenario = Base();
+    scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);
+    scenario.draft_p_min = p_min;
+    scenario.prompt_lookup = true;
+    // A text of the target's own, with most pairs of tokens in it.
+    scenario.prompt.assign(1, TokenId{0});
+    while (scenario.prompt.size() < 400 || scenario.prompt.back() != TokenId{0}) {
+      const std::vector<double> next =
+          Distribution(scenario.target[Raw(scenario.prompt.back())], scenario.params);
+      std::discrete_distribution<int32_t> draw(next.begin(), next.end());
+      scenario.prompt.push_back(TokenId{draw(random)});
+    }
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ", p_min " << p_min);
     ExpectTargetDistribution(scenario);
   }
 }
