@@ -77,6 +77,7 @@ void WriteTable(const Comparison& comparison, const Prompts& prompts, std::ostre
         {contender.name, FormatFixed(sums.tokens_per_s(), 1),
          FormatFixed(Ratio(sums.tokens_per_s(), plain_speed), 2) + "x",
          of_draft(FormatFixed(sums.stats.draft_length(), 2)),
+         of_draft(FormatFixed(sums.stats.copied_length(), 2)),
          FormatFixed(sums.stats.accept_length(), 2),
          of_draft(percent(sums.stats.acceptance_rate())), of_draft(percent(sums.stats.coverage())),
          of_draft(std::to_string(sums.stats.active_rows)),
@@ -84,8 +85,8 @@ void WriteTable(const Comparison& comparison, const Prompts& prompts, std::ostre
          percent(sums.repetition.share()), identical});
   }
   out << FormatTable(
-      {"decoding", "tok/s", "speed-up", "draft length", "accept length", "acceptance", "coverage",
-       "active rows", "ms/draft step", "ms/verify", "repeated", "identical"},
+      {"decoding", "tok/s", "speed-up", "draft length", "copied", "accept length", "acceptance",
+       "coverage", "active rows", "ms/draft step", "ms/verify", "repeated", "identical"},
       cells);
 }
 
@@ -106,6 +107,7 @@ nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& co
                                 {"speed_up", over(0)},
                                 {"speed_up_over_full_head", over(1)},
                                 {"draft_length", sums.stats.draft_length()},
+                                {"copied_length", sums.stats.copied_length()},
                                 {"accept_length", sums.stats.accept_length()},
                                 {"accept_rate", sums.stats.acceptance_rate()},
                                 {"coverage", sums.stats.coverage()},

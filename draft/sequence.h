@@ -45,6 +45,7 @@ struct SequenceStats {
 
   /// Drafted tokens per verify step.
   double draft_length() const { return Ratio(num_drafted, num_verify_steps); }
+  double copied_length() const { return Ratio(num_copied, num_verify_steps); }
   double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
   double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
   double coverage() const { return Ratio(num_covered, num_step_tokens); }

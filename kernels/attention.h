@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/dtype.h"
+#include "kernels/linear.h"
 
 namespace shortlist {
 
@@ -59,13 +60,14 @@ void StoreKvCpu(const KvLayer& cache, const float* keys, const float* values, in
 void AttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const float* q,
                   int64_t q_stride, int64_t num_heads, float scale, float* out, ThreadPool& pool);
 
-/// A batch's queries, keys and values as the layer's projection leaves them, and what they go
-/// through on their way to attention, in this order.
-struct QkvRows {
-  // [num_tokens, num_heads + 2 * num_kv_heads, head_dim], dense: queries, keys, values.
-  float* rows = nullptr;
+/// How a layer's input becomes queries, keys and values: what they go through on their way to
+/// attention, in this order. Rows lie by key/value head: the group of query heads that share it,
+/// the key, the value; so whoever attends to a head projects it in one go.
+struct QkvProjection {
+  const PackedLinear* weight = nullptr;  // num_kv_heads * (group + 2) * head_dim output rows
+  LinearInput input;                     // [num_tokens, in_features]
   int64_t num_heads = 0;
-  const float* bias = nullptr;  // added to every row; null: none
+  const float* bias = nullptr;  // [output rows], added; null: none
   // Each query and key head is RMS-normalised (RmsNormCpu); null: not. [head_dim]
   const float* query_norm = nullptr;
   const float* key_norm = nullptr;
@@ -78,11 +80,12 @@ struct QkvRows {
   const float* cos = nullptr;
   const float* sin = nullptr;
   const int32_t* slots = nullptr;  // [num_tokens], distinct: where keys and values are stored
+  float* rows = nullptr;           // scratch, [num_tokens, output rows]: the result of all this
 };
 
-/// From the projection to the attended heads: changes `qkv` in place as told above, stores its keys
-/// and values, then AttentionCpu. No token sees a slot that another sequence of this batch stores.
-void SelfAttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const QkvRows& qkv,
+/// From a layer's input to its attended heads: projects, stores keys and values, then AttentionCpu.
+/// No token sees a slot that another sequence of this batch stores.
+void SelfAttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const QkvProjection& qkv,
                       float scale, float* out, ThreadPool& pool);
 
 }  // namespace shortlist

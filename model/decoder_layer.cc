@@ -16,30 +16,29 @@
 namespace shortlist {
 namespace {
 
-struct BlockName {
-  const char* name;
-  int64_t out_features;
+/// A weight that is about to be packed.
+struct SourceWeight {
+  at::Tensor tensor;
+  DType dtype = DType::kF32;
+
+  /// Rows [first, first + num_rows).
+  MatrixView Rows(int64_t first, int64_t num_rows) const {
+    const auto* data = static_cast<const char*>(tensor.data_ptr());
+    return {data + first * tensor.size(1) * DTypeBytes(dtype), dtype, num_rows};
+  }
 };
 
-/// Reads several weights of one input and packs them one below the other. Quantised weights come
+/// Reads a weight [out_features, in_features] to be packed as `dtype`. Quantised weights come
 /// straight from the numbers of the checkpoint.
-absl::StatusOr<PackedLinear> LoadStacked(Checkpoint& checkpoint, const std::string& prefix,
-                                         std::span<const BlockName> names, int64_t in_features,
-                                         DType dtype, ThreadPool& pool) {
-  std::vector<at::Tensor> tensors;
-  std::vector<MatrixView> blocks;
-  for (const BlockName& block : names) {
-    const std::string name = absl::StrCat(prefix, block.name);
-    DType read = dtype;
-    if (IsQuantized(dtype)) {
-      SHORTLIST_ASSIGN_OR_RETURN(read, checkpoint.StoredDType(name));
-    }
-    SHORTLIST_ASSIGN_OR_RETURN(
-        at::Tensor tensor, checkpoint.Load(name, {block.out_features, in_features}, read, pool));
-    blocks.push_back({tensor.data_ptr(), read, block.out_features});
-    tensors.push_back(std::move(tensor));
+absl::StatusOr<SourceWeight> LoadSource(Checkpoint& checkpoint, const std::string& name,
+                                        int64_t out_features, int64_t in_features, DType dtype,
+                                        ThreadPool& pool) {
+  if (IsQuantized(dtype)) {
+    SHORTLIST_ASSIGN_OR_RETURN(dtype, checkpoint.StoredDType(name));
   }
-  return PackedLinear::Pack(blocks, in_features, dtype, pool, &checkpoint.packed_memory());
+  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor tensor,
+                             checkpoint.Load(name, {out_features, in_features}, dtype, pool));
+  return SourceWeight{std::move(tensor), dtype};
 }
 
 }  // namespace
@@ -47,8 +46,10 @@ absl::StatusOr<PackedLinear> LoadStacked(Checkpoint& checkpoint, const std::stri
 absl::StatusOr<PackedLinear> LoadLinear(Checkpoint& checkpoint, const std::string& name,
                                         int64_t out_features, int64_t in_features, DType dtype,
                                         ThreadPool& pool) {
-  const std::array blocks = {BlockName{name.c_str(), out_features}};
-  return LoadStacked(checkpoint, "", blocks, in_features, dtype, pool);
+  SHORTLIST_ASSIGN_OR_RETURN(const SourceWeight source,
+                             LoadSource(checkpoint, name, out_features, in_features, dtype, pool));
+  const MatrixView rows = source.Rows(0, out_features);
+  return PackedLinear::Pack({&rows, 1}, in_features, dtype, pool, &checkpoint.packed_memory());
 }
 
 void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
@@ -60,26 +61,42 @@ void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
 absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
                                          const ModelConfig& config, DType dtype, ThreadPool& pool) {
   const int64_t q_features = config.num_heads * config.head_dim;
-  const int64_t kv_features = config.num_kv_heads * config.head_dim;
-  const std::array qkv = {BlockName{"q_proj.weight", q_features},
-                          BlockName{"k_proj.weight", kv_features},
-                          BlockName{"v_proj.weight", kv_features}};
-  SHORTLIST_ASSIGN_OR_RETURN(qkv_,
-                             LoadStacked(checkpoint, prefix, qkv, config.hidden, dtype, pool));
+  // Rows of each, and of them those of a key/value head.
+  struct Part {
+    const char* name;
+    int64_t head_rows;
+  };
+  const std::array parts = {Part{"q_proj", q_features / config.num_kv_heads},
+                            Part{"k_proj", config.head_dim}, Part{"v_proj", config.head_dim}};
+  std::vector<SourceWeight> weights;
+  std::vector<at::Tensor> biases;
+  for (const Part& part : parts) {
+    const std::string name = absl::StrCat(prefix, part.name);
+    const int64_t num_rows = part.head_rows * config.num_kv_heads;
+    SHORTLIST_ASSIGN_OR_RETURN(weights.emplace_back(),
+                               LoadSource(checkpoint, absl::StrCat(name, ".weight"), num_rows,
+                                          config.hidden, dtype, pool));
+    if (!config.qkv_bias) continue;
+    SHORTLIST_ASSIGN_OR_RETURN(
+        biases.emplace_back(),
+        checkpoint.Load(absl::StrCat(name, ".bias"), {num_rows}, DType::kF32, pool));
+  }
+  std::vector<MatrixView> blocks;
+  for (int64_t head = 0; head < config.num_kv_heads; ++head) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const int64_t num_rows = parts[i].head_rows;
+      blocks.push_back(weights[i].Rows(head * num_rows, num_rows));
+      if (!config.qkv_bias) continue;
+      const float* const bias = biases[i].data_ptr<float>() + head * num_rows;
+      qkv_bias_.insert(qkv_bias_.end(), bias, bias + num_rows);
+    }
+  }
+  qkv_ = PackedLinear::Pack(blocks, config.hidden, dtype, pool, &checkpoint.packed_memory());
   SHORTLIST_ASSIGN_OR_RETURN(output_, LoadLinear(checkpoint, absl::StrCat(prefix, "o_proj.weight"),
                                                  config.hidden, q_features, dtype, pool));
   const auto load = [&](const char* name, int64_t size) {
     return checkpoint.Load(absl::StrCat(prefix, name), {size}, DType::kF32, pool);
   };
-  if (config.qkv_bias) {
-    for (const auto& [name, size] :
-         {std::pair("q_proj.bias", q_features), std::pair("k_proj.bias", kv_features),
-          std::pair("v_proj.bias", kv_features)}) {
-      SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor bias, load(name, size));
-      const float* const values = bias.data_ptr<float>();
-      qkv_bias_.insert(qkv_bias_.end(), values, values + size);
-    }
-  }
   if (config.qk_norm) {
     SHORTLIST_ASSIGN_OR_RETURN(query_norm_, load("q_norm.weight", config.head_dim));
     SHORTLIST_ASSIGN_OR_RETURN(key_norm_, load("k_norm.weight", config.head_dim));
@@ -126,8 +143,9 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   const auto floats_of = [](Arena& arena) { return static_cast<float*>(arena.data()); };
   float* const attended = floats_of(scratch.attended);
   float* const gated = floats_of(scratch.gated);
-  const QkvRows qkv = {
-      .rows = floats_of(scratch.qkv),
+  const QkvProjection qkv = {
+      .weight = &qkv_,
+      .input = normed(input_norm_),
       .num_heads = config.num_heads,
       .bias = qkv_bias_.empty() ? nullptr : qkv_bias_.data(),
       .query_norm = query_norm_.defined() ? query_norm_.data_ptr<float>() : nullptr,
@@ -137,8 +155,8 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
       .cos = rope.cos(),
       .sin = rope.sin(),
       .slots = batch.out_slots().data(),
+      .rows = floats_of(scratch.qkv),
   };
-  LinearCpu(qkv_, normed(input_norm_), num_tokens, qkv.rows, /*accumulate=*/false, pool);
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
   AttentionLayout layout = batch.layout();
   layout.window = window_;

@@ -58,7 +58,7 @@ class DecoderLayer {
   at::Tensor post_norm_;         // [hidden] f32
   at::Tensor query_norm_;        // [head_dim] f32; undefined without qk_norm
   at::Tensor key_norm_;          // likewise
-  PackedLinear qkv_;             // query, key and value rows
+  PackedLinear qkv_;             // by key/value head, as QkvProjection tells
   std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without one
   PackedLinear output_;
   PackedLinear gate_;

@@ -12,7 +12,7 @@ namespace shortlist {
 /// `length` (which only dynamic scaling asks for), scaling applied: [head_dim / 2].
 std::vector<float> RopeFrequencies(const ModelConfig& config, int64_t length);
 
-/// Cosines and sines of the rotary angles of one model, as QkvRows takes them. The table grows with
+/// Cosines and sines of the rotary angles of one model, as QkvProjection takes them. The table grows with
 /// the longest position asked for: a configuration may admit far more context than any request
 /// uses.
 ///

@@ -1,10 +1,12 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "kernels/cpu/input.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/linear_job.h"
 
 namespace shortlist {
 namespace {
@@ -73,21 +75,22 @@ const int32_t* OwnSlots(const AttentionLayout& layout, int64_t token, int64_t fi
 }
 
 struct Queries {
-  const float* q;  // row t at q + t * stride, [num_heads, head_dim]
-  int64_t stride;
+  const float* q;  // those of token t and key/value head h at q + t * stride + h * head_stride,
+  int64_t stride;  // [num_heads / num_kv_heads, head_dim]
+  int64_t head_stride;
   int64_t num_heads;
   float scale;
 };
 
-/// The query heads of a tile that share one key/value head, [num_tokens * group, head_dim], as the
-/// dot kernels read them. `first` is where they begin in a row of queries.q.
+/// The query heads of a tile that share key/value head `head`, [num_tokens * group, head_dim], as
+/// the dot kernels read them.
 InputRows PrepareQueries(const KernelTable& table, const KvLayer& cache, const Queries& queries,
-                         const Tile& tile, int64_t first) {
+                         const Tile& tile, int64_t head) {
   thread_local Scratch joined_scratch;
   thread_local Scratch prepared_scratch;
   const int64_t group = queries.num_heads / cache.num_kv_heads;
   const int64_t width = group * cache.head_dim;
-  const float* rows = queries.q + tile.first_token * queries.stride + first;
+  const float* rows = queries.q + tile.first_token * queries.stride + head * queries.head_stride;
   if (tile.num_tokens > 1) {
     auto* joined = static_cast<float*>(joined_scratch.Get(tile.num_tokens * width * sizeof(float)));
     for (int64_t i = 0; i < tile.num_tokens; ++i) {
@@ -136,7 +139,7 @@ void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionL
     job.keys = static_cast<const char*>(cache.keys) + head * head_bytes;
     job.values = static_cast<const char*>(cache.values) + head * head_bytes;
     const int64_t first = head * group * cache.head_dim;
-    job.queries = PrepareQueries(table, cache, queries, tile, first);
+    job.queries = PrepareQueries(table, cache, queries, tile, head);
     for (int64_t i = 0; i < tile.num_tokens; ++i) {
       tokens[i].out = out + (tile.first_token + i) * queries.num_heads * cache.head_dim + first;
     }
@@ -144,53 +147,47 @@ void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionL
   }
 }
 
-/// What QkvRows asks for, for tokens [first_token, end_token) and key/value heads [first_head,
-/// end_head) with their queries.
-void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvRows& qkv,
+/// What QkvProjection asks for behind the projection, for tokens [first_token, end_token) and
+/// key/value heads [first_head, end_head) with their queries.
+void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProjection& qkv,
                   int64_t first_token, int64_t end_token, int64_t first_head, int64_t end_head) {
   const int64_t head_dim = cache.head_dim;
   const int64_t group = qkv.num_heads / cache.num_kv_heads;
-  const int64_t num_kv_heads = cache.num_kv_heads;
-  const int64_t width = (qkv.num_heads + 2 * num_kv_heads) * head_dim;
+  const int64_t width = (group + 2) * head_dim;  // of a key/value head
   const int64_t head_bytes = head_dim * DTypeBytes(cache.dtype);
-  struct Heads {  // as they lie in a row
-    int64_t begin, end;
-    const float* norm;
-  };
-  const Heads queries = {first_head * group, end_head * group, qkv.query_norm};
-  const Heads keys = {qkv.num_heads + first_head, qkv.num_heads + end_head, qkv.key_norm};
-  const Heads values = {keys.begin + num_kv_heads, keys.end + num_kv_heads, nullptr};
   for (int64_t t = first_token; t < end_token; ++t) {
-    float* const row = qkv.rows + t * width;
-    if (qkv.bias != nullptr) {
-      for (const Heads& heads : {queries, keys, values}) {
-        for (int64_t i = heads.begin * head_dim; i < heads.end * head_dim; ++i) {
-          row[i] += qkv.bias[i];
-        }
-      }
-    }
     const int64_t angle = qkv.positions[t] * (head_dim / 2);
-    for (const Heads& heads : {queries, keys}) {
-      for (int64_t h = heads.begin; h < heads.end; ++h) {
-        float* const head = row + h * head_dim;
-        if (heads.norm != nullptr) {
-          table.rms_norm(head, heads.norm, qkv.norm_epsilon, head_dim, head);
-        }
+    for (int64_t h = first_head; h < end_head; ++h) {
+      float* const row = qkv.rows + (t * cache.num_kv_heads + h) * width;
+      if (qkv.bias != nullptr) {
+        for (int64_t i = 0; i < width; ++i) row[i] += qkv.bias[h * width + i];
+      }
+      for (int64_t i = 0; i <= group; ++i) {  // the queries, then the key
+        float* const head = row + i * head_dim;
+        const float* norm = i < group ? qkv.query_norm : qkv.key_norm;
+        if (norm != nullptr) table.rms_norm(head, norm, qkv.norm_epsilon, head_dim, head);
         table.rope(head, qkv.cos + angle, qkv.sin + angle, head_dim / 2);
       }
+      const float* const key = row + group * head_dim;
+      const int64_t at = (qkv.slots[t] * cache.num_kv_heads + h) * head_bytes;
+      table.from_f32(key, cache.dtype, head_dim, static_cast<char*>(cache.keys) + at);
+      table.from_f32(key + head_dim, cache.dtype, head_dim, static_cast<char*>(cache.values) + at);
     }
-    const int64_t at = (qkv.slots[t] * num_kv_heads + first_head) * head_bytes;
-    const int64_t count = (end_head - first_head) * head_dim;
-    table.from_f32(row + keys.begin * head_dim, cache.dtype, count,
-                   static_cast<char*>(cache.keys) + at);
-    table.from_f32(row + values.begin * head_dim, cache.dtype, count,
-                   static_cast<char*>(cache.values) + at);
   }
 }
 
-/// AttentionCpu, or with `qkv`, whose queries these are, SelfAttentionCpu.
-void Run(const KvLayer& cache, const AttentionLayout& layout, const Queries& queries,
-         const QkvRows* qkv, float* out, ThreadPool& pool) {
+/// Calls task(i) for i in [0, num_tasks), claimed as threads come free.
+template <typename Task>
+void RunTasks(int64_t num_tasks, ThreadPool& pool, const Task& task) {
+  pool.Run(
+      num_tasks, [](void* context, int64_t i) { (*static_cast<const Task*>(context))(i); },
+      const_cast<void*>(static_cast<const void*>(&task)));
+}
+
+/// AttentionCpu, or with `qkv`, whose queries these are, what SelfAttentionCpu does behind the
+/// projection.
+void Attend(const KvLayer& cache, const AttentionLayout& layout, const Queries& queries,
+            const QkvProjection* qkv, float* out, ThreadPool& pool) {
   const KernelTable& table = CurrentKernels();
   const int64_t num_kv_heads = cache.num_kv_heads;
   // Tiles as large as leaves each thread a part. Where there are few, each is cut into runs of
@@ -215,7 +212,8 @@ void Run(const KvLayer& cache, const AttentionLayout& layout, const Queries& que
     });
     qkv = nullptr;
   }
-  const auto attend = [&, tiles = tiles.data()](int64_t task) {
+  // Later tiles of a chunk see more.
+  RunTasks(num_tiles * num_runs, pool, [&, tiles = tiles.data()](int64_t task) {
     const Tile& tile = tiles[task / num_runs];
     const int64_t run = task % num_runs;
     const int64_t first_head = num_kv_heads * run / num_runs;
@@ -225,12 +223,33 @@ void Run(const KvLayer& cache, const AttentionLayout& layout, const Queries& que
                    first_head, end_head);
     }
     AttendTile(table, cache, layout, queries, tile, first_head, end_head, out);
-  };
-  // Claimed as threads come free: later tiles of a chunk see more.
-  pool.Run(
-      num_tiles * num_runs,
-      [](void* context, int64_t task) { (*static_cast<decltype(attend)*>(context))(task); },
-      const_cast<void*>(static_cast<const void*>(&attend)));
+  });
+}
+
+/// SelfAttentionCpu in one loop over the threads, each with its share of the heads from the
+/// projection on.
+void SelfAttendByHeads(const KvLayer& cache, const AttentionLayout& layout, const Queries& queries,
+                       const QkvProjection& qkv, float* out, ThreadPool& pool) {
+  const KernelTable& table = CurrentKernels();
+  const int64_t head_rows = qkv.weight->out_features() / cache.num_kv_heads;
+  const int64_t num_heads = cache.num_kv_heads / pool.num_threads();  // of a thread
+  thread_local std::vector<Tile> tiles;
+  CutTiles(layout, queries.num_heads / cache.num_kv_heads, kMaxTileTokens, tiles);
+  RunTasks(pool.num_threads(), pool, [&, tiles = std::span<const Tile>(tiles)](int64_t task) {
+    thread_local Scratch scratch;
+    const int64_t first_head = task * num_heads;
+    const int64_t end_head = first_head + num_heads;
+    LinearJob job = MakeLinearJob(
+        *qkv.weight, PrepareInput(table, qkv.input, layout.num_tokens, qkv.weight->in_features(),
+                                  qkv.weight->dtype(), scratch));
+    job.y = qkv.rows;
+    job.y_stride = qkv.weight->out_features();
+    table.linear(job, first_head * head_rows / kPanelRows, end_head * head_rows / kPanelRows);
+    PrepareHeads(table, cache, qkv, 0, layout.num_tokens, first_head, end_head);
+    for (const Tile& tile : tiles) {
+      AttendTile(table, cache, layout, queries, tile, first_head, end_head, out);
+    }
+  });
 }
 
 }  // namespace
@@ -253,13 +272,25 @@ void StoreKvCpu(const KvLayer& cache, const float* keys, const float* values, in
 
 void AttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const float* q,
                   int64_t q_stride, int64_t num_heads, float scale, float* out, ThreadPool& pool) {
-  Run(cache, layout, {q, q_stride, num_heads, scale}, /*qkv=*/nullptr, out, pool);
+  const int64_t head_stride = num_heads / cache.num_kv_heads * cache.head_dim;
+  Attend(cache, layout, {q, q_stride, head_stride, num_heads, scale}, /*qkv=*/nullptr, out, pool);
 }
 
-void SelfAttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const QkvRows& qkv,
+void SelfAttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const QkvProjection& qkv,
                       float scale, float* out, ThreadPool& pool) {
-  const int64_t width = (qkv.num_heads + 2 * cache.num_kv_heads) * cache.head_dim;
-  Run(cache, layout, {qkv.rows, width, qkv.num_heads, scale}, &qkv, out, pool);
+  if (layout.num_tokens == 0) return;
+  const int64_t width = qkv.weight->out_features();
+  const int64_t head_rows = width / cache.num_kv_heads;
+  const Queries queries = {qkv.rows, width, head_rows, qkv.num_heads, scale};
+  // Few tokens, as a step has them; and threads with equal shares, that no panel of the weight
+  // crosses.
+  const int64_t num_heads = cache.num_kv_heads / pool.num_threads();
+  if (layout.num_tokens <= kMaxTileTokens && cache.num_kv_heads % pool.num_threads() == 0 &&
+      num_heads * head_rows % kPanelRows == 0) {
+    return SelfAttendByHeads(cache, layout, queries, qkv, out, pool);
+  }
+  LinearCpu(*qkv.weight, qkv.input, layout.num_tokens, qkv.rows, /*accumulate=*/false, pool);
+  Attend(cache, layout, queries, &qkv, out, pool);
 }
 
 }  // namespace shortlist

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "kernels/cpu/input.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/linear_job.h"
 
 // Layout. Panel p holds output rows 32 p .. 32 p + 31, the missing ones of the last panel as zeros.
 // Inside a panel the rows are interleaved along the input dimension, so that a kernel streams it
@@ -104,16 +105,6 @@ int64_t NumPanels(const PackedLinear& weight) {
   return (weight.out_features() + kPanelRows - 1) / kPanelRows;
 }
 
-LinearJob MakeJob(const PackedLinear& weight, const InputRows& x) {
-  return {
-      .panels = weight.panels(),
-      .dtype = weight.dtype(),
-      .in_features = weight.in_features(),
-      .out_features = weight.out_features(),
-      .x = x,
-  };
-}
-
 /// Calls body(x, begin, end) on ranges of the weight's panels, with x the prepared rows of `input`.
 template <typename Body>
 void ForPanels(const PackedLinear& weight, const LinearInput& input, int64_t num_tokens,
@@ -176,7 +167,7 @@ void LinearCpu(const PackedLinear& weight, const LinearInput& input, int64_t num
   if (num_tokens == 0) return;
   const KernelTable& table = CurrentKernels();
   ForPanels(weight, input, num_tokens, pool, [&](const InputRows& x, int64_t begin, int64_t end) {
-    LinearJob job = MakeJob(weight, x);
+    LinearJob job = MakeLinearJob(weight, x);
     job.y = y;
     job.y_stride = weight.out_features();
     job.accumulate = accumulate;
@@ -201,7 +192,7 @@ void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const Line
       const int64_t last = std::min(first + kBlockPanels, end);
       const int64_t column = first * kPanelRows;
       for (const auto& [weight, block] : {std::pair(&gate, gates), std::pair(&up, ups)}) {
-        LinearJob job = MakeJob(*weight, x);
+        LinearJob job = MakeLinearJob(*weight, x);
         job.y = block;
         job.y_stride = kStride;
         job.y_begin = column;

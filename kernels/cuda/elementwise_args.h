@@ -12,7 +12,7 @@ namespace shortlist {
 enum class ElementwiseOp : uint8_t {
   kEmbedding,  // y[t] = table[ids[t]] as f32
   kRmsNorm,    // y[t, i] = x[t, i] / sqrt(mean_i x[t, i]^2 + epsilon) * weight[i]
-  kRope,       // as QkvRows (kernels/attention.h) tells, in place in y
+  kRope,       // as QkvProjection (kernels/attention.h) tells, in place in y
   kSiluMul,    // y[t, i] = silu(x[t, i]) * up[t, i]
   kMapIds,     // mapped[t] = map[ids[t]]
 };

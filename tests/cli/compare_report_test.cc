@@ -20,6 +20,7 @@ PromptResult Result(double seconds, int64_t num_steps, int64_t num_repeated, boo
   result.stats.num_verify_steps = num_steps;
   result.stats.num_step_tokens = 100;
   result.stats.num_drafted = 2 * num_steps;
+  result.stats.num_copied = num_steps / 2;
   result.stats.num_accepted = 100 - num_steps;
   result.stats.num_covered = 90;
   result.engine.num_steps = num_steps;
@@ -72,6 +73,7 @@ TEST(CompareReportTest, RowsAddUpTheirPrompts) {
   EXPECT_DOUBLE_EQ(all["speed_up"], 6.0 / 1.1);
   EXPECT_DOUBLE_EQ(all["speed_up_over_full_head"], 3.0 / 1.1);
   EXPECT_DOUBLE_EQ(all["draft_length"], 2.0);
+  EXPECT_DOUBLE_EQ(all["copied_length"], 0.5);
   EXPECT_DOUBLE_EQ(all["accept_length"], 3.0);
   EXPECT_DOUBLE_EQ(all["accept_rate"], 1.0);
   EXPECT_DOUBLE_EQ(all["coverage"], 0.9);

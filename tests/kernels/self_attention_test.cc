@@ -21,7 +21,9 @@ struct Shape {
   int64_t head_dim;
 };
 
-constexpr Shape kShapes[] = {{1, 1, 2}, {4, 2, 8}, {6, 1, 24}, {4, 4, 64}, {14, 2, 66}};
+// With 2 threads, or 3, heads are shared out from the projection on or not, by their sizes.
+constexpr Shape kShapes[] = {{1, 1, 2}, {4, 2, 8}, {6, 1, 24}, {4, 4, 64}, {3, 3, 32}, {14, 2, 66}};
+constexpr int64_t kHidden = 40;
 
 /// Sequences of chains (and one tree) over a cache of random content.
 struct Batch {
@@ -54,7 +56,10 @@ struct Batch {
       }
       kv_indptr.push_back(static_cast<int32_t>(kv_slots.size()));
     }
-    rows = RandomFloats(rng, num_tokens() * width());
+    x = RandomFloats(rng, num_tokens() * kHidden);
+    input_norm = RandomFloats(rng, kHidden);
+    projection = RandomFloats(rng, width() * kHidden);
+    rows.resize(num_tokens() * width());
     bias = RandomFloats(rng, width());
     query_norm = RandomFloats(rng, shape.head_dim);
     key_norm = RandomFloats(rng, shape.head_dim);
@@ -85,8 +90,14 @@ struct Batch {
             .tail_slots = tail_slots.data(),
             .window = window};
   }
-  QkvRows qkv(bool with_bias, bool with_norms) {
-    return {.rows = rows.data(),
+  PackedLinear Weight(ThreadPool& pool) const {
+    const MatrixView view = {projection.data(), DType::kF32, width()};
+    return PackedLinear::Pack({&view, 1}, kHidden, cache_dtype, pool);
+  }
+  LinearInput input() const { return {x.data(), input_norm.data(), kEpsilon}; }
+  QkvProjection qkv(const PackedLinear& weight, bool with_bias, bool with_norms) {
+    return {.weight = &weight,
+            .input = input(),
             .num_heads = shape.num_heads,
             .bias = with_bias ? bias.data() : nullptr,
             .query_norm = with_norms ? query_norm.data() : nullptr,
@@ -95,29 +106,38 @@ struct Batch {
             .positions = positions.data(),
             .cos = cos.data(),
             .sin = sin.data(),
-            .slots = out_slots.data()};
+            .slots = out_slots.data(),
+            .rows = rows.data()};
   }
 
   Shape shape;
   DType cache_dtype;
   std::vector<int32_t> seq_of_token, kv_indptr = {0}, kv_slots, context_len, tail_indptr = {0};
   std::vector<int32_t> tail_slots, positions, out_slots;
-  std::vector<float> rows, bias, query_norm, key_norm, cos, sin;
+  std::vector<float> x, input_norm, projection, rows, bias, query_norm, key_norm, cos, sin;
   std::vector<char> keys, values;
 };
 
-/// The same one step after the other, rows first, as QkvRows tells it.
+/// The same one step after the other, rows first, as QkvProjection tells it.
 std::vector<float> StepByStep(Batch& batch, bool with_bias, bool with_norms, int64_t window) {
   ThreadPool pool(1);
   const auto [num_heads, num_kv_heads, head_dim] = batch.shape;
-  const int64_t width = batch.width(), half = head_dim / 2;
+  const int64_t width = batch.width(), half = head_dim / 2, group = num_heads / num_kv_heads;
+  LinearCpu(batch.Weight(pool), batch.input(), batch.num_tokens(), batch.rows.data(),
+            /*accumulate=*/false, pool);
+  std::vector<float> queries, keys, values;  // [num_tokens, heads, head_dim]
   for (int64_t t = 0; t < batch.num_tokens(); ++t) {
     float* const row = batch.rows.data() + t * width;
     for (int64_t i = 0; with_bias && i < width; ++i) row[i] += batch.bias[i];
-    for (int64_t h = 0; h < num_heads + num_kv_heads; ++h) {
+    for (int64_t h = 0; h < num_heads + 2 * num_kv_heads; ++h) {
       float* const head = row + h * head_dim;
+      const int64_t part = h % (group + 2);  // of a key/value head
+      if (part == group + 1) {
+        values.insert(values.end(), head, head + head_dim);
+        continue;
+      }
       if (with_norms) {
-        RmsNormCpu(head, (h < num_heads ? batch.query_norm : batch.key_norm).data(), kEpsilon,
+        RmsNormCpu(head, (part < group ? batch.query_norm : batch.key_norm).data(), kEpsilon,
                    /*num_tokens=*/1, head_dim, head, pool);
       }
       for (int64_t i = 0; i < half; ++i) {
@@ -127,13 +147,14 @@ std::vector<float> StepByStep(Batch& batch, bool with_bias, bool with_norms, int
         head[i] = a * c - b * s;
         head[i + half] = b * c + a * s;
       }
+      std::vector<float>& heads = part < group ? queries : keys;
+      heads.insert(heads.end(), head, head + head_dim);
     }
   }
-  const float* const keys = batch.rows.data() + num_heads * head_dim;
-  StoreKvCpu(batch.cache(), keys, keys + num_kv_heads * head_dim, width, batch.out_slots.data(),
-             batch.num_tokens(), pool);
+  StoreKvCpu(batch.cache(), keys.data(), values.data(), num_kv_heads * head_dim,
+             batch.out_slots.data(), batch.num_tokens(), pool);
   std::vector<float> out(batch.num_tokens() * num_heads * head_dim);
-  AttentionCpu(batch.cache(), batch.layout(window), batch.rows.data(), width, num_heads,
+  AttentionCpu(batch.cache(), batch.layout(window), queries.data(), num_heads * head_dim, num_heads,
                /*scale=*/0.25f, out.data(), pool);
   return out;
 }
@@ -147,7 +168,7 @@ struct Work {
 
 class SelfAttentionTest : public testing::TestWithParam<Work> {};
 
-TEST_P(SelfAttentionTest, IsBiasNormRotationStoreAndAttentionInTurn) {
+TEST_P(SelfAttentionTest, IsProjectionBiasNormRotationStoreAndAttentionInTurn) {
   const Work& work = GetParam();
   std::mt19937 rng(11);
   for (const Isa isa : AvailableIsas()) {
@@ -162,10 +183,11 @@ TEST_P(SelfAttentionTest, IsBiasNormRotationStoreAndAttentionInTurn) {
           for (const int num_threads : {1, 2, 3}) {
             Batch batch = before;
             ThreadPool pool(num_threads);
+            const PackedLinear weight = batch.Weight(pool);
             std::vector<float> out(expected_out.size());
             SelfAttentionCpu(batch.cache(), batch.layout(work.window),
-                             batch.qkv(with_extras, with_extras), /*scale=*/0.25f, out.data(),
-                             pool);
+                             batch.qkv(weight, with_extras, with_extras), /*scale=*/0.25f,
+                             out.data(), pool);
             const std::string where = Describe(isa, dtype) + ", head_dim " +
                                       std::to_string(shape.head_dim) + ", threads " +
                                       std::to_string(num_threads);
