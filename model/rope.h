@@ -12,9 +12,9 @@ namespace shortlist {
 /// `length` (which only dynamic scaling asks for), scaling applied: [head_dim / 2].
 std::vector<float> RopeFrequencies(const ModelConfig& config, int64_t length);
 
-/// Cosines and sines of the rotary angles of one model, as QkvProjection takes them. The table grows with
-/// the longest position asked for: a configuration may admit far more context than any request
-/// uses.
+/// Cosines and sines of the rotary angles of one model, as QkvProjection takes them. The table
+/// grows with the longest position asked for: a configuration may admit far more context than any
+/// request uses.
 ///
 /// A position's angles depend on the position alone. With dynamic scaling, whose frequencies follow
 /// the length of the sequence, that length is position + 1: what transformers computes when it
