@@ -50,9 +50,10 @@ void DraftTask::WeighDraw(double largest_probability) {
 }
 
 void DraftTask::Learn(int64_t num_accepted) const {
-  for (int64_t j = 0; j < std::min(num_accepted + 1, std::ssize(evidence)); ++j) {
-    AcceptanceForecast& forecast = sequence->forecasts[static_cast<size_t>(evidence[j].source)];
-    forecast.Learn(evidence[j].probability, j < num_accepted);
+  const int64_t first = std::ssize(tokens) - std::ssize(evidence);
+  for (int64_t j = first; j < std::min(num_accepted + 1, std::ssize(tokens)); ++j) {
+    const Evidence& of = evidence[j - first];
+    sequence->forecasts[static_cast<size_t>(of.source)].Learn(of.probability, j < num_accepted);
   }
 }
 

@@ -35,7 +35,7 @@ struct DraftTask {
   double probability = 1.0;     // out: that the target takes the chain, as far as is known
   std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
   int64_t num_copied = 0;       // out: the last of `tokens`, by Copy
-  int64_t num_passes = 0;       // out: tokens that the drafter scored
+  int64_t num_passes = 0;       // out: passes of the drafter that this chain took
   std::vector<DraftDistribution>
       distributions;  // out: [tokens.size()], with wants_distributions only
   /// Why the target may take a token, and how likely it does before any forecast.
@@ -43,7 +43,8 @@ struct DraftTask {
     DraftSource source;
     double probability;
   };
-  std::vector<Evidence> evidence;  // out: [tokens.size()]; empty with p_min 0
+  // out: of each token, or, where the drafter weighs none, of the copied ones; empty with p_min 0
+  std::vector<Evidence> evidence;
 
   /// Judges the draft's next token: `token_probability` is how likely the target chooses it too, as
   /// far as the scored slots can tell. The mass outside them is estimated from how many tokens of
@@ -99,10 +100,11 @@ class Drafter {
   /// after every target pass, for positions in ascending order without gaps, once per position.
   virtual absl::Status Accept(Sequence& sequence, const at::Tensor& features) = 0;
 
-  /// Fills `tokens` of every task, scored over `active` plus each sequence's own tail (an empty
-  /// `active`: the full head). With `wants_distributions`, samples from its distributions and
-  /// returns them (for rejection sampling); without, uses the noise the target will use. After an
-  /// error the tasks are unspecified and the sequences' draft states stay usable.
+  /// Fills `tokens` and `num_passes` of every task, scored over `active` plus each sequence's own
+  /// tail (an empty `active`: the full head), and weighs all tokens (DraftTask::Weigh) or none.
+  /// With `wants_distributions`, samples from its distributions and returns them (for rejection
+  /// sampling); without, uses the noise the target will use. After an error the tasks are
+  /// unspecified and the sequences' draft states stay usable.
   virtual absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
                              bool wants_distributions) = 0;
 };

@@ -26,7 +26,7 @@ class PromptLookup {
   /// Looks for the end of `text` with `drafted` behind it: among the kMaxCandidates latest places
   /// of `text` where its last kMinLength tokens stand before another, the one where most tokens
   /// agree; of several, the latest. `text` begins with the text of earlier calls: what is new is
-  /// indexed, at some 30 bytes a token.
+  /// indexed, at 20 to 50 bytes a token. Not thread-safe.
   Match Find(std::span<const TokenId> text, std::span<const TokenId> drafted);
 
  private:

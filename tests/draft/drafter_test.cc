@@ -152,6 +152,20 @@ TEST_F(DraftTaskTest, AnUnsureDraftYieldsToALongMatch) {
   EXPECT_TRUE(task_.Weigh(TokenId{1}, 0.1));  // the match is short
 }
 
+TEST_F(DraftTaskTest, WhatADrafterDoesNotWeighTeachesNothing) {
+  SetText({5, 6, 7, 8, 9, 4, 3, 5, 6});
+  task_.num_draft_tokens = 3;
+  task_.tokens.push_back(TokenId{7});  // by a drafter that weighs none
+  task_.Copy(/*wants_distributions=*/false);
+  ASSERT_EQ(Chain(), std::vector<int32_t>({7, 8, 9}));
+  const double untaught = AcceptanceForecast().Of(0.5);
+  task_.Learn(/*num_accepted=*/0);  // the copied tokens were not judged
+  EXPECT_EQ(Forecast(DraftSource::kText).Of(0.5), untaught);
+  task_.Learn(/*num_accepted=*/3);
+  EXPECT_GT(Forecast(DraftSource::kText).Of(0.5), untaught);
+  EXPECT_EQ(Forecast(DraftSource::kDraft).Of(0.5), untaught);
+}
+
 TEST_F(DraftTaskTest, EverySourceHasItsOwnForecast) {
   SetText({5, 6, 7, 8, 9, 4, 3, 5, 6});
   task_.num_draft_tokens = 3;
