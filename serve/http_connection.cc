@@ -58,7 +58,7 @@ class HttpConnection {
   asio::awaitable<bool> WaitForRequest();
   asio::awaitable<absl::Status> ReadRequest();
   absl::Status FindRoute();
-  absl::Status Accept() const;
+  absl::Status Accept();
   asio::awaitable<bool> Answer(absl::Status refusal);
   asio::awaitable<void> RunHandler(HttpResponseWriter& reply, absl::Status& failure);
   asio::awaitable<void> Watch(HttpResponseWriter& reply);
@@ -120,6 +120,7 @@ asio::awaitable<absl::Status> HttpConnection::ReadRequest() {
   request_ = {};
   request_.arrival = Clock::now();
   request_.id = NewRequestId();
+  request_.peer = socket_->peer();
   match_ = {};
   absl::Status status = co_await reader_.ReadHeader(request_);
   // A request that is refused already gets its error in the dialect of its route.
@@ -140,7 +141,7 @@ absl::Status HttpConnection::FindRoute() {
 }
 
 /// Whether the request may have its body read.
-absl::Status HttpConnection::Accept() const {
+absl::Status HttpConnection::Accept() {
   const HttpServer::Options& options = connections_.options;
   if (options.authorize) {
     absl::Status status = options.authorize(*match_.route, request_);

@@ -14,6 +14,13 @@
 
 namespace shortlist {
 
+/// Whom a request comes from, as far as others are to be kept apart from it.
+struct Client {
+  std::string name;        // of its key, else its address: turns are taken between names, and a
+                           // request is aborted by its own name only
+  std::string cache_salt;  // of its key; empty: prefixes are shared with all others without one
+};
+
 /// One request, read completely and within the limits. Header names compare without case.
 struct HttpRequest {
   std::string method;                                      // "GET", "POST", ...
@@ -24,6 +31,8 @@ struct HttpRequest {
   std::string parameter;    // what stood for the {name} of the route's path; decoded
   std::string id;           // the client's X-Request-Id if it is a sound one, else a fresh one
   std::string traceparent;  // the client's if it is well-formed (W3C Trace Context), else empty
+  std::string peer;         // the address it came from, without the port
+  Client client;            // as HttpServer::Options::authorize says
   std::chrono::steady_clock::time_point arrival;
 
   /// The first header, or query parameter, of this name; empty when there is none.

@@ -39,8 +39,9 @@ class HttpServer {
     std::string host = "127.0.0.1";  // an address or a name
     uint16_t port = 30000;           // 0: any free one
     HttpLimits limits;
-    /// Says whether a request may use its route; null: all may. Not ok becomes the reply.
-    std::function<absl::Status(const Route&, const HttpRequest&)> authorize;
+    /// Says whether a request may use its route, and sets its client; null: all may. Not ok becomes
+    /// the reply.
+    std::function<absl::Status(const Route&, HttpRequest&)> authorize;
     /// Called once for every request that was answered or given up; may be null.
     std::function<void(const RequestRecord&)> on_done;
   };

@@ -24,6 +24,7 @@ HttpSocket::HttpSocket(tcp::socket socket)
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.non_blocking(true, ignored);
+  peer_ = socket_.remote_endpoint(ignored).address().to_string();
 }
 
 void HttpSocket::Arm(std::chrono::milliseconds time) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace shortlist {
@@ -45,12 +46,15 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
 
   boost::beast::flat_buffer& buffer() { return buffer_; }
   bool is_open() const { return socket_.is_open(); }
+  /// The address at the other end, without the port.
+  const std::string& peer() const { return peer_; }
   void Close();
 
  private:
   boost::asio::awaitable<error_code> Wait(boost::asio::ip::tcp::socket::wait_type what);
 
   boost::asio::ip::tcp::socket socket_;
+  std::string peer_;
   boost::asio::steady_timer deadline_;
   uint64_t deadline_number_ = 0;  // of the one that counts
   bool timed_out_ = false;

@@ -63,7 +63,8 @@ class ServerImpl final : public Server {
   absl::Status Start() {
     SHORTLIST_RETURN_IF_ERROR(AddRoutes());
     HttpServer::Options http = options_.http;
-    http.authorize = [keys = options_.keys](const Route& route, const HttpRequest& request) {
+    http.authorize = [keys = options_.keys](const Route& route, HttpRequest& request) {
+      request.client.name = request.peer;
       return Authorize(keys, route, request);
     };
     http.on_done = [this](const RequestRecord& record) {
