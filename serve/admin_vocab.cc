@@ -1,7 +1,5 @@
 #include "serve/admin_vocab.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -39,11 +37,6 @@ constexpr char kIdsOpenApi[] = R"({
       "ids": {"type": "array", "items": {"type": "integer", "minimum": 0}}}}}}},
   "responses": {"200": {"description": "Statistics"}, "default": {"description": "An error"}}})";
 
-asio::awaitable<absl::StatusOr<std::string>> Compute(
-    std::function<absl::StatusOr<std::string>()> work) {
-  co_return work();
-}
-
 }  // namespace
 
 absl::Status VocabAdmin::AddRoutes(RouteTable& table) {
@@ -79,13 +72,8 @@ absl::Status VocabAdmin::AddRoutes(RouteTable& table) {
 Handler VocabAdmin::RunOnWorker(Work work, std::string file_name) {
   return [this, work, file_name = std::move(file_name)](
              const HttpRequest& http, HttpResponse& response) -> asio::awaitable<absl::Status> {
-    // Each in a variable of its own: GCC 12 destroys such temporaries of a co_await twice.
-    std::function<absl::StatusOr<std::string>()> job = [this, work, request = http.body] {
-      return (this->*work)(request);
-    };
-    auto computed = Compute(std::move(job));
-    absl::StatusOr<std::string> body =
-        co_await asio::co_spawn(worker_, std::move(computed), asio::use_awaitable);
+    const auto job = [&] { return (this->*work)(http.body); };
+    absl::StatusOr<std::string> body = co_await options_.workers->Run(job);
     if (!body.ok()) co_return body.status();
     if (!file_name.empty()) {
       response.SetHeader("Content-Disposition",

@@ -2,7 +2,6 @@
 #define SHORTLIST_SERVE_ADMIN_VOCAB_H_
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <functional>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "base/ids.h"
 #include "serve/route_table.h"
 #include "serve/token_counts.h"
+#include "serve/worker_threads.h"
 #include "vocab/dynamic_vocabulary_manager.h"
 #include "vocab/vocab_list.h"
 #include "vocab/vocab_options.h"
@@ -31,13 +31,14 @@ namespace shortlist {
 ///                        "successors" how many of a token's
 ///   POST /vocab/ids      adds "ids" to the dynamic part
 ///
-/// No path comes from a request. The work is done on a thread of its own.
+/// No path comes from a request. The work is done on worker threads.
 class VocabAdmin {
  public:
   struct Options {
     DynamicVocabularyManager* manager = nullptr;  // must outlive this; null: the draft scores the
                                                   // full head, or there is no draft
     const TokenCounts* counts = nullptr;          // must outlive this
+    WorkerThreads* workers = nullptr;             // must outlive the coroutines of the routes
     VocabOptions vocab;                           // as --vocab says
     VocabTarget target;
     std::vector<TokenId> pinned;  // of the lists that are told
@@ -49,7 +50,7 @@ class VocabAdmin {
   absl::Status AddRoutes(RouteTable& table);
 
  private:
-  /// Makes the body of a reply from that of a request. On the worker thread.
+  /// Makes the body of a reply from that of a request. On a worker thread.
   using Work = absl::StatusOr<std::string> (VocabAdmin::*)(const std::string& body) const;
 
   Handler RunOnWorker(Work work, std::string file_name);
@@ -64,7 +65,6 @@ class VocabAdmin {
                                    const char* source) const;
 
   const Options options_;
-  boost::asio::thread_pool worker_{1};
 };
 
 }  // namespace shortlist

@@ -76,7 +76,7 @@ absl::StatusOr<FastchatRequest> ParseFastchatRequest(const std::string& body, in
   std::optional<std::string> prompt = fields.OptionalString("prompt", Tokenizer::kMaxTextBytes);
   if (!prompt.has_value()) fields.Fail("prompt", "is missing");
   request.prompt = std::move(prompt).value_or("");
-  request.generate.prompt = request.prompt;
+  request.generate.prompt = Share(request.prompt);
   request.generate.sampling = ReadSampling(fields, vocab_size, seed);
   request.generate.max_new_tokens = fields.Integer("max_new_tokens", 256, 1, kMaxInt32);
   request.generate.stop = fields.Strings("stop", kMaxFastchatStops, kMaxFastchatStopBytes);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/api_error.h"
 #include "serve/fastchat_conversation.h"
@@ -135,15 +136,13 @@ std::string FastchatWorker::StatusJson() const {
       json{{"model_names", options_.model_names}, {"speed", 1}, {"queue_length", queue_length()}});
 }
 
-absl::StatusOr<FastchatRequest> FastchatWorker::Parse(const HttpRequest& http) {
-  const uint64_t seed = uint64_t{seeds_()} << 32 | seeds_();
-  return ParseFastchatRequest(http.body, tokenizer().size(), seed);
-}
-
 asio::awaitable<absl::StatusOr<std::string>> FastchatWorker::Run(const HttpRequest& http,
                                                                  RequestRecord& record,
                                                                  HttpResponse* stream) {
-  const absl::StatusOr<FastchatRequest> request = Parse(http);
+  const uint64_t seed = uint64_t{seeds_()} << 32 | seeds_();
+  const auto parse = [&] { return ParseFastchatRequest(http.body, tokenizer().size(), seed); };
+  const absl::StatusOr<FastchatRequest> request =
+      co_await service_.workers->RunIfLarge(std::ssize(http.body), parse);
   if (!request.ok()) co_return request.status();
   ConcurrencyLimit::Ticket ticket(limit_);
   while (!co_await ticket.WaitWithin(options_.keep_alive)) {
@@ -197,28 +196,27 @@ asio::awaitable<absl::Status> FastchatWorker::Generate(const HttpRequest& http,
   co_return absl::OkStatus();
 }
 
+/// The tokens of the prompt in `body`. On a worker thread.
+absl::StatusOr<int64_t> FastchatWorker::NumTokens(const std::string& body) const {
+  SHORTLIST_ASSIGN_OR_RETURN(json object, ParseRequestBody(body));
+  JsonFields fields(object);
+  std::optional<std::string> prompt = fields.OptionalString("prompt", Tokenizer::kMaxTextBytes);
+  if (!prompt.has_value()) fields.Fail("prompt", "is missing");
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  if (prompt->empty()) return 0;
+  const PromptEncoder& encoder = *service_.generator->options().prompt_encoder;
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, encoder.Encode(*prompt, {}));
+  return std::ssize(ids);
+}
+
 asio::awaitable<absl::Status> FastchatWorker::CountToken(const HttpRequest& http,
                                                          HttpResponse& response) {
-  absl::StatusOr<json> body = ParseRequestBody(http.body);
-  std::optional<std::string> prompt;
-  absl::Status status = body.status();
-  if (status.ok()) {
-    JsonFields fields(*body);
-    prompt = fields.OptionalString("prompt", Tokenizer::kMaxTextBytes);
-    if (!prompt.has_value()) fields.Fail("prompt", "is missing");
-    status = fields.status();
-  }
-  json reply = {{"count", 0}, {"error_code", 0}};
-  if (status.ok() && !prompt->empty()) {
-    Prompt text(*std::move(prompt));
-    const PromptEncoder::Options options;
-    const auto ids = co_await service_.generator->Encode(std::move(text), options);
-    status = ids.status();
-    if (ids.ok()) reply["count"] = ids->size();
-  }
-  if (!status.ok()) {
+  const auto count = [&] { return NumTokens(http.body); };
+  const absl::StatusOr<int64_t> num_tokens = co_await service_.workers->Run(count);
+  json reply = {{"count", num_tokens.value_or(0)}, {"error_code", 0}};
+  if (!num_tokens.ok()) {
     // FastChat reads "count" whatever happens.
-    reply.update(json::parse(Told(status, response.record())));
+    reply.update(json::parse(Told(num_tokens.status(), response.record())));
   }
   std::string text = Dump(reply);
   co_await response.Send(200, kJsonType, std::move(text));

@@ -57,7 +57,7 @@ class FastchatWorker {
   boost::asio::awaitable<absl::StatusOr<std::string>> Run(const HttpRequest& http,
                                                           RequestRecord& record,
                                                           HttpResponse* stream);
-  absl::StatusOr<FastchatRequest> Parse(const HttpRequest& http);
+  absl::StatusOr<int64_t> NumTokens(const std::string& body) const;
   const Tokenizer& tokenizer() const { return *service_.generator->options().tokenizer; }
 
   const Service& service_;

@@ -1,10 +1,7 @@
 #include "serve/generator.h"
 
 #include <atomic>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -30,15 +27,6 @@ double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-absl::StatusOr<std::vector<TokenId>> EncodeNow(const PromptEncoder& encoder, const Prompt& prompt,
-                                               PromptEncoder::Options options) {
-  try {
-    return encoder.Encode(prompt, options);
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("tokenizing: ", error.what()));
-  }
-}
-
 /// The prompt's tokens that are told, of which all but the first have an entry in `infos`.
 std::vector<PromptToken> PromptTokens(const LiveRequest& live, std::vector<TokenInfo> infos) {
   std::vector<PromptToken> tokens;
@@ -51,19 +39,12 @@ std::vector<PromptToken> PromptTokens(const LiveRequest& live, std::vector<Token
   return tokens;
 }
 
-asio::awaitable<absl::StatusOr<std::vector<TokenId>>> EncodeHere(const PromptEncoder& encoder,
-                                                                 Prompt prompt,
-                                                                 PromptEncoder::Options options) {
-  co_return EncodeNow(encoder, prompt, options);
-}
-
 class GeneratorImpl final : public Generator {
  public:
   GeneratorImpl(asio::any_io_executor executor, Options options)
       : executor_(std::move(executor)),
         options_(std::move(options)),
         load_(options_.load()),
-        encoder_thread_(1),
         pipeline_(
             {[this](std::vector<RouterMessage> messages) { return Step(std::move(messages)); },
              options_.router.idle},
@@ -94,14 +75,6 @@ class GeneratorImpl final : public Generator {
   void Drain() override { draining_ = true; }
   bool draining() const override { return draining_; }
   int64_t num_live() const override { return registry_->num_live; }
-
-  asio::awaitable<absl::StatusOr<std::vector<TokenId>>> Encode(
-      Prompt prompt, PromptEncoder::Options options) override {
-    auto encoded = co_await asio::co_spawn(
-        encoder_thread_, EncodeHere(*options_.prompt_encoder, std::move(prompt), options),
-        asio::use_awaitable);
-    co_return encoded;
-  }
 
   EngineLoad Load() const override {
     const std::lock_guard lock(load_mutex_);
@@ -137,7 +110,6 @@ class GeneratorImpl final : public Generator {
   EngineLoad load_;
   TokenRate rate_;
 
-  asio::thread_pool encoder_thread_;
   Pipeline pipeline_;  // last: its threads use what stands above
 };
 
@@ -145,7 +117,8 @@ class GeneratorImpl final : public Generator {
 absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateRequest& request,
                                                                   LiveRequest& live) const {
   TokenizedGenerateReqInput input;
-  SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, options_.prompt_encoder->Encode(request.prompt, {}));
+  SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, request.prompt->Encode(*options_.prompt_encoder));
+  request.prompt.reset();
   live.prompt_tokens = std::ssize(input.input_ids);
   if (const int64_t start = request.sampling.prompt_logprobs_start; start >= 0) {
     if (start >= live.prompt_tokens) {

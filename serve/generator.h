@@ -29,7 +29,7 @@ class Metrics;
 /// One generation as a dialect asks for it. Sampling is complete: dialects bring their own
 /// defaults.
 struct GenerateRequest {
-  Prompt prompt;
+  std::shared_ptr<SharedPrompt> prompt;
   SamplingParams sampling;  // its max_new_tokens is not read; stop_token_ids beside the model's own
   std::optional<int64_t> max_new_tokens;  // nullopt: as many as the context has room for; 0: the
                                           // prompt is computed, and what follows is not told
@@ -150,10 +150,6 @@ class Generator {
   virtual bool draining() const = 0;
   /// Requests without their last event.
   virtual int64_t num_live() const = 0;
-
-  /// The ids of a prompt, encoded on a thread of its own.
-  virtual boost::asio::awaitable<absl::StatusOr<std::vector<TokenId>>> Encode(
-      Prompt prompt, PromptEncoder::Options options) = 0;
 
   /// As of the last step. Any thread.
   virtual EngineLoad Load() const = 0;

@@ -100,7 +100,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   if (logprobs) request.sampling.num_logprobs = top.value_or(0);
   const std::vector<std::string> stops = service.generator->options().prompt_encoder->ChatStops();
   request.stop.insert(request.stop.end(), stops.begin(), stops.end());
-  request.prompt = std::move(chat);
+  request.prompt = Share(std::move(chat));
   asked.openai.sampling = request;
   asked.requests.push_back(std::move(request));
   asked.requests = Repeat(std::move(asked.requests), asked.openai.n);
@@ -151,10 +151,11 @@ class ChatReply final : public OpenAiReply {
 
 awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
-  absl::StatusOr<Asked> asked = Parse(service, http);
+  const auto parse = [&] { return Parse(service, http); };
+  absl::StatusOr<Asked> asked = co_await service.workers->RunIfLarge(std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
   ChatReply reply(service, *asked);
-  absl::Status status = co_await reply.Run(asked->requests, response);
+  absl::Status status = co_await reply.Run(std::move(asked->requests), response);
   co_return status;
 }
 

@@ -61,7 +61,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
           text != nullptr ? *text : tokenizer.Decode(std::get<std::vector<TokenId>>(prompt)));
     }
     asked.requests.push_back(asked.openai.sampling);
-    asked.requests.back().prompt = std::move(prompt);
+    asked.requests.back().prompt = Share(std::move(prompt));
   }
   asked.requests = Repeat(std::move(asked.requests), asked.openai.n);
   return asked;
@@ -154,10 +154,11 @@ class CompletionsReply final : public OpenAiReply {
 
 awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
-  absl::StatusOr<Asked> asked = Parse(service, http);
+  const auto parse = [&] { return Parse(service, http); };
+  absl::StatusOr<Asked> asked = co_await service.workers->RunIfLarge(std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
   CompletionsReply reply(service, *asked);
-  absl::Status status = co_await reply.Run(asked->requests, response);
+  absl::Status status = co_await reply.Run(std::move(asked->requests), response);
   co_return status;
 }
 

@@ -15,12 +15,12 @@ using nlohmann::ordered_json;
 OpenAiReply::OpenAiReply(const Service& service, const OpenAiRequest& openai, Names names)
     : service_(service), openai_(openai), names_(names), created_(UnixNow()), usage_(openai.n) {}
 
-ordered_json OpenAiReply::Object(const char* kind, ordered_json choices) const {
+/// But for the choices.
+ordered_json OpenAiReply::Object(const char* kind) const {
   return {{"id", absl::StrCat(names_.id_prefix, openai_.rid)},
           {"object", kind},
           {"created", created_},
-          {"model", service_.model_name},
-          {"choices", std::move(choices)}};
+          {"model", service_.model_name}};
 }
 
 ordered_json OpenAiReply::NextChoice(const Output& output) {
@@ -39,23 +39,39 @@ std::string OpenAiReply::Event(GenerationEvent event) {
   if (!event.status.ok()) return ServerSentEvent(OpenAiErrorBody(event.status));
   Output output;
   Append(std::move(event), output);
-  ordered_json choices = ordered_json::array({NextChoice(output)});
-  ordered_json object = Object(names_.chunk, std::move(choices));
+  ordered_json object = Object(names_.chunk);
+  object["choices"] = ordered_json::array({NextChoice(output)});
   if (openai_.include_usage) object["usage"] = nullptr;
   std::string bytes = ServerSentEvent(Dump(object));
   if (output.last.finished && num_finished_ == begun_.size() && openai_.include_usage) {
-    ordered_json last = Object(names_.chunk, ordered_json::array());
+    ordered_json last = Object(names_.chunk);
+    last["choices"] = ordered_json::array();
     last["usage"] = usage_.Json();
     bytes += ServerSentEvent(Dump(last));
   }
   return bytes;
 }
 
-awaitable<absl::Status> OpenAiReply::Run(const std::vector<GenerateRequest>& requests,
+/// As text choice by choice: as JSON values, log-probabilities take many times the memory.
+std::string OpenAiReply::Whole(std::vector<Output> outputs) {
+  std::string text = Dump(Object(names_.object));
+  text.back() = ',';
+  text += "\"choices\":[";
+  for (Output& output : outputs) {
+    if (text.back() != '[') text += ',';
+    text += Dump(NextChoice(output));
+    output = {};
+  }
+  absl::StrAppend(&text, "],\"usage\":", Dump(usage_.Json()), "}");
+  return text;
+}
+
+awaitable<absl::Status> OpenAiReply::Run(std::vector<GenerateRequest> requests,
                                          HttpResponse& response) {
-  begun_.assign(requests.size(), false);
+  const size_t num_choices = requests.size();
+  begun_.assign(num_choices, false);
   absl::StatusOr<std::unique_ptr<Generation>> generation =
-      service_.generator->Start(requests, openai_.rid);
+      service_.generator->Start(std::move(requests), openai_.rid);
   if (!generation.ok()) co_return generation.status();
   if (openai_.stream) {
     StreamFormat format;
@@ -63,17 +79,11 @@ awaitable<absl::Status> OpenAiReply::Run(const std::vector<GenerateRequest>& req
     absl::Status status = co_await StreamEvents(**generation, response, format);
     co_return status;
   }
-  absl::StatusOr<std::vector<Output>> outputs =
-      co_await CollectOutputs(**generation, requests.size());
+  absl::StatusOr<std::vector<Output>> outputs = co_await CollectOutputs(**generation, num_choices);
   if (!outputs.ok()) co_return outputs.status();
-  ordered_json choices = ordered_json::array();
-  for (const Output& output : *outputs) {
-    Record(output.last, response.record());
-    choices.push_back(NextChoice(output));
-  }
-  ordered_json object = Object(names_.object, std::move(choices));
-  object["usage"] = usage_.Json();
-  std::string body = Dump(object);
+  for (const Output& output : *outputs) Record(output.last, response.record());
+  const auto write = [&] { return Whole(*std::move(outputs)); };
+  std::string body = co_await service_.workers->RunIfLarge(NumBytes(*outputs), write);
   co_await response.Send(200, kJsonType, std::move(body));
   co_return absl::OkStatus();
 }

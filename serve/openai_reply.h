@@ -23,7 +23,7 @@ class OpenAiReply {
 
   /// Starts `requests`, one for each choice, and sends what comes of them. Returns what went wrong
   /// before anything was sent.
-  boost::asio::awaitable<absl::Status> Run(const std::vector<GenerateRequest>& requests,
+  boost::asio::awaitable<absl::Status> Run(std::vector<GenerateRequest> requests,
                                            HttpResponse& response);
 
  protected:
@@ -43,9 +43,10 @@ class OpenAiReply {
   const Tokenizer& tokenizer() const { return *service_.generator->options().tokenizer; }
 
  private:
-  nlohmann::ordered_json Object(const char* kind, nlohmann::ordered_json choices) const;
+  nlohmann::ordered_json Object(const char* kind) const;
   nlohmann::ordered_json NextChoice(const Output& output);
   std::string Event(GenerationEvent event);
+  std::string Whole(std::vector<Output> outputs);
 
   const Service& service_;
   const OpenAiRequest& openai_;

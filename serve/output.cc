@@ -40,6 +40,21 @@ asio::awaitable<absl::StatusOr<std::vector<Output>>> CollectOutputs(Generation& 
   co_return outputs;
 }
 
+int64_t NumBytes(const std::vector<Output>& outputs) {
+  constexpr size_t kTokenBytes = 64;  // an entry of a list of log-probabilities
+  size_t num_bytes = 0;
+  for (const Output& output : outputs) {
+    num_bytes += output.text.size();
+    for (const OutputToken& token : output.tokens) {
+      num_bytes += kTokenBytes * (1 + token.info.top.size());
+    }
+    for (const PromptToken& token : output.prompt) {
+      num_bytes += kTokenBytes * (1 + token.info.top.size());
+    }
+  }
+  return static_cast<int64_t>(num_bytes);
+}
+
 asio::awaitable<absl::Status> StreamEvents(Generation& generation, HttpResponse& response,
                                            const StreamFormat& format) {
   GenerationEvent event = co_await generation.Next();

@@ -30,6 +30,9 @@ void Append(GenerationEvent event, Output& output);
 boost::asio::awaitable<absl::StatusOr<std::vector<Output>>> CollectOutputs(Generation& generation,
                                                                            size_t count);
 
+/// About what these take up in a reply.
+int64_t NumBytes(const std::vector<Output>& outputs);
+
 /// Sends events as they come. Until there is a first one nothing is sent, so that a refusal is
 /// still a status line: an error as the first event is returned. `format` makes the bytes of one
 /// event (nothing is fine), `ping` is sent when there was none for fifteen seconds, `tail` last.

@@ -113,6 +113,15 @@ absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeText(
   return ids;
 }
 
+const absl::StatusOr<std::vector<TokenId>>& SharedPrompt::Encode(const PromptEncoder& encoder) {
+  const std::lock_guard lock(mutex_);
+  if (!ids_.has_value()) {
+    ids_ = encoder.Encode(*prompt_, {});
+    prompt_.reset();
+  }
+  return *ids_;
+}
+
 std::vector<std::string> PromptEncoder::ChatStops() const {
   return chat_template_.has_value() ? std::vector<std::string>() : fallback_.stop_str;
 }

@@ -1,10 +1,13 @@
 #ifndef SHORTLIST_SERVE_PROMPT_H_
 #define SHORTLIST_SERVE_PROMPT_H_
 
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -68,6 +71,27 @@ class PromptEncoder {
   const Conversation& fallback_;
   std::unordered_map<char, std::vector<Control>> controls_;  // by first byte, longest first
 };
+
+/// A prompt that several generations share: kept once, and encoded once. Any thread.
+class SharedPrompt {
+ public:
+  explicit SharedPrompt(Prompt prompt) : prompt_(std::move(prompt)) {}
+
+  /// As PromptEncoder::Encode, whose prompt goes with the first call; `encoder` is the same in all.
+  const absl::StatusOr<std::vector<TokenId>>& Encode(const PromptEncoder& encoder);
+
+  /// What is to be encoded. Before the first Encode.
+  const Prompt& prompt() const { return *prompt_; }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Prompt> prompt_;
+  std::optional<absl::StatusOr<std::vector<TokenId>>> ids_;  // never changes once it is there
+};
+
+inline std::shared_ptr<SharedPrompt> Share(Prompt prompt) {
+  return std::make_shared<SharedPrompt>(std::move(prompt));
+}
 
 }  // namespace shortlist
 

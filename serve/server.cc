@@ -26,6 +26,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::milliseconds kDrainPoll{20};
+constexpr int kNumWorkers = 2;  // so that one long text does not hold up all others
 
 class ServerImpl final : public Server {
  public:
@@ -47,15 +48,18 @@ class ServerImpl final : public Server {
     service_ = options_.service;
     service_.generator = generator_.get();
     service_.metrics = &metrics_;
+    service_.workers = workers_.get();
     service_.started_at = std::chrono::system_clock::now();
     fastchat_ = std::make_unique<FastchatWorker>(io_.get_executor(), service_, options_.fastchat);
     VocabAdmin::Options vocab = options_.vocab;
     vocab.counts = &counts_;
+    vocab.workers = workers_.get();
     vocab_admin_ = std::make_unique<VocabAdmin>(std::move(vocab));
   }
 
   ~ServerImpl() override {
-    // Whatever a coroutine still holds refers to the generator.
+    // Work refers to coroutines, and whatever a coroutine still holds to the generator.
+    workers_.reset();
     http_.reset();
     generator_.reset();
   }
@@ -177,6 +181,7 @@ class ServerImpl final : public Server {
   AccessLog log_;
   Metrics metrics_;
   TokenCounts counts_;
+  std::unique_ptr<WorkerThreads> workers_ = std::make_unique<WorkerThreads>(kNumWorkers);
   std::unique_ptr<VocabAdmin> vocab_admin_;
   std::unique_ptr<Generator> generator_;
   Service service_;

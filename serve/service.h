@@ -10,6 +10,7 @@
 #include "serve/generator.h"
 #include "serve/metrics.h"
 #include "serve/route_table.h"
+#include "serve/worker_threads.h"
 
 namespace shortlist {
 
@@ -17,6 +18,7 @@ namespace shortlist {
 struct Service {
   Generator* generator = nullptr;
   Metrics* metrics = nullptr;
+  WorkerThreads* workers = nullptr;  // for what would hold up the I/O thread
   std::string model_name;  // --served-model-name
   std::string model_path;
   std::string version;

@@ -22,6 +22,7 @@ using nlohmann::ordered_json;
 /// What /generate was asked, besides its generations.
 struct Asked {
   std::vector<GenerateRequest> requests;
+  size_t num_results = 0;  // of these requests
   std::string rid;
   bool is_list = false;  // of results: a batch, or n > 1
   bool stream = false;
@@ -64,7 +65,7 @@ absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Pr
     if (i > 0 && own_n != n) fields.Fail("n", "not the same for all prompts");
     n = own_n;
     SHORTLIST_RETURN_IF_ERROR(fields.status());
-    requests[i].prompt = std::move(prompts.prompts[i]);
+    requests[i].prompt = Share(std::move(prompts.prompts[i]));
   }
   return requests;
 }
@@ -120,6 +121,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
                                                        *request.max_new_tokens));
   }
   asked.requests = Repeat(std::move(requests), n);
+  asked.num_results = asked.requests.size();
   return asked;
 }
 
@@ -163,7 +165,7 @@ class Writer {
       : service_(service),
         tokenizer_(*service.generator->options().tokenizer),
         asked_(asked),
-        outputs_(asked.requests.size()) {}
+        outputs_(asked.num_results) {}
 
   /// Takes an event in and writes the whole so far, as SGLang's streams do.
   std::string Event(GenerationEvent event) {
@@ -269,9 +271,22 @@ class Writer {
   std::vector<Output> outputs_;
 };
 
-awaitable<absl::Status> SendWhole(Generation& generation, const Asked& asked, const Writer& writer,
+/// The reply, as text result by result: as JSON values, log-probabilities take many times the
+/// memory.
+std::string Whole(const Asked& asked, const Writer& writer, std::vector<Output> outputs) {
+  std::string text = asked.is_list ? "[" : "";
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (i > 0) text += ',';
+    text += Dump(writer.Result(i, outputs[i], 0));
+    outputs[i] = {};
+  }
+  return asked.is_list ? text + "]" : text;
+}
+
+awaitable<absl::Status> SendWhole(const Service& service, Generation& generation,
+                                  const Asked& asked, const Writer& writer,
                                   HttpResponse& response) {
-  std::vector<Output> outputs(asked.requests.size());
+  std::vector<Output> outputs(asked.num_results);
   while (!generation.finished()) {
     GenerationEvent event = co_await generation.Next();
     // Whoever aborted it gets what there is.
@@ -280,19 +295,19 @@ awaitable<absl::Status> SendWhole(Generation& generation, const Asked& asked, co
     Output& output = outputs[event.index];
     Append(std::move(event), output);
   }
-  ordered_json results = ordered_json::array();
-  for (size_t i = 0; i < outputs.size(); ++i) results.push_back(writer.Result(i, outputs[i], 0));
-  std::string body = Dump(asked.is_list ? results : results.front());
+  const auto write = [&] { return Whole(asked, writer, std::move(outputs)); };
+  std::string body = co_await service.workers->RunIfLarge(NumBytes(outputs), write);
   co_await response.Send(200, kJsonType, std::move(body));
   co_return absl::OkStatus();
 }
 
 awaitable<absl::Status> Generate(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
-  absl::StatusOr<Asked> asked = Parse(service, http);
+  const auto parse = [&] { return Parse(service, http); };
+  absl::StatusOr<Asked> asked = co_await service.workers->RunIfLarge(std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
   absl::StatusOr<std::unique_ptr<Generation>> generation =
-      service.generator->Start(asked->requests, asked->rid);
+      service.generator->Start(std::move(asked->requests), asked->rid);
   if (!generation.ok()) co_return generation.status();
   Writer writer(service, *asked);
   if (asked->stream) {
@@ -301,7 +316,7 @@ awaitable<absl::Status> Generate(const Service& service, const HttpRequest& http
     absl::Status status = co_await StreamEvents(**generation, response, format);
     co_return status;
   }
-  absl::Status status = co_await SendWhole(**generation, *asked, writer, response);
+  absl::Status status = co_await SendWhole(service, **generation, *asked, writer, response);
   co_return status;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/json_fields.h"
@@ -48,7 +49,7 @@ awaitable<absl::Status> HealthGenerate(const Service& service, const HttpRequest
                                        HttpResponse& response) {
   const Generator::Options& options = service.generator->options();
   GenerateRequest request;
-  request.prompt = std::vector<TokenId>{options.tokenizer->bos().value_or(TokenId{0})};
+  request.prompt = Share(std::vector<TokenId>{options.tokenizer->bos().value_or(TokenId{0})});
   request.max_new_tokens = 1;
   request.priority = kHealthPriority;
   request.speculates = false;
@@ -192,34 +193,38 @@ awaitable<absl::Status> AbortAll(const Service& service, const HttpRequest&,
   co_return status;
 }
 
-awaitable<absl::Status> Tokenize(const Service& service, const HttpRequest& http,
-                                 HttpResponse& response) {
-  absl::StatusOr<json> body = ParseRequestBody(http.body);
-  if (!body.ok()) co_return body.status();
-  JsonFields fields(*body);
+/// "[1,2,3]"; as a JSON value it would take many times the memory.
+std::string ListOf(const std::vector<TokenId>& ids) {
+  std::string list = "[";
+  for (const TokenId id : ids) absl::StrAppend(&list, list.size() > 1 ? "," : "", Raw(id));
+  return list += ']';
+}
+
+std::string Joined(const std::vector<std::string>& parts, bool is_list) {
+  return is_list ? absl::StrCat("[", absl::StrJoin(parts, ","), "]") : parts.front();
+}
+
+/// The reply to a /tokenize. On a worker thread.
+absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::string& request) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(request));
+  JsonFields fields(body);
   const bool is_list = fields.Find("prompt") != nullptr && fields.Find("prompt")->is_array();
-  std::vector<std::string> texts = fields.Strings("prompt", kMaxTexts, Tokenizer::kMaxTextBytes);
+  const std::vector<std::string> texts =
+      fields.Strings("prompt", kMaxTexts, Tokenizer::kMaxTextBytes);
   const PromptEncoder::Options options{fields.Bool("add_special_tokens", true)};
   if (texts.empty()) fields.Fail("prompt", "missing or empty");
-  if (!fields.status().ok()) co_return fields.status();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
 
-  ordered_json tokens = ordered_json::array(), counts = ordered_json::array();
-  for (std::string& text : texts) {
-    Prompt prompt(std::move(text));
-    absl::StatusOr<std::vector<TokenId>> ids =
-        co_await service.generator->Encode(std::move(prompt), options);
-    if (!ids.ok()) co_return ids.status();
-    ordered_json list = ordered_json::array();
-    for (const TokenId id : *ids) list.push_back(Raw(id));
-    counts.push_back(list.size());
-    tokens.push_back(std::move(list));
+  std::vector<std::string> lists, counts;
+  for (const std::string& text : texts) {
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids,
+                               service.generator->options().prompt_encoder->Encode(text, options));
+    lists.push_back(ListOf(ids));
+    counts.push_back(absl::StrCat(ids.size()));
   }
-  ordered_json reply;
-  reply["tokens"] = is_list ? tokens : tokens.front();
-  reply["count"] = is_list ? counts : counts.front();
-  reply["max_model_len"] = service.generator->options().context_length;
-  absl::Status status = co_await SendJson(response, std::move(reply));
-  co_return status;
+  return absl::StrCat("{\"tokens\":", Joined(lists, is_list),
+                      ",\"count\":", Joined(counts, is_list),
+                      ",\"max_model_len\":", service.generator->options().context_length, "}");
 }
 
 /// The text of `ids`, control tokens as they are spelled unless they are skipped.
@@ -240,12 +245,11 @@ std::string Detokenized(const Tokenizer& tokenizer, const std::vector<TokenId>& 
   return text + tokenizer.Decode(run);
 }
 
-awaitable<absl::Status> Detokenize(const Service& service, const HttpRequest& http,
-                                   HttpResponse& response) {
-  absl::StatusOr<json> body = ParseRequestBody(http.body);
-  if (!body.ok()) co_return body.status();
+/// The reply to a /detokenize. On a worker thread.
+absl::StatusOr<std::string> DetokenizeBody(const Service& service, const std::string& request) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(request));
   const Tokenizer& tokenizer = *service.generator->options().tokenizer;
-  JsonFields fields(*body);
+  JsonFields fields(body);
   const bool skips = fields.Bool("skip_special_tokens", true);
   const json* tokens = fields.Find("tokens");
   const bool is_empty = tokens != nullptr && tokens->is_array() && tokens->empty();
@@ -260,11 +264,21 @@ awaitable<absl::Status> Detokenize(const Service& service, const HttpRequest& ht
       fields.Fail("tokens", "a text stands where token ids are wanted");
     }
   }
-  if (!fields.status().ok()) co_return fields.status();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
   ordered_json reply;
   reply["text"] = is_empty ? ordered_json("") : lists.is_batch ? texts : texts.front();
-  absl::Status status = co_await SendJson(response, std::move(reply));
-  co_return status;
+  return Dump(reply);
+}
+
+/// A route whose reply is made of the body by a worker thread.
+template <absl::StatusOr<std::string> (*kReplyOf)(const Service&, const std::string&)>
+awaitable<absl::Status> OnWorker(const Service& service, const HttpRequest& http,
+                                 HttpResponse& response) {
+  const auto make = [&] { return kReplyOf(service, http.body); };
+  absl::StatusOr<std::string> body = co_await service.workers->Run(make);
+  if (!body.ok()) co_return body.status();
+  co_await response.Send(200, kJsonType, *std::move(body));
+  co_return absl::OkStatus();
 }
 
 awaitable<absl::Status> MetricsText(const Service& service, const HttpRequest&,
@@ -299,10 +313,10 @@ const Entry kEntries[] = {
     {"POST", "/flush_cache", Access::kAdmin, FlushCache},
     {"POST", "/abort_request", Access::kKey, AbortOne, openapi::AbortRequest},
     {"POST", "/abort_all_requests", Access::kAdmin, AbortAll},
-    {"POST", "/tokenize", Access::kKey, Tokenize, openapi::Tokenize},
-    {"POST", "/v1/tokenize", Access::kKey, Tokenize, openapi::Tokenize},
-    {"POST", "/detokenize", Access::kKey, Detokenize, openapi::Detokenize},
-    {"POST", "/v1/detokenize", Access::kKey, Detokenize, openapi::Detokenize},
+    {"POST", "/tokenize", Access::kKey, OnWorker<TokenizeBody>, openapi::Tokenize},
+    {"POST", "/v1/tokenize", Access::kKey, OnWorker<TokenizeBody>, openapi::Tokenize},
+    {"POST", "/detokenize", Access::kKey, OnWorker<DetokenizeBody>, openapi::Detokenize},
+    {"POST", "/v1/detokenize", Access::kKey, OnWorker<DetokenizeBody>, openapi::Detokenize},
 };
 
 }  // namespace

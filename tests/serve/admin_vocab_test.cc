@@ -66,6 +66,7 @@ class VocabAdminTest : public ::testing::Test {
     VocabAdmin::Options options;
     options.manager = manager;
     options.counts = &counts_;
+    options.workers = &workers_;
     options.vocab = *ParseVocabFlag(vocab);
     options.target = {kVocabSize, kFingerprint};
     options.pinned = Ids({2});
@@ -95,6 +96,7 @@ class VocabAdminTest : public ::testing::Test {
   const std::string directory_ =
       (std::filesystem::temp_directory_path() / absl::StrCat("vocab_admin.", ::getpid())).string();
   const std::string path_ = directory_ + "/list.vocab.json";
+  WorkerThreads workers_{1};
   TokenCounts counts_{kVocabSize};
   std::unique_ptr<DynamicVocabularyManager> manager_;
   std::unique_ptr<VocabAdmin> admin_;

@@ -58,11 +58,6 @@ absl::StatusOr<std::unique_ptr<Generation>> FakeGenerator::Start(
   return std::make_unique<FakeGeneration>(executor_, std::move(script), num_alive);
 }
 
-asio::awaitable<absl::StatusOr<std::vector<TokenId>>> FakeGenerator::Encode(
-    Prompt prompt, PromptEncoder::Options) {
-  co_return encode(prompt);
-}
-
 asio::awaitable<void> FakeResponse::Send(int status, std::string_view content_type,
                                          std::string body) {
   this->status = status;

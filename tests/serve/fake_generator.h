@@ -2,7 +2,6 @@
 #define SHORTLIST_TESTS_SERVE_FAKE_GENERATOR_H_
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,7 +30,6 @@ class FakeGenerator : public Generator {
   std::deque<Script> scripts;
   std::vector<GenerateRequest> started;
   int64_t num_alive = 0;  // Generations that exist
-  std::function<absl::StatusOr<std::vector<TokenId>>(const Prompt&)> encode;
 
   absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
                                                     const std::string& rid) override;
@@ -40,8 +38,6 @@ class FakeGenerator : public Generator {
   void Drain() override {}
   bool draining() const override { return false; }
   int64_t num_live() const override { return num_alive; }
-  boost::asio::awaitable<absl::StatusOr<std::vector<TokenId>>> Encode(
-      Prompt prompt, PromptEncoder::Options options) override;
   EngineLoad Load() const override { return {}; }
   double Throughput() const override { return 0; }
   absl::Status FlushCache() override { return absl::OkStatus(); }

@@ -64,10 +64,13 @@ class FastchatWorkerTest : public ::testing::Test {
     auto tokenizer = OpenTokenizerFile("models/demo/target/tokenizer.model");
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     tokenizer_ = *std::move(tokenizer);
+    encoder_.emplace(*tokenizer_, std::nullopt, **FindConversation("zero_shot"));
     generator_ = std::make_unique<FakeGenerator>(
         io_.get_executor(),
-        Generator::Options{.tokenizer = tokenizer_.get(), .context_length = 512});
+        Generator::Options{
+            .tokenizer = tokenizer_.get(), .prompt_encoder = &*encoder_, .context_length = 512});
     service_.generator = generator_.get();
+    service_.workers = &workers_;
     const auto conversation = FindConversation("vicuna_v1.1");
     ASSERT_TRUE(conversation.ok());
     worker_ =
@@ -143,7 +146,9 @@ class FastchatWorkerTest : public ::testing::Test {
   }
 
   asio::io_context io_;
+  WorkerThreads workers_{1};
   std::unique_ptr<Tokenizer> tokenizer_;
+  std::optional<PromptEncoder> encoder_;
   std::unique_ptr<FakeGenerator> generator_;
   Service service_;
   std::unique_ptr<FastchatWorker> worker_;
@@ -196,7 +201,7 @@ TEST_F(FastchatWorkerTest, DefaultsAreFastchats) {
       "use_beam_search": false, "unheard_of": {"a": 1})"));
   ASSERT_EQ(generator_->started.size(), 2u);
   for (const GenerateRequest& request : generator_->started) {
-    EXPECT_EQ(std::get<std::string>(request.prompt), "Once");
+    EXPECT_EQ(std::get<std::string>(request.prompt->prompt()), "Once");
     EXPECT_EQ(request.sampling.temperature, 0.7);
     EXPECT_EQ(request.sampling.top_p, 1);
     EXPECT_EQ(request.sampling.top_k, 0);
@@ -373,13 +378,11 @@ TEST_F(FastchatWorkerTest, QueueLengthCountsWhoRunsAndWhoWaits) {
 }
 
 TEST_F(FastchatWorkerTest, CountsTokens) {
-  generator_->encode = [](const Prompt& prompt) -> absl::StatusOr<std::vector<TokenId>> {
-    if (std::get<std::string>(prompt) == "bad") return absl::InvalidArgumentError("no UTF-8");
-    return std::vector<TokenId>(7);
-  };
+  const size_t count = encoder_->Encode("Once", {})->size();
   EXPECT_EQ(json::parse(Do("/count_token", Body())->response.body),
-            json::parse(R"({"count": 7, "error_code": 0})"));
-  for (const char* body : {"{", "{}", R"({"prompt": 1})", R"({"prompt": "bad"})"}) {
+            (json{{"count", count}, {"error_code", 0}}));
+  EXPECT_EQ(json::parse(Do("/count_token", R"({"prompt": ""})")->response.body)["count"], 0);
+  for (const char* body : {"{", "{}", R"({"prompt": 1})"}) {
     const auto call = Do("/count_token", body);
     EXPECT_EQ(call->response.status, 200);
     const json reply = json::parse(call->response.body);

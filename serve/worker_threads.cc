@@ -1,0 +1,85 @@
+#include "serve/worker_threads.h"
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+#include <exception>
+#include <memory>
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// The coroutine's part; on its thread alone.
+struct Waiter {
+  asio::steady_timer wake;
+  bool done = false;
+};
+
+/// Shared by the coroutine that awaits it and the thread that runs it.
+struct Job {
+  enum class State { kWaiting, kBegun, kWithdrawn };
+
+  /// Whoever is first decides.
+  bool Set(State next) {
+    State expected = State::kWaiting;
+    return state.compare_exchange_strong(expected, next);
+  }
+
+  std::function<void()> work;
+  asio::any_io_executor executor;
+  std::weak_ptr<Waiter> waiter;
+  std::atomic<State> state = State::kWaiting;
+  std::exception_ptr thrown;  // the worker's, until the waiter is told
+};
+
+void Execute(Job& job) {
+  if (!job.Set(Job::State::kBegun)) return;
+  try {
+    job.work();
+  } catch (...) {
+    job.thrown = std::current_exception();
+  }
+  asio::post(job.executor, [weak = job.waiter] {
+    const std::shared_ptr<Waiter> waiter = weak.lock();
+    if (waiter == nullptr) return;
+    waiter->done = true;
+    waiter->wake.cancel();
+  });
+}
+
+}  // namespace
+
+// Not co_spawn on the pool's executor: to cancel that, Boost 1.81 sends the pool a signal of the
+// awaiting coroutine, which may be gone when it arrives.
+asio::awaitable<void> WorkerThreads::RunJob(std::function<void()> work) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto waiter = std::make_shared<Waiter>(
+      Waiter{asio::steady_timer(executor, asio::steady_timer::time_point::max())});
+  const auto job = std::make_shared<Job>();
+  job->work = std::move(work);
+  job->executor = executor;
+  job->waiter = waiter;
+  asio::post(pool_, [job] { Execute(*job); });
+  bool is_cancelled = false;
+  while (!waiter->done) {
+    co_await waiter->wake.async_wait(asio::as_tuple(asio::use_awaitable));
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() == asio::cancellation_type::none) continue;
+    is_cancelled = true;
+    if (job->Set(Job::State::kWithdrawn)) break;
+    co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+  }
+  if (is_cancelled) throw boost::system::system_error(asio::error::operation_aborted);
+  if (job->thrown) std::rethrow_exception(job->thrown);
+}
+
+}  // namespace shortlist

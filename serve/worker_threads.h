@@ -1,0 +1,58 @@
+#ifndef SHORTLIST_SERVE_WORKER_THREADS_H_
+#define SHORTLIST_SERVE_WORKER_THREADS_H_
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace shortlist {
+
+/// Threads for what would hold up the I/O thread: reading and writing long JSON, encoding text,
+/// sorting vocabularies.
+///
+/// Work is waited for in any case: a coroutine that is cancelled meanwhile ends, by the exception
+/// of that, when work that has begun is done, or at once when it has not begun, which drops it. So
+/// work may refer to what the awaiting coroutine holds.
+class WorkerThreads {
+ public:
+  explicit WorkerThreads(int num_threads) : pool_(num_threads) {}
+  /// Waits for what has begun; what has not is dropped, with whoever awaits it. The executor of
+  /// these must still exist. No thread may call Run meanwhile.
+  ~WorkerThreads() = default;
+
+  /// Calls `work` on one of the threads and returns what it returned, or throws what it threw. Work
+  /// begins in the order of the calls. On an executor of one thread, to which it comes back.
+  template <typename Work>
+  boost::asio::awaitable<std::invoke_result_t<Work>> Run(Work work) {
+    std::optional<std::invoke_result_t<Work>> result;
+    std::function<void()> job = [&] { result.emplace(work()); };
+    co_await RunJob(std::move(job));
+    co_return *std::move(result);
+  }
+
+  /// The same, but here where that is cheaper than to change threads: `num_bytes`, of what is read,
+  /// are at most kInlineBytes.
+  template <typename Work>
+  boost::asio::awaitable<std::invoke_result_t<Work>> RunIfLarge(int64_t num_bytes, Work work) {
+    if (num_bytes <= kInlineBytes) co_return work();
+    auto running = Run(std::move(work));
+    auto result = co_await std::move(running);
+    co_return std::move(result);
+  }
+
+  /// JSON of this size is read or written in a millisecond or so.
+  static constexpr int64_t kInlineBytes = 32 << 10;
+
+ private:
+  boost::asio::awaitable<void> RunJob(std::function<void()> work);
+
+  boost::asio::thread_pool pool_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_WORKER_THREADS_H_
