@@ -86,9 +86,10 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<AddedToken> tokens,
   }
 }
 
-void AddedTokenMatcher::Split(std::string_view text, bool parse_special,
+bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t max_tokens,
                               std::vector<Part>& parts) const {
   parts.clear();
+  size_t num_tokens = 0;
   size_t done = 0;  // where the text begins that is in no part yet
   for (size_t at = 0; !tokens_.empty() && at < text.size();) {
     if (!trie_.BeginsKey(text[at])) {
@@ -105,6 +106,7 @@ void AddedTokenMatcher::Split(std::string_view text, bool parse_special,
     at = end;
     if (token.special && !parse_special) continue;
     if (token.single_word && !StandsAlone(text, begin, end)) continue;
+    if (++num_tokens > max_tokens) return false;
     if (token.lstrip) begin = std::max(SkipSpaceBack(text, begin), done);
     if (token.rstrip) end = SkipSpace(text, end);
     if (done < begin) parts.push_back({text.substr(done, begin - done), nullptr});
@@ -112,6 +114,7 @@ void AddedTokenMatcher::Split(std::string_view text, bool parse_special,
     done = end;
   }
   if (done < text.size()) parts.push_back({text.substr(done), nullptr});
+  return true;
 }
 
 }  // namespace shortlist

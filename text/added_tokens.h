@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_ADDED_TOKENS_H_
 #define SHORTLIST_TEXT_ADDED_TOKENS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,8 +44,10 @@ class AddedTokenMatcher {
   };
   /// Replaces `parts` by the parts of `text`, which they cover but for stripped white space that
   /// two tokens share. Leftmost, then longest tokens. Where `parse_special` is false, the spelling
-  /// of a special token is text, and no other token is looked for inside it.
-  void Split(std::string_view text, bool parse_special, std::vector<Part>& parts) const;
+  /// of a special token is text, and no other token is looked for inside it. False, with `parts` as
+  /// far as it came, when there are more than `max_tokens` tokens.
+  bool Split(std::string_view text, bool parse_special, size_t max_tokens,
+             std::vector<Part>& parts) const;
 
  private:
   const std::vector<AddedToken> tokens_;

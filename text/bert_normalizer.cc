@@ -36,7 +36,9 @@ absl::Status BertNormalizer::Apply(NormalizedText& text) const {
   if (clean_text) RewriteCharacters(text, AppendClean);
   if (handle_chinese_chars) RewriteCharacters(text, AppendApart);
   if (strip_accents) {
-    text.text = Normalize(text.text, NormalForm::kNfd);
+    std::optional<std::string> apart = NormalizeWithin(text.text, NormalForm::kNfd, text.max_bytes);
+    if (!apart.has_value()) return EncodeBudget::TextGrowsTooLong();
+    text.text = *std::move(apart);
     RewriteCharacters(text, [](char32_t c, std::string& out) {
       if ((CharTable::Get().flags(c) & kNonSpacing) == 0) AppendChar(c, out);
     });

@@ -46,6 +46,7 @@ absl::StatusOr<std::unique_ptr<BpeModel>> BpeModel::Create(const Vocabulary& voc
   std::unique_ptr<BpeModel> model(new BpeModel(vocabulary, std::move(options)));
   SHORTLIST_RETURN_IF_ERROR(model->AddMerges(merges));
   model->FindBytes();
+  model->FindMaxTokenBytes(/*spelled_in_alphabet=*/model->options_.byte_level);
   return model;
 }
 
@@ -71,6 +72,7 @@ absl::StatusOr<std::unique_ptr<BpeModel>> BpeModel::CreateFromRanks(const Vocabu
       }
     }
   }
+  model->FindMaxTokenBytes(/*spelled_in_alphabet=*/false);
   return model;
 }
 
@@ -122,6 +124,28 @@ void BpeModel::FindBytes() {
     for (const char c : bytes) spelled += InAlphabet(static_cast<uint8_t>(c));
     if (!token.empty() && spelled == token) word_ids_.emplace(std::move(bytes), id);
   }
+}
+
+void BpeModel::FindMaxTokenBytes(bool spelled_in_alphabet) {
+  const auto all_known = [](const std::array<int32_t, 256>& ids) {
+    return std::all_of(ids.begin(), ids.end(), [](int32_t id) { return id >= 0; });
+  };
+  const bool covers_bytes = options_.byte_level
+                                ? all_known(byte_ids_) && all_known(last_byte_ids_)
+                                : options_.byte_fallback && all_known(fallback_ids_);
+  drops_words_ = !covers_bytes && !options_.unk.has_value();
+  if (!covers_bytes && (!options_.unk.has_value() || options_.fuse_unk)) return;
+  int64_t longest = 1;
+  for (int32_t id = 0; id < vocabulary_.size(); ++id) {
+    const std::string& token = vocabulary_.token(id);
+    const auto is_lead = [](char c) { return (c & 0xC0) != 0x80; };
+    const int64_t num_bytes = spelled_in_alphabet
+                                  ? std::count_if(token.begin(), token.end(), is_lead)
+                                  : static_cast<int64_t>(token.size());
+    longest = std::max(longest, num_bytes);
+  }
+  // An unknown token, be it spelled with one letter, stands for up to 4 bytes, and may have merges.
+  max_token_bytes_ = covers_bytes ? longest : 4 * longest;
 }
 
 std::optional<int32_t> BpeModel::FindWord(std::string_view word) const {

@@ -51,6 +51,9 @@ class BpeModel final : public WordModel {
 
   void Encode(std::string_view word, EncodeScratch& scratch,
               std::vector<TokenId>& ids) const override;
+  /// None where neighbouring characters without a token become one unknown token, or vanish.
+  std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
+  bool drops_words() const override { return drops_words_; }
   bool SplitsBeforeSpaceMarks() const override { return splits_before_space_marks_; }
 
  private:
@@ -64,6 +67,7 @@ class BpeModel final : public WordModel {
       : vocabulary_(vocabulary), options_(std::move(options)) {}
   absl::Status AddMerges(const Merges& merges);
   void FindBytes();
+  void FindMaxTokenBytes(bool spelled_in_alphabet);
 
   const Merge* FindMerge(int32_t left, int32_t right) const {
     const auto found = merges_.find(PairKey(left, right));
@@ -90,6 +94,8 @@ class BpeModel final : public WordModel {
   // Words as bytes, for ignore_merges where the vocabulary spells them in the byte alphabet.
   absl::flat_hash_map<std::string, int32_t> word_ids_;
   bool splits_before_space_marks_ = false;
+  bool drops_words_ = false;
+  std::optional<int64_t> max_token_bytes_;
 };
 
 }  // namespace shortlist

@@ -75,13 +75,14 @@ void Charsmap::AppendNormalized(std::string_view grapheme, std::string& out) con
   }
 }
 
-std::string Charsmap::Normalize(std::string_view text) const {
+std::optional<std::string> Charsmap::Normalize(std::string_view text, size_t max_bytes) const {
   std::string out;
   out.reserve(text.size());
   size_t begin = 0;
   for (const size_t end : GraphemeEnds(text)) {
     AppendNormalized(text.substr(begin, end - begin), out);
     begin = end;
+    if (out.size() > max_bytes) return std::nullopt;
   }
   return out;
 }

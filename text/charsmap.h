@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_CHARSMAP_H_
 #define SHORTLIST_TEXT_CHARSMAP_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,8 +21,8 @@ class Charsmap {
   static absl::StatusOr<Charsmap> Parse(std::string_view bytes);
 
   /// `text` (valid UTF-8) with what the table knows replaced: a grapheme cluster of up to 5 bytes
-  /// as a whole, otherwise code point by code point.
-  std::string Normalize(std::string_view text) const;
+  /// as a whole, otherwise code point by code point. None when that has more than `max_bytes`.
+  std::optional<std::string> Normalize(std::string_view text, size_t max_bytes) const;
 
  private:
   /// What stands for the shortest key that `text` begins with.

@@ -23,28 +23,37 @@ using nlohmann::json;
 template <typename Rewrite>
 class CharacterStep final : public NormalizerStep {
  public:
-  explicit CharacterStep(Rewrite rewrite) : rewrite_(rewrite) {}
+  CharacterStep(Rewrite rewrite, std::optional<int64_t> max_shrinkage)
+      : rewrite_(rewrite), max_shrinkage_(max_shrinkage) {}
   absl::Status Apply(NormalizedText& text) const override {
     RewriteCharacters(text, rewrite_);
     return absl::OkStatus();
   }
+  std::optional<int64_t> max_shrinkage() const override { return max_shrinkage_; }
 
  private:
   const Rewrite rewrite_;
+  const std::optional<int64_t> max_shrinkage_;
 };
 
 template <typename Rewrite>
-std::unique_ptr<NormalizerStep> MakeCharacterStep(Rewrite rewrite) {
-  return std::make_unique<CharacterStep<Rewrite>>(rewrite);
+std::unique_ptr<NormalizerStep> MakeCharacterStep(
+    Rewrite rewrite, std::optional<int64_t> max_shrinkage = std::nullopt) {
+  return std::make_unique<CharacterStep<Rewrite>>(rewrite, max_shrinkage);
 }
 
 class FormStep final : public NormalizerStep {
  public:
   explicit FormStep(NormalForm form) : form_(form) {}
   absl::Status Apply(NormalizedText& text) const override {
-    text.text = Normalize(text.text, form_);
+    std::optional<std::string> normalized = NormalizeWithin(text.text, form_, text.max_bytes);
+    if (!normalized.has_value()) return EncodeBudget::TextGrowsTooLong();
+    text.text = *std::move(normalized);
     return absl::OkStatus();
   }
+  /// Characters of 3 and 4 bytes become one of 1 byte, and a base with its marks (8 bytes and more)
+  /// one of 2.
+  std::optional<int64_t> max_shrinkage() const override { return 8; }
 
  private:
   const NormalForm form_;
@@ -54,7 +63,9 @@ class CharsmapStep final : public NormalizerStep {
  public:
   explicit CharsmapStep(Charsmap map) : map_(std::move(map)) {}
   absl::Status Apply(NormalizedText& text) const override {
-    text.text = map_.Normalize(text.text);
+    std::optional<std::string> normalized = map_.Normalize(text.text, text.max_bytes);
+    if (!normalized.has_value()) return EncodeBudget::TextGrowsTooLong();
+    text.text = *std::move(normalized);
     return absl::OkStatus();
   }
 
@@ -69,6 +80,7 @@ class PrependStep final : public NormalizerStep {
     if (!text.text.empty()) text.text.insert(0, prefix_);
     return absl::OkStatus();
   }
+  std::optional<int64_t> max_shrinkage() const override { return 1; }
 
  private:
   const std::string prefix_;
@@ -103,25 +115,31 @@ class ReplaceStep final : public NormalizerStep {
   ReplaceStep(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
   absl::Status Apply(NormalizedText& text) const override {
-    std::vector<Match> matches;
-    SHORTLIST_RETURN_IF_ERROR(pattern_.FindAll(text.text, matches));
-    if (matches.empty()) return absl::OkStatus();
     std::string replaced;
-    replaced.reserve(text.text.size());
-    // What stands for several characters counts as standing for the last of them.
-    const Match& first = matches.front();
-    if (first.begin == 0 && (content_.empty() || first.end > SequenceSize(text.text[0]))) {
-      text.at_origin = false;
-    }
     size_t done = 0;
-    for (const Match& match : matches) {
+    bool has_match = false;
+    bool at_origin = text.at_origin;
+    SHORTLIST_RETURN_IF_ERROR(pattern_.ForEachMatch(text.text, [&](Match match) -> absl::Status {
+      // What stands for several characters counts as standing for the last of them.
+      if (match.begin == 0 && (content_.empty() || match.end > SequenceSize(text.text[0]))) {
+        at_origin = false;
+      }
+      if (!has_match) replaced.reserve(text.text.size());
+      has_match = true;
       replaced.append(text.text, done, match.begin - done);
       replaced.append(content_);
       done = match.end;
-    }
+      return replaced.size() > text.max_bytes ? EncodeBudget::TextGrowsTooLong() : absl::OkStatus();
+    }));
+    if (!has_match) return absl::OkStatus();
     replaced.append(text.text, done);
     text.text = std::move(replaced);
+    text.at_origin = at_origin;
     return absl::OkStatus();
+  }
+  std::optional<int64_t> max_shrinkage() const override {
+    if (pattern_.regex.has_value() || content_.empty()) return std::nullopt;
+    return static_cast<int64_t>(pattern_.literal.size() / content_.size() + 1);
   }
 
  private:
@@ -177,7 +195,7 @@ absl::StatusOr<std::unique_ptr<NormalizerStep>> ParseStep(const std::string& typ
   if (const auto form = FindForm(type)) return std::make_unique<FormStep>(*form);
   if (type == "BertNormalizer") return ParseBert(spec);
   if (type == "Precompiled") return ParseCharsmap(spec);
-  if (type == "Lowercase") return MakeCharacterStep(AppendLowerCase);
+  if (type == "Lowercase") return MakeCharacterStep(AppendLowerCase, /*max_shrinkage=*/4);
   if (type == "Nmt") return MakeCharacterStep(RewriteForNmt);
   if (type == "StripAccents") {
     return MakeCharacterStep([](char32_t c, std::string& out) {
@@ -222,8 +240,23 @@ std::unique_ptr<NormalizerStep> MakeNormalFormStep(NormalForm form) {
 }
 
 absl::Status Apply(const Normalizer& normalizer, NormalizedText& text) {
-  for (const auto& step : normalizer) SHORTLIST_RETURN_IF_ERROR(step->Apply(text));
+  for (const auto& step : normalizer) {
+    SHORTLIST_RETURN_IF_ERROR(step->Apply(text));
+    if (text.text.size() > text.max_bytes) return EncodeBudget::TextGrowsTooLong();
+  }
   return absl::OkStatus();
+}
+
+std::optional<int64_t> MaxShrinkage(const Normalizer& normalizer) {
+  constexpr int64_t kNoHelp = int64_t{1} << 24;  // one byte for the longest text there is
+  int64_t product = 1;
+  for (const auto& step : normalizer) {
+    const std::optional<int64_t> factor = step->max_shrinkage();
+    if (!factor.has_value() || *factor >= kNoHelp) return std::nullopt;
+    product *= *factor;
+    if (product >= kNoHelp) return std::nullopt;
+  }
+  return product;
 }
 
 absl::StatusOr<Normalizer> ParseNormalizer(const json& spec) {

@@ -9,12 +9,13 @@
 
 namespace shortlist {
 
-absl::Status Pattern::FindAll(std::string_view text, std::vector<Match>& matches) const {
+absl::Status Pattern::ForEachMatch(std::string_view text,
+                                   absl::FunctionRef<absl::Status(Match)> visit) const {
   if (!regex.has_value()) {
     if (literal.empty()) return absl::OkStatus();
     for (size_t at = text.find(literal); at != std::string_view::npos;
          at = text.find(literal, at + literal.size())) {
-      matches.push_back({at, at + literal.size()});
+      SHORTLIST_RETURN_IF_ERROR(visit({at, at + literal.size()}));
     }
     return absl::OkStatus();
   }
@@ -24,12 +25,12 @@ absl::Status Pattern::FindAll(std::string_view text, std::vector<Match>& matches
     SHORTLIST_ASSIGN_OR_RETURN(const std::optional<Match> match, regex->Find(text, from));
     if (!match.has_value()) break;
     if (match->end > match->begin) {
-      matches.push_back(*match);
+      SHORTLIST_RETURN_IF_ERROR(visit(*match));
       from = match->end;
       after_match = true;
       continue;
     }
-    if (!after_match || match->begin > from) matches.push_back(*match);
+    if (!after_match || match->begin > from) SHORTLIST_RETURN_IF_ERROR(visit(*match));
     from = match->begin < text.size() ? match->begin + SequenceSize(text[match->begin])
                                       : text.size() + 1;
     after_match = false;

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
@@ -19,9 +19,10 @@ struct Pattern {
   std::optional<Regex> regex;
   std::string expression;  // of the regex, as the file spells it
 
-  /// Appends all matches from left to right, which do not overlap. Empty ones count only where no
-  /// match has just ended.
-  absl::Status FindAll(std::string_view text, std::vector<Match>& matches) const;
+  /// Calls visit(match) for all matches from left to right, which do not overlap, until it fails.
+  /// Empty ones count only where no match has just ended.
+  absl::Status ForEachMatch(std::string_view text,
+                            absl::FunctionRef<absl::Status(Match)> visit) const;
 };
 
 /// The member "pattern" of `spec`: {"String": s} or {"Regex": e}.

@@ -1,6 +1,7 @@
 #include "text/pipeline_tokenizer.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -48,6 +49,8 @@ struct PipelineTokenizer::Scratch {
     if (encode.symbols.capacity() > kKept) encode.symbols = {};
     if (encode.candidates.capacity() > kKept) encode.candidates = {};
     if (encode.path.capacity() > kKept) encode.path = {};
+    if (raw_parts.capacity() > kKept) raw_parts = {};
+    if (normalized_parts.capacity() > kKept) normalized_parts = {};
   }
 };
 
@@ -65,10 +68,15 @@ int32_t Pipeline::size() const {
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> PipelineTokenizer::Create(Pipeline pipeline) {
+  const std::vector<AddedToken> tokens = Select(pipeline.added_tokens, /*normalized=*/true);
+  size_t content_bytes = 0;
+  for (const AddedToken& token : tokens) content_bytes += token.content.size();
+  EncodeBudget budget(content_bytes, /*max_ids=*/0, /*max_tokens=*/0);
   std::vector<std::string> spellings;
-  for (const AddedToken& token : Select(pipeline.added_tokens, /*normalized=*/true)) {
-    NormalizedText spelling{token.content};
+  for (const AddedToken& token : tokens) {
+    NormalizedText spelling{.text = token.content, .max_bytes = budget.rewritten_bytes()};
     SHORTLIST_RETURN_IF_ERROR(Apply(pipeline.normalizer, spelling));
+    SHORTLIST_RETURN_IF_ERROR(budget.TakeBytes(spelling.text.size()));
     spellings.push_back(std::move(spelling.text));
   }
   if (pipeline.pre_tokenizer.steps.empty() && pipeline.model->SplitsBeforeSpaceMarks()) {
@@ -84,8 +92,29 @@ PipelineTokenizer::PipelineTokenizer(Pipeline pipeline,
                    Contents(Select(pipeline_.added_tokens, /*normalized=*/false))),
       normalized_matcher_(Select(pipeline_.added_tokens, /*normalized=*/true),
                           normalized_spellings),
-      is_bert_(IsBert(pipeline_)) {
+      is_bert_(IsBert(pipeline_)),
+      words_have_ids_(!pipeline_.model->drops_words()),
+      word_bytes_per_id_(pipeline_.model->max_token_bytes()) {
   ReadTokens();
+  FindMaxTokenBytes(normalized_spellings);
+}
+
+void PipelineTokenizer::FindMaxTokenBytes(const std::vector<std::string>& normalized_spellings) {
+  const std::optional<int64_t> shrinkage = MaxShrinkage(pipeline_.normalizer);
+  if (!word_bytes_per_id_.has_value() || !shrinkage.has_value() ||
+      pipeline_.pre_tokenizer.drops_text()) {
+    return;
+  }
+  int64_t in_normalized_text = *word_bytes_per_id_;
+  for (const std::string& spelling : normalized_spellings) {
+    in_normalized_text = std::max(in_normalized_text, static_cast<int64_t>(spelling.size()));
+  }
+  int64_t longest = in_normalized_text * *shrinkage;
+  for (const AddedToken& token : pipeline_.added_tokens) {
+    if (token.lstrip || token.rstrip) return;
+    longest = std::max(longest, static_cast<int64_t>(token.content.size()));
+  }
+  max_token_bytes_ = longest;
 }
 
 void PipelineTokenizer::ReadTokens() {
@@ -132,65 +161,97 @@ std::string_view PipelineTokenizer::NextBytes(TokenId id, bool& at_start) const 
   return bytes;
 }
 
+struct PipelineTokenizer::Call {
+  Scratch& scratch;
+  EncodeBudget& budget;
+  std::vector<TokenId>& ids;
+
+  absl::Status CheckIds() const { return budget.CheckIds(ids.size()); }
+  size_t NumIdsLeft() const { return budget.max_ids() - std::min(ids.size(), budget.max_ids()); }
+  /// The error of too many ids.
+  absl::Status TooManyIds() const { return budget.CheckIds(budget.max_ids() + 1); }
+};
+
 absl::Status PipelineTokenizer::EncodeText(std::string_view text, bool parse_special,
-                                           std::vector<TokenId>& ids) const {
+                                           EncodeBudget& budget, std::vector<TokenId>& ids) const {
   const auto loan = scratch_pool_.Borrow();
-  Scratch& scratch = *loan;
-  raw_matcher_.Split(text, parse_special, scratch.raw_parts);
-  for (const AddedTokenMatcher::Part& part : scratch.raw_parts) {
+  Call call{*loan, budget, ids};
+  const absl::Status status = EncodeParts(text, parse_special, call);
+  call.scratch.Trim();
+  return status;
+}
+
+absl::Status PipelineTokenizer::EncodeParts(std::string_view text, bool parse_special,
+                                            Call& call) const {
+  std::vector<AddedTokenMatcher::Part>& parts = call.scratch.raw_parts;
+  if (!raw_matcher_.Split(text, parse_special, call.NumIdsLeft(), parts)) return call.TooManyIds();
+  for (const AddedTokenMatcher::Part& part : parts) {
     if (part.token != nullptr) {
-      ids.push_back(TokenId{part.token->id});
+      call.ids.push_back(TokenId{part.token->id});
     } else if (is_bert_) {
-      SHORTLIST_RETURN_IF_ERROR(EncodeBertText(part.text, scratch, ids));
+      SHORTLIST_RETURN_IF_ERROR(EncodeBertText(part.text, call));
     } else {
       const bool at_origin = part.text.data() == text.data();
-      SHORTLIST_RETURN_IF_ERROR(EncodePart(part.text, at_origin, parse_special, scratch, ids));
+      SHORTLIST_RETURN_IF_ERROR(EncodePart(part.text, at_origin, parse_special, call));
     }
+    SHORTLIST_RETURN_IF_ERROR(call.CheckIds());
   }
-  scratch.Trim();
   return absl::OkStatus();
 }
 
 absl::Status PipelineTokenizer::EncodePart(std::string_view text, bool at_origin,
-                                           bool parse_special, Scratch& scratch,
-                                           std::vector<TokenId>& ids) const {
-  NormalizedText normalized{.text = "", .at_origin = at_origin};
+                                           bool parse_special, Call& call) const {
+  NormalizedText normalized{
+      .text = "", .at_origin = at_origin, .max_bytes = call.budget.rewritten_bytes()};
   if (!pipeline_.normalizer.empty()) {
     normalized.text = text;
     SHORTLIST_RETURN_IF_ERROR(Apply(pipeline_.normalizer, normalized));
+    SHORTLIST_RETURN_IF_ERROR(call.budget.TakeBytes(normalized.text.size()));
     text = normalized.text;
   }
   if (text.empty()) return absl::OkStatus();
-  if (normalized_matcher_.empty()) return EncodeWords(text, normalized.at_origin, scratch, ids);
-  normalized_matcher_.Split(text, parse_special, scratch.normalized_parts);
-  for (const AddedTokenMatcher::Part& part : scratch.normalized_parts) {
+  if (normalized_matcher_.empty()) return EncodeWords(text, normalized.at_origin, call);
+  std::vector<AddedTokenMatcher::Part>& parts = call.scratch.normalized_parts;
+  if (!normalized_matcher_.Split(text, parse_special, call.NumIdsLeft(), parts)) {
+    return call.TooManyIds();
+  }
+  for (const AddedTokenMatcher::Part& part : parts) {
     if (part.token != nullptr) {
-      ids.push_back(TokenId{part.token->id});
+      call.ids.push_back(TokenId{part.token->id});
+      SHORTLIST_RETURN_IF_ERROR(call.CheckIds());
     } else {
       const bool is_first = part.text.data() == text.data();
-      SHORTLIST_RETURN_IF_ERROR(
-          EncodeWords(part.text, normalized.at_origin && is_first, scratch, ids));
+      SHORTLIST_RETURN_IF_ERROR(EncodeWords(part.text, normalized.at_origin && is_first, call));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status PipelineTokenizer::EncodeWords(std::string_view text, bool at_origin, Scratch& scratch,
-                                            std::vector<TokenId>& ids) const {
-  TextPieces& pieces = scratch.pieces;
+absl::Status PipelineTokenizer::EncodeWords(std::string_view text, bool at_origin,
+                                            Call& call) const {
+  if (!pipeline_.pre_tokenizer.drops_text()) {
+    SHORTLIST_RETURN_IF_ERROR(
+        call.budget.CheckBytes(call.ids.size(), text.size(), word_bytes_per_id_));
+  }
+  TextPieces& pieces = call.scratch.pieces;
   pieces.rewritten.clear();
   pieces.pieces.assign(1, {text, at_origin});
-  SHORTLIST_RETURN_IF_ERROR(pipeline_.pre_tokenizer.Run(pieces));
+  const size_t max_words = words_have_ids_ ? call.NumIdsLeft() : std::numeric_limits<size_t>::max();
+  SHORTLIST_RETURN_IF_ERROR(pipeline_.pre_tokenizer.Run(max_words, call.budget, pieces));
   for (const TextPiece& piece : pieces.pieces) {
-    EncodeCached(*pipeline_.model, piece.text, scratch.encode, ids);
+    if (piece.text.size() > WordCache::kMaxWordBytes) {
+      SHORTLIST_RETURN_IF_ERROR(
+          call.budget.CheckBytes(call.ids.size(), piece.text.size(), word_bytes_per_id_));
+    }
+    EncodeCached(*pipeline_.model, piece.text, call.scratch.encode, call.ids);
+    SHORTLIST_RETURN_IF_ERROR(call.CheckIds());
   }
   return absl::OkStatus();
 }
 
 /// BERT's steps treat what stands between ASCII spaces and punctuation on its own: decomposition
 /// never reaches across an ASCII character. So chunks can be cached as they are in the text.
-absl::Status PipelineTokenizer::EncodeBertText(std::string_view text, Scratch& scratch,
-                                               std::vector<TokenId>& ids) const {
+absl::Status PipelineTokenizer::EncodeBertText(std::string_view text, Call& call) const {
   const CharTable& table = CharTable::Get();
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   const auto is_punctuation = [&table](char c) {
@@ -202,30 +263,32 @@ absl::Status PipelineTokenizer::EncodeBertText(std::string_view text, Scratch& s
     if (!is_punctuation(text[begin])) {
       while (end < text.size() && !is_space(text[end]) && !is_punctuation(text[end])) ++end;
     }
-    SHORTLIST_RETURN_IF_ERROR(EncodeBertChunk(text.substr(begin, end - begin), scratch, ids));
+    SHORTLIST_RETURN_IF_ERROR(EncodeBertChunk(text.substr(begin, end - begin), call));
+    SHORTLIST_RETURN_IF_ERROR(call.CheckIds());
   }
   return absl::OkStatus();
 }
 
-absl::Status PipelineTokenizer::EncodeBertChunk(std::string_view chunk, Scratch& scratch,
-                                                std::vector<TokenId>& ids) const {
+absl::Status PipelineTokenizer::EncodeBertChunk(std::string_view chunk, Call& call) const {
+  EncodeScratch& encode = call.scratch.encode;
+  std::vector<TokenId>& ids = call.ids;
   WordCache::Entry* entry = nullptr;
   if (chunk.size() <= WordCache::kMaxWordBytes) {
-    entry = &scratch.encode.cache.Find(chunk);
+    entry = &encode.cache.Find(chunk);
     if (entry->Holds(chunk)) {
       ids.insert(ids.end(), entry->ids, entry->ids + entry->num_ids);
       return absl::OkStatus();
     }
   }
   const size_t num_ids_before = ids.size();
-  NormalizedText normalized{std::string(chunk)};
+  NormalizedText normalized{.text = std::string(chunk)};
   SHORTLIST_RETURN_IF_ERROR(Apply(pipeline_.normalizer, normalized));
-  TextPieces& pieces = scratch.pieces;
+  TextPieces& pieces = call.scratch.pieces;
   pieces.pieces.clear();
   if (!normalized.text.empty()) pieces.pieces.push_back({normalized.text, true});
-  SHORTLIST_RETURN_IF_ERROR(pipeline_.pre_tokenizer.Run(pieces));
+  SHORTLIST_RETURN_IF_ERROR(pipeline_.pre_tokenizer.Run(call.NumIdsLeft(), call.budget, pieces));
   for (const TextPiece& piece : pieces.pieces) {
-    pipeline_.model->Encode(piece.text, scratch.encode, ids);
+    pipeline_.model->Encode(piece.text, encode, ids);
   }
   if (entry != nullptr)
     entry->Store(chunk, ids.data() + num_ids_before, ids.size() - num_ids_before);

@@ -44,7 +44,8 @@ struct Pipeline {
 /// A Tokenizer made of such parts. Words are cached; threads share nothing but what is immutable.
 class PipelineTokenizer final : public Tokenizer {
  public:
-  /// ResourceExhausted when the spelling of an added token cannot be normalised.
+  /// ResourceExhausted when the spelling of an added token cannot be normalised, InvalidArgument
+  /// when that makes it too long.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(Pipeline pipeline);
 
   std::string_view kind() const override { return pipeline_.kind; }
@@ -54,11 +55,12 @@ class PipelineTokenizer final : public Tokenizer {
   std::string_view ControlPiece(TokenId id) const override;
   std::optional<TokenId> bos() const override { return pipeline_.bos; }
   std::optional<TokenId> eos() const override { return pipeline_.eos; }
+  std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
   bool adds_leading_space() const override { return pipeline_.decoder.strips_leading_space; }
   std::string_view NextBytes(TokenId id, bool& at_start) const override;
 
  protected:
-  absl::Status EncodeText(std::string_view text, bool parse_special,
+  absl::Status EncodeText(std::string_view text, bool parse_special, EncodeBudget& budget,
                           std::vector<TokenId>& ids) const override;
   const SequenceTemplate& sequence_template() const override { return pipeline_.sequence_template; }
 
@@ -67,21 +69,25 @@ class PipelineTokenizer final : public Tokenizer {
 
   PipelineTokenizer(Pipeline pipeline, const std::vector<std::string>& normalized_spellings);
   void ReadTokens();
+  void FindMaxTokenBytes(const std::vector<std::string>& normalized_spellings);
   int32_t Checked(TokenId id) const;
 
+  /// What one call works with: the caller's ids and budget, and memory of the pool.
+  struct Call;
+  absl::Status EncodeParts(std::string_view text, bool parse_special, Call& call) const;
   absl::Status EncodePart(std::string_view text, bool at_origin, bool parse_special,
-                          Scratch& scratch, std::vector<TokenId>& ids) const;
-  absl::Status EncodeWords(std::string_view text, bool at_origin, Scratch& scratch,
-                           std::vector<TokenId>& ids) const;
-  absl::Status EncodeBertText(std::string_view text, Scratch& scratch,
-                              std::vector<TokenId>& ids) const;
-  absl::Status EncodeBertChunk(std::string_view chunk, Scratch& scratch,
-                               std::vector<TokenId>& ids) const;
+                          Call& call) const;
+  absl::Status EncodeWords(std::string_view text, bool at_origin, Call& call) const;
+  absl::Status EncodeBertText(std::string_view text, Call& call) const;
+  absl::Status EncodeBertChunk(std::string_view chunk, Call& call) const;
 
   const Pipeline pipeline_;
   const AddedTokenMatcher raw_matcher_;
   const AddedTokenMatcher normalized_matcher_;
-  const bool is_bert_;                    // EncodeBertText applies
+  const bool is_bert_;                        // EncodeBertText applies
+  const bool words_have_ids_;                 // one or more each
+  std::optional<int64_t> word_bytes_per_id_;  // of normalised text; none: no bound
+  std::optional<int64_t> max_token_bytes_;
   std::vector<std::string> texts_;        // [size] bytes of each token
   std::vector<std::string> first_texts_;  // [size] the same for the first of a text; may be empty
   std::vector<bool> is_special_;          // [size]

@@ -1,5 +1,7 @@
 #include "text/pre_tokenizer.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +26,7 @@ class LeadingSpaceStep final : public PreTokenizerStep {
   absl::Status Apply(TextPieces& pieces) const override {
     for (TextPiece& piece : pieces.pieces) {
       if (piece.text.starts_with(' ')) continue;
-      piece.text = pieces.rewritten.emplace_back(" " + std::string(piece.text));
+      SHORTLIST_ASSIGN_OR_RETURN(piece.text, pieces.Keep(" " + std::string(piece.text)));
     }
     return absl::OkStatus();
   }
@@ -35,9 +37,9 @@ class ByteAlphabetStep final : public PreTokenizerStep {
  public:
   absl::Status Apply(TextPieces& pieces) const override {
     for (TextPiece& piece : pieces.pieces) {
-      std::string& spelled = pieces.rewritten.emplace_back();
+      std::string spelled;
       for (const char c : piece.text) AppendChar(ByteAlphabet()[static_cast<uint8_t>(c)], spelled);
-      piece.text = spelled;
+      SHORTLIST_ASSIGN_OR_RETURN(piece.text, pieces.Keep(std::move(spelled)));
     }
     return absl::OkStatus();
   }
@@ -50,16 +52,18 @@ class MetaspaceStep final : public PreTokenizerStep {
   absl::Status Apply(TextPieces& pieces) const override {
     pieces.next.clear();
     for (const TextPiece& piece : pieces.pieces) {
-      const std::string_view text = pieces.rewritten.emplace_back(Rewrite(piece));
+      SHORTLIST_ASSIGN_OR_RETURN(const std::string_view text, pieces.Keep(Rewrite(piece)));
       size_t begin = 0;
       while (metaspace_.split && begin < text.size()) {
         // A mark begins a piece.
         const size_t mark = text.find(metaspace_.replacement, begin + 1);
         if (mark == std::string_view::npos) break;
-        pieces.next.push_back({text.substr(begin, mark - begin), piece.at_origin && begin == 0});
+        SHORTLIST_RETURN_IF_ERROR(
+            pieces.AddNext({text.substr(begin, mark - begin), piece.at_origin && begin == 0}));
         begin = mark;
       }
-      pieces.next.push_back({text.substr(begin), piece.at_origin && begin == 0});
+      SHORTLIST_RETURN_IF_ERROR(
+          pieces.AddNext({text.substr(begin), piece.at_origin && begin == 0}));
     }
     std::swap(pieces.pieces, pieces.next);
     return absl::OkStatus();
@@ -98,12 +102,14 @@ class SpaceMarkStep final : public PreTokenizerStep {
       for (size_t mark = text.find(kMark, end_of_marks); mark != std::string_view::npos;
            mark = text.find(kMark, end_of_marks)) {
         if (mark > end_of_marks) {  // behind another character
-          pieces.next.push_back({text.substr(begin, mark - begin), piece.at_origin && begin == 0});
+          SHORTLIST_RETURN_IF_ERROR(
+              pieces.AddNext({text.substr(begin, mark - begin), piece.at_origin && begin == 0}));
           begin = mark;
         }
         end_of_marks = mark + kMark.size();
       }
-      pieces.next.push_back({text.substr(begin), piece.at_origin && begin == 0});
+      SHORTLIST_RETURN_IF_ERROR(
+          pieces.AddNext({text.substr(begin), piece.at_origin && begin == 0}));
     }
     std::swap(pieces.pieces, pieces.next);
     return absl::OkStatus();
@@ -201,8 +207,21 @@ class Parser {
 
 }  // namespace
 
-absl::Status PreTokenizer::Run(TextPieces& pieces) const {
-  for (const auto& step : steps) SHORTLIST_RETURN_IF_ERROR(step->Apply(pieces));
+bool PreTokenizer::drops_text() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const auto& step) { return step->drops_text(); });
+}
+
+absl::Status PreTokenizer::Run(size_t max_words, EncodeBudget& budget, TextPieces& pieces) const {
+  pieces.budget = &budget;
+  // What a step makes is bounded by `max_words` when no later one may drop it.
+  const auto last_drop = std::find_if(steps.rbegin(), steps.rend(),
+                                      [](const auto& step) { return step->drops_text(); });
+  const auto first_bounded = last_drop.base() - (last_drop == steps.rend() ? 0 : 1);
+  for (auto step = steps.begin(); step != steps.end(); ++step) {
+    pieces.max_next = step < first_bounded ? std::numeric_limits<size_t>::max() : max_words;
+    SHORTLIST_RETURN_IF_ERROR((*step)->Apply(pieces));
+  }
   return absl::OkStatus();
 }
 

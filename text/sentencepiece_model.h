@@ -47,6 +47,10 @@ class SentencePieceModel {
   /// Encoding drops leading spaces and merges the others; decoding drops all that lead a text.
   bool remove_extra_whitespaces() const { return remove_extra_whitespaces_; }
 
+  /// The most bytes of a text that one id stands for; none where neighbouring unknown characters
+  /// become one, or where normalisation may shorten a text.
+  std::optional<int64_t> max_token_bytes() const { return max_token_bytes_; }
+
   /// Ids of valid UTF-8. Otherwise the result is what SentencePiece says.
   virtual std::variant<std::vector<int32_t>, std::string> Encode(std::string_view text) const = 0;
 
@@ -63,6 +67,7 @@ class SentencePieceModel {
   std::optional<int32_t> eos_;
   bool add_dummy_prefix_ = true;
   bool remove_extra_whitespaces_ = true;
+  std::optional<int64_t> max_token_bytes_;
 };
 
 }  // namespace shortlist

@@ -1,5 +1,6 @@
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <exception>
@@ -16,13 +17,14 @@ constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 // What the public interface does not tell, read from the file itself. Numbers of
 // sentencepiece_model.proto.
 constexpr uint64_t kTrainerSpec = 2, kNormalizerSpec = 3, kDenormalizerSpec = 5;
-constexpr uint64_t kUnkSurface = 44;
+constexpr uint64_t kByteFallback = 35, kUnkSurface = 44;
 constexpr uint64_t kPrecompiledCharsmap = 2, kAddDummyPrefix = 3, kRemoveExtraWhitespaces = 4;
 
 struct Specs {
   std::string unk_surface = " \xE2\x81\x87 ";
   std::string_view charsmap;
   std::string_view denormalizer_charsmap;
+  bool byte_fallback = false;
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
 };
@@ -86,6 +88,7 @@ bool ReadSpecs(std::string_view serialized, Specs& specs) {
       case kTrainerSpec:
         return ForEachField(part.bytes, [&](const ProtoField& field) {
           if (field.number == kUnkSurface) specs.unk_surface = field.bytes;
+          if (field.number == kByteFallback) specs.byte_fallback = field.value != 0;
           return true;
         });
       case kNormalizerSpec:
@@ -209,6 +212,11 @@ SentencePieceModel::LoadResult Model::Load(std::string_view serialized) {
   if (const int eos = processor.eos_id(); eos >= 0) model->eos_ = eos;
   model->add_dummy_prefix_ = specs.add_dummy_prefix;
   model->remove_extra_whitespaces_ = specs.remove_extra_whitespaces;
+  if (specs.byte_fallback && specs.charsmap.empty() && !specs.remove_extra_whitespaces) {
+    size_t longest = 1;
+    for (const Piece& piece : model->pieces_) longest = std::max(longest, piece.name.size());
+    model->max_token_bytes_ = static_cast<int64_t>(longest);
+  }
   return model;
 }
 

@@ -45,6 +45,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
   std::optional<TokenId> bos() const override { return ends_.bos; }
   std::optional<TokenId> eos() const override { return ends_.eos; }
+  std::optional<int64_t> max_token_bytes() const override { return model_->max_token_bytes(); }
   bool adds_leading_space() const override { return model_->add_dummy_prefix(); }
 
   /// As SentencePiece decodes: a text loses the space mark that it begins with; where the model
@@ -63,12 +64,15 @@ class SentencePieceTokenizer final : public Tokenizer {
 
  protected:
   /// SentencePiece never takes text for a control token, whatever the caller asks for.
-  absl::Status EncodeText(std::string_view text, bool, std::vector<TokenId>& ids) const override {
+  absl::Status EncodeText(std::string_view text, bool, EncodeBudget& budget,
+                          std::vector<TokenId>& ids) const override {
     const auto result = model_->Encode(text);
     if (const auto* problem = std::get_if<std::string>(&result)) {
       return absl::InvalidArgumentError(absl::StrCat("cannot encode the text: ", *problem));
     }
-    for (const int32_t id : std::get<std::vector<int32_t>>(result)) ids.push_back(TokenId{id});
+    const auto& raw_ids = std::get<std::vector<int32_t>>(result);
+    SHORTLIST_RETURN_IF_ERROR(budget.CheckIds(ids.size() + raw_ids.size()));
+    for (const int32_t id : raw_ids) ids.push_back(TokenId{id});
     return absl::OkStatus();
   }
 

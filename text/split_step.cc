@@ -93,21 +93,32 @@ class SplitStep : public PreTokenizerStep {
     std::vector<Stretch> stretches;
     for (const TextPiece& piece : pieces.pieces) {
       matches.clear();
-      SHORTLIST_RETURN_IF_ERROR(FindAll(piece.text, matches));
+      SHORTLIST_RETURN_IF_ERROR(ForEachMatch(piece.text, [&](Match match) {
+        matches.push_back(match);
+        // An empty match has a piece before it, so each but the first stands for one.
+        return KeepsEachMatch() && matches.size() - 1 > pieces.max_next
+                   ? pieces.budget->CheckIds(pieces.budget->max_ids() + 1)
+                   : absl::OkStatus();
+      }));
       FindStretches(matches, piece.text.size(), invert_, stretches);
       KeepPieces(behavior_, stretches);
       for (const Stretch& stretch : stretches) {
         if (stretch.begin == stretch.end) continue;
-        pieces.next.push_back({piece.text.substr(stretch.begin, stretch.end - stretch.begin),
-                               piece.at_origin && stretch.begin == 0});
+        SHORTLIST_RETURN_IF_ERROR(
+            pieces.AddNext({piece.text.substr(stretch.begin, stretch.end - stretch.begin),
+                            piece.at_origin && stretch.begin == 0}));
       }
     }
     std::swap(pieces.pieces, pieces.next);
     return absl::OkStatus();
   }
 
+  bool drops_text() const override { return behavior_ == SplitBehavior::kRemoved; }
+
  private:
-  virtual absl::Status FindAll(std::string_view text, std::vector<Match>& matches) const = 0;
+  virtual absl::Status ForEachMatch(std::string_view text,
+                                    absl::FunctionRef<absl::Status(Match)> visit) const = 0;
+  bool KeepsEachMatch() const { return behavior_ == SplitBehavior::kIsolated; }
 
   const SplitBehavior behavior_;
   const bool invert_;
@@ -119,8 +130,9 @@ class PatternSplitStep final : public SplitStep {
       : SplitStep(behavior, invert), pattern_(std::move(pattern)) {}
 
  private:
-  absl::Status FindAll(std::string_view text, std::vector<Match>& matches) const override {
-    return pattern_.FindAll(text, matches);
+  absl::Status ForEachMatch(std::string_view text,
+                            absl::FunctionRef<absl::Status(Match)> visit) const override {
+    return pattern_.ForEachMatch(text, visit);
   }
   const Pattern pattern_;
 };
@@ -131,11 +143,13 @@ class CharacterSplitStep final : public SplitStep {
       : SplitStep(behavior, /*invert=*/false), flags_(flags) {}
 
  private:
-  absl::Status FindAll(std::string_view text, std::vector<Match>& matches) const override {
+  absl::Status ForEachMatch(std::string_view text,
+                            absl::FunctionRef<absl::Status(Match)> visit) const override {
     const CharTable& table = CharTable::Get();
     for (size_t i = 0; i < text.size();) {
       const size_t begin = i;
-      if ((table.flags(NextChar(text, i)) & flags_) != 0) matches.push_back({begin, i});
+      if ((table.flags(NextChar(text, i)) & flags_) == 0) continue;
+      SHORTLIST_RETURN_IF_ERROR(visit({begin, i}));
     }
     return absl::OkStatus();
   }
@@ -151,8 +165,8 @@ class TilingStep final : public PreTokenizerStep {
     for (const TextPiece& piece : pieces.pieces) {
       for (size_t begin = 0; begin < piece.text.size();) {
         const size_t end = PieceEnd(pattern_, piece.text, begin);
-        pieces.next.push_back(
-            {piece.text.substr(begin, end - begin), piece.at_origin && begin == 0});
+        SHORTLIST_RETURN_IF_ERROR(
+            pieces.AddNext({piece.text.substr(begin, end - begin), piece.at_origin && begin == 0}));
         begin = end;
       }
     }

@@ -103,31 +103,45 @@ Encoding Fill(const Parts& parts, const std::vector<TokenId>& first,
   return encoding;
 }
 
+absl::Status CheckNumTokens(size_t num_tokens, const EncodeOptions& options) {
+  return EncodeBudget(0, static_cast<size_t>(options.max_tokens), options.max_tokens)
+      .CheckIds(num_tokens);
+}
+
 }  // namespace
 
-absl::Status Tokenizer::EncodeChecked(std::string_view text, bool parse_special,
-                                      std::vector<TokenId>& ids) const {
+/// `num_others`: ids of the encoding that are not in `ids`.
+absl::Status Tokenizer::EncodeChecked(std::string_view text, const EncodeOptions& options,
+                                      int64_t num_others, std::vector<TokenId>& ids) const {
   if (text.size() > kMaxTextBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("text of ", text.size(), " bytes, more than ", kMaxTextBytes));
   }
+  EncodeBudget budget(text.size(), std::max<int64_t>(options.max_tokens - num_others, 0),
+                      options.max_tokens);
+  SHORTLIST_RETURN_IF_ERROR(budget.CheckIds(ids.size()));
+  SHORTLIST_RETURN_IF_ERROR(budget.CheckBytes(ids.size(), text.size(), max_token_bytes()));
   if (const std::optional<size_t> offset = FindInvalidUtf8(text)) {
     return absl::InvalidArgumentError(absl::StrCat("text is not valid UTF-8 at byte ", *offset));
   }
-  return EncodeText(text, parse_special, ids);
+  return EncodeText(text, options.parse_special, budget, ids);
 }
 
 absl::StatusOr<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
                                                        const EncodeOptions& options) const {
+  const Parts& parts = sequence_template().single;
+  int64_t num_added = options.add_special_tokens ? NumAdded(parts) : 0;
   std::vector<TokenId> ids;
-  ids.reserve(text.size() / 3 + 8);
-  for (const SequenceTemplate::Part& part : sequence_template().single) {
+  ids.reserve(std::min(text.size() / 3 + 8, static_cast<size_t>(options.max_tokens)));
+  for (const SequenceTemplate::Part& part : parts) {
     if (part.kind == SequenceTemplate::Part::Kind::kFirst) {
-      SHORTLIST_RETURN_IF_ERROR(EncodeChecked(text, options.parse_special, ids));
+      SHORTLIST_RETURN_IF_ERROR(EncodeChecked(text, options, num_added, ids));
     } else if (options.add_special_tokens) {
       ids.push_back(part.token);
+      --num_added;
     }
   }
+  SHORTLIST_RETURN_IF_ERROR(CheckNumTokens(ids.size(), options));
   return ids;
 }
 
@@ -136,13 +150,16 @@ absl::StatusOr<Encoding> Tokenizer::EncodeSequence(std::string_view first,
                                                    const EncodeOptions& options,
                                                    const Truncation& truncation) const {
   std::vector<TokenId> first_ids, second_ids;
-  SHORTLIST_RETURN_IF_ERROR(EncodeChecked(first, options.parse_special, first_ids));
-  if (second.has_value()) {
-    SHORTLIST_RETURN_IF_ERROR(EncodeChecked(*second, options.parse_special, second_ids));
-  }
   const Parts& parts = second.has_value() ? sequence_template().pair : sequence_template().single;
+  const int64_t num_added = options.add_special_tokens ? NumAdded(parts) : 0;
+  SHORTLIST_RETURN_IF_ERROR(EncodeChecked(first, options, num_added, first_ids));
+  if (second.has_value()) {
+    const int64_t num_others = num_added + static_cast<int64_t>(first_ids.size());
+    SHORTLIST_RETURN_IF_ERROR(EncodeChecked(*second, options, num_others, second_ids));
+  }
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckNumTokens(num_added + first_ids.size() + second_ids.size(), options));
   if (truncation.max_len.has_value()) {
-    const int64_t num_added = options.add_special_tokens ? NumAdded(parts) : 0;
     if (*truncation.max_len < num_added) {
       return absl::InvalidArgumentError(absl::StrCat("a limit of ", *truncation.max_len,
                                                      " tokens, but ", num_added, " are added"));

@@ -2,6 +2,7 @@
 #define SHORTLIST_TEXT_TOKENIZER_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "text/encode_budget.h"
 #include "text/sequence_template.h"
 
 namespace shortlist {
@@ -21,6 +23,8 @@ struct EncodeOptions {
   /// The spelling of a control token in the text is that token. False: it is text, as whoever typed
   /// it wrote it. SentencePiece files know no such spelling.
   bool parse_special = false;
+  /// More ids than that are refused, those that the checkpoint adds included; at least 0.
+  int64_t max_tokens = std::numeric_limits<int64_t>::max();
 };
 
 /// How a text, or a pair of texts, is cut to a length.
@@ -51,14 +55,21 @@ class Tokenizer {
   virtual std::string_view kind() const = 0;
 
   /// Ids of `text`, with BOS and the like where the checkpoint says so. InvalidArgument when `text`
-  /// is not valid UTF-8 (names the byte offset) or longer than kMaxTextBytes; ResourceExhausted
-  /// when a regular expression of the tokenizer takes too many steps on it.
+  /// is not valid UTF-8 (names the byte offset) or longer than kMaxTextBytes, and when the
+  /// tokenizer's own steps make more of it than EncodeBudget allows; ResourceExhausted when a
+  /// regular expression of the tokenizer takes too many steps on it.
+  ///
+  /// OutOfRange ("more than N tokens") as soon as it is certain that there are more ids than
+  /// `options.max_tokens`: at once where the text has more bytes than max_token_bytes() allows, and
+  /// otherwise after the word that goes beyond. SentencePiece encodes a text as a whole: what the
+  /// bytes do not tell is known at the end.
   absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
                                               const EncodeOptions& options = {}) const;
 
-  /// The same for `first`, and `second` behind it where there is one, cut to a length. As well
-  /// InvalidArgument when the limit leaves no room for what is added, when kOnlyFirst or
-  /// kOnlySecond would have to cut more than that text has, and for kOnlySecond without a second.
+  /// The same for `first`, and `second` behind it where there is one, cut to a length;
+  /// `options.max_tokens` counts before that. As well InvalidArgument when the limit leaves no room
+  /// for what is added, when kOnlyFirst or kOnlySecond would have to cut more than that text has,
+  /// and for kOnlySecond without a second.
   absl::StatusOr<Encoding> EncodeSequence(std::string_view first,
                                           std::optional<std::string_view> second,
                                           const EncodeOptions& options,
@@ -70,6 +81,12 @@ class Tokenizer {
   /// Number of ids; every id is below it. A model may have more embedding rows: padding, never
   /// emitted.
   virtual int64_t size() const = 0;
+
+  /// The most bytes of a text that one id may stand for: text of more than n times as many bytes
+  /// has more than n ids. None where an id may stand for any number of bytes: where neighbouring
+  /// unknown characters become one token or vanish, where text is dropped or its spaces are merged
+  /// before it is encoded, and where an added token takes white space along. At least 1.
+  virtual std::optional<int64_t> max_token_bytes() const = 0;
 
   /// The bytes that `id` stands for in running text: a piece with its leading space, one byte for a
   /// byte piece, nothing for a control token (BOS, EOS). `id` in [0, size()).
@@ -109,15 +126,16 @@ class Tokenizer {
 
  protected:
   /// Appends the ids of `text`, valid UTF-8 of at most kMaxTextBytes, and nothing round it.
-  virtual absl::Status EncodeText(std::string_view text, bool parse_special,
+  /// OutOfRange when `ids` would be longer than the budget allows.
+  virtual absl::Status EncodeText(std::string_view text, bool parse_special, EncodeBudget& budget,
                                   std::vector<TokenId>& ids) const = 0;
 
   /// What goes round texts.
   virtual const SequenceTemplate& sequence_template() const = 0;
 
  private:
-  absl::Status EncodeChecked(std::string_view text, bool parse_special,
-                             std::vector<TokenId>& ids) const;
+  absl::Status EncodeChecked(std::string_view text, const EncodeOptions& options,
+                             int64_t num_others, std::vector<TokenId>& ids) const;
 };
 
 /// Opens the tokenizer of a model directory: the first that is there of `tokenizer.json`,

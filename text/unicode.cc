@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -137,18 +138,29 @@ void AppendChar(char32_t c, std::string& text) {
 }
 
 std::string Normalize(std::string_view text, NormalForm form) {
+  return *NormalizeWithin(text, form, std::numeric_limits<size_t>::max());
+}
+
+std::optional<std::string> NormalizeWithin(std::string_view text, NormalForm form,
+                                           size_t max_bytes) {
   const bool compose = form == NormalForm::kNfc || form == NormalForm::kNfkc;
   if (IsAscii(text) || (form == NormalForm::kNfc && IsInert(text))) return std::string(text);
   int options = UTF8PROC_DECOMPOSE;
   if (form == NormalForm::kNfkc || form == NormalForm::kNfkd) options |= UTF8PROC_COMPAT;
   std::vector<int32_t> chars;
   chars.reserve(text.size());
-  for (size_t i = 0; i < text.size();) AppendDecomposition(NextChar(text, i), options, chars);
+  for (size_t i = 0; i < text.size();) {
+    AppendDecomposition(NextChar(text, i), options, chars);
+    if (chars.size() > max_bytes) return std::nullopt;
+  }
   SortMarks(chars);
   if (compose) Compose(chars);
   std::string normalized;
   normalized.reserve(text.size());
-  for (const int32_t c : chars) AppendChar(static_cast<char32_t>(c), normalized);
+  for (const int32_t c : chars) {
+    AppendChar(static_cast<char32_t>(c), normalized);
+    if (normalized.size() > max_bytes) return std::nullopt;
+  }
   return normalized;
 }
 

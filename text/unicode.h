@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,10 @@ enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
 /// `text` (valid UTF-8) in a normal form. Linear but for the sorting of runs of marks.
 std::string Normalize(std::string_view text, NormalForm form);
+
+/// The same; none when more than `max_bytes` characters or bytes come of it on the way.
+std::optional<std::string> NormalizeWithin(std::string_view text, NormalForm form,
+                                           size_t max_bytes);
 
 /// Appends the lower case of `c`: its own full mapping, whatever stands around it.
 void AppendLowerCase(char32_t c, std::string& text);

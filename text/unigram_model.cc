@@ -23,6 +23,15 @@ UnigramModel::UnigramModel(const Vocabulary& vocabulary, std::vector<double> sco
   for (int byte = 0; byte < 256; ++byte) {
     fallback_ids_[byte] = vocabulary.Find(absl::StrFormat("<0x%02X>", byte));
   }
+  if (!byte_fallback || std::any_of(fallback_ids_.begin(), fallback_ids_.end(),
+                                    [](const auto& id) { return !id.has_value(); })) {
+    return;
+  }
+  size_t longest = 1;
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    longest = std::max(longest, vocabulary.token(id).size());
+  }
+  max_token_bytes_ = static_cast<int64_t>(longest);
 }
 
 void UnigramModel::FindBestPath(std::string_view word,

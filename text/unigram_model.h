@@ -25,6 +25,8 @@ class UnigramModel final : public WordModel {
 
   void Encode(std::string_view word, EncodeScratch& scratch,
               std::vector<TokenId>& ids) const override;
+  /// None unless byte tokens stand for what is unknown.
+  std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
 
  private:
   void FindBestPath(std::string_view word, std::vector<EncodeScratch::PathNode>& path) const;
@@ -37,6 +39,7 @@ class UnigramModel final : public WordModel {
   double unk_score_;
   ByteTrie tokens_;
   std::array<std::optional<int32_t>, 256> fallback_ids_;
+  std::optional<int64_t> max_token_bytes_;
 };
 
 }  // namespace shortlist

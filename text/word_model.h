@@ -2,6 +2,7 @@
 #define SHORTLIST_TEXT_WORD_MODEL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,12 @@ class WordModel {
   /// Appends the ids of `word`, valid UTF-8 and not empty.
   virtual void Encode(std::string_view word, EncodeScratch& scratch,
                       std::vector<TokenId>& ids) const = 0;
+
+  /// The most bytes of a word that one id stands for, at least 1; none where there is no bound.
+  virtual std::optional<int64_t> max_token_bytes() const = 0;
+
+  /// True where a word may have no ids.
+  virtual bool drops_words() const { return false; }
 
   /// True where encoding the parts between a U+2581 and the character before it, each on its own,
   /// gives what encoding the whole gives.

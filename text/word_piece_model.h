@@ -2,6 +2,7 @@
 #define SHORTLIST_TEXT_WORD_PIECE_MODEL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ class WordPieceModel final : public WordModel {
 
   void Encode(std::string_view word, EncodeScratch& scratch,
               std::vector<TokenId>& ids) const override;
+  /// None: a word of any length may be unknown.
+  std::optional<int64_t> max_token_bytes() const override { return std::nullopt; }
 
  private:
   const Options options_;

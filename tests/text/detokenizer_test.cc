@@ -20,10 +20,12 @@ class FakeTokenizer final : public Tokenizer {
   std::string_view ControlPiece(TokenId id) const override { return IsSpecial(id) ? "<c>" : ""; }
   std::optional<TokenId> bos() const override { return std::nullopt; }
   std::optional<TokenId> eos() const override { return std::nullopt; }
+  std::optional<int64_t> max_token_bytes() const override { return std::nullopt; }
   bool adds_leading_space() const override { return true; }
 
  protected:
-  absl::Status EncodeText(std::string_view, bool, std::vector<TokenId>&) const override {
+  absl::Status EncodeText(std::string_view, bool, EncodeBudget&,
+                          std::vector<TokenId>&) const override {
     return absl::UnimplementedError("not needed");
   }
   const SequenceTemplate& sequence_template() const override { return template_; }

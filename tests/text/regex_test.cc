@@ -19,7 +19,13 @@ std::vector<std::string> FindAll(const std::string& expression, const std::strin
   EXPECT_TRUE(regex.ok()) << regex.status();
   pattern.regex = *std::move(regex);
   std::vector<Match> matches;
-  EXPECT_TRUE(pattern.FindAll(text, matches).ok());
+  EXPECT_TRUE(pattern
+                  .ForEachMatch(text,
+                                [&](Match match) {
+                                  matches.push_back(match);
+                                  return absl::OkStatus();
+                                })
+                  .ok());
   std::vector<std::string> found;
   for (const Match& match : matches)
     found.push_back(text.substr(match.begin, match.end - match.begin));

@@ -105,7 +105,7 @@ TEST(CharsmapTest, DamagedTablesAreRefusedOrHarmless) {
     bytes += std::string("a\0\u00e9\0", 5);
     const auto map = Charsmap::Parse(bytes);
     ASSERT_TRUE(map.ok()) << map.status();
-    map->Normalize("abc \u00e9\u3042\U0001F600");
+    map->Normalize("abc \u00e9\u3042\U0001F600", /*max_bytes=*/1000);
   }
 }
 
