@@ -28,15 +28,6 @@ class BoundedQueue {
     return true;
   }
 
-  /// False, and `value` is as it was, when the queue is full or closed.
-  bool TryPush(T& value) {
-    const std::lock_guard lock(mutex_);
-    if (closed_ || values_.size() >= capacity_) return false;
-    values_.push_back(std::move(value));
-    has_values_.notify_one();
-    return true;
-  }
-
   /// Waits for a value; nullopt when the queue is closed and empty.
   std::optional<T> Pop() {
     std::unique_lock lock(mutex_);

@@ -27,6 +27,7 @@ struct TokenizedGenerateReqInput {
   int32_t priority = 0;                                        // larger goes first
   double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last token
   std::string cache_salt;  // prefixes are shared inside one salt only
+  std::string client;      // whom it comes from: clients take turns
   // Prefill only:
   bool needs_all_hidden_states = false;  // false: cached positions never reach the pooler
   std::vector<int32_t> token_type_ids;   // [input_ids.size()] or empty

@@ -45,14 +45,14 @@ Pipeline::~Pipeline() {
   detokenizer_.join();
 }
 
-absl::Status Pipeline::Submit(std::string rid, Tokenize tokenize) {
+absl::Status Pipeline::Submit(std::string rid, const std::string& client, Tokenize tokenize) {
   const std::lock_guard lock(mutex_);
   if (closing_) return absl::UnavailableError("shutting down");
   if (live_.contains(rid)) {
     return absl::AlreadyExistsError(absl::StrCat("request id ", rid, " is being served"));
   }
   Task task{rid, std::move(tokenize)};
-  if (!tasks_.TryPush(task)) {
+  if (!tasks_.TryPush(client, task)) {
     return absl::ResourceExhaustedError("the queue of requests to tokenize is full");
   }
   live_.emplace(std::move(rid), false);

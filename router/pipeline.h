@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "router/bounded_queue.h"
 #include "router/messages.h"
+#include "router/turn_queue.h"
 
 namespace shortlist {
 
@@ -47,10 +48,11 @@ class Pipeline {
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  /// Takes a request. AlreadyExists when one with this id has no terminal row yet,
-  /// ResourceExhausted when the queue of the tokenizers is full, Unavailable when the pipeline is
-  /// being destroyed; there is no row then.
-  absl::Status Submit(std::string rid, Tokenize tokenize);
+  /// Takes a request of `client`; clients take turns at the tokenizers. AlreadyExists when one with
+  /// this id has no terminal row yet, ResourceExhausted when the queue of the tokenizers has no
+  /// room for this client (QueueHasRoom), Unavailable when the pipeline is being destroyed; there
+  /// is no row then.
+  absl::Status Submit(std::string rid, const std::string& client, Tokenize tokenize);
 
   /// Ends a request, wherever it is; nothing when it has ended.
   void Abort(const std::string& rid);
@@ -70,7 +72,7 @@ class Pipeline {
 
   const Stepper router_;
   const std::function<void(BatchTokenIdOut)> detokenize_;
-  BoundedQueue<Task> tasks_;
+  TurnQueue<Task> tasks_;
   BoundedQueue<RouterMessage> messages_;
   BoundedQueue<BatchTokenIdOut> outputs_;
 

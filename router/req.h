@@ -12,6 +12,20 @@
 
 namespace shortlist {
 
+struct Req;
+
+/// What the scheduler knows of one client that has requests.
+struct ClientAccount {
+  int64_t num_queued = 0;
+  int64_t num_active = 0;  // filling or running
+
+  // During an admission: what waits in the lane, in the order in which it is tried.
+  std::vector<Req*> waiting;
+  int64_t num_overdue = 0;  // of these, in front: they are not passed over
+  size_t next = 0;
+  bool is_closed = false;  // nothing more of it is admitted in this pass
+};
+
 /// A request inside the router, from arrival to its terminal message. Owned by the Router (or a
 /// simulation); the Scheduler moves it between queue, filling and running.
 struct Req {
@@ -28,6 +42,7 @@ struct Req {
   double arrival_s = 0.0;
   double deadline_s = std::numeric_limits<double>::infinity();
   std::string cache_salt;  // prefixes are shared inside one salt only
+  std::string client;      // clients take turns; the same for all: nobody does
   // Tokens of a cached prefix that it may take over; it computes the others itself.
   int64_t max_prefix_len = std::numeric_limits<int64_t>::max();
   // False where hidden states of every token are needed: neither matches nor inserts.
@@ -51,6 +66,7 @@ struct Req {
   int32_t last_node = -1;   // locked; its path is the first prefix_len slots
   RadixCache::Match match;  // while queued
   uint64_t arrival_number = 0;
+  ClientAccount* account = nullptr;  // of its client
   bool shares_prompt = false;  // the prompt is in the tree, or will not come there before the end
 
   int64_t num_tokens() const { return static_cast<int64_t>(input_ids.size()); }

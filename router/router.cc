@@ -123,6 +123,7 @@ absl::Status Router::AddRequest(TokenizedGenerateReqInput& input) {
   // A drafter's keys and values lie beside the target's only where the sequence speculates.
   const bool drafts = input.speculates && engine_.drafter() != nullptr;
   req->cache_salt = absl::StrCat(input.cache_salt, drafts ? "+" : "-");
+  req->client = std::move(input.client);
   req->uses_cache = !(req->prefill_only() && input.needs_all_hidden_states);
   req->token_type_ids = std::move(input.token_type_ids);
   req->dimensions = input.dimensions;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "router/turn_queue.h"
 
 namespace shortlist {
 namespace {
@@ -30,6 +31,15 @@ int64_t PassTokens(const SchedulerOptions& options) {
   return options.chunked_prefill_size == 0
              ? options.max_prefill_tokens
              : std::min(options.max_prefill_tokens, options.chunked_prefill_size);
+}
+
+/// Which of two active requests is retracted first.
+bool GoesBefore(const Req& a, const Req& b) {
+  if (a.account->num_active != b.account->num_active) {
+    return a.account->num_active > b.account->num_active;
+  }
+  if (a.priority != b.priority) return a.priority < b.priority;
+  return a.arrival_number > b.arrival_number;
 }
 
 }  // namespace
@@ -75,7 +85,7 @@ Scheduler::Scheduler(const SchedulerOptions& options)
       new_token_ratio_(kFirstRatio) {
   // Moving a request from list to list must not fail.
   for (Lane& lane : lanes_) {
-    lane.queue.Reserve(options.max_queued_requests + options.max_running_requests);
+    lane.queue.Reserve(MostQueued(options.max_queued_requests) + options.max_running_requests);
     lane.filling.reserve(options.max_running_requests);
   }
   running_.reserve(options.max_running_requests);
@@ -99,16 +109,27 @@ absl::Status Scheduler::Add(Req& req) {
         "a prompt of ", req.prompt_len, " tokens and max_new_tokens ", req.max_new_tokens, " need ",
         needed, " KV slots; there are ", options_.max_total_tokens));
   }
-  if (num_queued() >= options_.max_queued_requests) {
+  const auto known = accounts_.find(req.client);
+  const bool is_new = known == accounts_.end();
+  if (!QueueHasRoom(is_new ? 0 : known->second.num_queued, num_queued(),
+                    std::ssize(accounts_) + (is_new ? 1 : 0), options_.max_queued_requests)) {
     return absl::ResourceExhaustedError(absl::StrCat("the request queue is full: ", num_queued(),
                                                      " of ", options_.max_queued_requests,
                                                      " requests wait"));
   }
-  req.root = cache_.OpenNamespace(req.cache_salt);
+  ClientAccount& account = accounts_[req.client];
+  try {
+    req.root = cache_.OpenNamespace(req.cache_salt);
+  } catch (const std::bad_alloc&) {
+    Forget(req.client);
+    throw;
+  }
   req.match = cache_.MatchPrefix(req.root, {});
   if (req.uses_cache) req.match = cache_.MatchPrefix(req.root, MatchableTokens(req, cache_));
   req.arrival_number = num_arrivals_++;
   req.state = Req::State::kQueued;
+  req.account = &account;
+  ++account.num_queued;
   LaneOf(req).queue.Add(req);
   return absl::OkStatus();
 }
@@ -122,10 +143,7 @@ Req& Scheduler::PickVictim() const {
   Req* victim = nullptr;
   const auto consider = [&victim](std::span<Req* const> reqs) {
     for (Req* req : reqs) {
-      const bool goes_first =
-          victim == nullptr || req->priority < victim->priority ||
-          (req->priority == victim->priority && req->arrival_number > victim->arrival_number);
-      if (goes_first) victim = req;
+      if (victim == nullptr || GoesBefore(*req, *victim)) victim = req;
     }
   };
   consider(running_);
@@ -231,17 +249,27 @@ void Scheduler::Remove(Req& req) {
   switch (req.state) {
     case Req::State::kQueued:
       LaneOf(req).queue.Remove(req);
+      --req.account->num_queued;
       break;
     case Req::State::kFilling:
       std::erase(LaneOf(req).filling, &req);
+      --req.account->num_active;
       break;
     case Req::State::kRunning:
       std::erase(running_, &req);
+      --req.account->num_active;
       break;
     case Req::State::kNew:
     case Req::State::kReleased:
       break;
   }
+}
+
+/// Drops a client's account when it has no requests any more.
+void Scheduler::Forget(const std::string& client) {
+  const auto account = accounts_.find(client);
+  if (account == accounts_.end()) return;
+  if (account->second.num_queued == 0 && account->second.num_active == 0) accounts_.erase(account);
 }
 
 void Scheduler::Finish(Req& req) {
@@ -255,6 +283,8 @@ void Scheduler::Drop(Req& req) {
   ReleaseSlots(req);
   cache_.CloseNamespace(std::exchange(req.root, -1));
   req.state = Req::State::kReleased;
+  req.account = nullptr;
+  Forget(req.client);
 }
 
 void Scheduler::Retract(Req& req) {
@@ -267,6 +297,7 @@ void Scheduler::Retract(Req& req) {
   req.state = Req::State::kQueued;
   ++req.num_retractions;
   ++stats_.num_retractions;
+  ++req.account->num_queued;
   LaneOf(req).queue.Add(req);
 }
 
@@ -322,6 +353,16 @@ absl::Status Scheduler::CheckInvariants() const {
   if (num_held + pool_.num_free() != pool_.capacity()) {
     return absl::InternalError(absl::StrCat(num_held, " slots held and ", pool_.num_free(),
                                             " free, of ", pool_.capacity()));
+  }
+  int64_t num_active = 0, queued = 0;
+  for (const auto& [client, account] : accounts_) {
+    num_active += account.num_active;
+    queued += account.num_queued;
+  }
+  if (num_active != NumActive() || queued != num_queued()) {
+    return absl::InternalError(absl::StrCat("accounts of ", num_active, " active and ", queued,
+                                            " queued requests, of ", NumActive(), " and ",
+                                            num_queued()));
   }
   if (NumActive() > options_.max_running_requests) {
     return absl::InternalError(absl::StrCat(NumActive(), " active requests"));

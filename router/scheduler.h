@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -64,7 +66,11 @@ struct SchedulerStats {
 /// - between two decode passes there are at most max_prefill_passes passes, each of at most
 ///   max_prefill_tokens (chunked_prefill_size if smaller, or one prompt where that is 0) or
 ///   prefill_only_tokens;
-/// - once a request has waited max_wait_s, nothing that arrived after it is admitted before it;
+/// - once a request has waited max_wait_s, nothing that its client sent after it is admitted before
+///   it;
+/// - clients take turns: whoever has fewest active requests is admitted first, before priority
+///   counts, and where there is no room for it, a client that has at least two more gives up its
+///   last one, which waits again with what it has computed;
 /// - while nothing runs, a queue is never left waiting.
 ///
 /// A member that runs out of memory throws std::bad_alloc; the request it worked on is then as it
@@ -74,8 +80,8 @@ class Scheduler {
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(const SchedulerOptions& options);
 
   /// Queues `req`, which has its first group of fields set and stays until Finish or Drop.
-  /// InvalidArgument when it can never fit, ResourceExhausted when the queue is full, both with the
-  /// numbers; it is not queued then.
+  /// InvalidArgument when it can never fit, ResourceExhausted when the queue has no room for its
+  /// client (QueueHasRoom), both with the numbers; it is not queued then.
   absl::Status Add(Req& req);
 
   /// Admits waiting requests and returns the next prefill pass; empty when there is nothing to fill
@@ -83,8 +89,9 @@ class Scheduler {
   Batch GetNewFillBatch(double now_s);
 
   /// The running requests, each with the slot that its last token needs and, as far as there is
-  /// memory, num_draft_tokens more. Frees memory by eviction, then by retraction: the lowest
-  /// priority goes first, then the latest arrival; requests that are being filled are victims too.
+  /// memory, num_draft_tokens more. Frees memory by eviction, then by retraction: of the client
+  /// with most active requests, the lowest priority goes first, then the latest arrival; requests
+  /// that are being filled are victims too.
   /// A retracted request keeps its output and waits again, at its old age.
   Batch PrepareDecode();
 
@@ -137,8 +144,9 @@ class Scheduler {
   /// Generation, or prefill only.
   struct Lane {
     ForwardQueue queue;
-    std::vector<Req*> filling;  // admitted, prompt not computed yet; in order of admission
-    int64_t pass_tokens;        // of one pass
+    std::vector<Req*>
+        filling;  // admitted, prompt not computed yet; in the order in which they are computed
+    int64_t pass_tokens;  // of one pass
   };
 
   explicit Scheduler(const SchedulerOptions& options);
@@ -149,16 +157,26 @@ class Scheduler {
   struct Budget {
     int64_t tokens;
     int64_t slots;
+    // Where the pass was full at once, clients none of whose prompts is being computed go in front.
+    int64_t num_in_front = 0;
+    int64_t front_tokens;
+    bool may_go_in_front = false;
   };
 
   bool Admit(Lane& lane);
+  void ListTurns(Lane& lane);
+  ClientAccount* NextTurn();
+  bool GiveWay(const ClientAccount& account, Lane& lane);
   Verdict TryAdmit(Req& req, Lane& lane, Budget& budget);
-  void StartFilling(Req& req, Lane& lane);
+  void StartFilling(Req& req, Lane& lane, int64_t place);
   int64_t NumActive() const { return static_cast<int64_t>(running_.size()) + num_filling(); }
   int64_t ExpectedSlots(const Req& req) const;
   Budget NextBudget(const Lane& lane) const;
   Batch FillBatch(Lane& lane) const;
   size_t FirstLane(double now_s);
+  static bool IsFilling(const Lane& lane, const ClientAccount& account);
+  void PassOn(Lane& lane, const Batch& batch);
+  void Forget(const std::string& client);
   void ListLeaders();
   bool WaitsForLeader(const Req& req) const;
   void Grow(Req& req, int64_t num_slots);
@@ -174,9 +192,12 @@ class Scheduler {
   std::array<Lane, 2> lanes_;
   size_t next_lane_ = 0;
   std::vector<Req*> running_;
-  std::vector<Req*> overdue_;  // a heap, the oldest in front: waiting for max_wait_s
-  std::vector<Req*> leaders_;  // requests whose prompt will come into the tree
-  int64_t num_passes_ = 0;     // prefill passes since the last decode pass
+  std::unordered_map<std::string, ClientAccount> accounts_;  // of those that have requests
+  std::vector<ClientAccount*> turns_;  // during an admission: clients that wait
+  double overdue_since_s_ = 0.0;       // what arrived by then has waited for max_wait_s
+  std::vector<Req*> overdue_;          // these, the oldest first
+  std::vector<Req*> leaders_;          // requests whose prompt will come into the tree
+  int64_t num_passes_ = 0;             // prefill passes since the last decode pass
   uint64_t num_arrivals_ = 0;
   double new_token_ratio_;
   SchedulerStats stats_;

@@ -14,7 +14,9 @@ namespace {
 // Nobody expects more output than this before it is there.
 constexpr int64_t kMostExpected = 4096;
 
-bool YoungerThan(const Req* a, const Req* b) { return a->arrival_number > b->arrival_number; }
+bool OlderThan(const Req* a, const Req* b) { return a->arrival_number < b->arrival_number; }
+
+bool IsOf(const Req* req, const ClientAccount* account) { return req->account == account; }
 
 }  // namespace
 
@@ -26,11 +28,19 @@ int64_t Scheduler::ExpectedSlots(const Req& req) const {
 }
 
 Scheduler::Budget Scheduler::NextBudget(const Lane& lane) const {
-  Budget budget{lane.pass_tokens, available_len()};
+  Budget budget{
+      .tokens = lane.pass_tokens, .slots = available_len(), .front_tokens = lane.pass_tokens};
   for (const Req* req : lane.filling) budget.tokens -= req->adjust_input_len();
   for (const Req* req : running_) budget.slots -= ExpectedSlots(*req);
   for (const Req* req : lanes_[0].filling) budget.slots -= ExpectedSlots(*req);
+  budget.may_go_in_front = budget.tokens < 1;
   return budget;
+}
+
+/// Whether a prompt of this client is being computed.
+bool Scheduler::IsFilling(const Lane& lane, const ClientAccount& account) {
+  return std::any_of(lane.filling.begin(), lane.filling.end(),
+                     [&](const Req* req) { return IsOf(req, &account); });
 }
 
 Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
@@ -41,8 +51,11 @@ Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
   }
   const int64_t extend_len = req.num_tokens() - req.match.len;
   const bool is_cut = options_.chunked_prefill_size > 0;
-  if (!lane.filling.empty() && budget.tokens < (is_cut ? 1 : extend_len)) {
-    return Verdict::kPassIsFull;
+  const int64_t wanted = is_cut ? 1 : extend_len;
+  const bool in_front = budget.tokens < wanted && !lane.filling.empty();
+  if (in_front) {
+    if (!budget.may_go_in_front || IsFilling(lane, *req.account)) return Verdict::kPassIsFull;
+    if (budget.num_in_front > 0 && budget.front_tokens < wanted) return Verdict::kPassIsFull;
   }
   if (NumActive() >= options_.max_running_requests) return Verdict::kNoRoom;
   int64_t slots = extend_len + ExpectedSlots(req);
@@ -50,17 +63,21 @@ Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
   slots += cache_.EvictableLen(req.match);  // locked from then on
   if (slots > budget.slots) return Verdict::kNoRoom;
   try {
-    StartFilling(req, lane);
+    StartFilling(req, lane, in_front ? budget.num_in_front : std::ssize(lane.filling));
   } catch (const std::bad_alloc&) {
     return Verdict::kNoRoom;
   }
-  budget.tokens -= extend_len;
   budget.slots -= slots;
+  budget.tokens -= extend_len;
+  if (in_front) {
+    budget.front_tokens -= extend_len;
+    ++budget.num_in_front;
+  }
   return Verdict::kAdmitted;
 }
 
 /// Throws std::bad_alloc before anything has changed.
-void Scheduler::StartFilling(Req& req, Lane& lane) {
+void Scheduler::StartFilling(Req& req, Lane& lane, int64_t place) {
   const int64_t num_tokens = req.num_tokens();
   req.kv_slots.reserve(num_tokens);
   const int32_t node = cache_.Lock(req.match);
@@ -73,8 +90,10 @@ void Scheduler::StartFilling(Req& req, Lane& lane) {
   cache_.Evict(num_tokens - req.prefix_len - pool_.num_free());
   SHORTLIST_CHECK(pool_.Allocate(slots.subspan(req.prefix_len)));
   req.state = Req::State::kFilling;
+  --req.account->num_queued;
+  ++req.account->num_active;
   req.shares_prompt = !req.uses_cache || options_.disable_radix_cache;
-  lane.filling.push_back(&req);
+  lane.filling.insert(lane.filling.begin() + place, &req);
   if (!req.shares_prompt) leaders_.push_back(&req);
   if (req.num_retractions == 0) {
     req.num_hit_tokens = req.prefix_len;
@@ -114,34 +133,94 @@ bool Scheduler::WaitsForLeader(const Req& req) const {
   return false;
 }
 
-/// Moves waiting requests to lane.filling. False when one that must not be overtaken any more has
+/// Sets turns_, and what each of these clients has waiting in `lane`: first what must not be passed
+/// over any more, then the others as the queue orders them.
+void Scheduler::ListTurns(Lane& lane) {
+  turns_.clear();
+  for (auto& [client, account] : accounts_) {
+    account.waiting.clear();
+    account.num_overdue = 0;
+    account.next = 0;
+    account.is_closed = false;
+    if (account.num_queued > 0) turns_.push_back(&account);
+  }
+  for (Req* req : overdue_) {
+    ClientAccount& account = *req->account;
+    if (req->state != Req::State::kQueued) continue;
+    if (&LaneOf(*req) != &lane) account.is_closed = true;  // that one's pass comes first
+    if (account.is_closed) continue;
+    account.waiting.push_back(req);
+    ++account.num_overdue;
+  }
+  for (int64_t i = 0; i < lane.queue.size(); ++i) {
+    Req& req = lane.queue.at(i);
+    if (req.account->is_closed || req.arrival_s <= overdue_since_s_) continue;
+    req.account->waiting.push_back(&req);
+  }
+  // The lists of those that are closed end where what comes first lies in the other lane.
+  for (ClientAccount* account : turns_) account->is_closed = account->waiting.empty();
+}
+
+/// The client with fewest active requests; of equals, that whose next one is the oldest. Null: none
+/// has anything left.
+ClientAccount* Scheduler::NextTurn() {
+  ClientAccount* first = nullptr;
+  for (ClientAccount* account : turns_) {
+    if (account->is_closed || account->next == account->waiting.size()) continue;
+    const bool goes_before =
+        first == nullptr || account->num_active < first->num_active ||
+        (account->num_active == first->num_active &&
+         OlderThan(account->waiting[account->next], first->waiting[first->next]));
+    if (goes_before) first = account;
+  }
+  return first;
+}
+
+/// Retracts a request of a client that has at least two more than this one. False: there is none.
+bool Scheduler::GiveWay(const ClientAccount& account, Lane& lane) {
+  int64_t most = 0;
+  for (const auto& [client, other] : accounts_) most = std::max(most, other.num_active);
+  if (most < account.num_active + 2) return false;
+  Req& victim = PickVictim();
+  lane.queue.RemoveAdmitted();       // it may have been admitted in this pass
+  victim.account->is_closed = true;  // what it sent later does not take the place
+  Retract(victim);
+  return true;
+}
+
+/// Moves waiting requests to lane.filling. False when one that must not be passed over any more has
 /// no room.
 bool Scheduler::Admit(Lane& lane) {
   if (lane.queue.empty()) return true;
   lane.queue.Order(cache_);
+  ListTurns(lane);
   Budget budget = NextBudget(lane);
-  Verdict verdict = Verdict::kAdmitted;
-  while (verdict == Verdict::kAdmitted && !overdue_.empty()) {
-    Req& oldest = *overdue_.front();
-    if (&LaneOf(oldest) != &lane) {
-      verdict = Verdict::kPassIsFull;  // its pass comes next
-      break;
+  bool has_room = true;
+  while (ClientAccount* const account = has_room ? NextTurn() : nullptr) {
+    Req& req = *account->waiting[account->next];
+    const bool is_overdue = static_cast<int64_t>(account->next) < account->num_overdue;
+    ++account->next;
+    const bool pass_is_full = budget.tokens < 1 && IsFilling(lane, *account);
+    if (pass_is_full) {
+      account->is_closed = true;
+      continue;
     }
-    verdict = TryAdmit(oldest, lane, budget);
-    std::pop_heap(overdue_.begin(), overdue_.end(), YoungerThan);
-    overdue_.pop_back();
-  }
-  if (verdict == Verdict::kAdmitted) {
-    for (int64_t i = 0; i < lane.queue.size(); ++i) {
-      Req& req = lane.queue.at(i);
-      const bool pass_is_full = !lane.filling.empty() && budget.tokens < 1;
-      if (pass_is_full || NumActive() >= options_.max_running_requests) break;
-      if (req.state != Req::State::kQueued || WaitsForLeader(req)) continue;
-      TryAdmit(req, lane, budget);
+    if (!is_overdue && WaitsForLeader(req)) continue;
+    Verdict verdict = TryAdmit(req, lane, budget);
+    while (verdict == Verdict::kNoRoom && GiveWay(*account, lane)) {
+      const Budget left = NextBudget(lane);
+      budget.tokens = left.tokens;
+      budget.slots = left.slots;
+      verdict = TryAdmit(req, lane, budget);
     }
+    if (verdict == Verdict::kAdmitted) continue;
+    if (is_overdue || budget.tokens < 1) account->is_closed = true;
+    has_room = verdict == Verdict::kPassIsFull || !is_overdue;
+    // Nobody who has fewer active requests comes after this one.
+    if (verdict == Verdict::kNoRoom && NumActive() >= options_.max_running_requests) break;
   }
   lane.queue.RemoveAdmitted();
-  return verdict != Verdict::kNoRoom;
+  return has_room;
 }
 
 Batch Scheduler::FillBatch(Lane& lane) const {
@@ -159,13 +238,25 @@ Batch Scheduler::FillBatch(Lane& lane) const {
   return batch;
 }
 
-/// The lanes take turns, but for a request that must not be overtaken any more.
+/// The lanes take turns, but for a request that must not be passed over any more.
 size_t Scheduler::FirstLane(double now_s) {
   overdue_.clear();
-  for (const Lane& lane : lanes_) lane.queue.CollectOlder(now_s - options_.max_wait_s, overdue_);
+  overdue_since_s_ = now_s - options_.max_wait_s;
+  for (const Lane& lane : lanes_) lane.queue.CollectOlder(overdue_since_s_, overdue_);
   if (overdue_.empty()) return next_lane_;
-  std::make_heap(overdue_.begin(), overdue_.end(), YoungerThan);  // the oldest is in front
+  std::sort(overdue_.begin(), overdue_.end(), OlderThan);
   return overdue_.front()->prefill_only() ? 1 : 0;
+}
+
+/// Puts a prompt that `batch` computes in part behind those of other clients.
+void Scheduler::PassOn(Lane& lane, const Batch& batch) {
+  const size_t last = batch.reqs.size() - 1;
+  Req* const cut = batch.reqs[last];
+  const auto begin = lane.filling.begin() + static_cast<int64_t>(last);
+  SHORTLIST_CHECK(*begin == cut);
+  const bool others_wait = std::any_of(begin, lane.filling.end(),
+                                       [cut](const Req* req) { return !IsOf(req, cut->account); });
+  if (others_wait) std::rotate(begin, begin + 1, lane.filling.end());
 }
 
 Batch Scheduler::GetNewFillBatch(double now_s) {
@@ -177,6 +268,7 @@ Batch Scheduler::GetNewFillBatch(double now_s) {
     if (may_admit) may_admit = Admit(lanes_[lane]);
     Batch batch = FillBatch(lanes_[lane]);
     if (batch.IsEmpty()) continue;
+    PassOn(lanes_[lane], batch);
     next_lane_ = 1 - lane;
     ++num_passes_;
     return batch;

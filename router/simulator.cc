@@ -64,6 +64,7 @@ class Simulation {
         request.output_len, std::min<int64_t>(1, request.max_new_tokens), request.max_new_tokens);
     req->priority = request.priority;
     req->cache_salt = request.cache_salt;
+    req->client = request.client;
     req->arrival_s = request.arrival_s;
     result_.requests[index].refusal = scheduler_.Add(*req);
     if (result_.requests[index].refusal.ok()) reqs_[index] = std::move(req);

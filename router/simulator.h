@@ -23,6 +23,7 @@ struct TraceRequest {
   int64_t output_len = 0;      // tokens after which it stops; at most max_new_tokens
   int32_t priority = 0;
   std::string cache_salt;
+  std::string client;
 };
 
 /// Seconds that passes take: a line through two costs each.

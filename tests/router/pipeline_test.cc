@@ -87,11 +87,13 @@ class PipelineTest : public testing::Test {
 TEST_F(PipelineTest, EachRequestGetsItsRows) {
   Start({.num_tokenizers = 3, .queue_size = 100});
   for (int i = 0; i < 50; ++i) {
-    ASSERT_TRUE(pipeline_->Submit(std::to_string(i), Tokens(1 + i % 7)).ok());
+    ASSERT_TRUE(pipeline_->Submit(std::to_string(i), /*client=*/"c", Tokens(1 + i % 7)).ok());
   }
-  ASSERT_TRUE(pipeline_->Submit("bad", [] { return absl::InvalidArgumentError("no text"); }).ok());
+  ASSERT_TRUE(
+      pipeline_->Submit("bad", /*client=*/"c", [] { return absl::InvalidArgumentError("no text"); })
+          .ok());
   ASSERT_TRUE(pipeline_
-                  ->Submit("thrower",
+                  ->Submit("thrower", /*client=*/"c",
                            []() -> absl::StatusOr<TokenizedGenerateReqInput> {
                              throw std::runtime_error("no tokenizer");
                            })
@@ -109,10 +111,11 @@ TEST_F(PipelineTest, RefusalsHaveNoRow) {
     gate.Pop();
     return absl::InvalidArgumentError("refused");
   };
-  ASSERT_TRUE(pipeline_->Submit("a", wait).ok());
-  EXPECT_EQ(pipeline_->Submit("a", wait).code(), absl::StatusCode::kAlreadyExists);
+  ASSERT_TRUE(pipeline_->Submit("a", /*client=*/"c", wait).ok());
+  EXPECT_EQ(pipeline_->Submit("a", /*client=*/"c", wait).code(), absl::StatusCode::kAlreadyExists);
   absl::Status status;  // one is being tokenized, one waits, and then there is no room
-  for (int i = 0; status.ok() && i < 100; ++i) status = pipeline_->Submit(std::to_string(i), wait);
+  for (int i = 0; status.ok() && i < 100; ++i)
+    status = pipeline_->Submit(std::to_string(i), /*client=*/"c", wait);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   gate.Close();
   pipeline_.reset();
@@ -124,7 +127,7 @@ TEST_F(PipelineTest, AbortEndsARequestThatIsBeingTokenized) {
   Start({.num_tokenizers = 1, .queue_size = 4});
   BoundedQueue<int> gate(/*capacity=*/1);
   ASSERT_TRUE(pipeline_
-                  ->Submit("a",
+                  ->Submit("a", /*client=*/"c",
                            [&gate] {
                              gate.Pop();
                              return Tokens(1'000'000'000)();
@@ -152,7 +155,7 @@ TEST_F(PipelineTest, KillTest) {
       for (int64_t i = 0; i < per_client; ++i) {
         const std::string rid = std::to_string(c) + "/" + std::to_string(i);
         const int64_t len = 1 + static_cast<int64_t>(random() % 50);
-        if (pipeline_->Submit(rid, Tokens(len)).ok()) ++num_taken[c];
+        if (pipeline_->Submit(rid, /*client=*/"c", Tokens(len)).ok()) ++num_taken[c];
         if (random() % 3 == 0) pipeline_->Abort(rid);
         if (random() % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
       }

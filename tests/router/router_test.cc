@@ -247,7 +247,8 @@ TEST_F(RouterTest, ThePipelineServesThroughIt) {
                       {});
     for (int i = 0; i < 20; ++i) {
       const std::string rid = std::to_string(i);
-      ASSERT_TRUE(pipeline.Submit(rid, [=] { return Input(rid, 10 + i, 5 + i, i); }).ok());
+      ASSERT_TRUE(
+          pipeline.Submit(rid, /*client=*/"c", [=] { return Input(rid, 10 + i, 5 + i, i); }).ok());
     }
     for (int i = 0; i < 20; ++i) finished.Pop();
   }

@@ -19,7 +19,9 @@ namespace {
 class Load {
  public:
   Load(const SchedulerOptions& options, uint64_t seed)
-      : random_(seed), scheduler_(*Scheduler::Create(options)) {}
+      : num_clients_(1 + static_cast<int64_t>(seed % 3)),
+        random_(seed),
+        scheduler_(*Scheduler::Create(options)) {}
 
   void Step() {
     now_s_ += 0.01;
@@ -86,6 +88,7 @@ class Load {
     req->max_new_tokens = Draw(5) == 0 ? 0 : Draw(25);
     req->priority = static_cast<int32_t>(Draw(2));
     req->arrival_s = now_s_;
+    req->client = std::to_string(Draw(num_clients_));
     if (Draw(4) == 0) req->cache_salt = "tenant";
     req->uses_cache = Draw(8) != 0;
     absl::Status status = absl::InternalError("out of memory");
@@ -138,6 +141,7 @@ class Load {
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
+  const int64_t num_clients_;
   std::mt19937_64 random_;
   std::unique_ptr<Scheduler> scheduler_;
   double now_s_ = 0.0;

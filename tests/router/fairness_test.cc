@@ -1,0 +1,147 @@
+// Clients that share a server: none waits for what another one has queued.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "router/simulator.h"
+#include "router/turn_queue.h"
+
+namespace shortlist {
+namespace {
+
+TraceRequest Request(std::string client, double arrival_s, int64_t prompt_len, int64_t output_len,
+                     int32_t first_token) {
+  TraceRequest request{.arrival_s = arrival_s,
+                       .max_new_tokens = output_len,
+                       .output_len = output_len,
+                       .client = std::move(client)};
+  for (int64_t i = 0; i < prompt_len; ++i) {
+    request.prompt.push_back(TokenId(first_token + static_cast<int32_t>(i)));
+  }
+  return request;
+}
+
+SchedulerOptions Options() {
+  SchedulerOptions options;
+  options.max_total_tokens = 16'384;
+  options.context_length = 2048;
+  options.max_running_requests = 16;
+  return options;
+}
+
+SimulationResult Serve(const SchedulerOptions& options, const std::vector<TraceRequest>& trace) {
+  const auto check = [](const Scheduler& scheduler, const Batch&, const Batch&, double) {
+    const absl::Status status = scheduler.CheckInvariants();
+    ASSERT_TRUE(status.ok()) << status.message();
+  };
+  auto result = Simulate(options, trace, CostModel(), check);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return *std::move(result);
+}
+
+TEST(FairnessTest, AShortRequestDoesNotWaitForAnotherClientsMany) {
+  std::vector<TraceRequest> trace;
+  for (int i = 0; i < 128; ++i) trace.push_back(Request("many", 0.0, 20, 500, 100 * i));
+  trace.push_back(Request("one", 1.0, 20, 2, 50'000));
+  for (const SchedulePolicy policy :
+       {SchedulePolicy::kLpm, SchedulePolicy::kFcfs, SchedulePolicy::kDfsWeight}) {
+    SchedulerOptions options = Options();
+    options.policy = policy;
+    const SimulationResult result = Serve(options, trace);
+    // A step takes 0.04 s: it is admitted in the next one, at the cost of somebody's place.
+    EXPECT_LT(result.requests.back().finished_s - 1.0, 0.3);
+    EXPECT_EQ(result.stats.num_retractions, 1);
+    for (const SimulatedRequest& served : result.requests) EXPECT_TRUE(served.refusal.ok());
+  }
+}
+
+TEST(FairnessTest, AmongRequestsOfOneClientNobodyGivesWay) {
+  std::vector<TraceRequest> trace;
+  for (int i = 0; i < 40; ++i) trace.push_back(Request("many", 0.0, 20, 100, 100 * i));
+  trace.push_back(Request("many", 1.0, 20, 2, 50'000));
+  EXPECT_EQ(Serve(Options(), trace).stats.num_retractions, 0);
+}
+
+TEST(FairnessTest, PriorityOrdersTheRequestsOfOneClientOnly) {
+  std::vector<TraceRequest> trace;
+  for (int i = 0; i < 64; ++i) {
+    trace.push_back(Request("loud", 0.0, 20, 500, 100 * i));
+    trace.back().priority = 1'000'000;
+  }
+  trace.push_back(Request("quiet", 1.0, 20, 2, 50'000));
+  EXPECT_LT(Serve(Options(), trace).requests.back().finished_s - 1.0, 0.3);
+}
+
+TEST(FairnessTest, AShortPromptDoesNotWaitForAnotherClientsLongOnes) {
+  std::vector<TraceRequest> trace;
+  for (int i = 0; i < 8; ++i) trace.push_back(Request("long", 0.0, 1900, 10, 3000 * i));
+  trace.push_back(Request("short", 0.01, 20, 2, 50'000));
+  SchedulerOptions options = Options();
+  options.chunked_prefill_size = 256;
+  // A pass takes 0.26 s, a long prompt eight of them.
+  EXPECT_LT(Serve(options, trace).requests.back().finished_s, 1.0);
+}
+
+TEST(FairnessTest, PlacesAreSharedEvenly) {
+  std::vector<TraceRequest> trace;
+  for (int i = 0; i < 60; ++i) trace.push_back(Request("a", 0.0, 20, 400, 100 * i));
+  for (int i = 0; i < 60; ++i) trace.push_back(Request("b", 2.0, 20, 400, 20'000 + 100 * i));
+  const SimulationResult result = Serve(Options(), trace);
+  std::vector<double> tokens[2];
+  for (size_t i = 0; i < trace.size(); ++i) {
+    for (const double t : result.requests[i].token_times_s) tokens[i / 60].push_back(t);
+  }
+  const auto between = [](const std::vector<double>& times, double begin, double end) {
+    return std::count_if(times.begin(), times.end(),
+                         [&](double t) { return t >= begin && t < end; });
+  };
+  const double a = static_cast<double>(between(tokens[0], 5.0, 25.0));
+  const double b = static_cast<double>(between(tokens[1], 5.0, 25.0));
+  EXPECT_NEAR(a / b, 1.0, 0.1);
+}
+
+TEST(FairnessTest, WhoeverFillsTheQueueDoesNotShutOutOthers) {
+  SchedulerOptions options = Options();
+  options.max_queued_requests = 32;
+  options.max_running_requests = 1;
+  std::vector<TraceRequest> trace;
+  for (int i = 0; i < 200; ++i) trace.push_back(Request("flood", 0.0, 20, 50, 100 * i));
+  trace.push_back(Request("other", 0.001, 20, 2, 50'000));
+  const SimulationResult result = Serve(options, trace);
+  EXPECT_FALSE(result.requests[150].refusal.ok());
+  EXPECT_TRUE(result.requests.back().refusal.ok()) << result.requests.back().refusal.message();
+}
+
+TEST(TurnQueueTest, ClientsTakeTurns) {
+  TurnQueue<int> queue(10);
+  for (int value : {1, 2, 3, 4}) EXPECT_TRUE(queue.TryPush("a", value));
+  for (int value : {10, 20}) EXPECT_TRUE(queue.TryPush("b", value));
+  std::vector<int> popped;
+  for (int i = 0; i < 6; ++i) popped.push_back(*queue.Pop());
+  EXPECT_EQ(popped, (std::vector<int>{1, 10, 2, 20, 3, 4}));
+  queue.Close();
+  EXPECT_EQ(queue.Pop(), std::nullopt);
+}
+
+TEST(TurnQueueTest, TheLastPlacesAreForThoseWithFew) {
+  TurnQueue<int> queue(16);
+  int value = 0;
+  int num_taken = 0;
+  while (num_taken < 100 && queue.TryPush("flood", value)) ++num_taken;
+  EXPECT_EQ(num_taken, 16);
+  EXPECT_TRUE(queue.TryPush("other", value));
+  EXPECT_FALSE(queue.TryPush("flood", value));
+  EXPECT_TRUE(queue.TryPush("third", value));
+  EXPECT_FALSE(queue.TryPush("other", value));  // 18 of 18
+  queue.Close();
+  EXPECT_FALSE(queue.TryPush("fourth", value));
+}
+
+}  // namespace
+}  // namespace shortlist
