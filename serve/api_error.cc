@@ -134,4 +134,10 @@ absl::Status ContextLengthExceeded(int64_t context_len, int64_t prompt_tokens,
                   "context_length_exceeded");
 }
 
+absl::Status ContextLengthExceeded(int64_t context_len) {
+  return WithCode(absl::InvalidArgumentError(absl::StrCat("the context length is ", context_len,
+                                                          " tokens; the prompt has more")),
+                  "context_length_exceeded");
+}
+
 }  // namespace shortlist

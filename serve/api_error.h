@@ -38,6 +38,8 @@ std::string OpenAiErrorBody(const absl::Status& status);
 /// InvalidArgument with the code "context_length_exceeded".
 absl::Status ContextLengthExceeded(int64_t context_len, int64_t prompt_tokens,
                                    int64_t max_new_tokens);
+/// The same for a prompt alone, whose tokens were not counted to the end.
+absl::Status ContextLengthExceeded(int64_t context_len);
 
 }  // namespace shortlist
 

@@ -11,6 +11,7 @@
 #include "serve/fastchat_conversation.h"
 #include "serve/fastchat_reply.h"
 #include "serve/json_fields.h"
+#include "serve/sampling_fields.h"
 
 namespace shortlist {
 
@@ -148,7 +149,7 @@ asio::awaitable<absl::StatusOr<std::string>> FastchatWorker::Run(const HttpReque
   while (!co_await ticket.WaitWithin(options_.keep_alive)) {
     if (stream != nullptr) co_await WriteObject(*stream, "");
   }
-  auto generation = service_.generator->Start({request->generate}, /*rid=*/"");
+  auto generation = service_.generator->Start({request->generate}, http.client, /*rid=*/"");
   if (!generation.ok()) co_return generation.status();
 
   FastchatReply reply(*request, tokenizer());
@@ -204,6 +205,7 @@ absl::StatusOr<int64_t> FastchatWorker::NumTokens(const std::string& body) const
   if (!prompt.has_value()) fields.Fail("prompt", "is missing");
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   if (prompt->empty()) return 0;
+  SHORTLIST_RETURN_IF_ERROR(CheckNumCountedBytes("prompt", {&*prompt, 1}));
   const PromptEncoder& encoder = *service_.generator->options().prompt_encoder;
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, encoder.Encode(*prompt, {}));
   return std::ssize(ids);

@@ -27,6 +27,11 @@ double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
+/// A request's name among those of all clients; empty: it has none.
+std::string NameOf(const Client& client, const std::string& rid) {
+  return rid.empty() ? "" : absl::StrCat(client.name.size(), ":", client.name, rid);
+}
+
 /// The prompt's tokens that are told, of which all but the first have an entry in `infos`.
 std::vector<PromptToken> PromptTokens(const LiveRequest& live, std::vector<TokenInfo> infos) {
   std::vector<PromptToken> tokens;
@@ -54,11 +59,12 @@ class GeneratorImpl final : public Generator {
   ~GeneratorImpl() override { registry_->pipeline = nullptr; }
 
   absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
+                                                    const Client& client,
                                                     const std::string& rid) override;
 
-  bool Abort(const std::string& rid) override {
-    const auto named = registry_->by_rid.find(rid);
-    if (named == registry_->by_rid.end()) return false;
+  bool Abort(const Client& client, const std::string& rid) override {
+    const auto named = registry_->by_name.find(NameOf(client, rid));
+    if (named == registry_->by_name.end()) return false;
     for (const std::string& id : named->second.ids) pipeline_.Abort(id);
     return true;
   }
@@ -117,7 +123,10 @@ class GeneratorImpl final : public Generator {
 absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateRequest& request,
                                                                   LiveRequest& live) const {
   TokenizedGenerateReqInput input;
-  SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, request.prompt->Encode(*options_.prompt_encoder));
+  const int64_t context_len = options_.context_length;
+  const auto& ids = request.prompt->Encode(*options_.prompt_encoder, context_len);
+  if (absl::IsOutOfRange(ids.status())) return ContextLengthExceeded(context_len);
+  SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, ids);
   request.prompt.reset();
   live.prompt_tokens = std::ssize(input.input_ids);
   if (const int64_t start = request.sampling.prompt_logprobs_start; start >= 0) {
@@ -129,7 +138,6 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
     }
     live.scored_ids.assign(input.input_ids.begin() + start, input.input_ids.end());
   }
-  const int64_t context_len = options_.context_length;
   const int64_t room = context_len - live.prompt_tokens;
   const int64_t slots = options_.max_total_tokens + 1 - live.prompt_tokens;
   int64_t max_new_tokens =
@@ -168,21 +176,24 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
   input.priority = request.priority;
   input.timeout_s = request.timeout_s;
   input.cache_salt = std::move(request.cache_salt);
+  input.client = live.client;
   return input;
 }
 
 absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
-    std::vector<GenerateRequest> requests, const std::string& rid) {
+    std::vector<GenerateRequest> requests, const Client& client, const std::string& rid) {
   SHORTLIST_CHECK(!requests.empty());
   if (draining_) return absl::UnavailableError("the server is shutting down");
-  if (!rid.empty() && registry_->by_rid.contains(rid)) {
+  const std::string name = NameOf(client, rid);
+  if (!name.empty() && registry_->by_name.contains(name)) {
     return absl::AlreadyExistsError(absl::StrCat("Duplicate request ID: ", rid));
   }
   auto generation = std::make_unique<LiveGeneration>(executor_, registry_);
   for (size_t i = 0; i < requests.size(); ++i) {
     auto live = std::make_shared<LiveRequest>();
     live->id = absl::StrCat(num_started_++);
-    live->rid = rid;
+    live->client = client.name;
+    live->name = name;
     live->index = i;
     live->start = Clock::now();
     {
@@ -190,16 +201,19 @@ absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
       live_.emplace(live->id, live);
     }
     auto request = std::make_shared<GenerateRequest>(std::move(requests[i]));
-    const absl::Status status =
-        pipeline_.Submit(live->id, [this, live, request] { return Tokenize(*request, *live); });
+    if (!client.cache_salt.empty()) {
+      request->cache_salt = absl::StrCat(client.cache_salt, ":", request->cache_salt);
+    }
+    const absl::Status status = pipeline_.Submit(
+        live->id, client.name, [this, live, request] { return Tokenize(*request, *live); });
     if (!status.ok()) {
       const std::lock_guard lock(mutex_);
       live_.erase(live->id);
       return status;  // what was started is aborted with its generation
     }
     ++registry_->num_live;
-    if (!rid.empty()) {
-      LiveRegistry::Named& named = registry_->by_rid[rid];
+    if (!name.empty()) {
+      LiveRegistry::Named& named = registry_->by_name[name];
       named.ids.push_back(live->id);
       ++named.num_live;
     }

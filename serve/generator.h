@@ -19,6 +19,7 @@
 #include "base/ids.h"
 #include "router/pipeline.h"
 #include "router/scheduler.h"
+#include "serve/http_message.h"
 #include "serve/prompt.h"
 #include "text/tokenizer.h"
 
@@ -134,15 +135,18 @@ class Generator {
   static std::unique_ptr<Generator> Create(boost::asio::any_io_executor executor, Options options);
   virtual ~Generator() = default;
 
-  /// Starts `requests` (at least one), all or none. `rid`: the client's name for them, empty for
-  /// none; AlreadyExists when one of this name is being served. ResourceExhausted when the queue of
-  /// the tokenizers is full, Unavailable when the server is shutting down. What is wrong with a
-  /// request itself (its prompt, its length, the queue of the scheduler) comes as its only event.
+  /// Starts `requests` (at least one) of `client`, all or none. `rid`: the client's name for them,
+  /// empty for none; AlreadyExists when it has one of this name that is being served.
+  /// ResourceExhausted when the queue of the tokenizers has no room for it, Unavailable when the
+  /// server is shutting down. What is wrong with a request itself (its prompt, its length, the
+  /// queue of the scheduler) comes as its only event.
   virtual absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
+                                                            const Client& client,
                                                             const std::string& rid) = 0;
 
-  /// Ends the requests of this name; their last events tell Cancelled. False when there are none.
-  virtual bool Abort(const std::string& rid) = 0;
+  /// Ends the requests of this name that `client` started; their last events tell Cancelled. False
+  /// when there are none.
+  virtual bool Abort(const Client& client, const std::string& rid) = 0;
   virtual void AbortAll() = 0;
 
   /// Starts nothing any more: Unavailable.

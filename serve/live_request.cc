@@ -84,9 +84,9 @@ GenerationEvent LiveGeneration::Take() {
 void Deliver(LiveRegistry& registry, LiveRequest& live, GenerationEvent event) {
   if (event.finished) {
     --registry.num_live;
-    const auto named = registry.by_rid.find(live.rid);
-    if (named != registry.by_rid.end() && --named->second.num_live == 0) {
-      registry.by_rid.erase(named);
+    const auto named = registry.by_name.find(live.name);
+    if (named != registry.by_name.end() && --named->second.num_live == 0) {
+      registry.by_name.erase(named);
     }
   }
   LiveGeneration* const generation = live.generation;

@@ -29,7 +29,7 @@ struct LiveRegistry {
     std::vector<std::string> ids;
     int64_t num_live = 0;
   };
-  std::unordered_map<std::string, Named> by_rid;  // those that clients named
+  std::unordered_map<std::string, Named> by_name;  // those that clients named
   int64_t num_live = 0;
 };
 
@@ -37,7 +37,8 @@ struct LiveRegistry {
 struct LiveRequest {
   // Constant.
   std::string id;   // inside the pipeline
-  std::string rid;  // the client's, or empty
+  std::string client;
+  std::string name;  // among those of all clients, or empty
   size_t index = 0;
   std::chrono::steady_clock::time_point start;
   // The tokenizer thread's, then constant.

@@ -104,6 +104,10 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   asked.openai.sampling = request;
   asked.requests.push_back(std::move(request));
   asked.requests = Repeat(std::move(asked.requests), asked.openai.n);
+  if (!asked.openai.stream) {
+    SHORTLIST_RETURN_IF_ERROR(CheckNumOutputLogprobs("top_logprobs", asked.requests,
+                                                     service.generator->options().context_length));
+  }
   return asked;
 }
 
@@ -155,7 +159,7 @@ awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http
   absl::StatusOr<Asked> asked = co_await service.workers->RunIfLarge(std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
   ChatReply reply(service, *asked);
-  absl::Status status = co_await reply.Run(std::move(asked->requests), response);
+  absl::Status status = co_await reply.Run(std::move(asked->requests), http.client, response);
   co_return status;
 }
 

@@ -64,6 +64,10 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
     asked.requests.back().prompt = Share(std::move(prompt));
   }
   asked.requests = Repeat(std::move(asked.requests), asked.openai.n);
+  if (!asked.openai.stream) {
+    SHORTLIST_RETURN_IF_ERROR(CheckNumOutputLogprobs("logprobs", asked.requests,
+                                                     service.generator->options().context_length));
+  }
   return asked;
 }
 
@@ -158,7 +162,7 @@ awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http
   absl::StatusOr<Asked> asked = co_await service.workers->RunIfLarge(std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
   CompletionsReply reply(service, *asked);
-  absl::Status status = co_await reply.Run(std::move(asked->requests), response);
+  absl::Status status = co_await reply.Run(std::move(asked->requests), http.client, response);
   co_return status;
 }
 

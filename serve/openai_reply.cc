@@ -67,11 +67,11 @@ std::string OpenAiReply::Whole(std::vector<Output> outputs) {
 }
 
 awaitable<absl::Status> OpenAiReply::Run(std::vector<GenerateRequest> requests,
-                                         HttpResponse& response) {
+                                         const Client& client, HttpResponse& response) {
   const size_t num_choices = requests.size();
   begun_.assign(num_choices, false);
   absl::StatusOr<std::unique_ptr<Generation>> generation =
-      service_.generator->Start(std::move(requests), openai_.rid);
+      service_.generator->Start(std::move(requests), client, openai_.rid);
   if (!generation.ok()) co_return generation.status();
   if (openai_.stream) {
     StreamFormat format;

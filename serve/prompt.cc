@@ -4,17 +4,28 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
 
+namespace {
+
+absl::Status TooMany(int64_t max_tokens) {
+  return absl::OutOfRangeError(absl::StrCat("more than ", max_tokens, " tokens"));
+}
+
+}  // namespace
+
 PromptEncoder::PromptEncoder(const Tokenizer& tokenizer, std::optional<ChatTemplate> chat_template,
                              const Conversation& fallback)
     : tokenizer_(tokenizer), chat_template_(std::move(chat_template)), fallback_(fallback) {
   for (int32_t id = 0; id < tokenizer.size(); ++id) {
     const std::string_view piece = tokenizer.ControlPiece(TokenId{id});
+    longest_ =
+        std::max({longest_, std::ssize(piece), std::ssize(tokenizer.TokenBytes(TokenId{id}))});
     if (!piece.empty()) controls_[piece.front()].push_back({piece, TokenId{id}});
   }
   for (auto& [first, controls] : controls_) {
@@ -28,11 +39,12 @@ absl::StatusOr<std::vector<TokenId>> PromptEncoder::Encode(const Prompt& prompt,
                                                            const Options& options) const {
   std::vector<TokenId> ids;
   if (const auto* text = std::get_if<std::string>(&prompt)) {
-    SHORTLIST_ASSIGN_OR_RETURN(ids, EncodeText(*text, options.add_special_tokens, {}));
+    SHORTLIST_ASSIGN_OR_RETURN(ids, EncodeText(*text, options, {}));
   } else if (const auto* chat = std::get_if<Chat>(&prompt)) {
-    SHORTLIST_ASSIGN_OR_RETURN(ids, EncodeChat(*chat));
+    SHORTLIST_ASSIGN_OR_RETURN(ids, EncodeChat(*chat, options));
   } else {
     ids = std::get<std::vector<TokenId>>(prompt);
+    if (std::ssize(ids) > options.max_tokens) return TooMany(options.max_tokens);
     for (size_t i = 0; i < ids.size(); ++i) {
       if (Raw(ids[i]) >= 0 && Raw(ids[i]) < tokenizer_.size()) continue;
       return absl::InvalidArgumentError(absl::StrCat("token id ", Raw(ids[i]), " at position ", i,
@@ -43,16 +55,18 @@ absl::StatusOr<std::vector<TokenId>> PromptEncoder::Encode(const Prompt& prompt,
   return ids;
 }
 
-absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeChat(const Chat& chat) const {
+absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeChat(const Chat& chat,
+                                                               Options options) const {
+  options.add_special_tokens = !chat_template_.has_value();
   if (chat_template_.has_value()) {
     SHORTLIST_ASSIGN_OR_RETURN(const RenderedChat rendered, chat_template_->Render(chat));
-    return EncodeText(rendered.text, /*add_special_tokens=*/false, rendered.content);
+    return EncodeText(rendered.text, options, rendered.content);
   }
   if (!chat.tools.is_null()) {
     return absl::InvalidArgumentError("tools: the model has no chat template that renders them");
   }
   SHORTLIST_ASSIGN_OR_RETURN(const RenderedChat rendered, fallback_.Render(chat.messages));
-  return EncodeText(rendered.text, /*add_special_tokens=*/true, rendered.content);
+  return EncodeText(rendered.text, options, rendered.content);
 }
 
 std::vector<PromptEncoder::Found> PromptEncoder::FindControls(
@@ -75,48 +89,72 @@ std::vector<PromptEncoder::Found> PromptEncoder::FindControls(
   return found;
 }
 
+/// Tokenizers may merge spaces, so of several one counts.
+absl::Status PromptEncoder::CheckBytes(std::string_view text, int64_t max_tokens) const {
+  const int64_t size = std::ssize(text);
+  if (size / longest_ <= max_tokens) return absl::OkStatus();
+  int64_t num_merged = 0;
+  for (size_t i = 1; i < text.size(); ++i) {
+    num_merged += absl::ascii_isspace(static_cast<unsigned char>(text[i])) &&
+                  absl::ascii_isspace(static_cast<unsigned char>(text[i - 1]));
+  }
+  return (size - num_merged) / longest_ <= max_tokens ? absl::OkStatus() : TooMany(max_tokens);
+}
+
 absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeText(
-    const std::string& text, bool add_special_tokens, const std::vector<ByteRange>& content) const {
+    const std::string& text, const Options& options, const std::vector<ByteRange>& content) const {
+  SHORTLIST_RETURN_IF_ERROR(CheckBytes(text, options.max_tokens));
+  const bool adds = options.add_special_tokens;
   const std::vector<Found> controls = FindControls(text, content);
   std::vector<TokenId> ids;
   if (controls.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(ids, tokenizer_.Encode(text, {add_special_tokens, false}));
+    SHORTLIST_ASSIGN_OR_RETURN(ids, tokenizer_.Encode(text, {adds, false, options.max_tokens}));
     return ids;
   }
   const bool any_typed =
       std::any_of(controls.begin(), controls.end(), [](const Found& f) { return f.is_typed; });
   if (!any_typed && tokenizer_.kind() != "SentencePiece") {
-    SHORTLIST_ASSIGN_OR_RETURN(ids, tokenizer_.Encode(text, {add_special_tokens, true}));
+    SHORTLIST_ASSIGN_OR_RETURN(ids, tokenizer_.Encode(text, {adds, true, options.max_tokens}));
   } else {
-    // What the tokenizer cannot be told: which of the spellings count.
-    if (add_special_tokens) {
-      SHORTLIST_ASSIGN_OR_RETURN(ids, tokenizer_.Encode("", {true, false}));
-    }
-    size_t begin = 0;
-    for (size_t i = 0; i <= controls.size(); ++i) {
-      if (i < controls.size() && controls[i].is_typed) continue;
-      const size_t end = i < controls.size() ? controls[i].begin : text.size();
-      SHORTLIST_ASSIGN_OR_RETURN(
-          const std::vector<TokenId> part,
-          tokenizer_.Encode(std::string_view(text).substr(begin, end - begin), {false, false}));
-      ids.insert(ids.end(), part.begin(), part.end());
-      if (i == controls.size()) break;
-      ids.push_back(controls[i].id);
-      begin = controls[i].end;
-    }
+    SHORTLIST_ASSIGN_OR_RETURN(ids, EncodeParts(text, controls, options));
   }
   const std::optional<TokenId> bos = tokenizer_.bos();
-  if (add_special_tokens && bos.has_value() && ids.size() >= 2 && ids[0] == *bos &&
-      ids[1] == *bos) {
+  if (adds && bos.has_value() && ids.size() >= 2 && ids[0] == *bos && ids[1] == *bos) {
     ids.erase(ids.begin());
   }
   return ids;
 }
 
-const absl::StatusOr<std::vector<TokenId>>& SharedPrompt::Encode(const PromptEncoder& encoder) {
+/// What the tokenizer cannot be told: which of the spellings count.
+absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeParts(std::string_view text,
+                                                                const std::vector<Found>& controls,
+                                                                const Options& options) const {
+  std::vector<TokenId> ids;
+  if (options.add_special_tokens) {
+    SHORTLIST_ASSIGN_OR_RETURN(ids, tokenizer_.Encode("", {true, false}));
+  }
+  size_t begin = 0;
+  for (size_t i = 0; i <= controls.size(); ++i) {
+    if (i < controls.size() && controls[i].is_typed) continue;
+    const size_t end = i < controls.size() ? controls[i].begin : text.size();
+    const int64_t left = options.max_tokens - std::ssize(ids);
+    if (left < 0) return TooMany(options.max_tokens);
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const std::vector<TokenId> part,
+        tokenizer_.Encode(text.substr(begin, end - begin), {false, false, left}));
+    ids.insert(ids.end(), part.begin(), part.end());
+    if (i == controls.size()) break;
+    ids.push_back(controls[i].id);
+    begin = controls[i].end;
+  }
+  return ids;
+}
+
+const absl::StatusOr<std::vector<TokenId>>& SharedPrompt::Encode(const PromptEncoder& encoder,
+                                                                 int64_t max_tokens) {
   const std::lock_guard lock(mutex_);
   if (!ids_.has_value()) {
-    ids_ = encoder.Encode(*prompt_, {});
+    ids_ = encoder.Encode(*prompt_, {.max_tokens = max_tokens});
     prompt_.reset();
   }
   return *ids_;

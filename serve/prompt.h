@@ -1,6 +1,8 @@
 #ifndef SHORTLIST_SERVE_PROMPT_H_
 #define SHORTLIST_SERVE_PROMPT_H_
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,7 +34,8 @@ using Prompt = std::variant<std::string, std::vector<TokenId>, Chat>;
 class PromptEncoder {
  public:
   struct Options {
-    bool add_special_tokens = true;  // of text
+    bool add_special_tokens = true;                            // of text
+    int64_t max_tokens = std::numeric_limits<int64_t>::max();  // more are refused
   };
 
   /// `chat_template` is the checkpoint's; without one conversations are rendered by `fallback`.
@@ -41,7 +44,9 @@ class PromptEncoder {
                 const Conversation& fallback);
 
   /// InvalidArgument for text that is no UTF-8, a conversation that the template refuses, ids
-  /// outside the vocabulary, and a prompt without tokens.
+  /// outside the vocabulary, and a prompt without tokens. OutOfRange for more than max_tokens: what
+  /// is far beyond them is refused before it is encoded, going by the longest token (and refused
+  /// too where neighbouring unknown characters would have become one token).
   absl::StatusOr<std::vector<TokenId>> Encode(const Prompt& prompt, const Options& options) const;
 
   /// Texts that end the assistant's turn where the template of the fallback says so; empty with the
@@ -62,14 +67,19 @@ class PromptEncoder {
 
   std::vector<Found> FindControls(std::string_view text,
                                   const std::vector<ByteRange>& content) const;
-  absl::StatusOr<std::vector<TokenId>> EncodeText(const std::string& text, bool add_special_tokens,
+  absl::Status CheckBytes(std::string_view text, int64_t max_tokens) const;
+  absl::StatusOr<std::vector<TokenId>> EncodeText(const std::string& text, const Options& options,
                                                   const std::vector<ByteRange>& content) const;
-  absl::StatusOr<std::vector<TokenId>> EncodeChat(const Chat& chat) const;
+  absl::StatusOr<std::vector<TokenId>> EncodeParts(std::string_view text,
+                                                   const std::vector<Found>& controls,
+                                                   const Options& options) const;
+  absl::StatusOr<std::vector<TokenId>> EncodeChat(const Chat& chat, Options options) const;
 
   const Tokenizer& tokenizer_;
   const std::optional<ChatTemplate> chat_template_;
   const Conversation& fallback_;
   std::unordered_map<char, std::vector<Control>> controls_;  // by first byte, longest first
+  int64_t longest_ = 1;                                      // token, in bytes
 };
 
 /// A prompt that several generations share: kept once, and encoded once. Any thread.
@@ -77,8 +87,10 @@ class SharedPrompt {
  public:
   explicit SharedPrompt(Prompt prompt) : prompt_(std::move(prompt)) {}
 
-  /// As PromptEncoder::Encode, whose prompt goes with the first call; `encoder` is the same in all.
-  const absl::StatusOr<std::vector<TokenId>>& Encode(const PromptEncoder& encoder);
+  /// As PromptEncoder::Encode, whose prompt goes with the first call; `encoder` and `max_tokens`
+  /// are the same in all.
+  const absl::StatusOr<std::vector<TokenId>>& Encode(const PromptEncoder& encoder,
+                                                     int64_t max_tokens);
 
   /// What is to be encoded. Before the first Encode.
   const Prompt& prompt() const { return *prompt_; }

@@ -1,5 +1,6 @@
 #include "serve/sampling_fields.h"
 
+#include <algorithm>
 #include <charconv>
 #include <random>
 #include <utility>
@@ -163,6 +164,33 @@ absl::Status CheckNumStreamedLogprobs(const char* field, int64_t num_top, int64_
                                     " tokens, which each event of a stream tells anew, exceed ",
                                     kMaxStreamedLogprobs, " log-probabilities")),
                    field);
+}
+
+absl::Status CheckNumOutputLogprobs(const char* field, std::span<const GenerateRequest> requests,
+                                    int64_t context_length) {
+  if (requests.size() < 2) return absl::OkStatus();
+  int64_t num_logprobs = 0;
+  for (const GenerateRequest& request : requests) {
+    const int64_t most = std::min(request.max_new_tokens.value_or(context_length), context_length);
+    num_logprobs += most * (1 + request.sampling.num_logprobs);  // -1: none
+  }
+  if (num_logprobs <= kMaxOutputLogprobs) return absl::OkStatus();
+  return WithParam(absl::InvalidArgumentError(
+                       absl::StrCat(field, ": the tokens of ", requests.size(),
+                                    " generations and their likeliest may come to ", num_logprobs,
+                                    " log-probabilities, more than ", kMaxOutputLogprobs,
+                                    " in one reply; ask for fewer tokens, or stream")),
+                   field);
+}
+
+absl::Status CheckNumCountedBytes(const char* field, std::span<const std::string> texts) {
+  int64_t num_bytes = 0;
+  for (const std::string& text : texts) num_bytes += std::ssize(text);
+  if (num_bytes <= kMaxCountedBytes) return absl::OkStatus();
+  return WithParam(
+      absl::InvalidArgumentError(absl::StrCat(field, ": ", num_bytes, " bytes of text, more than ",
+                                              kMaxCountedBytes, "; send it in parts")),
+      field);
 }
 
 std::vector<GenerateRequest> Repeat(std::vector<GenerateRequest> requests, int64_t n) {

@@ -2,6 +2,7 @@
 #define SHORTLIST_SERVE_SAMPLING_FIELDS_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,9 @@ inline constexpr size_t kMaxLogitBiases = 1024;
 inline constexpr int64_t kMaxTopLogprobs = 20;
 inline constexpr int64_t kMaxPromptLogprobs = int64_t{1} << 20;  // n times the body's bytes, each
                                                                  // with its likeliest tokens
-inline constexpr int64_t kMaxStreamedLogprobs = 1 << 16;  // of an event that tells all so far
+inline constexpr int64_t kMaxOutputLogprobs = 1 << 19;           // of several generations together
+inline constexpr int64_t kMaxCountedBytes = int64_t{2} << 20;  // of text, only to count its tokens
+inline constexpr int64_t kMaxStreamedLogprobs = 1 << 16;       // of an event that tells all so far
 inline constexpr int64_t kMaxCount = int64_t{1} << 31;  // of tokens; the context is the real bound
 
 // Readers of single fields; errors stay with `fields`.
@@ -61,6 +64,15 @@ absl::Status CheckNumPromptLogprobs(const char* field, int64_t num_top, int64_t 
 /// The same, naming `field`, for a stream whose events tell all log-probabilities so far, of up to
 /// `max_new_tokens` tokens and of the `num_top` likeliest each.
 absl::Status CheckNumStreamedLogprobs(const char* field, int64_t num_top, int64_t max_new_tokens);
+
+/// The same, naming `field`, when several generations whose log-probabilities are told at the end
+/// may come to more of them than one reply can hold; a single one may. `context_length` bounds
+/// those that name no length.
+absl::Status CheckNumOutputLogprobs(const char* field, std::span<const GenerateRequest> requests,
+                                    int64_t context_length);
+
+/// InvalidArgument, naming `field`, for more text than is encoded only to count or show its tokens.
+absl::Status CheckNumCountedBytes(const char* field, std::span<const std::string> texts);
 
 /// `n` times each of `requests`, choices of one prompt next to each other, each with noise of its
 /// own: the first has the seed itself.

@@ -122,6 +122,10 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   }
   asked.requests = Repeat(std::move(requests), n);
   asked.num_results = asked.requests.size();
+  if (!asked.stream) {
+    SHORTLIST_RETURN_IF_ERROR(CheckNumOutputLogprobs("top_logprobs_num", asked.requests,
+                                                     service.generator->options().context_length));
+  }
   return asked;
 }
 
@@ -307,7 +311,7 @@ awaitable<absl::Status> Generate(const Service& service, const HttpRequest& http
   absl::StatusOr<Asked> asked = co_await service.workers->RunIfLarge(std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
   absl::StatusOr<std::unique_ptr<Generation>> generation =
-      service.generator->Start(std::move(asked->requests), asked->rid);
+      service.generator->Start(std::move(asked->requests), http.client, asked->rid);
   if (!generation.ok()) co_return generation.status();
   Writer writer(service, *asked);
   if (asked->stream) {

@@ -1,11 +1,13 @@
 #include <chrono>
 #include <ctime>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "serve/health_probe.h"
 #include "serve/json_fields.h"
 #include "serve/openapi.h"
 #include "serve/output.h"
@@ -19,8 +21,6 @@ using boost::asio::awaitable;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kHealthTimeout{20};
-constexpr int32_t kHealthPriority = 1'000'001;  // above what a request may ask for
 constexpr size_t kMaxTexts = 128;
 
 awaitable<absl::Status> SendJson(HttpResponse& response, ordered_json value) {
@@ -42,35 +42,6 @@ awaitable<absl::Status> Health(const Service& service, const HttpRequest&, HttpR
   }
   absl::Status status = co_await SendJson(response, Single("status", "ok"));
   co_return status;
-}
-
-/// One token, to see the engine move.
-awaitable<absl::Status> HealthGenerate(const Service& service, const HttpRequest&,
-                                       HttpResponse& response) {
-  const Generator::Options& options = service.generator->options();
-  GenerateRequest request;
-  request.prompt = Share(std::vector<TokenId>{options.tokenizer->bos().value_or(TokenId{0})});
-  request.max_new_tokens = 1;
-  request.priority = kHealthPriority;
-  request.speculates = false;
-  std::vector<GenerateRequest> requests;
-  requests.push_back(std::move(request));
-  absl::StatusOr<std::unique_ptr<Generation>> generation =
-      service.generator->Start(std::move(requests), "");
-  absl::Status status = generation.status();
-  if (status.ok()) {
-    std::optional<GenerationEvent> event = co_await (*generation)->NextWithin(kHealthTimeout);
-    status = event.has_value() ? event->status
-                               : absl::UnavailableError(absl::StrCat("no token within ",
-                                                                     kHealthTimeout.count(), " s"));
-  }
-  // A full queue is not illness as long as tokens come.
-  const bool is_busy = absl::IsResourceExhausted(status) && service.generator->Throughput() > 0.0;
-  if (!status.ok() && !is_busy) {
-    co_return absl::UnavailableError(status.message());
-  }
-  absl::Status sent = co_await SendJson(response, Single("status", "ok"));
-  co_return sent;
 }
 
 awaitable<absl::Status> ModelInfo(const Service& service, const HttpRequest&,
@@ -180,7 +151,7 @@ awaitable<absl::Status> AbortOne(const Service& service, const HttpRequest& http
   }
   if (rid.empty()) fields.Fail("rid", "missing or empty");
   if (!fields.status().ok()) co_return fields.status();
-  const bool found = service.generator->Abort(rid);
+  const bool found = service.generator->Abort(http.client, rid);
   absl::Status status = co_await SendJson(response, Single("aborted", found));
   co_return status;
 }
@@ -214,6 +185,7 @@ absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::stri
   const PromptEncoder::Options options{fields.Bool("add_special_tokens", true)};
   if (texts.empty()) fields.Fail("prompt", "missing or empty");
   SHORTLIST_RETURN_IF_ERROR(fields.status());
+  SHORTLIST_RETURN_IF_ERROR(CheckNumCountedBytes("prompt", texts));
 
   std::vector<std::string> lists, counts;
   for (const std::string& text : texts) {
@@ -301,7 +273,6 @@ struct Entry {
 
 const Entry kEntries[] = {
     {"GET", "/health", Access::kPublic, Health},
-    {"GET", "/health_generate", Access::kPublic, HealthGenerate},
     {"GET", "/model_info", Access::kKey, ModelInfo},
     {"GET", "/get_model_info", Access::kKey, ModelInfo},
     {"GET", "/server_info", Access::kKey, ServerInfo},
@@ -322,6 +293,17 @@ const Entry kEntries[] = {
 }  // namespace
 
 absl::Status AddSglangInfoRoutes(const Service& service, RouteTable& routes) {
+  const auto probe = std::make_shared<HealthProbe>(*service.generator, HealthProbe::Options());
+  SHORTLIST_RETURN_IF_ERROR(routes.Add(
+      {.method = "GET",
+       .path = "/health_generate",
+       .access = Access::kPublic,
+       .handler = [probe](const HttpRequest&, HttpResponse& response) -> awaitable<absl::Status> {
+         absl::Status status = co_await probe->Ask();
+         if (!status.ok()) co_return status;
+         absl::Status sent = co_await SendJson(response, Single("status", "ok"));
+         co_return sent;
+       }}));
   for (const Entry& entry : kEntries) {
     Route route{
         .method = entry.method,

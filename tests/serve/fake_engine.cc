@@ -43,6 +43,10 @@ BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
   BatchTokenIdOut out;
   for (RouterMessage& message : messages) {
     if (auto* input = std::get_if<TokenizedGenerateReqInput>(&message)) {
+      {
+        const std::lock_guard lock(mutex_);
+        arrivals_.push_back({input->client, input->cache_salt});
+      }
       if (std::ssize(running_) >= max_running) {
         out.rows.push_back({.rid = input->rid,
                             .finished = true,

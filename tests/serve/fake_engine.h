@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,15 @@ class FakeEngine {
 
   Pipeline::Stepper stepper();
   EngineLoad Load() const;
+
+  /// Whom a request came from, in the order they came. Any thread.
+  struct Arrival {
+    std::string client, cache_salt;
+  };
+  std::vector<Arrival> arrivals() const {
+    const std::lock_guard lock(mutex_);
+    return arrivals_;
+  }
 
   /// The ids that a request with this prompt comes to, without any stop.
   std::vector<TokenId> Output(const std::vector<TokenId>& prompt, uint64_t seed,
@@ -51,6 +61,8 @@ class FakeEngine {
 
   const Tokenizer& tokenizer_;
   std::map<std::string, Running> running_;
+  mutable std::mutex mutex_;
+  std::vector<Arrival> arrivals_;
 };
 
 }  // namespace shortlist

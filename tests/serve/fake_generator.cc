@@ -50,7 +50,7 @@ FakeGenerator::FakeGenerator(asio::any_io_executor executor, Options options)
     : executor_(std::move(executor)), options_(std::move(options)) {}
 
 absl::StatusOr<std::unique_ptr<Generation>> FakeGenerator::Start(
-    std::vector<GenerateRequest> requests, const std::string&) {
+    std::vector<GenerateRequest> requests, const Client&, const std::string&) {
   started.insert(started.end(), requests.begin(), requests.end());
   Script script = std::move(scripts.front());
   scripts.pop_front();

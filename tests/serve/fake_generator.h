@@ -32,8 +32,9 @@ class FakeGenerator : public Generator {
   int64_t num_alive = 0;  // Generations that exist
 
   absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
+                                                    const Client& client,
                                                     const std::string& rid) override;
-  bool Abort(const std::string&) override { return false; }
+  bool Abort(const Client&, const std::string&) override { return false; }
   void AbortAll() override {}
   void Drain() override {}
   bool draining() const override { return false; }

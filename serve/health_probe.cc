@@ -1,0 +1,78 @@
+#include "serve/health_probe.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+asio::awaitable<absl::Status> HealthProbe::Ask() {
+  const std::shared_ptr<HealthProbe> self = shared_from_this();
+  if (has_answer_ && Clock::now() - answered_at_ < options_.kept) co_return answer_;
+  if (running_ == nullptr) {
+    const asio::any_io_executor executor = co_await asio::this_coro::executor;
+    running_ = std::make_unique<asio::steady_timer>(executor, Clock::time_point::max());
+    // Its end does not depend on who asked first.
+    asio::co_spawn(executor, Run(), asio::detached);
+  }
+  while (running_ != nullptr) {
+    co_await running_->async_wait(asio::as_tuple(asio::use_awaitable));
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) {
+      throw boost::system::system_error(asio::error::operation_aborted);
+    }
+  }
+  co_return answer_;
+}
+
+asio::awaitable<void> HealthProbe::Run() {
+  const std::shared_ptr<HealthProbe> self = shared_from_this();
+  try {
+    answer_ = co_await Generate();
+  } catch (const std::exception& error) {
+    answer_ = absl::UnavailableError(error.what());
+  }
+  answered_at_ = Clock::now();
+  has_answer_ = true;
+  running_.reset();  // wakes those who wait
+}
+
+asio::awaitable<absl::Status> HealthProbe::Generate() {
+  const Generator::Options& options = generator_.options();
+  std::vector<GenerateRequest> requests(1);
+  requests[0].prompt = Share(std::vector<TokenId>{options.tokenizer->bos().value_or(TokenId{0})});
+  requests[0].max_new_tokens = 1;
+  requests[0].speculates = false;
+  const Client client{.name = "health", .cache_salt = ""};
+  auto generation = generator_.Start(std::move(requests), client, /*rid=*/"");
+  absl::Status status = generation.status();
+  bool is_busy = absl::IsResourceExhausted(status);
+  if (status.ok()) {
+    const std::optional<GenerationEvent> event =
+        co_await (*generation)->NextWithin(options_.timeout);
+    if (event.has_value()) {
+      status = event->status;
+      is_busy = absl::IsResourceExhausted(status);
+    } else {
+      status =
+          absl::UnavailableError(absl::StrCat("no token within ", options_.timeout.count(), " ms"));
+      is_busy = true;
+    }
+  }
+  if (status.ok() || (is_busy && generator_.Throughput() > 0.0)) co_return absl::OkStatus();
+  co_return absl::UnavailableError(status.message());
+}
+
+}  // namespace shortlist
