@@ -46,7 +46,7 @@ bool SendAll(int fd, std::string_view bytes) {
 StreamClient::StreamClient(uint16_t port, const std::string& body, int receive_bytes)
     : socket_(Connect(port, receive_bytes)) {
   const std::string request =
-      "POST /v1/completions HTTP/1.1\r\nHost: load\r\nContent-Type: application/json\r\n"
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
       "Content-Length: " +
       std::to_string(body.size()) + "\r\n\r\n" + body;
   if (socket_ < 0 || !SendAll(socket_, request)) {
@@ -106,7 +106,7 @@ std::string HttpGet(uint16_t port, const std::string& path) {
   const int fd = Connect(port, 0);
   std::string reply;
   if (fd < 0) return reply;
-  SendAll(fd, "GET " + path + " HTTP/1.1\r\nHost: load\r\nConnection: close\r\n\r\n");
+  SendAll(fd, "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   char bytes[16 << 10];
   for (ssize_t count; (count = recv(fd, bytes, sizeof bytes, 0)) > 0;) {
     reply.append(bytes, static_cast<size_t>(count));

@@ -2,8 +2,8 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <exception>
 #include <memory>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "serve/http_request_reader.h"
 #include "serve/http_response_writer.h"
 #include "serve/http_socket.h"
@@ -25,7 +26,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMaxPipelinedBytes = 64 << 10;  // taken in while a handler runs
+constexpr size_t kMaxPipelinedBytes = 64 << 10;        // kept while a handler runs
+constexpr size_t kMaxDroppedBytes = size_t{64} << 20;  // beyond, while it runs
+
+/// What tells whether the server lives.
+bool IsVital(std::string_view path) { return path == "/health" || path == "/metrics"; }
 
 }  // namespace
 
@@ -37,7 +42,8 @@ class HttpConnection {
         owned_connections_(std::move(connections)),
         connections_(*owned_connections_),
         limits_(connections_.options.limits),
-        reader_(*socket_, limits_) {
+        place_(connections_.admission, socket_->peer(), [this] { Close(); }),
+        reader_(*socket_, limits_, [this](int64_t bytes) { return place_.SetBody(bytes); }) {
     connections_.open.insert(this);
   }
   ~HttpConnection() { connections_.open.erase(this); }
@@ -47,6 +53,7 @@ class HttpConnection {
   asio::awaitable<void> Run();
   /// Instead of Run, when there are too many of them.
   asio::awaitable<void> Refuse();
+  HttpAdmission::Kind kind() const { return place_.kind(); }
 
   /// Ends now if nothing is being answered.
   void Drain() {
@@ -59,6 +66,8 @@ class HttpConnection {
   asio::awaitable<absl::Status> ReadRequest();
   absl::Status FindRoute();
   absl::Status Accept();
+  absl::Status Authorize();
+  absl::Status TooMany() const;
   asio::awaitable<bool> Answer(absl::Status refusal);
   asio::awaitable<void> RunHandler(HttpResponseWriter& reply, absl::Status& failure);
   asio::awaitable<void> Watch(HttpResponseWriter& reply);
@@ -69,12 +78,14 @@ class HttpConnection {
   const std::shared_ptr<HttpConnections> owned_connections_;
   HttpConnections& connections_;
   const HttpLimits& limits_;
+  HttpAdmission::Place place_;
   HttpRequestReader reader_;
   bool waiting_ = false;  // for the first byte of a request
 
   // Of the request being served.
   HttpRequest request_;
   RouteTable::Match match_;
+  bool is_last_ = false;  // of this connection, whatever the client says
 };
 
 asio::awaitable<void> HttpConnection::Run() {
@@ -87,6 +98,10 @@ asio::awaitable<void> HttpConnection::Run() {
     ++connections_.num_requests;
     keep_alive = co_await Answer(std::move(refusal));
     --connections_.num_requests;
+    request_ = {};
+    place_.SetBody(0);
+    // Requests that are there already are never waited for.
+    co_await socket_->Yield();
   }
   Close();
 }
@@ -95,19 +110,24 @@ asio::awaitable<void> HttpConnection::Refuse() {
   HttpResponseWriter reply(*socket_, connections_.draining,
                            {.keep_alive = false, .write_timeout = limits_.write_timeout});
   reply.SetHeader("X-Request-Id", NewRequestId());
-  absl::Status refusal =
-      HttpError(503, absl::StrCat("all ", limits_.max_connections, " connections are taken"));
+  absl::Status refusal = TooMany();
   co_await reply.SendError(std::move(refusal), OpenAiErrorBody);
   co_await socket_->Swallow();
   Close();
 }
 
+absl::Status HttpConnection::TooMany() const {
+  return HttpError(503, "all connections, or all of your address, are taken");
+}
+
 /// False when there will be none.
 asio::awaitable<bool> HttpConnection::WaitForRequest() {
-  if (socket_->buffer().size() > 0) co_return true;
+  place_.SetIdle(true);
+  if (!socket_->unread().empty()) co_return true;
   if (connections_.draining) co_return false;
   waiting_ = true;
-  socket_->Arm(limits_.idle_timeout);
+  const bool is_spare = kind() == HttpAdmission::Kind::kSpare;
+  socket_->Arm(is_spare ? limits_.header_timeout : limits_.idle_timeout);
   const HttpSocket::error_code error = co_await socket_->Read();
   socket_->Disarm();
   waiting_ = false;
@@ -122,7 +142,9 @@ asio::awaitable<absl::Status> HttpConnection::ReadRequest() {
   request_.id = NewRequestId();
   request_.peer = socket_->peer();
   match_ = {};
+  is_last_ = kind() != HttpAdmission::Kind::kServed;
   absl::Status status = co_await reader_.ReadHeader(request_);
+  place_.SetIdle(false);
   // A request that is refused already gets its error in the dialect of its route.
   absl::Status found = FindRoute();
   if (status.ok()) status = std::move(found);
@@ -135,18 +157,16 @@ absl::Status HttpConnection::FindRoute() {
   match_ = connections_.routes.Find(request_.method, request_.path);
   request_.parameter = match_.parameter;
   if (match_.route != nullptr) return absl::OkStatus();
-  const std::string path = request_.path.substr(0, 200);
+  const std::string path = request_.path.substr(0, 100);
   if (match_.allow.empty()) return absl::NotFoundError(absl::StrCat("no route ", path));
   return HttpError(405, absl::StrCat(path, " takes ", match_.allow));
 }
 
 /// Whether the request may have its body read.
 absl::Status HttpConnection::Accept() {
-  const HttpServer::Options& options = connections_.options;
-  if (options.authorize) {
-    absl::Status status = options.authorize(*match_.route, request_);
-    if (!status.ok()) return status;
-  }
+  if (kind() != HttpAdmission::Kind::kServed && !IsVital(request_.path)) return TooMany();
+  SHORTLIST_RETURN_IF_ERROR(connections_.host_policy.Check(*match_.route, request_));
+  SHORTLIST_RETURN_IF_ERROR(Authorize());
   if (!request_.Header("Content-Encoding").empty()) {
     return HttpError(415, "bodies with a Content-Encoding are not taken");
   }
@@ -156,6 +176,15 @@ absl::Status HttpConnection::Accept() {
   return absl::OkStatus();
 }
 
+absl::Status HttpConnection::Authorize() {
+  const HttpServer::Options& options = connections_.options;
+  absl::Status status;
+  if (options.authorize) status = options.authorize(*match_.route, request_);
+  if (status.ok() || HttpStatusOf(status) != 401 || !place_.NoteWrongKey()) return status;
+  is_last_ = true;
+  return HttpError(429, "too many requests without a good key from your address");
+}
+
 /// Sends the one reply to the request; `refusal` is ReadRequest's. Returns whether another request
 /// may follow.
 asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
@@ -163,8 +192,8 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
   // What is left of a body stands between it and the next request.
   HttpResponseWriter reply(*socket_, connections_.draining,
                            {.has_body = request_.method != "HEAD",
-                            .chunks = reader_.knows_chunks(),
-                            .keep_alive = reader_.complete() && reader_.keep_alive(),
+                            .chunks = reader_.is_http11(),
+                            .keep_alive = reader_.complete() && reader_.keep_alive() && !is_last_,
                             .write_timeout = limits_.write_timeout});
   RequestRecord& record = reply.record();
   BeginRecord(record);
@@ -190,7 +219,7 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
   Done(record);
   if (record.client_gone) co_return false;
   const bool keep_alive = reply.keep_alive() && !failed;
-  const bool is_writing = !reader_.complete() || socket_->buffer().size() > 0;
+  const bool is_writing = !reader_.complete() || !socket_->unread().empty();
   if (!keep_alive && is_writing) co_await socket_->Swallow();
   co_return keep_alive;
 }
@@ -226,30 +255,42 @@ asio::awaitable<void> HttpConnection::RunHandler(HttpResponseWriter& reply, absl
   failure = std::move(status);
 }
 
-/// Ends when the client has gone. What it sends meanwhile is the beginning of its next request.
+/// Ends when the client has gone. What it sends meanwhile is the beginning of its next request, as
+/// long as that is not too much.
 asio::awaitable<void> HttpConnection::Watch(HttpResponseWriter& reply) {
   co_await asio::this_coro::throw_if_cancelled(false);
-  while (socket_->buffer().size() < kMaxPipelinedBytes) {
-    const HttpSocket::error_code error = co_await socket_->Read();
+  HttpSocket::error_code error;
+  size_t num_dropped = 0;
+  bool has_ended = false;
+  while (!error && num_dropped < kMaxDroppedBytes) {
+    if (num_dropped > 0 || socket_->unread().size() > kMaxPipelinedBytes) {
+      reply.EndConnection();
+      num_dropped += socket_->unread().size();
+      socket_->Consume(socket_->unread().size());
+    }
+    if (has_ended) {
+      error = co_await socket_->AwaitReset();
+    } else {
+      error = co_await socket_->Read();
+    }
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) co_return;
-    if (error) {
-      reply.record().client_gone = true;
-      co_return;
-    }
+    if (has_ended) break;
+    has_ended = error == asio::error::eof;
+    if (!has_ended) continue;
+    error = {};
+    if (reader_.is_http11() && !reply.started()) socket_->Probe();
   }
-  asio::steady_timer forever(co_await asio::this_coro::executor,
-                             asio::steady_timer::time_point::max());
-  co_await forever.async_wait(asio::as_tuple(asio::use_awaitable));
+  reply.record().client_gone = true;
 }
 
 void ServeConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpConnections> connections) {
   const auto executor = socket.get_executor();
-  const int64_t num_open = std::ssize(connections->open);
-  const bool refused = num_open >= connections->options.limits.max_connections;
   auto connection = std::make_shared<HttpConnection>(std::move(socket), std::move(connections));
   HttpConnection& served = *connection;
-  asio::co_spawn(executor, refused ? served.Refuse() : served.Run(),
+  const HttpAdmission::Kind kind = served.kind();
+  if (kind == HttpAdmission::Kind::kDropped) return;
+  asio::co_spawn(executor, kind == HttpAdmission::Kind::kRefused ? served.Refuse() : served.Run(),
                  [connection = std::move(connection)](std::exception_ptr) {});
 }
 

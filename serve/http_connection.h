@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "serve/host_policy.h"
+#include "serve/http_admission.h"
 #include "serve/http_server.h"
 
 namespace shortlist {
@@ -16,17 +18,19 @@ class HttpConnection;
 /// What the connections of one server share; they own it. Used on the I/O thread.
 struct HttpConnections {
   HttpConnections(const RouteTable& routes, HttpServer::Options options)
-      : routes(routes), options(std::move(options)) {}
+      : routes(routes), options(std::move(options)), admission(this->options.limits) {}
 
   const RouteTable& routes;
   const HttpServer::Options options;
+  HostPolicy host_policy;  // set before the first connection
+  HttpAdmission admission;
   std::unordered_set<HttpConnection*> open;
   int64_t num_requests = 0;  // read, not answered completely
   bool draining = false;
 };
 
-/// Serves requests from `socket` until it ends: starts a coroutine and returns. From
-/// max_connections on, it is told 503 and closed.
+/// Serves requests from `socket` until it ends, as far as HttpAdmission has a place for it: starts
+/// a coroutine and returns.
 void ServeConnection(boost::asio::ip::tcp::socket socket,
                      std::shared_ptr<HttpConnections> connections);
 

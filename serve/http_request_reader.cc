@@ -1,11 +1,12 @@
 #include "serve/http_request_reader.h"
 
+#include <algorithm>
 #include <boost/asio/error.hpp>
-#include <boost/beast/http/error.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "serve/api_error.h"
@@ -14,116 +15,148 @@
 namespace shortlist {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using error_code = HttpSocket::error_code;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
 
 namespace {
 
-std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
+constexpr milliseconds kBodyWindow{10'000};  // in which a body must come at the least rate
+constexpr int64_t kMinBodyCapacity = 4 << 10;
+
+absl::Status Gone() { return absl::CancelledError("the client has gone"); }
 
 }  // namespace
 
-/// Feeds the parser until it has the part. error::end_of_stream: the client ended its side instead
-/// of beginning a request.
-asio::awaitable<error_code> HttpRequestReader::Parse(Part part) {
-  boost::beast::flat_buffer& buffer = socket_.buffer();
-  parser_->eager(part == Part::kAll);
-  while (part == Part::kAll ? !parser_->is_done() : !parser_->is_header_done()) {
-    error_code error;
-    if (buffer.size() > 0) {
-      buffer.consume(parser_->put(buffer.data(), error));
-      if (!error) continue;
-      if (error != http::error::need_more) co_return error;
-    }
-    error = co_await socket_.Read();
-    if (error == asio::error::eof) {
-      error = {};
-      if (!parser_->got_some()) co_return make_error_code(http::error::end_of_stream);
-      parser_->put_eof(error);
-    }
-    if (error) co_return error;
-  }
-  co_return error_code();
+/// Reads on. A body or a header that ends here is not complete.
+asio::awaitable<absl::Status> HttpRequestReader::Fill() {
+  const error_code error = co_await socket_.Read();
+  if (!error) co_return absl::OkStatus();
+  if (error == asio::error::eof) co_return HttpError(400, "the request ends before it is complete");
+  if (socket_.timed_out()) co_return absl::DeadlineExceededError("");
+  co_return Gone();
 }
 
-/// What to tell a client whose request could not be read.
-absl::Status HttpRequestReader::Refusal(const error_code& error) const {
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return HttpError(
-        431, absl::StrCat("request line and headers exceed ", limits_.max_header_bytes, " bytes"));
+asio::awaitable<absl::Status> HttpRequestReader::ReadHead(HttpHeadParser& head) {
+  while (true) {
+    const absl::StatusOr<size_t> used = head.Feed(socket_.unread());
+    if (!used.ok()) co_return used.status();
+    socket_.Consume(*used);
+    if (head.done()) co_return absl::OkStatus();
+    absl::Status status = co_await Fill();
+    if (!status.ok() && !absl::IsDeadlineExceeded(status) && !head.begun()) co_return Gone();
+    if (!status.ok()) co_return status;
   }
-  if (error == http::error::body_limit) {
-    return HttpError(413, absl::StrCat("the body exceeds ", limits_.max_body_bytes, " bytes"));
-  }
-  if (error == http::error::partial_message) {
-    return HttpError(400, "the request ends before it is complete");
-  }
-  if (error == http::error::end_of_stream ||
-      error.category() != make_error_code(http::error::bad_method).category()) {
-    return absl::CancelledError("the client has gone");
-  }
-  return HttpError(400, absl::StrCat("no HTTP request: ", error.message()));
 }
 
 asio::awaitable<absl::Status> HttpRequestReader::ReadHeader(HttpRequest& request) {
-  parser_.emplace();
-  parser_->header_limit(static_cast<uint32_t>(limits_.max_header_bytes));
-  parser_->body_limit(static_cast<uint64_t>(limits_.max_body_bytes));
+  body_.reset();
+  keep_alive_ = false;
+  is_http11_ = true;
+  HttpHeadParser head(HttpHeadParser::Kind::kMessage,
+                      {limits_.max_header_bytes, limits_.max_headers});
   socket_.Arm(limits_.header_timeout);
-  const error_code error = co_await Parse(Part::kHeader);
+  absl::Status status = co_await ReadHead(head);
   socket_.Disarm();
-  if (error && socket_.timed_out()) {
+  if (absl::IsDeadlineExceeded(status)) {
     co_return HttpError(
         408, absl::StrCat("the header took longer than ", limits_.header_timeout.count(), " ms"));
   }
-  if (error == http::error::body_limit) TakeHeader(request).IgnoreError();
-  if (error) co_return Refusal(error);
-  co_return TakeHeader(request);
+  if (status.ok()) status = TakeHead(head, request);
+  co_return status;
 }
 
-absl::Status HttpRequestReader::TakeHeader(HttpRequest& request) const {
-  const auto& header = parser_->get();
-  request.method = std::string(View(header.method_string()));
-  for (const auto& field : header) {
-    request.headers.emplace_back(std::string(View(field.name_string())),
-                                 std::string(View(field.value())));
-  }
+absl::Status HttpRequestReader::TakeHead(HttpHeadParser& head, HttpRequest& request) {
+  SHORTLIST_ASSIGN_OR_RETURN(const HttpRequestLine line, HttpRequestLine::Parse(head.start_line()));
+  is_http11_ = line.is_http11;
+  request.method = line.method;
+  request.headers = std::move(head.fields());
   if (const std::string_view id = request.Header("X-Request-Id"); IsSoundRequestId(id)) {
     request.id = id;
   }
   if (const std::string_view parent = request.Header("traceparent"); IsTraceparent(parent)) {
     request.traceparent = parent;
   }
-  SHORTLIST_ASSIGN_OR_RETURN(HttpTarget target, ParseHttpTarget(View(header.target())));
-  request.path = std::move(target.path);
-  request.query = std::move(target.query);
-  if (std::ssize(request.headers) > limits_.max_headers) {
-    return HttpError(
-        431, absl::StrCat(request.headers.size(), " headers, more than ", limits_.max_headers));
+  absl::StatusOr<HttpTarget> target = ParseHttpTarget(line.target);
+  if (target.ok()) {
+    request.path = std::move(target->path);
+    request.query = std::move(target->query);
   }
-  return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(body_,
+                             FrameRequest(line.is_http11, request.headers, limits_.max_body_bytes));
+  keep_alive_ = KeepsAlive(line.is_http11, request.headers);
+  if (target.ok() && !target->authority.empty()) {
+    // RFC 9112, 3.2.2: what the target names counts, not the Host beside it.
+    std::erase_if(request.headers,
+                  [](const auto& field) { return absl::EqualsIgnoreCase(field.first, "Host"); });
+    request.headers.emplace_back("Host", target->authority);
+  }
+  return target.status();
 }
 
 asio::awaitable<absl::Status> HttpRequestReader::ReadBody(HttpRequest& request) {
   if (complete()) co_return absl::OkStatus();
-  error_code error;
-  if (request.Header("Expect") == "100-continue") {
-    const HttpSocket::Written written =
-        co_await socket_.Write("HTTP/1.1 100 Continue\r\n\r\n", limits_.write_timeout);
-    error = written.error;
-  }
-  if (!error) {
-    socket_.Arm(limits_.body_timeout);
-    error = co_await Parse(Part::kAll);
-    socket_.Disarm();
-    if (error && socket_.timed_out()) {
-      co_return HttpError(
-          408, absl::StrCat("the body took longer than ", limits_.body_timeout.count(), " ms"));
+  absl::Status status = co_await AnswerExpectation(request);
+  if (!status.ok()) co_return status;
+  const Clock::time_point end = Clock::now() + limits_.body_timeout;
+  const milliseconds window = std::min(limits_.body_timeout, kBodyWindow);
+  const auto least = kLeastBytesPerSecond * window.count() / 1000;
+  int64_t num_in_window = 0;
+  socket_.Arm(window);
+  while (status.ok()) {
+    num_in_window += std::ssize(socket_.unread());
+    status = TakeBody(request.body);
+    if (!status.ok() || complete()) break;
+    status = co_await Fill();
+    if (!absl::IsDeadlineExceeded(status)) continue;
+    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    if (left.count() > 0 && num_in_window >= least) {
+      num_in_window = 0;
+      socket_.Arm(std::min(left, window));
+      status = absl::OkStatus();
     }
   }
-  if (error) co_return Refusal(error);
-  request.body = std::move(parser_->get().body());
-  co_return absl::OkStatus();
+  socket_.Disarm();
+  if (absl::IsDeadlineExceeded(status)) {
+    co_return HttpError(
+        408, absl::StrCat("the body took longer than ", limits_.body_timeout.count(),
+                          " ms, or came with less than ", kLeastBytesPerSecond, " bytes a second"));
+  }
+  co_return status;
+}
+
+/// Takes what there is of the body.
+absl::Status HttpRequestReader::TakeBody(std::string& body) {
+  const std::string_view bytes = socket_.unread();
+  const auto size = std::ssize(body), capacity = static_cast<int64_t>(body.capacity());
+  const std::optional<int64_t> missing = body_->num_missing();
+  // Chunks may bring less than they are long, so no more than that.
+  const int64_t wanted =
+      size + std::min(missing.value_or(limits_.max_body_bytes), static_cast<int64_t>(bytes.size()));
+  if (wanted > capacity || size == 0) {
+    const int64_t most = missing.has_value() ? size + *missing : limits_.max_body_bytes;
+    const int64_t grown = std::min(most, std::max({wanted, 2 * capacity, kMinBodyCapacity}));
+    if (!reserve_(grown)) {
+      return absl::UnavailableError("too many bytes of bodies wait here; try again");
+    }
+    body.reserve(static_cast<size_t>(grown));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const size_t used, body_->Feed(bytes, body));
+  socket_.Consume(used);
+  return absl::OkStatus();
+}
+
+/// Tells a client that waits for it to go on.
+asio::awaitable<absl::Status> HttpRequestReader::AnswerExpectation(const HttpRequest& request) {
+  const std::string_view expected = request.Header("Expect");
+  // RFC 9110, 10.1.1: HTTP/1.0 does not know expectations.
+  if (expected.empty() || !is_http11_) co_return absl::OkStatus();
+  if (!absl::EqualsIgnoreCase(absl::string_view(expected.data(), expected.size()),
+                              "100-continue")) {
+    co_return HttpError(417, "Expect is not \"100-continue\"");
+  }
+  const HttpSocket::Written written = co_await socket_.Write(kContinue, limits_.write_timeout);
+  co_return written.error ? Gone() : absl::OkStatus();
 }
 
 }  // namespace shortlist

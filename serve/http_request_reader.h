@@ -2,11 +2,11 @@
 #define SHORTLIST_SERVE_HTTP_REQUEST_READER_H_
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <functional>
 #include <optional>
 
 #include "absl/status/status.h"
+#include "serve/http_framing.h"
 #include "serve/http_message.h"
 #include "serve/http_server.h"
 #include "serve/http_socket.h"
@@ -19,9 +19,12 @@ namespace shortlist {
 /// A status that is not ok is to be told to the client, but Cancelled: the client has gone.
 class HttpRequestReader {
  public:
-  /// Both must outlive this.
-  HttpRequestReader(HttpSocket& socket, const HttpLimits& limits)
-      : socket_(socket), limits_(limits) {}
+  /// Asked before memory for a body is taken; `bytes` are of the whole body. False: there is none.
+  using Reserve = std::function<bool(int64_t bytes)>;
+
+  /// Socket and limits must outlive this.
+  HttpRequestReader(HttpSocket& socket, const HttpLimits& limits, Reserve reserve)
+      : socket_(socket), limits_(limits), reserve_(std::move(reserve)) {}
 
   /// Begins a request and sets all of `request` that its header says; of a request that is refused,
   /// as far as it says so.
@@ -31,22 +34,26 @@ class HttpRequestReader {
 
   // Of the request that was begun last:
 
-  /// It has been read to its end.
-  bool complete() const { return parser_->is_done(); }
+  /// It has been read to its end, which is known for certain.
+  bool complete() const { return body_.has_value() && body_->done(); }
   /// The client would go on with another request.
-  bool keep_alive() const { return parser_->keep_alive(); }
-  /// HTTP/1.1, which knows chunks.
-  bool knows_chunks() const { return parser_->get().version() >= 11; }
+  bool keep_alive() const { return keep_alive_; }
+  /// HTTP/1.1, which knows chunks and interim replies; else HTTP/1.0.
+  bool is_http11() const { return is_http11_; }
 
  private:
-  enum class Part { kHeader, kAll };
-  boost::asio::awaitable<HttpSocket::error_code> Parse(Part part);
-  absl::Status Refusal(const HttpSocket::error_code& error) const;
-  absl::Status TakeHeader(HttpRequest& request) const;
+  boost::asio::awaitable<absl::Status> Fill();
+  boost::asio::awaitable<absl::Status> ReadHead(HttpHeadParser& head);
+  boost::asio::awaitable<absl::Status> AnswerExpectation(const HttpRequest& request);
+  absl::Status TakeHead(HttpHeadParser& head, HttpRequest& request);
+  absl::Status TakeBody(std::string& body);
 
   HttpSocket& socket_;
   const HttpLimits& limits_;
-  std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
+  const Reserve reserve_;
+  std::optional<HttpBodyDecoder> body_;  // nullopt: the header is not read, or was refused
+  bool is_http11_ = true;
+  bool keep_alive_ = false;
 };
 
 }  // namespace shortlist

@@ -2,14 +2,47 @@
 
 #include <boost/beast/http/status.hpp>
 #include <boost/system/system_error.hpp>
+#include <ctime>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 namespace shortlist {
 
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
+
+namespace {
+
+constexpr size_t kMaxMessageBytes = 240;  // of an error: it may repeat what a client sent
+
+/// "Sun, 06 Nov 1994 08:49:37 GMT", made once a second.
+const std::string& DateNow() {
+  thread_local time_t second = 0;
+  thread_local std::string date;
+  if (const time_t now = time(nullptr); date.empty() || now != second) {
+    second = now;
+    date =
+        absl::FormatTime("%a, %d %b %E4Y %H:%M:%S GMT", absl::FromTimeT(now), absl::UTCTimeZone());
+  }
+  return date;
+}
+
+/// With the beginning of its message, if that is long.
+absl::Status Shortened(absl::Status status) {
+  const absl::string_view message = status.message();
+  if (message.size() <= kMaxMessageBytes) return status;
+  size_t end = kMaxMessageBytes;
+  while (end > 0 && (message[end] & 0xc0) == 0x80) --end;  // not inside a code point
+  absl::Status shortened(status.code(), absl::StrCat(message.substr(0, end), "..."));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    shortened.SetPayload(type, payload);
+  });
+  return shortened;
+}
+
+}  // namespace
 
 void HttpResponseWriter::SetHeader(std::string_view name, std::string value) {
   headers_ += absl::StrCat(std::string(name), ": ", value, "\r\n");
@@ -17,9 +50,11 @@ void HttpResponseWriter::SetHeader(std::string_view name, std::string value) {
 
 std::string HttpResponseWriter::Head(int status, std::string_view content_type) const {
   const auto reason = http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)));
-  return absl::StrCat("HTTP/1.1 ", status, " ", std::string(reason.data(), reason.size()),
-                      "\r\nServer: shortlist\r\nContent-Type: ", std::string(content_type), "\r\n",
-                      headers_, keep_alive() ? "" : "Connection: close\r\n");
+  return absl::StrCat(
+      "HTTP/1.1 ", status, " ", std::string(reason.data(), reason.size()),
+      "\r\nServer: shortlist\r\nDate: ", DateNow(),
+      "\r\nX-Content-Type-Options: nosniff\r\nContent-Type: ", std::string(content_type), "\r\n",
+      headers_, keep_alive() ? "" : "Connection: close\r\n");
 }
 
 asio::awaitable<void> HttpResponseWriter::WriteAll(std::string bytes) {
@@ -57,6 +92,7 @@ asio::awaitable<void> HttpResponseWriter::Write(std::string bytes) {
 }
 
 asio::awaitable<void> HttpResponseWriter::SendError(absl::Status status, ErrorBody body) {
+  status = Shortened(std::move(status));
   const int code = HttpStatusOf(status);
   record_.error_code = CodeOf(status);
   if (code == 401) SetHeader("WWW-Authenticate", "Bearer");

@@ -17,10 +17,10 @@ namespace shortlist {
 class HttpResponseWriter final : public HttpResponse {
  public:
   struct Options {
-    bool has_body = true;    // false: the request was a HEAD
-    bool chunks = true;      // false: HTTP/1.0; a stream ends with the connection
-    bool keep_alive = true;  // as the client wishes
-    std::chrono::milliseconds write_timeout;
+    bool has_body = true;                     // false: the request was a HEAD
+    bool chunks = true;                       // false: HTTP/1.0; a stream ends with the connection
+    bool keep_alive = true;                   // as the client wishes
+    std::chrono::milliseconds write_timeout;  // HttpLimits::write_timeout
   };
 
   /// `draining`, which like `socket` must outlive this, becomes true when no further request will
@@ -38,7 +38,11 @@ class HttpResponseWriter final : public HttpResponse {
   bool started() const override { return started_; }
   RequestRecord& record() override { return record_; }
 
-  /// The error as the whole reply, noted in record(). Never throws.
+  /// No further request is read from this connection; told where the reply has not started.
+  void EndConnection() { options_.keep_alive = false; }
+
+  /// The error as the whole reply, noted in record(); of a long message the beginning. Never
+  /// throws.
   boost::asio::awaitable<void> SendError(absl::Status status, ErrorBody body);
   /// Ends what was started. Never throws.
   boost::asio::awaitable<void> Finish();

@@ -36,6 +36,15 @@ asio::awaitable<void> AcceptAll(std::shared_ptr<tcp::acceptor> acceptor,
   }
 }
 
+HostPolicy MakeHostPolicy(const HttpServer::Options& options, const asio::ip::address& bound) {
+  HostPolicy::Options policy{.hosts = options.allowed_hosts, .origins = options.allowed_origins};
+  policy.judges_hosts = !policy.hosts.empty() || (bound.is_loopback() && !options.has_key);
+  policy.hosts.push_back(options.host);
+  policy.hosts.push_back(bound.to_string());
+  if (!options.worker_host.empty()) policy.hosts.push_back(options.worker_host);
+  return HostPolicy(std::move(policy));
+}
+
 class Server final : public HttpServer {
  public:
   Server(asio::any_io_executor executor, const RouteTable& routes, Options options)
@@ -63,7 +72,9 @@ class Server final : public HttpServer {
     if (!error) acceptor_->bind(endpoint, error);
     if (!error) acceptor_->listen(asio::socket_base::max_listen_connections, error);
     if (error) return failed(error);
-    port_ = acceptor_->local_endpoint(error).port();
+    const tcp::endpoint bound = acceptor_->local_endpoint(error);
+    port_ = bound.port();
+    connections_->host_policy = MakeHostPolicy(connections_->options, bound.address());
     asio::co_spawn(acceptor_->get_executor(), AcceptAll(acceptor_, connections_), asio::detached);
     return absl::OkStatus();
   }
@@ -105,6 +116,12 @@ absl::Status HttpLimits::Validate() const {
   SHORTLIST_RETURN_IF_ERROR(CheckLimit("max_header_bytes", max_header_bytes, 256, 1 << 20));
   SHORTLIST_RETURN_IF_ERROR(CheckLimit("max_headers", max_headers, 1, 10'000));
   SHORTLIST_RETURN_IF_ERROR(CheckLimit("max_connections", max_connections, 1, 1 << 20));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckLimit("max_connections_per_address", max_connections_per_address, 0, 1 << 20));
+  if (max_total_body_bytes != 0) {
+    SHORTLIST_RETURN_IF_ERROR(
+        CheckLimit("max_total_body_bytes", max_total_body_bytes, max_body_bytes, int64_t{1} << 40));
+  }
   SHORTLIST_RETURN_IF_ERROR(CheckLimit("idle_timeout", idle_timeout.count(), 1, kMaxMs));
   SHORTLIST_RETURN_IF_ERROR(CheckLimit("header_timeout", header_timeout.count(), 1, kMaxMs));
   SHORTLIST_RETURN_IF_ERROR(CheckLimit("body_timeout", body_timeout.count(), 1, kMaxMs));
@@ -115,6 +132,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(asio::any_io_execu
                                                               const RouteTable& routes,
                                                               Options options) {
   SHORTLIST_RETURN_IF_ERROR(options.limits.Validate());
+  SHORTLIST_RETURN_IF_ERROR(
+      HostPolicy::Validate({.hosts = options.allowed_hosts, .origins = options.allowed_origins}));
   auto server = std::make_unique<Server>(executor, routes, std::move(options));
   SHORTLIST_RETURN_IF_ERROR(server->Listen());
   return server;

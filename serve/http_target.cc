@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "serve/http_message.h"
@@ -14,6 +15,8 @@
 
 namespace shortlist {
 namespace {
+
+constexpr size_t kMaxQueryParameters = 100;
 
 bool IsLowerHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
@@ -47,15 +50,17 @@ absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus_is_sp
 }  // namespace
 
 absl::StatusOr<HttpTarget> ParseHttpTarget(std::string_view target) {
+  HttpTarget parsed;
   if (const size_t scheme = target.find("://"); scheme != target.npos && target[0] != '/') {
-    const size_t path = target.find('/', scheme + 3);
-    target = path == target.npos ? std::string_view("/") : target.substr(path);
+    const std::string_view rest = target.substr(scheme + 3);
+    const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
+    parsed.authority = rest.substr(0, end);
+    target = end < rest.size() && rest[end] == '/' ? rest.substr(end) : std::string_view("/");
   }
   target = target.substr(0, target.find('#'));
   if (target.empty() || target[0] != '/') {
     return absl::InvalidArgumentError("the request target does not begin with '/'");
   }
-  HttpTarget parsed;
   const size_t mark = target.find('?');
   SHORTLIST_ASSIGN_OR_RETURN(parsed.path, PercentDecode(target.substr(0, mark), false));
   std::string_view rest = mark == target.npos ? std::string_view() : target.substr(mark + 1);
@@ -64,6 +69,10 @@ absl::StatusOr<HttpTarget> ParseHttpTarget(std::string_view target) {
     const std::string_view pair = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (pair.empty()) continue;
+    if (parsed.query.size() == kMaxQueryParameters) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("more than ", kMaxQueryParameters, " query parameters"));
+    }
     const size_t equals = std::min(pair.find('='), pair.size());
     SHORTLIST_ASSIGN_OR_RETURN(std::string name, PercentDecode(pair.substr(0, equals), true));
     SHORTLIST_ASSIGN_OR_RETURN(std::string value,

@@ -13,12 +13,13 @@ namespace shortlist {
 
 /// A request target, taken apart and decoded.
 struct HttpTarget {
+  std::string authority;  // "host:port" of an absolute URL, as it stands; else empty
   std::string path;
   std::vector<std::pair<std::string, std::string>> query;
 };
 
 /// Of "/path?a=b&c", or of an absolute URL. InvalidArgument for a target that begins otherwise, a
-/// broken percent escape, an escaped NUL and what is no UTF-8.
+/// broken percent escape, an escaped NUL, what is no UTF-8 and more than 100 query parameters.
 absl::StatusOr<HttpTarget> ParseHttpTarget(std::string_view target);
 
 /// True for 1 to 128 visible ASCII characters: it goes into a header and a log.

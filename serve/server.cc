@@ -71,6 +71,12 @@ class ServerImpl final : public Server {
       request.client.name = request.peer;
       return Authorize(keys, route, request);
     };
+    http.has_key = !options_.keys.api.empty();
+    if (options_.controller.has_value()) {
+      SHORTLIST_ASSIGN_OR_RETURN(HttpUrl worker,
+                                 HttpUrl::Parse(options_.controller->worker_address));
+      http.worker_host = std::move(worker.host);
+    }
     http.on_done = [this](const RequestRecord& record) {
       metrics_.OnHttpDone(record);
       if (options_.logs_requests) log_.Write(record);

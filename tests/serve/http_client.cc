@@ -64,6 +64,11 @@ std::string HttpClient::ReceiveSome(std::chrono::milliseconds timeout) {
   return std::exchange(buffer_, {});
 }
 
+void HttpClient::ReceiveByte() {
+  char byte = 0;
+  if (recv(socket_, &byte, 1, MSG_DONTWAIT) == 1) buffer_ += byte;
+}
+
 bool HttpClient::AwaitClose(std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (std::chrono::steady_clock::now() < deadline) {

@@ -41,6 +41,8 @@ class HttpClient {
                     std::chrono::milliseconds timeout = std::chrono::seconds(20));
   /// Some bytes; nothing at the end of the connection or after `timeout`.
   std::string ReceiveSome(std::chrono::milliseconds timeout = std::chrono::seconds(20));
+  /// Takes one byte from the kernel, and waits for none.
+  void ReceiveByte();
   /// True when the server closes within `timeout`; what comes before is dropped.
   bool AwaitClose(std::chrono::milliseconds timeout = std::chrono::seconds(20));
   /// No more bytes from this side.

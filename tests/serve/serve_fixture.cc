@@ -29,6 +29,7 @@ ServeTest::~ServeTest() {
 void ServeTest::Start(const std::function<void(Server::Options&)>& change) {
   Server::Options options;
   options.http.port = 0;
+  options.http.allowed_hosts = {"test", "t", "a"};  // the clients' Host
   options.logs_requests = false;
   options.drain_timeout = std::chrono::seconds(5);
   options.generator = {.tokenizer = &DemoTokenizer(),
