@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 #include <charconv>
 #include <cstdint>
 #include <utility>
@@ -19,18 +17,21 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "nlohmann/json.hpp"
+#include "serve/host_lookup.h"
+#include "serve/http_framing.h"
 
 namespace shortlist {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-namespace http = boost::beast::http;
 using nlohmann::json;
 
 namespace {
 
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
-constexpr uint64_t kMaxReplyBytes = 64 << 10;
+constexpr int64_t kMaxReplyBytes = 64 << 10;
+constexpr HttpHeadParser::Limits kHeadLimits{.max_bytes = 16 << 10, .max_fields = 100};
+constexpr int kMaxInterimReplies = 5;
 
 bool IsUrlCharacter(char c) { return c > ' ' && c < '\x7f' && c != '"' && c != '<' && c != '>'; }
 
@@ -40,58 +41,100 @@ absl::Status BadUrl(std::string_view url, std::string_view what) {
                    "\" is no URL of a controller or worker: ", std::string(what)));
 }
 
-/// The body of the reply to a POST of `body`. Errors say in words what went wrong.
-asio::awaitable<absl::StatusOr<std::string>> Post(const ControllerOptions& options,
-                                                  const char* route, std::string body) {
-  const HttpUrl& url = options.controller;
-  const auto executor = co_await asio::this_coro::executor;
-  asio::ip::tcp::resolver resolver(executor);
-  const auto [resolve_error, endpoints] =
-      co_await resolver.async_resolve(url.host, url.port, kTuple);
-  if (resolve_error) co_return absl::UnavailableError(resolve_error.message());
-
-  beast::tcp_stream stream(executor);
-  stream.expires_after(options.timeout);
-  const auto [connect_error, endpoint] = co_await stream.async_connect(endpoints, kTuple);
-  if (connect_error) co_return absl::UnavailableError(connect_error.message());
-
-  http::request<http::string_body> request(http::verb::post, url.path + route, /*version=*/11);
-  request.set(http::field::host, url.Authority());
-  request.set(http::field::content_type, "application/json");
-  request.set(http::field::connection, "close");
-  request.body() = std::move(body);
-  request.prepare_payload();
-  const auto [write_error, written] = co_await http::async_write(stream, request, kTuple);
-  if (write_error) co_return absl::UnavailableError(write_error.message());
-
-  beast::flat_buffer buffer;
-  http::response_parser<http::string_body> parser;
-  parser.body_limit(kMaxReplyBytes);
-  const auto [read_error, read] = co_await http::async_read(stream, buffer, parser, kTuple);
-  if (read_error) co_return absl::UnavailableError(read_error.message());
-  if (parser.get().result() != http::status::ok) {
-    co_return absl::UnavailableError(
-        absl::StrCat(route, " answers status ", parser.get().result_int()));
-  }
-  co_return std::move(parser.get().body());
+/// Reads on into `text`.
+asio::awaitable<absl::Status> Fill(beast::tcp_stream& stream, std::string& text) {
+  char bytes[4 << 10];
+  const auto [error, count] = co_await stream.async_read_some(asio::buffer(bytes), kTuple);
+  text.append(bytes, count);
+  if (!error) co_return absl::OkStatus();
+  if (error == asio::error::eof) co_return absl::OutOfRangeError("the reply is not complete");
+  co_return absl::UnavailableError(error.message());
 }
 
-asio::awaitable<absl::Status> Register(const ControllerOptions& options) {
+/// The status and the fields of a reply; `text` is what was read beyond.
+asio::awaitable<absl::StatusOr<int>> ReadHead(beast::tcp_stream& stream, std::string& text,
+                                              HttpFields& fields) {
+  for (int i = 0; i <= kMaxInterimReplies; ++i) {
+    HttpHeadParser head(HttpHeadParser::Kind::kMessage, kHeadLimits);
+    while (true) {
+      const absl::StatusOr<size_t> used = head.Feed(text);
+      if (!used.ok()) co_return used.status();
+      text.erase(0, *used);
+      if (head.done()) break;
+      absl::Status status = co_await Fill(stream, text);
+      if (!status.ok()) co_return status;
+    }
+    const absl::StatusOr<int> status = ParseStatusLine(head.start_line());
+    if (!status.ok() || *status >= 200) {
+      fields = std::move(head.fields());
+      co_return status;
+    }
+  }
+  co_return absl::UnavailableError("interim replies without an end");
+}
+
+/// The body of a reply of status 200.
+asio::awaitable<absl::StatusOr<std::string>> ReadReply(beast::tcp_stream& stream) {
+  std::string text, reply;
+  HttpFields fields;
+  const absl::StatusOr<int> code = co_await ReadHead(stream, text, fields);
+  if (!code.ok()) co_return code.status();
+  if (*code != 200) co_return absl::UnavailableError(absl::StrCat("status ", *code));
+  absl::StatusOr<HttpBodyDecoder> body = FrameReply(*code, fields, kMaxReplyBytes);
+  if (!body.ok()) co_return body.status();
+  while (true) {
+    const absl::StatusOr<size_t> used = body->Feed(text, reply);
+    if (!used.ok()) co_return used.status();
+    if (body->done()) co_return reply;
+    text.clear();
+    absl::Status status = co_await Fill(stream, text);
+    if (absl::IsOutOfRange(status) && body->ends_with_connection()) co_return reply;
+    if (!status.ok()) co_return status;
+  }
+}
+
+/// The body of the reply to a POST of `body`. Errors say in words what went wrong.
+asio::awaitable<absl::StatusOr<std::string>> Post(const ControllerOptions& options,
+                                                  HostLookup& lookup, const char* route,
+                                                  std::string body) {
+  const absl::StatusOr<Endpoints> endpoints = co_await lookup.Run(options.timeout);
+  if (!endpoints.ok()) co_return endpoints.status();
+
+  beast::tcp_stream stream(co_await asio::this_coro::executor);
+  stream.expires_after(options.timeout);
+  const auto [connect_error, endpoint] = co_await stream.async_connect(*endpoints, kTuple);
+  if (connect_error) co_return absl::UnavailableError(connect_error.message());
+
+  const HttpUrl& url = options.controller;
+  const std::string request = absl::StrCat(
+      "POST ", url.path, route, " HTTP/1.1\r\nHost: ", url.Authority(),
+      "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ", body.size(),
+      "\r\n\r\n", body);
+  const auto [write_error, written] =
+      co_await asio::async_write(stream, asio::buffer(request), kTuple);
+  if (write_error) co_return absl::UnavailableError(write_error.message());
+
+  absl::StatusOr<std::string> reply = co_await ReadReply(stream);
+  if (reply.ok()) co_return reply;
+  co_return absl::UnavailableError(absl::StrCat(route, ": ", reply.status().message()));
+}
+
+asio::awaitable<absl::Status> Register(const ControllerOptions& options, HostLookup& lookup) {
   std::string body = absl::StrCat("{\"worker_name\": ", json(options.worker_address).dump(),
                                   ", \"check_heart_beat\": true, \"multimodal\": false",
                                   ", \"worker_status\": ", options.status(), "}");
   const absl::StatusOr<std::string> reply =
-      co_await Post(options, "/register_worker", std::move(body));
+      co_await Post(options, lookup, "/register_worker", std::move(body));
   co_return reply.status();
 }
 
 /// NotFound when the controller does not know this worker.
-asio::awaitable<absl::Status> SendHeartbeat(const ControllerOptions& options) {
+asio::awaitable<absl::Status> SendHeartbeat(const ControllerOptions& options, HostLookup& lookup) {
   std::string body =
       json{{"worker_name", options.worker_address}, {"queue_length", options.queue_length()}}
           .dump();
   const absl::StatusOr<std::string> reply =
-      co_await Post(options, "/receive_heart_beat", std::move(body));
+      co_await Post(options, lookup, "/receive_heart_beat", std::move(body));
   if (!reply.ok()) co_return reply.status();
   const absl::StatusOr<json> answer = ParseJson(*reply, "/receive_heart_beat");
   if (!answer.ok()) co_return answer.status();
@@ -151,13 +194,14 @@ std::string HttpUrl::Authority() const {
 
 asio::awaitable<void> KeepRegistered(ControllerOptions options) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
+  HostLookup lookup(options.controller.host, options.controller.port);
   bool is_registered = false;
   bool is_silent = false;  // its silence has been told
   for (;;) {
     absl::Status status = absl::NotFoundError("not registered yet");
-    if (is_registered) status = co_await SendHeartbeat(options);
+    if (is_registered) status = co_await SendHeartbeat(options, lookup);
     if (absl::IsNotFound(status)) {
-      status = co_await Register(options);
+      status = co_await Register(options, lookup);
       if (status.ok()) options.on_change("registered", status);
     }
     is_registered = status.ok();

@@ -85,6 +85,8 @@ class HttpBodyDecoder {
   /// longer than the content.
   absl::StatusOr<size_t> Feed(std::string_view bytes, std::string& body);
   bool done() const { return state_ == State::kDone; }
+  /// Made by UntilEnd.
+  bool ends_with_connection() const { return kind_ == Kind::kUntilEnd; }
   /// Bytes that are still to come, or nullopt where that is not known.
   std::optional<int64_t> num_missing() const;
 

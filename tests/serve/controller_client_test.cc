@@ -1,6 +1,7 @@
 #include "serve/controller_client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -14,6 +15,8 @@
 #include <boost/asio/write.hpp>
 #include <deque>
 #include <functional>
+#include <future>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "serve/host_lookup.h"
 
 namespace shortlist {
 namespace {
@@ -135,6 +139,8 @@ std::string Reply(const std::string& body, int status = 200) {
                       body);
 }
 
+const std::string kChunkedReply = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
 /// Knows a worker once it registered.
 std::string Sound(const FakeController::Received& request) {
   return Reply(request.path == "/receive_heart_beat" ? R"({"exist": true})" : "null");
@@ -224,6 +230,15 @@ TEST_F(KeepRegisteredTest, TriesAgainWhateverTheControllerAnswers) {
       "silence",
       "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
       "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\nnull",
+      "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nnull",
+      "HTTP/1.1 200 OK\nContent-Length: 4\n\nnull",
+      "HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x'),
+      "HTTP/1.1 200 OK\r\n\r\n" + std::string(100'000, 'x'),
+      kChunkedReply + "4;x=" + std::string(100'000, 'x'),
+      kChunkedReply + "4\r\nnull\r\n0\r\nX: " + std::string(100'000, 'x'),
+      "HTTP/1.1 100 Continue\r\n\r\n",
   };
   size_t next = 0;
   FakeController controller(io_, /*port=*/0, [&](const FakeController::Received& request) {
@@ -233,6 +248,20 @@ TEST_F(KeepRegisteredTest, TriesAgainWhateverTheControllerAnswers) {
   RunUntil([&] { return changes_.size() == 2; });
   EXPECT_EQ(changes_, (std::vector<std::string>{"unreachable", "registered"}));
   EXPECT_EQ(Count(controller, "/register_worker"), std::size(kReplies) + 1);
+}
+
+TEST_F(KeepRegisteredTest, TakesAReplyHoweverItIsFramed) {
+  const std::string kReplies[] = {
+      kChunkedReply + "4;x\r\nnull\r\n0\r\nX: y\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\nnull",
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nX: y\r\n\r\n" + Reply("null")};
+  size_t next = 0;
+  FakeController controller(io_, /*port=*/0, [&](const FakeController::Received& request) {
+    const bool is_heartbeat = request.path == "/receive_heart_beat";
+    return is_heartbeat ? Reply(R"({"exist": false})") : kReplies[next++ % 3];
+  });
+  Start(controller.port());
+  RunUntil([&] { return changes_.size() == 3; });
+  EXPECT_EQ(changes_, (std::vector<std::string>{"registered", "registered", "registered"}));
 }
 
 TEST_F(KeepRegisteredTest, TakesNonsenseInAHeartbeatForSilence) {
@@ -257,6 +286,48 @@ TEST_F(KeepRegisteredTest, EndsByCancellation) {
     io_.run_one_for(milliseconds(50));
   }
   EXPECT_TRUE(ended_);
+}
+
+TEST(HostLookupTest, NobodyWaitsForANameThatIsNotResolved) {
+  const auto never = std::make_shared<std::promise<void>>();
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  const HostLookup::Resolve hang = [never, asked](const std::string&, const std::string&) {
+    ++*asked;
+    never->get_future().wait();
+    return absl::StatusOr<Endpoints>(Endpoints());
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    asio::io_context io;
+    HostLookup lookup("controller.example", "80", hang);
+    absl::Status first, second;
+    const auto run = [&]() -> asio::awaitable<void> {
+      first = (co_await lookup.Run(milliseconds(20))).status();
+      second = (co_await lookup.Run(milliseconds(20))).status();
+      co_await lookup.Run(std::chrono::hours(1));
+    };
+    asio::co_spawn(io, run(), asio::detached);
+    io.run_for(milliseconds(100));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(first)) << first;
+    EXPECT_TRUE(absl::IsDeadlineExceeded(second)) << second;
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_EQ(*asked, 1);
+  never->set_value();
+}
+
+TEST(HostLookupTest, TellsWhatTheSystemKnows) {
+  asio::io_context io;
+  HostLookup known("127.0.0.1", "80");
+  absl::StatusOr<Endpoints> found = absl::UnknownError("");
+  const auto run = [&]() -> asio::awaitable<void> {
+    found = co_await known.Run(std::chrono::seconds(20));
+  };
+  asio::co_spawn(io, run(), asio::detached);
+  io.run();
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().port(), 80);
 }
 
 }  // namespace
