@@ -248,6 +248,18 @@ void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
                       "Longest body of a request");
   AddInteger<int64_t>(command, "--max-connections", limits.max_connections, 1, kMaxRequests,
                       "Open connections");
+  command
+      .add_option("--allowed-host", flags.http.allowed_hosts,
+                  "Names under which clients reach the server; requests to others are refused. A "
+                  "server on a loopback address without --api-key knows only that address and "
+                  "localhost beside them")
+      ->type_name("NAME")
+      ->delimiter(',');
+  command
+      .add_option("--allowed-origin", flags.http.allowed_origins,
+                  "Origins of other sites' pages that may call the server")
+      ->type_name("https://HOST[:PORT]")
+      ->delimiter(',');
 }
 
 void AddFastchatFlags(CLI::App& command, ServeFlags& flags) {

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
+#include <fstream>
 #include <thread>
 
+#include "absl/strings/escaping.h"
 #include "serve/http_server.h"
 #include "tests/serve/serve_fixture.h"
 
@@ -255,6 +258,25 @@ TEST_F(HttpHostileTest, EveryReplyTellsItsDateAndThatItsTypeIsItsType) {
     EXPECT_EQ(reply.headers.at("x-content-type-options"), "nosniff");
     EXPECT_THAT(reply.headers.at("date"), testing::MatchesRegex("[A-Z][a-z][a-z], .* GMT"));
   }
+}
+
+TEST_F(HttpHostileTest, ThePageRunsNoScriptButItsOwn) {
+  Start();
+  const HttpReply reply = Connect().Get("/");
+  const size_t begin = reply.body.find("<script>") + 8;
+  const std::string path = testing::TempDir() + "/page_script_" + std::to_string(port());
+  std::ofstream(path) << reply.body.substr(begin, reply.body.find("</script>") - begin);
+  char hex[64];
+  FILE* const sum = popen(("sha256sum " + path).c_str(), "r");
+  ASSERT_NE(sum, nullptr);
+  ASSERT_EQ(fread(hex, 1, sizeof hex, sum), sizeof hex);
+  pclose(sum);
+  std::remove(path.c_str());
+  const std::string hash = absl::Base64Escape(absl::HexStringToBytes(std::string(hex, sizeof hex)));
+  EXPECT_THAT(reply.headers.at("content-security-policy"),
+              HasSubstr("script-src 'sha256-" + hash + "';"));
+  EXPECT_THAT(reply.body, Not(HasSubstr("<script ")));
+  EXPECT_THAT(reply.body, Not(testing::ContainsRegex(" on[a-z]+=")));
 }
 
 TEST_F(HttpHostileTest, ErrorsRepeatLittleOfWhatTheyRefuse) {
