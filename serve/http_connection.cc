@@ -64,6 +64,7 @@ class HttpConnection {
  private:
   asio::awaitable<bool> WaitForRequest();
   asio::awaitable<absl::Status> ReadRequest();
+  void ReleaseBody();
   absl::Status FindRoute();
   absl::Status Accept();
   absl::Status Authorize();
@@ -98,8 +99,8 @@ asio::awaitable<void> HttpConnection::Run() {
     ++connections_.num_requests;
     keep_alive = co_await Answer(std::move(refusal));
     --connections_.num_requests;
+    ReleaseBody();
     request_ = {};
-    place_.SetBody(0);
     // Requests that are there already are never waited for.
     co_await socket_->Yield();
   }
@@ -150,7 +151,13 @@ asio::awaitable<absl::Status> HttpConnection::ReadRequest() {
   if (status.ok()) status = std::move(found);
   if (status.ok()) status = Accept();
   if (status.ok()) status = co_await reader_.ReadBody(request_);
+  if (!status.ok()) ReleaseBody();
   co_return status;
+}
+
+void HttpConnection::ReleaseBody() {
+  std::string().swap(request_.body);
+  place_.SetBody(0);
 }
 
 absl::Status HttpConnection::FindRoute() {

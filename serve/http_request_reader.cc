@@ -128,12 +128,13 @@ asio::awaitable<absl::Status> HttpRequestReader::ReadBody(HttpRequest& request) 
 /// Takes what there is of the body.
 absl::Status HttpRequestReader::TakeBody(std::string& body) {
   const std::string_view bytes = socket_.unread();
+  if (bytes.empty()) return absl::OkStatus();
   const auto size = std::ssize(body), capacity = static_cast<int64_t>(body.capacity());
   const std::optional<int64_t> missing = body_->num_missing();
   // Chunks may bring less than they are long, so no more than that.
   const int64_t wanted =
       size + std::min(missing.value_or(limits_.max_body_bytes), static_cast<int64_t>(bytes.size()));
-  if (wanted > capacity || size == 0) {
+  if (wanted > capacity || size == 0) {  // a short string has some capacity, not reserved
     const int64_t most = missing.has_value() ? size + *missing : limits_.max_body_bytes;
     const int64_t grown = std::min(most, std::max({wanted, 2 * capacity, kMinBodyCapacity}));
     if (!reserve_(grown)) {
