@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_SENTENCEPIECE_MODEL_H_
 #define SHORTLIST_TEXT_SENTENCEPIECE_MODEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -51,6 +52,10 @@ class SentencePieceModel {
   /// become one, or where normalisation may shorten a text.
   std::optional<int64_t> max_token_bytes() const { return max_token_bytes_; }
 
+  /// Without byte pieces, neighbouring unknown characters become one token, and libsentencepiece
+  /// takes time quadratic in their number: longer texts are refused.
+  static constexpr size_t kMaxTextBytesWithoutBytes = size_t{128} << 10;
+
   /// Ids of valid UTF-8. Otherwise the result is what SentencePiece says.
   virtual std::variant<std::vector<int32_t>, std::string> Encode(std::string_view text) const = 0;
 
@@ -67,6 +72,7 @@ class SentencePieceModel {
   std::optional<int32_t> eos_;
   bool add_dummy_prefix_ = true;
   bool remove_extra_whitespaces_ = true;
+  bool has_byte_pieces_ = false;
   std::optional<int64_t> max_token_bytes_;
 };
 

@@ -148,7 +148,8 @@ class Tokenizer {
 ///
 /// SentencePiece (text/sentencepiece_tokenizer.h): BOS goes first unless `add_bos_token` is false
 /// or there is none; EOS goes last where `add_eos_token` is true. The unknown token stands for
-/// U+2047 between two spaces, as SentencePiece prints it, or for the text that the model names.
+/// U+2047 between two spaces, as SentencePiece prints it, or for the text that the model names. A
+/// model without byte pieces encodes texts of up to SentencePieceModel::kMaxTextBytesWithoutBytes.
 ///
 /// Ranks (text/tiktoken.h): special tokens are those of tokenizer_config.json.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& model_dir);
