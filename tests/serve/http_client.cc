@@ -82,6 +82,11 @@ bool HttpClient::AwaitClose(std::chrono::milliseconds timeout) {
 
 void HttpClient::ShutdownSend() { shutdown(socket_, SHUT_WR); }
 
+void HttpClient::ResetAtEnd() {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 HttpReply HttpClient::Receive(bool is_head, std::chrono::milliseconds timeout) {
   HttpReply reply;
   size_t end = 0;

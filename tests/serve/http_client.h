@@ -47,6 +47,8 @@ class HttpClient {
   bool AwaitClose(std::chrono::milliseconds timeout = std::chrono::seconds(20));
   /// No more bytes from this side.
   void ShutdownSend();
+  /// The end of this client is a reset, as of a process that was killed; without it, a FIN.
+  void ResetAtEnd();
 
   HttpReply Get(const std::string& target, const std::string& headers = "");
   HttpReply Post(const std::string& target, const std::string& body,

@@ -1,0 +1,91 @@
+"""Requests of every route whose clients go at any moment, by FIN or by RST."""
+
+import contextlib
+import json
+import socket
+import time
+
+from server import connect, get, request, reset
+
+NUM_THREADS = 6
+UNLISTED = ["/docs", "/no/such/route", "/v1/models/nobody"]  # GET; what /openapi.json does not name
+
+_WORDS = " ".join(f"the cat sat on mat {i}" for i in range(2000))
+_CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Once upon"}], "max_tokens": 48}
+_COMPLETION = {"model": "demo", "prompt": ["Once", "There was"], "max_tokens": 48, "n": 3, "logprobs": 5}
+_GENERATE = {
+    "text": ["Once", "There was"],
+    "return_logprob": True,
+    "top_logprobs_num": 5,
+    "sampling_params": {"max_new_tokens": 48, "ignore_eos": True, "n": 2},
+}
+_WORKER = {"model": "demo", "prompt": "Once", "max_new_tokens": 48, "temperature": 0.8, "stream_interval": 1}
+_TOKENIZE = [{"prompt": "a cat"}, {"prompt": [_WORDS] * 4}]
+_DETOKENIZE = [{"tokens": [5, 6, 7]}, {"tokens": [[5, 6, 7]] * 64}]
+
+# Of every route that is not read with GET; None: it takes no body.
+BODIES = {
+    "/v1/chat/completions": [_CHAT, _CHAT | {"stream": True}],
+    "/v1/completions": [_COMPLETION, _COMPLETION | {"stream": True}, _COMPLETION | {"prompt": _WORDS}],
+    "/generate": [_GENERATE, _GENERATE | {"stream": True}],
+    "/worker_generate": [_WORKER],
+    "/worker_generate_stream": [_WORKER],
+    "/count_token": [{"prompt": _WORDS}],
+    "/worker_get_status": [None],
+    "/worker_get_conv_template": [None],
+    "/model_details": [None],
+    "/tokenize": _TOKENIZE,
+    "/v1/tokenize": _TOKENIZE,
+    "/detokenize": _DETOKENIZE,
+    "/v1/detokenize": _DETOKENIZE,
+    "/abort_request": [{"rid": "nobody"}],
+    "/abort_all_requests": [None],
+    "/flush_cache": [None],
+    "/vocab/base": [{}, {"top": 256, "successors": 64}],
+    "/vocab/ids": [{"ids": list(range(300, 364))}],
+}
+
+
+def all_requests(port):
+    """Requests of every route that the server lists, and of some that it does not."""
+    document = json.loads(get(port, "/openapi.json")[1])
+    requests = [request("GET", path) for path in UNLISTED]
+    for path, operations in document["paths"].items():
+        target = path.replace("{id}", "demo")
+        for method in operations:
+            if method == "get":
+                requests += [request("GET", target), request("HEAD", target)]
+                continue
+            assert path in BODIES, f"no body is known here for {method} {path}"
+            requests += [request(method.upper(), target, body) for body in BODIES[path]]
+    return requests
+
+
+def visit(port, requests, random):
+    """Sends some or all of a request, stays for a moment, and goes."""
+    data = random.choice(requests)
+    if random.random() < 0.15:
+        data = data[: random.randrange(len(data))]
+    sock = connect(port)
+    try:
+        with contextlib.suppress(OSError):
+            sock.sendall(data)
+            stay = random.choice(["not", "wait", "read", "half-closed"])
+            if stay == "half-closed":
+                sock.shutdown(socket.SHUT_WR)
+            if stay in ("read", "half-closed"):
+                sock.settimeout(random.uniform(0.001, 0.2))
+                sock.recv(random.choice([1, 100, 1 << 16]))
+            elif stay == "wait":
+                time.sleep(random.expovariate(1 / 0.005))
+    finally:
+        if random.random() < 0.6:
+            reset(sock)
+        else:
+            sock.close()
+
+
+def workers(port):
+    """One function(random) for each thread; each call is short."""
+    requests = all_requests(port)
+    return [lambda random: visit(port, requests, random)] * NUM_THREADS
