@@ -28,7 +28,7 @@ namespace {
 using nlohmann::json;
 
 constexpr char kAdminKey[] = "of-the-admin";
-constexpr int kNumThreads = 3;
+constexpr int kNumThreads = 6;
 
 /// SHORTLIST_STORM_SECONDS and SHORTLIST_STORM_SEED make longer storms, and the same one again.
 uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
