@@ -26,7 +26,7 @@ absl::StatusOr<HttpTarget> ParseHttpTarget(std::string_view target);
 bool IsSoundRequestId(std::string_view id);
 /// True for version 00 of W3C's traceparent.
 bool IsTraceparent(std::string_view value);
-/// 32 random hexadecimal digits. Any thread.
+/// 32 hexadecimal digits from the system's random source: nobody can guess another's. Any thread.
 std::string NewRequestId();
 
 /// Whether a Content-Type names JSON, whatever its parameters.
