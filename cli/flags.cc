@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "serve/auth.h"
 
 namespace shortlist {
 namespace {
@@ -20,7 +21,6 @@ constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxRepetitions = 1000;
 constexpr int64_t kMaxRequests = 1 << 20;
 constexpr double kMaxTemperature = 100.0;
-constexpr size_t kMaxKeyBytes = 512;
 
 [[noreturn]] void Refuse(const std::string& flag, const std::string& value,
                          const std::string& bound) {
@@ -208,17 +208,27 @@ void AddSchedulerFlags(CLI::App& command, SchedulerOptions& options) {
                    "Share no prefixes between requests");
 }
 
-void AddKeyFlag(CLI::App& command, const std::string& flag, const char* variable, std::string& key,
-                const std::string& description) {
-  command.add_option(flag, key, description)
+/// What CLI11 takes for a check; the key is not in the message.
+std::string KeyError(const std::string& text) { return std::string(CheckKey(text).message()); }
+
+void AddKeyFlags(CLI::App& command, ServeFlags& flags) {
+  command
+      .add_option("--api-key", flags.api_keys,
+                  "Bearer token that requests must bring; may be given again, for further ones. "
+                  "Without it SHORTLIST_API_KEY counts")
       ->type_name("KEY")
-      ->envname(variable)
-      ->check([](const std::string& text) {
-        const bool sound =
-            !text.empty() && text.size() <= kMaxKeyBytes &&
-            std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
-        return sound ? std::string() : std::string("a key is 1 to 512 visible ASCII characters");
-      });
+      ->allow_extra_args(false)
+      ->check(KeyError);
+  command
+      .add_option("--api-key-file", flags.api_key_file,
+                  "Further ones: on each line a key, or a name, a space and its key")
+      ->type_name("FILE");
+  command
+      .add_option("--admin-key", flags.admin_key,
+                  "Bearer token for administration, which is off without one. Without it "
+                  "SHORTLIST_ADMIN_KEY counts")
+      ->type_name("KEY")
+      ->check(KeyError);
 }
 
 /// Flags of other servers that say nothing to this one.
@@ -239,15 +249,24 @@ void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
       ->type_name("HOST")
       ->default_str(flags.http.host);
   AddInteger<uint16_t>(command, "--port", flags.http.port, 0, 65535, "0: any free one");
-  AddKeyFlag(command, "--api-key", "SHORTLIST_API_KEY", flags.api_key,
-             "Bearer token that requests must bring");
-  AddKeyFlag(command, "--admin-key", "SHORTLIST_ADMIN_KEY", flags.admin_key,
-             "Bearer token for administration, which is off without one");
+  AddKeyFlags(command, flags);
   HttpLimits& limits = flags.http.limits;
   AddInteger<int64_t>(command, "--max-body-bytes", limits.max_body_bytes, 1, 1 << 30,
                       "Longest body of a request");
   AddInteger<int64_t>(command, "--max-connections", limits.max_connections, 1, kMaxRequests,
-                      "Open connections");
+                      "Open connections; fewer where the limit on open files is lower");
+  CLI::Option* health =
+      AddInteger<uint16_t>(command, "--health-port", flags.health_port, 1, 65535,
+                           "A second port for /health and /metrics alone, without keys")
+          ->default_str("none");
+  command.add_option("--health-host", flags.health_host, "Address of --health-port")
+      ->type_name("HOST")
+      ->default_str("--host")
+      ->needs(health);
+  command
+      .add_option("--log-file", flags.log_file, "Append the log to this file; SIGHUP opens it anew")
+      ->type_name("FILE")
+      ->default_str("stderr");
   command
       .add_option("--allowed-host", flags.http.allowed_hosts,
                   "Names under which clients reach the server; requests to others are refused. A "

@@ -70,9 +70,14 @@ struct ServeFlags {
   bool vocab_given = false;
   SchedulerOptions scheduler{.max_total_tokens = 16384};  // context_length 0: the model's
   HttpServer::Options http;
-  std::string api_key, admin_key;  // empty: none
-  std::string served_model_name;   // empty: the last component of the model's path
-  std::string conv_template;       // empty: the checkpoint's chat template, else zero_shot
+  std::vector<std::string> api_keys;  // beside those of the file; none: SHORTLIST_API_KEY
+  std::string api_key_file;           // empty: none
+  std::string admin_key;              // empty: SHORTLIST_ADMIN_KEY
+  uint16_t health_port = 0;           // 0: none
+  std::string health_host;            // empty: that of `http`
+  std::string log_file;               // empty: stderr
+  std::string served_model_name;      // empty: the last component of the model's path
+  std::string conv_template;          // empty: the checkpoint's chat template, else zero_shot
   // As a worker of FastChat; without a controller the others say nothing to anybody.
   std::string controller, worker_address;  // URLs; empty: none, and that of host and port
   std::vector<std::string> model_names;    // empty: served_model_name

@@ -1,5 +1,8 @@
 // The command line: parses flags, runs one subcommand, maps its outcome to an exit code.
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -24,6 +27,16 @@ int ExitCode(const absl::Status& status) {
   if (status.ok()) return kOk;
   std::cerr << "shortlist: " << status.message() << "\n";
   return absl::IsInternal(status) || absl::IsUnknown(status) ? kFailed : kBadInput;
+}
+
+/// A descriptor that is closed at the start would become that of a file or a client, and what is
+/// written to stderr would go there. These fail instead, as they would have.
+void HoldStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest that is free, which is this one. Without /dev/null it stays as it was.
+    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
 }
 
 int Run(int argc, char** argv) {
@@ -96,6 +109,7 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  HoldStandardDescriptors();
   try {
     return Run(argc, argv);
   } catch (const std::exception& error) {

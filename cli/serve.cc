@@ -1,8 +1,12 @@
 #include "cli/serve.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -11,11 +15,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/keys.h"
 #include "cli/routed_engine.h"
 #include "cli/session.h"
+#include "cli/unblocked_cerr.h"
 #include "model/config.h"
 #include "nlohmann/json.hpp"
 #include "serve/fastchat_conversation.h"
+#include "serve/health_port.h"
 #include "serve/prompt.h"
 #include "serve/server.h"
 #include "text/chat_template.h"
@@ -30,6 +37,8 @@ constexpr char kVersion[] = "0.1.0";
 constexpr char kDemoName[] = "demo";
 constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
 constexpr int64_t kMaxConfigBytes = 16 << 20;
+/// Open files beside connections: weights while they load, logs, libraries, the system's.
+constexpr int64_t kOwnFiles = 64;
 
 /// The directory at or above the executable's that holds the demo pair.
 absl::StatusOr<fs::path> FindDemoRoot() {
@@ -68,12 +77,34 @@ std::string LastComponent(const std::string& model) {
   return fs::path(path).filename();
 }
 
-/// As many connections as the system lets this process have.
-void RaiseFileLimit() {
+/// Before the server is there to drain, the end is at once. As the first process of a container it
+/// would not come at all: the system drops signals there that nobody handles.
+void EndOnSignals() {
+  for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, [](int) { _exit(0); });
+}
+
+/// As many connections as were asked for, or as many as the system lets this process have.
+absl::Status FitConnections(ServeFlags& flags) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return absl::OkStatus();
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return absl::OkStatus();
+  }
+  const int64_t num_own =
+      kOwnFiles + (flags.health_port != 0 ? HealthPort::kMaxConnections : int64_t{0});
+  const auto num_files = static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, 1 << 30));
+  int64_t& max_connections = flags.http.limits.max_connections;
+  if (max_connections + num_own <= num_files) return absl::OkStatus();
+  const std::string why =
+      absl::StrCat("--max-connections ", max_connections, " and ", num_own,
+                   " more open files exceed the limit of ", num_files, " (ulimit -n)");
+  if (num_files <= num_own) return absl::InvalidArgumentError(why);
+  max_connections = num_files - num_own;
+  std::cerr << absl::StrCat("warning: ", why, ": no more than ", max_connections,
+                            " connections are served at a time\n");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<PromptEncoder> OpenPromptEncoder(const ServeFlags& flags, const Session& session) {
@@ -155,11 +186,12 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
 }
 
 /// The controller to register with; nullopt: none.
-absl::StatusOr<std::optional<ControllerOptions>> Controller(const ServeFlags& flags) {
+absl::StatusOr<std::optional<ControllerOptions>> Controller(const ServeFlags& flags,
+                                                            const Keys& keys) {
   if (flags.controller.empty()) return std::nullopt;
-  if (!flags.api_key.empty()) {
+  if (!keys.api.empty()) {
     return absl::InvalidArgumentError(
-        "--controller with --api-key: FastChat's servers bring no key to their workers");
+        "--controller with an --api-key: FastChat's servers bring no key to their workers");
   }
   ControllerOptions options;
   SHORTLIST_ASSIGN_OR_RETURN(options.controller, HttpUrl::Parse(flags.controller));
@@ -193,21 +225,26 @@ absl::StatusOr<const Conversation*> FastchatTemplate(const ServeFlags& flags,
 }  // namespace
 
 absl::Status Serve(const ServeFlags& given) {
+  UnblockCerr();
+  EndOnSignals();
   ServeFlags flags = given;
   if (flags.run.model_dir.empty()) SHORTLIST_RETURN_IF_ERROR(TakeDemoPair(flags));
   if (flags.served_model_name.empty()) {
     flags.served_model_name = LastComponent(flags.run.model_dir);
   }
   Server::Options options;
-  SHORTLIST_ASSIGN_OR_RETURN(options.controller, Controller(flags));
-  RaiseFileLimit();
+  SHORTLIST_ASSIGN_OR_RETURN(options.keys, ReadKeys(flags));
+  SHORTLIST_ASSIGN_OR_RETURN(options.controller, Controller(flags, options.keys));
+  SHORTLIST_RETURN_IF_ERROR(FitConnections(flags));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   SHORTLIST_ASSIGN_OR_RETURN(const PromptEncoder encoder, OpenPromptEncoder(flags, *session));
   SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
                              RoutedEngine::Open(*session, flags.scheduler,
                                                 /*num_shared_rows=*/flags.run.dynamic_rows));
   options.http = flags.http;
-  options.keys = {flags.api_key, flags.admin_key};
+  if (flags.health_port != 0) options.health_port = flags.health_port;
+  options.health_host = flags.health_host;
+  options.log_file = flags.log_file;
   options.generator = GeneratorOptions(*session, encoder, engine);
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, engine));
   SHORTLIST_ASSIGN_OR_RETURN(options.fastchat.conversation, FastchatTemplate(flags, *session));

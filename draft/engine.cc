@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
+#include <iostream>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -336,8 +336,8 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
   const absl::Status status = drafter_->Draft(drafting, active, wants_distributions);
   if (!status.ok()) {  // the step goes on as plain decoding
     if (stats_.num_draft_failures++ == 0) {
-      std::fprintf(stderr, "drafting failed, decoding goes on without: %s\n",
-                   std::string(status.message()).c_str());
+      std::cerr << absl::StrCat("drafting failed, decoding goes on without: ", status.message(),
+                                "\n");
     }
     return;
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "serve/http_message.h"
 
@@ -11,6 +12,8 @@ namespace shortlist {
 
 struct EngineLoad;
 struct GenerationEvent;
+
+inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Counters and histograms in Prometheus' format, under SGLang's names where it has one
 /// ("sglang:..."), else "shortlist:...". Any thread.

@@ -1,5 +1,9 @@
 #include "serve/server.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -14,6 +18,7 @@
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/access_log.h"
+#include "serve/health_port.h"
 #include "serve/openai.h"
 #include "serve/page.h"
 #include "serve/sglang.h"
@@ -25,8 +30,11 @@ namespace asio = boost::asio;
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::chrono::milliseconds kDrainPoll{20};
 constexpr int kNumWorkers = 2;  // so that one long text does not hold up all others
+constexpr std::chrono::milliseconds kHeartbeat{500};
 
 class ServerImpl final : public Server {
  public:
@@ -34,7 +42,9 @@ class ServerImpl final : public Server {
       : options_(std::move(options)),
         io_(/*concurrency_hint=*/1),
         signals_(io_, SIGTERM, SIGINT),
+        hangups_(io_),
         poll_(io_),
+        heartbeat_(io_),
         metrics_(options_.service.model_name),
         counts_(options_.generator.tokenizer->size()) {
     Generator::Options generator = options_.generator;
@@ -58,6 +68,7 @@ class ServerImpl final : public Server {
   }
 
   ~ServerImpl() override {
+    health_port_.reset();
     // Work refers to coroutines, and whatever a coroutine still holds to the generator.
     workers_.reset();
     http_.reset();
@@ -65,11 +76,13 @@ class ServerImpl final : public Server {
   }
 
   absl::Status Start() {
+    SHORTLIST_RETURN_IF_ERROR(OpenLog());
     SHORTLIST_RETURN_IF_ERROR(AddRoutes());
+    SHORTLIST_ASSIGN_OR_RETURN(Authorizer authorizer, Authorizer::Create(options_.keys));
     HttpServer::Options http = options_.http;
-    http.authorize = [keys = options_.keys](const Route& route, HttpRequest& request) {
-      request.client.name = request.peer;
-      return Authorize(keys, route, request);
+    http.authorize = [authorizer = std::move(authorizer)](const Route& route,
+                                                          HttpRequest& request) {
+      return authorizer.Authorize(route, request);
     };
     http.has_key = !options_.keys.api.empty();
     if (options_.controller.has_value()) {
@@ -79,22 +92,28 @@ class ServerImpl final : public Server {
     }
     http.on_done = [this](const RequestRecord& record) {
       metrics_.OnHttpDone(record);
-      if (options_.logs_requests) log_.Write(record);
+      if (options_.logs_requests) log_->Write(record);
     };
     SHORTLIST_ASSIGN_OR_RETURN(http_,
                                HttpServer::Start(io_.get_executor(), routes_, std::move(http)));
+    if (options_.health_port.has_value()) SHORTLIST_RETURN_IF_ERROR(OpenHealthPort());
     if (options_.controller.has_value()) RegisterWithController();
     return absl::OkStatus();
   }
 
   uint16_t port() const override { return http_->port(); }
+  uint16_t health_port() const override {
+    return health_port_ == nullptr ? uint16_t{0} : health_port_->port();
+  }
 
   void Run() override {
     AwaitSignal();
-    log_.Write("ready", absl::StrCat("host=", options_.http.host, " port=", port(),
-                                     " model=", service_.model_name));
+    Beat();
+    std::string details = absl::StrCat("host=", options_.http.host, " port=", port());
+    if (health_port_ != nullptr) absl::StrAppend(&details, " health_port=", health_port());
+    log_->Write("ready", absl::StrCat(details, " model=", service_.model_name));
     io_.run();
-    log_.Write("ended");
+    log_->Write("ended");
   }
 
   void Stop() override {
@@ -117,12 +136,54 @@ class ServerImpl final : public Server {
     SHORTLIST_RETURN_IF_ERROR(fastchat_->AddRoutes(routes_));
     SHORTLIST_RETURN_IF_ERROR(vocab_admin_->AddRoutes(routes_));
     SHORTLIST_RETURN_IF_ERROR(AddPage(routes_));
-    return routes_.Add({.method = "GET",
-                        .path = "/openapi.json",
-                        .access = Access::kPublic,
-                        .handler = [this](const HttpRequest&, HttpResponse& response) {
-                          return SendOpenApi(response);
-                        }});
+    SHORTLIST_RETURN_IF_ERROR(
+        routes_.Add({.method = "GET",
+                     .path = "/openapi.json",
+                     .access = Access::kPublic,
+                     .handler = [this](const HttpRequest&, HttpResponse& response) {
+                       return SendOpenApi(response);
+                     }}));
+    openapi_ = routes_.OpenApi(service_.version);
+    return absl::OkStatus();
+  }
+
+  absl::Status OpenLog() {
+    if (options_.log_file.empty()) {
+      log_ = std::make_unique<AccessLog>(STDERR_FILENO);
+      return absl::OkStatus();
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(log_, AccessLog::Open(options_.log_file));
+    hangups_.add(SIGHUP);
+    AwaitHangup();
+    return absl::OkStatus();
+  }
+
+  absl::Status OpenHealthPort() {
+    HealthPort::Options port;
+    port.host = options_.health_host.empty() ? options_.http.host : options_.health_host;
+    port.port = *options_.health_port;
+    port.health = [this] { return Health(); };
+    port.metrics = [this] { return metrics_.Text(generator_->Load(), generator_->Throughput()); };
+    SHORTLIST_ASSIGN_OR_RETURN(health_port_, HealthPort::Start(std::move(port)));
+    return absl::OkStatus();
+  }
+
+  /// Any thread.
+  absl::Status Health() const {
+    if (stopping_) return absl::UnavailableError("the server is shutting down");
+    const Clock::duration pause = Clock::now() - last_beat_.load();
+    if (pause <= options_.max_io_pause) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat("the I/O thread has not moved for ",
+                     std::chrono::duration_cast<std::chrono::milliseconds>(pause).count(), " ms"));
+  }
+
+  void Beat() {
+    last_beat_ = Clock::now();
+    heartbeat_.expires_after(std::min(kHeartbeat, options_.max_io_pause / 4));
+    heartbeat_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) Beat();
+    });
   }
 
   void RegisterWithController() {
@@ -130,14 +191,14 @@ class ServerImpl final : public Server {
     controller.status = [this] { return fastchat_->StatusJson(); };
     controller.queue_length = [this] { return fastchat_->queue_length(); };
     controller.on_change = [this](std::string_view what, const absl::Status& why) {
-      log_.Write("controller", absl::StrCat("state=", std::string(what), " status=",
-                                            nlohmann::json(std::string(why.message())).dump()));
+      log_->Write("controller", absl::StrCat("state=", std::string(what), " status=",
+                                             nlohmann::json(std::string(why.message())).dump()));
     };
     asio::co_spawn(io_, KeepRegistered(std::move(controller)), asio::detached);
   }
 
   asio::awaitable<absl::Status> SendOpenApi(HttpResponse& response) {
-    std::string document = routes_.OpenApi(service_.version);
+    std::string document = openapi_;
     co_await response.Send(200, kJsonType, std::move(document));
     co_return absl::OkStatus();
   }
@@ -150,14 +211,23 @@ class ServerImpl final : public Server {
     });
   }
 
+  void AwaitHangup() {
+    hangups_.async_wait([this](const boost::system::error_code& error, int) {
+      if (error) return;
+      log_->Reopen();
+      log_->Write("hangup");
+      AwaitHangup();
+    });
+  }
+
   void OnStop() {
     if (stopping_) {
       deadline_ = {};
       return;
     }
     stopping_ = true;
-    log_.Write("draining", absl::StrCat("requests=", http_->num_requests()));
-    deadline_ = std::chrono::steady_clock::now() + options_.drain_timeout;
+    log_->Write("draining", absl::StrCat("requests=", http_->num_requests()));
+    deadline_ = Clock::now() + options_.drain_timeout;
     generator_->Drain();
     http_->Drain();
     PollDrain();
@@ -169,7 +239,7 @@ class ServerImpl final : public Server {
       io_.stop();
       return;
     }
-    if (std::chrono::steady_clock::now() >= deadline_) {
+    if (Clock::now() >= deadline_) {
       generator_->AbortAll();
       http_->Close();
     }
@@ -182,9 +252,9 @@ class ServerImpl final : public Server {
   const Options options_;
   std::unique_ptr<FastchatWorker> fastchat_;  // outlives the coroutines, which end with io_
   mutable asio::io_context io_;
-  asio::signal_set signals_;
-  asio::steady_timer poll_;
-  AccessLog log_;
+  asio::signal_set signals_, hangups_;
+  asio::steady_timer poll_, heartbeat_;
+  std::unique_ptr<AccessLog> log_;
   Metrics metrics_;
   TokenCounts counts_;
   std::unique_ptr<WorkerThreads> workers_ = std::make_unique<WorkerThreads>(kNumWorkers);
@@ -193,8 +263,12 @@ class ServerImpl final : public Server {
   Service service_;
   RouteTable routes_;
   std::unique_ptr<HttpServer> http_;
-  bool stopping_ = false;
-  std::chrono::steady_clock::time_point deadline_;
+  std::unique_ptr<HealthPort> health_port_;
+  std::string openapi_;
+  // Read by the health port's thread too.
+  std::atomic<bool> stopping_ = false;
+  std::atomic<Clock::time_point> last_beat_{Clock::now()};
+  Clock::time_point deadline_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "serve/admin_vocab.h"
@@ -32,15 +33,24 @@ class Server {
     std::optional<ControllerOptions> controller;
     VocabAdmin::Options vocab;  // counts are the server's own
     bool logs_requests = true;
+    std::string log_file;  // empty: stderr; opened anew on SIGHUP
+    /// A second port for GET /health and /metrics, served by a thread of its own, so that probes
+    /// are answered whatever the clients of the first one do. /health is 503 there while the server
+    /// drains, and when its I/O thread has not moved for `max_io_pause`. 0: any free one.
+    std::optional<uint16_t> health_port;
+    std::string health_host;  // empty: that of `http`
+    std::chrono::milliseconds max_io_pause{10'000};
     /// How long requests that are being served may take once the server is to end.
     std::chrono::milliseconds drain_timeout{60'000};
   };
 
-  /// Binds the port; errors are those of HttpServer::Start.
+  /// Binds the ports. Errors are those of HttpServer::Start, of Authorizer::Create and of
+  /// AccessLog::Open.
   static absl::StatusOr<std::unique_ptr<Server>> Create(Options options);
   virtual ~Server() = default;
 
   virtual uint16_t port() const = 0;
+  virtual uint16_t health_port() const = 0;  // 0: none
   /// Serves until Stop, SIGTERM or SIGINT: then takes nothing new, finishes what it serves, and
   /// returns. A second of these, or the drain timeout, aborts the rest.
   virtual void Run() = 0;

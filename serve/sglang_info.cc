@@ -257,7 +257,7 @@ awaitable<absl::Status> MetricsText(const Service& service, const HttpRequest&,
                                     HttpResponse& response) {
   std::string text =
       service.metrics->Text(service.generator->Load(), service.generator->Throughput());
-  co_await response.Send(200, "text/plain; version=0.0.4; charset=utf-8", std::move(text));
+  co_await response.Send(200, kMetricsType, std::move(text));
   co_return absl::OkStatus();
 }
 

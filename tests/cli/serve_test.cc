@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,16 +30,28 @@ using testing::HasSubstr;
 /// `shortlist serve` as a process of its own, on a free port, started from another directory.
 class ServeProcess {
  public:
-  explicit ServeProcess(const Args& args) {
+  /// `setup`: what a shell does before; `err`: a descriptor in place of Log's file.
+  explicit ServeProcess(const Args& args, const std::string& setup = "true", int err = -1,
+                        uint16_t port = 0) {
     log_ = dir_.Join("log");
-    Args full = Args{SHORTLIST_BINARY, "serve", "--port", "0", "--threads", "1"} + args;
+    Args full = Args{"/bin/sh",
+                     "-c",
+                     setup + "; exec \"$0\" \"$@\"",
+                     SHORTLIST_BINARY,
+                     "serve",
+                     "--port",
+                     std::to_string(port),
+                     "--threads",
+                     "1"} +
+                args;
     std::vector<char*> argv;
     for (std::string& arg : full) argv.push_back(arg.data());
     argv.push_back(nullptr);
     const std::string elsewhere = dir_.Join("");
     child_ = fork();
     if (child_ == 0) {
-      dup2(open(log_.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+      if (err < 0) err = open(log_.c_str(), O_WRONLY | O_CREAT, 0600);
+      dup2(err, STDERR_FILENO);
       if (chdir(elsewhere.c_str()) != 0) _exit(126);
       execv(argv[0], argv.data());
       _exit(127);
@@ -62,11 +77,19 @@ class ServeProcess {
     return 0;
   }
 
-  /// Sends the signal and waits for the end; the exit code, or minus the signal.
+  /// Sends the signal and waits for the end, half a minute at most; the exit code, or minus the
+  /// signal.
   int Signal(int signal) {
     kill(child_, signal);
     int status = 0;
-    waitpid(child_, &status, 0);
+    for (int i = 0; i < 3000 && waitpid(child_, &status, WNOHANG) == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    if (kill(child_, 0) == 0) {  // it has not ended
+      ADD_FAILURE() << "no end after signal " << signal;
+      kill(child_, SIGKILL);
+      waitpid(child_, &status, 0);
+    }
     child_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
@@ -125,6 +148,101 @@ TEST(ServeTest, TheDemoPairAnswersAlikeInEveryDialectAndAsGenerateDoes) {
   EXPECT_THAT(server.Log(), testing::Not(HasSubstr("vector")));
 }
 
+/// A free port, as far as anybody can tell.
+uint16_t FreePort() {
+  const int probe = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(bind(probe, any, size), 0);
+  EXPECT_EQ(getsockname(probe, any, &size), 0);
+  close(probe);
+  return ntohs(address.sin_port);
+}
+
+bool AwaitHealth(uint16_t port) {
+  for (int i = 0; i < 1500; ++i) {
+    HttpClient client(port);
+    if (client.connected() && client.Get("/health").status == 200) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+TEST(ServeTest, AStderrThatNobodyReadsHoldsNeitherItNorItsEndUp) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  const std::string block(4096, 'x');
+  while (write(ends[1], block.data(), block.size()) > 0) {
+  }
+  fcntl(ends[1], F_SETFL, 0);
+  const uint16_t port = FreePort();
+  // With a note, which is written before there is a log.
+  ServeProcess server({"--vocab", "full", "--dynamic-rows", "5"}, "true", ends[1], port);
+  EXPECT_TRUE(AwaitHealth(port));
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(ServeTest, AStderrWhoseReaderHasGoneKillsNobody) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  close(ends[0]);
+  const uint16_t port = FreePort();
+  ServeProcess server({"--vocab", "full", "--dynamic-rows", "5"}, "true", ends[1], port);
+  EXPECT_TRUE(AwaitHealth(port));
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+  close(ends[1]);
+}
+
+TEST(ServeTest, AClosedStderrIsNoClientsSocket) {
+  const uint16_t port = FreePort();
+  ServeProcess server({}, "exec 0<&- 1>&- 2>&-", -1, port);
+  EXPECT_TRUE(AwaitHealth(port));
+  HttpClient client(port);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Get("/health").status, 200);
+  EXPECT_EQ(client.ReceiveSome(std::chrono::milliseconds(50)), "");  // no lines of the log
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+}
+
+TEST(ServeTest, TheLogGoesToAFileAndProbesHaveAPort) {
+  const TempDir dir;
+  const std::string health_port = std::to_string(FreePort());
+  ServeProcess server({"--log-file", dir.Join("log"), "--health-port", health_port});
+  EXPECT_TRUE(AwaitHealth(static_cast<uint16_t>(std::stoi(health_port))));
+  const auto contents = [&] {
+    std::ifstream in(dir.Join("log"), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+  EXPECT_EQ(server.Log(), "");
+  EXPECT_THAT(contents(), HasSubstr("event=ready"));
+  EXPECT_THAT(contents(), HasSubstr(" health_port=" + health_port));
+  EXPECT_THAT(contents(), HasSubstr("event=ended"));
+}
+
+TEST(ServeTest, FewOpenFilesMeanFewConnections) {
+  ServeProcess server({"--max-connections", "500"}, "ulimit -n 300");
+  EXPECT_NE(server.AwaitPort(), 0);
+  EXPECT_THAT(server.Log(), HasSubstr("--max-connections 500 and 64 more open files exceed the "
+                                      "limit of 300 (ulimit -n): no more than 236"));
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+  ServeProcess refused({"--health-port", "1"}, "ulimit -n 96");
+  EXPECT_EQ(refused.Signal(0), 2);
+  EXPECT_THAT(refused.Log(), HasSubstr("the limit of 96 (ulimit -n)"));
+}
+
+TEST(ServeTest, ASignalWhileTheModelLoadsEndsItAtOnce) {
+  // The warning comes before the model.
+  ServeProcess server({"--max-connections", "500"}, "ulimit -n 300");
+  for (int i = 0; i < 1000 && server.Log().empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+}
+
 /// What a user would read of these flags; empty when they are fine.
 std::string FlagError(const Args& args) {
   CLI::App app;
@@ -146,12 +264,16 @@ TEST(ServeTest, FlagsAreCheckedAndThoseOfOtherServersRefusedByName) {
                                                        {"--port", "-1"},
                                                        {"--api-key", "a b"},
                                                        {"--admin-key", ""},
+                                                       {"--health-port", "0"},
+                                                       {"--health-host", "127.0.0.1"},
                                                        {"--max-body-bytes", "0"},
                                                        {"--device", "gpu"},
                                                        {"--schedule-policy", "x"}};
   for (const auto& [flag, value] : cases) {
     EXPECT_THAT(FlagError({flag, value}), HasSubstr(flag)) << value;
   }
+  EXPECT_EQ(FlagError({"--api-key", "a", "--api-key", "b", "--health-port", "1"}), "");
+  EXPECT_THAT(FlagError({"--api-key", "not told"}), testing::Not(HasSubstr("not told")));
   EXPECT_THAT(FlagError({"--cpu-offloading"}), HasSubstr("--cpu-offloading"));
 }
 
@@ -165,6 +287,9 @@ TEST(ServeTest, WhatCannotBeServedEndsWithABadInputCode) {
       {{"--controller", controller, "--port", "0"}, "--worker-address"},
       {{"--controller", controller, "--worker-address", "ftp://a"}, "ftp://a"},
       {{"--worker-address", controller}, "--controller"},
+      {{"--api-key", "same", "--admin-key", "same"}, "the same key"},
+      {{"--api-key-file", "/dev/null"}, "/dev/null"},
+      {{"--log-file", "/nowhere/log"}, "/nowhere/log"},
       {{"--limit-worker-concurrency", "0"}, "--limit-worker-concurrency"},
   };
   for (const auto& [args, words] : cases) {

@@ -78,7 +78,7 @@ TEST_F(DialectsTest, FastchatClientThatGoesGivesItsPlaceBack) {
 }
 
 TEST_F(DialectsTest, FastchatErrorsOfTheServerAreFastchats) {
-  Start([](Server::Options& options) { options.keys.api = "key"; });
+  Start([](Server::Options& options) { options.keys.api = {{.key = "key"}}; });
   const HttpReply reply = Connect().Post("/worker_generate", "{}");
   EXPECT_EQ(reply.status, 401);
   EXPECT_EQ(reply.Json()["error_code"], 40101);
@@ -97,7 +97,7 @@ TEST_F(DialectsTest, VocabularyWantsTheAdminKey) {
     EXPECT_EQ(Connect().Get(path).status, 403) << path;
   }
   Stop();
-  Start([](Server::Options& options) { options.keys = {"key", "admin"}; });
+  Start([](Server::Options& options) { options.keys = {{{.key = "key"}}, "admin"}; });
   for (const char* path : {"/vocab/base", "/vocab/ids"}) {
     EXPECT_EQ(Connect().Post(path, "{}").status, 401) << path;
     EXPECT_EQ(Connect().Post(path, "{}", "Authorization: Bearer key\r\n").status, 401) << path;
@@ -129,7 +129,7 @@ TEST_F(DialectsTest, CountsAreThoseOfTheOutput) {
 }
 
 TEST_F(DialectsTest, ThePageNeedsNoKey) {
-  Start([](Server::Options& options) { options.keys = {"key", "admin"}; });
+  Start([](Server::Options& options) { options.keys = {{{.key = "key"}}, "admin"}; });
   const HttpReply reply = Connect().Get("/");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.headers.at("content-type"), "text/html; charset=utf-8");

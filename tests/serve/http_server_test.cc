@@ -293,7 +293,7 @@ TEST_F(HttpServerTest, AReaderThatTakesNothingIsCut) {
 }
 
 TEST_F(HttpServerTest, KeysOpenWhatTheyShould) {
-  Start([](Server::Options& options) { options.keys = {"user", "root"}; });
+  Start([](Server::Options& options) { options.keys = {{{.key = "user"}}, "root"}; });
   HttpClient client = Connect();
   EXPECT_EQ(client.Get("/health").status, 200);
   EXPECT_EQ(client.Get("/v1/models").status, 401);
