@@ -12,10 +12,19 @@
 
 namespace shortlist {
 
+bool FileExists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::symlink_status(path, ignored).type() !=
+         std::filesystem::file_type::not_found;
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) {
+    if (FileExists(path)) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": a symbolic link to nothing"));
+    }
     return absl::NotFoundError(absl::StrCat(path, ": no such file"));
   }
   if (!std::filesystem::is_regular_file(status)) {

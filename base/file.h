@@ -9,9 +9,13 @@
 
 namespace shortlist {
 
+/// True when something has that name. A symbolic link to nothing counts, so that whoever reads it
+/// says so instead of going on without it.
+bool FileExists(const std::string& path);
+
 /// Reads a whole regular file. NotFound when it does not exist, InvalidArgument when it is no
-/// regular file or longer than `max_bytes` (the message names both sizes), Unavailable on a read
-/// error.
+/// regular file, a symbolic link to nothing, or longer than `max_bytes` (the message names both
+/// sizes), Unavailable on a read error.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
 /// Writes `contents` to a new file beside `path` and renames it, so that `path` holds either the

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -41,7 +42,8 @@ class Screen : public nlohmann::json_sax<json> {
   }
 
   bool parse_error(size_t position, const std::string&, const json::exception& error) override {
-    problem_ = absl::StrCat(origin_, ": not valid JSON at byte ", position, ": ", error.what());
+    problem_ =
+        absl::StrCat(origin_, ": not valid JSON at byte ", position, ": ", Excerpt(error.what()));
     return false;
   }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/check.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "kernels/arena.h"
 #include "kernels/elementwise.h"
@@ -75,7 +76,7 @@ absl::StatusOr<DType> Checkpoint::StoredDType(const std::string& name) const {
   const TensorEntry& entry = *found->second.entry;
   if (!entry.dtype) {
     return absl::UnimplementedError(absl::StrCat(files_.file(found->second).path(), ": tensor ",
-                                                 name, " is ", entry.dtype_name,
+                                                 name, " is ", Excerpt(entry.dtype_name),
                                                  "; weights can be F32, F16 or BF16"));
   }
   return *entry.dtype;
@@ -142,7 +143,7 @@ absl::StatusOr<std::vector<int32_t>> Checkpoint::LoadIntegers(const std::string&
                                                               const std::vector<int64_t>& shape) {
   SHORTLIST_ASSIGN_OR_RETURN(const WeightFiles::Location location, Find(name, shape));
   if (location.entry->dtype_name != "I32") {
-    return Invalid(name, absl::StrCat("is ", location.entry->dtype_name, ", not I32"));
+    return Invalid(name, absl::StrCat("is ", Excerpt(location.entry->dtype_name), ", not I32"));
   }
   std::vector<int32_t> values(static_cast<size_t>(location.entry->num_elements));
   SHORTLIST_RETURN_IF_ERROR(
@@ -208,6 +209,15 @@ absl::StatusOr<at::Tensor> Checkpoint::LoadPacked(const std::string& name, int64
     return Invalid(words_name, absl::StrCat("holds a value too large for ", DTypeName(dtype)));
   }
   return TensorOver(std::move(memory), {out_features, in_features}, dtype);
+}
+
+absl::Status Checkpoint::CheckPacked(const std::string& name) const {
+  if (packing_.kind == WeightPacking::Kind::kNone || !Contains(name)) return absl::OkStatus();
+  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
+  return Invalid(name,
+                 absl::StrCat("is dense, but config.json's quantization_config says that it is "
+                              "packed (",
+                              is_gptq ? "gptq" : "awq", ")"));
 }
 
 absl::Status Checkpoint::CheckNothingUnknown() const {

@@ -54,6 +54,10 @@ class Checkpoint {
   /// tensors, buffers of older exports, which config.json determines.
   absl::Status CheckNothingUnknown() const;
 
+  /// InvalidArgument names a weight of a linear layer, `name`, that is dense although config.json
+  /// says that such weights are packed.
+  absl::Status CheckPacked(const std::string& name) const;
+
  private:
   Checkpoint(WeightFiles files, const WeightPacking& packing)
       : files_(std::move(files)), packing_(packing) {}

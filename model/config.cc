@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "model/config_fields.h"
@@ -268,8 +268,7 @@ namespace {
 /// The object in `dir`/`name`; nullopt when there is no such file.
 absl::StatusOr<std::optional<json>> ReadOptional(const std::string& dir, const char* name) {
   const std::string path = absl::StrCat(dir, "/", name);
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  if (!FileExists(path)) return std::nullopt;
   SHORTLIST_ASSIGN_OR_RETURN(json object, ReadJsonFile(path, kMaxConfigBytes));
   if (!object.is_object()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));

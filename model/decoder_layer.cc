@@ -33,6 +33,7 @@ struct SourceWeight {
 absl::StatusOr<SourceWeight> LoadSource(Checkpoint& checkpoint, const std::string& name,
                                         int64_t out_features, int64_t in_features, DType dtype,
                                         ThreadPool& pool) {
+  SHORTLIST_RETURN_IF_ERROR(checkpoint.CheckPacked(name));
   if (IsQuantized(dtype)) {
     SHORTLIST_ASSIGN_OR_RETURN(dtype, checkpoint.StoredDType(name));
   }

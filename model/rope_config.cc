@@ -15,7 +15,10 @@ namespace {
 using nlohmann::json;
 using Type = RopeScaling::Type;
 
+// Within these bounds every frequency, and its angle at any position, is a finite f32.
+constexpr double kMinTheta = 1e-6;
 constexpr double kMaxTheta = 1e12;
+constexpr double kMinFactor = 1e-6;
 constexpr double kMaxFactor = 1e6;
 constexpr int64_t kMaxContextLen = int64_t{1} << 24;
 
@@ -67,7 +70,7 @@ absl::Status CheckKnownKeys(const ConfigFields& rope) {
 absl::Status ReadThetaInside(const ConfigFields& fields, const ConfigFields& rope,
                              ModelConfig& config) {
   if (rope.Find("rope_theta") == nullptr) return absl::OkStatus();
-  SHORTLIST_ASSIGN_OR_RETURN(const double theta, rope.Real("rope_theta", 0.0, kMaxTheta));
+  SHORTLIST_ASSIGN_OR_RETURN(const double theta, rope.Real("rope_theta", kMinTheta, kMaxTheta));
   if (fields.Find("rope_theta") != nullptr && theta != config.rope_theta) {
     return rope.Invalid(
         "rope_theta",
@@ -88,20 +91,20 @@ absl::Status ReadYarn(const ConfigFields& rope, const ModelConfig& config, RopeS
                                                    kMaxTheta, "], as yarn needs"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(out.beta_slow,
-                             rope.Real("beta_slow", 0.0, kMaxFactor, /*otherwise=*/1.0));
+                             rope.Real("beta_slow", kMinFactor, kMaxFactor, /*otherwise=*/1.0));
   SHORTLIST_ASSIGN_OR_RETURN(out.beta_fast,
                              rope.Real("beta_fast", out.beta_slow, kMaxFactor, /*otherwise=*/32.0));
   SHORTLIST_ASSIGN_OR_RETURN(out.truncate, rope.Bool("truncate", true));
   SHORTLIST_ASSIGN_OR_RETURN(const double mscale,
-                             rope.Real("mscale", 0.0, kMaxFactor, /*otherwise=*/1.0));
-  SHORTLIST_ASSIGN_OR_RETURN(const double mscale_all_dim,
-                             rope.Real("mscale_all_dim", 0.0, kMaxFactor, /*otherwise=*/1.0));
+                             rope.Real("mscale", kMinFactor, kMaxFactor, /*otherwise=*/1.0));
+  SHORTLIST_ASSIGN_OR_RETURN(const double mscale_all_dim, rope.Real("mscale_all_dim", kMinFactor,
+                                                                    kMaxFactor, /*otherwise=*/1.0));
   const bool has_both = rope.Find("mscale") != nullptr && rope.Find("mscale_all_dim") != nullptr;
   const double inferred =
       has_both ? YarnScale(out.factor, mscale) / YarnScale(out.factor, mscale_all_dim)
                : YarnScale(out.factor, /*mscale=*/1.0);
   SHORTLIST_ASSIGN_OR_RETURN(out.attention_factor,
-                             rope.Real("attention_factor", 0.0, kMaxFactor, inferred));
+                             rope.Real("attention_factor", kMinFactor, kMaxFactor, inferred));
   return absl::OkStatus();
 }
 
@@ -113,7 +116,7 @@ int64_t Stretched(int64_t positions, double factor) {
 absl::Status ReadScaling(const ConfigFields& fields, const ConfigFields& rope,
                          ModelConfig& config) {
   RopeScaling& out = config.rope_scaling;
-  SHORTLIST_ASSIGN_OR_RETURN(out.factor, rope.Real("factor", 0.0, kMaxFactor));
+  SHORTLIST_ASSIGN_OR_RETURN(out.factor, rope.Real("factor", kMinFactor, kMaxFactor));
   const int64_t max_positions = config.context_len;
   if (out.type == Type::kLinear) return absl::OkStatus();
   if (out.type == Type::kDynamic) {
@@ -140,7 +143,8 @@ absl::Status ReadScaling(const ConfigFields& fields, const ConfigFields& rope,
         std::max(max_positions, Stretched(out.original_max_position_embeddings, out.factor));
     return ReadYarn(rope, config, out);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(out.low_freq_factor, rope.Real("low_freq_factor", 0.0, kMaxFactor));
+  SHORTLIST_ASSIGN_OR_RETURN(out.low_freq_factor,
+                             rope.Real("low_freq_factor", kMinFactor, kMaxFactor));
   SHORTLIST_ASSIGN_OR_RETURN(out.high_freq_factor,
                              rope.Real("high_freq_factor", out.low_freq_factor, kMaxFactor));
   return absl::OkStatus();
@@ -149,8 +153,8 @@ absl::Status ReadScaling(const ConfigFields& fields, const ConfigFields& rope,
 }  // namespace
 
 absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config) {
-  SHORTLIST_ASSIGN_OR_RETURN(config.rope_theta,
-                             fields.Real("rope_theta", 0.0, kMaxTheta, /*otherwise=*/10000.0));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      config.rope_theta, fields.Real("rope_theta", kMinTheta, kMaxTheta, /*otherwise=*/10000.0));
   const json* scaling = fields.Find("rope_scaling");
   const json* parameters = fields.Find("rope_parameters");
   if (scaling != nullptr && parameters != nullptr && *scaling != *parameters) {

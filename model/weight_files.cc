@@ -1,9 +1,9 @@
 #include "model/weight_files.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "model/quote.h"
@@ -15,6 +15,7 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxIndexBytes = 100'000'000;
+constexpr size_t kMaxNameBytes = 255;  // of a file, in any file system
 
 /// The index's weight_map: tensor name to shard, a plain file name beside the index.
 absl::StatusOr<std::map<std::string, std::string>> ReadIndex(const std::string& path) {
@@ -27,8 +28,8 @@ absl::StatusOr<std::map<std::string, std::string>> ReadIndex(const std::string& 
   std::map<std::string, std::string> shard_of;
   for (const auto& [name, shard] : weight_map->items()) {
     const std::string file = shard.is_string() ? shard.get<std::string>() : "";
-    if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos ||
-        file.find('\0') != std::string::npos) {
+    if (file.empty() || file.size() > kMaxNameBytes || file == "." || file == ".." ||
+        file.find('/') != std::string::npos || file.find('\0') != std::string::npos) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": weight_map puts ", Quote(name), " in ", Quote(shard),
                        ", which is no file name inside the directory"));
@@ -87,12 +88,11 @@ absl::StatusOr<WeightFiles> WeightFiles::Open(const std::string& dir) {
        {Format{"model.safetensors", OpenSafetensors}, Format{"pytorch_model.bin", OpenTorchFile}}) {
     const std::string single = absl::StrCat(dir, "/", name);
     const std::string index = absl::StrCat(single, ".index.json");
-    std::error_code ignored;
-    if (std::filesystem::exists(single, ignored)) {
+    if (FileExists(single)) {
       SHORTLIST_RETURN_IF_ERROR(weights.AddFile(open(single)));
       return weights;
     }
-    if (std::filesystem::exists(index, ignored)) {
+    if (FileExists(index)) {
       SHORTLIST_RETURN_IF_ERROR(weights.AddShards(index, open));
       return weights;
     }

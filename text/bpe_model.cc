@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "text/unicode.h"
 
@@ -88,7 +89,7 @@ absl::Status BpeModel::AddMerges(const Merges& merges) {
     if (right.size() < prefix_size) {
       return RefuseMerge(rank, merges[rank],
                          "the second part is shorter than the prefix \"" +
-                             options_.continuing_subword_prefix + "\"");
+                             Excerpt(options_.continuing_subword_prefix) + "\"");
     }
     const std::string result = left + right.substr(prefix_size);
     int32_t ids[3];

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
@@ -164,7 +165,8 @@ absl::StatusOr<Variables> ToVariables(const Chat& chat,
   }
   for (const auto& [name, json_value] : chat.variables.items()) {
     if (name == "messages" || name == "tools" || name == "add_generation_prompt") {
-      return absl::InvalidArgumentError(absl::StrCat("template variables: '", name, "' is taken"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("template variables: '", Excerpt(name), "' is taken"));
     }
     const auto value = jinja::FromJson(json_value);
     if (!value.ok()) return WithOrigin(value.status(), "template variable");

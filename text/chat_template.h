@@ -59,7 +59,7 @@ class ChatTemplate {
   /// null count as missing, "reasoning_content" and "thinking" stand for one another, and
   /// "tool_use" is taken where there are tools. InvalidArgument for messages that are no list of
   /// objects, text that is no UTF-8, what the template itself refuses, and operations that it gets
-  /// wrong; ResourceExhausted past a bound.
+  /// wrong; InvalidArgument past a bound.
   absl::StatusOr<RenderedChat> Render(const Chat& chat) const;
 
   /// Names of the templates, sorted.

@@ -371,7 +371,7 @@ absl::StatusOr<RenderedChat> Conversation::Render(const ordered_json& messages) 
   turns.push_back({roles[1], Text()});
   const Text prompt = Join(*this, system, turns);
   if (prompt.too_long()) {
-    return absl::ResourceExhaustedError(
+    return absl::InvalidArgumentError(
         absl::StrCat("a prompt longer than ", jinja::kMaxTextBytes, " bytes"));
   }
   return RenderedChat{prompt.bytes(), prompt.content()};

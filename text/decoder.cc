@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/json_fields.h"
@@ -66,7 +67,7 @@ class Parser {
     if (type == "Strip") return AddStrip(spec);
     if (is_fused_ && type != "Fuse") {
       return absl::InvalidArgumentError(
-          absl::StrCat("type \"", type, "\" behind Fuse is not supported"));
+          absl::StrCat("type \"", Excerpt(type), "\" behind Fuse is not supported"));
     }
     if (type == "Fuse")
       is_fused_ = true;
@@ -83,7 +84,8 @@ class Parser {
     else if (type == "Replace")
       return AddReplace(spec);
     else
-      return absl::InvalidArgumentError(absl::StrCat("type \"", type, "\" is not supported"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("type \"", Excerpt(type), "\" is not supported"));
     return absl::OkStatus();
   }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/bpe_model.h"
@@ -153,7 +154,7 @@ absl::StatusOr<JsonModel> Parse(const json& spec, bool byte_level) {
   if (type == "BPE") return ParseBpe(spec, byte_level);
   if (type == "WordPiece") return ParseWordPiece(spec);
   if (type == "Unigram") return ParseUnigram(spec);
-  return absl::InvalidArgumentError(absl::StrCat("type \"", type, "\" is not supported"));
+  return absl::InvalidArgumentError(absl::StrCat("type \"", Excerpt(type), "\" is not supported"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/json_fields.h"
@@ -28,7 +29,7 @@ absl::StatusOr<Metaspace> ParseMetaspace(const nlohmann::json& spec) {
     metaspace.prepend = Metaspace::Prepend::kNever;
   } else if (scheme != "always") {
     return absl::InvalidArgumentError(
-        absl::StrCat("prepend_scheme \"", scheme, "\" is not always, first or never"));
+        absl::StrCat("prepend_scheme \"", Excerpt(scheme), "\" is not always, first or never"));
   }
   // What older files say instead.
   SHORTLIST_ASSIGN_OR_RETURN(const bool add_prefix_space, ReadBool(spec, "add_prefix_space", true));

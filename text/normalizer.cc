@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/bert_normalizer.h"
@@ -217,7 +218,7 @@ absl::StatusOr<std::unique_ptr<NormalizerStep>> ParseStep(const std::string& typ
     return std::make_unique<ReplaceStep>(std::move(pattern), std::move(content));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("normalizer type \"", type, "\" is not supported"));
+      absl::StrCat("normalizer type \"", Excerpt(type), "\" is not supported"));
 }
 
 absl::Status AppendSteps(const json& spec, Normalizer& steps) {

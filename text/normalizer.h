@@ -30,7 +30,7 @@ struct NormalizedText {
 class NormalizerStep {
  public:
   virtual ~NormalizerStep() = default;
-  /// Rewrites `text`. ResourceExhausted from a regular expression, InvalidArgument when it would be
+  /// Rewrites `text`. InvalidArgument from a regular expression, InvalidArgument when it would be
   /// longer than it may; a step that at most doubles a text may leave that to its caller.
   virtual absl::Status Apply(NormalizedText& text) const = 0;
   /// How many times longer than the result the text may have been, at least 1; none: no bound,

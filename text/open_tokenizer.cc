@@ -27,11 +27,6 @@ constexpr int64_t kMaxModelBytes = int64_t{64} << 20;
 constexpr int64_t kMaxJsonBytes = int64_t{256} << 20;
 constexpr int64_t kMaxConfigBytes = int64_t{64} << 20;
 
-bool Exists(const std::filesystem::path& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
-
 /// The *.tiktoken files of `dir`, sorted.
 std::vector<std::string> RanksFiles(const std::filesystem::path& dir) {
   std::vector<std::string> paths;
@@ -46,7 +41,7 @@ std::vector<std::string> RanksFiles(const std::filesystem::path& dir) {
 
 absl::StatusOr<std::string> ChooseFile(const std::filesystem::path& dir) {
   for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
-    if (Exists(dir / name)) return (dir / name).string();
+    if (FileExists((dir / name).string())) return (dir / name).string();
   }
   const std::vector<std::string> ranks = RanksFiles(dir);
   if (ranks.size() == 1) return ranks[0];
@@ -88,7 +83,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& mode
   SHORTLIST_ASSIGN_OR_RETURN(const std::string path, ChooseFile(dir));
   json config = json::object();
   const std::string config_path = (dir / "tokenizer_config.json").string();
-  if (Exists(config_path)) {
+  if (FileExists(config_path)) {
     SHORTLIST_ASSIGN_OR_RETURN(config, ReadJsonFile(config_path, kMaxConfigBytes));
   }
   return OpenFile(path, config, config_path);

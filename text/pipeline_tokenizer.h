@@ -44,7 +44,7 @@ struct Pipeline {
 /// A Tokenizer made of such parts. Words are cached; threads share nothing but what is immutable.
 class PipelineTokenizer final : public Tokenizer {
  public:
-  /// ResourceExhausted when the spelling of an added token cannot be normalised, InvalidArgument
+  /// InvalidArgument when the spelling of an added token cannot be normalised, InvalidArgument
   /// when that makes it too long.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(Pipeline pipeline);
 

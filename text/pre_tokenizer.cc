@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/json_fields.h"
@@ -178,7 +179,8 @@ class Parser {
       SHORTLIST_ASSIGN_OR_RETURN(pattern.literal, ReadString(spec, "delimiter"));
       Push(MakeSplitStep(std::move(pattern), SplitBehavior::kRemoved, /*invert=*/false));
     } else {
-      return absl::InvalidArgumentError(absl::StrCat("type \"", type, "\" is not supported"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("type \"", Excerpt(type), "\" is not supported"));
     }
     return absl::OkStatus();
   }

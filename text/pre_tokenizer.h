@@ -50,7 +50,7 @@ struct TextPieces {
 class PreTokenizerStep {
  public:
   virtual ~PreTokenizerStep() = default;
-  /// ResourceExhausted from a regular expression; the errors of TextPieces.
+  /// InvalidArgument from a regular expression; the errors of TextPieces.
   virtual absl::Status Apply(TextPieces& pieces) const = 0;
   /// Some text may be in no piece afterwards; otherwise each piece becomes one or more.
   virtual bool drops_text() const { return false; }

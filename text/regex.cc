@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 
 namespace shortlist {
@@ -37,8 +38,7 @@ std::string_view ClassOfEscape(char letter) {
 }
 
 absl::Status Refuse(std::string_view pattern, size_t offset, std::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("regular expression \"",
-                                                 std::string(pattern.substr(0, 200)),
+  return absl::InvalidArgumentError(absl::StrCat("regular expression \"", Excerpt(pattern),
                                                  "\": ", std::string(what), " at byte ", offset));
 }
 
@@ -203,9 +203,9 @@ absl::StatusOr<std::optional<Match>> Regex::Find(std::string_view text, size_t f
   const int count = state.Run(code_->compiled, text, from);
   if (count == PCRE2_ERROR_NOMATCH) return std::nullopt;
   if (count < 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("regular expression \"", code_->pattern,
-                                                     "\" at byte ", from, " of a text of ",
-                                                     text.size(), " bytes: ", ErrorText(count)));
+    return absl::InvalidArgumentError(absl::StrCat("regular expression \"", Excerpt(code_->pattern),
+                                                   "\" at byte ", from, " of a text of ",
+                                                   text.size(), " bytes: ", ErrorText(count)));
   }
   return state.match();
 }

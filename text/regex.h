@@ -29,7 +29,7 @@ class Regex {
   Regex& operator=(Regex&&) noexcept;
 
   /// The first match at `from` or later, in the whole of `text`, which is valid UTF-8.
-  /// ResourceExhausted when the search takes more steps than a limit that no ordinary pattern comes
+  /// InvalidArgument when the search takes more steps than a limit that no ordinary pattern comes
   /// near.
   absl::StatusOr<std::optional<Match>> Find(std::string_view text, size_t from) const;
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/sequence_template.h"
@@ -68,7 +69,8 @@ class SentencePieceTokenizer final : public Tokenizer {
                           std::vector<TokenId>& ids) const override {
     const auto result = model_->Encode(text);
     if (const auto* problem = std::get_if<std::string>(&result)) {
-      return absl::InvalidArgumentError(absl::StrCat("cannot encode the text: ", *problem));
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot encode the text: ", Excerpt(*problem)));
     }
     const auto& raw_ids = std::get<std::vector<int32_t>>(result);
     SHORTLIST_RETURN_IF_ERROR(budget.CheckIds(ids.size() + raw_ids.size()));
@@ -100,7 +102,7 @@ absl::StatusOr<std::optional<TokenId>> FindNamed(const std::optional<std::string
   const std::optional<int32_t> id = model.FindPiece(*spelling);
   if (!id.has_value() || !model.is_control(*id)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " \"", *spelling, "\" is no control piece of tokenizer.model"));
+        absl::StrCat(name, " \"", Excerpt(*spelling), "\" is no control piece of tokenizer.model"));
   }
   return TokenId{*id};
 }
@@ -110,8 +112,8 @@ absl::Status RefuseAddedTokens(const json& config, int32_t size) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<AddedToken> tokens, ReadAddedTokensOfConfig(config));
   for (const AddedToken& token : tokens) {
     if (token.id >= size) {
-      return absl::InvalidArgumentError(absl::StrCat("added token \"", token.content, "\" has id ",
-                                                     token.id, ", not in [0, ", size,
+      return absl::InvalidArgumentError(absl::StrCat("added token \"", Excerpt(token.content),
+                                                     "\" has id ", token.id, ", not in [0, ", size,
                                                      "): not supported"));
     }
   }
@@ -125,8 +127,9 @@ absl::StatusOr<bool> DefaultAddsBos(const std::string& tokenizer_class, bool has
       tokenizer_class.starts_with("CodeLlamaTokenizer")) {
     return true;
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "tokenizer_class \"", tokenizer_class, "\" is not known here and add_bos_token is not set"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("tokenizer_class \"", Excerpt(tokenizer_class),
+                   "\" is not known here and add_bos_token is not set"));
 }
 
 absl::StatusOr<SequenceEnds> ReadEnds(const json& json_config, const SentencePieceModel& model) {
@@ -163,7 +166,7 @@ absl::StatusOr<std::unique_ptr<SentencePieceModel>> LoadSentencePieceModel(
     const std::string& serialized) {
   auto loaded = SentencePieceModel::Load(serialized);
   if (const auto* problem = std::get_if<std::string>(&loaded)) {
-    return absl::InvalidArgumentError(*problem);
+    return absl::InvalidArgumentError(Excerpt(*problem));
   }
   return std::move(std::get<std::unique_ptr<SentencePieceModel>>(loaded));
 }

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/json_fields.h"
@@ -35,7 +36,7 @@ absl::Status AppendTokens(const json& special_tokens, const std::string& name, i
                           std::vector<Part>& parts) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* token, FindMember(special_tokens, name.c_str()));
   if (token == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("no special token \"", name, "\""));
+    return absl::InvalidArgumentError(absl::StrCat("no special token \"", Excerpt(name), "\""));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const json* ids, ReadArray(*token, "ids"));
   for (const json& id : *ids) {
@@ -68,7 +69,8 @@ absl::StatusOr<std::vector<Part>> ParseParts(const json& spec, const char* name,
     } else if (id == "B") {
       parts.push_back(SequenceTemplate::Second(type_id));
     } else {
-      return absl::InvalidArgumentError(absl::StrCat("sequence \"", id, "\" is neither A nor B"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("sequence \"", Excerpt(id), "\" is neither A nor B"));
     }
   }
   SHORTLIST_RETURN_IF_ERROR(CheckTexts(parts, std::string_view(name) == "pair", name));
@@ -121,7 +123,8 @@ absl::StatusOr<SequenceTemplate> Parse(const json& spec) {
   if (type == "BertProcessing") return ParseBertOrRoberta(spec, /*is_roberta=*/false);
   if (type == "RobertaProcessing") return ParseBertOrRoberta(spec, /*is_roberta=*/true);
   if (type != "Sequence") {
-    return absl::InvalidArgumentError(absl::StrCat("type \"", type, "\" is not supported"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("type \"", Excerpt(type), "\" is not supported"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const json* members, ReadArray(spec, "processors"));
   std::optional<SequenceTemplate> result;

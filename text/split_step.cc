@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/json_fields.h"
@@ -190,7 +191,8 @@ absl::StatusOr<SplitBehavior> ParseSplitBehavior(const nlohmann::json& spec) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string name, ReadString(spec, "behavior"));
   const auto found = kBehaviors.find(name);
   if (found == kBehaviors.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("behavior \"", name, "\" is not supported"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("behavior \"", Excerpt(name), "\" is not supported"));
   }
   return found->second;
 }

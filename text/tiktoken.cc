@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/bpe_model.h"
@@ -122,8 +123,8 @@ absl::Status AddSpecials(const Family& family, const nlohmann::json& config, Pip
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.added_tokens, ReadAddedTokensOfConfig(config));
   for (const AddedToken& token : pipeline.added_tokens) {
     if (token.id < family.num_ranks) {
-      return absl::InvalidArgumentError(absl::StrCat("added token \"", token.content, "\" has id ",
-                                                     token.id, ", which is a rank"));
+      return absl::InvalidArgumentError(absl::StrCat("added token \"", Excerpt(token.content),
+                                                     "\" has id ", token.id, ", which is a rank"));
     }
   }
   if (!pipeline.added_tokens.empty()) return absl::OkStatus();

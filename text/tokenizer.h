@@ -56,7 +56,7 @@ class Tokenizer {
 
   /// Ids of `text`, with BOS and the like where the checkpoint says so. InvalidArgument when `text`
   /// is not valid UTF-8 (names the byte offset) or longer than kMaxTextBytes, and when the
-  /// tokenizer's own steps make more of it than EncodeBudget allows; ResourceExhausted when a
+  /// tokenizer's own steps make more of it than EncodeBudget allows; InvalidArgument when a
   /// regular expression of the tokenizer takes too many steps on it.
   ///
   /// OutOfRange ("more than N tokens") as soon as it is certain that there are more ids than

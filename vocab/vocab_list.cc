@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
@@ -28,11 +29,6 @@ constexpr std::string_view kWhiteSpace = " \t\r\v\f";
 
 absl::Status At(const std::string& where, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(where, ": ", std::string(status.message())));
-}
-
-std::string Excerpt(std::string_view value) {
-  return value.size() <= 40 ? std::string(value)
-                            : absl::StrCat(std::string(value.substr(0, 40)), "...");
 }
 
 absl::Status CheckDistinct(const char* name, const std::vector<TokenId>& ids, int64_t vocab_size) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 
 namespace shortlist {
@@ -192,7 +193,8 @@ absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
     rest = rest.substr(0, colon);
   }
   if (rest.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", flag, "\" names no file; ", kVocabFlag));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", Excerpt(flag), "\" names no file; ", kVocabFlag));
   }
   options.custom_vocab_path = rest;
   SHORTLIST_RETURN_IF_ERROR(options.Validate());

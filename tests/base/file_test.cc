@@ -81,5 +81,15 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldStateAndNamesThePath) {
   EXPECT_EQ(NumFiles(), 1);
 }
 
+TEST_F(FileTest, ASymbolicLinkToNothingIsNoMissingFile) {
+  EXPECT_FALSE(FileExists(Path("link")));
+  EXPECT_EQ(ReadFile(Path("link"), 10).status().code(), absl::StatusCode::kNotFound);
+  std::filesystem::create_symlink(Path("nowhere"), Path("link"));
+  EXPECT_TRUE(FileExists(Path("link")));
+  const absl::Status status = ReadFile(Path("link"), 10).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(status.message()), Path("link") + ": a symbolic link to nothing");
+}
+
 }  // namespace
 }  // namespace shortlist

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -323,6 +324,15 @@ TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
            Case{R"({"rms_norm_eps": -1e-5})", "rms_norm_eps = -1e-05 not in"},
            Case{R"({"rms_norm_eps": true})", "rms_norm_eps = true is no number"},
            Case{R"({"rope_theta": 0})", "rope_theta = 0 not in"},
+           Case{R"({"rope_theta": 1e-300})", "rope_theta = 1e-300 not in (1e-06, 1e+12]"},
+           Case{R"({"rope_theta": 5e-324})", "rope_theta = 5e-324 not in"},
+           Case{R"({"rope_theta": 1e300})", "rope_theta = 1e+300 not in"},
+           Case{R"({"rope_scaling": {"rope_theta": 1e-300, "type": "default"}})",
+                "rope_theta = 1e-300 not in"},
+           Case{R"({"rope_scaling": {"type": "linear", "factor": 1e-300}})",
+                "factor = 1e-300 not in (1e-06,"},
+           Case{R"({"rope_scaling": {"type": "yarn", "factor": 2, "attention_factor": 1e-300}})",
+                "attention_factor = 1e-300 not in"},
            Case{R"({"tie_word_embeddings": 1})",
                 "tie_word_embeddings = 1 is neither true nor false"},
            Case{R"({"eos_token_id": 100})", "eos_token_id = 100 not in [0, 99]"},
@@ -360,7 +370,7 @@ TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
            Case{R"({"rope_scaling": {"type": "yarn", "factor": 2, "beta_fast": 1}})",
                 "beta_fast = 1 not in (1,"},
            Case{R"({"rope_scaling": {"type": "yarn", "factor": 2, "mscale": -1}})",
-                "mscale = -1 not in (0,"},
+                "mscale = -1 not in (1e-06,"},
            Case{R"({"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
                     "high_freq_factor": 4, "original_max_position_embeddings": 8192}})",
                 "high_freq_factor = 4 not in (4,"},
@@ -370,6 +380,13 @@ TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(message), HasSubstr("config.json")));
   }
+}
+
+TEST_F(ConfigTest, ADanglingGenerationConfigIsNamed) {
+  std::filesystem::create_symlink(dir_.Join("nowhere"), dir_.Join("generation_config.json"));
+  const absl::Status status = Read(GoodConfig().dump()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("generation_config.json: a symbolic link"));
 }
 
 TEST_F(ConfigTest, BrokenFilesAreRefused) {

@@ -265,6 +265,15 @@ TEST_F(PackedModelTest, LogitsAreThoseOfTheWeightsThePackedOnesStandFor) {
   }
 }
 
+TEST_F(PackedModelTest, DenseWeightsUnderAQuantizationConfigAreNamed) {
+  WriteBoth(kGptq16, {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 16}});
+  dir_.Write("plain/config.json", ReadFile(dir_.Join("packed/config.json"), 1 << 16).value());
+  const absl::Status status = Decoder::Load(dir_.Join("plain"), std::nullopt, pool_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("tensor model.layers.0.self_attn.q_proj.weight is dense, but"));
+}
+
 TEST_F(PackedModelTest, AutoGptqsOwnConfigFileSaysItToo) {
   WriteBoth(kGptq16, nullptr);
   EXPECT_THAT(

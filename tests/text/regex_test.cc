@@ -72,7 +72,7 @@ TEST(RegexTest, CatastrophesEnd) {
   const auto regex = Regex::Compile("(a+a+)+[bc]");
   ASSERT_TRUE(regex.ok());
   const auto match = regex->Find(std::string(60, 'a'), 0);
-  EXPECT_EQ(match.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(match.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(match.status().message()), HasSubstr("(a+a+)+[bc]"));
 }
 

@@ -96,6 +96,25 @@ TEST(TokenizerTest, MissingAndDamagedFilesAreNamed) {
   std::filesystem::remove_all(dir);
 }
 
+TEST(TokenizerTest, ADanglingConfigurationIsNamed) {
+  const auto dir = FreshDir();
+  std::ofstream(dir / "tokenizer.model", std::ios::binary) << AbModel();
+  std::filesystem::create_symlink(dir / "nowhere", dir / "tokenizer_config.json");
+  const absl::Status status = OpenTokenizer(dir.string()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("tokenizer_config.json: a symbolic link"));
+  std::filesystem::remove_all(dir);
+}
+
+TEST(TokenizerTest, ErrorsShowTheBeginningOfWhatIsTooLong) {
+  const std::string name(100'000, 'x');
+  for (const std::string& config :
+       {R"({"bos_token": ")" + name + R"("})", R"({"tokenizer_class": ")" + name + R"("})",
+        R"({"added_tokens_decoder": {"7": {"content": ")" + name + R"("}}})"}) {
+    EXPECT_LT(Error(AbModel(), config).size(), 500u);
+  }
+}
+
 TEST(TokenizerTest, InvalidUtf8NamesTheByte) {
   const auto tokenizer = Open(AbModel());
   for (const std::string bad :

@@ -19,16 +19,16 @@ inline constexpr int64_t kMaxRenderWork = int64_t{256} << 20;
 /// Evaluations within evaluations; a macro that calls itself ends here.
 inline constexpr int kMaxRenderDepth = 500;
 
-/// What one render may still spend. Each method gives ResourceExhausted once a bound is passed.
+/// What one render may still spend. Each method gives InvalidArgument once a bound is passed.
 class RenderBudget {
  public:
   absl::Status Step() {
     if (++steps_ > kMaxRenderSteps) {
-      return absl::ResourceExhaustedError(
+      return absl::InvalidArgumentError(
           absl::StrCat("more than ", kMaxRenderSteps, " steps; the template may loop for ever"));
     }
     if (depth_ > kMaxRenderDepth) {
-      return absl::ResourceExhaustedError(
+      return absl::InvalidArgumentError(
           absl::StrCat("evaluation nested deeper than ", kMaxRenderDepth, " levels"));
     }
     return absl::OkStatus();
@@ -37,7 +37,7 @@ class RenderBudget {
   absl::Status Work(int64_t bytes) {
     work_ += bytes;
     if (work_ <= kMaxRenderWork) return absl::OkStatus();
-    return absl::ResourceExhaustedError(
+    return absl::InvalidArgumentError(
         absl::StrCat("more than ", kMaxRenderWork, " bytes of text worked on"));
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "text/jinja/ast.h"
 
 namespace shortlist::jinja {
@@ -58,7 +59,7 @@ absl::StatusOr<std::string> TokenCursor::ExpectName() {
 }
 
 absl::Status TokenCursor::Error(const std::string& what) const {
-  return absl::InvalidArgumentError(absl::StrCat("line ", Current().line, ": ", what));
+  return absl::InvalidArgumentError(absl::StrCat("line ", Current().line, ": ", Excerpt(what)));
 }
 
 absl::Status TokenCursor::Expected(const std::string& what) const {

@@ -28,8 +28,7 @@ absl::StatusOr<Value> Range(const Arguments& arguments) {
   std::vector<Value> items;
   for (int64_t i = start; step > 0 ? i < stop : i > stop;) {
     if (static_cast<int64_t>(items.size()) == kMaxRange) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("range: more than ", kMaxRange, " elements"));
+      return absl::InvalidArgumentError(absl::StrCat("range: more than ", kMaxRange, " elements"));
     }
     items.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "text/jinja/budget.h"
 #include "text/jinja/filters.h"
@@ -48,7 +49,8 @@ class Interpreter {
   absl::Status Locate(absl::Status status, int line) {
     if (located_) return status;
     located_ = true;
-    return absl::Status(status.code(), absl::StrCat("line ", line, ": ", status.message()));
+    return absl::Status(status.code(),
+                        absl::StrCat("line ", line, ": ", Excerpt(std::string(status.message()))));
   }
 
   // Statements.

@@ -19,7 +19,7 @@ namespace shortlist::jinja {
 /// raise_exception and strftime_now, which prints `now`.
 ///
 /// InvalidArgument names the line: an operation that its operands do not take, a filter, test or
-/// function that does not exist, the template's own raise_exception. ResourceExhausted: steps,
+/// function that does not exist, the template's own raise_exception. InvalidArgument: steps,
 /// work, depth, or a text, list or value beyond its bound.
 absl::StatusOr<Text> Render(const Block& block,
                             const std::vector<std::pair<std::string, Value>>& variables,

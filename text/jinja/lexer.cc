@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "text/jinja/text.h"
 
@@ -58,7 +59,7 @@ class Lexer {
 
  private:
   absl::Status Error(const std::string& what) const {
-    return absl::InvalidArgumentError(absl::StrCat("line ", line_, ": ", what));
+    return absl::InvalidArgumentError(absl::StrCat("line ", line_, ": ", Excerpt(what)));
   }
 
   void Push(TokenKind kind, std::string value) {

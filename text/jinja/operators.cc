@@ -116,9 +116,9 @@ absl::StatusOr<Value> Repeat(const Value& value, int64_t times) {
   times = std::max(times, int64_t{0});
   const size_t size = std::max(static_cast<size_t>(value.own_bytes()), size_t{1});
   if (static_cast<uint64_t>(times) > kMaxTextBytes / size) {
-    return absl::ResourceExhaustedError(absl::StrCat("a ", value.TypeName(), " repeated ", times,
-                                                     " times, above the bound of ",
-                                                     kMaxTextBytes / size));
+    return absl::InvalidArgumentError(absl::StrCat("a ", value.TypeName(), " repeated ", times,
+                                                   " times, above the bound of ",
+                                                   kMaxTextBytes / size));
   }
   if (value.Is(Kind::kText)) {
     Text text, doubled = value.text();

@@ -37,7 +37,7 @@ struct Scope {
       }
     }
     if (variables.size() == kMaxVariables) {
-      return absl::ResourceExhaustedError(
+      return absl::InvalidArgumentError(
           absl::StrCat("more than ", kMaxVariables, " variables in one scope"));
     }
     variables.emplace_back(name, std::move(value));

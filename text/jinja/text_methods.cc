@@ -16,7 +16,7 @@ constexpr auto npos = std::string::npos;
 constexpr size_t kMaxPieces = 1'000'000;
 
 absl::Status TooManyPieces() {
-  return absl::ResourceExhaustedError(
+  return absl::InvalidArgumentError(
       absl::StrCat("a text split into more than ", kMaxPieces, " pieces"));
 }
 

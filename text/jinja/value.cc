@@ -23,11 +23,11 @@ void Count(const Value& child, int& depth, int64_t& deep_bytes) {
 
 absl::Status CheckBounds(int depth, int64_t deep_bytes) {
   if (depth > kMaxValueDepth) {
-    return absl::ResourceExhaustedError(
+    return absl::InvalidArgumentError(
         absl::StrCat("a value nested deeper than ", kMaxValueDepth, " levels"));
   }
   if (deep_bytes > kMaxValueBytes) {
-    return absl::ResourceExhaustedError(
+    return absl::InvalidArgumentError(
         absl::StrCat("a value of more than ", kMaxValueBytes, " bytes"));
   }
   return absl::OkStatus();
@@ -49,7 +49,7 @@ absl::StatusOr<Value> FromJsonAt(const nlohmann::ordered_json& json, int depth) 
     }
     Text text = Text::FromContent(bytes);
     if (text.too_long()) {
-      return absl::ResourceExhaustedError(
+      return absl::InvalidArgumentError(
           absl::StrCat("text of ", bytes.size(), " bytes, above the bound of ", kMaxTextBytes));
     }
     return Value(std::move(text));
@@ -234,7 +234,7 @@ void Dict::Set(Value key, Value value) {
 
 absl::Status CheckLength(const Text& text) {
   if (!text.too_long()) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("a text longer than ", kMaxTextBytes, " bytes"));
+  return absl::InvalidArgumentError(absl::StrCat("a text longer than ", kMaxTextBytes, " bytes"));
 }
 
 bool Equal(const Value& a, const Value& b) {
@@ -298,7 +298,7 @@ absl::StatusOr<std::vector<Value>> Items(const Value& value) {
     case Kind::kText: {
       const size_t count = CountCodePoints(value.bytes());
       if (count > kMaxItems) {
-        return absl::ResourceExhaustedError(
+        return absl::InvalidArgumentError(
             absl::StrCat("a list of ", count, " elements, above the bound of ", kMaxItems));
       }
       for (size_t begin = 0; begin < value.bytes().size();) {

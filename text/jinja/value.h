@@ -71,7 +71,7 @@ class Value {
   // NOLINTEND(google-explicit-constructor)
 
   static Value MakeUndefined(std::string what);
-  /// ResourceExhausted past kMaxValueDepth or kMaxValueBytes.
+  /// InvalidArgument past kMaxValueDepth or kMaxValueBytes.
   static absl::StatusOr<Value> MakeList(std::vector<Value> items, bool is_tuple = false);
   static absl::StatusOr<Value> MakeDict(Dict dict);
 
@@ -160,7 +160,7 @@ struct Function {
   Value receiver;  // of a method; undefined otherwise
 };
 
-/// ResourceExhausted for a text that had to stop growing.
+/// InvalidArgument for a text that had to stop growing.
 absl::Status CheckLength(const Text& text);
 
 /// Python's ==, over lists and dictionaries too.
@@ -170,7 +170,7 @@ bool Equal(const Value& a, const Value& b);
 absl::StatusOr<bool> Less(const Value& a, const Value& b);
 
 /// What a for statement goes through: elements, keys, code points; nothing for undefined.
-/// InvalidArgument for the rest, ResourceExhausted past a million.
+/// InvalidArgument for the rest, and past a million.
 absl::StatusOr<std::vector<Value>> Items(const Value& value);
 
 /// The JSON's value; all text is content. InvalidArgument names what is no UTF-8, an integer beyond
