@@ -16,8 +16,9 @@
 namespace shortlist {
 namespace {
 
-// Bounds the time that a search may take at each byte of a text.
 constexpr size_t kMaxContentBytes = 1024;
+// How much of a text is searched at a time.
+constexpr size_t kBlockBytes = 1 << 16;
 
 bool IsWordChar(char32_t c) {
   static const Regex word = *Regex::Compile(R"([\w\p{Join_Control}])");
@@ -79,11 +80,9 @@ absl::StatusOr<AddedToken> ParseAddedToken(const nlohmann::json& spec, std::opti
 
 AddedTokenMatcher::AddedTokenMatcher(std::vector<AddedToken> tokens,
                                      const std::vector<std::string>& spellings)
-    : tokens_(std::move(tokens)) {
+    : tokens_(std::move(tokens)), spellings_(spellings) {
   SHORTLIST_CHECK(spellings.size() == tokens_.size());
-  for (size_t i = 0; i < tokens_.size(); ++i) {
-    if (!spellings[i].empty()) trie_.Add(spellings[i], static_cast<int32_t>(i));
-  }
+  for (const std::string& spelling : spellings) spelling_bytes_.push_back(spelling.size());
 }
 
 bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t max_tokens,
@@ -91,18 +90,22 @@ bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t 
   parts.clear();
   size_t num_tokens = 0;
   size_t done = 0;  // where the text begins that is in no part yet
+  const size_t block_bytes = std::max(kBlockBytes, 4 * spellings_.max_bytes());
+  std::vector<int32_t> found;  // of the block that begins at `block`
+  size_t block = 0;
   for (size_t at = 0; !tokens_.empty() && at < text.size();) {
-    if (!trie_.BeginsKey(text[at])) {
+    if (at >= block + found.size()) {
+      block = at;
+      found.resize(std::min(block_bytes, text.size() - at));
+      spellings_.Find(text, block, found);
+    }
+    if (found[at - block] == LongestKeys::kNone) {
       ++at;
       continue;
     }
-    const auto found = trie_.Longest(text, at);
-    if (!found.has_value()) {
-      ++at;
-      continue;
-    }
-    const AddedToken& token = tokens_[found->value];
-    size_t begin = at, end = at + found->length;
+    const size_t index = static_cast<size_t>(found[at - block]);
+    const AddedToken& token = tokens_[index];
+    size_t begin = at, end = at + spelling_bytes_[index];
     at = end;
     if (token.special && !parse_special) continue;
     if (token.single_word && !StandsAlone(text, begin, end)) continue;

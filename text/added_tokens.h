@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
-#include "text/byte_trie.h"
+#include "text/longest_keys.h"
 
 namespace shortlist {
 
@@ -46,12 +46,14 @@ class AddedTokenMatcher {
   /// two tokens share. Leftmost, then longest tokens. Where `parse_special` is false, the spelling
   /// of a special token is text, and no other token is looked for inside it. False, with `parts` as
   /// far as it came, when there are more than `max_tokens` tokens.
+  /// Time is linear in the text.
   bool Split(std::string_view text, bool parse_special, size_t max_tokens,
              std::vector<Part>& parts) const;
 
  private:
   const std::vector<AddedToken> tokens_;
-  ByteTrie trie_;  // -> index in tokens_
+  std::vector<size_t> spelling_bytes_;  // [tokens_.size()]
+  const LongestKeys spellings_;         // value: index in tokens_
 };
 
 }  // namespace shortlist
