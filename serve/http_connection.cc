@@ -86,7 +86,7 @@ class HttpConnection {
   // Of the request being served.
   HttpRequest request_;
   RouteTable::Match match_;
-  bool is_last_ = false;  // of this connection, whatever the client says
+  bool is_last_ = false;  // of this connection, whatever the client says: it may be sending on
 };
 
 asio::awaitable<void> HttpConnection::Run() {
@@ -226,7 +226,7 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
   Done(record);
   if (record.client_gone) co_return false;
   const bool keep_alive = reply.keep_alive() && !failed;
-  const bool is_writing = !reader_.complete() || !socket_->unread().empty();
+  const bool is_writing = !reader_.complete() || !socket_->unread().empty() || is_last_;
   if (!keep_alive && is_writing) co_await socket_->Swallow();
   co_return keep_alive;
 }
@@ -272,6 +272,7 @@ asio::awaitable<void> HttpConnection::Watch(HttpResponseWriter& reply) {
   while (!error && num_dropped < kMaxDroppedBytes) {
     if (num_dropped > 0 || socket_->unread().size() > kMaxPipelinedBytes) {
       reply.EndConnection();
+      is_last_ = true;
       num_dropped += socket_->unread().size();
       socket_->Consume(socket_->unread().size());
     }
