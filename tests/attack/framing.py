@@ -11,7 +11,7 @@ from server import ADMIN_KEY, connect, request, reset
 BODY_BYTES = 8 << 20  # what the server takes by default
 HOLD_S = 1.0
 
-_HEAD = f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {ADMIN_KEY}\r\n".encode()
+_HEAD = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN_KEY}\r\n".encode()
 _JSON = b"Content-Type: application/json\r\n"
 _CHUNKED = _HEAD + _JSON + b"Transfer-Encoding: chunked\r\n"
 _SMALL = b'{"model": "demo", "prompt": "Once", "max_tokens": 1}'
@@ -35,11 +35,11 @@ MALFORMED = [
     _CHUNKED + b"\r\n5\r\nabcdeXX0\r\n\r\n",
     b"GET /health HTTP/9.9\r\n\r\n",
     b"GET /health HTTP/1.1\r\n\r\n",
-    b"GET  /health  HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET /%00%ff%zz HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET " + b"/" * 60000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET http://a:b@[::1]:99999/health HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET  /health  HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /%00%ff%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET " + b"/" * 60000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET http://a:b@[::1]:99999/health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64),
     b"\r\n" * 5000,
@@ -147,8 +147,8 @@ def unread_refusals(port, random):
     with connect(port, timeout_s=1.0, receive_bytes=2048) as sock:
         piece = random.choice(
             [
-                b"GET /no/such/route HTTP/1.1\r\nHost: a\r\n\r\n" * 200,
-                b"GET /vocab HTTP/1.1\r\nHost: a\r\n\r\n" * 200,
+                b"GET /no/such/route HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200,
+                b"GET /vocab HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200,
                 request("POST", "/v1/completions", b"{}") * 100,
                 request("GET", "/openapi.json") * 200,
             ]

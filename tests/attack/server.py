@@ -153,7 +153,7 @@ def get(port, target, timeout_s=10.0, source=PROBE_SOURCE):
 
 def request(method, target, body=None, headers=()):
     """The bytes of a request; `body` is JSON, bytes, or None for none."""
-    lines = [f"{method} {target} HTTP/1.1", "Host: attack", f"Authorization: Bearer {ADMIN_KEY}", *headers]
+    lines = [f"{method} {target} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {ADMIN_KEY}", *headers]
     if body is None:
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
