@@ -45,6 +45,7 @@ class HealthPortImpl final : public HealthPort {
     http.port = options_.port;
     http.limits.max_connections = kMaxConnections;
     http.limits.max_body_bytes = 1024;
+    http.takes_any_host = true;  // probes come under any
     http.limits.idle_timeout = std::chrono::seconds(30);
     SHORTLIST_ASSIGN_OR_RETURN(http_,
                                HttpServer::Start(io_.get_executor(), routes_, std::move(http)));

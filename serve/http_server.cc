@@ -38,7 +38,7 @@ asio::awaitable<void> AcceptAll(std::shared_ptr<tcp::acceptor> acceptor,
 
 HostPolicy MakeHostPolicy(const HttpServer::Options& options, const asio::ip::address& bound) {
   HostPolicy::Options policy{.hosts = options.allowed_hosts, .origins = options.allowed_origins};
-  policy.judges_hosts = !policy.hosts.empty() || (bound.is_loopback() && !options.has_key);
+  policy.judges_hosts = !policy.hosts.empty() || (bound.is_loopback() && !options.takes_any_host);
   policy.hosts.push_back(options.host);
   policy.hosts.push_back(bound.to_string());
   if (!options.worker_host.empty()) policy.hosts.push_back(options.worker_host);

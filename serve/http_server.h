@@ -61,10 +61,12 @@ class HttpServer {
     /// the reply.
     /// An address that is refused with 401 too often within a minute gets 429 in its place.
     std::function<absl::Status(const Route&, HttpRequest&)> authorize;
-    /// Requests need a key, so that being able to connect is not enough.
-    bool has_key = false;
+    /// Requests may come under any name also on a loopback address: they bring a key, or learn only
+    /// what anybody may know.
+    bool takes_any_host = false;
     /// Names under which the server is reached. Without any, all are good, but on a loopback
-    /// address without a key: there only those of it, `host`, `worker_host` (see HostPolicy).
+    /// address unless takes_any_host: there only those of it, `host`, `worker_host` (see
+    /// HostPolicy).
     std::vector<std::string> allowed_hosts;
     std::vector<std::string> allowed_origins;  // of pages that may call it, "https://example.org"
     std::string worker_host;                   // where it says itself that it is; may be empty

@@ -84,7 +84,7 @@ class ServerImpl final : public Server {
                                                           HttpRequest& request) {
       return authorizer.Authorize(route, request);
     };
-    http.has_key = !options_.keys.api.empty();
+    http.takes_any_host = !options_.keys.api.empty();
     if (options_.controller.has_value()) {
       SHORTLIST_ASSIGN_OR_RETURN(HttpUrl worker,
                                  HttpUrl::Parse(options_.controller->worker_address));

@@ -47,7 +47,7 @@ TEST_F(HostPolicyTest, OnLoopbackWithoutAKeyOtherNamesAreRefused) {
 
 TEST_F(HostPolicyTest, AllowedHostsAreJudgedEverywhere) {
   Start([](Server::Options& options) {
-    options.keys.api = "key";
+    options.keys.api = {{"", "key"}};
     options.http.allowed_hosts = {"Models.Example", "test"};
     options.http.worker_host = "worker";
   });
@@ -59,7 +59,7 @@ TEST_F(HostPolicyTest, AllowedHostsAreJudgedEverywhere) {
 
 TEST_F(HostPolicyTest, WithAKeyHostsDoNotMatter) {
   Start([](Server::Options& options) {
-    options.keys.api = "key";
+    options.keys.api = {{"", "key"}};
     options.http.allowed_hosts.clear();
   });
   EXPECT_EQ(Get("whatever.example"), 200);

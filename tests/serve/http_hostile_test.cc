@@ -230,7 +230,7 @@ TEST_F(HttpHostileTest, ExpectationsAreMetOrRefused) {
 }
 
 TEST_F(HttpHostileTest, WrongKeysAreSoonTooMany) {
-  Start([](Server::Options& options) { options.keys = {"user", "root"}; });
+  Start([](Server::Options& options) { options.keys = {{{"", "user"}}, "root"}; });
   int num_401 = 0, num_429 = 0;
   for (int i = 0; i < 60; ++i) {
     const HttpReply reply =
