@@ -18,23 +18,25 @@ using nlohmann::json;
 /// after, so no hostile nesting ever becomes a tree.
 class Screen : public nlohmann::json_sax<json> {
  public:
-  explicit Screen(const std::string& origin) : origin_(origin) {}
+  Screen(const std::string& origin, int64_t max_values)
+      : origin_(origin), max_values_(max_values) {}
 
   const std::string& problem() const { return problem_; }
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
+  bool null() override { return Count(1); }
+  bool boolean(bool) override { return Count(1); }
+  bool number_integer(number_integer_t) override { return Count(1); }
+  bool number_unsigned(number_unsigned_t) override { return Count(1); }
+  bool number_float(number_float_t, const string_t&) override { return Count(1); }
+  bool string(string_t&) override { return Count(1); }
+  bool binary(binary_t&) override { return Count(1); }
   bool start_object(size_t) override { return Push(); }
   bool start_array(size_t) override { return Push(); }
   bool end_object() override { return Pop(); }
   bool end_array() override { return Pop(); }
 
   bool key(string_t& name) override {
+    if (!Count(kMemberValues - 1)) return false;
     if (keys_.back().insert(name).second) return true;
     problem_ =
         absl::StrCat(origin_, ": key \"", name.substr(0, 80), "\" appears twice in one object");
@@ -54,26 +56,37 @@ class Screen : public nlohmann::json_sax<json> {
       return false;
     }
     keys_.emplace_back();
-    return true;
+    return Count(1);
+  }
+  bool Count(int64_t num_values) {
+    num_values_ += num_values;
+    if (num_values_ <= max_values_) return true;
+    problem_ = absl::StrCat(origin_, ": more than ", max_values_, " values of JSON");
+    return false;
   }
   bool Pop() {
     keys_.pop_back();
     return true;
   }
 
+  static constexpr int64_t kMemberValues = 8;
+
   const std::string& origin_;
+  const int64_t max_values_;
+  int64_t num_values_ = 0;
   std::string problem_;
   std::vector<std::set<std::string>> keys_;  // one set per open object or array
 };
 
 }  // namespace
 
-absl::StatusOr<json> ParseJson(const std::string& text, const std::string& origin) {
+absl::StatusOr<json> ParseJson(const std::string& text, const std::string& origin,
+                               int64_t max_values) {
   if (const size_t nul = text.find('\0');
       nul != std::string::npos) {  // the parser would stop there
     return absl::InvalidArgumentError(absl::StrCat(origin, ": not valid JSON: NUL at byte ", nul));
   }
-  Screen screen(origin);
+  Screen screen(origin, max_values);
   if (!json::sax_parse(text, &screen)) return absl::InvalidArgumentError(screen.problem());
   return json::parse(text);
 }

@@ -2,6 +2,7 @@
 #define SHORTLIST_BASE_JSON_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -14,8 +15,11 @@ namespace shortlist {
 inline constexpr int kMaxJsonDepth = 64;
 
 /// Parses one JSON document. InvalidArgument names `origin` (a path or "request body"), and the
-/// byte where the syntax breaks, an object repeats a key, or the nesting passes kMaxJsonDepth.
-absl::StatusOr<nlohmann::json> ParseJson(const std::string& text, const std::string& origin);
+/// byte where the syntax breaks, an object repeats a key, the nesting passes kMaxJsonDepth, or
+/// there are more than `max_values` values, of which a member of an object counts as 8: parsed, one
+/// takes 16 bytes and a member some 200.
+absl::StatusOr<nlohmann::json> ParseJson(const std::string& text, const std::string& origin,
+                                         int64_t max_values = std::numeric_limits<int64_t>::max());
 
 /// ReadFile, then ParseJson with the path as origin.
 absl::StatusOr<nlohmann::json> ReadJsonFile(const std::string& path, int64_t max_bytes);

@@ -214,7 +214,8 @@ absl::StatusOr<int64_t> FastchatWorker::NumTokens(const std::string& body) const
 asio::awaitable<absl::Status> FastchatWorker::CountToken(const HttpRequest& http,
                                                          HttpResponse& response) {
   const auto count = [&] { return NumTokens(http.body); };
-  const absl::StatusOr<int64_t> num_tokens = co_await service_.workers->Run(count);
+  const absl::StatusOr<int64_t> num_tokens =
+      co_await service_.workers->Run(std::ssize(http.body), count);
   json reply = {{"count", num_tokens.value_or(0)}, {"error_code", 0}};
   if (!num_tokens.ok()) {
     // FastChat reads "count" whatever happens.

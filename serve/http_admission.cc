@@ -11,7 +11,7 @@ constexpr int64_t kMaxSpare = 16;
 constexpr int64_t kMaxRefused = 64;
 constexpr int64_t kMaxWrongKeys = 30;  // of an address within a minute
 constexpr size_t kMaxCountedAddresses = 10'000;
-constexpr int64_t kDefaultBodyBytes = int64_t{256} << 20;
+constexpr int64_t kDefaultBodyBytes = int64_t{128} << 20;
 
 std::string CountedAs(const std::string& address) {
   namespace ip = boost::asio::ip;

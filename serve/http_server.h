@@ -26,7 +26,7 @@ struct HttpLimits {
   int64_t max_connections_per_address = 0;  // likewise; 0: half of max_connections
   // Of bodies that have come and belong to requests which are not answered yet, as far as they have
   // come: what is announced holds no memory. One address may hold half. What goes beyond is told
-  // 503. 0: 256 MiB, but at least two bodies of max_body_bytes.
+  // 503. 0: 128 MiB, but at least two bodies of max_body_bytes.
   int64_t max_total_body_bytes = 0;
   // Of a connection without a request; of the header from its first byte; of the body; of waiting
   // for a reader that takes less than kLeastBytesPerSecond (1024). Of 10 s for a body, too, as many

@@ -17,6 +17,7 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t kShownBytes = 80;
+constexpr int64_t kMaxBodyValues = 1 << 20;  // a prompt of a million ids
 
 std::string Shown(const json& value) {
   std::string text = Dump(value);
@@ -47,7 +48,7 @@ bool AsksForNothing(const json& value) {
 }  // namespace
 
 absl::StatusOr<json> ParseRequestBody(const std::string& body) {
-  SHORTLIST_ASSIGN_OR_RETURN(json value, ParseJson(body, "request body"));
+  SHORTLIST_ASSIGN_OR_RETURN(json value, ParseJson(body, "request body", kMaxBodyValues));
   if (!value.is_object()) {
     return absl::InvalidArgumentError(
         absl::StrCat("request body: an object is wanted, not ", value.type_name()));

@@ -15,7 +15,7 @@
 namespace shortlist {
 
 /// The body of a request: one JSON object. InvalidArgument for what is no JSON (the byte), no
-/// object, repeats a key, nests too deep or is no UTF-8.
+/// object, repeats a key, nests too deep, is no UTF-8 or has more than a million values.
 absl::StatusOr<nlohmann::json> ParseRequestBody(const std::string& body);
 
 /// `value` as JSON text; bytes that are no UTF-8 become U+FFFD.

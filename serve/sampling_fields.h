@@ -25,7 +25,7 @@ inline constexpr int64_t kMaxTopLogprobs = 20;
 inline constexpr int64_t kMaxPromptLogprobs = int64_t{1} << 20;  // n times the body's bytes, each
                                                                  // with its likeliest tokens
 inline constexpr int64_t kMaxOutputLogprobs = 1 << 19;           // of several generations together
-inline constexpr int64_t kMaxCountedBytes = int64_t{2} << 20;  // of text, only to count its tokens
+inline constexpr int64_t kMaxCountedBytes = int64_t{1} << 19;  // of text, only to count its tokens
 inline constexpr int64_t kMaxStreamedLogprobs = 1 << 16;       // of an event that tells all so far
 inline constexpr int64_t kMaxCount = int64_t{1} << 31;  // of tokens; the context is the real bound
 

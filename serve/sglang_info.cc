@@ -247,7 +247,7 @@ template <absl::StatusOr<std::string> (*kReplyOf)(const Service&, const std::str
 awaitable<absl::Status> OnWorker(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
   const auto make = [&] { return kReplyOf(service, http.body); };
-  absl::StatusOr<std::string> body = co_await service.workers->Run(make);
+  absl::StatusOr<std::string> body = co_await service.workers->Run(std::ssize(http.body), make);
   if (!body.ok()) co_return body.status();
   co_await response.Send(200, kJsonType, *std::move(body));
   co_return absl::OkStatus();

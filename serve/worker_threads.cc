@@ -1,5 +1,9 @@
 #include "serve/worker_threads.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
@@ -57,6 +61,13 @@ void Execute(Job& job) {
 }
 
 }  // namespace
+
+/// Each thread's heap would keep what its largest work took.
+void WorkerThreads::ReturnMemory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 // Not co_spawn on the pool's executor: to cancel that, Boost 1.81 sends the pool a signal of the
 // awaiting coroutine, which may be gone when it arrives.

@@ -24,22 +24,25 @@ class WorkerThreads {
   /// these must still exist. No thread may call Run meanwhile.
   ~WorkerThreads() = default;
 
-  /// Calls `work` on one of the threads and returns what it returned, or throws what it threw. Work
-  /// begins in the order of the calls. On an executor of one thread, to which it comes back.
+  /// Calls `work`, of some `num_bytes`, on one of the threads and returns what it returned, or
+  /// throws what it threw. Work begins in the order of the calls. On an executor of one thread, to
+  /// which it comes back. Memory that large work leaves behind goes back to the system.
   template <typename Work>
-  boost::asio::awaitable<std::invoke_result_t<Work>> Run(Work work) {
+  boost::asio::awaitable<std::invoke_result_t<Work>> Run(int64_t num_bytes, Work work) {
     std::optional<std::invoke_result_t<Work>> result;
-    std::function<void()> job = [&] { result.emplace(work()); };
+    std::function<void()> job = [&] {
+      result.emplace(work());
+      if (num_bytes >= kLargeBytes) ReturnMemory();
+    };
     co_await RunJob(std::move(job));
     co_return *std::move(result);
   }
 
-  /// The same, but here where that is cheaper than to change threads: `num_bytes`, of what is read,
-  /// are at most kInlineBytes.
+  /// The same, but here where that is cheaper than to change threads: at most kInlineBytes.
   template <typename Work>
   boost::asio::awaitable<std::invoke_result_t<Work>> RunIfLarge(int64_t num_bytes, Work work) {
     if (num_bytes <= kInlineBytes) co_return work();
-    auto running = Run(std::move(work));
+    auto running = Run(num_bytes, std::move(work));
     auto result = co_await std::move(running);
     co_return std::move(result);
   }
@@ -48,6 +51,9 @@ class WorkerThreads {
   static constexpr int64_t kInlineBytes = 32 << 10;
 
  private:
+  static constexpr int64_t kLargeBytes = 256 << 10;
+
+  static void ReturnMemory();
   boost::asio::awaitable<void> RunJob(std::function<void()> work);
 
   boost::asio::thread_pool pool_;

@@ -83,5 +83,13 @@ TEST(JsonTest, FilesReportTheirPath) {
   std::filesystem::remove(path);
 }
 
+TEST(JsonTest, TheNumberOfValuesHasABound) {
+  EXPECT_TRUE(ParseJson("[1, 2, 3]", "test", /*max_values=*/4).ok());
+  const auto list = ParseJson("[1, 2, 3, 4]", "test", /*max_values=*/4);
+  EXPECT_THAT(std::string(list.status().message()), testing::HasSubstr("more than 4 values"));
+  EXPECT_TRUE(ParseJson(R"({"a": 1, "b": []})", "test", /*max_values=*/17).ok());
+  EXPECT_FALSE(ParseJson(R"({"a": 1, "b": []})", "test", /*max_values=*/16).ok());
+}
+
 }  // namespace
 }  // namespace shortlist

@@ -33,7 +33,7 @@ class WorkerThreadsTest : public ::testing::Test {
  protected:
   std::unique_ptr<Awaited> Await(std::function<std::string()> work) {
     auto awaited = std::make_unique<Awaited>();
-    asio::co_spawn(io_, workers_->Run(std::move(work)),
+    asio::co_spawn(io_, workers_->Run(/*num_bytes=*/1 << 20, std::move(work)),
                    asio::bind_cancellation_slot(
                        awaited->cancel.slot(),
                        [a = awaited.get()](std::exception_ptr thrown, std::string result) {
