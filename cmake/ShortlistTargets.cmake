@@ -50,7 +50,7 @@ function(shortlist_test NAME)
   add_executable(${NAME}_test ${ARG_SRCS})
   target_link_libraries(${NAME}_test PRIVATE ${ARG_DEPS} shortlist_flags GTest::gtest GTest::gmock
                         GTest::gtest_main)
-  # Compiled often, run once: -O3 takes half as long again to compile, and runs no faster.
+  # Compiled often, run once: -O3 takes half as long again to compile.
   target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>)
   if(NOT SHORTLIST_TEST_SHARDS)
     # libtorch alone can take seconds to start on a busy machine.

@@ -36,7 +36,7 @@ struct LiveRegistry {
 /// One request between Start and its last event. Each thread has members of its own.
 struct LiveRequest {
   // Constant.
-  std::string id;   // inside the pipeline
+  std::string id;  // inside the pipeline
   std::string client;
   std::string name;  // among those of all clients, or empty
   size_t index = 0;

@@ -24,8 +24,7 @@ class OpenAiReply {
   /// Starts `requests`, one for each choice, and sends what comes of them. Returns what went wrong
   /// before anything was sent.
   boost::asio::awaitable<absl::Status> Run(std::vector<GenerateRequest> requests,
-                                           const Client& client,
-                                           HttpResponse& response);
+                                           const Client& client, HttpResponse& response);
 
  protected:
   struct Names {

@@ -19,7 +19,7 @@ struct Service {
   Generator* generator = nullptr;
   Metrics* metrics = nullptr;
   WorkerThreads* workers = nullptr;  // for what would hold up the I/O thread
-  std::string model_name;  // --served-model-name
+  std::string model_name;            // --served-model-name
   std::string model_path;
   std::string version;
   std::string model_type;                  // config.json's

@@ -34,14 +34,8 @@ class ServeProcess {
   explicit ServeProcess(const Args& args, const std::string& setup = "true", int err = -1,
                         uint16_t port = 0) {
     log_ = dir_.Join("log");
-    Args full = Args{"/bin/sh",
-                     "-c",
-                     setup + "; exec \"$0\" \"$@\"",
-                     SHORTLIST_BINARY,
-                     "serve",
-                     "--port",
-                     std::to_string(port),
-                     "--threads",
+    Args full = Args{"/bin/sh", "-c",     setup + "; exec \"$0\" \"$@\"", SHORTLIST_BINARY,
+                     "serve",   "--port", std::to_string(port),           "--threads",
                      "1"} +
                 args;
     std::vector<char*> argv;
