@@ -255,6 +255,9 @@ void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
                       "Longest body of a request");
   AddInteger<int64_t>(command, "--max-connections", limits.max_connections, 1, kMaxRequests,
                       "Open connections; fewer where the limit on open files is lower");
+  AddInteger<int64_t>(command, "--max-connections-per-address", limits.max_connections_per_address,
+                      0, kMaxRequests,
+                      "Of these, from one address, such as a proxy; 0: half of them");
   CLI::Option* health =
       AddInteger<uint16_t>(command, "--health-port", flags.health_port, 1, 65535,
                            "A second port for /health and /metrics alone, without keys")

@@ -23,6 +23,7 @@
 #include "nlohmann/json.hpp"
 #include "serve/fastchat_conversation.h"
 #include "serve/health_port.h"
+#include "serve/http_admission.h"
 #include "serve/prompt.h"
 #include "serve/server.h"
 #include "text/chat_template.h"
@@ -93,7 +94,8 @@ absl::Status FitConnections(ServeFlags& flags) {
     return absl::OkStatus();
   }
   const int64_t num_own =
-      kOwnFiles + (flags.health_port != 0 ? HealthPort::kMaxConnections : int64_t{0});
+      kOwnFiles + HttpAdmission::kMaxBeyond +
+      (flags.health_port != 0 ? HealthPort::kMaxConnections + HttpAdmission::kMaxBeyond : 0);
   const auto num_files = static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, 1 << 30));
   int64_t& max_connections = flags.http.limits.max_connections;
   if (max_connections + num_own <= num_files) return absl::OkStatus();
@@ -227,6 +229,7 @@ absl::StatusOr<const Conversation*> FastchatTemplate(const ServeFlags& flags,
 absl::Status Serve(const ServeFlags& given) {
   UnblockCerr();
   EndOnSignals();
+  if (!given.log_file.empty()) std::signal(SIGHUP, SIG_IGN);  // until the log is open
   ServeFlags flags = given;
   if (flags.run.model_dir.empty()) SHORTLIST_RETURN_IF_ERROR(TakeDemoPair(flags));
   if (flags.served_model_name.empty()) {

@@ -1,6 +1,7 @@
 #include "router/pipeline.h"
 
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -52,11 +53,15 @@ absl::Status Pipeline::Submit(std::string rid, const std::string& client, Tokeni
     return absl::AlreadyExistsError(absl::StrCat("request id ", rid, " is being served"));
   }
   Task task{rid, std::move(tokenize)};
-  if (!tasks_.TryPush(client, task)) {
-    return absl::ResourceExhaustedError("the queue of requests to tokenize is full");
+  const auto live = live_.emplace(std::move(rid), false).first;
+  try {
+    if (tasks_.TryPush(client, task)) return absl::OkStatus();
+  } catch (const std::bad_alloc&) {
+    live_.erase(live);
+    throw;
   }
-  live_.emplace(std::move(rid), false);
-  return absl::OkStatus();
+  live_.erase(live);
+  return absl::ResourceExhaustedError("the queue of requests to tokenize is full");
 }
 
 void Pipeline::Abort(const std::string& rid) {

@@ -23,7 +23,8 @@ struct ClientAccount {
   std::vector<Req*> waiting;
   int64_t num_overdue = 0;  // of these, in front: they are not passed over
   size_t next = 0;
-  bool is_closed = false;  // nothing more of it is admitted in this pass
+  bool is_closed = false;   // nothing more of it is admitted in this pass
+  int64_t num_to_give = 0;  // requests that it could give up for another client
 };
 
 /// A request inside the router, from arrival to its terminal message. Owned by the Router (or a

@@ -89,7 +89,7 @@ Scheduler::Scheduler(const SchedulerOptions& options)
     lane.filling.reserve(options.max_running_requests);
   }
   running_.reserve(options.max_running_requests);
-  leaders_.reserve(options.max_running_requests);
+  leaders_.reserve(2 * options.max_running_requests);  // some of them give way in the same pass
 }
 
 absl::Status Scheduler::Add(Req& req) {

@@ -144,9 +144,11 @@ class Scheduler {
   /// Generation, or prefill only.
   struct Lane {
     ForwardQueue queue;
-    std::vector<Req*>
-        filling;  // admitted, prompt not computed yet; in the order in which they are computed
+    // Admitted, prompt not computed yet; in the order in which they are computed.
+    std::vector<Req*> filling;
     int64_t pass_tokens;  // of one pass
+    // The last pass took prompts in front of those that were being computed.
+    bool passed_over = false;
   };
 
   explicit Scheduler(const SchedulerOptions& options);
@@ -166,7 +168,10 @@ class Scheduler {
   bool Admit(Lane& lane);
   void ListTurns(Lane& lane);
   ClientAccount* NextTurn();
-  bool GiveWay(const ClientAccount& account, Lane& lane);
+  bool GiveWay(const Req& req, const Budget& budget, Lane& lane);
+  int64_t SlotsOf(const Req& req) const;
+  int64_t SlotsToGive(const ClientAccount& account);
+  static bool IsFull(const Lane& lane, const Budget& budget);
   Verdict TryAdmit(Req& req, Lane& lane, Budget& budget);
   void StartFilling(Req& req, Lane& lane, int64_t place);
   int64_t NumActive() const { return static_cast<int64_t>(running_.size()) + num_filling(); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <utility>
 
 #include "base/check.h"
 #include "router/scheduler.h"
@@ -33,7 +34,6 @@ Scheduler::Budget Scheduler::NextBudget(const Lane& lane) const {
   for (const Req* req : lane.filling) budget.tokens -= req->adjust_input_len();
   for (const Req* req : running_) budget.slots -= ExpectedSlots(*req);
   for (const Req* req : lanes_[0].filling) budget.slots -= ExpectedSlots(*req);
-  budget.may_go_in_front = budget.tokens < 1;
   return budget;
 }
 
@@ -41,6 +41,12 @@ Scheduler::Budget Scheduler::NextBudget(const Lane& lane) const {
 bool Scheduler::IsFilling(const Lane& lane, const ClientAccount& account) {
   return std::any_of(lane.filling.begin(), lane.filling.end(),
                      [&](const Req* req) { return IsOf(req, &account); });
+}
+
+/// Whether a pass takes nobody any more, whoever comes.
+bool Scheduler::IsFull(const Lane& lane, const Budget& budget) {
+  if (lane.filling.empty() || budget.tokens > 0) return false;
+  return !budget.may_go_in_front || (budget.num_in_front > 0 && budget.front_tokens < 1);
 }
 
 Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
@@ -154,7 +160,8 @@ void Scheduler::ListTurns(Lane& lane) {
   }
   for (int64_t i = 0; i < lane.queue.size(); ++i) {
     Req& req = lane.queue.at(i);
-    if (req.account->is_closed || req.arrival_s <= overdue_since_s_) continue;
+    if (req.state != Req::State::kQueued || req.account->is_closed) continue;
+    if (req.arrival_s <= overdue_since_s_) continue;
     req.account->waiting.push_back(&req);
   }
   // The lists of those that are closed end where what comes first lies in the other lane.
@@ -176,11 +183,42 @@ ClientAccount* Scheduler::NextTurn() {
   return first;
 }
 
-/// Retracts a request of a client that has at least two more than this one. False: there is none.
-bool Scheduler::GiveWay(const ClientAccount& account, Lane& lane) {
+/// What a retraction gives back at least, by estimate: slots that are not shared, and expected
+/// ones.
+int64_t Scheduler::SlotsOf(const Req& req) const {
+  return std::ssize(req.kv_slots) - req.prefix_len + ExpectedSlots(req);
+}
+
+/// Slots that clients with at least two more active requests than `account` would give back before
+/// they have no more than one more.
+int64_t Scheduler::SlotsToGive(const ClientAccount& account) {
+  for (auto& [client, other] : accounts_) {
+    other.num_to_give = std::max<int64_t>(other.num_active - account.num_active - 1, 0);
+  }
+  int64_t num_slots = 0;
+  const auto add = [&](std::span<Req* const> reqs) {
+    for (size_t i = reqs.size(); i > 0; --i) {
+      const Req& req = *reqs[i - 1];
+      if (req.account->num_to_give == 0) continue;
+      --req.account->num_to_give;
+      num_slots += SlotsOf(req);
+    }
+  };
+  for (const Lane& lane : lanes_) add(lane.filling);
+  add(running_);
+  return num_slots;
+}
+
+/// Retracts a request of a client that has at least two more active ones than that of `req`. False:
+/// there is none, or all of them would not make room for `req`.
+bool Scheduler::GiveWay(const Req& req, const Budget& budget, Lane& lane) {
+  const ClientAccount& account = *req.account;
   int64_t most = 0;
   for (const auto& [client, other] : accounts_) most = std::max(most, other.num_active);
   if (most < account.num_active + 2) return false;
+  const int64_t wanted =
+      req.num_tokens() - req.match.len + ExpectedSlots(req) + cache_.EvictableLen(req.match);
+  if (wanted > budget.slots && wanted > budget.slots + SlotsToGive(account)) return false;
   Req& victim = PickVictim();
   lane.queue.RemoveAdmitted();       // it may have been admitted in this pass
   victim.account->is_closed = true;  // what it sent later does not take the place
@@ -191,12 +229,15 @@ bool Scheduler::GiveWay(const ClientAccount& account, Lane& lane) {
 /// Moves waiting requests to lane.filling. False when one that must not be passed over any more has
 /// no room.
 bool Scheduler::Admit(Lane& lane) {
+  const bool passed_over = std::exchange(lane.passed_over, false);
   if (lane.queue.empty()) return true;
   lane.queue.Order(cache_);
   ListTurns(lane);
   Budget budget = NextBudget(lane);
+  budget.may_go_in_front = budget.tokens < 1 && !passed_over;
   bool has_room = true;
   while (ClientAccount* const account = has_room ? NextTurn() : nullptr) {
+    if (IsFull(lane, budget)) break;
     Req& req = *account->waiting[account->next];
     const bool is_overdue = static_cast<int64_t>(account->next) < account->num_overdue;
     ++account->next;
@@ -207,7 +248,7 @@ bool Scheduler::Admit(Lane& lane) {
     }
     if (!is_overdue && WaitsForLeader(req)) continue;
     Verdict verdict = TryAdmit(req, lane, budget);
-    while (verdict == Verdict::kNoRoom && GiveWay(*account, lane)) {
+    while (verdict == Verdict::kNoRoom && GiveWay(req, budget, lane)) {
       const Budget left = NextBudget(lane);
       budget.tokens = left.tokens;
       budget.slots = left.slots;
@@ -220,6 +261,7 @@ bool Scheduler::Admit(Lane& lane) {
     if (verdict == Verdict::kNoRoom && NumActive() >= options_.max_running_requests) break;
   }
   lane.queue.RemoveAdmitted();
+  lane.passed_over = budget.num_in_front > 0;
   return has_room;
 }
 

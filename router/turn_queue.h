@@ -45,10 +45,15 @@ class TurnQueue {
     const int64_t num_clients = std::ssize(of_client_) + (is_new ? 1 : 0);
     if (closed_ || !QueueHasRoom(own, size_, num_clients, capacity_)) return false;
     if (is_new) {
-      turns_.push_back({client, {}});
-      of_client_.emplace(client, std::prev(turns_.end()));
+      std::list<Turn> turn;  // nothing has changed if memory runs out
+      turn.push_back({client, {}});
+      turn.back().values.emplace_back();
+      of_client_.emplace(client, turn.begin());
+      turns_.splice(turns_.end(), turn);
+      turns_.back().values.back() = std::move(value);
+    } else {
+      found->second->values.push_back(std::move(value));
     }
-    of_client_.at(client)->values.push_back(std::move(value));
     ++size_;
     has_values_.notify_one();
     return true;

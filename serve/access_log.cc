@@ -183,7 +183,8 @@ AccessLog::~AccessLog() {
 
 void AccessLog::Write(const RequestRecord& record) {
   std::string line = absl::StrCat(
-      "event=request id=", Value(record.id), " method=", Value(record.method.substr(0, 16)),
+      "event=request id=", Value(record.id), " client=", Value(record.client),
+      " method=", Value(record.method.substr(0, 16)),
       " route=", record.route.empty() ? "none" : record.route, " status=", record.status,
       " ms=", absl::StrFormat("%.1f", 1e3 * record.seconds), " bytes=", record.response_bytes);
   if (record.prompt_tokens > 0) {

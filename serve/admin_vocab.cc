@@ -73,7 +73,8 @@ Handler VocabAdmin::RunOnWorker(Work work, std::string file_name) {
   return [this, work, file_name = std::move(file_name)](
              const HttpRequest& http, HttpResponse& response) -> asio::awaitable<absl::Status> {
     const auto job = [&] { return (this->*work)(http.body); };
-    absl::StatusOr<std::string> body = co_await options_.workers->Run(std::ssize(http.body), job);
+    absl::StatusOr<std::string> body =
+        co_await options_.workers->Run(http.client, std::ssize(http.body), job);
     if (!body.ok()) co_return body.status();
     if (!file_name.empty()) {
       response.SetHeader("Content-Disposition",

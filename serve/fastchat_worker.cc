@@ -143,9 +143,10 @@ asio::awaitable<absl::StatusOr<std::string>> FastchatWorker::Run(const HttpReque
   const uint64_t seed = uint64_t{seeds_()} << 32 | seeds_();
   const auto parse = [&] { return ParseFastchatRequest(http.body, tokenizer().size(), seed); };
   const absl::StatusOr<FastchatRequest> request =
-      co_await service_.workers->RunIfLarge(std::ssize(http.body), parse);
+      co_await service_.workers->RunIfLarge(http.client, std::ssize(http.body), parse);
   if (!request.ok()) co_return request.status();
-  ConcurrencyLimit::Ticket ticket(limit_);
+  http.DropBody();
+  ConcurrencyLimit::Ticket ticket(limit_, http.client.name);
   while (!co_await ticket.WaitWithin(options_.keep_alive)) {
     if (stream != nullptr) co_await WriteObject(*stream, "");
   }
@@ -215,7 +216,7 @@ asio::awaitable<absl::Status> FastchatWorker::CountToken(const HttpRequest& http
                                                          HttpResponse& response) {
   const auto count = [&] { return NumTokens(http.body); };
   const absl::StatusOr<int64_t> num_tokens =
-      co_await service_.workers->Run(std::ssize(http.body), count);
+      co_await service_.workers->Run(http.client, std::ssize(http.body), count);
   json reply = {{"count", num_tokens.value_or(0)}, {"error_code", 0}};
   if (!num_tokens.ok()) {
     // FastChat reads "count" whatever happens.

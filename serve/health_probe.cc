@@ -23,12 +23,18 @@ asio::awaitable<absl::Status> HealthProbe::Ask() {
   if (has_answer_ && Clock::now() - answered_at_ < options_.kept) co_return answer_;
   if (running_ == nullptr) {
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
-    running_ = std::make_unique<asio::steady_timer>(executor, Clock::time_point::max());
+    running_ = std::make_shared<asio::steady_timer>(executor, Clock::time_point::max());
     // Its end does not depend on who asked first.
-    asio::co_spawn(executor, Run(), asio::detached);
+    try {
+      asio::co_spawn(executor, Run(), asio::detached);
+    } catch (...) {
+      running_.reset();
+      throw;
+    }
   }
-  while (running_ != nullptr) {
-    co_await running_->async_wait(asio::as_tuple(asio::use_awaitable));
+  const std::shared_ptr<asio::steady_timer> token = running_;
+  while (running_ == token) {
+    co_await token->async_wait(asio::as_tuple(asio::use_awaitable));
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) {
       throw boost::system::system_error(asio::error::operation_aborted);
@@ -46,7 +52,7 @@ asio::awaitable<void> HealthProbe::Run() {
   }
   answered_at_ = Clock::now();
   has_answer_ = true;
-  running_.reset();  // wakes those who wait
+  std::exchange(running_, nullptr)->cancel();
 }
 
 asio::awaitable<absl::Status> HealthProbe::Generate() {
@@ -55,7 +61,7 @@ asio::awaitable<absl::Status> HealthProbe::Generate() {
   requests[0].prompt = Share(std::vector<TokenId>{options.tokenizer->bos().value_or(TokenId{0})});
   requests[0].max_new_tokens = 1;
   requests[0].speculates = false;
-  const Client client{.name = "health", .cache_salt = ""};
+  const Client client{.name = "health probe", .cache_salt = ""};
   auto generation = generator_.Start(std::move(requests), client, /*rid=*/"");
   absl::Status status = generation.status();
   bool is_busy = absl::IsResourceExhausted(status);

@@ -35,7 +35,9 @@ class HealthProbe : public std::enable_shared_from_this<HealthProbe> {
 
   Generator& generator_;
   const Options options_;
-  std::unique_ptr<boost::asio::steady_timer> running_;  // those who wait for the token wait for it
+  // Those who wait for the token wait for it, and own it: their waits may be cancelled for another
+  // reason after its end.
+  std::shared_ptr<boost::asio::steady_timer> running_;
   absl::Status answer_;
   std::chrono::steady_clock::time_point answered_at_;
   bool has_answer_ = false;

@@ -94,8 +94,11 @@ absl::Status HostPolicy::Check(const Route& route, const HttpRequest& request) c
   }
   const bool only_tells =
       route.method == "GET" && route.access != Access::kAdmin && route.path != "/health_generate";
+  // A page cannot send a key along without being allowed to first.
+  const bool has_key =
+      !request.Header("Authorization").empty() || !request.Header("X-Api-Key").empty();
   const std::string_view origin = request.Header("Origin");
-  if (origin.empty() || only_tells || IsOwn(origin, host)) return absl::OkStatus();
+  if (origin.empty() || has_key || only_tells || IsOwn(origin, host)) return absl::OkStatus();
   return absl::PermissionDeniedError(
       absl::StrCat("not for pages of \"", Shown(origin), "\": see --allowed-origin"));
 }

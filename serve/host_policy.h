@@ -32,8 +32,9 @@ class HostPolicy {
   explicit HostPolicy(Options options) : options_(std::move(options)) {}
 
   /// PermissionDenied for a host that is not known. An Origin, where there is one, must be that of
-  /// Host or an allowed one, unless the route only tells what anybody may read: GET and HEAD of
-  /// routes that are not the administrator's and generate nothing.
+  /// Host or an allowed one, unless the request brings a key, which a browser adds to no request
+  /// of another site's page without asking, or the route only tells what anybody may read: GET and
+  /// HEAD of routes that are not the administrator's and generate nothing.
   absl::Status Check(const Route& route, const HttpRequest& request) const;
 
  private:

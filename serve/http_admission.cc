@@ -1,29 +1,18 @@
 #include "serve/http_admission.h"
 
 #include <algorithm>
-#include <boost/asio/ip/address.hpp>
 #include <utility>
 
 namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxSpare = 16;
-constexpr int64_t kMaxRefused = 64;
-constexpr int64_t kMaxWrongKeys = 30;  // of an address within a minute
+constexpr int64_t kMaxSparePerAddress = 4;
+constexpr int64_t kMaxRefused = HttpAdmission::kMaxBeyond - kMaxSpare;
+constexpr int64_t kFreeBodyBytes = 16 << 10;  // of each connection, whatever others hold
+constexpr int64_t kMaxWrongKeys = 30;         // of an address within a minute
 constexpr size_t kMaxCountedAddresses = 10'000;
 constexpr int64_t kDefaultBodyBytes = int64_t{128} << 20;
-
-std::string CountedAs(const std::string& address) {
-  namespace ip = boost::asio::ip;
-  boost::system::error_code error;
-  const ip::address parsed = ip::make_address(address, error);
-  if (error || !parsed.is_v6()) return address;
-  ip::address_v6 v6 = parsed.to_v6();
-  if (v6.is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, v6).to_string();
-  ip::address_v6::bytes_type bytes = v6.to_bytes();
-  std::fill(bytes.begin() + 8, bytes.end(), 0);
-  return v6.is_loopback() ? v6.to_string() : ip::address_v6(bytes).to_string();
-}
 
 int64_t MaxBodyBytes(const HttpLimits& limits) {
   if (limits.max_total_body_bytes > 0) return limits.max_total_body_bytes;
@@ -38,14 +27,12 @@ HttpAdmission::HttpAdmission(const HttpLimits& limits)
                                        ? limits.max_connections_per_address
                                        : (limits.max_connections + 1) / 2),
       max_body_bytes_(MaxBodyBytes(limits)),
-      max_body_bytes_per_address_(std::max(max_body_bytes_ / 2, limits.max_body_bytes)) {}
+      max_body_bytes_per_address_(std::max(max_body_bytes_ / 2, limits.max_body_bytes)),
+      yield_after_(limits.yield_after) {}
 
 HttpAdmission::Place::Place(HttpAdmission& admission, const std::string& address,
                             std::function<void()> close)
-    : admission_(admission),
-      address_(CountedAs(address)),
-      close_(std::move(close)),
-      kind_(Choose()) {
+    : admission_(admission), address_(address), close_(std::move(close)), kind_(Choose()) {
   ++admission_.addresses_[address_].num_places;
   Count(+1);
 }
@@ -66,10 +53,14 @@ HttpAdmission::Kind HttpAdmission::Place::Choose() {
     if (Place* const other = FindIdle(Kind::kServed, nullptr)) other->Leave();
   }
   if (!IsFull()) return Kind::kServed;
-  if (all.num(Kind::kSpare) == kMaxSpare) {
+  const Address& own = all.addresses_[address_];
+  if (own.num_spare >= kMaxSparePerAddress) {
+    if (Place* const other = FindIdle(Kind::kSpare, &address_)) other->Leave();
+  } else if (all.num(Kind::kSpare) >= kMaxSpare) {
     if (Place* const other = FindIdle(Kind::kSpare, nullptr)) other->Leave();
   }
-  if (all.num(Kind::kSpare) < kMaxSpare) return Kind::kSpare;
+  const bool has_spare = all.num(Kind::kSpare) < kMaxSpare && own.num_spare < kMaxSparePerAddress;
+  if (has_spare) return Kind::kSpare;
   return all.num(Kind::kRefused) < kMaxRefused ? Kind::kRefused : Kind::kDropped;
 }
 
@@ -78,10 +69,12 @@ bool HttpAdmission::Place::IsFull() const {
          admission_.addresses_[address_].num_served >= admission_.max_connections_per_address_;
 }
 
-/// The one that has been idle longest, or null.
+/// The one that has been idle longest, if for long enough, or null. One that has just come has a
+/// request on its way.
 HttpAdmission::Place* HttpAdmission::Place::FindIdle(Kind kind,
                                                      const std::string* of_address) const {
   for (Place* const place : admission_.idle_) {
+    if (Clock::now() - place->idle_since_ < admission_.yield_after_) break;
     if (place->kind_ != kind) continue;
     if (of_address == nullptr || place->address_ == *of_address) return place;
   }
@@ -91,6 +84,7 @@ HttpAdmission::Place* HttpAdmission::Place::FindIdle(Kind kind,
 void HttpAdmission::Place::Count(int64_t change) {
   admission_.num(kind_) += change;
   if (kind_ == Kind::kServed) admission_.addresses_[address_].num_served += change;
+  if (kind_ == Kind::kSpare) admission_.addresses_[address_].num_spare += change;
 }
 
 /// Makes room for another one at once.
@@ -103,19 +97,21 @@ void HttpAdmission::Place::Leave() {
 
 void HttpAdmission::Place::SetIdle(bool is_idle) {
   if (is_idle == is_idle_ || (is_idle && !counts_)) return;
-  is_idle_ = is_idle;
   if (is_idle) {
     idle_ = admission_.idle_.insert(admission_.idle_.end(), this);
+    idle_since_ = Clock::now();
   } else {
     admission_.idle_.erase(idle_);
   }
+  is_idle_ = is_idle;
 }
 
 bool HttpAdmission::Place::SetBody(int64_t bytes) {
   Address& own = admission_.addresses_[address_];
   const int64_t change = bytes - body_bytes_;
-  if (change > 0 && (admission_.body_bytes_ + change > admission_.max_body_bytes_ ||
-                     own.body_bytes + change > admission_.max_body_bytes_per_address_)) {
+  const bool is_judged = change > 0 && bytes > kFreeBodyBytes;
+  if (is_judged && (admission_.body_bytes_ + change > admission_.max_body_bytes_ ||
+                    own.body_bytes + change > admission_.max_body_bytes_per_address_)) {
     return false;
   }
   body_bytes_ = bytes;

@@ -152,6 +152,7 @@ asio::awaitable<absl::Status> HttpConnection::ReadRequest() {
   if (status.ok()) status = Accept();
   if (status.ok()) status = co_await reader_.ReadBody(request_);
   if (!status.ok()) ReleaseBody();
+  request_.on_body_dropped = [this] { place_.SetBody(0); };
   co_return status;
 }
 
@@ -171,7 +172,9 @@ absl::Status HttpConnection::FindRoute() {
 
 /// Whether the request may have its body read.
 absl::Status HttpConnection::Accept() {
-  if (kind() != HttpAdmission::Kind::kServed && !IsVital(request_.path)) return TooMany();
+  const bool is_spare = kind() != HttpAdmission::Kind::kServed;
+  // A body would let it stay.
+  if (is_spare && (!IsVital(request_.path) || !reader_.complete())) return TooMany();
   SHORTLIST_RETURN_IF_ERROR(connections_.host_policy.Check(*match_.route, request_));
   SHORTLIST_RETURN_IF_ERROR(Authorize());
   if (!request_.Header("Content-Encoding").empty()) {
@@ -187,9 +190,13 @@ absl::Status HttpConnection::Authorize() {
   const HttpServer::Options& options = connections_.options;
   absl::Status status;
   if (options.authorize) status = options.authorize(*match_.route, request_);
-  if (status.ok() || HttpStatusOf(status) != 401 || !place_.NoteWrongKey()) return status;
+  const bool has_key =
+      !request_.Header("Authorization").empty() || !request_.Header("X-Api-Key").empty();
+  if (status.ok() || HttpStatusOf(status) != 401 || !has_key || !place_.NoteWrongKey()) {
+    return status;
+  }
   is_last_ = true;
-  return HttpError(429, "too many requests without a good key from your address");
+  return HttpError(429, "too many wrong keys from your address");
 }
 
 /// Sends the one reply to the request; `refusal` is ReadRequest's. Returns whether another request
@@ -201,7 +208,8 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
                            {.has_body = request_.method != "HEAD",
                             .chunks = reader_.is_http11(),
                             .keep_alive = reader_.complete() && reader_.keep_alive() && !is_last_,
-                            .write_timeout = limits_.write_timeout});
+                            .write_timeout = limits_.write_timeout,
+                            .hold = [this](int64_t bytes) { return place_.SetBody(bytes); }});
   RequestRecord& record = reply.record();
   BeginRecord(record);
   reply.SetHeader("X-Request-Id", request_.id);
@@ -227,6 +235,7 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
   if (record.client_gone) co_return false;
   const bool keep_alive = reply.keep_alive() && !failed;
   const bool is_writing = !reader_.complete() || !socket_->unread().empty() || is_last_;
+  place_.SetIdle(true);
   if (!keep_alive && is_writing) co_await socket_->Swallow();
   co_return keep_alive;
 }
@@ -234,6 +243,7 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
 void HttpConnection::BeginRecord(RequestRecord& record) const {
   record.id = request_.id;
   record.traceparent = request_.traceparent;
+  record.client = request_.client.name.empty() ? "addr " + request_.peer : request_.client.name;
   record.method = request_.method;
   record.route = match_.route == nullptr ? "" : match_.route->path;
 }

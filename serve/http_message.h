@@ -27,13 +27,21 @@ struct HttpRequest {
   std::string path;                                        // without the query; percent-decoded
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;
+  mutable std::string body;
   std::string parameter;    // what stood for the {name} of the route's path; decoded
   std::string id;           // the client's X-Request-Id if it is a sound one, else a fresh one
   std::string traceparent;  // the client's if it is well-formed (W3C Trace Context), else empty
-  std::string peer;         // the address it came from, without the port
+  std::string peer;         // the address it came from, as HttpSocket::peer
   Client client;            // as HttpServer::Options::authorize says
   std::chrono::steady_clock::time_point arrival;
+
+  /// For the handler, when it has read the body and goes on for long: gives its memory back, and
+  /// its part of what bodies may take together.
+  void DropBody() const {
+    body = std::string();
+    if (on_body_dropped) on_body_dropped();
+  }
+  std::function<void()> on_body_dropped;  // may be empty
 
   /// The first header, or query parameter, of this name; empty when there is none.
   std::string_view Header(std::string_view name) const;
@@ -43,7 +51,8 @@ struct HttpRequest {
 /// What is counted and logged of one request. No text of prompts or outputs goes in here.
 struct RequestRecord {
   std::string id, traceparent;
-  std::string route;  // as in the table, "/v1/models/{id}"; empty: no route had this path
+  std::string client;  // Client::name, else the address
+  std::string route;   // as in the table, "/v1/models/{id}"; empty: no route had this path
   std::string method;
   int status = 0;          // 499: the client went before there was one
   std::string error_code;  // of an error; also of one that a stream tells inside

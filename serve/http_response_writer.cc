@@ -15,6 +15,12 @@ namespace http = boost::beast::http;
 
 namespace {
 
+constexpr int64_t kLargeReplyBytes = 64 << 10;
+
+}  // namespace
+
+namespace {
+
 constexpr size_t kMaxMessageBytes = 240;  // of an error: it may repeat what a client sent
 
 /// "Sun, 06 Nov 1994 08:49:37 GMT", made once a second.
@@ -67,11 +73,21 @@ asio::awaitable<void> HttpResponseWriter::WriteAll(std::string bytes) {
 
 asio::awaitable<void> HttpResponseWriter::Send(int status, std::string_view content_type,
                                                std::string body) {
+  const bool is_held = std::ssize(body) > kLargeReplyBytes && options_.hold;
+  if (is_held && !options_.hold(std::ssize(body))) {
+    const absl::Status refusal =
+        HttpError(503, "too many bytes of replies wait for your address, or for all, to be read");
+    status = HttpStatusOf(refusal);
+    record_.error_code = CodeOf(refusal);
+    content_type = kJsonType;
+    body = OpenAiErrorBody(refusal);
+  }
   started_ = true;
   record_.status = status;
   std::string reply = Head(status, content_type);
   absl::StrAppend(&reply, "Content-Length: ", body.size(), "\r\n\r\n");
   if (options_.has_body) reply += body;
+  body = std::string();
   co_await WriteAll(std::move(reply));
 }
 

@@ -3,8 +3,11 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "serve/api_error.h"
@@ -21,12 +24,15 @@ class HttpResponseWriter final : public HttpResponse {
     bool chunks = true;                       // false: HTTP/1.0; a stream ends with the connection
     bool keep_alive = true;                   // as the client wishes
     std::chrono::milliseconds write_timeout;  // HttpLimits::write_timeout
+    /// Told how many bytes of a large reply will wait for the client; false: there is no room for
+    /// so many, and it is told 503. May be empty.
+    std::function<bool(int64_t)> hold = {};
   };
 
   /// `draining`, which like `socket` must outlive this, becomes true when no further request will
   /// be read.
   HttpResponseWriter(HttpSocket& socket, const bool& draining, Options options)
-      : socket_(socket), draining_(draining), options_(options) {}
+      : socket_(socket), draining_(draining), options_(std::move(options)) {}
 
   // As HttpResponse says; a write that fails marks the client as gone in record() and throws
   // system_error.

@@ -6,6 +6,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +28,11 @@ asio::awaitable<void> AcceptAll(std::shared_ptr<tcp::acceptor> acceptor,
   while (acceptor->is_open()) {
     auto [error, socket] = co_await acceptor->async_accept(asio::as_tuple(asio::use_awaitable));
     if (!error) {
-      ServeConnection(std::move(socket), connections);
+      try {
+        ServeConnection(std::move(socket), connections);
+      } catch (const std::bad_alloc&) {
+        // This one is closed; others may still be served.
+      }
     } else if (acceptor->is_open()) {
       // Out of file descriptors, say: those that are being served will give some back.
       pause.expires_after(std::chrono::milliseconds(50));

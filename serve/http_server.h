@@ -20,8 +20,9 @@ struct HttpLimits {
   int64_t max_body_bytes = int64_t{8} << 20;
   int32_t max_header_bytes = 32 << 10;  // request line and all headers
   int32_t max_headers = 100;
-  // All of them. When they are taken, the one that has been idle longest is closed for a new one;
-  // when none is idle, a few more may ask for /health and /metrics, and others are told 503.
+  // All of them. When they are taken, the one that has been idle longest is closed for a new one,
+  // if that is for longer than yield_after; when none is, a few more may ask for /health and
+  // /metrics, and others are told 503.
   int64_t max_connections = 2048;
   int64_t max_connections_per_address = 0;  // likewise; 0: half of max_connections
   // Of bodies that have come and belong to requests which are not answered yet, as far as they have
@@ -31,6 +32,7 @@ struct HttpLimits {
   // Of a connection without a request; of the header from its first byte; of the body; of waiting
   // for a reader that takes less than kLeastBytesPerSecond (1024). Of 10 s for a body, too, as many
   // bytes a second must come.
+  std::chrono::milliseconds yield_after{2'000};
   std::chrono::milliseconds idle_timeout{75'000};
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{60'000};

@@ -30,6 +30,16 @@ constexpr std::chrono::seconds kMaxSwallowTime{2};
 
 }  // namespace
 
+std::string CountedAddress(const asio::ip::address& address) {
+  namespace ip = asio::ip;
+  if (!address.is_v6()) return address.to_string();
+  const ip::address_v6 v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, v6).to_string();
+  ip::address_v6::bytes_type bytes = v6.to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return v6.is_loopback() ? v6.to_string() : ip::address_v6(bytes).to_string();
+}
+
 HttpSocket::HttpSocket(tcp::socket socket)
     : socket_(std::move(socket)),
       deadline_(socket_.get_executor()),
@@ -38,7 +48,7 @@ HttpSocket::HttpSocket(tcp::socket socket)
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::send_buffer_size(kSendBufferBytes), ignored);
   socket_.non_blocking(true, ignored);
-  peer_ = socket_.remote_endpoint(ignored).address().to_string();
+  peer_ = CountedAddress(socket_.remote_endpoint(ignored).address());
 }
 
 void HttpSocket::Arm(std::chrono::milliseconds time) {

@@ -21,6 +21,10 @@ inline constexpr int64_t kLeastBytesPerSecond = 1024;
 /// An interim reply, which a client may get at any time before the reply (RFC 9110, 15.2).
 inline constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
+/// What counts as one client: the address, of IPv6 its first 64 bits, which one host has for
+/// itself.
+std::string CountedAddress(const boost::asio::ip::address& address);
+
 /// The socket of one connection, with a deadline for what it reads, and what was read and not used
 /// yet. Owned by a shared_ptr; used on the I/O thread, by one reader and one writer.
 ///
@@ -70,7 +74,7 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
   void Consume(size_t count);
 
   bool is_open() const { return socket_.is_open(); }
-  /// The address at the other end, without the port.
+  /// The CountedAddress of the other end.
   const std::string& peer() const { return peer_; }
   void Close();
 

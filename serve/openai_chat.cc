@@ -156,8 +156,10 @@ class ChatReply final : public OpenAiReply {
 awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
   const auto parse = [&] { return Parse(service, http); };
-  absl::StatusOr<Asked> asked = co_await service.workers->RunIfLarge(std::ssize(http.body), parse);
+  absl::StatusOr<Asked> asked =
+      co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
+  http.DropBody();
   ChatReply reply(service, *asked);
   absl::Status status = co_await reply.Run(std::move(asked->requests), http.client, response);
   co_return status;

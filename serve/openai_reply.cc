@@ -83,7 +83,7 @@ awaitable<absl::Status> OpenAiReply::Run(std::vector<GenerateRequest> requests,
   if (!outputs.ok()) co_return outputs.status();
   for (const Output& output : *outputs) Record(output.last, response.record());
   const auto write = [&] { return Whole(*std::move(outputs)); };
-  std::string body = co_await service_.workers->RunIfLarge(NumBytes(*outputs), write);
+  std::string body = co_await service_.workers->RunIfLarge(client, NumBytes(*outputs), write);
   co_await response.Send(200, kJsonType, std::move(body));
   co_return absl::OkStatus();
 }

@@ -287,8 +287,8 @@ std::string Whole(const Asked& asked, const Writer& writer, std::vector<Output> 
   return asked.is_list ? text + "]" : text;
 }
 
-awaitable<absl::Status> SendWhole(const Service& service, Generation& generation,
-                                  const Asked& asked, const Writer& writer,
+awaitable<absl::Status> SendWhole(const Service& service, const Client& client,
+                                  Generation& generation, const Asked& asked, const Writer& writer,
                                   HttpResponse& response) {
   std::vector<Output> outputs(asked.num_results);
   while (!generation.finished()) {
@@ -300,7 +300,7 @@ awaitable<absl::Status> SendWhole(const Service& service, Generation& generation
     Append(std::move(event), output);
   }
   const auto write = [&] { return Whole(asked, writer, std::move(outputs)); };
-  std::string body = co_await service.workers->RunIfLarge(NumBytes(outputs), write);
+  std::string body = co_await service.workers->RunIfLarge(client, NumBytes(outputs), write);
   co_await response.Send(200, kJsonType, std::move(body));
   co_return absl::OkStatus();
 }
@@ -308,8 +308,10 @@ awaitable<absl::Status> SendWhole(const Service& service, Generation& generation
 awaitable<absl::Status> Generate(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
   const auto parse = [&] { return Parse(service, http); };
-  absl::StatusOr<Asked> asked = co_await service.workers->RunIfLarge(std::ssize(http.body), parse);
+  absl::StatusOr<Asked> asked =
+      co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
+  http.DropBody();
   absl::StatusOr<std::unique_ptr<Generation>> generation =
       service.generator->Start(std::move(asked->requests), http.client, asked->rid);
   if (!generation.ok()) co_return generation.status();
@@ -320,7 +322,8 @@ awaitable<absl::Status> Generate(const Service& service, const HttpRequest& http
     absl::Status status = co_await StreamEvents(**generation, response, format);
     co_return status;
   }
-  absl::Status status = co_await SendWhole(service, **generation, *asked, writer, response);
+  absl::Status status =
+      co_await SendWhole(service, http.client, **generation, *asked, writer, response);
   co_return status;
 }
 

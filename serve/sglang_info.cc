@@ -142,7 +142,9 @@ awaitable<absl::Status> FlushCache(const Service& service, const HttpRequest&,
 
 awaitable<absl::Status> AbortOne(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
-  absl::StatusOr<json> body = ParseRequestBody(http.body);
+  const auto parse = [&] { return ParseRequestBody(http.body); };
+  absl::StatusOr<json> body =
+      co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), parse);
   if (!body.ok()) co_return body.status();
   JsonFields fields(*body);
   const std::string rid = fields.String("rid", "", kMaxNameBytes);
@@ -247,8 +249,10 @@ template <absl::StatusOr<std::string> (*kReplyOf)(const Service&, const std::str
 awaitable<absl::Status> OnWorker(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
   const auto make = [&] { return kReplyOf(service, http.body); };
-  absl::StatusOr<std::string> body = co_await service.workers->Run(std::ssize(http.body), make);
+  absl::StatusOr<std::string> body =
+      co_await service.workers->Run(http.client, std::ssize(http.body), make);
   if (!body.ok()) co_return body.status();
+  http.DropBody();
   co_await response.Send(200, kJsonType, *std::move(body));
   co_return absl::OkStatus();
 }

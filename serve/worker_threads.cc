@@ -15,6 +15,7 @@
 #include <boost/system/system_error.hpp>
 #include <exception>
 #include <memory>
+#include <new>
 
 namespace shortlist {
 
@@ -28,14 +29,34 @@ struct Waiter {
   bool done = false;
 };
 
+// Whoever waits has a connection, so there are never many.
+constexpr int64_t kMaxJobs = 1 << 20;
+
+}  // namespace
+
 /// Shared by the coroutine that awaits it and the thread that runs it.
-struct Job {
+struct WorkerThreads::Job {
   enum class State { kWaiting, kBegun, kWithdrawn };
 
   /// Whoever is first decides.
   bool Set(State next) {
     State expected = State::kWaiting;
     return state.compare_exchange_strong(expected, next);
+  }
+
+  void Execute() {
+    if (!Set(State::kBegun)) return;
+    try {
+      work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    asio::post(executor, [weak = waiter] {
+      const std::shared_ptr<Waiter> told = weak.lock();
+      if (told == nullptr) return;
+      told->done = true;
+      told->wake.cancel();
+    });
   }
 
   std::function<void()> work;
@@ -45,22 +66,21 @@ struct Job {
   std::exception_ptr thrown;  // the worker's, until the waiter is told
 };
 
-void Execute(Job& job) {
-  if (!job.Set(Job::State::kBegun)) return;
-  try {
-    job.work();
-  } catch (...) {
-    job.thrown = std::current_exception();
-  }
-  asio::post(job.executor, [weak = job.waiter] {
-    const std::shared_ptr<Waiter> waiter = weak.lock();
-    if (waiter == nullptr) return;
-    waiter->done = true;
-    waiter->wake.cancel();
-  });
+WorkerThreads::WorkerThreads(int num_threads) : jobs_(kMaxJobs) {
+  for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { RunThread(); });
 }
 
-}  // namespace
+WorkerThreads::~WorkerThreads() {
+  ending_ = true;
+  jobs_.Close();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void WorkerThreads::RunThread() {
+  while (const std::optional<std::shared_ptr<Job>> job = jobs_.Pop()) {
+    if (!ending_) (*job)->Execute();
+  }
+}
 
 /// Each thread's heap would keep what its largest work took.
 void WorkerThreads::ReturnMemory() {
@@ -69,17 +89,18 @@ void WorkerThreads::ReturnMemory() {
 #endif
 }
 
-// Not co_spawn on the pool's executor: to cancel that, Boost 1.81 sends the pool a signal of the
-// awaiting coroutine, which may be gone when it arrives.
-asio::awaitable<void> WorkerThreads::RunJob(std::function<void()> work) {
+// Not co_spawn on a thread pool: to cancel that, Boost 1.81 sends the pool a signal of the awaiting
+// coroutine, which may be gone when it arrives.
+asio::awaitable<void> WorkerThreads::RunJob(const std::string& client, std::function<void()> work) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const auto waiter = std::make_shared<Waiter>(
       Waiter{asio::steady_timer(executor, asio::steady_timer::time_point::max())});
-  const auto job = std::make_shared<Job>();
+  auto job = std::make_shared<Job>();
   job->work = std::move(work);
   job->executor = executor;
   job->waiter = waiter;
-  asio::post(pool_, [job] { Execute(*job); });
+  std::shared_ptr<Job> queued = job;
+  if (!jobs_.TryPush(client, queued)) throw std::bad_alloc();
   bool is_cancelled = false;
   while (!waiter->done) {
     co_await waiter->wake.async_wait(asio::as_tuple(asio::use_awaitable));

@@ -1,13 +1,20 @@
 #ifndef SHORTLIST_SERVE_WORKER_THREADS_H_
 #define SHORTLIST_SERVE_WORKER_THREADS_H_
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
+
+#include "router/turn_queue.h"
+#include "serve/http_message.h"
 
 namespace shortlist {
 
@@ -19,30 +26,35 @@ namespace shortlist {
 /// work may refer to what the awaiting coroutine holds.
 class WorkerThreads {
  public:
-  explicit WorkerThreads(int num_threads) : pool_(num_threads) {}
+  explicit WorkerThreads(int num_threads);
   /// Waits for what has begun; what has not is dropped, with whoever awaits it. The executor of
   /// these must still exist. No thread may call Run meanwhile.
-  ~WorkerThreads() = default;
+  ~WorkerThreads();
+  WorkerThreads(const WorkerThreads&) = delete;
+  WorkerThreads& operator=(const WorkerThreads&) = delete;
 
   /// Calls `work`, of some `num_bytes`, on one of the threads and returns what it returned, or
-  /// throws what it threw. Work begins in the order of the calls. On an executor of one thread, to
-  /// which it comes back. Memory that large work leaves behind goes back to the system.
+  /// throws what it threw. Clients take turns; work of one begins in the order of the calls. On an
+  /// executor of one thread, to which it comes back. Memory that large work leaves behind goes back
+  /// to the system.
   template <typename Work>
-  boost::asio::awaitable<std::invoke_result_t<Work>> Run(int64_t num_bytes, Work work) {
+  boost::asio::awaitable<std::invoke_result_t<Work>> Run(const Client& client, int64_t num_bytes,
+                                                         Work work) {
     std::optional<std::invoke_result_t<Work>> result;
     std::function<void()> job = [&] {
       result.emplace(work());
       if (num_bytes >= kLargeBytes) ReturnMemory();
     };
-    co_await RunJob(std::move(job));
+    co_await RunJob(client.name, std::move(job));
     co_return *std::move(result);
   }
 
   /// The same, but here where that is cheaper than to change threads: at most kInlineBytes.
   template <typename Work>
-  boost::asio::awaitable<std::invoke_result_t<Work>> RunIfLarge(int64_t num_bytes, Work work) {
+  boost::asio::awaitable<std::invoke_result_t<Work>> RunIfLarge(const Client& client,
+                                                                int64_t num_bytes, Work work) {
     if (num_bytes <= kInlineBytes) co_return work();
-    auto running = Run(num_bytes, std::move(work));
+    auto running = Run(client, num_bytes, std::move(work));
     auto result = co_await std::move(running);
     co_return std::move(result);
   }
@@ -54,9 +66,14 @@ class WorkerThreads {
   static constexpr int64_t kLargeBytes = 256 << 10;
 
   static void ReturnMemory();
-  boost::asio::awaitable<void> RunJob(std::function<void()> work);
+  struct Job;
 
-  boost::asio::thread_pool pool_;
+  boost::asio::awaitable<void> RunJob(const std::string& client, std::function<void()> work);
+  void RunThread();
+
+  TurnQueue<std::shared_ptr<Job>> jobs_;
+  std::atomic<bool> ending_ = false;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace shortlist

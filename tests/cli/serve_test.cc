@@ -220,12 +220,12 @@ TEST(ServeTest, TheLogGoesToAFileAndProbesHaveAPort) {
 TEST(ServeTest, FewOpenFilesMeanFewConnections) {
   ServeProcess server({"--max-connections", "500"}, "ulimit -n 300");
   EXPECT_NE(server.AwaitPort(), 0);
-  EXPECT_THAT(server.Log(), HasSubstr("--max-connections 500 and 64 more open files exceed the "
-                                      "limit of 300 (ulimit -n): no more than 236"));
+  EXPECT_THAT(server.Log(), HasSubstr("--max-connections 500 and 144 more open files exceed the "
+                                      "limit of 300 (ulimit -n): no more than 156"));
   EXPECT_EQ(server.Signal(SIGTERM), 0);
-  ServeProcess refused({"--health-port", "1"}, "ulimit -n 96");
+  ServeProcess refused({"--health-port", "1"}, "ulimit -n 256");
   EXPECT_EQ(refused.Signal(0), 2);
-  EXPECT_THAT(refused.Log(), HasSubstr("the limit of 96 (ulimit -n)"));
+  EXPECT_THAT(refused.Log(), HasSubstr("the limit of 256 (ulimit -n)"));
 }
 
 TEST(ServeTest, ASignalWhileTheModelLoadsEndsItAtOnce) {

@@ -88,6 +88,30 @@ TEST(FairnessTest, AShortPromptDoesNotWaitForAnotherClientsLongOnes) {
   EXPECT_LT(Serve(options, trace).requests.back().finished_s, 1.0);
 }
 
+TEST(FairnessTest, ALongPromptDoesNotWaitForAnotherClientsManyShortOnes) {
+  std::vector<TraceRequest> trace;
+  trace.push_back(Request("long", 0.0, 6000, 1, 0));
+  for (int i = 0; i < 200; ++i) trace.push_back(Request("short", 0.0, 512, 1, 10'000 + 600 * i));
+  SchedulerOptions options = Options();
+  options.context_length = 8192;
+  const SimulationResult result = Serve(options, trace);
+  // Alone it takes 12 passes of 0.52 s; half of the passes are its own.
+  EXPECT_LT(result.requests.front().finished_s, 2 * 12 * 0.55 + 1.0);
+}
+
+TEST(FairnessTest, NobodyGivesWayInVain) {
+  // All that "b" may give up does not make room for what "a" wants.
+  SchedulerOptions options = Options();
+  options.max_total_tokens = 4096;
+  options.context_length = 4096;
+  std::vector<TraceRequest> trace;
+  trace.push_back(Request("b", 0.0, 1500, 500, 0));
+  trace.push_back(Request("b", 0.0, 1000, 500, 10'000));
+  for (int i = 0; i < 3; ++i) trace.push_back(Request("b", 0.0, 20, 300, 20'000 + 100 * i));
+  trace.push_back(Request("a", 1.0, 3500, 20, 50'000));
+  EXPECT_LE(Serve(options, trace).stats.num_retractions, 5);
+}
+
 TEST(FairnessTest, PlacesAreSharedEvenly) {
   std::vector<TraceRequest> trace;
   for (int i = 0; i < 60; ++i) trace.push_back(Request("a", 0.0, 20, 400, 100 * i));

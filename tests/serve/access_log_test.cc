@@ -28,10 +28,14 @@ TEST(AccessLogTest, AClientsValuesForgeNoFields) {
   testing::internal::CaptureStderr();
   {
     AccessLog log(STDERR_FILENO);
-    log.Write({.id = R"(a"_status=500_\)", .route = "/health", .method = "GET", .status = 200});
+    log.Write({.id = R"(a"_status=500_\)",
+               .client = "key 1",
+               .route = "/health",
+               .method = "GET",
+               .status = 200});
   }  // its thread has written all then
   const std::string line = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(line, HasSubstr(R"(event=request id="a\"_status=500_\\" method=GET)"));
+  EXPECT_THAT(line, HasSubstr(R"(event=request id="a\"_status=500_\\" client="key 1" method=GET)"));
   EXPECT_THAT(line, HasSubstr(" route=/health status=200 "));
 }
 

@@ -7,10 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "serve/http_socket.h"
 #include "tests/serve/serve_fixture.h"
 
 namespace shortlist {
 namespace {
+
+std::string Counted(const std::string& address) {
+  return CountedAddress(boost::asio::ip::make_address(address));
+}
+
+constexpr int64_t kMiB = 1 << 20;
 
 using Kind = HttpAdmission::Kind;
 using testing::ElementsAre;
@@ -24,10 +31,11 @@ class PlacesTest : public testing::Test {
     return places_.back()->kind();
   }
 
-  HttpAdmission admission_{{.max_body_bytes = 40,
+  HttpAdmission admission_{{.max_body_bytes = 40 * kMiB,
                             .max_connections = 4,
                             .max_connections_per_address = 3,
-                            .max_total_body_bytes = 100}};
+                            .max_total_body_bytes = 100 * kMiB,
+                            .yield_after = std::chrono::milliseconds(0)}};
   std::vector<std::string> closed_;
   std::vector<std::unique_ptr<HttpAdmission::Place>> places_;
 };
@@ -47,7 +55,7 @@ TEST_F(PlacesTest, TheLongestIdleYields) {
 
 TEST_F(PlacesTest, AnAddressYieldsToItselfOnly) {
   Open("a", "2.2.2.2", /*is_idle=*/true);
-  Open("b", "::ffff:1.1.1.1");
+  Open("b", Counted("::ffff:1.1.1.1"));
   Open("c", "1.1.1.1", /*is_idle=*/true);
   places_.push_back(nullptr);
   EXPECT_EQ(Open("d", "1.1.1.1"), Kind::kServed);
@@ -58,10 +66,10 @@ TEST_F(PlacesTest, AnAddressYieldsToItselfOnly) {
 
 TEST_F(PlacesTest, AnIpv6HostIsOneAddress) {
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(Open("", "2001:db8:1:2::" + std::to_string(i)), Kind::kServed);
+    EXPECT_EQ(Open("", Counted("2001:db8:1:2::" + std::to_string(i))), Kind::kServed);
   }
-  EXPECT_EQ(Open("", "2001:db8:1:2:ffff::1"), Kind::kSpare);
-  EXPECT_EQ(Open("", "2001:db8:1:3::1"), Kind::kServed);
+  EXPECT_EQ(Open("", Counted("2001:db8:1:2:ffff::1")), Kind::kSpare);
+  EXPECT_EQ(Open("", Counted("2001:db8:1:3::1")), Kind::kServed);
 }
 
 TEST_F(PlacesTest, BeyondTheSpareOnesAreToldThenDropped) {
@@ -80,14 +88,14 @@ TEST_F(PlacesTest, OneAddressHoldsHalfOfTheBytesAtMost) {
   Open("b", "1.1.1.1");
   Open("c", "1.1.1.2");
   Open("d", "1.1.1.3");
-  EXPECT_TRUE(places_[0]->SetBody(40));
-  EXPECT_FALSE(places_[1]->SetBody(11));
-  EXPECT_TRUE(places_[1]->SetBody(10));
-  EXPECT_TRUE(places_[2]->SetBody(40));
-  EXPECT_FALSE(places_[3]->SetBody(11));
-  EXPECT_TRUE(places_[3]->SetBody(10));
+  EXPECT_TRUE(places_[0]->SetBody(40 * kMiB));
+  EXPECT_FALSE(places_[1]->SetBody(11 * kMiB));
+  EXPECT_TRUE(places_[1]->SetBody(10 * kMiB));
+  EXPECT_TRUE(places_[2]->SetBody(40 * kMiB));
+  EXPECT_FALSE(places_[3]->SetBody(11 * kMiB));
+  EXPECT_TRUE(places_[3]->SetBody(10 * kMiB));
   places_[0].reset();
-  EXPECT_TRUE(places_[3]->SetBody(40));
+  EXPECT_TRUE(places_[3]->SetBody(40 * kMiB));
   EXPECT_TRUE(places_[3]->SetBody(0));
 }
 
@@ -106,6 +114,7 @@ TEST_F(HttpAdmissionTest, IdleConnectionsYieldToNewOnes) {
   Start([](Server::Options& options) {
     options.http.limits.max_connections = 64;
     options.http.limits.max_connections_per_address = 8;
+    options.http.limits.yield_after = std::chrono::milliseconds(0);
   });
   std::vector<std::unique_ptr<HttpClient>> idle;
   for (int i = 0; i < 8; ++i) {
@@ -120,6 +129,20 @@ TEST_F(HttpAdmissionTest, IdleConnectionsYieldToNewOnes) {
   HttpClient another = Connect();
   EXPECT_EQ(another.Get("/health").status, 200);
   EXPECT_TRUE(idle[0]->AwaitClose());
+}
+
+TEST_F(HttpAdmissionTest, ABurstBeyondTheLimitIsToldSo) {
+  Start([](Server::Options& options) { options.http.limits.max_connections = 8; });
+  std::vector<std::unique_ptr<HttpClient>> burst;
+  for (int i = 0; i < 24; ++i) burst.push_back(std::make_unique<HttpClient>(port()));
+  int num_served = 0, num_told = 0;
+  for (const auto& client : burst) {
+    const int status = client->Get("/v1/models").status;
+    num_served += status == 200;
+    num_told += status == 503;
+  }
+  EXPECT_EQ(num_served, 4);  // half of the places
+  EXPECT_EQ(num_told, 20);
 }
 
 TEST_F(HttpAdmissionTest, WhenAllAreBusyItStillTellsThatItLives) {

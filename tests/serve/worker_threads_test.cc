@@ -23,6 +23,7 @@ using std::chrono::milliseconds;
 
 /// A coroutine that awaits work, as the I/O thread sees it.
 struct Awaited {
+  Client client;
   asio::cancellation_signal cancel;
   bool ended = false;
   std::exception_ptr thrown;
@@ -31,9 +32,11 @@ struct Awaited {
 
 class WorkerThreadsTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Awaited> Await(std::function<std::string()> work) {
+  std::unique_ptr<Awaited> Await(std::function<std::string()> work,
+                                 const Client& client = {.name = "a", .cache_salt = ""}) {
     auto awaited = std::make_unique<Awaited>();
-    asio::co_spawn(io_, workers_->Run(/*num_bytes=*/1 << 20, std::move(work)),
+    awaited->client = client;
+    asio::co_spawn(io_, workers_->Run(awaited->client, /*num_bytes=*/1 << 20, std::move(work)),
                    asio::bind_cancellation_slot(
                        awaited->cancel.slot(),
                        [a = awaited.get()](std::exception_ptr thrown, std::string result) {
@@ -102,6 +105,34 @@ TEST_F(WorkerThreadsTest, CancelledWorkThatHasBegunIsWaitedForAndOtherWorkIsDrop
   RunUntil([&] { return third->ended; });
   EXPECT_EQ(third->result, "third");
   EXPECT_FALSE(second_ran);
+}
+
+TEST_F(WorkerThreadsTest, ClientsTakeTurns) {
+  std::promise<void> go_on;
+  std::string order;
+  std::vector<std::unique_ptr<Awaited>> awaited;
+  awaited.push_back(Await([&] {
+    go_on.get_future().wait();
+    return std::string();
+  }));
+  for (int i = 0; i < 20; ++i) {
+    awaited.push_back(Await([&] {
+      order += 'a';
+      return std::string();
+    }));
+  }
+  const Client other{.name = "b", .cache_salt = ""};
+  awaited.push_back(Await(
+      [&] {
+        order += 'b';
+        return std::string();
+      },
+      other));
+  io_.poll();
+  go_on.set_value();
+  for (const auto& each : awaited) RunUntil([&] { return each->ended; });
+  EXPECT_EQ(order.size(), 21u);
+  EXPECT_LE(order.find('b'), 1u);
 }
 
 // Under AddressSanitizer and ThreadSanitizer this finds what asio's own co_spawn across executors

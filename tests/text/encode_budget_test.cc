@@ -197,7 +197,7 @@ TEST(EncodeBudgetTest, TooManyBytesAreRefusedBeforeAnyWork) {
 
 TEST(EncodeBudgetTest, LongTextsAreRefusedInWordsOfEveryKind) {
   std::string text;
-  while (text.size() < (size_t{1} << 19)) text += "ab, 1 ";
+  while (text.size() < (size_t{100} << 10)) text += "ab, 1 ";
   for (const auto& [name, tokenizer] : Tokenizers()) {
     const absl::Status status = tokenizer->Encode(text, {.max_tokens = 1000}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << name;
