@@ -206,7 +206,8 @@ absl::StatusOr<int64_t> FastchatWorker::NumTokens(const std::string& body) const
   if (!prompt.has_value()) fields.Fail("prompt", "is missing");
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   if (prompt->empty()) return 0;
-  SHORTLIST_RETURN_IF_ERROR(CheckNumCountedBytes("prompt", {&*prompt, 1}));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckNumCountedBytes("prompt", {&*prompt, 1}, service_.generator->options().context_length));
   const PromptEncoder& encoder = *service_.generator->options().prompt_encoder;
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, encoder.Encode(*prompt, {}));
   return std::ssize(ids);

@@ -183,13 +183,15 @@ absl::Status CheckNumOutputLogprobs(const char* field, std::span<const GenerateR
                    field);
 }
 
-absl::Status CheckNumCountedBytes(const char* field, std::span<const std::string> texts) {
+absl::Status CheckNumCountedBytes(const char* field, std::span<const std::string> texts,
+                                  int64_t context_length) {
+  const int64_t most = std::max(kMaxCountedBytes, 8 * context_length);
   int64_t num_bytes = 0;
   for (const std::string& text : texts) num_bytes += std::ssize(text);
-  if (num_bytes <= kMaxCountedBytes) return absl::OkStatus();
+  if (num_bytes <= most) return absl::OkStatus();
   return WithParam(
       absl::InvalidArgumentError(absl::StrCat(field, ": ", num_bytes, " bytes of text, more than ",
-                                              kMaxCountedBytes, "; send it in parts")),
+                                              most, "; send it in parts")),
       field);
 }
 

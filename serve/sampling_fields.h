@@ -25,8 +25,8 @@ inline constexpr int64_t kMaxTopLogprobs = 20;
 inline constexpr int64_t kMaxPromptLogprobs = int64_t{1} << 20;  // n times the body's bytes, each
                                                                  // with its likeliest tokens
 inline constexpr int64_t kMaxOutputLogprobs = 1 << 19;           // of several generations together
-inline constexpr int64_t kMaxCountedBytes = int64_t{1} << 19;  // of text, only to count its tokens
-inline constexpr int64_t kMaxStreamedLogprobs = 1 << 16;       // of an event that tells all so far
+inline constexpr int64_t kMaxCountedBytes = 256 << 10;    // of text, only to count its tokens
+inline constexpr int64_t kMaxStreamedLogprobs = 1 << 16;  // of an event that tells all so far
 inline constexpr int64_t kMaxCount = int64_t{1} << 31;  // of tokens; the context is the real bound
 
 // Readers of single fields; errors stay with `fields`.
@@ -71,8 +71,10 @@ absl::Status CheckNumStreamedLogprobs(const char* field, int64_t num_top, int64_
 absl::Status CheckNumOutputLogprobs(const char* field, std::span<const GenerateRequest> requests,
                                     int64_t context_length);
 
-/// InvalidArgument, naming `field`, for more text than is encoded only to count or show its tokens.
-absl::Status CheckNumCountedBytes(const char* field, std::span<const std::string> texts);
+/// InvalidArgument, naming `field`, for more text than is encoded only to count or show its tokens:
+/// kMaxCountedBytes, or 8 bytes for each token of the context.
+absl::Status CheckNumCountedBytes(const char* field, std::span<const std::string> texts,
+                                  int64_t context_length);
 
 /// `n` times each of `requests`, choices of one prompt next to each other, each with noise of its
 /// own: the first has the seed itself.

@@ -187,7 +187,8 @@ absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::stri
   const PromptEncoder::Options options{fields.Bool("add_special_tokens", true)};
   if (texts.empty()) fields.Fail("prompt", "missing or empty");
   SHORTLIST_RETURN_IF_ERROR(fields.status());
-  SHORTLIST_RETURN_IF_ERROR(CheckNumCountedBytes("prompt", texts));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckNumCountedBytes("prompt", texts, service.generator->options().context_length));
 
   std::vector<std::string> lists, counts;
   for (const std::string& text : texts) {
