@@ -144,13 +144,13 @@ HttpReply HttpClient::Receive(bool is_head, std::chrono::milliseconds timeout) {
 }
 
 HttpReply HttpClient::Get(const std::string& target, const std::string& headers) {
-  Send("GET " + target + " HTTP/1.1\r\nHost: test\r\n" + headers + "\r\n");
+  Send("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
   return Receive();
 }
 
 std::string PostRequest(const std::string& target, const std::string& body,
                         const std::string& headers) {
-  return "POST " + target + " HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n" +
+  return "POST " + target + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
          headers + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
