@@ -69,7 +69,9 @@ Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
   slots += cache_.EvictableLen(req.match);  // locked from then on
   if (slots > budget.slots) return Verdict::kNoRoom;
   try {
-    StartFilling(req, lane, in_front ? budget.num_in_front : std::ssize(lane.filling));
+    // One that went in front may have given way since.
+    const int64_t size = std::ssize(lane.filling);
+    StartFilling(req, lane, in_front ? std::min(budget.num_in_front, size) : size);
   } catch (const std::bad_alloc&) {
     return Verdict::kNoRoom;
   }
