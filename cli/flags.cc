@@ -149,9 +149,11 @@ void AddDeviceFlag(CLI::App& command, RunFlags& flags) {
 
 void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
   SamplingParams& sampling = flags.sampling;
-  AddInteger<int64_t>(command, "--max-new-tokens", sampling.max_new_tokens, 1, kMaxCount,
-                      "Length limit of each output");
   const auto notes = [](bool& given) { return [&given](const std::string&) { given = true; }; };
+  AddInteger<int64_t>(command, "--max-new-tokens", sampling.max_new_tokens, 1, kMaxCount,
+                      "Length limit of each output")
+      ->each(notes(flags.given.max_new_tokens))
+      ->default_str("the model's, else 128");
   AddReal(command, "--temperature", sampling.temperature, 0.0, kMaxTemperature, Low::kIncluded,
           "0 is greedy")
       ->each(notes(flags.given.temperature))

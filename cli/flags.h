@@ -41,6 +41,7 @@ struct RunFlags {
     bool top_p = false;
     bool top_k = false;
     bool min_p = false;
+    bool max_new_tokens = false;
   } given;
   VerifyMode verify = VerifyMode::kCoupled;
   int64_t batch = 1;

@@ -60,6 +60,9 @@ void Session::TakeSamplingDefaults() {
   if (!flags_.given.top_p) sampling_.top_p = wish.top_p;
   if (!flags_.given.top_k) sampling_.top_k = wish.top_k;
   if (!flags_.given.min_p) sampling_.min_p = wish.min_p;
+  if (!flags_.given.max_new_tokens && wish.max_new_tokens) {
+    sampling_.max_new_tokens = *wish.max_new_tokens;
+  }
   sampling_.repetition_penalty = wish.repetition_penalty;
 }
 

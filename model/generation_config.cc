@@ -1,14 +1,75 @@
 #include "model/generation_config.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <span>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
 
 using nlohmann::json;
+
+namespace {
+
+/// Fields with which transformers' generate() gives another output, and the one value (JSON text)
+/// that leaves it as it is. Absent, null and an empty list or object do so for all.
+struct NeutralField {
+  const char* name;
+  const char* neutral;
+};
+constexpr std::array kNeutralFields = {
+    NeutralField{"no_repeat_ngram_size", "0"},
+    NeutralField{"encoder_no_repeat_ngram_size", "0"},
+    NeutralField{"suppress_tokens", "null"},
+    NeutralField{"begin_suppress_tokens", "null"},
+    NeutralField{"bad_words_ids", "null"},
+    NeutralField{"force_words_ids", "null"},
+    NeutralField{"constraints", "null"},
+    NeutralField{"sequence_bias", "null"},
+    NeutralField{"stop_strings", "null"},
+    NeutralField{"forced_bos_token_id", "null"},
+    NeutralField{"forced_eos_token_id", "null"},
+    NeutralField{"forced_decoder_ids", "null"},
+    NeutralField{"min_length", "0"},
+    NeutralField{"min_new_tokens", "0"},
+    NeutralField{"max_time", "null"},
+    NeutralField{"num_beams", "1"},
+    NeutralField{"num_beam_groups", "1"},
+    NeutralField{"num_return_sequences", "1"},
+    NeutralField{"penalty_alpha", "0"},
+    NeutralField{"dola_layers", "null"},
+    NeutralField{"encoder_repetition_penalty", "1"},
+    NeutralField{"exponential_decay_length_penalty", "null"},
+    NeutralField{"guidance_scale", "1"},
+    NeutralField{"watermarking_config", "null"},
+    NeutralField{"token_healing", "false"},
+};
+/// Filters of sampling: a greedy model does not use them.
+constexpr std::array kNeutralFilters = {
+    NeutralField{"typical_p", "1"},
+    NeutralField{"epsilon_cutoff", "0"},
+    NeutralField{"eta_cutoff", "0"},
+    NeutralField{"top_h", "null"},
+};
+
+absl::Status CheckNeutral(const ConfigFields& fields, std::span<const NeutralField> neutral) {
+  for (const NeutralField& field : neutral) {
+    const json* value = fields.Find(field.name);
+    const bool is_neutral = value == nullptr || (value->is_structured() && value->empty()) ||
+                            *value == json::parse(field.neutral);
+    if (is_neutral) continue;
+    return fields.Unsupported(
+        field.name, *value,
+        absl::StrCat("only ", field.neutral, " is: remove the field to generate without it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<std::optional<std::vector<int32_t>>> ReadEosIds(const ConfigFields& fields,
                                                                int64_t vocab_size) {
@@ -31,11 +92,18 @@ absl::StatusOr<GenerationConfig> ReadGenerationConfig(const ConfigFields& fields
                                                       int64_t vocab_size) {
   GenerationConfig config;
   SamplingDefaults& sampling = config.sampling;
+  SHORTLIST_RETURN_IF_ERROR(CheckNeutral(fields, kNeutralFields));
   SHORTLIST_ASSIGN_OR_RETURN(config.eos_token_ids, ReadEosIds(fields, vocab_size));
+  if (fields.Find("max_new_tokens") != nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        sampling.max_new_tokens,
+        fields.Int("max_new_tokens", 1, std::numeric_limits<int32_t>::max()));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(sampling.repetition_penalty,
                              fields.Real("repetition_penalty", 0.0, 100.0, /*otherwise=*/1.0));
   SHORTLIST_ASSIGN_OR_RETURN(const bool do_sample, fields.Bool("do_sample", false));
   if (!do_sample) return config;
+  SHORTLIST_RETURN_IF_ERROR(CheckNeutral(fields, kNeutralFilters));
   SHORTLIST_ASSIGN_OR_RETURN(sampling.temperature,
                              fields.Real("temperature", 0.0, 100.0, /*otherwise=*/1.0));
   SHORTLIST_ASSIGN_OR_RETURN(

@@ -14,11 +14,12 @@ namespace shortlist {
 /// How a checkpoint wants to be sampled where the user says nothing. Without "do_sample": true in
 /// generation_config.json that is greedily; a filter that the file does not name is off.
 struct SamplingDefaults {
-  double temperature = 0.0;         // 0: greedy; in [0, 100]
-  int64_t top_k = 0;                // 0: off
-  double top_p = 1.0;               // in (0, 1]
-  double min_p = 0.0;               // in [0, 1]
-  double repetition_penalty = 1.0;  // in (0, 100]
+  double temperature = 0.0;               // 0: greedy; in [0, 100]
+  int64_t top_k = 0;                      // 0: off
+  double top_p = 1.0;                     // in (0, 1]
+  double min_p = 0.0;                     // in [0, 1]
+  double repetition_penalty = 1.0;        // in (0, 100]
+  std::optional<int64_t> max_new_tokens;  // at least 1; nullopt: it does not say
 };
 
 struct GenerationConfig {
@@ -31,7 +32,8 @@ struct GenerationConfig {
 absl::StatusOr<std::optional<std::vector<int32_t>>> ReadEosIds(const ConfigFields& fields,
                                                                int64_t vocab_size);
 
-/// The contents of generation_config.json. InvalidArgument names the field, its value and bound.
+/// The contents of generation_config.json. InvalidArgument names the field, its value and bound;
+/// Unimplemented one that would change the output, such as no_repeat_ngram_size, and is not obeyed.
 absl::StatusOr<GenerationConfig> ReadGenerationConfig(const ConfigFields& fields,
                                                       int64_t vocab_size);
 

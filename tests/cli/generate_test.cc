@@ -95,6 +95,18 @@ TEST(GenerateTest, TheModelsOwnSamplingIsTheDefault) {
             Outputs(demo + Args{"--temperature", "0.9", "--top-k", "5"}));
 }
 
+TEST(GenerateTest, TheModelsOwnLengthIsTheDefault) {
+  const TempDir dir;
+  const std::string model = dir.Join("m");
+  std::filesystem::copy(SourcePath("models/demo/target"), model);
+  dir.Write("m/generation_config.json", R"({"max_new_tokens": 5})");
+  const Args own = {"--model", model, "--prompt", "The"};
+  const Args demo = DemoTarget() + Args{"--prompt", "The"};
+  EXPECT_EQ(Outputs(own), Outputs(demo + Args{"--max-new-tokens", "5"}));
+  EXPECT_EQ(Outputs(own + Args{"--max-new-tokens", "7"}),
+            Outputs(demo + Args{"--max-new-tokens", "7"}));
+}
+
 TEST(GenerateTest, TextIsTheTextOfTheRows) {
   const Args one = {"--prompt", "# `vector` class", "--max-new-tokens", "24"};
   const std::vector<nlohmann::json> rows = Rows(DemoPair() + one);

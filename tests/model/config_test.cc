@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/temp_dir.h"
 
@@ -127,6 +129,63 @@ TEST_F(ConfigTest, GenerationConfigTellsHowToSample) {
     dir_.Write("generation_config.json", text);
     EXPECT_THAT(std::string(Read(GoodConfig().dump()).status().message()),
                 AllOf(HasSubstr("generation_config.json"), HasSubstr(message)));
+  }
+}
+
+TEST_F(ConfigTest, GenerationConfigIsObeyedOrRefusedByName) {
+  const auto read = [&](const std::string& text) {
+    dir_.Write("generation_config.json", text);
+    return Read(GoodConfig().dump());
+  };
+  for (const char* field : {
+           R"("no_repeat_ngram_size": 3)",
+           R"("suppress_tokens": [1, 2])",
+           R"("begin_suppress_tokens": [5])",
+           R"("bad_words_ids": [[3]])",
+           R"("force_words_ids": [[3]])",
+           R"("sequence_bias": [[[3], -1.5]])",
+           R"("stop_strings": ["x"])",
+           R"("stop_strings": "x")",
+           R"("forced_bos_token_id": 0)",
+           R"("forced_eos_token_id": [2])",
+           R"("min_length": 1)",
+           R"("min_new_tokens": 4)",
+           R"("max_time": 1.0)",
+           R"("num_beams": 4)",
+           R"("num_return_sequences": 2)",
+           R"("penalty_alpha": 0.6)",
+           R"("dola_layers": "low")",
+           R"("exponential_decay_length_penalty": [1, 1.1])",
+           R"("guidance_scale": 1.5)",
+           R"("token_healing": true)",
+           R"("do_sample": true, "typical_p": 0.9)",
+           R"("do_sample": true, "epsilon_cutoff": 3e-4)",
+       }) {
+    SCOPED_TRACE(field);
+    const absl::Status status = read(absl::StrCat("{", field, "}")).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("generation_config.json: "), HasSubstr("is not supported; only "),
+                      HasSubstr("remove the field")));
+  }
+  EXPECT_THAT(std::string(read(R"({"num_beams": 4})").status().message()),
+              HasSubstr("num_beams = 4 is not supported; only 1 is"));
+  const auto neutral = read(R"({"no_repeat_ngram_size": 0, "suppress_tokens": null,
+      "begin_suppress_tokens": [], "sequence_bias": {}, "num_beams": 1, "num_beam_groups": 1.0,
+      "min_length": 0, "penalty_alpha": 0.0, "guidance_scale": null, "token_healing": false,
+      "typical_p": 0.9, "max_length": 4096, "pad_token_id": 0, "transformers_version": "4.40.0"})");
+  EXPECT_TRUE(neutral.ok()) << neutral.status();
+}
+
+TEST_F(ConfigTest, GenerationConfigMayNameALength) {
+  const auto read = [&](const char* text) {
+    dir_.Write("generation_config.json", text);
+    return Read(GoodConfig().dump());
+  };
+  EXPECT_EQ(read("{}")->sampling.max_new_tokens, std::nullopt);
+  EXPECT_EQ(read(R"({"max_new_tokens": 2048})")->sampling.max_new_tokens, 2048);
+  for (const char* text : {R"({"max_new_tokens": 0})", R"({"max_new_tokens": 4294967296})"}) {
+    EXPECT_THAT(std::string(read(text).status().message()), HasSubstr("not in [1, 2147483647]"));
   }
 }
 
