@@ -151,6 +151,17 @@ absl::StatusOr<std::vector<int32_t>> Checkpoint::LoadIntegers(const std::string&
   return values;
 }
 
+absl::Status Checkpoint::AdmitZeroBias(const std::string& name, int64_t out_features,
+                                       ThreadPool& pool) {
+  if (!Contains(name) || known_.contains(name)) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor bias, Load(name, {out_features}, DType::kF32, pool));
+  const float* const values = bias.data_ptr<float>();
+  const bool is_zero =
+      std::all_of(values, values + out_features, [](float value) { return value == 0.0f; });
+  if (!is_zero) known_.erase(name);  // unless the model asks for it
+  return absl::OkStatus();
+}
+
 absl::StatusOr<at::Tensor> Checkpoint::LoadPacked(const std::string& name, int64_t out_features,
                                                   int64_t in_features, DType dtype,
                                                   ThreadPool& pool) {
@@ -190,6 +201,8 @@ absl::StatusOr<at::Tensor> Checkpoint::LoadPacked(const std::string& name, int64
       weight.group_of.push_back(static_cast<int32_t>(i / group_size));
     }
   }
+
+  SHORTLIST_RETURN_IF_ERROR(AdmitZeroBias(absl::StrCat(linear, ".bias"), out_features, pool));
 
   auto memory = std::make_shared<Arena>(out_features * in_features * DTypeBytes(dtype));
   void* const out = memory->data();

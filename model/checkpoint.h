@@ -23,7 +23,8 @@ namespace shortlist {
 /// loads.
 ///
 /// Where `packing` says that linear weights are packed and X.qweight stands in for X.weight, the
-/// latter can be asked for all the same, and is what the packed one stands for.
+/// latter can be asked for all the same, and is what the packed one stands for. Its X.bias, which
+/// AutoGPTQ writes for every layer, is known where all of it is zero.
 class Checkpoint {
  public:
   /// Errors as WeightFiles::Open.
@@ -69,6 +70,7 @@ class Checkpoint {
                                                     const std::vector<int64_t>& shape);
   absl::StatusOr<at::Tensor> LoadPacked(const std::string& name, int64_t out_features,
                                         int64_t in_features, DType dtype, ThreadPool& pool);
+  absl::Status AdmitZeroBias(const std::string& name, int64_t out_features, ThreadPool& pool);
   /// What is wrong with tensor `name`, with the file that holds it.
   absl::Status Invalid(const std::string& name, const std::string& problem) const;
 

@@ -186,6 +186,28 @@ TEST_F(PackedWeightTest, DamagedLayersAreRefusedWithTheReason) {
               HasSubstr("x.qweight holds a value too large for f16"));
 }
 
+/// AutoGPTQ writes a bias for every layer, also of models that have none.
+TEST_F(PackedWeightTest, AllZeroBiasesAreAdmitted) {
+  auto [tensors, want] = GoldenLayer("gptq");
+  tensors.push_back({"x.bias", "F16", {40}, std::string(80, '\0')});
+  tensors.back().bytes[3] = '\x80';  // minus zero
+  const auto loaded = Load(tensors, kGptq16, DType::kF16);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(std::memcmp(loaded->data_ptr(), want.bytes.data(), want.bytes.size()), 0);
+
+  tensors.back().bytes[79] = '\x3c';  // the last value is 1
+  dir_.Write("model.safetensors", FileOf(tensors));
+  Checkpoint checkpoint = Checkpoint::Open(dir_.path(), kGptq16).value();
+  ASSERT_TRUE(checkpoint.Load("x.weight", {40, 64}, DType::kF16, pool_).ok());
+  EXPECT_THAT(std::string(checkpoint.CheckNothingUnknown().message()),
+              HasSubstr("tensor \"x.bias\" [40] has no place in the model"));
+
+  EXPECT_THAT(MessageAfter([](auto& layer) {
+                layer.push_back({"x.bias", "F16", {8}, std::string(16, '\0')});
+              }),
+              HasSubstr("x.bias is [8], config.json makes it [40]"));
+}
+
 /// A tiny Llama whose linear layers are packed, and its twin with the weights they stand for.
 class PackedModelTest : public testing::Test {
  protected:
