@@ -174,31 +174,40 @@ class StateDict {
     entry.dtype_name = storage.type->dtype_name;
     entry.dtype = storage.type->dtype;
     SHORTLIST_RETURN_IF_ERROR(SetSize(8 * storage.type->bytes, entry));
-    SHORTLIST_RETURN_IF_ERROR(CheckContiguous(entry, strides));
-    if (offset > storage.num_elements || entry.num_elements > storage.num_elements - offset) {
-      return Invalid(absl::StrCat(entry.num_elements, " elements from element ", offset,
-                                  " on end behind its storage of ", storage.num_elements));
-    }
-    entry.offset = storage.offset + offset * storage.type->bytes;
-    return entry;
-  }
-
-  static absl::Status CheckContiguous(const TensorEntry& entry,
-                                      const std::vector<int64_t>& strides) {
     if (strides.size() != entry.shape.size()) {
       return Invalid(
           absl::StrCat("has ", entry.shape.size(), " dimensions and ", strides.size(), " strides"));
     }
+    if (!IsContiguous(entry, strides)) entry.strides = strides;
+    SHORTLIST_RETURN_IF_ERROR(CheckInside(entry, offset, storage.num_elements));
+    entry.offset = storage.offset + offset * storage.type->bytes;
+    return entry;
+  }
+
+  static bool IsContiguous(const TensorEntry& entry, const std::vector<int64_t>& strides) {
     int64_t expected = 1;
     for (size_t i = strides.size(); i-- > 0 && entry.num_elements > 0;) {
-      if (entry.shape[i] > 1 && strides[i] != expected) {
-        return absl::UnimplementedError(absl::StrCat("has strides ", ShapeString(strides),
-                                                     " for shape ", ShapeString(entry.shape),
-                                                     "; only contiguous tensors are read"));
-      }
+      if (entry.shape[i] > 1 && strides[i] != expected) return false;
       expected *= entry.shape[i];
     }
-    return absl::OkStatus();
+    return true;
+  }
+
+  static absl::Status CheckInside(const TensorEntry& entry, int64_t offset, int64_t storage_size) {
+    const bool is_strided = !entry.strides.empty();
+    const std::optional<int64_t> span =
+        is_strided ? SpanElements(entry.shape, entry.strides) : entry.num_elements;
+    // Elements may share memory, but no more of them are read than there is memory.
+    if (offset <= storage_size && span && *span <= storage_size - offset &&
+        entry.num_elements <= storage_size) {
+      return absl::OkStatus();
+    }
+    return Invalid(
+        absl::StrCat(entry.num_elements, " elements",
+                     is_strided ? absl::StrCat(" (shape ", ShapeString(entry.shape), ", strides ",
+                                               ShapeString(entry.strides), ")")
+                                : "",
+                     " from element ", offset, " on end behind its storage of ", storage_size));
   }
 
   const Pickle& pickle_;

@@ -89,6 +89,20 @@ TEST(TorchFileTest, KnowsEveryElementType) {
   EXPECT_EQ(BytesOf(*file, "uint8"), std::string(6, '\1'));
 }
 
+/// "w" of strided.pt is torch.arange(6.0).view(2, 3).T.
+TEST(TorchFileTest, StridedTensorsAreReadInTheOrderOfTheirShape) {
+  const auto file = OpenTorchFile(Golden("strided.pt"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const TensorEntry& entry = file->entries().at("w");
+  EXPECT_EQ(entry.shape, (std::vector<int64_t>{3, 2}));
+  const std::vector<float> want = {0, 3, 1, 4, 2, 5};
+  for (size_t begin = 0; begin < want.size(); ++begin) {
+    std::vector<float> values(want.size() - begin);
+    ASSERT_TRUE(file->Read(entry, begin * 4, values.size() * 4, values.data()).ok());
+    EXPECT_EQ(values, std::vector<float>(want.begin() + begin, want.end()));
+  }
+}
+
 TEST(TorchFileTest, WhatIsNotReadIsRefusedByName) {
   const TempDir dir;
   std::string tar(1024, '\0');
@@ -96,7 +110,6 @@ TEST(TorchFileTest, WhatIsNotReadIsRefusedByName) {
   for (const auto& [path, message] : {
            std::pair(Golden("legacy.bin"), "a bare pickle, the legacy format"),
            std::pair(dir.Write("old.bin", tar), "a tar archive, the legacy format"),
-           std::pair(Golden("strided.pt"), "\"w\": has strides [1, 3] for shape [3, 2]"),
        }) {
     const absl::Status status = OpenTorchFile(path).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
@@ -133,6 +146,9 @@ TEST_F(TorchArchiveTest, AHandMadeArchiveOpens) {
                 TensorPickle({.offset = 2, .size = {1, 4, 1}, .stride = {77, 1, 99}}))),
             "");
   EXPECT_EQ(MessageOfPickle(
+                StateDictPickle(TensorPickle({.offset = 1, .size = {2, 3}, .stride = {0, 2}}))),
+            "");
+  EXPECT_EQ(MessageOfPickle(
                 StateDictPickle(TensorPickle({.offset = 6, .size = {0, 5}, .stride = {5, 1}}))),
             "");
 }
@@ -153,9 +169,13 @@ TEST_F(TorchArchiveTest, TensorsOutsideTheirStorageAreRefused) {
            Case{{.size = {kHuge, kHuge}, .stride = {1, 1}}, "more than 2^63 elements"},
            Case{{.size = {-1}, .stride = {1}}, "size -1 is negative"},
            Case{{.size = {2, 3}, .stride = {1}}, "2 dimensions and 1 strides"},
-           Case{{.size = {2, 3}, .stride = {0, 0}}, "has strides [0, 0]"},
+           Case{{.size = {4, 2}, .stride = {0, 1}}, "8 elements (shape [4, 2], strides [0, 1])"},
+           Case{{.size = {2, 3}, .stride = {1, 3}}, "from element 0 on end behind its storage"},
+           Case{{.offset = 1, .size = {3, 2}, .stride = {1, 3}}, "from element 1 on end behind"},
            Case{{.size = {2, 3}, .stride = {3, -1}}, "stride -1 is negative"},
-           Case{{.size = {2, 3}, .stride = {kHuge, 1}}, "has strides [1152921504606846976, 1]"},
+           Case{{.size = {2, 3}, .stride = {kHuge, 1}}, "strides [1152921504606846976, 1])"},
+           Case{{.size = {3, 3}, .stride = {kHuge * 4, kHuge * 4}},
+                "on end behind its storage of 6"},
            Case{{.storage_size = 7, .size = {1}, .stride = {1}}, "7 elements of 4 bytes, but"},
            Case{{.storage_size = kHuge, .size = {1}, .stride = {1}}, "elements of 4 bytes, but"},
            Case{{.storage_size = -1, .size = {1}, .stride = {1}}, "storage size -1 is negative"},
