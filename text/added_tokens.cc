@@ -109,9 +109,10 @@ bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t 
     at = end;
     if (token.special && !parse_special) continue;
     if (token.single_word && !StandsAlone(text, begin, end)) continue;
-    if (++num_tokens > max_tokens) return false;
     if (token.lstrip) begin = std::max(SkipSpaceBack(text, begin), done);
     if (token.rstrip) end = SkipSpace(text, end);
+    if (begin >= end) continue;  // white space that the token before has taken along
+    if (++num_tokens > max_tokens) return false;
     if (done < begin) parts.push_back({text.substr(done, begin - done), nullptr});
     parts.push_back({text.substr(begin, end - begin), &token});
     done = end;

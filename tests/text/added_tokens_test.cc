@@ -71,6 +71,28 @@ TEST(AddedTokenMatcherTest, FindsTheLeftmostLongestKeys) {
   }
 }
 
+/// As the tokenizers library has it (0.23.3).
+TEST(AddedTokenMatcherTest, ATokenOfWhiteSpaceThatStripsTakesARunOfItAtOnce) {
+  const auto show = [](bool lstrip, bool rstrip, const std::string& text) {
+    std::vector<AddedToken> tokens = TokensOf({" "});
+    tokens[0].lstrip = lstrip;
+    tokens[0].rstrip = rstrip;
+    return Show(AddedTokenMatcher(tokens, {" "}), text);
+  };
+  EXPECT_EQ(show(true, true, "a    b"), "a|<0>b|");
+  EXPECT_EQ(show(true, true, "    "), "<0>");
+  EXPECT_EQ(show(true, true, "a \n \n b c"), "a|<0>b|<0>c|");
+  EXPECT_EQ(show(true, false, "a \n b"), "a|<0><0>b|");
+  EXPECT_EQ(show(false, true, "a   b"), "a|<0><0><0>b|");
+  EXPECT_EQ(show(false, false, "a  b"), "a|<0><0>b|");
+
+  // What one token has taken along, the next one does not take again (the library stops there).
+  std::vector<AddedToken> tokens = TokensOf({"<x>", "\n"});
+  tokens[0].rstrip = true;
+  tokens[1].lstrip = true;
+  EXPECT_EQ(Show(AddedTokenMatcher(tokens, {"<x>", "\n"}), "a<x> \n \n b\n"), "a|<0>b|<1>");
+}
+
 TEST(AddedTokenMatcherTest, LongTextsAreCutAsShortOnesAre) {
   const std::vector<std::string> keys = {"<x>", std::string(1000, 'a') + "b", "aa"};
   const AddedTokenMatcher matcher(TokensOf(keys), keys);
