@@ -3,7 +3,9 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -36,6 +38,38 @@ std::string_view ClassOfEscape(char letter) {
       return {};
   }
 }
+
+/// What Oniguruma takes for \w outside of classes, where six characters of Latin-1 are words too,
+/// and for the sides of \b.
+constexpr char kWord[] =
+    "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}]";
+constexpr char kNoWord[] =
+    "[^\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}]";
+
+/// A bracket such as [:alpha:] as Oniguruma means it, and [:^alpha:]; empty where a class cannot
+/// say it.
+struct Bracket {
+  std::string_view name;
+  std::string_view members;
+  std::string_view others;
+};
+constexpr Bracket kBrackets[] = {
+    {"alpha", "\\p{Alphabetic}", "\\P{Alphabetic}"},
+    {"alnum", "\\p{Alphabetic}\\p{Nd}", ""},
+    {"digit", "\\p{Nd}", "\\P{Nd}"},
+    {"lower", "\\p{Lowercase}", "\\P{Lowercase}"},
+    {"upper", "\\p{Uppercase}", "\\P{Uppercase}"},
+    {"space", "\\p{White_Space}", "\\P{White_Space}"},
+    {"cntrl", "\\p{Cc}", "\\P{Cc}"},
+    {"punct", "\\p{P}\\p{S}", "\\p{L}\\p{M}\\p{N}\\p{Z}\\p{C}"},
+    {"graph", "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}", "\\p{Z}\\p{Cc}\\p{Cs}\\p{Cn}"},
+    {"print", "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}\\p{Zs}",
+     "\\p{Zl}\\p{Zp}\\p{Cc}\\p{Cs}\\p{Cn}"},
+    {"blank", "\\p{Zs}\\t", ""},
+    {"xdigit", "0-9A-Fa-f", ""},
+    {"word", "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}", ""},
+    {"ascii", "\\x{0}-\\x{7F}", "\\x{80}-\\x{10FFFF}"},
+};
 
 absl::Status Refuse(std::string_view pattern, size_t offset, std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("regular expression \"", Excerpt(pattern),
@@ -81,16 +115,38 @@ class Translator {
 
   absl::Status InClass() {
     if (At("&&")) return Refuse(pattern_, at_, "set intersection is not supported");
-    if (At("[:")) {
-      const size_t end = pattern_.find(":]", at_);
-      if (end == std::string_view::npos) return Refuse(pattern_, at_, "[: without :]");
-      Copy(end + 2 - at_);
-      return absl::OkStatus();
-    }
+    if (At("[:")) return BracketInClass();
     if (At("[")) return Refuse(pattern_, at_, "a class within a class is not supported");
     if (At("]")) in_class_ = false;
     Copy(1);
     return absl::OkStatus();
+  }
+
+  absl::Status BracketInClass() {
+    const bool negated = At("[:^");
+    const size_t begin = at_ + (negated ? 3 : 2);
+    const size_t end = pattern_.find(":]", begin);
+    if (end == std::string_view::npos) return Refuse(pattern_, at_, "[: without :]");
+    const std::string_view name = pattern_.substr(begin, end - begin);
+    const auto* const found = std::find_if(std::begin(kBrackets), std::end(kBrackets),
+                                           [&](const Bracket& b) { return b.name == name; });
+    const bool is_known = found != std::end(kBrackets);
+    const std::string_view inside = !is_known ? "" : negated ? found->others : found->members;
+    if (inside.empty()) {
+      return Refuse(pattern_, at_,
+                    absl::StrCat("[:", negated ? "^" : "", Excerpt(std::string(name)),
+                                 ":] is not supported"));
+    }
+    out_.append(inside);
+    at_ = end + 2;
+    return absl::OkStatus();
+  }
+
+  /// \b and \B outside of classes.
+  void Boundary(bool negated) {
+    absl::StrAppend(&out_, "(?:(?<=", kWord, ")(?", negated ? "=" : "!", kWord, ")|(?<!", kWord,
+                    ")(?", negated ? "!" : "=", kWord, "))");
+    at_ += 2;
   }
 
   absl::Status Escape() {
@@ -98,6 +154,15 @@ class Translator {
     const char lower = static_cast<char>(letter | 0x20);
     const std::string inside(ClassOfEscape(lower));
     if (letter == 'K') return Refuse(pattern_, at_, "\\K is not supported");
+    if (!in_class_ && lower == 'b') {
+      Boundary(/*negated=*/letter == 'B');
+      return absl::OkStatus();
+    }
+    if (!in_class_ && lower == 'w') {
+      out_.append(letter == 'w' ? kWord : kNoWord);
+      at_ += 2;
+      return absl::OkStatus();
+    }
     if (inside.empty()) {
       Copy(2);
       return absl::OkStatus();

@@ -17,9 +17,9 @@ struct Match {
 };
 
 /// A regular expression of a tokenizer file, run by PCRE2 (compiled to machine code where the
-/// processor allows). Such files are written for Oniguruma: \s, \d, \w, \h and their complements
-/// have its meaning, ^ and $ match at lines. Set intersection and classes within classes are
-/// refused, and so is \K. Immutable; any thread may call Find.
+/// processor allows). Such files are written for Oniguruma: \s, \d, \w, \h and their complements,
+/// \b, \B and [:alpha:] and its like have its meaning, ^ and $ match at lines. Set intersection and
+/// classes within classes are refused, and so is \K. Immutable; any thread may call Find.
 class Regex {
  public:
   /// InvalidArgument names the pattern, and what is wrong with it at which offset.
