@@ -186,6 +186,7 @@ std::tm LocalTime() {
 
 struct ChatTemplate::Parsed {
   jinja::Block block;
+  std::string source;
 };
 
 absl::StatusOr<ChatTemplate> ChatTemplate::Create(
@@ -203,7 +204,8 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Create(
     }
     auto block = jinja::ParseTemplate(source);
     if (!block.ok()) return WithOrigin(block.status(), origin);
-    result.templates_.emplace(name, std::make_shared<const Parsed>(Parsed{*std::move(block)}));
+    result.templates_.emplace(name,
+                              std::make_shared<const Parsed>(Parsed{*std::move(block), source}));
   }
   if (!result.templates_.contains("default")) {
     return absl::InvalidArgumentError("chat templates: none is named \"default\"");
@@ -251,6 +253,12 @@ absl::StatusOr<RenderedChat> ChatTemplate::Render(const Chat& chat) const {
   const auto text = jinja::Render(parsed.block, variables, chat.now ? *chat.now : LocalTime());
   if (!text.ok()) return WithOrigin(text.status(), "chat template");
   return RenderedChat{text->bytes(), text->content()};
+}
+
+bool ChatTemplate::KnowsRole(std::string_view name) const {
+  return std::any_of(templates_.begin(), templates_.end(), [name](const auto& entry) {
+    return entry.second->source.find(name) != std::string::npos;
+  });
 }
 
 std::vector<std::string> ChatTemplate::Names() const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -61,6 +62,10 @@ class ChatTemplate {
   /// objects, text that is no UTF-8, what the template itself refuses, and operations that it gets
   /// wrong; InvalidArgument past a bound.
   absl::StatusOr<RenderedChat> Render(const Chat& chat) const;
+
+  /// Whether a template knows the role `name`, other than by writing down whatever role there is:
+  /// its source spells it.
+  bool KnowsRole(std::string_view name) const;
 
   /// Names of the templates, sorted.
   std::vector<std::string> Names() const;

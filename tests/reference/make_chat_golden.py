@@ -235,6 +235,12 @@ STATEMENTS = [
     "{% for x in xs %}{% set loop_x = loop %}{% endfor %}{{ loop_x is defined }}", "{% set true = 1 %}", "{% unknown %}", "{% endif %}", "{% if t %}", "{% for x in xs %}", "{{ n", "{# x", "{% raw %} x",
     "{% include 'x' %}", "{% set xs = xs | sort %}{{ xs }}", "{{ xs if t }}{{ (xs, n) }}{{ xs, n }}", "{% if 1, 0 %}y{% endif %}", "{{ }}", "{% set %}", "{% for in xs %}{% endfor %}", "{{ x.y.z }}", "{{ s |   upper }}",
     "{% if n is odd %}o{% endif %}{% if n is not none and n %}p{% endif %}", "{% if not (n == 7 and t) or f %}q{% endif %}", "{{ 'a' ~ n ~ no ~ [1] ~ missing }}", "{{ loop }}", "{% set a = b = 1 %}",
+    "{% macro m(a, b=2, c=3) %}{{ a }}{{ b }}{{ c }};{% endmacro %}{{ m(*[1]) }}{{ m(0, *(7, 8)) }}{{ m(*'xy', c=9) }}{{ m(b=1, *[5]) }}",
+    "{% macro m(a, b=2, c=3) %}{{ a }}{{ b }}{{ c }};{% endmacro %}{{ m(**{'a': 4, 'c': 5}) }}{{ m(*[1], b=0, **{'c': 6}) }}{{ m(1, *missing) }}",
+    "{{ range(*[1, 4]) | list }}{{ 'aXb'.replace(*['X', '-']) }}{{ 'a' | replace(*['a', 'b']) }}{{ namespace(**{'k': 5}).k }}{{ dict(**d) }}",
+    "{% macro m(a) %}{% endmacro %}{{ m(*5) }}", "{% macro m(a) %}{% endmacro %}{{ m(**[1]) }}", "{% macro m(a) %}{% endmacro %}{{ m(**{1: 2}) }}",
+    "{% macro m(a) %}{% endmacro %}{{ m(a=1, **{'a': 2}) }}", "{% macro m(a) %}{% endmacro %}{{ m(1, **{'a': 2}) }}", "{% macro m(a) %}{% endmacro %}{{ m(*[1, 2]) }}",
+    "{{ range(*[1], *[2]) }}", "{{ range(*[1], 2) }}", "{{ range(**{}, *[2]) }}", "{{ range(**{}, stop=2) }}", "{{ range(*) }}", "{{ range(**missing) }}",
 ]
 
 

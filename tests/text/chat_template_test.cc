@@ -240,6 +240,15 @@ TEST(ChatTemplateTest, NullMembersCountAsMissing) {
             "FalseTrueTrue");
 }
 
+TEST(ChatTemplateTest, KnowsTheRolesThatItsSourceSpells) {
+  const ChatTemplate plain = FromSource("{% for m in messages %}{{ m.role }}{% endfor %}");
+  EXPECT_FALSE(plain.KnowsRole("developer"));
+  const auto one_of_two = ChatTemplate::Create(
+      {{"default", "x"}, {"tool_use", "{{ messages[0].role == 'developer' }}"}}, {});
+  ASSERT_TRUE(one_of_two.ok()) << one_of_two.status();
+  EXPECT_TRUE(one_of_two->KnowsRole("developer"));
+}
+
 TEST(ChatTemplateTest, RefusesWhatIsNoChat) {
   const auto refusal = [](const Chat& chat) {
     return std::string(RenderText("{{ messages }}", chat).status().message());
@@ -330,6 +339,8 @@ TEST(ChatTemplateTest, RefusesDamagedFiles) {
   EXPECT_THAT(refusal("tokenizer_config.json", R"({"chat_template": "", "bos_token": [1]})"),
               HasSubstr("bos_token is no text"));
   EXPECT_THAT(refusal("chat_template.jinja", "\n{% if %}"), HasSubstr("line 2: expected an expr"));
+  EXPECT_THAT(refusal("chat_template.jinja", "{% if false %}\n{{ 1 | shout }}{% endif %}"),
+              HasSubstr("chat template \"default\": line 2: filter 'shout' is not supported"));
   EXPECT_THAT(refusal("chat_template.jinja", "a\xFF"), HasSubstr("no UTF-8 at byte 1"));
   EXPECT_THAT(refusal("chat_template.jinja", std::string(ChatTemplate::kMaxBytes + 1, ' ')),
               HasSubstr("1048577"));

@@ -15,7 +15,13 @@ namespace shortlist::jinja {
 /// Evaluated arguments of a call, a filter or a test.
 struct Arguments {
   std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
+  std::vector<std::pair<Text, Value>> named;
+
+  /// Appends the elements of `value`, as f(*value) does. InvalidArgument where it has none to give.
+  absl::Status AppendUnpacked(const Value& value);
+  /// Appends the entries of the dictionary `value`, as f(**value) does. InvalidArgument for another
+  /// kind, a key that is no text, and a name that is there already.
+  absl::Status AppendUnpackedNamed(const Value& value);
 
   /// Arguments in the order of `names`, nullptr for one that is not given. They live as long as
   /// this does. InvalidArgument for one too many, an unknown name, or one given twice.

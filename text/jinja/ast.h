@@ -44,9 +44,9 @@ struct Expr {
     kAttribute,    // children[0].name
     kItem,         // children[0][children[1]]
     kSlice,        // children[0][children[1]:children[2]:children[3]], null where left out
-    kCall,         // children[0](children[1], ..., named)
-    kFilter,       // children[0] | name(children[1], ..., named)
-    kTest,         // children[0] is name(children[1], ..., named)
+    kCall,         // children[0](children[1], ..., *unpacked, named, **unpacked_named)
+    kFilter,       // children[0] | name(children[1], ...), likewise
+    kTest,         // children[0] is name(children[1], ...), likewise
     kNot,          // not children[0]
     kNegate,       // -children[0]
     kPlus,         // +children[0]
@@ -66,6 +66,8 @@ struct Expr {
   std::vector<Operator> operators;
   std::vector<ExprPtr> children;
   std::vector<std::pair<std::string, ExprPtr>> named;
+  ExprPtr unpacked;        // may be null
+  ExprPtr unpacked_named;  // may be null
 };
 
 /// What a set or for statement assigns to: a name, an attribute of a namespace, or several targets.

@@ -99,6 +99,8 @@ class ExpressionParser {
     };
     for (const ExprPtr& child : expr.children) count(child);
     for (const auto& [name, child] : expr.named) count(child);
+    count(expr.unpacked);
+    count(expr.unpacked_named);
     if (expr.depth > kMaxTemplateDepth) return tokens_.TooDeep();
     return std::make_unique<const Expr>(std::move(expr));
   }
@@ -337,7 +339,7 @@ class ExpressionParser {
     return Make(Expr::Kind::kItem, line, std::move(bounds[0]), std::move(bounds[1]));
   }
 
-  /// (a, b, name=c) after `first`, which becomes the first child.
+  /// (a, b, *c, name=d, **e) after `first`, which becomes the first child.
   Result ParseArguments(Expr::Kind kind, ExprPtr first, std::string name) {
     Expr call{.kind = kind, .line = tokens_.Current().line, .name = std::move(name)};
     call.children.push_back(std::move(first));
@@ -346,16 +348,21 @@ class ExpressionParser {
     while (!tokens_.TakeOperator(")")) {
       if (!std::exchange(is_first, false)) SHORTLIST_RETURN_IF_ERROR(tokens_.ExpectOperator(","));
       if (tokens_.TakeOperator(")")) break;
-      if (tokens_.AtOperator("*") || tokens_.AtOperator("**"))
-        return tokens_.Error("unpacked arguments are not supported");
-      if (tokens_.At(TokenKind::kName) && tokens_.After().kind == TokenKind::kOperator &&
-          tokens_.After().value == "=") {
+      if (call.unpacked_named) return tokens_.Error("an argument after **");
+      if (tokens_.TakeOperator("**")) {
+        SHORTLIST_ASSIGN_OR_RETURN(call.unpacked_named, ParseExpression());
+      } else if (tokens_.TakeOperator("*")) {
+        if (call.unpacked) return tokens_.Error("a second * among the arguments");
+        SHORTLIST_ASSIGN_OR_RETURN(call.unpacked, ParseExpression());
+      } else if (tokens_.At(TokenKind::kName) && tokens_.After().kind == TokenKind::kOperator &&
+                 tokens_.After().value == "=") {
         std::string key = tokens_.Take().value;
         tokens_.Take();
         SHORTLIST_ASSIGN_OR_RETURN(ExprPtr value, ParseExpression());
         call.named.emplace_back(std::move(key), std::move(value));
       } else {
-        if (!call.named.empty()) return tokens_.Error("a positional argument after a named one");
+        if (!call.named.empty() || call.unpacked)
+          return tokens_.Error("a positional argument after a named one or *");
         SHORTLIST_ASSIGN_OR_RETURN(call.children.emplace_back(), ParseExpression());
       }
     }

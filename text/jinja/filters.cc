@@ -26,6 +26,8 @@ const FilterMap& Filters() {
 
 }  // namespace
 
+bool HasFilter(std::string_view name) { return Filters().contains(name); }
+
 absl::StatusOr<Value> ApplyFilter(std::string_view name, const Value& input,
                                   const Arguments& arguments) {
   const auto found = Filters().find(name);

@@ -47,7 +47,7 @@ absl::StatusOr<Dict> Members(const Arguments& arguments) {
     }
     for (const auto& [key, value] : given.dict().entries) members.Set(key, value);
   }
-  for (const auto& [name, value] : arguments.named) members.Set(Text::FromTemplate(name), value);
+  for (const auto& [name, value] : arguments.named) members.Set(name, value);
   return members;
 }
 

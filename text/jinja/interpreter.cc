@@ -352,8 +352,9 @@ class Interpreter {
     }
     for (const auto& [name, argument] : expr.named) {
       SHORTLIST_ASSIGN_OR_RETURN(Value value, Eval(*argument, scope));
-      arguments.named.emplace_back(name, std::move(value));
+      arguments.named.emplace_back(Text::FromTemplate(name), std::move(value));
     }
+    SHORTLIST_RETURN_IF_ERROR(Unpack(expr, scope, arguments));
     if (expr.kind == Expr::Kind::kTest) {
       for (const Value& argument : arguments.positional) {
         SHORTLIST_RETURN_IF_ERROR(budget_.Work(argument.deep_bytes()));
@@ -373,6 +374,21 @@ class Interpreter {
     SHORTLIST_RETURN_IF_ERROR(budget_.Charge(*value));
     SHORTLIST_RETURN_IF_ERROR(budget_.Work(is_deep ? value->deep_bytes() : 0));
     return value;
+  }
+
+  /// The arguments behind * and **.
+  absl::Status Unpack(const Expr& expr, const Scope& scope, Arguments& arguments) {
+    if (expr.unpacked) {
+      SHORTLIST_ASSIGN_OR_RETURN(const Value value, Eval(*expr.unpacked, scope));
+      SHORTLIST_RETURN_IF_ERROR(budget_.Work(value.own_bytes()));
+      SHORTLIST_RETURN_IF_ERROR(arguments.AppendUnpacked(value));
+    }
+    if (expr.unpacked_named) {
+      SHORTLIST_ASSIGN_OR_RETURN(const Value value, Eval(*expr.unpacked_named, scope));
+      SHORTLIST_RETURN_IF_ERROR(budget_.Work(value.own_bytes()));
+      SHORTLIST_RETURN_IF_ERROR(arguments.AppendUnpackedNamed(value));
+    }
+    return absl::OkStatus();
   }
 
   Result Call(const Value& callee, const Arguments& arguments) {
@@ -396,7 +412,7 @@ class Interpreter {
                    const Scope& scope) {
     if (i < arguments.positional.size()) return arguments.positional[i];
     for (const auto& [name, value] : arguments.named) {
-      if (name == macro.parameters[i]) return value;
+      if (name.bytes() == macro.parameters[i]) return value;
     }
     if (macro.exprs[i] != nullptr) return Eval(*macro.exprs[i], scope);
     return Value::MakeUndefined(
@@ -415,11 +431,12 @@ class Interpreter {
                                                      macro.parameters.size(), " arguments"));
     }
     for (const auto& [name, value] : arguments.named) {
-      const auto found = std::find(macro.parameters.begin(), macro.parameters.end(), name);
+      const auto found = std::find(macro.parameters.begin(), macro.parameters.end(), name.bytes());
       const auto index = static_cast<size_t>(found - macro.parameters.begin());
       if (found == macro.parameters.end() || index < arguments.positional.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("macro '", macro.name, "' takes no further argument '", name, "'"));
+        return absl::InvalidArgumentError(absl::StrCat("macro '", macro.name,
+                                                       "' takes no further argument '",
+                                                       name.bytes().substr(0, 40), "'"));
       }
     }
     Scope scope{.outer = &root_};

@@ -12,6 +12,7 @@
 #include "text/jinja/cursor.h"
 #include "text/jinja/expression_parser.h"
 #include "text/jinja/lexer.h"
+#include "text/jinja/names.h"
 #include "text/jinja/nested.h"
 
 namespace shortlist::jinja {
@@ -231,7 +232,9 @@ class Parser {
 
 absl::StatusOr<Block> ParseTemplate(std::string_view source) {
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(source));
-  return Parser(std::move(tokens)).Run();
+  SHORTLIST_ASSIGN_OR_RETURN(Block block, Parser(std::move(tokens)).Run());
+  SHORTLIST_RETURN_IF_ERROR(CheckNames(block));
+  return block;
 }
 
 }  // namespace shortlist::jinja

@@ -60,6 +60,11 @@ bool Same(const Value& a, const Value& b) {
 
 }  // namespace
 
+bool HasTest(std::string_view name) {
+  return PlainTest(name, Value()) || ComparingTest(name) || name == "odd" || name == "even" ||
+         name == "lower" || name == "upper" || name == "divisibleby" || name == "sameas";
+}
+
 absl::StatusOr<bool> ApplyTest(std::string_view name, const Value& input,
                                const Arguments& arguments) {
   if (const auto holds = PlainTest(name, input)) {

@@ -9,6 +9,7 @@
 
 namespace shortlist::jinja {
 
+bool HasTest(std::string_view name);
 /// input is name(arguments), as Jinja 3.1 has it. InvalidArgument for an unknown test.
 absl::StatusOr<bool> ApplyTest(std::string_view name, const Value& input,
                                const Arguments& arguments);

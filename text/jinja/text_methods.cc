@@ -193,7 +193,7 @@ absl::StatusOr<Value> Format(const Text& text, const Arguments& arguments) {
       if (index < arguments.positional.size()) value = &arguments.positional[index];
     }
     for (const auto& [name, named] : arguments.named) {
-      if (name == field) value = &named;
+      if (name.bytes() == field) value = &named;
     }
     if (value == nullptr) {
       return absl::InvalidArgumentError(

@@ -167,6 +167,64 @@ TEST(TemplateInterpreterTest, ErrorsNameLineAndReason) {
             "INVALID_ARGUMENT: line 1: a macro must stand at the top level");
 }
 
+std::string ParseError(const std::string& source) {
+  return std::string(ParseTemplate(source).status().message());
+}
+
+TEST(TemplateInterpreterTest, NamesThatDoNotExistAreFoundWithoutRendering) {
+  EXPECT_EQ(ParseError("a\n{% if false %}{{ 1 | nothing }}{% endif %}"),
+            "line 2: filter 'nothing' is not supported");
+  EXPECT_EQ(ParseError("{% for x in [] %}\n{{ x is odder }}{% endfor %}"),
+            "line 2: test 'odder' is not supported");
+  EXPECT_EQ(ParseError("{% if false %}{{ lookup(1) }}{% endif %}"),
+            "line 1: function 'lookup' is not supported");
+  EXPECT_EQ(ParseError("{% filter shout %}a{% endfilter %}"),
+            "line 1: filter 'shout' is not supported");
+  EXPECT_EQ(ParseError("{% set x | shout %}a{% endset %}"),
+            "line 1: filter 'shout' is not supported");
+  EXPECT_EQ(ParseError("{% macro m(a=b|shout) %}{% endmacro %}"),
+            "line 1: filter 'shout' is not supported");
+  EXPECT_EQ(ParseError("{{ f(*[1 | shout]) }}{{ f(**{'a': 1 | shout}) }}{% set f = 1 %}"),
+            "line 1: filter 'shout' is not supported");
+  EXPECT_EQ(ParseError("{{ [] | map('shout') }}"), "line 1: filter 'shout' is not supported");
+  EXPECT_EQ(ParseError("{{ [] | select('odder') }}"), "line 1: test 'odder' is not supported");
+  EXPECT_EQ(ParseError("{{ [] | rejectattr('a', 'odder') }}"),
+            "line 1: test 'odder' is not supported");
+  EXPECT_LT(ParseError("{{ 1 | " + std::string(10'000, 'x') + " }}").size(), 100u);
+  // What the template binds itself, or asks for first.
+  for (const char* source :
+       {"{{ m() }}{% macro m() %}{% endmacro %}", "{% set f = c.upper %}{{ f() }}",
+        "{% macro m(f) %}{{ f() }}{% endmacro %}", "{% for a, f in [] %}{{ f() }}{% endfor %}",
+        "{% if lookup is defined %}{{ lookup(1) }}{% endif %}",
+        "{{ [] | map(attribute='shout') | list }}", "{{ [] | selectattr('odder') | list }}",
+        "{{ range(1) | map(c) | list is none }}"}) {
+    EXPECT_EQ(ParseError(source), "") << source;
+  }
+}
+
+TEST(TemplateInterpreterTest, UnpacksArguments) {
+  const std::string macro = "{% macro m(a, b=2, c=3) %}{{ a }}{{ b }}{{ c }};{% endmacro %}";
+  EXPECT_EQ(RenderSource(macro + "{{ m(*[1]) }}{{ m(0, *(7, 8)) }}{{ m(*'xy', c=9) }}"
+                                 "{{ m(**{'a': 4, 'c': 5}) }}{{ m(*[1], b=0, **{'c': 6}) }}"
+                                 "{{ m(1, *[], **{}) }}{{ m(1, *missing) }}")
+                .value(),
+            "123;078;xy9;425;106;123;123;");
+  EXPECT_EQ(RenderSource("{{ range(*[1, 4]) | list }}{{ 'aXb'.replace(*['X', '-']) }}"
+                         "{{ 'a' | replace(*['a', 'b']) }}{{ namespace(**{'k': 5}).k }}")
+                .value(),
+            "[1, 2, 3]a-bb5");
+  EXPECT_THAT(Error(macro + "{{ m(*5) }}"), HasSubstr("line 1"));
+  EXPECT_THAT(Error(macro + "{{ m(**[1]) }}"), HasSubstr("a list behind ** where a dict is"));
+  EXPECT_THAT(Error(macro + "{{ m(**{1: 2}) }}"), HasSubstr("a key of type int behind **"));
+  EXPECT_THAT(Error(macro + "{{ m(a=1, **{'a': 2}) }}"), HasSubstr("argument 'a' given twice"));
+  EXPECT_THAT(Error(macro + "{{ m(1, **{'a': 2}) }}"), HasSubstr("takes no further argument 'a'"));
+  EXPECT_THAT(Error(macro + "{{ m(*[1, 2, 3, 4]) }}"), HasSubstr("takes at most 3 arguments"));
+  EXPECT_THAT(Error("{{ range(*[1], *[2]) }}"), HasSubstr("a second *"));
+  EXPECT_THAT(Error("{{ range(*[1], 2) }}"), HasSubstr("a positional argument after"));
+  EXPECT_THAT(Error("{{ range(**{}, *[2]) }}"), HasSubstr("an argument after **"));
+  EXPECT_THAT(Error("{{ range(**{}, stop=2) }}"), HasSubstr("an argument after **"));
+}
+
 TEST(TemplateInterpreterTest, RefusesNumbersBeyondItsRange) {
   EXPECT_THAT(Error("{{ 99999999999999999999 }}"), HasSubstr("above 9223372036854775807"));
   for (const std::string source :
