@@ -72,25 +72,11 @@ absl::Status CheckComplete(const Vocabulary& vocabulary, const std::vector<Added
   return vocabulary.CheckComplete(ids);
 }
 
-/// Tokenizers of Llama's and Gemma's classes follow the configuration, not the post-processor.
-absl::Status FollowConfig(const TokenizerConfig& config, Pipeline& pipeline) {
-  const bool follows = config.tokenizer_class.starts_with("Llama") ||
-                       config.tokenizer_class.starts_with("CodeLlama") ||
-                       config.tokenizer_class.starts_with("Gemma");
-  if (!follows || (!config.add_bos.has_value() && !config.add_eos.has_value())) {
-    return absl::OkStatus();
-  }
-  std::vector<TokenId> before, behind;
-  if (config.add_bos.value_or(true)) {
-    if (!pipeline.bos) return absl::InvalidArgumentError("add_bos_token without a bos_token");
-    before.push_back(*pipeline.bos);
-  }
-  if (config.add_eos.value_or(false)) {
-    if (!pipeline.eos) return absl::InvalidArgumentError("add_eos_token without an eos_token");
-    behind.push_back(*pipeline.eos);
-  }
-  pipeline.sequence_template = WithEnds(before, behind);
-  return absl::OkStatus();
+/// As transformers 5 has it: the post-processor decides what goes round a text, whatever
+/// add_bos_token and add_eos_token say. CodeLlama's class puts BOS first in any case.
+void FollowClass(const TokenizerConfig& config, Pipeline& pipeline) {
+  if (!config.tokenizer_class.starts_with("CodeLlama") || !pipeline.bos) return;
+  pipeline.sequence_template = WithEnds({*pipeline.bos}, {});
 }
 
 absl::StatusOr<std::optional<TokenId>> FindNamed(const std::optional<std::string>& token,
@@ -134,7 +120,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(const json& docume
   SHORTLIST_ASSIGN_OR_RETURN(const TokenizerConfig settings, ParseTokenizerConfig(config));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.bos, FindNamed(settings.bos, "bos_token", pipeline));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.eos, FindNamed(settings.eos, "eos_token", pipeline));
-  SHORTLIST_RETURN_IF_ERROR(FollowConfig(settings, pipeline));
+  FollowClass(settings, pipeline);
   return PipelineTokenizer::Create(std::move(pipeline));
 }
 

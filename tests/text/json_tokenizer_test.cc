@@ -95,16 +95,37 @@ TEST(JsonTokenizerTest, ConfigurationNamesTokensAndAddsMore) {
   EXPECT_EQ((*tokenizer)->size(), 10);
   EXPECT_EQ((*tokenizer)->TokenBytes(TokenId{8}), "");  // a gap
   EXPECT_TRUE((*tokenizer)->IsSpecial(TokenId{8}));
+}
 
-  const json llama = {{"tokenizer_class", "LlamaTokenizer"},
-                      {"bos_token", "<e>"},
-                      {"eos_token", "<t>"},
-                      {"add_bos_token", true},
-                      {"add_eos_token", true}};
-  const auto with_ends = Parse(Small(), llama);
-  ASSERT_TRUE(with_ends.ok()) << with_ends.status();
-  EXPECT_THAT(Ids(**with_ends, "a"), ElementsAre(5, 0, 6));
-  EXPECT_THAT(Ids(**with_ends, "a", {.add_special_tokens = false}), ElementsAre(0));
+/// As transformers 5.23.0: AutoTokenizer over a tokenizer.json with this post-processor.
+TEST(JsonTokenizerTest, ThePostProcessorSaysWhatGoesRoundAText) {
+  const json none = Small();
+  const json bos = With("/post_processor", json::parse(R"({"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "<e>", "type_id": 0}},
+                 {"Sequence": {"id": "A", "type_id": 0}}],
+      "special_tokens": {"<e>": {"id": "<e>", "ids": [5], "tokens": ["<e>"]}}})"));
+  const auto ids_of = [](const json& document, const char* tokenizer_class, const json& add_bos) {
+    const auto tokenizer = Parse(document, {{"tokenizer_class", tokenizer_class},
+                                            {"bos_token", "<e>"},
+                                            {"eos_token", "<t>"},
+                                            {"add_bos_token", add_bos},
+                                            {"add_eos_token", true}});
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+    return Ids(**tokenizer, "a");
+  };
+  for (const json& add_bos : {json(), json(true), json(false)}) {
+    for (const char* name : {"LlamaTokenizer", "LlamaTokenizerFast", "GemmaTokenizer",
+                             "PreTrainedTokenizerFast", "Qwen2Tokenizer"}) {
+      SCOPED_TRACE(name);
+      EXPECT_THAT(ids_of(none, name, add_bos), ElementsAre(0));
+      EXPECT_THAT(ids_of(bos, name, add_bos), ElementsAre(5, 0));
+    }
+    EXPECT_THAT(ids_of(none, "CodeLlamaTokenizer", add_bos), ElementsAre(5, 0));
+    EXPECT_THAT(ids_of(bos, "CodeLlamaTokenizer", add_bos), ElementsAre(5, 0));
+  }
+  const auto no_bos = Parse(none, {{"tokenizer_class", "CodeLlamaTokenizer"}});
+  ASSERT_TRUE(no_bos.ok()) << no_bos.status();
+  EXPECT_THAT(Ids(**no_bos, "a", {.add_special_tokens = false}), ElementsAre(0));
 }
 
 TEST(JsonTokenizerTest, RefusesByName) {
