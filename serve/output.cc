@@ -90,8 +90,7 @@ std::string TokenText(const Tokenizer& tokenizer, TokenId id) {
   const std::string_view control = tokenizer.ControlPiece(id);
   if (!control.empty()) return std::string(control);
   std::string text;
-  const size_t missing = AppendUtf8(tokenizer.TokenBytes(id), text);
-  if (missing > 0) text += kReplacementCharacter;
+  AppendReplaced(AppendUtf8(tokenizer.TokenBytes(id), text), text, Replacement::kPerSubpart);
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include "text/metaspace.h"
 #include "text/pattern.h"
 #include "text/unicode.h"
+#include "text/utf8.h"
 
 namespace shortlist {
 namespace {
@@ -28,6 +29,19 @@ std::string ReplaceAll(std::string_view text, std::string_view from, std::string
     done = at + from.size();
   }
   return out.append(text.substr(done));
+}
+
+/// A token on which a regular expression takes too many steps, or that is no UTF-8, stays as it is.
+std::string ReplaceMatches(const Pattern& pattern, std::string token, const std::string& content) {
+  if (FindInvalidUtf8(token).has_value()) return token;
+  std::string out;
+  size_t done = 0;
+  const absl::Status status = pattern.ForEachMatch(token, [&](Match match) {
+    out.append(token, done, match.begin - done).append(content);
+    done = match.end;
+    return absl::OkStatus();
+  });
+  return status.ok() ? out.append(token, done) : token;
 }
 
 /// <0x00> to <0xFF> are bytes.
@@ -74,7 +88,7 @@ class Parser {
     else if (type == "ByteLevel")
       AddByteLevel();
     else if (type == "ByteFallback")
-      decoder_.steps.push_back(ReadByteToken);
+      AddByteFallback();
     else if (type == "Metaspace")
       return AddMetaspace(spec);
     else if (type == "WordPiece")
@@ -106,6 +120,11 @@ class Parser {
     });
   }
 
+  void AddByteFallback() {
+    decoder_.has_byte_tokens = true;
+    decoder_.steps.push_back(ReadByteToken);
+  }
+
   absl::Status AddMetaspace(const json& spec) {
     SHORTLIST_ASSIGN_OR_RETURN(const Metaspace metaspace, ParseMetaspace(spec));
     const bool strips = metaspace.prepend != Metaspace::Prepend::kNever;
@@ -129,19 +148,18 @@ class Parser {
 
   absl::Status AddBpe(const json& spec) {
     SHORTLIST_ASSIGN_OR_RETURN(const std::string suffix, ReadString(spec, "suffix", "</w>"));
+    decoder_.strips_trailing_space = true;  // the suffix of the last token is none
     decoder_.steps.push_back(
         [suffix](std::string token, bool) { return ReplaceAll(token, suffix, " "); });
     return absl::OkStatus();
   }
 
   absl::Status AddReplace(const json& spec) {
-    SHORTLIST_ASSIGN_OR_RETURN(const Pattern pattern, ParsePattern(spec));
-    if (pattern.regex.has_value()) {
-      return absl::InvalidArgumentError("Replace of a regular expression is not supported");
-    }
+    SHORTLIST_ASSIGN_OR_RETURN(Pattern pattern, ParsePattern(spec));
     SHORTLIST_ASSIGN_OR_RETURN(const std::string content, ReadString(spec, "content"));
-    decoder_.steps.push_back([from = pattern.literal, content](std::string token, bool) {
-      return ReplaceAll(token, from, content);
+    decoder_.steps.push_back([shared = std::make_shared<const Pattern>(std::move(pattern)),
+                              content](std::string token, bool) {
+      return ReplaceMatches(*shared, std::move(token), content);
     });
     return absl::OkStatus();
   }

@@ -19,6 +19,10 @@ struct Decoder {
   std::vector<Step> steps;
   /// Of all tokens joined, a leading space goes.
   bool strips_leading_space = false;
+  /// Of all tokens joined, a trailing space goes.
+  bool strips_trailing_space = false;
+  /// Some tokens stand for one byte each, beside others that are text.
+  bool has_byte_tokens = false;
   /// A first token may read differently, even when it reads as nothing.
   bool first_differs = false;
 

@@ -10,14 +10,18 @@ Detokenizer::Detokenizer(const Tokenizer& tokenizer, bool at_start)
 std::string Detokenizer::Append(TokenId id) {
   pending_.append(tokenizer_.NextBytes(id, at_start_));
   std::string text;
-  const size_t num_held_back = AppendUtf8(pending_, text);
+  const size_t num_held_back = AppendUtf8(pending_, text, tokenizer_.replacement());
   pending_.erase(0, pending_.size() - num_held_back);
+  if (tokenizer_.strips_trailing_space() && pending_.empty() && text.ends_with(' ')) {
+    text.pop_back();
+    pending_ = " ";
+  }
   return text;
 }
 
 std::string Detokenizer::Finish() {
-  // What is pending is one maximal subpart, so it becomes one replacement character.
-  std::string text(pending_.empty() ? std::string_view() : kReplacementCharacter);
+  std::string text;
+  if (pending_ != " ") AppendReplaced(pending_.size(), text, tokenizer_.replacement());
   pending_.clear();
   return text;
 }

@@ -21,13 +21,15 @@ class Detokenizer {
   /// The text that `id` completes; may be empty.
   std::string Append(TokenId id);
 
-  /// What is still held back, as replacement characters; call once at the end.
+  /// What is still held back, as replacement characters; a space that is, goes. Call once at the
+  /// end.
   std::string Finish();
 
  private:
   const Tokenizer& tokenizer_;
   bool at_start_;
-  std::string pending_;  // an incomplete, so far valid, UTF-8 sequence; at most 3 bytes
+  std::string pending_;  // an incomplete, so far valid, UTF-8 sequence of at most 3 bytes, or the
+                         // space that may be the last
 };
 
 }  // namespace shortlist

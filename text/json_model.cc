@@ -14,6 +14,7 @@
 #include "text/bpe_model.h"
 #include "text/json_fields.h"
 #include "text/unigram_model.h"
+#include "text/word_level_model.h"
 #include "text/word_piece_model.h"
 
 namespace shortlist {
@@ -95,15 +96,29 @@ absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level) {
   return result;
 }
 
+/// The id of "unk_token", which must be there.
+absl::StatusOr<int32_t> FindUnk(const json& spec, const Vocabulary& vocabulary) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int32_t> unk,
+                             FindNamed(spec, "unk_token", vocabulary));
+  if (!unk.has_value()) return absl::InvalidArgumentError("no \"unk_token\"");
+  return *unk;
+}
+
+absl::StatusOr<JsonModel> ParseWordLevel(const json& spec) {
+  JsonModel result;
+  SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
+  result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
+  SHORTLIST_ASSIGN_OR_RETURN(const int32_t unk, FindUnk(spec, *result.vocabulary));
+  result.model = std::make_unique<WordLevelModel>(*result.vocabulary, unk);
+  return result;
+}
+
 absl::StatusOr<JsonModel> ParseWordPiece(const json& spec) {
   JsonModel result;
   SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
   result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   WordPieceModel::Options options;
-  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int32_t> unk,
-                             FindNamed(spec, "unk_token", *result.vocabulary));
-  if (!unk.has_value()) return absl::InvalidArgumentError("no \"unk_token\"");
-  options.unk = *unk;
+  SHORTLIST_ASSIGN_OR_RETURN(options.unk, FindUnk(spec, *result.vocabulary));
   SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
                              ReadString(spec, "continuing_subword_prefix", "##"));
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -154,6 +169,7 @@ absl::StatusOr<JsonModel> Parse(const json& spec, bool byte_level) {
   if (type == "BPE") return ParseBpe(spec, byte_level);
   if (type == "WordPiece") return ParseWordPiece(spec);
   if (type == "Unigram") return ParseUnigram(spec);
+  if (type == "WordLevel") return ParseWordLevel(spec);
   return absl::InvalidArgumentError(absl::StrCat("type \"", Excerpt(type), "\" is not supported"));
 }
 

@@ -148,6 +148,18 @@ class ReplaceStep final : public NormalizerStep {
   const std::string content_;
 };
 
+/// Spells bytes in GPT-2's alphabet.
+class ByteLevelStep final : public NormalizerStep {
+ public:
+  absl::Status Apply(NormalizedText& text) const override {
+    std::string spelled;
+    for (const char c : text.text) AppendChar(ByteAlphabet()[static_cast<uint8_t>(c)], spelled);
+    text.text = std::move(spelled);
+    return absl::OkStatus();
+  }
+  std::optional<int64_t> max_shrinkage() const override { return 1; }
+};
+
 /// SentencePiece's "nmt" rules.
 void RewriteForNmt(char32_t c, std::string& out) {
   if ((c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F ||
@@ -198,6 +210,7 @@ absl::StatusOr<std::unique_ptr<NormalizerStep>> ParseStep(const std::string& typ
   if (type == "Precompiled") return ParseCharsmap(spec);
   if (type == "Lowercase") return MakeCharacterStep(AppendLowerCase, /*max_shrinkage=*/4);
   if (type == "Nmt") return MakeCharacterStep(RewriteForNmt);
+  if (type == "ByteLevel") return std::make_unique<ByteLevelStep>();
   if (type == "StripAccents") {
     return MakeCharacterStep([](char32_t c, std::string& out) {
       if ((CharTable::Get().flags(c) & kMark) == 0) AppendChar(c, out);

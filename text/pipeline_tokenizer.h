@@ -57,6 +57,10 @@ class PipelineTokenizer final : public Tokenizer {
   std::optional<TokenId> eos() const override { return pipeline_.eos; }
   std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
   bool adds_leading_space() const override { return pipeline_.decoder.strips_leading_space; }
+  bool strips_trailing_space() const override { return pipeline_.decoder.strips_trailing_space; }
+  Replacement replacement() const override {
+    return pipeline_.decoder.has_byte_tokens ? Replacement::kPerByte : Replacement::kPerSubpart;
+  }
   std::string_view NextBytes(TokenId id, bool& at_start) const override;
 
  protected:

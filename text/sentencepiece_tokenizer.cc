@@ -48,6 +48,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::optional<TokenId> eos() const override { return ends_.eos; }
   std::optional<int64_t> max_token_bytes() const override { return model_->max_token_bytes(); }
   bool adds_leading_space() const override { return model_->add_dummy_prefix(); }
+  Replacement replacement() const override { return Replacement::kPerByte; }
 
   /// As SentencePiece decodes: a text loses the space mark that it begins with; where the model
   /// removes extra white space, every piece loses one until there is some text. A space that is a
@@ -120,11 +121,12 @@ absl::Status RefuseAddedTokens(const json& config, int32_t size) {
   return absl::OkStatus();
 }
 
-/// A model that does not say whether BOS goes first has it when it is a Llama tokenizer.
+/// A model that does not say whether BOS goes first has it when it is a Llama or Gemma tokenizer.
 absl::StatusOr<bool> DefaultAddsBos(const std::string& tokenizer_class, bool has_bos) {
   if (!has_bos || tokenizer_class.empty()) return has_bos;
   if (tokenizer_class.starts_with("LlamaTokenizer") ||
-      tokenizer_class.starts_with("CodeLlamaTokenizer")) {
+      tokenizer_class.starts_with("CodeLlamaTokenizer") ||
+      tokenizer_class.starts_with("GemmaTokenizer")) {
     return true;
   }
   return absl::InvalidArgumentError(

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "text/utf8.h"
 
@@ -188,7 +189,8 @@ std::string Tokenizer::Decode(std::span<const TokenId> ids) const {
   for (const TokenId id : ids) bytes.append(NextBytes(id, at_start));
   std::string text;
   text.reserve(bytes.size());
-  if (AppendUtf8(bytes, text) > 0) text.append(kReplacementCharacter);
+  AppendReplaced(AppendUtf8(bytes, text, replacement()), text, replacement());
+  if (strips_trailing_space() && text.ends_with(' ')) text.pop_back();
   return text;
 }
 
@@ -201,6 +203,18 @@ std::string Tokenizer::Fingerprint() const {
     hash.Add(bytes);
   }
   return absl::StrFormat("fnv1a64:%016x", hash.hash());
+}
+
+absl::Status CheckRows(std::span<const TokenId> ids, const Tokenizer& tokenizer, int64_t num_rows) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (Raw(ids[i]) < num_rows) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "token id ", Raw(ids[i]), " \"",
+        Excerpt(std::string(tokenizer.IsSpecial(ids[i]) ? tokenizer.ControlPiece(ids[i])
+                                                        : tokenizer.TokenBytes(ids[i]))),
+        "\" at position ", i, " not in [0, ", num_rows, "), the rows of the model's embedding"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace shortlist

@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "text/encode_budget.h"
 #include "text/sequence_template.h"
+#include "text/utf8.h"
 
 namespace shortlist {
 
@@ -51,7 +52,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// What people call it: "SentencePiece", "BPE", "WordPiece", "Unigram" or "tiktoken".
+  /// What people call it: "SentencePiece", "BPE", "WordPiece", "WordLevel", "Unigram" or
+  /// "tiktoken".
   virtual std::string_view kind() const = 0;
 
   /// Ids of `text`, with BOS and the like where the checkpoint says so. InvalidArgument when `text`
@@ -111,8 +113,17 @@ class Tokenizer {
   /// a text at its start and any other token ends it.
   virtual std::string_view NextBytes(TokenId id, bool& at_start) const;
 
-  /// Whole text of `ids`: their bytes joined, an added leading space removed, bytes that are no
-  /// UTF-8 replaced by U+FFFD, one for each maximal ill-formed subpart (text/utf8.h).
+  /// True when the space at the end of a text goes: a token's end is written as a space, and that
+  /// of the last one as nothing.
+  virtual bool strips_trailing_space() const { return false; }
+
+  /// What stands in a text for bytes that are no UTF-8: with byte tokens beside pieces of text
+  /// (SentencePiece, byte fallback) one U+FFFD for each, as SentencePiece has it. The tokenizers
+  /// library has so too, but gives up a whole run of byte tokens for one that is wrong.
+  virtual Replacement replacement() const { return Replacement::kPerSubpart; }
+
+  /// Whole text of `ids`: their bytes joined, an added leading space and one at the end that goes
+  /// removed, bytes that are no UTF-8 replaced.
   std::string Decode(std::span<const TokenId> ids) const;
 
   /// Hash over the byte strings of all tokens in id order ("fnv1a64:<16 hex digits>"). Two
@@ -140,11 +151,12 @@ class Tokenizer {
 
 /// Opens the tokenizer of a model directory: the first that is there of `tokenizer.json`,
 /// `tokenizer.model` (SentencePiece, or ranks in tiktoken's format) and a single `*.tiktoken`.
-/// `tokenizer_config.json`, where it is present, says which tokens are BOS and EOS, and whether
-/// they are added. NotFound names what was looked for; InvalidArgument names the file that is
-/// damaged, and what it asks for that is not supported.
+/// `tokenizer_config.json`, where it is present, says which tokens are BOS and EOS. NotFound names
+/// what was looked for; InvalidArgument names the file that is damaged, and what it asks for that
+/// is not supported.
 ///
-/// tokenizer.json (text/json_tokenizer.h): its own truncation and padding are left to the caller.
+/// tokenizer.json (text/json_tokenizer.h): its post-processor says what goes round a text; its own
+/// truncation and padding are left to the caller.
 ///
 /// SentencePiece (text/sentencepiece_tokenizer.h): BOS goes first unless `add_bos_token` is false
 /// or there is none; EOS goes last where `add_eos_token` is true. The unknown token stands for
@@ -157,6 +169,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& mode
 /// The same for one file, without a tokenizer_config.json: tokenizer.json when the name ends in
 /// ".json", otherwise ranks where the file is text that holds them, otherwise SentencePiece.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizerFile(const std::string& path);
+
+/// InvalidArgument names the first of `ids` that the model, whose embedding has `num_rows`, cannot
+/// read: tokens that were added to the tokenizer alone, such as [PAD].
+absl::Status CheckRows(std::span<const TokenId> ids, const Tokenizer& tokenizer, int64_t num_rows);
 
 }  // namespace shortlist
 

@@ -1,5 +1,6 @@
 #include "text/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -57,18 +58,23 @@ std::optional<size_t> FindInvalidUtf8(std::string_view text) {
   return std::nullopt;
 }
 
-size_t AppendUtf8(std::string_view bytes, std::string& text) {
+size_t AppendUtf8(std::string_view bytes, std::string& text, Replacement replacement) {
   while (!bytes.empty()) {
     const Sequence sequence = FirstSequence(bytes);
     if (sequence.kind == SequenceKind::kIncomplete) return bytes.size();
     if (sequence.kind == SequenceKind::kWellFormed) {
       text.append(bytes.substr(0, sequence.size));
     } else {
-      text.append(kReplacementCharacter);
+      AppendReplaced(sequence.size, text, replacement);
     }
     bytes.remove_prefix(sequence.size);
   }
   return 0;
+}
+
+void AppendReplaced(size_t num_left_out, std::string& text, Replacement replacement) {
+  if (replacement == Replacement::kPerSubpart) num_left_out = std::min<size_t>(num_left_out, 1);
+  for (size_t i = 0; i < num_left_out; ++i) text.append(kReplacementCharacter);
 }
 
 }  // namespace shortlist

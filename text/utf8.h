@@ -16,13 +16,20 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 /// when `text` is UTF-8.
 std::optional<size_t> FindInvalidUtf8(std::string_view text);
 
-/// Appends `bytes` to `text` with one U+FFFD for each maximal ill-formed subpart (Unicode 15,
-/// section 3.9, the practice that the standard recommends). Returns how many bytes at the end were
+/// What stands for bytes that are no UTF-8: one U+FFFD for each maximal ill-formed subpart (Unicode
+/// 15, section 3.9, the practice that the standard recommends), or one for each byte.
+enum class Replacement { kPerSubpart, kPerByte };
+
+/// Appends `bytes` to `text`, what is ill-formed replaced. Returns how many bytes at the end were
 /// left out because they begin a well-formed sequence that more bytes may complete: 0 to 3.
 ///
 /// Example: "a\xF0\x9F\x98" appends "a" and returns 3; "\xE4\xBDz" appends U+FFFD and "z" and
 /// returns 0.
-size_t AppendUtf8(std::string_view bytes, std::string& text);
+size_t AppendUtf8(std::string_view bytes, std::string& text,
+                  Replacement replacement = Replacement::kPerSubpart);
+
+/// Appends what stands for the bytes that AppendUtf8 left out, when no more come.
+void AppendReplaced(size_t num_left_out, std::string& text, Replacement replacement);
 
 }  // namespace shortlist
 

@@ -12,7 +12,12 @@ namespace {
 /// Tokens given as bytes; an empty one is a control token.
 class FakeTokenizer final : public Tokenizer {
  public:
-  explicit FakeTokenizer(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {}
+  explicit FakeTokenizer(std::vector<std::string> tokens,
+                         Replacement replacement = Replacement::kPerSubpart,
+                         bool strips_trailing_space = false)
+      : replacement_(replacement),
+        strips_trailing_space_(strips_trailing_space),
+        tokens_(std::move(tokens)) {}
   std::string_view kind() const override { return "fake"; }
   int64_t size() const override { return static_cast<int64_t>(tokens_.size()); }
   std::string_view TokenBytes(TokenId id) const override { return tokens_[Raw(id)]; }
@@ -22,6 +27,8 @@ class FakeTokenizer final : public Tokenizer {
   std::optional<TokenId> eos() const override { return std::nullopt; }
   std::optional<int64_t> max_token_bytes() const override { return std::nullopt; }
   bool adds_leading_space() const override { return true; }
+  Replacement replacement() const override { return replacement_; }
+  bool strips_trailing_space() const override { return strips_trailing_space_; }
 
  protected:
   absl::Status EncodeText(std::string_view, bool, EncodeBudget&,
@@ -32,6 +39,8 @@ class FakeTokenizer final : public Tokenizer {
 
  private:
   const SequenceTemplate template_;
+  const Replacement replacement_;
+  const bool strips_trailing_space_;
   std::vector<std::string> tokens_;
 };
 
@@ -52,6 +61,29 @@ TEST(DetokenizerTest, ReplacesWhatIsBrokenAsSoonAsThatIsKnown) {
   EXPECT_EQ(detokenizer.Append(TokenId{2}), "\uFFFD");
   EXPECT_EQ(detokenizer.Append(TokenId{0}), "");
   EXPECT_EQ(detokenizer.Finish(), "\uFFFD");
+  EXPECT_EQ(detokenizer.Finish(), "");
+}
+
+TEST(DetokenizerTest, ReplacesByteByByteWhereTokensAreBytes) {
+  const FakeTokenizer tokenizer({"\xF0", "\x9F", "x"}, Replacement::kPerByte);
+  Detokenizer detokenizer(tokenizer, /*at_start=*/true);
+  EXPECT_EQ(detokenizer.Append(TokenId{0}), "");
+  EXPECT_EQ(detokenizer.Append(TokenId{1}), "");
+  EXPECT_EQ(detokenizer.Append(TokenId{2}), "\uFFFD\uFFFDx");
+  EXPECT_EQ(detokenizer.Append(TokenId{0}), "");
+  EXPECT_EQ(detokenizer.Append(TokenId{1}), "");
+  EXPECT_EQ(detokenizer.Finish(), "\uFFFD\uFFFD");
+}
+
+TEST(DetokenizerTest, HoldsBackASpaceThatMayBeTheLast) {
+  const FakeTokenizer tokenizer({"a ", "", " "}, Replacement::kPerSubpart,
+                                /*strips_trailing_space=*/true);
+  Detokenizer detokenizer(tokenizer, /*at_start=*/true);
+  EXPECT_EQ(detokenizer.Append(TokenId{0}), "a");
+  EXPECT_EQ(detokenizer.Append(TokenId{1}), "");
+  EXPECT_EQ(detokenizer.Append(TokenId{0}), " a");
+  EXPECT_EQ(detokenizer.Append(TokenId{2}), " ");
+  EXPECT_EQ(detokenizer.Finish(), "");
   EXPECT_EQ(detokenizer.Finish(), "");
 }
 
@@ -83,8 +115,9 @@ TEST(DetokenizerTest, PiecesJoinToDecodeOnBrokenSequences) {
   std::mt19937 random(seed);
   std::vector<std::string> tokens = {"", " a", " ", "\u3042", "\xE3\x81", "\x98\x80", "x\xF0\x9F"};
   for (int byte = 0; byte < 256; ++byte) tokens.push_back({static_cast<char>(byte)});
-  const FakeTokenizer tokenizer(tokens);
   for (int round = 0; round < 20000; ++round) {
+    const FakeTokenizer tokenizer(
+        tokens, round % 2 ? Replacement::kPerByte : Replacement::kPerSubpart, round % 4 < 2);
     std::vector<TokenId> ids;
     for (uint32_t count = random() % 12; count > 0; --count) {
       ids.push_back(TokenId{static_cast<int32_t>(random() % (random() % 2 ? 7 : tokens.size()))});

@@ -131,7 +131,7 @@ TEST(JsonTokenizerTest, ThePostProcessorSaysWhatGoesRoundAText) {
 TEST(JsonTokenizerTest, RefusesByName) {
   EXPECT_THAT(Error(json::array()), HasSubstr("no JSON object"));
   EXPECT_THAT(Error(json::object()), HasSubstr("no \"model\""));
-  EXPECT_THAT(Error(With("/model/type", "WordLevel")), HasSubstr("model: type \"WordLevel\""));
+  EXPECT_THAT(Error(With("/model/type", "Markov")), HasSubstr("model: type \"Markov\""));
   EXPECT_THAT(Error(With("/model/type", 3)), HasSubstr("\"type\" is no string"));
   EXPECT_THAT(Error(With("/model/vocab", json::array())), HasSubstr("\"vocab\" is no object"));
   EXPECT_THAT(Error(With("/model/vocab/a", -1)),
@@ -180,8 +180,13 @@ TEST(JsonTokenizerTest, RefusesByName) {
   EXPECT_THAT(
       Error(With("/model", json::parse(R"({"type": "Unigram", "vocab": [["a"]], "unk_id": 0})"))),
       HasSubstr("vocab[0] is no pair"));
-  EXPECT_THAT(Error(With("/model", {{"type", "WordPiece"}, {"vocab", {{"a", 0}}}})),
-              HasSubstr("no \"unk_token\""));
+  for (const char* type : {"WordPiece", "WordLevel"}) {
+    EXPECT_THAT(Error(With("/model", {{"type", type}, {"vocab", {{"a", 0}}}})),
+                HasSubstr("no \"unk_token\""));
+    EXPECT_THAT(
+        Error(With("/model", {{"type", type}, {"vocab", {{"a", 0}}}, {"unk_token", "[UNK]"}})),
+        HasSubstr("unk_token \"[UNK]\" is not in the vocabulary"));
+  }
 }
 
 /// Every member of a tokenizer replaced by every kind of value: an error or a tokenizer, never a

@@ -78,6 +78,8 @@ TEST(TokenizerTest, RefusesConfigurationsByName) {
   EXPECT_THAT(Error(AbModel(), "[]"), HasSubstr("not a JSON object"));
   EXPECT_THAT(Error(AbModel(), "{"), HasSubstr("tokenizer_config.json"));
   EXPECT_TRUE(OpenBytes(AbModel(), R"({"tokenizer_class": "LlamaTokenizerFast"})").ok());
+  EXPECT_THAT(RawIds(Open(AbModel(), R"({"tokenizer_class": "GemmaTokenizer"})")->Encode("ab")),
+              ElementsAre(1, 6, 5));
   EXPECT_TRUE(OpenBytes(AbModel(), R"({"added_tokens_decoder": {"2": {"content": "</s>"}}})").ok());
 }
 
@@ -175,7 +177,7 @@ TEST(TokenizerTest, TheUnknownTokenReadsAsTheModelSays) {
   EXPECT_FALSE(tokenizer->IsSpecial(TokenId{0}));
 }
 
-/// Random ids whose byte pieces form UTF-8 (elsewhere SentencePiece replaces byte by byte).
+/// Random ids whose byte pieces form UTF-8.
 std::vector<int> RandomWellFormedIds(std::mt19937& random, const SentencePieceOracle& oracle) {
   std::vector<int> ids;
   for (uint32_t count = random() % 12; count > 0; --count) {
@@ -215,6 +217,31 @@ TEST(TokenizerTest, DecodesAsSentencePieceDoes) {
           << testing::PrintToString(ids);
     }
   }
+}
+
+TEST(TokenizerTest, BrokenBytePiecesDecodeAsSentencePieceDoes) {
+  std::mt19937 random(/*seed=*/3);
+  int num_compared = 0;
+  for (const std::string& path : TokenizerModels()) {
+    SCOPED_TRACE(path);
+    const SentencePieceOracle oracle(path);
+    if (oracle.ByteId(0) < 0) continue;
+    const auto tokenizer = Open(ReadAll(path), R"({"add_bos_token": false})");
+    const std::string bytes = "a\x80\x9F\xBF\xC0\xC3\xE0\xE5\x8F\xAB\xED\xF0\x90\x98\xF4\xFF";
+    for (int round = 0; round < 3000; ++round, ++num_compared) {
+      std::vector<int> ids;
+      for (uint32_t count = random() % 10; count > 0; --count) {
+        const int id = static_cast<int>(random() % oracle.size());
+        // A control piece between bytes parts them in SentencePiece.
+        const bool is_text = !oracle.IsByte(id) && !tokenizer->IsSpecial(TokenId{id});
+        const auto byte = static_cast<uint8_t>(bytes[random() % bytes.size()]);
+        ids.push_back(is_text && random() % 4 == 0 ? id : oracle.ByteId(byte));
+      }
+      ASSERT_EQ(tokenizer->Decode(ToTokenIds(ids)), oracle.Decode(ids))
+          << testing::PrintToString(ids);
+    }
+  }
+  EXPECT_GT(num_compared, 0);
 }
 
 TEST(TokenizerTest, EncodesAsSentencePieceDoes) {

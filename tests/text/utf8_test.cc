@@ -103,6 +103,19 @@ TEST(Utf8Test, ReplacesAsTheUnicodeStandardRecommends) {
   EXPECT_EQ(text, "a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
 }
 
+TEST(Utf8Test, ReplacesByteByByteWhereAskedTo) {
+  std::string text;
+  EXPECT_EQ(AppendUtf8("a\xF1\x80\x80\xE1\x80\xC2"
+                       "b\xF0\x9F",
+                       text, Replacement::kPerByte),
+            2u);
+  EXPECT_EQ(text, "a\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFDb");
+  AppendReplaced(2, text, Replacement::kPerByte);
+  AppendReplaced(2, text, Replacement::kPerSubpart);
+  AppendReplaced(0, text, Replacement::kPerSubpart);
+  EXPECT_EQ(text, "a\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFDb\uFFFD\uFFFD\uFFFD");
+}
+
 TEST(Utf8Test, RefusesOverlongFormsSurrogatesAndWhatIsTooLarge) {
   for (const std::string_view bytes :
        {"\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xED\xBF\xBF",
