@@ -24,6 +24,7 @@
 #include "serve/fastchat_conversation.h"
 #include "serve/health_port.h"
 #include "serve/http_admission.h"
+#include "serve/model_name.h"
 #include "serve/prompt.h"
 #include "serve/server.h"
 #include "text/chat_template.h"
@@ -69,13 +70,6 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
                                              ":top=", kDemoTop, ":successors=", kDemoSuccessors)));
   if (run.dynamic_rows == 0) run.dynamic_rows = kDemoDynamicRows;
   return absl::OkStatus();
-}
-
-/// "dir/name/" gives "name"; org/name@revision gives "name".
-std::string LastComponent(const std::string& model) {
-  std::string path = model.substr(0, model.find('@'));
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return fs::path(path).filename();
 }
 
 /// Before the server is there to drain, the end is at once. As the first process of a container it
@@ -233,7 +227,7 @@ absl::Status Serve(const ServeFlags& given) {
   ServeFlags flags = given;
   if (flags.run.model_dir.empty()) SHORTLIST_RETURN_IF_ERROR(TakeDemoPair(flags));
   if (flags.served_model_name.empty()) {
-    flags.served_model_name = LastComponent(flags.run.model_dir);
+    flags.served_model_name = DefaultModelName(flags.run.model_dir);
   }
   Server::Options options;
   SHORTLIST_ASSIGN_OR_RETURN(options.keys, ReadKeys(flags));

@@ -11,6 +11,7 @@
 #include "serve/fastchat_conversation.h"
 #include "serve/fastchat_reply.h"
 #include "serve/json_fields.h"
+#include "serve/model_name.h"
 #include "serve/sampling_fields.h"
 
 namespace shortlist {
@@ -62,7 +63,7 @@ std::string Told(const absl::Status& status, RequestRecord& record) {
 }
 
 FastchatWorker::Options WithDefaults(FastchatWorker::Options options, const Service& service) {
-  if (options.model_names.empty()) options.model_names = {service.model_name};
+  if (options.model_names.empty()) options.model_names = ServedNames(service.model_name);
   if (options.conversation == nullptr) options.conversation = *FindConversation("zero_shot");
   if (options.limit_worker_concurrency == 0) {
     options.limit_worker_concurrency = std::max<int64_t>(1, service.max_running_requests);

@@ -1,10 +1,9 @@
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "serve/api_error.h"
 #include "serve/json_fields.h"
+#include "serve/model_name.h"
 #include "serve/openai.h"
 
 namespace shortlist {
@@ -38,11 +37,8 @@ awaitable<absl::Status> ListModels(const Service& service, const HttpRequest&,
 
 awaitable<absl::Status> GetModel(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
-  if (http.parameter != service.model_name) {
-    co_return WithCode(
-        absl::NotFoundError(absl::StrCat("The model `", http.parameter, "` does not exist")),
-        "model_not_found");
-  }
+  absl::Status known = CheckModelName(service.model_name, http.parameter);
+  if (!known.ok()) co_return known;
   std::string body = Dump(ModelCard(service));
   co_await response.Send(200, kJsonType, std::move(body));
   co_return absl::OkStatus();

@@ -2,11 +2,10 @@
 
 #include <chrono>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "serve/api_error.h"
 #include "serve/http_target.h"
+#include "serve/model_name.h"
 #include "serve/sampling_fields.h"
 
 namespace shortlist {
@@ -15,14 +14,8 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
                                                 std::optional<int64_t> default_max_tokens,
                                                 int64_t least_max_tokens) {
   const std::string model = fields.String("model", "", kMaxNameBytes);
-  if (fields.status().ok() && fields.Find("model") == nullptr) fields.Fail("model", "missing");
   SHORTLIST_RETURN_IF_ERROR(fields.status());
-  if (model != service.model_name) {
-    return WithParam(
-        WithCode(absl::NotFoundError(absl::StrCat("The model `", model, "` does not exist")),
-                 "model_not_found"),
-        "model");
-  }
+  SHORTLIST_RETURN_IF_ERROR(CheckModelName(service.model_name, model));
   OpenAiRequest request;
   GenerateRequest& sampling = request.sampling;
   sampling.max_new_tokens = fields.OptionalInteger("max_tokens", least_max_tokens, kMaxCount);

@@ -23,8 +23,8 @@ struct OpenAiRequest {
 };
 
 /// Reads the fields that both have. `default_max_tokens` nullopt: what the context has room for;
-/// `least_max_tokens` is the least that may be asked for. NotFound, with the code
-/// "model_not_found", for a model of another name.
+/// `least_max_tokens` is the least that may be asked for. A model of another name is
+/// refused as CheckModelName says.
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
                                                 std::optional<int64_t> default_max_tokens,
                                                 int64_t least_max_tokens);

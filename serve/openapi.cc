@@ -74,7 +74,7 @@ std::string Operation(const char* summary, std::initializer_list<const char*> re
 }  // namespace
 
 std::string Chat() {
-  return Operation("Continue a conversation, as OpenAI", {"model", "messages"},
+  return Operation("Continue a conversation, as OpenAI", {"messages"},
                    Properties({kOpenAi, kSampling, R"json({
     "messages": {"type": "array", "minItems": 1, "items": {
       "type": "object", "required": ["role", "content"],
@@ -99,7 +99,7 @@ std::string Completions() {
     "echo": {"type": "boolean"}
   })json"});
   properties["prompt"] = AnyOf({kTexts, kIds});
-  return Operation("Continue a text, as OpenAI", {"model", "prompt"}, std::move(properties));
+  return Operation("Continue a text, as OpenAI", {"prompt"}, std::move(properties));
 }
 
 std::string Generate() {

@@ -446,6 +446,27 @@ TEST_F(ApiTest, ModelsAreKnownByName) {
   const HttpReply other = client.Post("/v1/completions", json{{"model", "other"}, {"prompt", "a"}});
   EXPECT_EQ(other.status, 404);
   EXPECT_EQ(other.Json()["error"]["code"], "model_not_found");
+  EXPECT_EQ(other.Json()["error"]["param"], "model");
+  EXPECT_THAT(other.Json()["error"]["message"], HasSubstr("`demo`"));
+}
+
+TEST_F(ApiTest, ARepositoryIsServedUnderItsNameAndTheLastPartOfIt) {
+  Start([](Server::Options& options) { options.service.model_name = "Org/Name"; });
+  HttpClient client = Connect();
+  json body = {{"prompt", "a"}, {"max_tokens", 1}};
+  EXPECT_EQ(client.Post("/v1/completions", body).Json()["model"], "Org/Name");
+  for (const char* name : {"Org/Name", "Name", "default", ""}) {
+    body["model"] = name;
+    EXPECT_EQ(client.Post("/v1/completions", body).status, 200) << name;
+  }
+  for (const char* name : {"Org", "name", "Other/Name", "Org/Name/"}) {
+    body["model"] = name;
+    EXPECT_EQ(client.Post("/v1/completions", body).status, 404) << name;
+  }
+  EXPECT_EQ(client.Get("/v1/models/Org/Name").Json()["id"], "Org/Name");
+  EXPECT_EQ(client.Get("/v1/models/Name").Json()["id"], "Org/Name");
+  EXPECT_EQ(client.Post("/worker_get_status", "{}").Json()["model_names"],
+            (json{"Org/Name", "Name"}));
 }
 
 TEST_F(ApiTest, AFullQueueIsToldBeforeAnyStream) {
