@@ -1,7 +1,6 @@
 #include "serve/api_error.h"
 
 #include <charconv>
-#include <optional>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
@@ -126,18 +125,18 @@ std::string OpenAiErrorBody(const absl::Status& status) {
   return Dump(nlohmann::ordered_json{{"error", std::move(error)}});
 }
 
-absl::Status ContextLengthExceeded(int64_t context_len, int64_t prompt_tokens,
-                                   int64_t max_new_tokens) {
-  return WithCode(absl::InvalidArgumentError(absl::StrCat(
-                      "the context length is ", context_len, " tokens; the prompt has ",
-                      prompt_tokens, " and ", max_new_tokens, " are asked for behind it")),
-                  "context_length_exceeded");
-}
-
-absl::Status ContextLengthExceeded(int64_t context_len) {
-  return WithCode(absl::InvalidArgumentError(absl::StrCat("the context length is ", context_len,
-                                                          " tokens; the prompt has more")),
-                  "context_length_exceeded");
+absl::Status ContextLengthExceeded(int64_t context_len, std::string_view prompt_field,
+                                   std::optional<int64_t> prompt_tokens, int64_t max_new_tokens) {
+  const absl::string_view field = View(prompt_field);
+  const int64_t at_least = prompt_tokens.value_or(context_len + 1) + max_new_tokens;
+  const std::string prompt = prompt_tokens.has_value() ? absl::StrCat(*prompt_tokens)
+                                                       : absl::StrCat("more than ", context_len);
+  const absl::Status status = absl::InvalidArgumentError(absl::StrCat(
+      "This model's maximum context length is ", context_len, " tokens. However, you requested ",
+      prompt_tokens.has_value() ? "" : "at least ", at_least, " tokens (", prompt, " in the ",
+      field, ", ", max_new_tokens, " in the completion). Please reduce the length of the ", field,
+      " or of the completion."));
+  return WithParam(WithCode(status, "context_length_exceeded"), prompt_field);
 }
 
 }  // namespace shortlist

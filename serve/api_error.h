@@ -1,6 +1,8 @@
 #ifndef SHORTLIST_SERVE_API_ERROR_H_
 #define SHORTLIST_SERVE_API_ERROR_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,12 +36,13 @@ using ErrorBody = std::string (*)(const absl::Status& status);
 /// too.
 std::string OpenAiErrorBody(const absl::Status& status);
 
-/// The context is `context_len` tokens long: too long a prompt, or too much asked for behind it.
-/// InvalidArgument with the code "context_length_exceeded".
-absl::Status ContextLengthExceeded(int64_t context_len, int64_t prompt_tokens,
-                                   int64_t max_new_tokens);
-/// The same for a prompt alone, whose tokens were not counted to the end.
-absl::Status ContextLengthExceeded(int64_t context_len);
+/// Too long a prompt for a context of `context_len` tokens, or too much asked for behind it, in the
+/// words that clients of OpenAI's API look for ("This model's maximum context length is ...").
+/// `prompt_field` is what the dialect calls the prompt ("messages"), `prompt_tokens` nullopt where
+/// they were counted no further than the context. InvalidArgument with the code
+/// "context_length_exceeded" and that field.
+absl::Status ContextLengthExceeded(int64_t context_len, std::string_view prompt_field,
+                                   std::optional<int64_t> prompt_tokens, int64_t max_new_tokens);
 
 }  // namespace shortlist
 

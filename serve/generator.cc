@@ -125,7 +125,10 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
   TokenizedGenerateReqInput input;
   const int64_t context_len = options_.context_length;
   const auto& ids = request.prompt->Encode(*options_.prompt_encoder, context_len);
-  if (absl::IsOutOfRange(ids.status())) return ContextLengthExceeded(context_len);
+  if (absl::IsOutOfRange(ids.status())) {
+    return ContextLengthExceeded(context_len, request.prompt_field, std::nullopt,
+                                 std::max<int64_t>(request.max_new_tokens.value_or(1), 1));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, ids);
   request.prompt.reset();
   live.prompt_tokens = std::ssize(input.input_ids);
@@ -148,7 +151,8 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
     live.tells_output = false;
   }
   if (max_new_tokens > room) {
-    return ContextLengthExceeded(context_len, live.prompt_tokens, max_new_tokens);
+    return ContextLengthExceeded(context_len, request.prompt_field, live.prompt_tokens,
+                                 max_new_tokens);
   }
   SamplingParams& sampling = request.sampling;
   sampling.max_new_tokens = max_new_tokens;

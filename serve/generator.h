@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -31,6 +32,7 @@ class Metrics;
 /// defaults.
 struct GenerateRequest {
   std::shared_ptr<SharedPrompt> prompt;
+  std::string_view prompt_field = "prompt";  // what the dialect calls it, for errors; a literal
   SamplingParams sampling;  // its max_new_tokens is not read; stop_token_ids beside the model's own
   std::optional<int64_t> max_new_tokens;  // nullopt: as many as the context has room for; 0: the
                                           // prompt is computed, and what follows is not told

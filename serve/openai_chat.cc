@@ -101,6 +101,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   const std::vector<std::string> stops = service.generator->options().prompt_encoder->ChatStops();
   request.stop.insert(request.stop.end(), stops.begin(), stops.end());
   request.prompt = Share(std::move(chat));
+  request.prompt_field = "messages";
   asked.openai.sampling = request;
   asked.requests.push_back(std::move(request));
   asked.requests = Repeat(std::move(asked.requests), asked.openai.n);

@@ -97,6 +97,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
                  "bootstrap_host", "bootstrap_room", "data_parallel_rank", "routed_dp_rank"},
                 "not supported");
   GenerateRequest base;
+  base.prompt_field = has_text ? "text" : "input_ids";
   if (asked.logprobs) {
     base.sampling.num_logprobs = asked.num_top_logprobs;
     base.sampling.prompt_logprobs_start = logprob_start;

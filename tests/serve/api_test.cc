@@ -419,19 +419,43 @@ TEST_F(ApiTest, WithoutMaxTokensAChatFillsTheContext) {
   }
 }
 
-TEST_F(ApiTest, WhatDoesNotFitTheContextIsRefusedWithItsNumbers) {
+TEST_F(ApiTest, WhatDoesNotFitTheContextIsRefusedInWordsThatClientsLookFor) {
   Start();
   HttpClient client = Connect();
-  const HttpReply reply = client.Post(
-      "/v1/completions", json{{"model", "demo"}, {"prompt", "a b c"}, {"max_tokens", 1024}});
-  EXPECT_EQ(reply.status, 400);
-  EXPECT_EQ(reply.Json()["error"]["code"], "context_length_exceeded");
-  EXPECT_THAT(reply.body, HasSubstr("1024"));
+  const auto error = [&](const std::string& path, const json& body) {
+    const HttpReply reply = client.Post(path, body);
+    EXPECT_EQ(reply.status, 400) << path;
+    json error = reply.Json()["error"];
+    EXPECT_EQ(error["code"], "context_length_exceeded") << path;
+    EXPECT_EQ(error["type"], "invalid_request_error") << path;
+    return error;
+  };
+  const std::string prompt_len = std::to_string(encoder_.Encode("a b c", {})->size());
+  const std::string total = std::to_string(encoder_.Encode("a b c", {})->size() + 1024);
+  const auto told = [&](const std::string& field) {
+    return "This model's maximum context length is 1024 tokens. However, you requested " + total +
+           " tokens (" + prompt_len + " in the " + field +
+           ", 1024 in the completion). Please reduce the length of the " + field +
+           " or of the completion.";
+  };
+  const json completion =
+      error("/v1/completions", {{"model", "demo"}, {"prompt", "a b c"}, {"max_tokens", 1024}});
+  EXPECT_EQ(completion["message"], told("prompt"));
+  EXPECT_EQ(completion["param"], "prompt");
+  const json generated =
+      error("/generate", {{"text", "a b c"}, {"sampling_params", {{"max_new_tokens", 1024}}}});
+  EXPECT_EQ(generated["message"], told("text"));
+  EXPECT_EQ(generated["param"], "text");
+  // Counted no further than the context.
   std::string text;
   for (int i = 0; i < 2000; ++i) text += " word";
-  const HttpReply stream = client.Post("/generate", json{{"text", text}, {"stream", true}});
-  EXPECT_EQ(stream.status, 400);
-  EXPECT_EQ(stream.Json()["error"]["code"], "context_length_exceeded");
+  const json stream = error("/generate", {{"text", text}, {"stream", true}});
+  EXPECT_THAT(stream["message"],
+              HasSubstr("at least 1153 tokens (more than 1024 in the text, 128"));
+  const json message = {{"role", "user"}, {"content", text}};
+  const json chat = error("/v1/chat/completions", {{"messages", json::array({message})}});
+  EXPECT_THAT(chat["message"], HasSubstr("more than 1024 in the messages, 1 in the completion"));
+  EXPECT_EQ(chat["param"], "messages");
 }
 
 TEST_F(ApiTest, ModelsAreKnownByName) {

@@ -310,7 +310,7 @@ TEST_F(FastchatWorkerTest, ErrorsAreStatus200WithACode) {
       {"going down", Body(), {.start = absl::UnavailableError("shutting down")}, 42903, "shutting"},
       {"context",
        Body(),
-       {.events = {Failure(ContextLengthExceeded(512, 500, 256))}},
+       {.events = {Failure(ContextLengthExceeded(512, "prompt", 500, 256))}},
        40303,
        "512"},
       {"memory",
