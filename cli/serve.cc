@@ -121,8 +121,11 @@ absl::StatusOr<PromptEncoder> OpenPromptEncoder(const ServeFlags& flags, const S
 EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
   const Scheduler& scheduler = router.scheduler();
   const EngineStats& stats = engine.stats();
+  const WaitingTokens waiting = scheduler.waiting_tokens();
   return {.num_running = std::ssize(scheduler.running()) + scheduler.num_filling(),
           .num_queued = scheduler.num_queued(),
+          .num_waiting_tokens = waiting.all,
+          .num_waiting_uncached_tokens = waiting.uncached,
           .num_used_tokens = scheduler.options().max_total_tokens - scheduler.available_len(),
           .num_cached_tokens = scheduler.cache().evictable_len(),
           .max_total_tokens = scheduler.options().max_total_tokens,

@@ -9,17 +9,6 @@
 
 namespace shortlist {
 
-void SequenceStats::Add(const SequenceStats& other) {
-  num_verify_steps += other.num_verify_steps;
-  num_step_tokens += other.num_step_tokens;
-  num_drafted += other.num_drafted;
-  num_copied += other.num_copied;
-  num_accepted += other.num_accepted;
-  num_covered += other.num_covered;
-  num_mapping_faults += other.num_mapping_faults;
-  active_rows = std::max(active_rows, other.active_rows);
-}
-
 Sequence::Sequence(std::vector<TokenId> prompt, Options options)
     : tail(options.max_tail_rows),
       tokens_(std::move(prompt)),

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_DRAFT_SEQUENCE_H_
 #define SHORTLIST_DRAFT_SEQUENCE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -34,14 +35,26 @@ struct SequenceStats {
   int64_t num_drafted = 0;
   int64_t num_copied = 0;    // of these, copied from the request's text
   int64_t num_accepted = 0;  // drafted tokens that were emitted
-  int64_t num_covered = 0;   // of num_step_tokens, inside the active vocabulary of their step
+  // Of num_step_tokens, those that the draft could have proposed: in the active vocabulary of their
+  // step, in the request's tail, or among the successors of the token before. All, where the draft
+  // scores the full head. The others are escapes.
+  int64_t num_covered = 0;
   int64_t num_mapping_faults =
       0;                    // drafted tokens whose logit is not that of their row: a broken map
   int64_t active_rows = 0;  // rows the draft head scored for this request in a pass of its last
                             // step, at most
 
   /// Adds the counts of another request; active_rows becomes the larger of the two.
-  void Add(const SequenceStats& other);
+  void Add(const SequenceStats& other) {
+    num_verify_steps += other.num_verify_steps;
+    num_step_tokens += other.num_step_tokens;
+    num_drafted += other.num_drafted;
+    num_copied += other.num_copied;
+    num_accepted += other.num_accepted;
+    num_covered += other.num_covered;
+    num_mapping_faults += other.num_mapping_faults;
+    active_rows = std::max(active_rows, other.active_rows);
+  }
 
   /// Drafted tokens per verify step.
   double draft_length() const { return Ratio(num_drafted, num_verify_steps); }
@@ -49,6 +62,7 @@ struct SequenceStats {
   double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
   double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
   double coverage() const { return Ratio(num_covered, num_step_tokens); }
+  int64_t num_escapes() const { return num_step_tokens - num_covered; }
 
  private:
   static double Ratio(int64_t a, int64_t b) { return b == 0 ? 0.0 : static_cast<double>(a) / b; }
@@ -65,7 +79,7 @@ enum class TokenOrigin : uint8_t {
 /// What is known of one emitted token beyond its id.
 struct TokenInfo {
   TokenOrigin origin = TokenOrigin::kPlain;
-  bool escape = false;  // outside the active vocabulary of its step
+  bool escape = false;  // SequenceStats::num_covered does not count it
   // Log-softmax of the target's raw logits, before penalties, temperature and filters. Not asked
   // for (SamplingParams::num_logprobs): NaN and empty.
   float logprob = std::numeric_limits<float>::quiet_NaN();

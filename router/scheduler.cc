@@ -134,6 +134,18 @@ absl::Status Scheduler::Add(Req& req) {
   return absl::OkStatus();
 }
 
+WaitingTokens Scheduler::waiting_tokens() const {
+  WaitingTokens tokens;
+  for (const Lane& lane : lanes_) {
+    for (int64_t i = 0; i < lane.queue.size(); ++i) {
+      const Req& req = lane.queue.at(i);
+      tokens.all += req.num_tokens();
+      tokens.uncached += req.num_tokens() - req.match.len;
+    }
+  }
+  return tokens;
+}
+
 bool Scheduler::DecodeIsDue(bool filled) const {
   return !running_.empty() && (!filled || num_passes_ >= options_.max_prefill_passes);
 }

@@ -54,6 +54,12 @@ struct SchedulerStats {
   }
 };
 
+/// What the queued requests come to.
+struct WaitingTokens {
+  int64_t all = 0;
+  int64_t uncached = 0;  // of these, not found in the tree when they were last matched
+};
+
 /// Decides what the next pass over the model computes, and in which KV slots: admission from the
 /// forward queues, prefix sharing, chunks, memory, retraction. It knows tokens and slots only; the
 /// Router runs the model, a simulation a cost model.
@@ -124,6 +130,8 @@ class Scheduler {
 
   std::span<Req* const> running() const { return running_; }
   int64_t num_queued() const { return lanes_[0].queue.size() + lanes_[1].queue.size(); }
+  /// Tokens of the queued requests, output of retracted ones included. O(num_queued).
+  WaitingTokens waiting_tokens() const;
   int64_t num_filling() const {
     return static_cast<int64_t>(lanes_[0].filling.size() + lanes_[1].filling.size());
   }

@@ -104,7 +104,7 @@ absl::StatusOr<std::string> VocabAdmin::Ids(const std::string&) const {
 absl::StatusOr<std::string> VocabAdmin::Stats(const std::string&) const {
   SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
   const VocabStats stats = manager->Stats();
-  const auto coverage =
+  const auto shared_coverage =
       stats.num_emitted == 0 ? json() : json(1.0 * stats.num_covered / stats.num_emitted);
   return Dump(json{{"version", manager->Active()->version()},
                    {"active_size", manager->ActiveSize()},
@@ -117,7 +117,7 @@ absl::StatusOr<std::string> VocabAdmin::Stats(const std::string&) const {
                    {"num_unmapped", stats.num_unmapped},
                    {"num_added", stats.num_added},
                    {"num_evicted", stats.num_evicted},
-                   {"coverage", coverage}});
+                   {"shared_coverage", shared_coverage}});
 }
 
 absl::StatusOr<std::string> VocabAdmin::Escapes(const std::string&) const {

@@ -82,25 +82,20 @@ class GeneratorImpl final : public Generator {
   bool draining() const override { return draining_; }
   int64_t num_live() const override { return registry_->num_live; }
 
-  EngineLoad Load() const override {
-    const std::lock_guard lock(load_mutex_);
-    return load_;
-  }
+  EngineLoad Load() const override;
   double Throughput() const override { return rate_.PerSecond(); }
   absl::Status FlushCache() override;
   const Options& options() const override { return options_; }
 
  private:
-  absl::StatusOr<TokenizedGenerateReqInput> Tokenize(GenerateRequest& request,
-                                                     LiveRequest& live) const;
+  absl::StatusOr<TokenizedGenerateReqInput> Tokenize(GenerateRequest& request, LiveRequest& live);
   BatchTokenIdOut Step(std::vector<RouterMessage> messages);
   void Detokenize(BatchTokenIdOut out);
   GenerationEvent ToEvent(BatchTokenIdOut::Row& row, LiveRequest& live, Clock::time_point now);
-  void StoreLoad() {
-    const EngineLoad load = options_.load();
-    const std::lock_guard lock(load_mutex_);
-    load_ = load;
-  }
+  using LiveRequests = std::vector<std::shared_ptr<LiveRequest>>;
+  LiveRequests Arriving(const std::vector<RouterMessage>& messages);
+  void SetPending(LiveRequest& live, int64_t num_tokens);
+  void StoreLoad(const LiveRequests& arrived);
 
   const asio::any_io_executor executor_;
   const Options options_;
@@ -114,6 +109,7 @@ class GeneratorImpl final : public Generator {
   std::mutex router_mutex_;  // held during a step, and by whoever else uses the engine
   mutable std::mutex load_mutex_;
   EngineLoad load_;
+  int64_t num_pending_tokens_ = 0;  // of live_; guarded by load_mutex_
   TokenRate rate_;
 
   Pipeline pipeline_;  // last: its threads use what stands above
@@ -121,7 +117,7 @@ class GeneratorImpl final : public Generator {
 
 /// On a tokenizer thread.
 absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateRequest& request,
-                                                                  LiveRequest& live) const {
+                                                                  LiveRequest& live) {
   TokenizedGenerateReqInput input;
   const int64_t context_len = options_.context_length;
   const auto& ids = request.prompt->Encode(*options_.prompt_encoder, context_len);
@@ -181,7 +177,40 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
   input.timeout_s = request.timeout_s;
   input.cache_salt = std::move(request.cache_salt);
   input.client = live.client;
+  SetPending(live, live.prompt_tokens);
   return input;
+}
+
+EngineLoad GeneratorImpl::Load() const {
+  const std::lock_guard lock(load_mutex_);
+  EngineLoad load = load_;
+  load.num_waiting_tokens += num_pending_tokens_;
+  load.num_waiting_uncached_tokens += num_pending_tokens_;
+  return load;
+}
+
+void GeneratorImpl::SetPending(LiveRequest& live, int64_t num_tokens) {
+  const std::lock_guard lock(load_mutex_);
+  num_pending_tokens_ += num_tokens - std::exchange(live.num_pending_tokens, num_tokens);
+}
+
+/// The engine's load now that it knows the requests of `arrived` itself.
+void GeneratorImpl::StoreLoad(const LiveRequests& arrived) {
+  const EngineLoad load = options_.load();
+  const std::lock_guard lock(load_mutex_);
+  load_ = load;
+  for (const auto& live : arrived)
+    num_pending_tokens_ -= std::exchange(live->num_pending_tokens, 0);
+}
+
+GeneratorImpl::LiveRequests GeneratorImpl::Arriving(const std::vector<RouterMessage>& messages) {
+  LiveRequests arriving;
+  const std::lock_guard lock(mutex_);
+  for (const RouterMessage& message : messages) {
+    const auto* input = std::get_if<TokenizedGenerateReqInput>(&message);
+    if (input != nullptr) arriving.push_back(live_.at(input->rid));
+  }
+  return arriving;
 }
 
 absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
@@ -229,8 +258,9 @@ absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
 /// On the router thread.
 BatchTokenIdOut GeneratorImpl::Step(std::vector<RouterMessage> messages) {
   const std::lock_guard lock(router_mutex_);
+  const LiveRequests arriving = Arriving(messages);
   BatchTokenIdOut out = options_.router.exposed_step(std::move(messages));
-  StoreLoad();
+  StoreLoad(arriving);
   return out;
 }
 
@@ -241,7 +271,7 @@ absl::Status GeneratorImpl::FlushCache() {
         "the cache is not flushed while ", registry_->num_live, " requests are being served"));
   }
   options_.flush_cache();
-  StoreLoad();
+  StoreLoad({});
   return absl::OkStatus();
 }
 
@@ -259,6 +289,7 @@ void GeneratorImpl::Detokenize(BatchTokenIdOut out) {
   }
   const Clock::time_point now = Clock::now();
   for (size_t i = 0; i < events.size(); ++i) {
+    if (out.rows[i].finished) SetPending(*events[i].first, 0);  // it may have ended on its way
     events[i].second = ToEvent(out.rows[i], *events[i].first, now);
   }
   asio::post(executor_, [registry = registry_, events = std::move(events)]() mutable {

@@ -99,8 +99,12 @@ class Generation {
 
 /// The engine after a step.
 struct EngineLoad {
-  int64_t num_running = 0;        // being filled or decoded
-  int64_t num_queued = 0;         // waiting for admission
+  int64_t num_running = 0;  // being filled or decoded
+  int64_t num_queued = 0;   // waiting for admission
+  // Of prompts that wait for admission, output of retracted requests included; of these, what the
+  // radix cache did not hold when it was last asked. Those that are not encoded yet are not known.
+  int64_t num_waiting_tokens = 0;
+  int64_t num_waiting_uncached_tokens = 0;
   int64_t num_used_tokens = 0;    // KV slots that requests hold or share
   int64_t num_cached_tokens = 0;  // KV slots that the radix cache alone holds
   int64_t max_total_tokens = 0;
@@ -157,7 +161,7 @@ class Generator {
   /// Requests without their last event.
   virtual int64_t num_live() const = 0;
 
-  /// As of the last step. Any thread.
+  /// As of the last step, but for waiting tokens: as of now. Any thread.
   virtual EngineLoad Load() const = 0;
   /// Output tokens a second over the last ten seconds. Any thread.
   virtual double Throughput() const = 0;

@@ -81,15 +81,19 @@ struct Metrics::Families {
                                     "Share of its remaining tokens that a request is held to need");
   Gauge& num_retracted = NewGauge("sglang:num_retracted_reqs", "Retractions since the start");
   Gauge& accept_length =
-      NewGauge("sglang:spec_accept_length", "Tokens emitted per verify step, since the start");
+      NewGauge("sglang:spec_accept_length", "Step tokens per verify step, since the start");
   Gauge& accept_rate =
       NewGauge("sglang:spec_accept_rate", "Share of drafted tokens that were emitted");
 
   Gauge& cached = NewGauge("shortlist:radix_cache_tokens", "KV slots of the radix cache alone");
   Gauge& coverage =
-      NewGauge("shortlist:coverage", "Share of emitted tokens inside the active vocabulary");
+      NewGauge("shortlist:coverage", "Share of step tokens that the draft could have proposed");
+  Counter& step_tokens =
+      NewCounter("shortlist:step_tokens_total", "Tokens emitted by verify steps");
+  Counter& verify_calls =
+      NewCounter("sglang:spec_verify_calls_total", "Verify steps of all requests");
   Counter& escapes =
-      NewCounter("shortlist:escapes_total", "Tokens emitted from outside the active vocabulary");
+      NewCounter("shortlist:escapes_total", "Step tokens that the draft could not have proposed");
   Gauge& active_rows = NewGauge("shortlist:active_rows",
                                 "Rows the draft head scored for the request that ended last");
   Counter& mapping_faults = NewCounter("shortlist:mapping_faults_total",
@@ -150,7 +154,9 @@ void Metrics::OnFinished(const GenerationEvent& event) {
   f.generation_tokens.Increment(static_cast<double>(event.completion_tokens));
   f.cached_tokens.Increment(static_cast<double>(event.cached_tokens));
   if (event.status.ok()) f.end_to_end.Observe(event.seconds);
-  f.escapes.Increment(static_cast<double>(event.stats.num_step_tokens - event.stats.num_covered));
+  f.verify_calls.Increment(static_cast<double>(event.stats.num_verify_steps));
+  f.step_tokens.Increment(static_cast<double>(event.stats.num_step_tokens));
+  f.escapes.Increment(static_cast<double>(event.stats.num_escapes()));
   f.mapping_faults.Increment(static_cast<double>(event.stats.num_mapping_faults));
   if (event.stats.active_rows > 0) f.active_rows.Set(static_cast<double>(event.stats.active_rows));
   for (size_t k = 0; k < event.accepted_counts.size(); ++k) {
@@ -159,11 +165,12 @@ void Metrics::OnFinished(const GenerationEvent& event) {
         .Increment(static_cast<double>(event.accepted_counts[k]));
   }
   const std::lock_guard lock(f.mutex);
-  f.speculation.num_verify_steps += event.stats.num_verify_steps;
-  f.speculation.num_step_tokens += event.stats.num_step_tokens;
-  f.speculation.num_drafted += event.stats.num_drafted;
-  f.speculation.num_accepted += event.stats.num_accepted;
-  f.speculation.num_covered += event.stats.num_covered;
+  f.speculation.Add(event.stats);
+}
+
+SequenceStats Metrics::Speculation() const {
+  const std::lock_guard lock(families_->mutex);
+  return families_->speculation;
 }
 
 std::string Metrics::Text(const EngineLoad& load, double throughput) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "router/messages.h"
 #include "serve/http_message.h"
 
 namespace shortlist {
@@ -30,6 +31,9 @@ class Metrics {
   void OnFirstToken(double seconds);
   void OnStep(double seconds_since_last, int64_t num_tokens);
   void OnFinished(const GenerationEvent& event);
+
+  /// What speculation did for all requests that have ended.
+  SequenceStats Speculation() const;
 
   /// The text that /metrics answers, with gauges for `load`.
   std::string Text(const EngineLoad& load, double throughput);

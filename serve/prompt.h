@@ -49,6 +49,11 @@ class PromptEncoder {
   /// too where neighbouring unknown characters would have become one token).
   absl::StatusOr<std::vector<TokenId>> Encode(const Prompt& prompt, const Options& options) const;
 
+  /// The checkpoint's; null where conversations are rendered by the fallback.
+  const ChatTemplate* chat_template() const {
+    return chat_template_.has_value() ? &*chat_template_ : nullptr;
+  }
+
   /// Texts that end the assistant's turn where the template of the fallback says so; empty with the
   /// checkpoint's own, whose turns end with its end-of-text tokens.
   std::vector<std::string> ChatStops() const;

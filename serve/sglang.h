@@ -14,7 +14,8 @@ namespace shortlist {
 absl::Status AddSglangGenerateRoutes(const Service& service, RouteTable& routes);
 
 /// What SGLang's tools and gateways ask of a worker: health, model_info, server_info (both
-/// spellings), v1/loads, get_load, flush_cache, abort_request, tokenize, detokenize, metrics.
+/// spellings), v1/loads, get_load, flush_cache, abort_request, tokenize, detokenize, metrics; and
+/// what vLLM's clients ask beside: tokenizer_info, version, ping.
 absl::Status AddSglangInfoRoutes(const Service& service, RouteTable& routes);
 
 }  // namespace shortlist

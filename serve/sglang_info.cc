@@ -13,6 +13,7 @@
 #include "serve/output.h"
 #include "serve/sampling_fields.h"
 #include "serve/sglang.h"
+#include "serve/tokenizer_info.h"
 
 namespace shortlist {
 namespace {
@@ -44,6 +45,12 @@ awaitable<absl::Status> Health(const Service& service, const HttpRequest&, HttpR
   co_return status;
 }
 
+awaitable<absl::Status> Version(const Service& service, const HttpRequest&,
+                                HttpResponse& response) {
+  absl::Status status = co_await SendJson(response, Single("version", service.version));
+  co_return status;
+}
+
 awaitable<absl::Status> ModelInfo(const Service& service, const HttpRequest&,
                                   HttpResponse& response) {
   ordered_json info = {{"model_path", service.model_path},
@@ -57,6 +64,18 @@ awaitable<absl::Status> ModelInfo(const Service& service, const HttpRequest&,
                        {"architectures", service.architectures}};
   absl::Status status = co_await SendJson(response, std::move(info));
   co_return status;
+}
+
+/// Requests that the scheduler does not know yet wait too.
+int64_t NumWaiting(const Service& service, const EngineLoad& load) {
+  return std::max(service.generator->num_live() - load.num_running, load.num_queued);
+}
+
+/// Over all requests that have ended.
+void AddSpeculation(const SequenceStats& stats, ordered_json& state) {
+  state["avg_spec_accept_length"] = stats.accept_length();
+  state["spec_accept_rate"] = stats.acceptance_rate();
+  state["coverage"] = stats.coverage();
 }
 
 awaitable<absl::Status> ServerInfo(const Service& service, const HttpRequest&,
@@ -74,7 +93,8 @@ awaitable<absl::Status> ServerInfo(const Service& service, const HttpRequest&,
   info["speculative_num_draft_tokens"] = service.num_draft_tokens;
   ordered_json state = {{"last_gen_throughput", service.generator->Throughput()},
                         {"num_running_reqs", load.num_running},
-                        {"num_waiting_reqs", load.num_queued}};
+                        {"num_waiting_reqs", NumWaiting(service, load)}};
+  if (service.num_draft_tokens > 0) AddSpeculation(service.metrics->Speculation(), state);
   info["internal_states"] = ordered_json::array({std::move(state)});
   absl::Status status = co_await SendJson(response, std::move(info));
   co_return status;
@@ -95,22 +115,21 @@ double Share(int64_t part, int64_t whole) {
 
 awaitable<absl::Status> Loads(const Service& service, const HttpRequest&, HttpResponse& response) {
   const EngineLoad load = service.generator->Load();
-  // Requests that the scheduler does not know yet wait too.
-  const int64_t num_waiting = service.generator->num_live() - load.num_running;
-  ordered_json entry = {
-      {"dp_rank", 0},
-      {"num_running_reqs", load.num_running},
-      {"num_waiting_reqs", std::max(num_waiting, load.num_queued)},
-      {"num_waiting_uncached_tokens", 0},
-      {"num_total_reqs", load.num_running + std::max(num_waiting, load.num_queued)},
-      {"num_used_tokens", load.num_used_tokens},
-      {"num_cached_tokens", load.num_cached_tokens},
-      {"max_total_num_tokens", load.max_total_tokens},
-      {"token_usage", Share(load.num_used_tokens, load.max_total_tokens)},
-      {"gen_throughput", service.generator->Throughput()},
-      {"cache_hit_rate", load.scheduling.hit_rate()},
-      {"utilization", Share(load.num_running, service.max_running_requests)},
-      {"max_running_requests", service.max_running_requests}};
+  const int64_t num_waiting = NumWaiting(service, load);
+  ordered_json entry = {{"dp_rank", 0},
+                        {"num_running_reqs", load.num_running},
+                        {"num_waiting_reqs", num_waiting},
+                        {"num_waiting_tokens", load.num_waiting_tokens},
+                        {"num_waiting_uncached_tokens", load.num_waiting_uncached_tokens},
+                        {"num_total_reqs", load.num_running + num_waiting},
+                        {"num_used_tokens", load.num_used_tokens},
+                        {"num_cached_tokens", load.num_cached_tokens},
+                        {"max_total_num_tokens", load.max_total_tokens},
+                        {"token_usage", Share(load.num_used_tokens, load.max_total_tokens)},
+                        {"gen_throughput", service.generator->Throughput()},
+                        {"cache_hit_rate", load.scheduling.hit_rate()},
+                        {"utilization", Share(load.num_running, service.max_running_requests)},
+                        {"max_running_requests", service.max_running_requests}};
   ordered_json loads = {{"timestamp", UtcNow()}, {"dp_rank_count", 1}};
   loads["loads"] = ordered_json::array({std::move(entry)});
   absl::Status status = co_await SendJson(response, std::move(loads));
@@ -120,13 +139,12 @@ awaitable<absl::Status> Loads(const Service& service, const HttpRequest&, HttpRe
 awaitable<absl::Status> GetLoad(const Service& service, const HttpRequest&,
                                 HttpResponse& response) {
   const EngineLoad load = service.generator->Load();
-  const int64_t num_waiting =
-      std::max<int64_t>(service.generator->num_live() - load.num_running, load.num_queued);
+  const int64_t num_waiting = NumWaiting(service, load);
   ordered_json entry = {{"dp_rank", 0},
                         {"num_reqs", load.num_running + num_waiting},
                         {"num_waiting_reqs", num_waiting},
-                        {"num_tokens", load.num_used_tokens},
-                        {"num_pending_tokens", 0}};
+                        {"num_tokens", load.num_used_tokens + load.num_waiting_tokens},
+                        {"num_pending_tokens", load.num_waiting_uncached_tokens}};
   ordered_json entries = ordered_json::array({std::move(entry)});
   absl::Status status = co_await SendJson(response, std::move(entries));
   co_return status;
@@ -242,6 +260,7 @@ absl::StatusOr<std::string> DetokenizeBody(const Service& service, const std::st
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   ordered_json reply;
   reply["text"] = is_empty ? ordered_json("") : lists.is_batch ? texts : texts.front();
+  reply["prompt"] = reply["text"];  // as vLLM calls it
   return Dump(reply);
 }
 
@@ -278,6 +297,9 @@ struct Entry {
 
 const Entry kEntries[] = {
     {"GET", "/health", Access::kPublic, Health},
+    {"GET", "/ping", Access::kPublic, Health},
+    {"POST", "/ping", Access::kPublic, Health},
+    {"GET", "/version", Access::kPublic, Version},
     {"GET", "/model_info", Access::kKey, ModelInfo},
     {"GET", "/get_model_info", Access::kKey, ModelInfo},
     {"GET", "/server_info", Access::kKey, ServerInfo},
@@ -298,6 +320,17 @@ const Entry kEntries[] = {
 }  // namespace
 
 absl::Status AddSglangInfoRoutes(const Service& service, RouteTable& routes) {
+  SHORTLIST_ASSIGN_OR_RETURN(std::string info,
+                             TokenizerInfo(service.model_path, service.generator->options()));
+  SHORTLIST_RETURN_IF_ERROR(routes.Add(
+      {.method = "GET",
+       .path = "/tokenizer_info",
+       .handler = [info = std::move(info)](const HttpRequest&,
+                                           HttpResponse& response) -> awaitable<absl::Status> {
+         std::string copy = info;
+         co_await response.Send(200, kJsonType, std::move(copy));
+         co_return absl::OkStatus();
+       }}));
   const auto probe = std::make_shared<HealthProbe>(*service.generator, HealthProbe::Options());
   SHORTLIST_RETURN_IF_ERROR(routes.Add(
       {.method = "GET",

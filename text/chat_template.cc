@@ -210,6 +210,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Create(
   if (!result.templates_.contains("default")) {
     return absl::InvalidArgumentError("chat templates: none is named \"default\"");
   }
+  result.source_ = sources.at("default");
   for (const auto& [name, token] : special_tokens) {
     if (FindInvalidUtf8(token)) return absl::InvalidArgumentError(absl::StrCat(name, ": no UTF-8"));
   }

@@ -67,6 +67,9 @@ class ChatTemplate {
   /// its source spells it.
   bool KnowsRole(std::string_view name) const;
 
+  /// The text of the template that is named "default".
+  const std::string& source() const { return source_; }
+
   /// Names of the templates, sorted.
   std::vector<std::string> Names() const;
 
@@ -74,6 +77,7 @@ class ChatTemplate {
   struct Parsed;
   ChatTemplate() = default;
 
+  std::string source_;
   std::map<std::string, std::shared_ptr<const Parsed>> templates_;
   std::map<std::string, std::string> special_tokens_;
 };

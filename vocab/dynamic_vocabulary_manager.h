@@ -14,10 +14,12 @@
 
 namespace shortlist {
 
-/// Counters since construction. Shares are derived, never stored: coverage = covered / emitted.
+/// Counters since construction, of the vocabulary that all requests share: their own rows and
+/// successors do not count, so num_covered / num_emitted is at most the coverage of requests
+/// (SequenceStats).
 struct VocabStats {
   int64_t num_emitted = 0;  // tokens the target emitted while a vocabulary was active
-  int64_t num_covered = 0;  // of these, inside the active vocabulary
+  int64_t num_covered = 0;  // of these, inside the active vocabulary of their step
   int64_t num_drafted = 0;  // tokens drafted
   int64_t num_unmapped =
       0;  // of these, outside the active vocabulary: always 0 unless a mapping is broken

@@ -124,6 +124,20 @@ TEST_F(SchedulerTest, TheQueueHasALimit) {
   EXPECT_EQ(status.message(), "the request queue is full: 2 of 2 requests wait");
 }
 
+TEST_F(SchedulerTest, TellsWhatWaitsAndWhatOfItIsCached) {
+  Create();
+  Req& first = Add(/*len=*/12, /*max_new_tokens=*/4);
+  EXPECT_EQ(scheduler_->waiting_tokens().all, 12);
+  EXPECT_EQ(scheduler_->waiting_tokens().uncached, 12);
+  EXPECT_EQ(Fill(), "0:12");
+  EXPECT_EQ(scheduler_->waiting_tokens().all, 0);
+  Add(/*len=*/20, /*max_new_tokens=*/4);  // begins as the first one does
+  EXPECT_EQ(scheduler_->waiting_tokens().all, 20);
+  EXPECT_EQ(scheduler_->waiting_tokens().uncached, 8);
+  scheduler_->Retract(first);  // waits again, with its output
+  EXPECT_EQ(scheduler_->waiting_tokens().all, 33);
+}
+
 TEST_F(SchedulerTest, OptionsAreChecked) {
   const auto message = [](std::function<void(SchedulerOptions&)> change) {
     SchedulerOptions options{.max_total_tokens = 10, .context_length = 10};

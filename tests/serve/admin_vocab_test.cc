@@ -113,7 +113,7 @@ TEST_F(VocabAdminTest, ShowsTheActiveVocabulary) {
   EXPECT_EQ(stats["version"], ids["version"]);
   EXPECT_EQ(stats["active_size"], 3);
   EXPECT_EQ(stats["num_emitted"], 4);
-  EXPECT_EQ(stats["coverage"], 0.75);
+  EXPECT_EQ(stats["shared_coverage"], 0.75);
 }
 
 TEST_F(VocabAdminTest, ExportsAreListsThatCanBeServedAgain) {

@@ -16,6 +16,8 @@ Pipeline::Stepper FakeEngine::stepper() {
 
 EngineLoad FakeEngine::Load() const {
   return {.num_running = std::ssize(running_),
+          .num_waiting_tokens = num_waiting_tokens,
+          .num_waiting_uncached_tokens = num_waiting_tokens / 2,
           .num_used_tokens = 10 * std::ssize(running_),
           .max_total_tokens = 10'000,
           .num_steps = num_steps};
@@ -40,6 +42,10 @@ std::vector<TokenId> FakeEngine::Output(const std::vector<TokenId>& prompt, uint
 }
 
 BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
+  while (holds) {
+    num_held = 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   BatchTokenIdOut out;
   for (RouterMessage& message : messages) {
     if (auto* input = std::get_if<TokenizedGenerateReqInput>(&message)) {
@@ -92,6 +98,8 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
     }
   }
   const int64_t count = running.output.empty() ? 1 : 1 + std::ssize(running.output) % 3;
+  const bool is_step = !running.output.empty();  // not the prompt's pass
+  running.stats.num_verify_steps += is_step ? 1 : 0;
   for (int64_t i = 0; i < count && reason == FinishReason::kNone; ++i) {
     const TokenId id = Next(running.input.input_ids, sampling.greedy() ? 0 : sampling.seed,
                             std::ssize(running.output));
@@ -99,6 +107,9 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
     ++num_tokens;
     TokenInfo info;
     info.origin = i + 1 < count ? TokenOrigin::kAccepted : TokenOrigin::kBonus;
+    info.escape = is_step && Raw(id) % 2 == 1;
+    running.stats.num_step_tokens += is_step ? 1 : 0;
+    running.stats.num_covered += is_step && !info.escape ? 1 : 0;
     if (sampling.num_logprobs >= 0) info.logprob = -0.5f;
     for (int64_t k = 0; k < sampling.num_logprobs; ++k) {
       info.top.emplace_back(TokenId{Raw(id) - static_cast<int32_t>(k)}, -0.5f - k);
@@ -125,7 +136,8 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
                                     : absl::DeadlineExceededError("not finished in time"),
                       .prompt_tokens = prompt_tokens,
                       .completion_tokens = std::ssize(running.output),
-                      .cached_tokens = 1});
+                      .cached_tokens = 1,
+                      .stats = running.stats});
   return true;
 }
 

@@ -18,7 +18,8 @@ namespace shortlist {
 
 /// Stands in for the Router: it computes nothing, but keeps its contract. The output of a request
 /// is a function of its prompt (and of its seed, where it samples); a step brings it one to three
-/// tokens. Used by one thread at a time, but for what is atomic.
+/// tokens, of which those with an odd id are escapes. Used by one thread at a time, but for what is
+/// atomic.
 class FakeEngine {
  public:
   explicit FakeEngine(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
@@ -39,6 +40,9 @@ class FakeEngine {
   std::vector<TokenId> Output(const std::vector<TokenId>& prompt, uint64_t seed,
                               int64_t count) const;
 
+  std::atomic<int64_t> num_waiting_tokens = 0;  // as the scheduler tells them
+  std::atomic<bool> holds = false;  // a step that has begun waits until this is false again
+  std::atomic<int64_t> num_held = 0;
   std::atomic<int64_t> step_us = 0;         // what a step takes
   std::atomic<int64_t> max_running = 1024;  // more are refused: the queue is full
   std::atomic<int64_t> num_live = 0;
@@ -50,6 +54,7 @@ class FakeEngine {
   struct Running {
     TokenizedGenerateReqInput input;
     std::vector<TokenId> output;
+    SequenceStats stats;
     std::chrono::steady_clock::time_point arrival;
   };
 

@@ -1,0 +1,60 @@
+#include "serve/tokenizer_info.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/json_fields.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr int64_t kMaxConfigBytes = int64_t{64} << 20;
+
+absl::StatusOr<json> ReadConfig(const std::string& path) {
+  absl::StatusOr<json> config = ReadJsonFile(path, kMaxConfigBytes);
+  if (absl::IsNotFound(config.status())) return json::object();
+  if (config.ok() && !config->is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  }
+  return config;
+}
+
+/// A token is a text, or an object with its text as "content".
+ordered_json TokenOf(const json& config, const char* name, const ordered_json& fallback) {
+  const auto member = config.find(name);
+  if (member == config.end()) return fallback;
+  const bool is_object = member->is_object() && member->contains("content");
+  const json& text = is_object ? (*member)["content"] : *member;
+  return text.is_string() ? ordered_json(text) : fallback;
+}
+
+ordered_json Spelling(const Tokenizer& tokenizer, std::optional<TokenId> id) {
+  if (!id.has_value()) return nullptr;
+  return std::string(tokenizer.ControlPiece(*id));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> TokenizerInfo(const std::string& model_dir,
+                                          const Generator::Options& options) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json config,
+                             ReadConfig(absl::StrCat(model_dir, "/tokenizer_config.json")));
+  const Tokenizer& tokenizer = *options.tokenizer;
+  const ChatTemplate* const chat_template = options.prompt_encoder->chat_template();
+  ordered_json info;
+  info["tokenizer_class"] = TokenOf(config, "tokenizer_class", std::string(tokenizer.kind()));
+  info["bos_token"] = TokenOf(config, "bos_token", Spelling(tokenizer, tokenizer.bos()));
+  info["eos_token"] = TokenOf(config, "eos_token", Spelling(tokenizer, tokenizer.eos()));
+  info["unk_token"] = TokenOf(config, "unk_token", nullptr);
+  info["pad_token"] = TokenOf(config, "pad_token", nullptr);
+  info["chat_template"] = nullptr;
+  if (chat_template != nullptr) info["chat_template"] = chat_template->source();
+  info["model_max_length"] = options.context_length;
+  return Dump(info);
+}
+
+}  // namespace shortlist

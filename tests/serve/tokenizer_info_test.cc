@@ -1,0 +1,71 @@
+#include "serve/tokenizer_info.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "nlohmann/json.hpp"
+#include "tests/serve/serve_fixture.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class TokenizerInfoTest : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+
+  absl::StatusOr<json> Info(const std::string& config, std::optional<ChatTemplate> own = {}) {
+    std::filesystem::create_directories(dir_);
+    if (!config.empty()) std::ofstream(dir_ / "tokenizer_config.json") << config;
+    const PromptEncoder encoder(DemoTokenizer(), std::move(own), **FindConversation("zero_shot"));
+    const absl::StatusOr<std::string> info = TokenizerInfo(
+        dir_.string(),
+        {.tokenizer = &DemoTokenizer(), .prompt_encoder = &encoder, .context_length = 1024});
+    if (!info.ok()) return info.status();
+    return json::parse(*info);
+  }
+
+  const std::filesystem::path dir_ =
+      std::filesystem::path(testing::TempDir()) / "tokenizer_info_test";
+};
+
+TEST_F(TokenizerInfoTest, TellsTheConfigsTokensHoweverTheyAreWritten) {
+  const auto info = Info(R"({"tokenizer_class": "X", "bos_token": {"content": "<b>"},
+                            "eos_token": "<e>", "pad_token": null})");
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(*info, (json{{"tokenizer_class", "X"},
+                         {"bos_token", "<b>"},
+                         {"eos_token", "<e>"},
+                         {"unk_token", nullptr},
+                         {"pad_token", nullptr},
+                         {"chat_template", nullptr},
+                         {"model_max_length", 1024}}));
+}
+
+TEST_F(TokenizerInfoTest, WithoutAConfigTheTokenizerKnowsItsOwn) {
+  const auto info = Info("");
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ((*info)["bos_token"], "<s>");
+  EXPECT_EQ((*info)["eos_token"], "</s>");
+}
+
+TEST_F(TokenizerInfoTest, TellsTheTemplateThatChatsAreRenderedWith) {
+  const std::string source = "{% for m in messages %}[{{ m.content }}]{% endfor %}";
+  const auto info = Info("{}", *ChatTemplate::Create({{"default", source}}, {}));
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ((*info)["chat_template"], source);
+}
+
+TEST_F(TokenizerInfoTest, AConfigThatIsNotAnObjectIsNamed) {
+  for (const char* config : {"[]", "{", "1"}) {
+    EXPECT_THAT(Info(config).status().ToString(), HasSubstr("tokenizer_config.json")) << config;
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
