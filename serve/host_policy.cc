@@ -26,13 +26,6 @@ std::string_view WithoutPort(std::string_view host) {
   return host;
 }
 
-bool IsLoopback(std::string_view host) {
-  if (Same(host, "localhost")) return true;
-  boost::system::error_code error;
-  const auto address = boost::asio::ip::make_address(std::string(host), error);
-  return !error && address.is_loopback();
-}
-
 /// Without the port that a scheme has anyway.
 std::string_view WithoutUsualPort(std::string_view host) {
   for (const std::string_view port : {":80", ":443"}) {
@@ -49,7 +42,16 @@ std::string_view AuthorityOf(std::string_view origin) {
   return {};
 }
 
+constexpr char kPreflightMaxAge[] = "600";  // seconds that a browser need not ask again
+
 }  // namespace
+
+bool IsLoopback(std::string_view host) {
+  if (Same(host, "localhost")) return true;
+  boost::system::error_code error;
+  const auto address = boost::asio::ip::make_address(std::string(host), error);
+  return !error && address.is_loopback();
+}
 
 absl::Status HostPolicy::Validate(const Options& options) {
   constexpr std::string_view kNotInHosts = "/@,?#* \t";
@@ -79,8 +81,32 @@ bool HostPolicy::IsOwn(std::string_view origin, std::string_view host) const {
   const std::string_view authority = AuthorityOf(origin);
   // By TLS or not: who ends TLS before this server is not known here.
   if (!authority.empty() && Same(WithoutUsualPort(authority), WithoutUsualPort(host))) return true;
+  return IsAllowed(origin);
+}
+
+bool HostPolicy::IsAllowed(std::string_view origin) const {
   return std::any_of(options_.origins.begin(), options_.origins.end(),
                      [&](const std::string& allowed) { return Same(allowed, origin); });
+}
+
+std::vector<std::pair<std::string_view, std::string>> HostPolicy::CorsHeaders(
+    const HttpRequest& request, std::string_view allow) const {
+  std::vector<std::pair<std::string_view, std::string>> headers;
+  if (options_.origins.empty()) return headers;
+  headers.emplace_back("Vary", "Origin");  // also where it is refused: caches keep them apart
+  const std::string_view origin = request.Header("Origin");
+  if (origin.empty() || !IsAllowed(origin)) return headers;
+  headers.emplace_back("Access-Control-Allow-Origin", origin);
+  headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+  const bool is_preflight =
+      request.method == "OPTIONS" && !request.Header("Access-Control-Request-Method").empty();
+  if (!is_preflight) return headers;
+  headers.emplace_back("Access-Control-Allow-Methods", allow);
+  // Whatever is asked for: clients bring headers of their own, and keys are what guards a route.
+  const std::string_view asked = request.Header("Access-Control-Request-Headers");
+  if (!asked.empty()) headers.emplace_back("Access-Control-Allow-Headers", asked);
+  headers.emplace_back("Access-Control-Max-Age", kPreflightMaxAge);
+  return headers;
 }
 
 absl::Status HostPolicy::Check(const Route& route, const HttpRequest& request) const {

@@ -2,6 +2,8 @@
 #define SHORTLIST_SERVE_HOST_POLICY_H_
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -9,6 +11,9 @@
 #include "serve/route_table.h"
 
 namespace shortlist {
+
+/// "localhost", or a loopback address.
+bool IsLoopback(std::string_view host);
 
 /// Keeps pages of other sites from using the server through the browser of somebody who may: those
 /// that reach it under a name of their own (DNS rebinding) by the Host header, and those that call
@@ -21,7 +26,8 @@ class HostPolicy {
     bool judges_hosts = false;
     /// Known ones beside "localhost" and loopback addresses; a port behind them does not count.
     std::vector<std::string> hosts;
-    /// As browsers send them, "https://example.org:8443", or "null".
+    /// Whose pages may call the server and read its replies (CORS). As browsers send them,
+    /// "https://example.org:8443", or "null".
     std::vector<std::string> origins;
   };
 
@@ -37,9 +43,16 @@ class HostPolicy {
   /// HEAD of routes that are not the administrator's and generate nothing.
   absl::Status Check(const Route& route, const HttpRequest& request) const;
 
+  /// What a reply says to the browser of a page from elsewhere: that one of an allowed origin may
+  /// read it, and, to a preflight (OPTIONS), which of the methods in `allow` and which headers it
+  /// may send. Empty where no origin is allowed.
+  std::vector<std::pair<std::string_view, std::string>> CorsHeaders(const HttpRequest& request,
+                                                                    std::string_view allow) const;
+
  private:
   bool IsKnown(std::string_view host) const;
   bool IsOwn(std::string_view origin, std::string_view host) const;
+  bool IsAllowed(std::string_view origin) const;
 
   Options options_;
 };

@@ -166,7 +166,9 @@ absl::Status HttpConnection::FindRoute() {
   request_.parameter = match_.parameter;
   if (match_.route != nullptr) return absl::OkStatus();
   const std::string path = request_.path.substr(0, 100);
-  if (match_.allow.empty()) return absl::NotFoundError(absl::StrCat("no route ", path));
+  if (match_.allow.empty()) {
+    return absl::NotFoundError(absl::StrCat("no route ", path, ": see /openapi.json"));
+  }
   return HttpError(405, absl::StrCat(path, " takes ", match_.allow));
 }
 
@@ -181,7 +183,10 @@ absl::Status HttpConnection::Accept() {
     return HttpError(415, "bodies with a Content-Encoding are not taken");
   }
   if (match_.route->takes_json && !IsJsonType(request_.Header("Content-Type"))) {
-    return HttpError(415, "Content-Type must be application/json");
+    const std::string given(request_.Header("Content-Type").substr(0, 80));
+    return HttpError(415, absl::StrCat("Content-Type \"", given,
+                                       "\" is not application/json: with curl, add -H "
+                                       "'Content-Type: application/json'"));
   }
   return absl::OkStatus();
 }
@@ -214,7 +219,10 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
   BeginRecord(record);
   reply.SetHeader("X-Request-Id", request_.id);
   if (!request_.traceparent.empty()) reply.SetHeader("traceparent", request_.traceparent);
-  if (match_.route == nullptr && !match_.allow.empty()) reply.SetHeader("Allow", match_.allow);
+  if (!match_.allow.empty()) reply.SetHeader("Allow", match_.allow);
+  for (auto& [name, value] : connections_.host_policy.CorsHeaders(request_, match_.allow)) {
+    reply.SetHeader(name, std::move(value));
+  }
 
   bool failed = false;  // inside a stream, whose end is not told then
   if (absl::IsCancelled(refusal)) {

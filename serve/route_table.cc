@@ -26,6 +26,19 @@ bool MethodMatches(std::string_view of_route, std::string_view method) {
   return of_route == method || (of_route == "GET" && method == "HEAD");
 }
 
+const Route& OptionsRoute() {
+  static const Route route{
+      .method = "OPTIONS",
+      .path = "*",
+      .access = Access::kPublic,
+      .handler = [](const HttpRequest&,
+                    HttpResponse& response) -> boost::asio::awaitable<absl::Status> {
+        co_await response.Send(200, "text/plain", std::string());
+        co_return absl::OkStatus();
+      }};
+  return route;
+}
+
 }  // namespace
 
 absl::Status RouteTable::Add(Route route) {
@@ -49,6 +62,7 @@ RouteTable::Match RouteTable::Find(std::string_view method, std::string_view pat
     }
     absl::StrAppend(&match.allow, match.allow.empty() ? "" : ", ", route.method);
   }
+  if (method == "OPTIONS" && !match.allow.empty()) match.route = &OptionsRoute();
   return match;
 }
 

@@ -36,8 +36,9 @@ class RouteTable {
   struct Match {
     const Route* route = nullptr;  // null: 404, or 405 where `allow` names methods
     std::string parameter;
-    std::string allow;  // "GET, POST"
+    std::string allow;  // "GET, POST"; of 405, and of OPTIONS
   };
+  /// OPTIONS has one route for all paths: public, status 200 and an empty body.
   Match Find(std::string_view method, std::string_view path) const;
 
   /// The OpenAPI 3.1 document of all routes, as JSON text.

@@ -19,6 +19,7 @@
 #include "nlohmann/json.hpp"
 #include "serve/access_log.h"
 #include "serve/health_port.h"
+#include "serve/host_policy.h"
 #include "serve/openai.h"
 #include "serve/page.h"
 #include "serve/sglang.h"
@@ -112,6 +113,10 @@ class ServerImpl final : public Server {
     std::string details = absl::StrCat("host=", options_.http.host, " port=", port());
     if (health_port_ != nullptr) absl::StrAppend(&details, " health_port=", health_port());
     log_->Write("ready", absl::StrCat(details, " model=", service_.model_name));
+    if (options_.keys.api.empty() && !IsLoopback(options_.http.host)) {
+      log_->Write("warning", absl::StrCat("reason=\"whoever reaches ", options_.http.host,
+                                          " may use this server: set --api-key\""));
+    }
     io_.run();
     log_->Write("ended");
   }

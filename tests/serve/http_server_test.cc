@@ -62,6 +62,18 @@ TEST_F(HttpServerTest, ChunkedBodiesAndExpectContinue) {
   EXPECT_EQ(client.Receive().status, 200);
 }
 
+TEST_F(HttpServerTest, WhatCurlSendsByDefaultIsToldWhatToAdd) {
+  Start();
+  HttpClient client = Connect();
+  client.Send(
+      "POST /generate HTTP/1.1\r\nHost: t\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+      "Content-Length: 2\r\n\r\n{}");
+  const HttpReply reply = client.Receive();
+  EXPECT_EQ(reply.status, 415);
+  EXPECT_THAT(reply.body, HasSubstr("application/x-www-form-urlencoded"));
+  EXPECT_THAT(reply.body, HasSubstr("-H 'Content-Type: application/json'"));
+}
+
 TEST_F(HttpServerTest, HeadHasNoBody) {
   Start();
   HttpClient client = Connect();
