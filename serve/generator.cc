@@ -172,7 +172,7 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
   live.text = std::make_unique<OutputText>(*options_.tokenizer, std::move(text));
   input.sampling_params = std::move(sampling);
   input.max_tail_rows = options_.max_tail_rows;
-  input.speculates = request.speculates;
+  input.speculates = live.speculates = request.speculates;
   input.priority = request.priority;
   input.timeout_s = request.timeout_s;
   input.cache_salt = std::move(request.cache_salt);
@@ -317,6 +317,7 @@ GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& l
   if (num_tokens > 0) {
     rate_.Add(num_tokens);
     const bool is_first = live.completion_tokens == num_tokens;
+    if (is_first) live.first_step = now;
     if (!is_first) {
       live.accepted_counts.resize(std::max<size_t>(live.accepted_counts.size(), num_accepted + 1));
       ++live.accepted_counts[num_accepted];
@@ -333,9 +334,12 @@ GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& l
   event.status = std::move(row.status);
   event.finish_reason = live.tells_output ? row.finish_reason : FinishReason::kLength;
   event.cached_tokens = row.cached_tokens;
-  event.stats = row.stats;
-  event.accepted_counts = std::move(live.accepted_counts);
+  if (live.speculates) {
+    event.stats = row.stats;
+    event.accepted_counts = std::move(live.accepted_counts);
+  }
   event.seconds = SecondsBetween(live.start, now);
+  event.decode_seconds = SecondsBetween(live.first_step, live.last_step);
   if (live.text != nullptr) {
     live.text->Finish(event.text);
     event.matched_token = live.text->matched_token();

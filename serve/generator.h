@@ -76,9 +76,10 @@ struct GenerationEvent {
   std::optional<TokenId> matched_token;  // what ended it with kStop: a stop token,
   std::string matched_text;              // or a stop text
   int64_t cached_tokens = 0;
-  SequenceStats stats;
+  SequenceStats stats;  // zero where nothing was to be drafted (GenerateRequest::speculates)
   std::vector<int64_t> accepted_counts;  // [k]: steps that accepted exactly k drafted tokens
   double seconds = 0.0;                  // since Start
+  double decode_seconds = 0.0;           // of these, from the first token to the last
 };
 
 /// Requests that were started together. Used on the I/O thread. Its destruction aborts what is not

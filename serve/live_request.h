@@ -45,13 +45,14 @@ struct LiveRequest {
   int64_t prompt_tokens = 0;
   std::vector<TokenId> scored_ids;  // of the prompt, from prompt_logprobs_start on
   bool tells_output = true;
+  bool speculates = true;
   // Of the prompt, while it is on its way to the engine; whoever has the generator's load_mutex_.
   int64_t num_pending_tokens = 0;
   // The detokenizer thread's.
   std::unique_ptr<OutputText> text;
   int64_t completion_tokens = 0;
   std::vector<int64_t> accepted_counts;
-  std::chrono::steady_clock::time_point last_step;
+  std::chrono::steady_clock::time_point first_step, last_step;  // that brought tokens
   // The I/O thread's.
   LiveGeneration* generation = nullptr;  // null: nobody is interested any more
 };

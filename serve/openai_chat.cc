@@ -1,3 +1,5 @@
+#include "serve/openai_chat.h"
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,6 +49,8 @@ absl::StatusOr<ordered_json> ContentText(const json& content, const std::string&
   return ordered_json(std::move(text));
 }
 
+}  // namespace
+
 absl::StatusOr<Chat> ReadChat(JsonFields& fields) {
   const json* messages = fields.Find("messages");
   if (messages == nullptr) fields.Fail("messages", "missing");
@@ -83,6 +87,8 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields) {
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   return chat;
 }
+
+namespace {
 
 absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));

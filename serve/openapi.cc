@@ -33,6 +33,16 @@ const char kOpenAi[] = R"json({
   "user": {"type": "string"}
 })json";
 
+const char kMessages[] = R"json({
+  "messages": {"type": "array", "minItems": 1, "items": {
+    "type": "object", "required": ["role", "content"],
+    "properties": {
+      "role": {"type": "string", "enum": ["system", "user", "assistant"]},
+      "content": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
+        "type": "object", "required": ["type", "text"],
+        "properties": {"type": {"const": "text"}, "text": {"type": "string"}}}}]}}}}
+})json";
+
 const char kTexts[] = R"json([
   {"type": "string"},
   {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 128}
@@ -75,14 +85,7 @@ std::string Operation(const char* summary, std::initializer_list<const char*> re
 
 std::string Chat() {
   return Operation("Continue a conversation, as OpenAI", {"messages"},
-                   Properties({kOpenAi, kSampling, R"json({
-    "messages": {"type": "array", "minItems": 1, "items": {
-      "type": "object", "required": ["role", "content"],
-      "properties": {
-        "role": {"type": "string", "enum": ["system", "user", "assistant"]},
-        "content": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
-          "type": "object", "required": ["type", "text"],
-          "properties": {"type": {"const": "text"}, "text": {"type": "string"}}}}]}}}},
+                   Properties({kOpenAi, kSampling, kMessages, R"json({
     "max_tokens": {"type": "integer", "minimum": 1},
     "max_completion_tokens": {"type": "integer", "minimum": 1},
     "logprobs": {"type": "boolean"},
@@ -111,6 +114,7 @@ std::string Generate() {
     "top_logprobs_num": {"type": "integer", "minimum": 0, "maximum": 20},
     "return_text_in_logprobs": {"type": "boolean"},
     "return_token_infos": {"type": "boolean"},
+    "speculate": {"type": "boolean"},
     "priority": {"type": "integer"},
     "cache_salt": {"type": "string", "maxLength": 256},
     "extra_key": {"type": "string", "maxLength": 256}
@@ -135,8 +139,10 @@ std::string Generate() {
 }
 
 std::string Tokenize() {
-  return Operation("Text to token ids", {"prompt"},
-                   {{"prompt", AnyOf({kTexts})}, {"add_special_tokens", {{"type", "boolean"}}}});
+  ordered_json properties = {{"prompt", AnyOf({kTexts})},
+                             {"add_special_tokens", {{"type", "boolean"}}}};
+  properties.update(Properties({kMessages}));
+  return Operation("Text, or a conversation, to token ids", {}, std::move(properties));
 }
 
 std::string Detokenize() {

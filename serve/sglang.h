@@ -10,7 +10,9 @@ namespace shortlist {
 /// SGLang's native generation: POST and PUT /generate. Beside its fields, "return_token_infos" adds
 /// to each object "token_infos": [{"id", "text", "origin", "escape", "logprob"}, ...] of the tokens
 /// that are new in it; origin is "plain", "accepted", "correction" or "bonus", logprob null unless
-/// it was asked for.
+/// it was asked for. "speculate": false decodes plainly, for comparison: nothing is drafted, the
+/// output is the same, and it does not count in figures of speculation. meta_info has SGLang's
+/// "decode_throughput", tokens a second behind the first one.
 absl::Status AddSglangGenerateRoutes(const Service& service, RouteTable& routes);
 
 /// What SGLang's tools and gateways ask of a worker: health, model_info, server_info (both

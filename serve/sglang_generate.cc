@@ -30,6 +30,7 @@ struct Asked {
   int64_t num_top_logprobs = 0;
   bool text_in_logprobs = false;
   bool token_infos = false;
+  bool speculates = true;
 };
 
 /// One object of "sampling_params" into `request`; returns its n.
@@ -102,6 +103,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
     base.sampling.num_logprobs = asked.num_top_logprobs;
     base.sampling.prompt_logprobs_start = logprob_start;
   }
+  base.speculates = asked.speculates = fields.Bool("speculate", true);
   ReadScheduling(fields, base);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
 
@@ -212,7 +214,11 @@ class Writer {
     }
     if (!last.finished) return meta;
     meta["e2e_latency"] = last.seconds;
-    if (service_.num_draft_tokens > 0) AddSpeculation(last, meta);
+    if (last.decode_seconds > 0.0) {  // the first token comes of the prompt's pass
+      meta["decode_throughput"] =
+          static_cast<double>(last.completion_tokens - 1) / last.decode_seconds;
+    }
+    if (asked_.speculates && service_.num_draft_tokens > 0) AddSpeculation(last, meta);
     return meta;
   }
 

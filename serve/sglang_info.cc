@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "serve/health_probe.h"
 #include "serve/json_fields.h"
+#include "serve/openai_chat.h"
 #include "serve/openapi.h"
 #include "serve/output.h"
 #include "serve/sampling_fields.h"
@@ -195,10 +196,32 @@ std::string Joined(const std::vector<std::string>& parts, bool is_list) {
   return is_list ? absl::StrCat("[", absl::StrJoin(parts, ","), "]") : parts.front();
 }
 
+std::string TokenizeReply(const Service& service, const std::string& tokens,
+                          const std::string& count) {
+  return absl::StrCat("{\"tokens\":", tokens, ",\"count\":", count,
+                      ",\"max_model_len\":", service.generator->options().context_length, "}");
+}
+
+/// Of a conversation, as vLLM's: rendered and encoded as the chat route does.
+absl::StatusOr<std::string> TokenizeChat(const Service& service, JsonFields& fields) {
+  const Generator::Options& options = service.generator->options();
+  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields));
+  const auto ids = options.prompt_encoder->Encode(Prompt(std::move(chat)),
+                                                  {.max_tokens = options.context_length});
+  if (absl::IsOutOfRange(ids.status())) {
+    return ContextLengthExceeded(options.context_length, "messages", std::nullopt, 0);
+  }
+  SHORTLIST_RETURN_IF_ERROR(ids.status());
+  return TokenizeReply(service, ListOf(*ids), absl::StrCat(ids->size()));
+}
+
 /// The reply to a /tokenize. On a worker thread.
 absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::string& request) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(request));
   JsonFields fields(body);
+  if (fields.Find("messages") != nullptr && fields.Find("prompt") == nullptr) {
+    return TokenizeChat(service, fields);
+  }
   const bool is_list = fields.Find("prompt") != nullptr && fields.Find("prompt")->is_array();
   const std::vector<std::string> texts =
       fields.Strings("prompt", kMaxTexts, Tokenizer::kMaxTextBytes);
@@ -215,9 +238,7 @@ absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::stri
     lists.push_back(ListOf(ids));
     counts.push_back(absl::StrCat(ids.size()));
   }
-  return absl::StrCat("{\"tokens\":", Joined(lists, is_list),
-                      ",\"count\":", Joined(counts, is_list),
-                      ",\"max_model_len\":", service.generator->options().context_length, "}");
+  return TokenizeReply(service, Joined(lists, is_list), Joined(counts, is_list));
 }
 
 /// The text of `ids`, control tokens as they are spelled unless they are skipped.

@@ -53,6 +53,7 @@ absl::StatusOr<std::string> TokenizerInfo(const std::string& model_dir,
   info["pad_token"] = TokenOf(config, "pad_token", nullptr);
   info["chat_template"] = nullptr;
   if (chat_template != nullptr) info["chat_template"] = chat_template->source();
+  info["chat_stops"] = options.prompt_encoder->ChatStops();
   info["model_max_length"] = options.context_length;
   return Dump(info);
 }

@@ -11,7 +11,8 @@ namespace shortlist {
 /// What GET /tokenizer_info answers, as vLLM does, for clients that tokenize here (lm-eval's
 /// `tokenizer_backend=remote`): "tokenizer_class", "bos_token", "eos_token", "unk_token" and
 /// "pad_token" (null where there is none), "chat_template" (the source of the one that chats are
-/// rendered with, null where the model has none) and "model_max_length", as JSON text.
+/// rendered with, null where the model has none), "chat_stops" (texts that end the assistant's
+/// turn, beside its end-of-text tokens) and "model_max_length", as JSON text.
 ///
 /// Tokens are those of `model_dir`/tokenizer_config.json, where it names none the tokenizer's own.
 /// InvalidArgument for a file of that name that is not a JSON object.

@@ -547,6 +547,23 @@ TEST_F(ApiTest, TokenizeAndBack) {
             (json{"a", "b c"}));
 }
 
+TEST_F(ApiTest, AConversationIsTokenizedAsTheChatRouteDoes) {
+  Start();
+  HttpClient client = Connect();
+  const json messages = {{{"role", "user"}, {"content", "Hi"}}};
+  const json tokenized = client.Post("/tokenize", json{{"messages", messages}}).Json();
+  const json chat =
+      client.Post("/v1/chat/completions", json{{"messages", messages}, {"max_tokens", 1}}).Json();
+  EXPECT_EQ(tokenized["count"], chat["usage"]["prompt_tokens"]);
+  EXPECT_EQ(tokenized["tokens"].size(), tokenized["count"]);
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += " word";
+  const HttpReply reply =
+      client.Post("/tokenize", json{{"messages", {{{"role", "user"}, {"content", text}}}}});
+  EXPECT_EQ(reply.Json()["error"]["code"], "context_length_exceeded");
+  EXPECT_EQ(client.Post("/tokenize", json{{"messages", 1}}).Json()["error"]["param"], "messages");
+}
+
 // What lm_eval.utils.RemoteTokenizer asks for.
 TEST_F(ApiTest, LmEvalsTokenizerFindsItsRoutes) {
   Start();
@@ -634,6 +651,25 @@ TEST_F(ApiTest, AcceptLengthAndCoverageAreTheSameEverywhere) {
   EXPECT_EQ(Metric(metrics, "shortlist:step_tokens_total"), num_step_tokens);
   EXPECT_EQ(Metric(metrics, "sglang:spec_verify_calls_total"), meta["spec_verify_ct"]);
   EXPECT_EQ(Metric(metrics, "shortlist:escapes_total"), num_escapes);
+}
+
+TEST_F(ApiTest, APlainRequestIsNotDraftedForAndNotCounted) {
+  Start();
+  HttpClient client = Connect();
+  json body = {{"text", kPrompt}, {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 9}}}};
+  const json drafted = client.Post("/generate", body).Json();
+  EXPECT_GT(drafted["meta_info"]["decode_throughput"], 0.0);
+  const json before = client.Get("/server_info").Json()["internal_states"];
+  body["speculate"] = false;
+  const json plain = client.Post("/generate", body).Json();
+  EXPECT_EQ(engine_.num_plain, 1);
+  EXPECT_EQ(plain["text"], drafted["text"]);
+  EXPECT_FALSE(plain["meta_info"].contains("spec_accept_length"));
+  EXPECT_GT(plain["meta_info"]["decode_throughput"], 0.0);
+  const json after = client.Get("/server_info").Json()["internal_states"];
+  for (const char* name : {"avg_spec_accept_length", "coverage"}) {
+    EXPECT_EQ(before[0][name], after[0][name]) << name;
+  }
 }
 
 TEST_F(ApiTest, WithoutADraftNoAcceptLengthIsTold) {

@@ -104,6 +104,7 @@ std::vector<RouteCase> Routes() {
         {"return_logprob", kNoBool},
         {"top_logprobs_num", {"-1", "21", "\"1\"", "1.5"}},
         {"return_token_infos", kNoBool},
+        {"speculate", kNoBool},
         {"priority", {"\"1\"", "1e300", "[]"}},
         {"cache_salt", kNoName},
         {"extra_key", kNoName},

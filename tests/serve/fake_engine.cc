@@ -59,6 +59,7 @@ BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
                             .status = absl::ResourceExhaustedError("the request queue is full")});
         continue;
       }
+      num_plain += input->speculates ? 0 : 1;
       const std::string rid = input->rid;
       running_[rid] = {std::move(*input), {}, Clock::now()};
     } else {

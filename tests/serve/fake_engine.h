@@ -48,6 +48,7 @@ class FakeEngine {
   std::atomic<int64_t> num_live = 0;
   std::atomic<int64_t> num_steps = 0;
   std::atomic<int64_t> num_flushes = 0;
+  std::atomic<int64_t> num_plain = 0;  // requests that were not to be drafted for
   std::atomic<int64_t> num_tokens = 0;
 
  private:

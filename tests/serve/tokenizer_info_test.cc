@@ -44,6 +44,7 @@ TEST_F(TokenizerInfoTest, TellsTheConfigsTokensHoweverTheyAreWritten) {
                          {"unk_token", nullptr},
                          {"pad_token", nullptr},
                          {"chat_template", nullptr},
+                         {"chat_stops", (*FindConversation("zero_shot"))->stop_str},
                          {"model_max_length", 1024}}));
 }
 
@@ -59,6 +60,7 @@ TEST_F(TokenizerInfoTest, TellsTheTemplateThatChatsAreRenderedWith) {
   const auto info = Info("{}", *ChatTemplate::Create({{"default", source}}, {}));
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ((*info)["chat_template"], source);
+  EXPECT_EQ((*info)["chat_stops"], json::array());
 }
 
 TEST_F(TokenizerInfoTest, AConfigThatIsNotAnObjectIsNamed) {

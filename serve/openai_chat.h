@@ -1,0 +1,16 @@
+#ifndef SHORTLIST_SERVE_OPENAI_CHAT_H_
+#define SHORTLIST_SERVE_OPENAI_CHAT_H_
+
+#include "absl/status/statusor.h"
+#include "serve/json_fields.h"
+#include "text/chat_template.h"
+
+namespace shortlist {
+
+/// The conversation of a request: "messages", "add_generation_prompt" and "chat_template_kwargs".
+/// Errors name the field.
+absl::StatusOr<Chat> ReadChat(JsonFields& fields);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_OPENAI_CHAT_H_
