@@ -1,7 +1,6 @@
 #include "cli/session.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <utility>
 
@@ -22,11 +21,14 @@ absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
 }
 
-/// Both models must give token ids the same meaning.
+/// Both models must give token ids the same meaning. An EAGLE head often comes without a tokenizer
+/// of its own: it works on the target's embeddings.
 absl::Status CheckSameTokenizer(const std::string& target_dir, const Tokenizer& target,
-                                const std::string& draft_dir) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> draft, OpenTokenizer(draft_dir));
-  const std::string wanted = target.Fingerprint(), found = draft->Fingerprint();
+                                const std::string& draft_dir, bool is_eagle) {
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> draft = OpenTokenizer(draft_dir);
+  if (is_eagle && absl::IsNotFound(draft.status())) return absl::OkStatus();
+  if (!draft.ok()) return draft.status();
+  const std::string wanted = target.Fingerprint(), found = (*draft)->Fingerprint();
   if (wanted == found) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("draft ", draft_dir, " has tokenizer ", found,
                                                     ", target ", target_dir, " has ", wanted));
@@ -44,6 +46,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
     SHORTLIST_ASSIGN_OR_RETURN(draft_dir, ResolveModelDir(flags.draft_dir));
   }
   SHORTLIST_ASSIGN_OR_RETURN(session->config_, ReadModelConfig(model_dir));
+  if (!draft_dir.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(session->draft_config_, ReadModelConfig(draft_dir));
+  }
   session->TakeSamplingDefaults();
   SHORTLIST_ASSIGN_OR_RETURN(session->tokenizer_, OpenTokenizer(model_dir));
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
@@ -146,12 +151,8 @@ absl::Status Session::OpenTarget() {
 absl::Status Session::OpenDraft() {
   const std::string& dir = flags_.draft_dir;
   if (dir.empty()) return absl::OkStatus();
-  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
-  const bool is_eagle = config.architecture == ModelConfig::Architecture::kLlamaEagle;
-  // An EAGLE head often comes without a tokenizer of its own: it works on the target's embeddings.
-  if (!is_eagle || std::filesystem::exists(std::filesystem::path(dir) / "tokenizer.model")) {
-    SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(flags_.model_dir, *tokenizer_, dir));
-  }
+  const bool is_eagle = draft_config_.architecture == ModelConfig::Architecture::kLlamaEagle;
+  SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(flags_.model_dir, *tokenizer_, dir, is_eagle));
   const std::optional<DType> quantize =
       flags_.quantize_draft ? flags_.quantize_draft : flags_.quantize;
   if (is_eagle) {

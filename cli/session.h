@@ -82,6 +82,7 @@ class Session {
   std::vector<Request> requests_;
   std::shared_ptr<const VocabBase> base_;
   std::unique_ptr<Decoder> target_;
+  ModelConfig draft_config_;  // with a draft only
   std::unique_ptr<Decoder> draft_decoder_;  // at most one of the two drafts is set
   std::unique_ptr<EagleModel> draft_eagle_;
   std::shared_ptr<HeadKernels> head_kernels_;      // null: the CPU's
