@@ -250,11 +250,10 @@ absl::Status Serve(const ServeFlags& given) {
   SHORTLIST_ASSIGN_OR_RETURN(options.fastchat.conversation, FastchatTemplate(flags, *session));
   options.fastchat.model_names = flags.model_names;
   options.fastchat.limit_worker_concurrency = flags.limit_worker_concurrency;
-  options.vocab = {
-      .manager = engine.vocab.get(),
-      .vocab = flags.run.vocab,
-      .target = {session->target().config().vocab_size, session->tokenizer().Fingerprint()},
-      .pinned = session->sampling().stop_token_ids};
+  options.vocab = {.manager = engine.vocab.get(),
+                   .vocab = flags.run.vocab,
+                   .target = session->vocab_target(),
+                   .pinned = session->sampling().stop_token_ids};
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                              Server::Create(std::move(options)));
   server->Run();

@@ -96,10 +96,15 @@ absl::Status Session::EncodePrompts() {
   return absl::OkStatus();
 }
 
+VocabTarget Session::vocab_target() const {
+  return {.vocab_size = config_.vocab_size,
+          .fingerprint = tokenizer_->Fingerprint(),
+          .num_rows = draft_config_.vocab_size};
+}
+
 absl::StatusOr<std::shared_ptr<const VocabBase>> Session::SelectBase(
     const VocabOptions& options) const {
-  const VocabTarget target{config_.vocab_size, tokenizer_->Fingerprint()};
-  absl::StatusOr<std::shared_ptr<const VocabBase>> base = SelectVocabBase(options, target);
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = SelectVocabBase(options, vocab_target());
   if (!base.ok()) return Prefixed("--vocab", base.status());
   return base;
 }

@@ -19,6 +19,7 @@
 #include "model/eagle_model.h"
 #include "text/tokenizer.h"
 #include "vocab/active_vocab.h"
+#include "vocab/vocab_list.h"
 
 namespace shortlist {
 
@@ -56,6 +57,9 @@ class Session {
   /// behind.
   int64_t max_sequence_slots() const;
 
+  /// What a vocabulary list must fit.
+  VocabTarget vocab_target() const;
+
   /// The base that `options` describe for this target; null: the full head.
   absl::StatusOr<std::shared_ptr<const VocabBase>> SelectBase(const VocabOptions& options) const;
 
@@ -78,11 +82,11 @@ class Session {
   ThreadPool pool_;
   SamplingParams sampling_;
   ModelConfig config_;
+  ModelConfig draft_config_;  // with a draft only
   std::unique_ptr<Tokenizer> tokenizer_;
   std::vector<Request> requests_;
   std::shared_ptr<const VocabBase> base_;
   std::unique_ptr<Decoder> target_;
-  ModelConfig draft_config_;  // with a draft only
   std::unique_ptr<Decoder> draft_decoder_;  // at most one of the two drafts is set
   std::unique_ptr<EagleModel> draft_eagle_;
   std::shared_ptr<HeadKernels> head_kernels_;      // null: the CPU's

@@ -15,11 +15,12 @@
 namespace shortlist {
 
 /// Drafts a chain, one token per pass, for a batch of sequences: what ModelDrafter and EagleDrafter
-/// share. A subclass says which network runs; this class scores, chooses, decides where each chain
-/// ends, and checks the slot map. The network may run on another device than the head: its hidden
-/// states then cross to the head's, and token ids come back.
+/// share. A subclass says which network runs, on the CPU; this class scores, chooses, decides where
+/// each chain ends, and checks the slot map. The head may lie on another device: hidden states then
+/// cross to it, and token ids come back.
 class ChainDrafter : public Drafter {
  public:
+  int64_t num_rows() const final { return head_.vocab_size(); }
   absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
                      bool wants_distributions) final;
 
@@ -27,11 +28,11 @@ class ChainDrafter : public Drafter {
   explicit ChainDrafter(LmHead head) : head_(std::move(head)) {}
 
   /// Brings the draft's KV up to the sequences' last tokens. Returns the hidden states that predict
-  /// the next token: [tasks.size(), hidden] f32.
+  /// the next token: [tasks.size(), hidden] f32, contiguous, in host memory.
   virtual absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) = 0;
 
   /// Feeds the last drafted token of each task, whose prediction came from `hidden` [tasks.size(),
-  /// hidden]. Returns the hidden states that predict the token after it.
+  /// hidden]. Returns the hidden states that predict the token after it, likewise.
   virtual absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
                                           const at::Tensor& hidden) = 0;
 

@@ -83,6 +83,10 @@ class Drafter {
 
   /// Longest sequence it can draft for, in tokens.
   virtual int64_t context_len() const = 0;
+  /// KV slots of its cache; at least the engine's.
+  virtual int64_t num_slots() const = 0;
+  /// Token ids below this have a row in its head.
+  virtual int64_t num_rows() const = 0;
 
   /// The state of a sequence whose first `cached_len` positions lie in this drafter's cache
   /// already, written for another sequence with the same tokens.

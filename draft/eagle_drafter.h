@@ -25,6 +25,7 @@ class EagleDrafter final : public ChainDrafter {
       ThreadPool& pool, std::shared_ptr<const DeviceRows> rows = nullptr);
 
   int64_t context_len() const override { return model_.config().context_len; }
+  int64_t num_slots() const override { return cache_.num_slots(); }
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;
   int64_t CachedLen(const Sequence& sequence) const override;
   bool kv_sees_next_token() const override { return true; }

@@ -66,6 +66,23 @@ absl::StatusOr<Verdict> Judge(LmHead& head, const at::Tensor& hidden, const Acti
   return verdict;
 }
 
+/// Its cache must have the engine's slots, its head rows of the ids that it shall score.
+absl::Status CheckDrafter(const Drafter* drafter, const DynamicVocabularyManager* vocab,
+                          int64_t num_slots) {
+  if (drafter == nullptr) return absl::OkStatus();
+  if (drafter->num_slots() < num_slots) {
+    return absl::InvalidArgumentError(absl::StrCat("the drafter has ", drafter->num_slots(),
+                                                   " KV slots, the engine needs ", num_slots));
+  }
+  if (vocab == nullptr) return absl::OkStatus();
+  const std::shared_ptr<const ActiveVocab> active = vocab->Active();
+  int32_t largest = active->base()->largest_id();
+  for (const int32_t id : active->rows()) largest = std::max(largest, id);
+  if (largest < drafter->num_rows()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "active token id ", largest, " for a drafter whose head has ", drafter->num_rows(), " rows"));
+}
+
 }  // namespace
 
 void EngineStats::Add(const EngineStats& other) {
@@ -116,6 +133,7 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
                                                    vocab->Active()->vocab_size(),
                                                    " tokens for a target of ", vocab_size));
   }
+  SHORTLIST_RETURN_IF_ERROR(CheckDrafter(drafter, vocab, options.num_slots));
   SHORTLIST_ASSIGN_OR_RETURN(LmHead head,
                              LmHead::Create(target.head_weight(), options.emit_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,

@@ -56,8 +56,9 @@ class SpeculativeEngine {
   };
 
   /// `drafter` null: plain decoding. `vocab` null: the drafter scores the full head.
-  /// InvalidArgument names the option and its bound; ResourceExhausted when the KV cache does not
-  /// fit memory.
+  /// InvalidArgument names the option and its bound, the slots of a drafter that has fewer than
+  /// num_slots, or an id of `vocab` that it has no row of; ResourceExhausted when the KV cache does
+  /// not fit memory.
   static absl::StatusOr<std::unique_ptr<SpeculativeEngine>> Create(Decoder& target,
                                                                    Drafter* drafter,
                                                                    DynamicVocabularyManager* vocab,

@@ -59,7 +59,7 @@ struct LogitRows {
 ///
 /// What crosses to a device and back: the rows once (DeviceRows); the ids of slots when they
 /// change; of a call, its tails, and one or three words a token (Argmax) or its logits (Logits).
-/// Hidden states are the caller's to move, since layers that run on the device leave them there.
+/// Hidden states are the caller's to move.
 ///
 /// Not thread-safe.
 class LmHead {
@@ -101,6 +101,7 @@ class LmHead {
                                                std::span<const TokenId> ids);
 
   at::Device device() const { return scorer_->device(); }
+  int64_t vocab_size() const { return scorer_->vocab_size(); }  // rows of the weight
   int64_t hidden() const { return scorer_->hidden(); }
 
  private:
@@ -116,7 +117,8 @@ class LmHead {
   int64_t num_rows_;
 };
 
-/// Rows `rows` of a contiguous f32 matrix, in that order: [rows.size(), source.size(1)].
+/// Rows `rows` of a contiguous f32 matrix in host memory, in that order: [rows.size(),
+/// source.size(1)].
 at::Tensor GatherRows(const at::Tensor& source, std::span<const int64_t> rows);
 
 }  // namespace shortlist

@@ -17,15 +17,15 @@ namespace shortlist {
 class ModelDrafter final : public ChainDrafter {
  public:
   /// `model` must outlive this and share the target's token ids (the caller compares tokenizer
-  /// fingerprints). num_slots: KV slots, as many as the target's. target_vocab_size: ids below it
-  /// may be fed; FailedPrecondition names both sizes when the model has fewer embedding rows than
-  /// emit_size ids. rows: the model's head on the device that shall score it; null: the CPU
-  /// does.
+  /// fingerprints). num_slots, emit_size: as the engine's; FailedPrecondition names both sizes when
+  /// the model has fewer embedding rows than emit_size ids. rows: the model's head on the device
+  /// that shall score it; null: the CPU does.
   static absl::StatusOr<std::unique_ptr<ModelDrafter>> Create(
       Decoder& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
       std::shared_ptr<const DeviceRows> rows = nullptr);
 
   int64_t context_len() const override { return model_.config().context_len; }
+  int64_t num_slots() const override { return cache_.num_slots(); }
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;
   int64_t CachedLen(const Sequence& sequence) const override;
   bool kv_sees_next_token() const override { return false; }

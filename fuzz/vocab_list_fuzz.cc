@@ -32,7 +32,7 @@ void CheckList(const VocabList& list, const std::string& flag) {
   if (list.vocab_size > kMaxVocabSize) return;
   auto options = ParseVocabFlag("list" + flag);
   if (!options.ok() || !options->use_static_vocab) return;
-  const auto base = SelectVocabBase(*options, list);
+  const auto base = SelectVocabBase(*options, list, {.vocab_size = list.vocab_size});
   if (!base.ok()) SHORTLIST_CHECK(!base.status().message().empty());
 }
 

@@ -177,7 +177,7 @@ absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const std::string& body) con
       return fields.status();
     }
     vocab.custom_vocab_path = "list";
-    SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(vocab, *list));
+    SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(vocab, *list, options_.target));
   }
   if (base == nullptr) {
     return absl::FailedPreconditionError("--vocab names no list to read again");
@@ -191,8 +191,9 @@ absl::StatusOr<std::string> VocabAdmin::AddIds(const std::string& body) const {
   SHORTLIST_ASSIGN_OR_RETURN(const json object, ParseRequestBody(body));
   JsonFields fields(object);
   if (fields.Find("ids") == nullptr) fields.Fail("ids", "is missing");
-  const std::vector<int64_t> values =
-      fields.Integers("ids", kMaxAddedIds, 0, options_.target.vocab_size - 1);
+  const VocabTarget& target = options_.target;
+  const int64_t num_rows = target.num_rows > 0 ? target.num_rows : target.vocab_size;
+  const std::vector<int64_t> values = fields.Integers("ids", kMaxAddedIds, 0, num_rows - 1);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   if (manager->Stats().dynamic_capacity == 0) {
     return absl::FailedPreconditionError("the dynamic part has room for 0 ids");

@@ -43,6 +43,8 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(
   if (!successors.empty() && max_successors > 0) {
     SHORTLIST_RETURN_IF_ERROR(base->KeepSuccessors(successors, max_successors));
   }
+  if (!base->ids_.empty()) base->largest_id_ = base->ids_.back();
+  for (const int32_t id : base->successors_) base->largest_id_ = std::max(base->largest_id_, id);
   return base;
 }
 

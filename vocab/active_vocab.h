@@ -30,6 +30,8 @@ class VocabBase {
 
   int64_t vocab_size() const { return static_cast<int64_t>(slot_of_.size()); }
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }
+  /// The largest of its ids and successors: a head must have a row of it. -1: there is none.
+  int32_t largest_id() const { return largest_id_; }
   /// [size] ascending; slot s holds ids()[s].
   std::span<const int32_t> ids() const { return ids_; }
   /// Slot of `id`, or -1. `id` in [0, vocab_size).
@@ -48,6 +50,7 @@ class VocabBase {
 
   std::vector<int32_t> ids_;
   std::vector<int32_t> slot_of_;  // [vocab_size]
+  int32_t largest_id_ = -1;
   int64_t max_successors_ = 0;
   std::vector<int64_t> successors_begin_;  // [vocab_size + 1], empty where there are none
   std::vector<int32_t> successors_;

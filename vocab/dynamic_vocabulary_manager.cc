@@ -8,7 +8,6 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "base/status_macros.h"
 
 namespace shortlist {
@@ -21,6 +20,12 @@ absl::Status CheckIds(std::span<const TokenId> ids, int64_t vocab_size) {
         absl::StrCat("token id ", Raw(ids[i]), " at index ", i, " not in [0, ", vocab_size, ")"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckBase(const VocabBase* base) {
+  if (base != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "the base is null, as for the full head: that needs no DynamicVocabularyManager");
 }
 
 /// One id of the dynamic part. The order is that of eviction.
@@ -108,7 +113,7 @@ DynamicVocabularyManager::~DynamicVocabularyManager() = default;
 
 absl::StatusOr<std::unique_ptr<DynamicVocabularyManager>> DynamicVocabularyManager::Create(
     std::shared_ptr<const VocabBase> base, Options options) {
-  SHORTLIST_CHECK(base != nullptr);
+  SHORTLIST_RETURN_IF_ERROR(CheckBase(base.get()));
   if (options.dynamic_capacity < 0 || options.dynamic_capacity > base->vocab_size()) {
     return absl::InvalidArgumentError(absl::StrCat("dynamic_capacity ", options.dynamic_capacity,
                                                    " not in [0, ", base->vocab_size(), "]"));
@@ -169,7 +174,7 @@ std::shared_ptr<const ActiveVocab> DynamicVocabularyManager::Active() const {
 }
 
 absl::Status DynamicVocabularyManager::ReplaceBase(std::shared_ptr<const VocabBase> base) {
-  SHORTLIST_CHECK(base != nullptr);
+  SHORTLIST_RETURN_IF_ERROR(CheckBase(base.get()));
   const std::lock_guard lock(state_->writers);
   State& state = *state_;
   if (base->vocab_size() != state.base->vocab_size()) {

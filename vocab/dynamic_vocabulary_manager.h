@@ -44,8 +44,8 @@ class DynamicVocabularyManager {
     std::vector<TokenId> pinned;   // never evicted once they are in the dynamic part
   };
 
-  /// InvalidArgument for dynamic_capacity outside [0, vocab_size] or a pinned id outside [0,
-  /// vocab_size).
+  /// InvalidArgument for a null base (the full head needs no manager), dynamic_capacity outside
+  /// [0, vocab_size] or a pinned id outside [0, vocab_size).
   static absl::StatusOr<std::unique_ptr<DynamicVocabularyManager>> Create(
       std::shared_ptr<const VocabBase> base, Options options);
   ~DynamicVocabularyManager();
@@ -72,7 +72,8 @@ class DynamicVocabularyManager {
   int64_t ActiveSize() const { return Active()->size(); }
 
   /// Replaces the fixed part while requests run: dynamic ids that the new base holds leave the
-  /// dynamic part, the others keep their order. InvalidArgument when vocab_size differs.
+  /// dynamic part, the others keep their order. InvalidArgument when it is null or vocab_size
+  /// differs.
   absl::Status ReplaceBase(std::shared_ptr<const VocabBase> base);
 
   VocabStats Stats() const;

@@ -36,6 +36,7 @@ struct VocabList {
 struct VocabTarget {
   int64_t vocab_size = 0;
   std::string fingerprint;  // empty: not checked
+  int64_t num_rows = 0;     // ids that the draft's head has rows of; 0: all of them
 };
 
 /// Reads a list by its name: `*.json` is the project's own document (format version 1), anything

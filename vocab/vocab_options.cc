@@ -112,6 +112,17 @@ absl::StatusOr<std::vector<TokenId>> TakeFromList(const VocabOptions& options,
   return PinnedFirst(list);
 }
 
+absl::Status CheckRows(const VocabOptions& options, const VocabBase& base,
+                       const VocabTarget& target) {
+  if (target.num_rows == 0 || base.largest_id() < target.num_rows) return absl::OkStatus();
+  const std::string origin = options.custom_vocab_path.empty()
+                                 ? absl::StrCat("static_vocab_ratio ", options.static_vocab_ratio)
+                                 : options.custom_vocab_path;
+  return absl::FailedPreconditionError(absl::StrCat(origin, ": token id ", base.largest_id(),
+                                                    " has no row in the draft's head, which has ",
+                                                    target.num_rows, ": take fewer ids"));
+}
+
 }  // namespace
 
 absl::Status VocabOptions::Validate() const {
@@ -214,35 +225,43 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOpti
   if (!options.custom_vocab_path.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(const VocabList list,
                                ReadVocabList(options.custom_vocab_path, target));
-    return SelectVocabBase(options, list);
+    return SelectVocabBase(options, list, target);
   }
   SHORTLIST_ASSIGN_OR_RETURN(
       const int64_t num_rows,
       NumRows("static_vocab_ratio", options.static_vocab_ratio, target.vocab_size));
   std::vector<TokenId> ids;
   for (int32_t id = 0; id < num_rows; ++id) ids.push_back(TokenId{id});
-  return VocabBase::Create(ids, target.vocab_size);
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
+                             VocabBase::Create(ids, target.vocab_size));
+  SHORTLIST_RETURN_IF_ERROR(CheckRows(options, *base, target));
+  return base;
 }
 
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
-                                                                 const VocabList& list) {
+                                                                 const VocabList& list,
+                                                                 const VocabTarget& target) {
   SHORTLIST_RETURN_IF_ERROR(options.Validate());
   const absl::StatusOr<std::vector<TokenId>> taken = TakeFromList(options, list);
   if (!taken.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.custom_vocab_path, ": ", std::string(taken.status().message())));
   }
-  if (!options.successors.has_value()) return VocabBase::Create(*taken, list.vocab_size);
-  if (list.successors.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.custom_vocab_path, ": it holds no successors, and ",
-                     *options.successors, " of a token are asked for"));
+  const int64_t max_successors = options.successors.value_or(0);
+  if (max_successors > 0 && list.successors.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(options.custom_vocab_path,
+                                                   ": it holds no successors, and ", max_successors,
+                                                   " of a token are asked for"));
   }
-  if (*options.successors > list.vocab_size) {
+  if (max_successors > list.vocab_size) {
     return absl::InvalidArgumentError(
-        absl::StrCat("successors ", *options.successors, " not in [1, ", list.vocab_size, "]"));
+        absl::StrCat("successors ", max_successors, " not in [1, ", list.vocab_size, "]"));
   }
-  return VocabBase::Create(*taken, list.vocab_size, list.successors, *options.successors);
+  SHORTLIST_ASSIGN_OR_RETURN(
+      std::shared_ptr<const VocabBase> base,
+      VocabBase::Create(*taken, list.vocab_size, list.successors, max_successors));
+  SHORTLIST_RETURN_IF_ERROR(CheckRows(options, *base, target));
+  return base;
 }
 
 }  // namespace shortlist

@@ -38,16 +38,19 @@ struct VocabOptions {
 /// order. InvalidArgument names what is wrong.
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 
-/// The base that `options` describe: null for the full head. A ratio without a list means the first
-/// floor(ratio * vocab_size) ids; a ratio that comes to no id at all is InvalidArgument. A list
-/// that cannot be read is an error, never a fallback.
+/// The base that `options` describe: null for the full head, which takes no
+/// DynamicVocabularyManager. A ratio without a list means the first floor(ratio * vocab_size) ids;
+/// a ratio that comes to no id at all is InvalidArgument. A list that cannot be read is an error,
+/// never a fallback. FailedPrecondition names file, id and rows when an id or a successor that is
+/// taken has no row in the draft's head.
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabTarget& target);
 
-/// The base that `options` take from `list` rather than from the file, whose name goes before
-/// errors. Precondition: use_static_vocab.
+/// The base that `options` take from `list`, which fits `target`, rather than from the file, whose
+/// name goes before errors. Precondition: use_static_vocab.
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
-                                                                 const VocabList& list);
+                                                                 const VocabList& list,
+                                                                 const VocabTarget& target);
 
 }  // namespace shortlist
 

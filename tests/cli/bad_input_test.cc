@@ -222,6 +222,20 @@ TEST_F(BadInputTest, List) {
   ExpectRefused(DemoPair() + Args{"--vocab", "ratio:0.00001"} + kPrompt, {"16384"});
 }
 
+TEST_F(BadInputTest, ListWithIdsBeyondASmallerDraftsRows) {
+  const std::string target = dir_.Join("target"), draft = dir_.Join("draft");
+  ASSERT_TRUE(WriteTinyLlama(target, {.vocab_size = 16400, .num_layers = 1}, /*seed=*/1).ok());
+  ASSERT_TRUE(WriteTinyLlama(draft, {.vocab_size = 16384, .num_layers = 1}, /*seed=*/2).ok());
+  for (const std::string& model : {target, draft}) {
+    fs::copy(SourcePath("models/demo/target/tokenizer.model"), model);
+  }
+  const std::string list = dir_.Write("list.txt", "7\n16384\n");
+  const Args pair = Args{"--model", target, "--draft", draft} + kPrompt;
+  ExpectRefused(pair + Args{"--vocab", list}, {list, "token id 16384", "16384"});
+  ExpectRefused(pair + Args{"--vocab", "ratio:1"}, {"--vocab", "token id 16399", "16384"});
+  EXPECT_TRUE(RunGenerate(pair + Args{"--vocab", "ratio:0.9"}).status.ok());
+}
+
 TEST_F(BadInputTest, DynamicRowsBeyondTheVocabulary) {
   ExpectRefused(DemoPair() + Args{"--dynamic-rows", "16385"} + kPrompt,
                 {"--dynamic-rows", "16385", "16384"});

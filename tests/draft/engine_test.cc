@@ -14,6 +14,7 @@
 #include "tests/draft/pair.h"
 #include "tests/support/llama2c.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_llama.h"
 
 namespace shortlist {
 namespace {
@@ -163,6 +164,8 @@ class UnreliableDrafter final : public Drafter {
  public:
   explicit UnreliableDrafter(Drafter& inner) : inner_(inner) {}
   int64_t context_len() const override { return inner_.context_len(); }
+  int64_t num_slots() const override { return inner_.num_slots(); }
+  int64_t num_rows() const override { return inner_.num_rows(); }
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override {
     return inner_.NewState(cached_len);
   }
@@ -280,6 +283,52 @@ TEST_F(EngineTest, RefusesWhatCannotWork) {
     SamplingParams sampling{.num_logprobs = num_logprobs, .prompt_logprobs_start = start};
     EXPECT_FALSE(Sequence::Create({TokenId{1}}, {.sampling = sampling}, 10).ok()) << start;
   }
+}
+
+TEST_F(EngineTest, ADrafterMustHaveTheEnginesSlots) {
+  const auto create = [](Drafter& drafter, int64_t num_slots) {
+    return SpeculativeEngine::Create(pair_->target(), &drafter, nullptr,
+                                     {.num_slots = num_slots, .emit_size = pair_->emit_size()},
+                                     pair_->pool())
+        .status();
+  };
+  for (DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kModel}) {
+    const auto drafter = pair_->NewDrafter(kind, /*num_slots=*/64);
+    EXPECT_TRUE(create(*drafter, 64).ok());
+    EXPECT_EQ(create(*drafter, 65),
+              absl::InvalidArgumentError("the drafter has 64 KV slots, the engine needs 65"));
+  }
+}
+
+TEST(SmallerDraftTest, ActiveIdsNeedARowInItsHead) {
+  TempDir dir;
+  TinyLlamaOptions tiny;
+  ASSERT_TRUE(WriteTinyLlama(dir.Join("target"), tiny, /*seed=*/1).ok());
+  tiny.vocab_size = 90;  // of 96: the others are padding
+  ASSERT_TRUE(WriteTinyLlama(dir.Join("draft"), tiny, /*seed=*/2).ok());
+  ThreadPool pool(1);
+  const auto target = Decoder::Load(dir.Join("target"), std::nullopt, pool);
+  const auto draft = Decoder::Load(dir.Join("draft"), std::nullopt, pool);
+  ASSERT_TRUE(target.ok() && draft.ok());
+  const auto drafter = ModelDrafter::Create(**draft, /*num_slots=*/64, /*emit_size=*/90, pool);
+  ASSERT_TRUE(drafter.ok()) << drafter.status();
+  const auto create = [&](int32_t id, int32_t successor, int32_t dynamic) {
+    std::vector<std::vector<TokenId>> successors(96);
+    successors[3] = {TokenId{successor}};
+    const auto base =
+        VocabBase::Create(std::vector<TokenId>{TokenId{id}}, 96, successors, /*max_successors=*/1);
+    const auto vocab = *DynamicVocabularyManager::Create(*base, {.dynamic_capacity = 1});
+    EXPECT_TRUE(vocab->Add(std::vector<TokenId>{TokenId{dynamic}}).ok());
+    return SpeculativeEngine::Create(**target, drafter->get(), vocab.get(),
+                                     {.num_slots = 64, .emit_size = 90}, pool)
+        .status();
+  };
+  EXPECT_TRUE(create(89, 88, 87).ok());
+  const absl::Status refusal =
+      absl::InvalidArgumentError("active token id 90 for a drafter whose head has 90 rows");
+  EXPECT_EQ(create(90, 1, 2), refusal);
+  EXPECT_EQ(create(1, 90, 2), refusal);
+  EXPECT_EQ(create(1, 2, 90), refusal);
 }
 
 TEST_F(EngineTest, APromptThatFillsTheContextIsRefusedAndChangesNothing) {

@@ -62,13 +62,13 @@ class VocabAdminTest : public ::testing::Test {
 
   void WriteList(const json& document) { std::ofstream(path_) << document; }
 
-  void Open(DynamicVocabularyManager* manager, const std::string& vocab) {
+  void Open(DynamicVocabularyManager* manager, const std::string& vocab, int64_t num_rows = 0) {
     VocabAdmin::Options options;
     options.manager = manager;
     options.counts = &counts_;
     options.workers = &workers_;
     options.vocab = *ParseVocabFlag(vocab);
-    options.target = {kVocabSize, kFingerprint};
+    options.target = {kVocabSize, kFingerprint, num_rows};
     options.pinned = Ids({2});
     admin_ = std::make_unique<VocabAdmin>(std::move(options));
     routes_ = RouteTable();
@@ -157,6 +157,18 @@ TEST_F(VocabAdminTest, AddsIds) {
   ASSERT_TRUE(added.status.ok()) << added.status;
   EXPECT_EQ(added.Json()["dynamic_size"], 2);
   EXPECT_EQ(Do("GET", "/vocab").Json()["dynamic_ids"], json({50, 51}));
+}
+
+TEST_F(VocabAdminTest, RefusesIdsWithoutARowInTheDraftsHead) {
+  Open(manager_.get(), path_ + ":top=2", /*num_rows=*/60);
+  EXPECT_TRUE(Do("POST", "/vocab/ids", R"({"ids": [59]})").status.ok());
+  const Answer added = Do("POST", "/vocab/ids", R"({"ids": [60]})");
+  EXPECT_EQ(HttpStatusOf(added.status), 400);
+  EXPECT_THAT(std::string(added.status.message()), HasSubstr("ids[0]"));
+  WriteList(ListDocument({11, 60}, {2, 1}));
+  const Answer replaced = Do("POST", "/vocab/base", "{}");
+  EXPECT_EQ(HttpStatusOf(replaced.status), 400);
+  EXPECT_THAT(std::string(replaced.status.message()), HasSubstr("token id 60 has no row"));
 }
 
 TEST_F(VocabAdminTest, RefusesBadInputAndChangesNothing) {

@@ -50,6 +50,9 @@ TEST(VocabBaseTest, KeepsTheLikeliestSuccessorsOutsideTheBase) {
   EXPECT_FALSE((*base)->IsSuccessor(TokenId{0}, TokenId{4}));
   EXPECT_FALSE((*base)->IsSuccessor(TokenId{0}, TokenId{1}));
 
+  EXPECT_EQ((*base)->largest_id(), 5);  // a successor
+  EXPECT_EQ(Base({4, 1}, /*vocab_size=*/6)->largest_id(), 4);
+  EXPECT_EQ(Base({}, /*vocab_size=*/6)->largest_id(), -1);
   EXPECT_EQ(Base({1}, /*vocab_size=*/6)->max_successors(), 0);
   EXPECT_THAT(Base({1}, /*vocab_size=*/6)->SuccessorsOf(TokenId{0}), ElementsAre());
 }

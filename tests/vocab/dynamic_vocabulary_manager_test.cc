@@ -46,6 +46,15 @@ TEST(DynamicVocabularyManagerTest, RefusesImpossibleOptions) {
   EXPECT_EQ(create(2, {-1}).code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(DynamicVocabularyManagerTest, ANullBaseIsRefused) {
+  const absl::Status created = DynamicVocabularyManager::Create(nullptr, {}).status();
+  EXPECT_EQ(created.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(created.message()), HasSubstr("full head"));
+  const auto manager = Manager({4, 2}, /*vocab_size=*/10, /*capacity=*/3);
+  EXPECT_EQ(manager->ReplaceBase(nullptr).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Rows(*manager), ElementsAre(2, 4));
+}
+
 TEST(DynamicVocabularyManagerTest, AddExtendsTheBaseOnce) {
   const auto manager = Manager({4, 2}, /*vocab_size=*/10, /*capacity=*/3);
   const uint64_t version = manager->Active()->version();

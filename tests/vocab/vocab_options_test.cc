@@ -196,6 +196,26 @@ TEST_F(VocabOptionsListTest, SuccessorsComeFromTheList) {
   EXPECT_THAT(Error(path_ + ":successors=21"), HasSubstr("successors 21 not in [1, 20]"));
 }
 
+TEST_F(VocabOptionsListTest, IdsWithoutARowInTheDraftsHeadAreRefused) {
+  VocabList list = SmallList();
+  list.successors.resize(20);
+  list.successors[5] = Ids({17, 7});
+  ASSERT_TRUE(WriteVocabList(path_, list).ok());
+  const auto refusal = [](const std::string& flag, int64_t num_rows) {
+    return std::string(
+        SelectVocabBase(*ParseVocabFlag(flag), {.vocab_size = 20, .num_rows = num_rows})
+            .status()
+            .message());
+  };
+  EXPECT_EQ(refusal(path_ + ":top=3", 14), "");
+  EXPECT_EQ(refusal(path_ + ":top=3", 13),
+            path_ + ": token id 13 has no row in the draft's head, which has 13: take fewer ids");
+  EXPECT_EQ(refusal(path_ + ":top=3:successors=1", 18), "");
+  EXPECT_THAT(refusal(path_ + ":top=3:successors=1", 17), HasSubstr("token id 17 has no row"));
+  EXPECT_EQ(refusal("ratio:0.5", 10), "");
+  EXPECT_THAT(refusal("ratio:0.5", 9), HasSubstr("static_vocab_ratio 0.5: token id 9 has no row"));
+}
+
 TEST_F(VocabOptionsListTest, CoverageTakesTheFewest) {
   EXPECT_THAT(*Select(path_ + ":coverage=0.05"), ElementsAre(3, 13));
   EXPECT_THAT(*Select(path_ + ":coverage=0.55"), ElementsAre(3, 10, 13));
