@@ -157,8 +157,7 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
     for (const PromptResult& result : field.contenders[c].prompts) {
       num_mapping_faults += result.stats.num_mapping_faults;
     }
-    NoteDraftTrouble(field.contenders[c].name, field.lanes[c]->stats().num_draft_failures,
-                     num_mapping_faults);
+    NoteDraftTrouble(field.contenders[c].name, field.lanes[c]->engine(), num_mapping_faults);
   }
   const bool greedy = session->sampling().greedy();
   Comparison comparison{.contenders = std::move(field.contenders),

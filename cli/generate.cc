@@ -38,7 +38,7 @@ absl::Status Generate(const RunFlags& flags, std::ostream& out) {
   for (const Completion& completion : completions) {
     num_mapping_faults += completion.stats.num_mapping_faults;
   }
-  NoteDraftTrouble("generate", lane->stats().num_draft_failures, num_mapping_faults);
+  NoteDraftTrouble("generate", lane->engine(), num_mapping_faults);
   return absl::OkStatus();
 }
 

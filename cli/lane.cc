@@ -162,11 +162,11 @@ absl::Status Lane::Report(std::vector<Running>& running, const Observer& observe
   return absl::OkStatus();
 }
 
-void NoteDraftTrouble(const std::string& name, int64_t num_draft_failures,
+void NoteDraftTrouble(const std::string& name, const SpeculativeEngine& engine,
                       int64_t num_mapping_faults) {
-  if (num_draft_failures > 0) {
-    std::cerr << "note: " << name << ": the draft failed in " << num_draft_failures
-              << " steps, which were decoded plainly\n";
+  if (const int64_t num_failures = engine.stats().num_draft_failures; num_failures > 0) {
+    std::cerr << "note: " << name << ": the draft failed in " << num_failures
+              << " steps, which were decoded plainly: " << engine.draft_error().message() << "\n";
   }
   if (num_mapping_faults > 0) {
     std::cerr << "warning: " << name << ": " << num_mapping_faults

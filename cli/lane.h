@@ -53,8 +53,7 @@ class Lane {
   absl::StatusOr<std::vector<Completion>> Run(std::span<const Session::Request> requests,
                                               const Observer& observer);
 
-  /// Since Create.
-  const EngineStats& stats() const { return engine_->stats(); }
+  const SpeculativeEngine& engine() const { return *engine_; }
 
  private:
   struct Running;
@@ -77,9 +76,9 @@ class Lane {
   std::unique_ptr<SpeculativeEngine> engine_;
 };
 
-/// Says on stderr what the output cannot show: that the draft failed in some steps, or that its
-/// slot map is broken. Silent when neither happened.
-void NoteDraftTrouble(const std::string& name, int64_t num_draft_failures,
+/// Says on stderr what the output cannot show: that the draft failed in some steps, and why, or
+/// that its slot map is broken. Silent when neither happened.
+void NoteDraftTrouble(const std::string& name, const SpeculativeEngine& engine,
                       int64_t num_mapping_faults);
 
 }  // namespace shortlist

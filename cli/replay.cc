@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/generated_trace.h"
+#include "cli/lane.h"
 #include "cli/progress.h"
 #include "cli/prompts.h"
 #include "cli/routed_engine.h"
@@ -207,6 +208,7 @@ class Replayer {
     }
     result_.duration_s = Seconds();
     result_.scheduling = engine_.router->scheduler().stats();
+    NoteDraftTrouble("replay", *engine_.engine, result_.speculation.num_mapping_faults);
     return std::move(result_);
   }
 

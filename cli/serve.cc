@@ -134,6 +134,7 @@ EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
           .num_steps = stats.num_steps,
           .num_draft_passes = stats.num_draft_passes,
           .num_draft_failures = stats.num_draft_failures,
+          .draft_error = engine.draft_error(),
           .draft_ms = stats.draft_ms,
           .verify_ms = stats.verify_ms};
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -352,13 +351,7 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
   if (drafting.empty()) return;
   const bool wants_distributions = options_.verify == VerifyMode::kRejection;
   const absl::Status status = drafter_->Draft(drafting, active, wants_distributions);
-  if (!status.ok()) {  // the step goes on as plain decoding
-    if (stats_.num_draft_failures++ == 0) {
-      std::cerr << absl::StrCat("drafting failed, decoding goes on without: ", status.message(),
-                                "\n");
-    }
-    return;
-  }
+  if (!status.ok()) return CountDraftFailure(status);  // the step goes on as plain decoding
   int64_t longest = 0;
   size_t next = 0;
   for (DraftTask& task : tasks) {
@@ -408,10 +401,15 @@ void SpeculativeEngine::TellDrafter(Sequence& sequence, const at::Tensor& featur
     if (sequence.cached_len != features.size(0)) return;
     sequence.draft_state = drafter_->NewState(/*cached_len=*/0);
   }
-  if (!drafter_->Accept(sequence, features).ok()) {
+  if (const absl::Status status = drafter_->Accept(sequence, features); !status.ok()) {
     sequence.draft_state = nullptr;  // this sequence decodes plainly from here on
-    ++stats_.num_draft_failures;
+    CountDraftFailure(status);
   }
+}
+
+void SpeculativeEngine::CountDraftFailure(const absl::Status& why) {
+  ++stats_.num_draft_failures;
+  draft_error_ = why;
 }
 
 }  // namespace shortlist

@@ -96,6 +96,8 @@ class SpeculativeEngine {
                     std::span<const TokenId> new_dynamic_ids = {});
 
   const EngineStats& stats() const { return stats_; }
+  /// Why drafting failed last; ok while it never has.
+  const absl::Status& draft_error() const { return draft_error_; }
   const Decoder& target() const { return target_; }
   const Drafter* drafter() const { return drafter_; }
   const Options& options() const { return options_; }
@@ -120,6 +122,7 @@ class SpeculativeEngine {
   void Learn(Sequence& sequence, std::span<const TokenId> emitted, std::span<const TokenId> drafted,
              const ActiveVocab& active);
   void TellDrafter(Sequence& sequence, const at::Tensor& features);
+  void CountDraftFailure(const absl::Status& why);
 
   Decoder& target_;
   Drafter* const drafter_;
@@ -132,6 +135,7 @@ class SpeculativeEngine {
   Verifier verifier_;
   ForwardBatch batch_;
   EngineStats stats_;
+  absl::Status draft_error_;
 };
 
 }  // namespace shortlist

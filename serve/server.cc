@@ -20,6 +20,7 @@
 #include "serve/access_log.h"
 #include "serve/health_port.h"
 #include "serve/host_policy.h"
+#include "serve/json_fields.h"
 #include "serve/openai.h"
 #include "serve/page.h"
 #include "serve/sglang.h"
@@ -54,6 +55,11 @@ class ServerImpl final : public Server {
       BatchTokenIdOut out = options_.generator.router.exposed_step(std::move(messages));
       counts_.Add(out);
       return out;
+    };
+    generator.load = [this] {
+      EngineLoad load = options_.generator.load();
+      LogDraftFailures(load);
+      return load;
     };
     generator_ = Generator::Create(io_.get_executor(), std::move(generator));
     service_ = options_.service;
@@ -150,6 +156,16 @@ class ServerImpl final : public Server {
                      }}));
     openapi_ = routes_.OpenApi(service_.version);
     return absl::OkStatus();
+  }
+
+  /// Called by one thread at a time. A draft that keeps failing is told of whenever its failures
+  /// have doubled.
+  void LogDraftFailures(const EngineLoad& load) {
+    if (log_ == nullptr || load.num_draft_failures < next_draft_failures_) return;
+    next_draft_failures_ = 2 * load.num_draft_failures;
+    log_->Write("draft_failed",
+                absl::StrCat("failures=", load.num_draft_failures, " status=",
+                             Dump(nlohmann::json(std::string(load.draft_error.message())))));
   }
 
   absl::Status OpenLog() {
@@ -262,6 +278,7 @@ class ServerImpl final : public Server {
   std::unique_ptr<AccessLog> log_;
   Metrics metrics_;
   TokenCounts counts_;
+  int64_t next_draft_failures_ = 1;  // those that the log tells of next
   std::unique_ptr<WorkerThreads> workers_ = std::make_unique<WorkerThreads>(kNumWorkers);
   std::unique_ptr<VocabAdmin> vocab_admin_;
   std::unique_ptr<Generator> generator_;

@@ -194,11 +194,15 @@ TEST_F(EngineTest, AFailingDrafterDegradesToPlainDecoding) {
     std::unique_ptr<Drafter> inner = pair_->NewDrafter(kind, kSlots);
     UnreliableDrafter drafter(*inner);
     std::unique_ptr<SpeculativeEngine> engine = NewEngine(&drafter, nullptr);
+    EXPECT_TRUE(engine->draft_error().ok());
     auto sequence = MakeSequence(prompt, {.sampling = UpTo(40), .max_tail_rows = 0, .stop = {}},
                                  pair_->emit_size());
+    testing::internal::CaptureStderr();
     RunToEnd(*engine, *sequence);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
     EXPECT_EQ(sequence->tokens(), expected->tokens());
     EXPECT_GT(engine->stats().num_draft_failures, 2);
+    EXPECT_EQ(engine->draft_error(), absl::InternalError("the draft model failed"));
     EXPECT_GT(sequence->stats.num_accepted, 5);  // the steps in between still draft
     if (kind == DrafterKind::kSelf) {
       EXPECT_EQ(sequence->stats.acceptance_rate(), 1.0);
