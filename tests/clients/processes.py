@@ -1,5 +1,6 @@
 """Servers as processes of their own, each on a free port."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import requests
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "clients"
+TOOLS = BUILD / "tools/bin/python"  # with litellm, lm_eval and sglang's benchmark
 
 
 def free_port():
@@ -82,6 +84,15 @@ def shortlist_server(name, *flags):
     """`shortlist serve` with the shipped pair."""
     command = [ROOT / "build/release/shortlist", "serve", "--port", "{port}", *flags]
     return Process(name, command, "/health")
+
+
+def run_tool(*command):
+    """Runs TOOLS to its end, which has to be a good one; what it printed."""
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(BUILD / "hub"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    done = subprocess.run([TOOLS, *map(str, command)], env=environment, cwd=BUILD, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
 
 
 def load(url):

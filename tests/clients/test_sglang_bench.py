@@ -1,0 +1,43 @@
+"""SGLang's benchmark of servers, bench_serving.py, which tells the accept length of speculative decoding."""
+
+import json
+import re
+
+import pytest
+import requests
+from processes import ROOT, TOOLS, run_tool
+
+pytestmark = pytest.mark.skipif(not TOOLS.exists(), reason="sglang could not be installed")
+
+NUM_PROMPTS = 8
+
+
+@pytest.fixture(scope="module")
+def benchmark(server, tmp_path_factory):
+    """Runs it against a backend: what it prints and the row that it writes."""
+    folder = tmp_path_factory.mktemp("bench")
+    [script] = TOOLS.parents[1].glob("lib/python*/site-packages/sglang/bench_serving.py")
+
+    def benchmark(backend):
+        rows = folder / f"{backend}.jsonl"
+        printed = run_tool(script, "--backend", backend, "--base-url", server.url, "--dataset-name", "random-ids",
+                           "--random-input-len", "48", "--random-output-len", "32", "--random-range-ratio", "0.5",
+                           "--num-prompts", NUM_PROMPTS, "--tokenizer", ROOT / "models/demo/target", "--output-file", rows)
+        return printed, json.loads(rows.read_text())
+
+    return benchmark
+
+
+def test_generate_with_the_accept_length(server, benchmark):
+    printed, row = benchmark("sglang")
+    assert row["completed"] == NUM_PROMPTS
+    assert row["total_output_tokens"] > 0
+    told = requests.get(server.url + "/server_info", timeout=10).json()["internal_states"][0]["avg_spec_accept_length"]
+    assert row["accept_length"] == told > 1
+    assert re.search(rf"^Accept length: +{told:.2f} *$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize("backend", ["sglang-oai", "sglang-oai-chat"])
+def test_openais_routes(benchmark, backend):
+    _, row = benchmark(backend)
+    assert row["completed"] == NUM_PROMPTS
