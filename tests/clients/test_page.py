@@ -1,10 +1,14 @@
 """The page in a real browser, on a desk and on a phone, by day and by night."""
 
+import json
 import re
+import shlex
 import shutil
+import subprocess
+import time
 
 import pytest
-from processes import BUILD
+from processes import BUILD, ROOT, shortlist_server
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -27,7 +31,7 @@ def browser():
     driver.quit()
 
 
-def open_page(browser, server, size="desktop", scheme="light"):
+def open_page(browser, server, size="desktop", scheme="light", says="serves "):
     width, height = SIZES[size]
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
         "width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"})
@@ -35,7 +39,7 @@ def open_page(browser, server, size="desktop", scheme="light"):
         "features": [{"name": "prefers-color-scheme", "value": scheme}]})
     browser.get_log("browser")
     browser.get(server.url + "/")
-    wait(browser, lambda: "serves demo" in browser.find_element(By.ID, "server").text)
+    wait(browser, lambda: says in browser.find_element(By.ID, "server").text)
 
 
 def wait(browser, holds):
@@ -54,7 +58,19 @@ def generate(browser, prompt, new_tokens=64):
     count.clear()
     count.send_keys(str(new_tokens))
     box.send_keys(Keys.CONTROL, Keys.ENTER)
-    wait(browser, lambda: re.search("ended by (length|stop)", browser.find_element(By.ID, "message").text))
+    wait_for_end(browser)
+
+
+def wait_for_end(browser):
+    wait(browser, lambda: browser.find_element(By.ID, "start").text == "Generate"
+         and re.search("ended by (length|stop)", browser.find_element(By.ID, "message").text))
+
+
+def figures(browser):
+    """By name, those that are shown."""
+    shown = browser.find_elements(By.CSS_SELECTOR, "#figures > div")
+    return {entry.find_element(By.TAG_NAME, "dt").text.lower(): entry.find_element(By.TAG_NAME, "dd").text
+            for entry in shown if entry.is_displayed()}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -99,16 +115,117 @@ def test_keyboard_alone(browser, server):
     wait(browser, lambda: not tip.is_displayed())
 
 
-def test_stop(browser, server):
+def test_stop_is_the_buttons_second_state(browser, server):
     open_page(browser, server)
+    button = browser.find_element(By.ID, "start")
     count = browser.find_element(By.ID, "max_new_tokens")
+    # Held up behind the first token, so that there is something to stop.
+    browser.execute_script("""
+        const original = window.fetch;
+        window.fetch = (path, options) => original(path, options).then((response) => {
+          if (path !== "/generate") return response;
+          const held = response.body.pipeThrough(new TransformStream({
+            transform: (chunk, out) => new Promise((go) => { out.enqueue(chunk); setTimeout(go, 200); }) }));
+          return new Response(held, response);
+        });""")
     count.clear()
     count.send_keys("450")
+    button.click()
+    wait(browser, lambda: tokens(browser) and button.text == "Stop")
+    button.click()
+    wait(browser, lambda: browser.find_element(By.ID, "message").text == "stopped" and button.text == "Generate")
+
+
+def test_the_result_is_in_view_on_a_phone(browser, server):
+    open_page(browser, server, "phone")
     browser.find_element(By.ID, "start").click()
-    wait(browser, lambda: tokens(browser))
-    browser.find_element(By.ID, "stop").click()
-    wait(browser, lambda: browser.find_element(By.ID, "message").text == "stopped"
-         or "ended by" in browser.find_element(By.ID, "message").text)
+    wait_for_end(browser)
+    assert browser.execute_script(
+        "const box = document.getElementById('figures').getBoundingClientRect(); return box.top >= 0 && box.bottom < innerHeight")
+
+
+def test_figures_of_the_request_beside_plain_decoding(browser, server):
+    open_page(browser, server)
+    generate(browser, "# `vector` class")
+    assert set(figures(browser)) == {"tokens per second", "accept length"}
+    browser.find_element(By.ID, "compare").click()
+    browser.find_element(By.ID, "start").click()
+    wait(browser, lambda: "× plain" in figures(browser))
+    shown = figures(browser)
+    assert float(shown["accept length"]) > 1.5 and float(shown["× plain"].removesuffix(" ×")) > 0
+    name = browser.find_element(By.ID, "plain_name").text
+    assert re.fullmatch(r"Plain: [\d.]+ tokens per second, the same output", name)
+    assert browser.find_element(By.ID, "plain").get_property("textContent").strip() == \
+        browser.find_element(By.ID, "output").get_property("textContent").strip()
+
+
+def test_every_word_is_explained(browser, server):
+    open_page(browser, server)
+    generate(browser, "# `vector` class")
+    tip = browser.find_element(By.ID, "tip")
+    words = set()
+    for word in browser.find_elements(By.CSS_SELECTOR, ".term"):
+        if not word.is_displayed():
+            continue
+        ActionChains(browser).move_to_element(word).perform()
+        assert tip.is_displayed() and len(tip.text) > 20 and "undefined" not in tip.text, word.text
+        words.add(word.text.lower())
+    assert {"accepted", "correction", "bonus", "escape", "coverage", "accept length"} <= words
+
+
+def test_chat(browser, server):
+    open_page(browser, server)
+    browser.find_element(By.ID, "chat_mode").click()
+    box, output = browser.find_element(By.ID, "prompt"), browser.find_element(By.ID, "output")
+    for number, message in enumerate(["What is a vector?", "Who's there?"], 1):
+        box.send_keys(message, Keys.CONTROL, Keys.ENTER)
+        wait_for_end(browser)
+        turns = output.find_elements(By.CLASS_NAME, "turn")
+        assert len(turns) == 2 * number and turns[-2].text == "you\n" + message
+        assert turns[-1].find_elements(By.CLASS_NAME, "token")
+    box.send_keys("It's me")
+    browser.find_element(By.ID, "copy").click()
+    command = browser.find_element(By.ID, "curl").text
+    body = json.loads(shlex.split(command)[-1])
+    assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user", "assistant", "user"]
+    assert body["messages"][-1]["content"] == "It's me"
+    reply = subprocess.run(["bash", "-c", command + " -sS"], capture_output=True, text=True, check=True).stdout
+    assert json.loads(reply)["choices"][0]["message"]["role"] == "assistant"
+    browser.find_element(By.ID, "new_chat").click()
+    assert output.text == ""
+
+
+def test_a_missing_key_is_asked_for_once(browser):
+    with shortlist_server("page_key", "--api-key", "of-the-page") as server:
+        open_page(browser, server, says="401")
+        assert browser.find_element(By.ID, "key_field").is_displayed()
+        assert "API key" in browser.find_element(By.ID, "server").text
+        refused = browser.execute_script("return performance.getEntriesByType('resource').length")
+        time.sleep(3)
+        assert browser.execute_script("return performance.getEntriesByType('resource').length") == refused
+        browser.find_element(By.ID, "key").send_keys("of-the-page", Keys.TAB)
+        wait(browser, lambda: "serves demo" in browser.find_element(By.ID, "server").text)
+        generate(browser, "Once upon a time", new_tokens=8)
+        assert server.stop() == 0
+
+
+def test_without_a_draft_nothing_of_it_is_shown(browser):
+    with shortlist_server("page_plain", "--model", ROOT / "models/demo/target") as server:
+        open_page(browser, server)
+        generate(browser, "Once upon a time", new_tokens=8)
+        assert set(figures(browser)) == {"tokens per second"}
+        assert not browser.find_element(By.ID, "legend").is_displayed()
+        assert not browser.find_element(By.ID, "compare_field").is_displayed()
+        assert len(browser.find_elements(By.CSS_SELECTOR, "#charts output")) == 3
+        assert server.stop() == 0
+
+
+def test_scales(browser, server):
+    open_page(browser, server)
+    scales = [scale.text.split("\n") for scale in browser.find_elements(By.CLASS_NAME, "scale")]
+    assert len(scales) == 5 and all(low == "0" and high != "0" for high, low in scales)
+    link = browser.find_element(By.CSS_SELECTOR, "header a")
+    assert link.get_attribute("href") == server.url + "/openapi.json"
 
 
 def test_markup_in_a_prompt_stays_text(browser, server):

@@ -55,8 +55,8 @@ class FakeEngine {
   struct Running {
     TokenizedGenerateReqInput input;
     std::vector<TokenId> output;
-    SequenceStats stats;
     std::chrono::steady_clock::time_point arrival;
+    SequenceStats stats = {};
   };
 
   BatchTokenIdOut Step(std::vector<RouterMessage> messages);
