@@ -81,8 +81,9 @@ class Routes {
         std::make_unique<FastchatWorker>(io_.get_executor(), service_, FastchatWorker::Options{});
     for (const absl::Status& added :
          {AddOpenAiCompletionsRoute(service_, table_), AddOpenAiChatRoute(service_, table_),
-          AddSglangGenerateRoutes(service_, table_), AddSglangInfoRoutes(service_, table_),
-          worker_->AddRoutes(table_), admin_->AddRoutes(table_)}) {
+          AddOpenAiResponsesRoute(service_, table_), AddSglangGenerateRoutes(service_, table_),
+          AddSglangInfoRoutes(service_, table_), worker_->AddRoutes(table_),
+          admin_->AddRoutes(table_)}) {
       SHORTLIST_CHECK(added.ok());
     }
   }

@@ -11,6 +11,9 @@ namespace shortlist {
 absl::Status AddOpenAiCompletionsRoute(const Service& service, RouteTable& routes);
 /// POST /v1/chat/completions.
 absl::Status AddOpenAiChatRoute(const Service& service, RouteTable& routes);
+/// POST /v1/responses: text in, text out. Nothing is stored, so "store" and what refers to stored
+/// responses are refused.
+absl::Status AddOpenAiResponsesRoute(const Service& service, RouteTable& routes);
 /// GET /v1/models and /v1/models/{id}.
 absl::Status AddOpenAiModelRoutes(const Service& service, RouteTable& routes);
 

@@ -105,6 +105,26 @@ std::string Completions() {
   return Operation("Continue a text, as OpenAI", {"prompt"}, std::move(properties));
 }
 
+std::string Responses() {
+  return Operation("Answer a text or a conversation, as OpenAI", {"input"}, Properties({R"json({
+    "model": {"type": "string", "maxLength": 256},
+    "input": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
+      "type": "object", "required": ["role", "content"],
+      "properties": {
+        "type": {"const": "message"},
+        "role": {"type": "string", "enum": ["system", "developer", "user", "assistant"]},
+        "content": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
+          "type": "object", "required": ["type", "text"],
+          "properties": {"type": {"enum": ["input_text", "output_text"]},
+                         "text": {"type": "string"}}}}]}}}}]},
+    "instructions": {"type": "string"},
+    "max_output_tokens": {"type": "integer", "minimum": 1},
+    "temperature": {"type": "number", "minimum": 0, "maximum": 2},
+    "top_p": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    "stream": {"type": "boolean"}
+  })json"}));
+}
+
 std::string Generate() {
   ordered_json properties = Properties({R"json({
     "rid": {"type": "string", "maxLength": 256},

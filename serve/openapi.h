@@ -10,6 +10,7 @@ namespace shortlist::openapi {
 
 std::string Chat();
 std::string Completions();
+std::string Responses();
 std::string Generate();
 std::string Tokenize();
 std::string Detokenize();

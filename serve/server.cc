@@ -141,6 +141,7 @@ class ServerImpl final : public Server {
   absl::Status AddRoutes() {
     SHORTLIST_RETURN_IF_ERROR(AddOpenAiCompletionsRoute(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddOpenAiChatRoute(service_, routes_));
+    SHORTLIST_RETURN_IF_ERROR(AddOpenAiResponsesRoute(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddOpenAiModelRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangGenerateRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangInfoRoutes(service_, routes_));
