@@ -49,11 +49,15 @@ absl::StatusOr<json> ChatMessage(const json& value, const std::string& where) {
   }
   std::string role = item.String("role", "", kMaxNameBytes);
   if (role.empty()) item.Fail("role", "missing");
-  if (item.Find("content") == nullptr) item.Fail("content", "missing");
+  const json* content = item.Find("content");
+  const bool is_list = content != nullptr && content->is_array() && !content->empty();
+  if (content == nullptr || !(content->is_string() || is_list)) {
+    item.Fail("content", "neither a text nor a list of parts");
+  }
   SHORTLIST_RETURN_IF_ERROR(item.status());
   if (role == "developer") role = "system";
-  SHORTLIST_ASSIGN_OR_RETURN(json content, ChatContent(value["content"], where));
-  return json{{"role", std::move(role)}, {"content", std::move(content)}};
+  SHORTLIST_ASSIGN_OR_RETURN(json parts, ChatContent(*content, where));
+  return json{{"role", std::move(role)}, {"content", std::move(parts)}};
 }
 
 /// "instructions" and "input" as the messages of a chat.

@@ -107,6 +107,7 @@ TEST_F(ResponsesTest, WhatIsNotSupportedIsRefusedByName) {
       {"input", 1},
       {"input", json::array()},
       {"input[0].type", {{{"type", "function_call_output"}}}},
+      {"input[0].content", json::array({Message("user", 1)})},
       {"input[0].role", {{{"content", "a"}}}},
       {"input[0].content[0].type", json::array({Message("user", {{{"type", "input_image"}}})})},
       {"max_output_tokens", 0},
