@@ -7,7 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
-// serve/page.html, by the assembler, which needs no copy of it as a literal.
+// serve/page, as one document, by the assembler, which needs no copy of it as a literal.
 asm(".section .rodata\n"
     "shortlist_page_begin:\n"
     ".incbin \"" SHORTLIST_PAGE

@@ -6,7 +6,7 @@
 
 namespace shortlist {
 
-/// GET /: the playground, page.html as it was when this was built. Public: what it shows, it asks
+/// GET /: the playground, serve/page as it was when this was built. Public: what it shows, it asks
 /// from routes that want the key. Internal when the route is taken.
 absl::Status AddPage(RouteTable& table);
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -250,7 +251,12 @@ TEST_F(VocabAdminTest, CountsWhileItIsAsked) {
   EXPECT_EQ(Do("GET", "/vocab/counts").Json()["counts"], json({4000, 2000}));
 }
 
-TEST(PageTest, IsTheFileAndMayLoadNothingElse) {
+std::string PagePart(const std::string& name) {
+  std::ifstream file("serve/page/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(PageTest, IsItsFilesAndMayLoadNothingElse) {
   RouteTable routes;
   ASSERT_TRUE(AddPage(routes).ok());
   const RouteTable::Match match = routes.Find("GET", "/");
@@ -260,8 +266,10 @@ TEST(PageTest, IsTheFileAndMayLoadNothingElse) {
   asio::io_context io;
   asio::co_spawn(io, match.route->handler({}, response), [](std::exception_ptr, absl::Status) {});
   io.run();
-  std::ifstream file("serve/page.html", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text =
+      absl::StrReplaceAll(PagePart("page.html"),
+                          {{"@PAGE_STYLE@", PagePart("page.css")},
+                           {"@PAGE_SCRIPT@", PagePart("playground.js") + PagePart("charts.js")}});
   EXPECT_EQ(response.body, text);
   EXPECT_THAT(text, HasSubstr("<!doctype html>"));
   EXPECT_THAT(response.headers["Content-Security-Policy"], HasSubstr("default-src 'none'"));
