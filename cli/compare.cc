@@ -82,7 +82,7 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
     SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane,
                                Lane::Create(session, {.use_draft = use_draft}));
     field.contenders.push_back({.name = use_draft ? "draft, full head" : "plain",
-                                .base_rows = use_draft ? session.tokenizer().size() : 0});
+                                .base_rows = use_draft ? session.num_ids() : 0});
     field.lanes.push_back(std::move(lane));
   }
   if (sweep) {

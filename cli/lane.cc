@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(Session& session, Options opt
       .prompt_lookup = session.flags().prompt_lookup,
       .verify = session.flags().verify,
       .num_slots = num_slots,
-      .emit_size = session.tokenizer().size()};
+      .emit_size = session.num_ids()};
   SHORTLIST_ASSIGN_OR_RETURN(
       lane->engine_, SpeculativeEngine::Create(session.target(), lane->drafter_.get(),
                                                lane->vocab_.get(), engine_options, session.pool()));

@@ -23,7 +23,7 @@ absl::StatusOr<RoutedEngine> RoutedEngine::Open(Session& session, const Schedule
       .prompt_lookup = flags.prompt_lookup,
       .verify = flags.verify,
       .num_slots = num_slots,
-      .emit_size = session.tokenizer().size()};
+      .emit_size = session.num_ids()};
   SHORTLIST_ASSIGN_OR_RETURN(
       opened.engine, SpeculativeEngine::Create(session.target(), opened.drafter.get(),
                                                opened.vocab.get(), options, session.pool()));

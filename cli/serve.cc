@@ -115,7 +115,8 @@ absl::StatusOr<PromptEncoder> OpenPromptEncoder(const ServeFlags& flags, const S
   }
   const std::string& name = flags.conv_template.empty() ? "zero_shot" : flags.conv_template;
   SHORTLIST_ASSIGN_OR_RETURN(const Conversation* conversation, FindConversation(name));
-  return PromptEncoder(session.tokenizer(), std::move(chat_template), *conversation);
+  return PromptEncoder(session.tokenizer(), std::move(chat_template), *conversation,
+                       session.target().config().vocab_size);
 }
 
 EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {

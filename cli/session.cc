@@ -82,6 +82,8 @@ absl::Status Session::EncodePrompts() {
   for (Prompt& prompt : prompts) {
     absl::StatusOr<std::vector<TokenId>> ids = tokenizer_->Encode(prompt.text);
     if (!ids.ok()) return Prefixed(prompt.origin, ids.status());
+    const absl::Status rows = CheckRows(*ids, *tokenizer_, config_.vocab_size);
+    if (!rows.ok()) return Prefixed(prompt.origin, rows);
     const auto num_tokens = static_cast<int64_t>(ids->size());
     if (num_tokens == 0) {
       return absl::InvalidArgumentError(absl::StrCat(prompt.origin, ": the prompt has no tokens"));
@@ -139,14 +141,10 @@ absl::Status Session::OpenTarget() {
     return absl::InvalidArgumentError(
         absl::StrCat("--model ", flags_.model_dir, " is a draft head, not a model of its own"));
   }
-  if (tokenizer_->size() > config_.vocab_size) {
-    return absl::FailedPreconditionError(absl::StrCat(flags_.model_dir, ": the tokenizer has ",
-                                                      tokenizer_->size(), " ids, the model ",
-                                                      config_.vocab_size));
-  }
   for (int32_t id : config_.eos_token_ids) sampling_.stop_token_ids.push_back(TokenId{id});
-  if (sampling_.stop_token_ids.empty() && tokenizer_->eos().has_value()) {
-    sampling_.stop_token_ids.push_back(*tokenizer_->eos());
+  const std::optional<TokenId> eos = tokenizer_->eos();
+  if (sampling_.stop_token_ids.empty() && eos.has_value() && Raw(*eos) < num_ids()) {
+    sampling_.stop_token_ids.push_back(*eos);
   }
   SHORTLIST_ASSIGN_OR_RETURN(target_,
                              Decoder::Load(flags_.model_dir, flags_.dtype, pool_, flags_.quantize));
@@ -201,10 +199,9 @@ int64_t Session::max_sequence_slots() const {
 absl::StatusOr<std::unique_ptr<Drafter>> Session::NewDrafter(int64_t num_slots) {
   SHORTLIST_CHECK(has_draft());
   if (draft_eagle_) {
-    return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, tokenizer_->size(), pool_,
-                                device_rows_);
+    return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, num_ids(), pool_, device_rows_);
   }
-  return ModelDrafter::Create(*draft_decoder_, num_slots, tokenizer_->size(), pool_, device_rows_);
+  return ModelDrafter::Create(*draft_decoder_, num_slots, num_ids(), pool_, device_rows_);
 }
 
 }  // namespace shortlist

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_CLI_SESSION_H_
 #define SHORTLIST_CLI_SESSION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,7 +35,8 @@ class Session {
   };
 
   /// Opens everything that `flags` name; the cheap checks come before the weights are read. Errors
-  /// name what does not fit: a prompt longer than the context (both lengths), a draft or list of
+  /// name what does not fit: a prompt longer than the context (both lengths) or with an id that the
+  /// target has no row for, a draft or list of
   /// another tokenizer (both fingerprints), more dynamic rows than the vocabulary has, a device
   /// that cannot be used (OpenCudaHeadKernels). Flags
   /// without effect are noted on stderr.
@@ -47,6 +49,8 @@ class Session {
   ThreadPool& pool() { return pool_; }
   Decoder& target() { return *target_; }
   bool has_draft() const { return draft_decoder_ != nullptr || draft_eagle_ != nullptr; }
+  /// Ids from this on are neither read nor emitted: the tokenizer or the target has no such id.
+  int64_t num_ids() const { return std::min(tokenizer_->size(), config_.vocab_size); }
   /// Null: the full head.
   const std::shared_ptr<const VocabBase>& base() const { return base_; }
   /// The flags' sampling, what they leave open as the target's generation_config.json wants it, and

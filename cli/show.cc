@@ -114,10 +114,6 @@ absl::Status ReadTokenizer(const std::string& dir, Facts& facts) {
     return absl::OkStatus();
   }
   facts.tokenizer = *std::move(tokenizer);
-  if (facts.config && facts.tokenizer->size() > facts.config->vocab_size) {
-    facts.unsupported.push_back(absl::StrCat("the tokenizer has ", facts.tokenizer->size(),
-                                             " ids, the model ", facts.config->vocab_size));
-  }
   return absl::OkStatus();
 }
 
@@ -283,9 +279,15 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
                                                 kKvTokens, " tokens"));
   }
   if (facts.tokenizer) {
-    lines.emplace_back("tokenizer", absl::StrCat(std::string(facts.tokenizer->kind()), ", ",
-                                                 facts.tokenizer->size(), " ids, ",
-                                                 facts.tokenizer->Fingerprint()));
+    const int64_t num_rowless =
+        facts.config ? facts.tokenizer->size() - facts.config->vocab_size : 0;
+    lines.emplace_back(
+        "tokenizer",
+        absl::StrCat(std::string(facts.tokenizer->kind()), ", ", facts.tokenizer->size(), " ids",
+                     num_rowless > 0 ? absl::StrCat(" (the last ", num_rowless,
+                                                    " without a row of the model: refused)")
+                                     : "",
+                     ", ", facts.tokenizer->Fingerprint()));
   }
   lines.emplace_back("chat template", facts.has_chat_template ? "the checkpoint's own" : "none");
   lines.emplace_back("ISA", absl::StrCat(IsaName(CurrentIsa()), " (SHORTLIST_ISA can be ",

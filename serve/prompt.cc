@@ -17,11 +17,28 @@ absl::Status TooMany(int64_t max_tokens) {
   return absl::OutOfRangeError(absl::StrCat("more than ", max_tokens, " tokens"));
 }
 
+constexpr char kDeveloper[] = "developer";
+
+bool IsFromDeveloper(const nlohmann::ordered_json& message) {
+  return message.is_object() && message.contains("role") && message["role"] == kDeveloper;
+}
+
+/// The messages, those of a developer as the system's.
+nlohmann::ordered_json WithoutDeveloper(nlohmann::ordered_json messages) {
+  for (auto& message : messages) {
+    if (IsFromDeveloper(message)) message["role"] = "system";
+  }
+  return messages;
+}
+
 }  // namespace
 
 PromptEncoder::PromptEncoder(const Tokenizer& tokenizer, std::optional<ChatTemplate> chat_template,
-                             const Conversation& fallback)
-    : tokenizer_(tokenizer), chat_template_(std::move(chat_template)), fallback_(fallback) {
+                             const Conversation& fallback, int64_t num_rows)
+    : tokenizer_(tokenizer),
+      chat_template_(std::move(chat_template)),
+      fallback_(fallback),
+      num_rows_(num_rows) {
   for (int32_t id = 0; id < tokenizer.size(); ++id) {
     const std::string_view piece = tokenizer.ControlPiece(TokenId{id});
     longest_ =
@@ -52,11 +69,19 @@ absl::StatusOr<std::vector<TokenId>> PromptEncoder::Encode(const Prompt& prompt,
     }
   }
   if (ids.empty()) return absl::InvalidArgumentError("the prompt has no tokens");
+  SHORTLIST_RETURN_IF_ERROR(CheckRows(ids, tokenizer_, num_rows_));
   return ids;
 }
 
 absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeChat(const Chat& chat,
                                                                Options options) const {
+  const bool knows_developer = chat_template_.has_value() && chat_template_->KnowsRole(kDeveloper);
+  if (!knows_developer &&
+      std::any_of(chat.messages.begin(), chat.messages.end(), IsFromDeveloper)) {
+    Chat renamed = chat;
+    renamed.messages = WithoutDeveloper(std::move(renamed.messages));
+    return EncodeChat(renamed, options);
+  }
   options.add_special_tokens = !chat_template_.has_value();
   if (chat_template_.has_value()) {
     SHORTLIST_ASSIGN_OR_RETURN(const RenderedChat rendered, chat_template_->Render(chat));

@@ -30,7 +30,7 @@ using Prompt = std::variant<std::string, std::vector<TokenId>, Chat>;
 /// Text: spellings of control tokens in it are these tokens (whoever sends a rendered prompt means
 /// them); BOS goes first where the checkpoint wants it, but never twice. A conversation: the
 /// template's own control tokens are read as such, those that someone typed into a message stay
-/// text.
+/// text; a "developer" is "system" to a template that does not know that role.
 class PromptEncoder {
  public:
   struct Options {
@@ -39,14 +39,15 @@ class PromptEncoder {
   };
 
   /// `chat_template` is the checkpoint's; without one conversations are rendered by `fallback`.
-  /// Tokenizer and fallback must outlive this.
+  /// Tokenizer and fallback must outlive this. `num_rows`: of the model's embedding.
   PromptEncoder(const Tokenizer& tokenizer, std::optional<ChatTemplate> chat_template,
-                const Conversation& fallback);
+                const Conversation& fallback,
+                int64_t num_rows = std::numeric_limits<int64_t>::max());
 
   /// InvalidArgument for text that is no UTF-8, a conversation that the template refuses, ids
-  /// outside the vocabulary, and a prompt without tokens. OutOfRange for more than max_tokens: what
-  /// is far beyond them is refused before it is encoded, going by the longest token (and refused
-  /// too where neighbouring unknown characters would have become one token).
+  /// outside the vocabulary or without a row, and a prompt without tokens. OutOfRange for more than
+  /// max_tokens: what is far beyond them is refused before it is encoded, going by the longest
+  /// token (and refused too where neighbouring unknown characters would have become one token).
   absl::StatusOr<std::vector<TokenId>> Encode(const Prompt& prompt, const Options& options) const;
 
   /// The checkpoint's; null where conversations are rendered by the fallback.
@@ -83,6 +84,7 @@ class PromptEncoder {
   const Tokenizer& tokenizer_;
   const std::optional<ChatTemplate> chat_template_;
   const Conversation& fallback_;
+  const int64_t num_rows_;
   std::unordered_map<char, std::vector<Control>> controls_;  // by first byte, longest first
   int64_t longest_ = 1;                                      // token, in bytes
 };

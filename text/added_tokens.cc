@@ -35,8 +35,8 @@ bool StandsAlone(std::string_view text, size_t begin, size_t end) {
   return end == text.size() || !IsWordChar(NextChar(text, end));
 }
 
-size_t SkipSpaceBack(std::string_view text, size_t begin) {
-  while (begin > 0) {
+size_t SkipSpaceBack(std::string_view text, size_t begin, size_t low) {
+  while (begin > low) {
     const PreviousChar previous = CharBefore(text, begin);
     if (!IsSpace(previous.c)) break;
     begin = previous.begin;
@@ -89,7 +89,8 @@ bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t 
                               std::vector<Part>& parts) const {
   parts.clear();
   size_t num_tokens = 0;
-  size_t done = 0;  // where the text begins that is in no part yet
+  size_t done = 0;       // where the text begins that is in no part yet
+  size_t space_end = 0;  // of the white space that was skipped last: none is looked at twice
   const size_t block_bytes = std::max(kBlockBytes, 4 * spellings_.max_bytes());
   std::vector<int32_t> found;  // of the block that begins at `block`
   size_t block = 0;
@@ -109,8 +110,8 @@ bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t 
     at = end;
     if (token.special && !parse_special) continue;
     if (token.single_word && !StandsAlone(text, begin, end)) continue;
-    if (token.lstrip) begin = std::max(SkipSpaceBack(text, begin), done);
-    if (token.rstrip) end = SkipSpace(text, end);
+    if (token.lstrip) begin = std::max(SkipSpaceBack(text, begin, /*low=*/done), done);
+    if (token.rstrip) end = space_end = SkipSpace(text, std::max(end, space_end));
     if (begin >= end) continue;  // white space that the token before has taken along
     if (++num_tokens > max_tokens) return false;
     if (done < begin) parts.push_back({text.substr(done, begin - done), nullptr});

@@ -1,11 +1,13 @@
 #include "cli/generate.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/support/temp_dir.h"
@@ -105,6 +107,35 @@ TEST(GenerateTest, TheModelsOwnLengthIsTheDefault) {
   EXPECT_EQ(Outputs(own), Outputs(demo + Args{"--max-new-tokens", "5"}));
   EXPECT_EQ(Outputs(own + Args{"--max-new-tokens", "7"}),
             Outputs(demo + Args{"--max-new-tokens", "7"}));
+}
+
+/// A tokenizer of the words t0 to t94, and with a [PAD] as id 96, which the model lacks.
+std::string TokenizerWithPad() {
+  nlohmann::json vocab = {{"[UNK]", 95}};
+  for (int id = 0; id < 95; ++id) vocab[absl::StrCat("t", id)] = id;
+  return nlohmann::json{
+      {"added_tokens", {{{"id", 96}, {"content", "[PAD]"}, {"special", false}}}},
+      {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+      {"model", {{"type", "WordLevel"}, {"vocab", vocab}, {"unk_token", "[UNK]"}}}}
+      .dump();
+}
+
+TEST(GenerateTest, TheTokenizerMayHaveMoreIdsThanTheModel) {
+  const TempDir dir;
+  const std::string model = dir.Join("m");
+  ASSERT_TRUE(WriteTinyLlama(model, {.vocab_size = 96}, /*seed=*/1).ok());
+  ASSERT_TRUE(WriteTinyLlama(dir.Join("draft"), {.vocab_size = 96, .num_layers = 1}, 2).ok());
+  for (const char* name : {"m", "draft"}) {
+    dir.Write(absl::StrCat(name, "/tokenizer.json"), TokenizerWithPad());
+  }
+  const Args target = {"--model", model, "--max-new-tokens", "16", "--temperature", "2"};
+  const Args prompt = {"--prompt", "t5 t6"};
+  const auto plain = Outputs(target + prompt);
+  EXPECT_EQ(Outputs(target + prompt + Args{"--draft", dir.Join("draft")}), plain);
+  const absl::Status refused = RunGenerate(target + Args{"--prompt", "t5 [PAD]"}).status;
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()),
+              testing::HasSubstr("token id 96 \"[PAD]\" at position 1 not in [0, 96)"));
 }
 
 TEST(GenerateTest, TextIsTheTextOfTheRows) {

@@ -9,6 +9,7 @@ namespace shortlist {
 namespace {
 
 using nlohmann::ordered_json;
+using testing::AllOf;
 using testing::HasSubstr;
 
 const Conversation& ZeroShot() { return **FindConversation("zero_shot"); }
@@ -52,6 +53,39 @@ TEST(PromptEncoderTest, WithoutATemplateTheNamedConversationIsTaken) {
   EXPECT_EQ(ids.front(), TokenId{1});
   EXPECT_THAT(DemoTokenizer().Decode(ids), HasSubstr("### Human: How are you?\n### Assistant:"));
   EXPECT_EQ(encoder.ChatStops(), std::vector<std::string>{"###"});
+}
+
+TEST(PromptEncoderTest, ADeveloperIsTheSystemToATemplateThatKnowsNone) {
+  Chat from_developer = UserSays("Hi");
+  from_developer.messages.insert(from_developer.messages.begin(),
+                                 ordered_json{{"role", "developer"}, {"content", "Be brief."}});
+  Chat from_system = from_developer;
+  from_system.messages[0]["role"] = "system";
+  const auto encoder_of = [](const std::string& source) {
+    auto chat_template = ChatTemplate::Create({{"default", source}}, {});
+    EXPECT_TRUE(chat_template.ok()) << chat_template.status();
+    return PromptEncoder(DemoTokenizer(), *std::move(chat_template), ZeroShot());
+  };
+  const PromptEncoder plain =
+      encoder_of("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}");
+  EXPECT_EQ(Encode(plain, from_developer), Encode(plain, from_system));
+  const PromptEncoder fallback(DemoTokenizer(), std::nullopt, ZeroShot());
+  EXPECT_EQ(Encode(fallback, from_developer), Encode(fallback, from_system));
+  const PromptEncoder knowing = encoder_of(
+      "{% for m in messages %}{% if m.role == 'developer' %}dev {% endif %}{{ m.content }}\n"
+      "{% endfor %}");
+  EXPECT_THAT(DemoTokenizer().Decode(Encode(knowing, from_developer)), HasSubstr("dev Be brief."));
+}
+
+TEST(PromptEncoderTest, IdsWithoutARowOfTheModelAreRefused) {
+  const PromptEncoder encoder(DemoTokenizer(), std::nullopt, ZeroShot(), /*num_rows=*/100);
+  EXPECT_EQ(encoder.Encode(std::vector<TokenId>{TokenId{99}}, {}).value(),
+            std::vector<TokenId>{TokenId{99}});
+  const auto refused = encoder.Encode(std::vector<TokenId>{TokenId{99}, TokenId{1000}}, {});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()),
+              AllOf(HasSubstr("token id 1000 \""), HasSubstr("at position 1 not in [0, 100)")));
+  EXPECT_FALSE(encoder.Encode("Hello there", {}).ok());
 }
 
 TEST(PromptEncoderTest, RefusesWhatIsNoPrompt) {

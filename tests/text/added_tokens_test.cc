@@ -93,6 +93,30 @@ TEST(AddedTokenMatcherTest, ATokenOfWhiteSpaceThatStripsTakesARunOfItAtOnce) {
   EXPECT_EQ(Show(AddedTokenMatcher(tokens, {"<x>", "\n"}), "a<x> \n \n b\n"), "a|<0>b|<1>");
 }
 
+TEST(AddedTokenMatcherTest, LongRunsOfWhiteSpaceTakeLinearTime) {
+  for (const bool lstrip : {false, true}) {
+    for (const bool rstrip : {false, true}) {
+      std::vector<AddedToken> tokens = TokensOf({" "});
+      tokens[0].lstrip = lstrip;
+      tokens[0].rstrip = rstrip;
+      std::vector<AddedTokenMatcher::Part> parts;
+      const size_t num_spaces = 1 << 20;
+      EXPECT_TRUE(
+          AddedTokenMatcher(tokens, {" "})
+              .Split(std::string(num_spaces, ' ') + "x", /*parse_special=*/true, kNoLimit, parts));
+      EXPECT_EQ(parts.size(), lstrip && rstrip ? 2u : num_spaces + 1);
+    }
+  }
+  std::vector<AddedToken> tokens = TokensOf({"\t", " "});
+  tokens[0].rstrip = true;
+  std::string text;
+  for (int i = 0; i < 1 << 19; ++i) text += "\t ";
+  std::vector<AddedTokenMatcher::Part> parts;
+  EXPECT_TRUE(
+      AddedTokenMatcher(tokens, {"\t", " "}).Split(text, /*parse_special=*/true, kNoLimit, parts));
+  EXPECT_EQ(parts.size(), text.size());
+}
+
 TEST(AddedTokenMatcherTest, LongTextsAreCutAsShortOnesAre) {
   const std::vector<std::string> keys = {"<x>", std::string(1000, 'a') + "b", "aa"};
   const AddedTokenMatcher matcher(TokensOf(keys), keys);
