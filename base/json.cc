@@ -1,9 +1,11 @@
 #include "base/json.h"
 
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -13,6 +15,7 @@ namespace shortlist {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 /// Checks a document without building it: depth, repeated keys, syntax. Parsing into a value comes
 /// after, so no hostile nesting ever becomes a tree.
@@ -78,7 +81,68 @@ class Screen : public nlohmann::json_sax<json> {
   std::vector<std::set<std::string>> keys_;  // one set per open object or array
 };
 
+/// Builds a document. The library's own way looks for each key among those before it.
+class OrderedBuilder : public nlohmann::json_sax<ordered_json> {
+ public:
+  ordered_json Take() { return std::move(root_); }
+
+  bool null() override { return Add(nullptr); }
+  bool boolean(bool value) override { return Add(value); }
+  bool number_integer(number_integer_t value) override { return Add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return Add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return Add(value); }
+  bool string(string_t& value) override { return Add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(size_t) override { return Open(ordered_json::object()); }
+  bool start_array(size_t) override { return Open(ordered_json::array()); }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool key(string_t& name) override {
+    key_ = std::move(name);
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const json::exception&) override { return false; }
+
+ private:
+  bool Add(ordered_json value) {
+    Place(std::move(value));
+    return true;
+  }
+  bool Open(ordered_json value) {
+    open_.push_back(Place(std::move(value)));
+    return true;
+  }
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+  /// Puts `value` behind what the innermost open object or array holds.
+  ordered_json* Place(ordered_json value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    if (auto* members = open_.back()->get_ptr<ordered_json::object_t*>()) {
+      using Members = std::vector<ordered_json::object_t::value_type>;
+      return &static_cast<Members*>(members)
+                  ->emplace_back(std::move(key_), std::move(value))
+                  .second;
+    }
+    return &open_.back()->get_ref<ordered_json::array_t&>().emplace_back(std::move(value));
+  }
+
+  ordered_json root_;
+  std::string key_;                  // of the value to come
+  std::vector<ordered_json*> open_;  // each is the last value of the one before
+};
+
 }  // namespace
+
+ordered_json ParseOrderedJson(const std::string& text) {
+  OrderedBuilder builder;
+  SHORTLIST_CHECK(ordered_json::sax_parse(text, &builder));
+  return builder.Take();
+}
 
 absl::StatusOr<json> ParseJson(const std::string& text, const std::string& origin,
                                int64_t max_values) {

@@ -21,6 +21,10 @@ inline constexpr int kMaxJsonDepth = 64;
 absl::StatusOr<nlohmann::json> ParseJson(const std::string& text, const std::string& origin,
                                          int64_t max_values = std::numeric_limits<int64_t>::max());
 
+/// The value of a document that ParseJson takes, with the members of objects in their order. Time
+/// is linear in the text.
+nlohmann::ordered_json ParseOrderedJson(const std::string& text);
+
 /// ReadFile, then ParseJson with the path as origin.
 absl::StatusOr<nlohmann::json> ReadJsonFile(const std::string& path, int64_t max_bytes);
 

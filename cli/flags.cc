@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "cli/foreign_flags.h"
 #include "serve/auth.h"
 
 namespace shortlist {
@@ -40,10 +41,10 @@ std::optional<Number> ParseNumber(const std::string& text) {
 template <typename Integer>
 CLI::Option* AddInteger(CLI::App& command, const std::string& flag, Integer& value, Integer low,
                         Integer high, const std::string& description) {
-  auto parse = [flag, &value, low, high](const std::string& text) {
+  auto parse = [name = flag.substr(0, flag.find(',')), &value, low, high](const std::string& text) {
     const std::optional<Integer> parsed = ParseNumber<Integer>(text);
     if (!parsed || *parsed < low || *parsed > high) {
-      Refuse(flag, text, absl::StrCat("[", low, ", ", high, "]"));
+      Refuse(name, text, absl::StrCat("[", low, ", ", high, "]"));
     }
     value = *parsed;
   };
@@ -87,10 +88,25 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& flag, Value& value,
   return command.add_option_function<std::string>(flag, parse, description)->type_name(names);
 }
 
-CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags) {
+void AddParseSpecialFlag(CLI::App& command, RunFlags& flags) {
+  AddChoice<bool>(command, "--parse-special", flags.parse_special, {{"on", true}, {"off", false}},
+                  "The spelling of a control token in a prompt is that token")
+      ->default_str("on");
+}
+
+void AddConvTemplateFlag(CLI::App& command, std::string& name) {
+  command
+      .add_option("--conv-template", name,
+                  "Named conversation template in place of the checkpoint's chat template")
+      ->type_name("NAME");
+}
+
+/// `model_names`: those of the flag for the model.
+CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
+                           const std::string& model_names = "--model,--model-path") {
   CLI::Option* const model =
       command
-          .add_option("--model", flags.model_dir,
+          .add_option(model_names, flags.model_dir,
                       "Target: a Hugging Face model directory, or org/name[@revision] of the cache")
           ->type_name("DIR");
   command
@@ -118,10 +134,15 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags) {
                   "Draft on with what followed the same tokens earlier in the request's text; not "
                   "with --draft-p-min 0")
       ->default_str("on");
-  AddChoice<std::optional<DType>>(
-      command, "--dtype", flags.dtype,
-      {{"auto", std::nullopt}, {"f32", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBf16}},
-      "Weights and KV cache; auto keeps the checkpoint's")
+  AddChoice<std::optional<DType>>(command, "--dtype", flags.dtype,
+                                  {{"auto", std::nullopt},
+                                   {"f32", DType::kF32},
+                                   {"float32", DType::kF32},
+                                   {"f16", DType::kF16},
+                                   {"float16", DType::kF16},
+                                   {"bf16", DType::kBf16},
+                                   {"bfloat16", DType::kBf16}},
+                                  "Weights and KV cache; auto keeps the checkpoint's")
       ->default_str("auto");
   AddChoice<std::optional<DType>>(command, "--quantize", flags.quantize,
                                   {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
@@ -204,8 +225,8 @@ void AddSchedulerFlags(CLI::App& command, SchedulerOptions& options) {
                       kMaxRequests, "Requests that may wait");
   AddInteger<int64_t>(command, "--max-total-tokens", options.max_total_tokens, 1, kMaxCount,
                       "KV slots of all requests and the radix cache");
-  AddInteger<int64_t>(command, "--context-length", options.context_length, 0, kMaxCount,
-                      "Longest request, prompt and output; 0: the model's context");
+  AddInteger<int64_t>(command, "--context-length,--max-model-len", options.context_length, 0,
+                      kMaxCount, "Longest request, prompt and output; 0: the model's context");
   command.add_flag("--disable-radix-cache", options.disable_radix_cache,
                    "Share no prefixes between requests");
 }
@@ -231,19 +252,6 @@ void AddKeyFlags(CLI::App& command, ServeFlags& flags) {
                   "SHORTLIST_ADMIN_KEY counts")
       ->type_name("KEY")
       ->check(KeyError);
-}
-
-/// Flags of other servers that say nothing to this one.
-void RefuseForeignFlags(CLI::App& command) {
-  for (const char* flag :
-       {"--attn-backend", "--attention-backend", "--num-gpus", "--gpus", "--cpu-offloading",
-        "--load-8bit", "--tp", "--tp-size", "--dp-size", "--mem-fraction-static", "--awq-ckpt",
-        "--gptq-ckpt", "--max-gpu-memory", "--trust-remote-code"}) {
-    const auto refuse = [flag](const CLI::results_t&) -> bool {
-      throw CLI::ValidationError(flag, "has no meaning for this server: leave it out");
-    };
-    command.add_option(flag, refuse)->expected(0, 1)->group("");
-  }
 }
 
 void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
@@ -288,7 +296,8 @@ void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
 
 void AddFastchatFlags(CLI::App& command, ServeFlags& flags) {
   CLI::Option* controller =
-      command.add_option("--controller", flags.controller, "FastChat controller to register with");
+      command.add_option("--controller,--controller-address", flags.controller,
+                         "FastChat controller to register with");
   controller->type_name("URL");
   command
       .add_option("--worker-address", flags.worker_address,
@@ -318,6 +327,7 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
                    R"(Rows {"prompt": ...} or {"turns": [...]}, of which the first counts)")
       ->type_name("FILE.jsonl");
   input->require_option(1);
+  AddParseSpecialFlag(command, flags);
   AddSamplingFlags(command, flags);
   AddInteger<int64_t>(command, "--batch", flags.batch, 1, kMaxBatch, "Prompts decoded together");
   AddOutputFlags(command, flags);
@@ -346,6 +356,7 @@ void AddReplayFlags(CLI::App& command, ReplayFlags& flags) {
                    "tokens of their own")
       ->type_name("requests=64,rate=0,groups=1,shared=0,own=32");
   input->require_option(1);
+  AddParseSpecialFlag(command, flags.run);
   AddSamplingFlags(command, flags.run);
   AddSchedulerFlags(command, flags.scheduler);
   command.add_flag("--simulate", flags.simulate,
@@ -353,8 +364,24 @@ void AddReplayFlags(CLI::App& command, ReplayFlags& flags) {
   AddOutputFlags(command, flags.run);
 }
 
+void AddChatFlags(CLI::App& command, ChatFlags& flags) {
+  AddModelFlags(command, flags.run, "--model,--model-path,DIR")->required();
+  command.add_option("--system", flags.system, "The system message")->type_name("TEXT");
+  AddConvTemplateFlag(command, flags.conv_template);
+  command.add_flag("--show-prompt", flags.show_prompt,
+                   "Show what the model would read, text and ids, in place of its answers; lines "
+                   "are the user's and the assistant's by turns");
+  AddInteger<int64_t>(command, "--max-total-tokens", flags.max_total_tokens, 1, kMaxCount,
+                      "KV slots: the longest conversation, where the context is no shorter");
+  flags.run.sampling.max_new_tokens = kMaxCount;
+  AddSamplingFlags(command, flags.run);
+  command.get_option("--max-new-tokens")->default_str("what the context has room for");
+  AddThreadsFlag(command, flags.run);
+  AddDeviceFlag(command, flags.run);
+}
+
 void AddServeFlags(CLI::App& command, ServeFlags& flags) {
-  AddModelFlags(command, flags.run)->default_str("the demo pair");
+  AddModelFlags(command, flags.run, "--model,--model-path,DIR")->default_str("the demo pair");
   command.get_option("--vocab")->each([&flags](const std::string&) { flags.vocab_given = true; });
   AddVerifyFlag(command, flags.run);
   AddSchedulerFlags(command, flags.scheduler);
@@ -363,13 +390,10 @@ void AddServeFlags(CLI::App& command, ServeFlags& flags) {
   command.add_option("--served-model-name", flags.served_model_name, "What clients call the model")
       ->type_name("NAME")
       ->default_str("the last component of the model's path");
-  command
-      .add_option("--conv-template", flags.conv_template,
-                  "Named conversation template in place of the checkpoint's chat template")
-      ->type_name("NAME");
+  AddConvTemplateFlag(command, flags.conv_template);
   AddThreadsFlag(command, flags.run);
   AddDeviceFlag(command, flags.run);
-  RefuseForeignFlags(command);
+  AnswerForeignFlags(command);
 }
 
 }  // namespace shortlist

@@ -23,7 +23,7 @@ namespace shortlist {
 /// Where the draft's head is scored; everything else runs on the CPU.
 enum class Device { kCpu, kCuda };
 
-/// The flags that `generate` and `compare` share.
+/// The flags that subcommands which run a model share.
 struct RunFlags {
   std::string model_dir;     // or org/name[@revision] of the Hugging Face cache
   std::string draft_dir;     // likewise; empty: plain decoding
@@ -34,6 +34,7 @@ struct RunFlags {
   bool prompt_lookup = SpeculativeEngine::Options{}.prompt_lookup;
   std::optional<std::string> prompt;  // at most one of prompt and prompts_path is given
   std::string prompts_path;
+  bool parse_special = true;  // spellings of control tokens in prompts are these tokens
   SamplingParams sampling;
   /// Which of the flags behind `sampling` were given; the model may have its own wish for the rest.
   struct Given {
@@ -66,6 +67,14 @@ struct ReplayFlags {
   bool simulate = false;  // a cost model and virtual time in place of the model
 };
 
+struct ChatFlags {
+  RunFlags run;                      // no prompts
+  std::string system;                // the system message; empty: none
+  std::string conv_template;         // empty: the checkpoint's chat template, else zero_shot
+  bool show_prompt = false;          // what the model would read, in place of answers
+  int64_t max_total_tokens = 16384;  // KV slots: the longest conversation, where the context is not
+};
+
 struct ServeFlags {
   RunFlags run;  // no prompts and no sampling; without a model_dir the demo pair is served
   bool vocab_given = false;
@@ -90,6 +99,7 @@ struct ServeFlags {
 void AddRunFlags(CLI::App& command, RunFlags& flags);
 void AddCompareFlags(CLI::App& command, CompareFlags& flags);
 void AddReplayFlags(CLI::App& command, ReplayFlags& flags);
+void AddChatFlags(CLI::App& command, ChatFlags& flags);
 void AddServeFlags(CLI::App& command, ServeFlags& flags);
 
 }  // namespace shortlist

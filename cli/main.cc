@@ -9,13 +9,16 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "cli/chat.h"
 #include "cli/compare.h"
 #include "cli/flags.h"
 #include "cli/generate.h"
 #include "cli/replay.h"
 #include "cli/serve.h"
 #include "cli/show.h"
+#include "cli/suggest.h"
 #include "cli/tokenize.h"
+#include "cli/version.h"
 
 namespace {
 
@@ -42,6 +45,7 @@ void HoldStandardDescriptors() {
 int Run(int argc, char** argv) {
   CLI::App app("Speculative decoding with a vocabulary-pruned draft", "shortlist");
   app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("shortlist ") + shortlist::kVersion);
   shortlist::RunFlags generate_flags;
   shortlist::CompareFlags compare_flags;
   CLI::App* generate = app.add_subcommand("generate", "Continue prompts");
@@ -50,6 +54,9 @@ int Run(int argc, char** argv) {
       "Measure plain decoding against drafting with the full head, a list, and dynamic rows");
   shortlist::AddRunFlags(*generate, generate_flags);
   shortlist::AddCompareFlags(*compare, compare_flags);
+  shortlist::ChatFlags chat_flags;
+  CLI::App* chat = app.add_subcommand("chat", "Talk to a model, line by line");
+  shortlist::AddChatFlags(*chat, chat_flags);
   shortlist::ReplayFlags replay_flags;
   CLI::App* replay =
       app.add_subcommand("replay", "Serve the requests of an arrival trace and report latencies");
@@ -70,7 +77,9 @@ int Run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    std::cerr << "shortlist: " << error.what() << "\nRun with --help for the flags.\n";
+    const std::string unexpected = shortlist::ExplainUnexpected(app);
+    std::cerr << "shortlist: " << (unexpected.empty() ? error.what() : unexpected)
+              << "\nRun with --help for the flags.\n";
     return kBadInput;
   }
 
@@ -82,6 +91,9 @@ int Run(int argc, char** argv) {
     code = ExitCode(shortlist::Show(show_flags, std::cout));
   } else if (*replay) {
     code = ExitCode(shortlist::Replay(replay_flags, std::cout));
+  } else if (*chat) {
+    const bool is_interactive = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+    code = ExitCode(shortlist::RunChat(chat_flags, is_interactive, std::cin, std::cout));
   } else if (*serve) {
     code = ExitCode(shortlist::Serve(serve_flags));
   } else if (*tokenize) {

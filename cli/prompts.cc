@@ -42,9 +42,9 @@ absl::StatusOr<std::string> SourceOfRow(const nlohmann::json& row, const std::st
 
 }  // namespace
 
-absl::StatusOr<std::vector<Prompt>> ReadPrompts(const std::string& path) {
+absl::StatusOr<std::vector<PromptRow>> ReadPrompts(const std::string& path) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxPromptsBytes));
-  std::vector<Prompt> prompts;
+  std::vector<PromptRow> prompts;
   int64_t line_number = 0;
   for (size_t begin = 0; begin < contents.size();) {
     const size_t end = std::min(contents.find('\n', begin), contents.size());
@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<Prompt>> ReadPrompts(const std::string& path) {
     begin = end + 1;
     ++line_number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Prompt prompt{.text = "", .origin = absl::StrCat(path, " line ", line_number), .source = ""};
+    PromptRow prompt{.text = "", .origin = absl::StrCat(path, " line ", line_number), .source = ""};
     SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json row, ParseJson(line, prompt.origin));
     SHORTLIST_ASSIGN_OR_RETURN(prompt.text, PromptOfRow(row, prompt.origin));
     SHORTLIST_ASSIGN_OR_RETURN(prompt.source, SourceOfRow(row, prompt.origin));

@@ -9,7 +9,7 @@
 namespace shortlist {
 
 /// One text to continue.
-struct Prompt {
+struct PromptRow {
   std::string text;
   std::string origin;  // what to call it in an error: `--prompt`, or file and line
   std::string source;  // the kind of text it is, as the file says; may be empty
@@ -19,7 +19,7 @@ struct Prompt {
 /// turn counts. "source" or Spec-Bench's "category" names the kind of text; other keys are ignored,
 /// blank lines skipped. Errors name file and line: no JSON object, neither or both keys, wrong
 /// types, an empty prompt, invalid UTF-8. A file without any prompt is InvalidArgument.
-absl::StatusOr<std::vector<Prompt>> ReadPrompts(const std::string& path);
+absl::StatusOr<std::vector<PromptRow>> ReadPrompts(const std::string& path);
 
 }  // namespace shortlist
 

@@ -22,6 +22,8 @@
 #include "model/config.h"
 #include "nlohmann/json.hpp"
 #include "router/simulator.h"
+#include "serve/prompt.h"
+#include "text/conversation.h"
 
 namespace shortlist {
 namespace {
@@ -144,7 +146,8 @@ absl::StatusOr<ReplayResult> SimulateTrace(const ReplayFlags& flags,
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.run.model_dir));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
                              OpenTokenizer(flags.run.model_dir));
-  std::vector<Prompt> prompts;
+  const PromptEncoder encoder(*tokenizer, std::nullopt, Conversations().front());
+  std::vector<PromptRow> prompts;
   if (flags.generate.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(prompts, ReadPrompts(flags.run.prompts_path));
   }
@@ -155,7 +158,8 @@ absl::StatusOr<ReplayResult> SimulateTrace(const ReplayFlags& flags,
     const TraceRow& row = rows[i];
     std::vector<TokenId> tokens = row.generated_prompt;
     if (flags.generate.empty()) {
-      SHORTLIST_ASSIGN_OR_RETURN(tokens, tokenizer->Encode(prompts[i].text));
+      SHORTLIST_ASSIGN_OR_RETURN(
+          tokens, encoder.Encode(prompts[i].text, {.parse_special = flags.run.parse_special}));
     }
     const int64_t max_new_tokens = row.max_new_tokens.value_or(flags.run.sampling.max_new_tokens);
     trace.push_back({.arrival_s = row.arrival_s,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -16,9 +17,11 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/keys.h"
+#include "cli/prompt_encoder.h"
 #include "cli/routed_engine.h"
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
+#include "cli/version.h"
 #include "model/config.h"
 #include "nlohmann/json.hpp"
 #include "serve/fastchat_conversation.h"
@@ -35,7 +38,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kVersion[] = "0.1.0";
 constexpr char kDemoName[] = "demo";
 constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
 constexpr int64_t kMaxConfigBytes = 16 << 20;
@@ -101,22 +103,6 @@ absl::Status FitConnections(ServeFlags& flags) {
   std::cerr << absl::StrCat("warning: ", why, ": no more than ", max_connections,
                             " connections are served at a time\n");
   return absl::OkStatus();
-}
-
-absl::StatusOr<PromptEncoder> OpenPromptEncoder(const ServeFlags& flags, const Session& session) {
-  std::optional<ChatTemplate> chat_template;
-  if (flags.conv_template.empty()) {
-    absl::StatusOr<ChatTemplate> loaded = ChatTemplate::Load(session.flags().model_dir);
-    if (loaded.ok()) {
-      chat_template = *std::move(loaded);
-    } else if (!absl::IsNotFound(loaded.status())) {
-      return loaded.status();
-    }
-  }
-  const std::string& name = flags.conv_template.empty() ? "zero_shot" : flags.conv_template;
-  SHORTLIST_ASSIGN_OR_RETURN(const Conversation* conversation, FindConversation(name));
-  return PromptEncoder(session.tokenizer(), std::move(chat_template), *conversation,
-                       session.target().config().vocab_size);
 }
 
 EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
@@ -186,6 +172,42 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
   return service;
 }
 
+/// Of this process, in MB; 0 where the system does not tell.
+int64_t ResidentMegabytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t num_pages = 0, num_resident = 0;
+  if (!(statm >> num_pages >> num_resident)) return 0;
+  return num_resident * sysconf(_SC_PAGESIZE) / 1'000'000;
+}
+
+/// What is served, for one line of the log.
+std::string Summary(const ServeFlags& flags, Session& session, const RoutedEngine& engine,
+                    const PromptEncoder& encoder) {
+  const auto quoted = [](const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  const RunFlags& run = session.flags();
+  const SchedulerOptions& scheduling = engine.router->scheduler().options();
+  std::string summary = absl::StrCat(
+      "model=", quoted(run.model_dir),
+      " architecture=", ArchitectureName(session.target().config().architecture),
+      " weights=", DTypeName(session.target().weight_dtype()), " memory_mb=", ResidentMegabytes(),
+      " pool_tokens=", scheduling.max_total_tokens, " context_length=", scheduling.context_length);
+  if (session.has_draft()) {
+    const VocabBase* const base = session.base().get();
+    const int64_t num_rows = base == nullptr ? session.tokenizer().size() : base->size();
+    absl::StrAppend(&summary, " draft=", quoted(run.draft_dir), " rows=", num_rows);
+    if (base != nullptr) {
+      absl::StrAppend(&summary, " successors=", base->max_successors(),
+                      " dynamic_rows=", run.dynamic_rows,
+                      " list=", quoted(flags.run.vocab.custom_vocab_path));
+    }
+  } else {
+    absl::StrAppend(&summary, " draft=none");
+  }
+  return absl::StrCat(summary, " template=", std::string(encoder.template_name()));
+}
+
 /// The controller to register with; nullopt: none.
 absl::StatusOr<std::optional<ControllerOptions>> Controller(const ServeFlags& flags,
                                                             const Keys& keys) {
@@ -239,7 +261,10 @@ absl::Status Serve(const ServeFlags& given) {
   SHORTLIST_ASSIGN_OR_RETURN(options.controller, Controller(flags, options.keys));
   SHORTLIST_RETURN_IF_ERROR(FitConnections(flags));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
-  SHORTLIST_ASSIGN_OR_RETURN(const PromptEncoder encoder, OpenPromptEncoder(flags, *session));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const PromptEncoder encoder,
+      OpenPromptEncoder(session->tokenizer(), session->flags().model_dir, flags.conv_template,
+                        session->target().config().vocab_size));
   SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
                              RoutedEngine::Open(*session, flags.scheduler,
                                                 /*num_shared_rows=*/flags.run.dynamic_rows));
@@ -247,6 +272,7 @@ absl::Status Serve(const ServeFlags& given) {
   if (flags.health_port != 0) options.health_port = flags.health_port;
   options.health_host = flags.health_host;
   options.log_file = flags.log_file;
+  options.summary = Summary(flags, *session, engine, encoder);
   options.generator = GeneratorOptions(*session, encoder, engine);
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, engine));
   SHORTLIST_ASSIGN_OR_RETURN(options.fastchat.conversation, FastchatTemplate(flags, *session));

@@ -12,6 +12,8 @@
 #include "draft/model_drafter.h"
 #include "model/config.h"
 #include "model/hub_cache.h"
+#include "serve/prompt.h"
+#include "text/conversation.h"
 #include "vocab/vocab_options.h"
 
 namespace shortlist {
@@ -72,22 +74,21 @@ void Session::TakeSamplingDefaults() {
 }
 
 absl::Status Session::EncodePrompts() {
-  std::vector<Prompt> prompts;
+  std::vector<PromptRow> prompts;
   if (flags_.prompt.has_value()) {
     if (flags_.prompt->empty()) return absl::InvalidArgumentError("--prompt: the prompt is empty");
     prompts.push_back({*flags_.prompt, "--prompt", /*source=*/""});
   } else if (!flags_.prompts_path.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(prompts, ReadPrompts(flags_.prompts_path));
   }
-  for (Prompt& prompt : prompts) {
-    absl::StatusOr<std::vector<TokenId>> ids = tokenizer_->Encode(prompt.text);
+  // For texts alone, so that no chat template is wanted.
+  const PromptEncoder encoder(*tokenizer_, std::nullopt, Conversations().front(),
+                              config_.vocab_size);
+  for (PromptRow& prompt : prompts) {
+    absl::StatusOr<std::vector<TokenId>> ids =
+        encoder.Encode(std::move(prompt.text), {.parse_special = flags_.parse_special});
     if (!ids.ok()) return Prefixed(prompt.origin, ids.status());
-    const absl::Status rows = CheckRows(*ids, *tokenizer_, config_.vocab_size);
-    if (!rows.ok()) return Prefixed(prompt.origin, rows);
     const auto num_tokens = static_cast<int64_t>(ids->size());
-    if (num_tokens == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(prompt.origin, ": the prompt has no tokens"));
-    }
     if (num_tokens >= config_.context_len) {
       return absl::InvalidArgumentError(absl::StrCat(
           prompt.origin, ": the prompt has ", num_tokens, " tokens, a context of ",

@@ -29,8 +29,8 @@ namespace shortlist {
 class Session {
  public:
   struct Request {
-    std::string origin;              // as Prompt::origin
-    std::string source;              // as Prompt::source
+    std::string origin;              // as PromptRow::origin
+    std::string source;              // as PromptRow::source
     std::vector<TokenId> token_ids;  // not empty, shorter than the target's context
   };
 

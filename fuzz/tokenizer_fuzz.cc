@@ -3,6 +3,7 @@
 //
 //   fuzz_tokenizer -dict=fuzz/tokenizer.dict -max_len=4096 CORPUS fuzz/seeds/tokenizer
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,6 +31,11 @@ void Run(const std::string& input) {
     if (!ids.ok()) continue;
     for (const TokenId id : *ids) SHORTLIST_CHECK(Raw(id) >= 0 && Raw(id) < (*tokenizer)->size());
     SHORTLIST_CHECK((*tokenizer)->Encode(text, {.parse_special = true}) == ids);
+    const size_t typed = std::min(text.find("<s>"), text.size());
+    const ByteRange literal[] = {{0, typed}, {std::min(typed + 3, text.size()), text.size()}};
+    if (typed > 0 && typed + 3 < text.size()) {
+      (*tokenizer)->Encode(text, {.parse_special = true, .literal = literal}).IgnoreError();
+    }
     SHORTLIST_CHECK(!FindInvalidUtf8((*tokenizer)->Decode(*ids)));
     (*tokenizer)->EncodeSequence(text, kText, {}, {.max_len = 9}).IgnoreError();
   }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "model/config_fields.h"
+#include "model/hub_cache.h"
 #include "model/packing_config.h"
 #include "model/quote.h"
 #include "model/rope_config.h"
@@ -282,10 +285,21 @@ bool HasFcLayer(const std::string& dir) {
   return weights.ok() && weights->tensors().contains("fc.weight");
 }
 
+/// InvalidArgument where there is such a file.
+absl::Status RefuseGguf(const std::string& dir) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(dir, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".gguf") return GgufIsNotRead(entry->path().string());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir) {
   const std::string path = absl::StrCat(dir, "/config.json");
+  if (!FileExists(path)) SHORTLIST_RETURN_IF_ERROR(RefuseGguf(dir));
   SHORTLIST_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, kMaxConfigBytes));
   SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(object, path));
   if (config.architecture == Architecture::kLlama && HasFcLayer(dir)) {

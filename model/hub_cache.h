@@ -18,6 +18,9 @@ namespace shortlist {
 /// that no repository can have (such as one that leads out of the cache).
 absl::StatusOr<std::string> ResolveModelDir(const std::string& model);
 
+/// InvalidArgument: `path` is a GGUF file, and what is read instead.
+absl::Status GgufIsNotRead(const std::string& path);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_MODEL_HUB_CACHE_H_

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/openai.h"
@@ -51,7 +52,7 @@ absl::StatusOr<ordered_json> ContentText(const json& content, const std::string&
 
 }  // namespace
 
-absl::StatusOr<Chat> ReadChat(JsonFields& fields) {
+absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered) {
   const json* messages = fields.Find("messages");
   if (messages == nullptr) fields.Fail("messages", "missing");
   if (messages != nullptr &&
@@ -71,7 +72,7 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields) {
     if (!has_content && role != "assistant") member.Fail("content", "missing");
     member.Refuse({"tool_calls", "function_call"}, "not supported");
     SHORTLIST_RETURN_IF_ERROR(member.status());
-    ordered_json copy(message);
+    ordered_json copy = ordered["messages"][i];
     if (has_content) {
       SHORTLIST_ASSIGN_OR_RETURN(copy["content"], ContentText(message["content"], where));
     } else {
@@ -82,7 +83,7 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields) {
   chat.add_generation_prompt = fields.Bool("add_generation_prompt", true);
   if (const json* variables = fields.Find("chat_template_kwargs")) {
     if (!variables->is_object()) fields.Fail("chat_template_kwargs", "no object");
-    chat.variables = *variables;
+    chat.variables = ordered["chat_template_kwargs"];
   }
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   return chat;
@@ -99,7 +100,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   const bool logprobs = fields.Bool("logprobs", false);
   const std::optional<int64_t> top = fields.OptionalInteger("top_logprobs", 0, kMaxTopLogprobs);
   if (top.value_or(0) > 0 && !logprobs) fields.Fail("top_logprobs", "wants \"logprobs\": true");
-  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields));
+  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields, ParseOrderedJson(http.body)));
   SHORTLIST_RETURN_IF_ERROR(
       CheckNumGenerations(/*num_prompts=*/1, asked.openai.n, std::ssize(http.body)));
   GenerateRequest request = asked.openai.sampling;

@@ -2,14 +2,16 @@
 #define SHORTLIST_SERVE_OPENAI_CHAT_H_
 
 #include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
 #include "serve/json_fields.h"
 #include "text/chat_template.h"
 
 namespace shortlist {
 
 /// The conversation of a request: "messages", "add_generation_prompt" and "chat_template_kwargs".
-/// Errors name the field.
-absl::StatusOr<Chat> ReadChat(JsonFields& fields);
+/// `ordered`: the same body; what templates print keeps the order of its keys. Errors name the
+/// field.
+absl::StatusOr<Chat> ReadChat(JsonFields& fields, const nlohmann::ordered_json& ordered);
 
 }  // namespace shortlist
 

@@ -115,7 +115,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   Asked asked;
   SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, chat_fields, std::nullopt,
                                                              /*least_max_tokens=*/1));
-  SHORTLIST_ASSIGN_OR_RETURN(Chat conversation, ReadChat(chat_fields));
+  SHORTLIST_ASSIGN_OR_RETURN(Chat conversation, ReadChat(chat_fields, ordered_json(chat)));
   asked.request = asked.openai.sampling;
   const std::vector<std::string> stops = service.generator->options().prompt_encoder->ChatStops();
   asked.request.stop.insert(asked.request.stop.end(), stops.begin(), stops.end());

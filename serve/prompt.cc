@@ -43,12 +43,6 @@ PromptEncoder::PromptEncoder(const Tokenizer& tokenizer, std::optional<ChatTempl
     const std::string_view piece = tokenizer.ControlPiece(TokenId{id});
     longest_ =
         std::max({longest_, std::ssize(piece), std::ssize(tokenizer.TokenBytes(TokenId{id}))});
-    if (!piece.empty()) controls_[piece.front()].push_back({piece, TokenId{id}});
-  }
-  for (auto& [first, controls] : controls_) {
-    std::sort(controls.begin(), controls.end(), [](const Control& a, const Control& b) {
-      return a.spelling.size() > b.spelling.size();
-    });
   }
 }
 
@@ -73,45 +67,27 @@ absl::StatusOr<std::vector<TokenId>> PromptEncoder::Encode(const Prompt& prompt,
   return ids;
 }
 
-absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeChat(const Chat& chat,
-                                                               Options options) const {
+absl::StatusOr<RenderedChat> PromptEncoder::Render(const Chat& chat) const {
   const bool knows_developer = chat_template_.has_value() && chat_template_->KnowsRole(kDeveloper);
   if (!knows_developer &&
       std::any_of(chat.messages.begin(), chat.messages.end(), IsFromDeveloper)) {
     Chat renamed = chat;
     renamed.messages = WithoutDeveloper(std::move(renamed.messages));
-    return EncodeChat(renamed, options);
+    return Render(renamed);
   }
-  options.add_special_tokens = !chat_template_.has_value();
-  if (chat_template_.has_value()) {
-    SHORTLIST_ASSIGN_OR_RETURN(const RenderedChat rendered, chat_template_->Render(chat));
-    return EncodeText(rendered.text, options, rendered.content);
-  }
+  if (chat_template_.has_value()) return chat_template_->Render(chat);
   if (!chat.tools.is_null()) {
     return absl::InvalidArgumentError("tools: the model has no chat template that renders them");
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const RenderedChat rendered, fallback_.Render(chat.messages));
-  return EncodeText(rendered.text, options, rendered.content);
+  return fallback_.Render(chat.messages);
 }
 
-std::vector<PromptEncoder::Found> PromptEncoder::FindControls(
-    std::string_view text, const std::vector<ByteRange>& content) const {
-  std::vector<Found> found;
-  auto typed = content.begin();
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto controls = controls_.find(text[i]);
-    if (controls == controls_.end()) continue;
-    for (const Control& control : controls->second) {
-      if (!text.substr(i).starts_with(control.spelling)) continue;
-      const size_t end = i + control.spelling.size();
-      while (typed != content.end() && typed->end <= i) ++typed;
-      const bool is_typed = typed != content.end() && typed->begin < end;
-      found.push_back({i, end, control.id, is_typed});
-      i = end - 1;
-      break;
-    }
-  }
-  return found;
+absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeChat(const Chat& chat,
+                                                               Options options) const {
+  options.add_special_tokens = !chat_template_.has_value();
+  options.parse_special = true;
+  SHORTLIST_ASSIGN_OR_RETURN(const RenderedChat rendered, Render(chat));
+  return EncodeText(rendered.text, options, rendered.content);
 }
 
 /// Tokenizers may merge spaces, so of several one counts.
@@ -127,50 +103,18 @@ absl::Status PromptEncoder::CheckBytes(std::string_view text, int64_t max_tokens
 }
 
 absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeText(
-    const std::string& text, const Options& options, const std::vector<ByteRange>& content) const {
+    const std::string& text, const Options& options, std::span<const ByteRange> content) const {
   SHORTLIST_RETURN_IF_ERROR(CheckBytes(text, options.max_tokens));
-  const bool adds = options.add_special_tokens;
-  const std::vector<Found> controls = FindControls(text, content);
-  std::vector<TokenId> ids;
-  if (controls.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(ids, tokenizer_.Encode(text, {adds, false, options.max_tokens}));
-    return ids;
-  }
-  const bool any_typed =
-      std::any_of(controls.begin(), controls.end(), [](const Found& f) { return f.is_typed; });
-  if (!any_typed && tokenizer_.kind() != "SentencePiece") {
-    SHORTLIST_ASSIGN_OR_RETURN(ids, tokenizer_.Encode(text, {adds, true, options.max_tokens}));
-  } else {
-    SHORTLIST_ASSIGN_OR_RETURN(ids, EncodeParts(text, controls, options));
-  }
+  SHORTLIST_ASSIGN_OR_RETURN(
+      std::vector<TokenId> ids,
+      tokenizer_.Encode(text, {.add_special_tokens = options.add_special_tokens,
+                               .parse_special = options.parse_special,
+                               .literal = content,
+                               .max_tokens = options.max_tokens}));
   const std::optional<TokenId> bos = tokenizer_.bos();
-  if (adds && bos.has_value() && ids.size() >= 2 && ids[0] == *bos && ids[1] == *bos) {
+  if (options.add_special_tokens && bos.has_value() && ids.size() >= 2 && ids[0] == *bos &&
+      ids[1] == *bos) {
     ids.erase(ids.begin());
-  }
-  return ids;
-}
-
-/// What the tokenizer cannot be told: which of the spellings count.
-absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeParts(std::string_view text,
-                                                                const std::vector<Found>& controls,
-                                                                const Options& options) const {
-  std::vector<TokenId> ids;
-  if (options.add_special_tokens) {
-    SHORTLIST_ASSIGN_OR_RETURN(ids, tokenizer_.Encode("", {true, false}));
-  }
-  size_t begin = 0;
-  for (size_t i = 0; i <= controls.size(); ++i) {
-    if (i < controls.size() && controls[i].is_typed) continue;
-    const size_t end = i < controls.size() ? controls[i].begin : text.size();
-    const int64_t left = options.max_tokens - std::ssize(ids);
-    if (left < 0) return TooMany(options.max_tokens);
-    SHORTLIST_ASSIGN_OR_RETURN(
-        const std::vector<TokenId> part,
-        tokenizer_.Encode(text.substr(begin, end - begin), {false, false, left}));
-    ids.insert(ids.end(), part.begin(), part.end());
-    if (i == controls.size()) break;
-    ids.push_back(controls[i].id);
-    begin = controls[i].end;
   }
   return ids;
 }

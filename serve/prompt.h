@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,13 +28,15 @@ using Prompt = std::variant<std::string, std::vector<TokenId>, Chat>;
 /// answer through each of them. Immutable; any thread.
 ///
 /// Text: spellings of control tokens in it are these tokens (whoever sends a rendered prompt means
-/// them); BOS goes first where the checkpoint wants it, but never twice. A conversation: the
-/// template's own control tokens are read as such, those that someone typed into a message stay
-/// text; a "developer" is "system" to a template that does not know that role.
+/// them) unless the caller says otherwise; BOS goes first where the checkpoint wants it, but never
+/// twice. A conversation: the template's own control tokens are read as such, those that someone
+/// typed into a message stay text; the ids are those of transformers' apply_chat_template where
+/// nobody typed any. A "developer" is "system" to a template that does not know that role.
 class PromptEncoder {
  public:
   struct Options {
     bool add_special_tokens = true;                            // of text
+    bool parse_special = true;                                 // likewise
     int64_t max_tokens = std::numeric_limits<int64_t>::max();  // more are refused
   };
 
@@ -55,38 +57,30 @@ class PromptEncoder {
     return chat_template_.has_value() ? &*chat_template_ : nullptr;
   }
 
+  /// The text that a conversation comes to, as Encode encodes it; InvalidArgument for one that the
+  /// template refuses.
+  absl::StatusOr<RenderedChat> Render(const Chat& chat) const;
+
+  /// What conversations are rendered by: "checkpoint", or the name of the fallback.
+  std::string_view template_name() const {
+    return chat_template_.has_value() ? "checkpoint" : std::string_view(fallback_.name);
+  }
+
   /// Texts that end the assistant's turn where the template of the fallback says so; empty with the
   /// checkpoint's own, whose turns end with its end-of-text tokens.
   std::vector<std::string> ChatStops() const;
 
  private:
-  /// A control token as it is spelled, and where in a text a spelling stands.
-  struct Control {
-    std::string_view spelling;
-    TokenId id;
-  };
-  struct Found {
-    size_t begin, end;
-    TokenId id;
-    bool is_typed;  // some of its bytes came from a message
-  };
-
-  std::vector<Found> FindControls(std::string_view text,
-                                  const std::vector<ByteRange>& content) const;
   absl::Status CheckBytes(std::string_view text, int64_t max_tokens) const;
   absl::StatusOr<std::vector<TokenId>> EncodeText(const std::string& text, const Options& options,
-                                                  const std::vector<ByteRange>& content) const;
-  absl::StatusOr<std::vector<TokenId>> EncodeParts(std::string_view text,
-                                                   const std::vector<Found>& controls,
-                                                   const Options& options) const;
+                                                  std::span<const ByteRange> content) const;
   absl::StatusOr<std::vector<TokenId>> EncodeChat(const Chat& chat, Options options) const;
 
   const Tokenizer& tokenizer_;
   const std::optional<ChatTemplate> chat_template_;
   const Conversation& fallback_;
   const int64_t num_rows_;
-  std::unordered_map<char, std::vector<Control>> controls_;  // by first byte, longest first
-  int64_t longest_ = 1;                                      // token, in bytes
+  int64_t longest_ = 1;  // token, in bytes
 };
 
 /// A prompt that several generations share: kept once, and encoded once. Any thread.

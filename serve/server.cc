@@ -116,7 +116,10 @@ class ServerImpl final : public Server {
   void Run() override {
     AwaitSignal();
     Beat();
-    std::string details = absl::StrCat("host=", options_.http.host, " port=", port());
+    if (!options_.summary.empty()) log_->Write("serving", options_.summary);
+    const HttpUrl url{.host = options_.http.host, .port = absl::StrCat(port())};
+    std::string details =
+        absl::StrCat("url=http://", url.Authority(), " host=", url.host, " port=", url.port);
     if (health_port_ != nullptr) absl::StrAppend(&details, " health_port=", health_port());
     log_->Write("ready", absl::StrCat(details, " model=", service_.model_name));
     if (options_.keys.api.empty() && !IsLoopback(options_.http.host)) {

@@ -33,6 +33,7 @@ class Server {
     std::optional<ControllerOptions> controller;
     VocabAdmin::Options vocab;  // counts are the server's own
     bool logs_requests = true;
+    std::string summary;   // key=value pairs of what is served, for the log
     std::string log_file;  // empty: stderr; opened anew on SIGHUP
     /// A second port for GET /health and /metrics, served by a thread of its own, so that probes
     /// are answered whatever the clients of the first one do. /health is 503 there while the server

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/health_probe.h"
@@ -203,9 +204,10 @@ std::string TokenizeReply(const Service& service, const std::string& tokens,
 }
 
 /// Of a conversation, as vLLM's: rendered and encoded as the chat route does.
-absl::StatusOr<std::string> TokenizeChat(const Service& service, JsonFields& fields) {
+absl::StatusOr<std::string> TokenizeChat(const Service& service, JsonFields& fields,
+                                         const ordered_json& ordered) {
   const Generator::Options& options = service.generator->options();
-  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields));
+  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields, ordered));
   const auto ids = options.prompt_encoder->Encode(Prompt(std::move(chat)),
                                                   {.max_tokens = options.context_length});
   if (absl::IsOutOfRange(ids.status())) {
@@ -220,7 +222,7 @@ absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::stri
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(request));
   JsonFields fields(body);
   if (fields.Find("messages") != nullptr && fields.Find("prompt") == nullptr) {
-    return TokenizeChat(service, fields);
+    return TokenizeChat(service, fields, ParseOrderedJson(request));
   }
   const bool is_list = fields.Find("prompt") != nullptr && fields.Find("prompt")->is_array();
   const std::vector<std::string> texts =

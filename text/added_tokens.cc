@@ -86,7 +86,7 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<AddedToken> tokens,
 }
 
 bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t max_tokens,
-                              std::vector<Part>& parts) const {
+                              std::vector<Part>& parts, std::span<const ByteRange> literal) const {
   parts.clear();
   size_t num_tokens = 0;
   size_t done = 0;       // where the text begins that is in no part yet
@@ -108,7 +108,13 @@ bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t 
     const AddedToken& token = tokens_[index];
     size_t begin = at, end = at + spelling_bytes_[index];
     at = end;
-    if (token.special && !parse_special) continue;
+    if (token.special) {
+      if (!parse_special) continue;
+      const size_t spelling_bytes = spelling_bytes_[index];
+      const size_t content_begin = end - std::min(spelling_bytes, token.content.size());
+      while (!literal.empty() && literal.front().end <= content_begin) literal = literal.subspan(1);
+      if (!literal.empty() && literal.front().begin < end) continue;
+    }
     if (token.single_word && !StandsAlone(text, begin, end)) continue;
     if (token.lstrip) begin = std::max(SkipSpaceBack(text, begin, /*low=*/done), done);
     if (token.rstrip) end = space_end = SkipSpace(text, std::max(end, space_end));

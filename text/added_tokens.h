@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
+#include "text/byte_range.h"
 #include "text/longest_keys.h"
 
 namespace shortlist {
@@ -44,11 +46,12 @@ class AddedTokenMatcher {
   };
   /// Replaces `parts` by the parts of `text`, which they cover but for stripped white space that
   /// two tokens share. Leftmost, then longest tokens. Where `parse_special` is false, the spelling
-  /// of a special token is text, and no other token is looked for inside it. False, with `parts` as
-  /// far as it came, when there are more than `max_tokens` tokens.
+  /// of a special token is text, and no other token is looked for inside it; likewise one with
+  /// bytes in `literal` (EncodeOptions::literal), but for what normalisation put before a token's
+  /// content. False, with `parts` as far as it came, when there are more than `max_tokens` tokens.
   /// Time is linear in the text.
-  bool Split(std::string_view text, bool parse_special, size_t max_tokens,
-             std::vector<Part>& parts) const;
+  bool Split(std::string_view text, bool parse_special, size_t max_tokens, std::vector<Part>& parts,
+             std::span<const ByteRange> literal = {}) const;
 
  private:
   const std::vector<AddedToken> tokens_;

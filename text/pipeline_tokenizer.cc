@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "text/bert_normalizer.h"
+#include "text/literal_ranges.h"
 #include "text/unicode.h"
 
 namespace shortlist {
@@ -163,6 +164,7 @@ std::string_view PipelineTokenizer::NextBytes(TokenId id, bool& at_start) const 
 
 struct PipelineTokenizer::Call {
   Scratch& scratch;
+  const EncodeOptions& options;
   EncodeBudget& budget;
   std::vector<TokenId>& ids;
 
@@ -172,59 +174,81 @@ struct PipelineTokenizer::Call {
   absl::Status TooManyIds() const { return budget.CheckIds(budget.max_ids() + 1); }
 };
 
-absl::Status PipelineTokenizer::EncodeText(std::string_view text, bool parse_special,
+absl::Status PipelineTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
                                            EncodeBudget& budget, std::vector<TokenId>& ids) const {
   const auto loan = scratch_pool_.Borrow();
-  Call call{*loan, budget, ids};
-  const absl::Status status = EncodeParts(text, parse_special, call);
+  Call call{*loan, options, budget, ids};
+  const absl::Status status = EncodeParts(text, call);
   call.scratch.Trim();
   return status;
 }
 
-absl::Status PipelineTokenizer::EncodeParts(std::string_view text, bool parse_special,
-                                            Call& call) const {
+absl::Status PipelineTokenizer::EncodeParts(std::string_view text, Call& call) const {
   std::vector<AddedTokenMatcher::Part>& parts = call.scratch.raw_parts;
-  if (!raw_matcher_.Split(text, parse_special, call.NumIdsLeft(), parts)) return call.TooManyIds();
+  if (!raw_matcher_.Split(text, call.options.parse_special, call.NumIdsLeft(), parts,
+                          call.options.literal)) {
+    return call.TooManyIds();
+  }
   for (const AddedTokenMatcher::Part& part : parts) {
     if (part.token != nullptr) {
       call.ids.push_back(TokenId{part.token->id});
     } else if (is_bert_) {
       SHORTLIST_RETURN_IF_ERROR(EncodeBertText(part.text, call));
     } else {
-      const bool at_origin = part.text.data() == text.data();
-      SHORTLIST_RETURN_IF_ERROR(EncodePart(part.text, at_origin, parse_special, call));
+      SHORTLIST_RETURN_IF_ERROR(EncodePart(part.text, text, call));
     }
     SHORTLIST_RETURN_IF_ERROR(call.CheckIds());
   }
   return absl::OkStatus();
 }
 
-absl::Status PipelineTokenizer::EncodePart(std::string_view text, bool at_origin,
-                                           bool parse_special, Call& call) const {
-  NormalizedText normalized{
-      .text = "", .at_origin = at_origin, .max_bytes = call.budget.rewritten_bytes()};
-  if (!pipeline_.normalizer.empty()) {
-    normalized.text = text;
-    SHORTLIST_RETURN_IF_ERROR(Apply(pipeline_.normalizer, normalized));
-    SHORTLIST_RETURN_IF_ERROR(call.budget.TakeBytes(normalized.text.size()));
-    text = normalized.text;
+/// `part`: of the whole `text`.
+absl::Status PipelineTokenizer::EncodePart(std::string_view part, std::string_view text,
+                                           Call& call) const {
+  NormalizedText normalized{.text = "",
+                            .at_origin = part.data() == text.data(),
+                            .max_bytes = call.budget.rewritten_bytes()};
+  if (pipeline_.normalizer.empty() && normalized_matcher_.empty()) {
+    return EncodeWords(part, normalized.at_origin, call);
   }
-  if (text.empty()) return absl::OkStatus();
-  if (normalized_matcher_.empty()) return EncodeWords(text, normalized.at_origin, call);
-  std::vector<AddedTokenMatcher::Part>& parts = call.scratch.normalized_parts;
-  if (!normalized_matcher_.Split(text, parse_special, call.NumIdsLeft(), parts)) {
-    return call.TooManyIds();
-  }
-  for (const AddedTokenMatcher::Part& part : parts) {
-    if (part.token != nullptr) {
-      call.ids.push_back(TokenId{part.token->id});
+  normalized.text = part;
+  SHORTLIST_RETURN_IF_ERROR(Apply(pipeline_.normalizer, normalized));
+  SHORTLIST_RETURN_IF_ERROR(call.budget.TakeBytes(normalized.text.size()));
+  if (normalized.text.empty()) return absl::OkStatus();
+  if (normalized_matcher_.empty()) return EncodeWords(normalized.text, normalized.at_origin, call);
+  SHORTLIST_RETURN_IF_ERROR(SplitNormalized(part, text, normalized, call));
+  for (const AddedTokenMatcher::Part& piece : call.scratch.normalized_parts) {
+    if (piece.token != nullptr) {
+      call.ids.push_back(TokenId{piece.token->id});
       SHORTLIST_RETURN_IF_ERROR(call.CheckIds());
     } else {
-      const bool is_first = part.text.data() == text.data();
-      SHORTLIST_RETURN_IF_ERROR(EncodeWords(part.text, normalized.at_origin && is_first, call));
+      const bool is_first = piece.text.data() == normalized.text.data();
+      SHORTLIST_RETURN_IF_ERROR(EncodeWords(piece.text, normalized.at_origin && is_first, call));
     }
   }
   return absl::OkStatus();
+}
+
+/// Where the literal bytes of the text lie in the normalised part is found out only if it matters.
+absl::Status PipelineTokenizer::SplitNormalized(std::string_view part, std::string_view text,
+                                                NormalizedText& normalized, Call& call) const {
+  std::vector<AddedTokenMatcher::Part>& parts = call.scratch.normalized_parts;
+  const bool parse_special = call.options.parse_special;
+  if (!normalized_matcher_.Split(normalized.text, parse_special, call.NumIdsLeft(), parts)) {
+    return call.TooManyIds();
+  }
+  const bool has_special = std::any_of(parts.begin(), parts.end(), [](const auto& piece) {
+    return piece.token != nullptr && piece.token->special;
+  });
+  if (!has_special) return absl::OkStatus();
+  const auto begin = static_cast<size_t>(part.data() - text.data());
+  std::vector<ByteRange> literal = RangesWithin({begin, begin + part.size()}, call.options.literal);
+  if (literal.empty()) return absl::OkStatus();
+  SHORTLIST_RETURN_IF_ERROR(
+      MoveRanges(pipeline_.normalizer, part, call.budget, normalized, literal));
+  const bool fits =
+      normalized_matcher_.Split(normalized.text, parse_special, call.NumIdsLeft(), parts, literal);
+  return fits ? absl::OkStatus() : call.TooManyIds();
 }
 
 absl::Status PipelineTokenizer::EncodeWords(std::string_view text, bool at_origin,

@@ -64,7 +64,7 @@ class PipelineTokenizer final : public Tokenizer {
   std::string_view NextBytes(TokenId id, bool& at_start) const override;
 
  protected:
-  absl::Status EncodeText(std::string_view text, bool parse_special, EncodeBudget& budget,
+  absl::Status EncodeText(std::string_view text, const EncodeOptions& options, EncodeBudget& budget,
                           std::vector<TokenId>& ids) const override;
   const SequenceTemplate& sequence_template() const override { return pipeline_.sequence_template; }
 
@@ -78,9 +78,10 @@ class PipelineTokenizer final : public Tokenizer {
 
   /// What one call works with: the caller's ids and budget, and memory of the pool.
   struct Call;
-  absl::Status EncodeParts(std::string_view text, bool parse_special, Call& call) const;
-  absl::Status EncodePart(std::string_view text, bool at_origin, bool parse_special,
-                          Call& call) const;
+  absl::Status EncodeParts(std::string_view text, Call& call) const;
+  absl::Status EncodePart(std::string_view part, std::string_view text, Call& call) const;
+  absl::Status SplitNormalized(std::string_view part, std::string_view text,
+                               NormalizedText& normalized, Call& call) const;
   absl::Status EncodeWords(std::string_view text, bool at_origin, Call& call) const;
   absl::Status EncodeBertText(std::string_view text, Call& call) const;
   absl::Status EncodeBertChunk(std::string_view chunk, Call& call) const;

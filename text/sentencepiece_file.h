@@ -49,6 +49,10 @@ struct SentencePieceFile {
   static std::variant<SentencePieceFile, std::string> Parse(std::string_view serialized);
 };
 
+/// The same model, but that encoding puts no space before the text. `serialized`: of a file that
+/// Parse takes.
+std::string WithoutDummyPrefix(std::string_view serialized);
+
 /// The byte that "<0x0A>" names, or -1.
 int ParseBytePiece(std::string_view name);
 

@@ -48,6 +48,8 @@ class SentencePieceModel {
   /// Encoding drops leading spaces and merges the others; decoding drops all that lead a text.
   bool remove_extra_whitespaces() const { return remove_extra_whitespaces_; }
 
+  bool has_byte_pieces() const { return has_byte_pieces_; }
+
   /// The most bytes of a text that one id stands for; none where neighbouring unknown characters
   /// become one, or where normalisation may shorten a text.
   std::optional<int64_t> max_token_bytes() const { return max_token_bytes_; }
@@ -57,7 +59,10 @@ class SentencePieceModel {
   static constexpr size_t kMaxTextBytesWithoutBytes = size_t{128} << 10;
 
   /// Ids of valid UTF-8. Otherwise the result is what SentencePiece says.
-  virtual std::variant<std::vector<int32_t>, std::string> Encode(std::string_view text) const = 0;
+  using EncodeResult = std::variant<std::vector<int32_t>, std::string>;
+  virtual EncodeResult Encode(std::string_view text) const = 0;
+  /// The same without the space that goes before a text.
+  virtual EncodeResult EncodeRest(std::string_view text) const = 0;
 
  protected:
   struct Piece {

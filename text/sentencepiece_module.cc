@@ -28,11 +28,31 @@ class Model final : public SentencePieceModel {
  public:
   static LoadResult Load(std::string_view serialized);
   std::optional<int32_t> FindPiece(std::string_view name) const override;
-  std::variant<std::vector<int32_t>, std::string> Encode(std::string_view text) const override;
+  EncodeResult Encode(std::string_view text) const override { return Encode(processor_, text); }
+  EncodeResult EncodeRest(std::string_view text) const override {
+    return Encode(add_dummy_prefix() ? without_prefix_ : processor_, text);
+  }
 
  private:
-  sentencepiece::SentencePieceProcessor processor_;
+  using Processor = sentencepiece::SentencePieceProcessor;
+
+  EncodeResult Encode(const Processor& processor, std::string_view text) const;
+
+  Processor processor_;
+  Processor without_prefix_;  // loaded where the model adds one
 };
+
+/// What is wrong, or nothing.
+std::string LoadProcessor(std::string_view serialized,
+                          sentencepiece::SentencePieceProcessor& processor) {
+  try {
+    const auto status = processor.LoadFromSerializedProto(serialized);
+    if (!status.ok()) return std::string("not a SentencePiece model: ") + status.message();
+  } catch (const std::exception& error) {
+    return std::string("not a SentencePiece model: ") + error.what();
+  }
+  return "";
+}
 
 SentencePieceModel::LoadResult Model::Load(std::string_view serialized) {
   auto parsed = SentencePieceFile::Parse(serialized);
@@ -40,12 +60,11 @@ SentencePieceModel::LoadResult Model::Load(std::string_view serialized) {
   const SentencePieceFile& file = std::get<SentencePieceFile>(parsed);
 
   auto model = std::make_unique<Model>();
-  try {
-    const auto status = model->processor_.LoadFromSerializedProto(serialized);
-    if (!status.ok()) return std::string("not a SentencePiece model: ") + status.message();
-  } catch (const std::exception& error) {
-    return std::string("not a SentencePiece model: ") + error.what();
+  std::string problem = LoadProcessor(serialized, model->processor_);
+  if (problem.empty() && file.add_dummy_prefix) {
+    problem = LoadProcessor(WithoutDummyPrefix(serialized), model->without_prefix_);
   }
+  if (!problem.empty()) return problem;
 
   const auto& processor = model->processor_;
   if (processor.GetPieceSize() != static_cast<int>(file.pieces.size())) {
@@ -86,14 +105,15 @@ std::optional<int32_t> Model::FindPiece(std::string_view name) const {
   return id;
 }
 
-std::variant<std::vector<int32_t>, std::string> Model::Encode(std::string_view text) const {
+SentencePieceModel::EncodeResult Model::Encode(const Processor& processor,
+                                               std::string_view text) const {
   if (!has_byte_pieces_ && text.size() > kMaxTextBytesWithoutBytes) {
     return std::to_string(text.size()) + " bytes, more than " +
            std::to_string(kMaxTextBytesWithoutBytes) + " for a model without byte_fallback";
   }
   std::vector<int32_t> ids;
   try {
-    const auto status = processor_.Encode(text, &ids);
+    const auto status = processor.Encode(text, &ids);
     if (!status.ok()) return std::string(status.message());
   } catch (const std::exception& error) {
     return std::string(error.what());

@@ -1,5 +1,6 @@
 #include "text/sentencepiece_tokenizer.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "text/added_tokens.h"
 #include "text/sequence_template.h"
 #include "text/tokenizer_config.h"
 
@@ -27,10 +29,24 @@ struct SequenceEnds {
   bool add_eos = false;
 };
 
+std::vector<std::string> Contents(const std::vector<AddedToken>& tokens) {
+  std::vector<std::string> contents;
+  for (const AddedToken& token : tokens) contents.push_back(token.content);
+  return contents;
+}
+
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  SentencePieceTokenizer(std::unique_ptr<SentencePieceModel> model, SequenceEnds ends)
-      : model_(std::move(model)), ends_(ends) {
+  /// `legacy`: text behind a control token begins with a space, as a text of its own does.
+  SentencePieceTokenizer(std::unique_ptr<SentencePieceModel> model, SequenceEnds ends,
+                         const std::vector<AddedToken>& controls, bool legacy)
+      : model_(std::move(model)),
+        ends_(ends),
+        controls_(controls, Contents(controls)),
+        legacy_(legacy) {
+    const bool takes_space = std::any_of(controls.begin(), controls.end(),
+                                         [](const AddedToken& t) { return t.lstrip || t.rstrip; });
+    if (!takes_space) max_token_bytes_ = model_->max_token_bytes();
     std::vector<TokenId> before, behind;
     if (ends.add_bos) before.push_back(*ends.bos);
     if (ends.add_eos) behind.push_back(*ends.eos);
@@ -46,7 +62,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
   std::optional<TokenId> bos() const override { return ends_.bos; }
   std::optional<TokenId> eos() const override { return ends_.eos; }
-  std::optional<int64_t> max_token_bytes() const override { return model_->max_token_bytes(); }
+  std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
   bool adds_leading_space() const override { return model_->add_dummy_prefix(); }
   Replacement replacement() const override { return Replacement::kPerByte; }
 
@@ -65,10 +81,39 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  protected:
-  /// SentencePiece never takes text for a control token, whatever the caller asks for.
-  absl::Status EncodeText(std::string_view text, bool, EncodeBudget& budget,
+  /// SentencePiece itself never takes text for a control token.
+  absl::Status EncodeText(std::string_view text, const EncodeOptions& options, EncodeBudget& budget,
                           std::vector<TokenId>& ids) const override {
-    const auto result = model_->Encode(text);
+    // What is too long as a whole is not encoded in parts either.
+    const bool is_too_long =
+        !model_->has_byte_pieces() && text.size() > SentencePieceModel::kMaxTextBytesWithoutBytes;
+    if (!options.parse_special || is_too_long) return Append(model_->Encode(text), budget, ids);
+    std::vector<AddedTokenMatcher::Part> parts;
+    const size_t max_tokens = budget.max_ids() - std::min(ids.size(), budget.max_ids());
+    if (!controls_.Split(text, true, max_tokens, parts, options.literal)) {
+      return budget.CheckIds(budget.max_ids() + 1);
+    }
+    for (const AddedTokenMatcher::Part& part : parts) {
+      if (part.token != nullptr) {
+        ids.push_back(TokenId{part.token->id});
+        SHORTLIST_RETURN_IF_ERROR(budget.CheckIds(ids.size()));
+        continue;
+      }
+      const bool begins_with_space =
+          part.text.starts_with(' ') || part.text.starts_with("\xE2\x96\x81");
+      const bool is_first = part.text.data() == text.data();
+      const bool is_whole = is_first || (legacy_ && !begins_with_space);
+      SHORTLIST_RETURN_IF_ERROR(Append(
+          is_whole ? model_->Encode(part.text) : model_->EncodeRest(part.text), budget, ids));
+    }
+    return absl::OkStatus();
+  }
+
+  const SequenceTemplate& sequence_template() const override { return template_; }
+
+ private:
+  static absl::Status Append(const SentencePieceModel::EncodeResult& result, EncodeBudget& budget,
+                             std::vector<TokenId>& ids) {
     if (const auto* problem = std::get_if<std::string>(&result)) {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot encode the text: ", Excerpt(*problem)));
@@ -79,9 +124,6 @@ class SentencePieceTokenizer final : public Tokenizer {
     return absl::OkStatus();
   }
 
-  const SequenceTemplate& sequence_template() const override { return template_; }
-
- private:
   int32_t Checked(TokenId id) const {
     SHORTLIST_CHECK(Raw(id) >= 0 && Raw(id) < model_->size());
     return Raw(id);
@@ -89,8 +131,30 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   const std::unique_ptr<SentencePieceModel> model_;
   const SequenceEnds ends_;
+  const AddedTokenMatcher controls_;
+  const bool legacy_;
+  std::optional<int64_t> max_token_bytes_;
   SequenceTemplate template_;
 };
+
+/// The control pieces, which take white space along where the configuration says so.
+absl::StatusOr<std::vector<AddedToken>> ReadControls(const json& config,
+                                                     const SentencePieceModel& model) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<AddedToken> named, ReadAddedTokensOfConfig(config));
+  std::vector<AddedToken> controls;
+  for (int32_t id = 0; id < model.size(); ++id) {
+    if (!model.is_control(id)) continue;
+    AddedToken& control = controls.emplace_back();
+    const auto token =
+        std::lower_bound(named.begin(), named.end(), id,
+                         [](const AddedToken& t, int32_t wanted) { return t.id < wanted; });
+    if (token != named.end() && token->id == id) control = *token;
+    control.content = model.name(id);
+    control.id = id;
+    control.special = true;
+  }
+  return controls;
+}
 
 /// The id of the token that the configuration names `spelling`; the model's own where it `names`
 /// none.
@@ -176,7 +240,10 @@ absl::StatusOr<std::unique_ptr<SentencePieceModel>> LoadSentencePieceModel(
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeSentencePieceTokenizer(
     std::unique_ptr<SentencePieceModel> model, const json& config) {
   SHORTLIST_ASSIGN_OR_RETURN(const SequenceEnds ends, ReadEnds(config, *model));
-  return std::make_unique<SentencePieceTokenizer>(std::move(model), ends);
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<AddedToken> controls, ReadControls(config, *model));
+  SHORTLIST_ASSIGN_OR_RETURN(const TokenizerConfig settings, ParseTokenizerConfig(config));
+  return std::make_unique<SentencePieceTokenizer>(std::move(model), ends, controls,
+                                                  settings.legacy.value_or(false));
 }
 
 }  // namespace shortlist

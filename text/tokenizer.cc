@@ -125,7 +125,7 @@ absl::Status Tokenizer::EncodeChecked(std::string_view text, const EncodeOptions
   if (const std::optional<size_t> offset = FindInvalidUtf8(text)) {
     return absl::InvalidArgumentError(absl::StrCat("text is not valid UTF-8 at byte ", *offset));
   }
-  return EncodeText(text, options.parse_special, budget, ids);
+  return EncodeText(text, options, budget, ids);
 }
 
 absl::StatusOr<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
@@ -156,7 +156,9 @@ absl::StatusOr<Encoding> Tokenizer::EncodeSequence(std::string_view first,
   SHORTLIST_RETURN_IF_ERROR(EncodeChecked(first, options, num_added, first_ids));
   if (second.has_value()) {
     const int64_t num_others = num_added + static_cast<int64_t>(first_ids.size());
-    SHORTLIST_RETURN_IF_ERROR(EncodeChecked(*second, options, num_others, second_ids));
+    EncodeOptions of_second = options;
+    of_second.literal = {};
+    SHORTLIST_RETURN_IF_ERROR(EncodeChecked(*second, of_second, num_others, second_ids));
   }
   SHORTLIST_RETURN_IF_ERROR(
       CheckNumTokens(num_added + first_ids.size() + second_ids.size(), options));

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "text/byte_range.h"
 #include "text/encode_budget.h"
 #include "text/sequence_template.h"
 #include "text/utf8.h"
@@ -22,8 +23,13 @@ struct EncodeOptions {
   /// Puts round the text what the checkpoint wants there: BOS, EOS, [CLS], [SEP].
   bool add_special_tokens = true;
   /// The spelling of a control token in the text is that token. False: it is text, as whoever typed
-  /// it wrote it. SentencePiece files know no such spelling.
+  /// it wrote it.
   bool parse_special = false;
+  /// Where parse_special holds: bytes of the text in which no control token is spelled. A spelling
+  /// that any of them belongs to is text, encoded as the whole text's other words are. Sorted,
+  /// within the text, neither overlapping nor touching, on code points. Of a pair, the first
+  /// text's.
+  std::span<const ByteRange> literal;
   /// More ids than that are refused, those that the checkpoint adds included; at least 0.
   int64_t max_tokens = std::numeric_limits<int64_t>::max();
 };
@@ -138,8 +144,8 @@ class Tokenizer {
  protected:
   /// Appends the ids of `text`, valid UTF-8 of at most kMaxTextBytes, and nothing round it.
   /// OutOfRange when `ids` would be longer than the budget allows.
-  virtual absl::Status EncodeText(std::string_view text, bool parse_special, EncodeBudget& budget,
-                                  std::vector<TokenId>& ids) const = 0;
+  virtual absl::Status EncodeText(std::string_view text, const EncodeOptions& options,
+                                  EncodeBudget& budget, std::vector<TokenId>& ids) const = 0;
 
   /// What goes round texts.
   virtual const SequenceTemplate& sequence_template() const = 0;
@@ -159,7 +165,8 @@ class Tokenizer {
 /// truncation and padding are left to the caller.
 ///
 /// SentencePiece (text/sentencepiece_tokenizer.h): BOS goes first unless `add_bos_token` is false
-/// or there is none; EOS goes last where `add_eos_token` is true. The unknown token stands for
+/// or there is none; EOS goes last where `add_eos_token` is true. Text behind a control token gets
+/// no leading space unless `legacy` is true, as transformers 5 has it. The unknown token stands for
 /// U+2047 between two spaces, as SentencePiece prints it, or for the text that the model names. A
 /// model without byte pieces encodes texts of up to SentencePieceModel::kMaxTextBytesWithoutBytes.
 ///

@@ -42,6 +42,7 @@ absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const json& config) {
   SHORTLIST_ASSIGN_OR_RETURN(result.add_bos, ReadOptionalBool(config, "add_bos_token"));
   SHORTLIST_ASSIGN_OR_RETURN(result.add_eos, ReadOptionalBool(config, "add_eos_token"));
   SHORTLIST_ASSIGN_OR_RETURN(result.add_prefix_space, ReadOptionalBool(config, "add_prefix_space"));
+  SHORTLIST_ASSIGN_OR_RETURN(result.legacy, ReadOptionalBool(config, "legacy"));
   return result;
 }
 

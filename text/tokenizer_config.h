@@ -21,6 +21,7 @@ struct TokenizerConfig {
   std::optional<bool> add_bos;
   std::optional<bool> add_eos;
   std::optional<bool> add_prefix_space;
+  std::optional<bool> legacy;
 };
 
 /// InvalidArgument names the member that is of the wrong type.

@@ -37,6 +37,16 @@ TEST(JsonTest, ReadsADocument) {
   EXPECT_EQ((*parsed)["b"]["a"], "x");
 }
 
+TEST(JsonTest, KeepsTheOrderOfKeysOnRequest) {
+  const std::string text =
+      R"({"b":[1,-2,2.5,null,true,{"z":{},"a":[[],"x"]}],"a":{"y":1,"c":"é\n"},"0":false})";
+  EXPECT_EQ(ParseOrderedJson(text).dump(), text);
+  EXPECT_EQ(ParseOrderedJson(" 18446744073709551615").dump(), "18446744073709551615");
+  std::string many = "{";
+  for (int i = 0; i < 300'000; ++i) many += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":0";
+  EXPECT_EQ(ParseOrderedJson(many + "}").size(), 300'000u);  // at once
+}
+
 TEST(JsonTest, DepthIsBounded) {
   EXPECT_TRUE(ParseJson(Nested(kMaxJsonDepth), "test").ok());
   EXPECT_THAT(ErrorOf(Nested(kMaxJsonDepth + 1)), HasSubstr("nested deeper than 64 levels"));

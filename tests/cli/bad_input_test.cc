@@ -282,6 +282,40 @@ TEST(BinaryTest, BadInputEndsWithExitCodeTwoAndNothingOnStdout) {
   }
 }
 
+TEST(BinaryTest, WhatIsNotKnownIsAnsweredWithWhatMayBeMeant) {
+  const Args base = Args{"generate"} + DemoTarget() + kPrompt;
+  for (const auto& [args, words] : std::vector<std::pair<Args, std::string>>{
+           {{"sevre"}, "no subcommand sevre; did you mean serve?"},
+           {{"frobnicate"}, "no subcommand frobnicate\nThere are generate, compare, chat"},
+           {base + Args{"--max-tokens", "5"},
+            "generate has no flag --max-tokens; did you mean "
+            "--max-new-tokens?"},
+           {base + Args{"--temprature=1"}, "no flag --temprature; did you mean --temperature?"},
+           {{"generate", "--modle", "x"}, "no flag --modle; did you mean --model?"},
+           {{"show", "a", "b"}, "show takes no argument b"},
+           {{"serve", "--load-8bit"}, "--load-8bit: did you mean --quantize int8?"},
+           {{"serve", "--awq-ckpt", "x"}, "GPTQ and AWQ are seen from the checkpoint"},
+           {{"serve", "--chat-template", "x"}, "did you mean --conv-template NAME?"},
+           {{"serve", "--revision", "x"}, "did you mean --model org/name@revision?"},
+           {{"serve", "--log-level", "info"}, "--log-level: every request is logged"},
+           {{"serve", "--no-register"}, "without --controller nothing is registered"},
+           {{"serve", "--attn-backend", "x"}, "has no meaning for this server"},
+           {{"serve", "--max-model-len", "-1"}, "--context-length: '-1' not in [0, "},
+           {{"serve", "/nowhere"}, "/nowhere: no such directory"}}) {
+    SCOPED_TRACE(testing::PrintToString(args));
+    const ProcessOutcome outcome = RunBinary(args);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+  }
+}
+
+TEST(BinaryTest, TellsItsVersion) {
+  const ProcessOutcome outcome = RunBinary({"--version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, "shortlist 0.1.0\n");
+}
+
 TEST(BinaryTest, GoodRunsEndWithExitCodeZero) {
   const ProcessOutcome help = RunBinary({"generate", "--help"});
   EXPECT_EQ(help.exit_code, 0);

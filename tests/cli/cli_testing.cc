@@ -69,6 +69,15 @@ absl::StatusOr<CompareFlags> ParseCompareFlags(const Args& args) {
   return flags;
 }
 
+absl::StatusOr<ChatFlags> ParseChatFlags(const Args& args) {
+  CLI::App app;
+  ChatFlags flags;
+  AddChatFlags(app, flags);
+  const absl::Status status = Parse(app, args);
+  if (!status.ok()) return status;
+  return flags;
+}
+
 Outcome RunGenerate(const Args& args) {
   std::ostringstream out;
   const absl::StatusOr<RunFlags> flags = ParseRunFlags(args);

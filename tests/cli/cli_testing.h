@@ -23,6 +23,7 @@ Args DemoPair();
 /// read.
 absl::StatusOr<RunFlags> ParseRunFlags(const Args& args);
 absl::StatusOr<CompareFlags> ParseCompareFlags(const Args& args);
+absl::StatusOr<ChatFlags> ParseChatFlags(const Args& args);
 
 /// A subcommand run in this process: its status and what it wrote to standard output.
 struct Outcome {

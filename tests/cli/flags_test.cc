@@ -39,6 +39,14 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_FALSE(flags->json);
 }
 
+TEST(FlagsTest, NamesThatOtherServersGiveAreTaken) {
+  const auto flags = ParseRunFlags({"--model-path", "m", "--prompt", "p", "--dtype", "bfloat16"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->model_dir, "m");
+  EXPECT_EQ(flags->dtype, DType::kBf16);
+  EXPECT_EQ(ParseRunFlags(kLeast + Args{"--dtype", "float16"})->dtype, DType::kF16);
+}
+
 TEST(FlagsTest, ReadsEveryFlag) {
   const absl::StatusOr<RunFlags> flags = ParseRunFlags({"--model",
                                                         "m",

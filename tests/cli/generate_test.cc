@@ -147,6 +147,19 @@ TEST(GenerateTest, TextIsTheTextOfTheRows) {
   EXPECT_EQ(text.out, rows[0]["text"].get<std::string>() + "\n");
 }
 
+TEST(GenerateTest, ControlTokensOfAPromptAreTheseTokensUnlessTheyAreToStayText) {
+  const auto num_prompt_tokens = [](const Args& args) {
+    const std::vector<nlohmann::json> rows =
+        Rows(DemoTarget() + Args{"--max-new-tokens", "1"} + args);
+    return rows.at(0)["meta_info"]["prompt_tokens"].get<int>();
+  };
+  const int plain = num_prompt_tokens({"--prompt", "Hello there"});
+  EXPECT_EQ(num_prompt_tokens({"--prompt", "<s> Hello there"}), plain);
+  EXPECT_EQ(num_prompt_tokens({"--prompt", "Hello there</s>"}), plain + 1);
+  EXPECT_GT(num_prompt_tokens({"--prompt", "Hello there</s>", "--parse-special", "off"}),
+            plain + 1);
+}
+
 TEST(GenerateTest, StopsWhereTheContextIsFull) {
   const std::vector<nlohmann::json> rows =
       Rows(DemoPair() + Args{"--prompt", "The", "--max-new-tokens", "5000"});

@@ -20,7 +20,7 @@ TEST(PromptsTest, ReadsPromptAndFirstTurnAndSkipsBlankLines) {
                                      "{\"question_id\": 81, \"category\": \"writing\", "
                                      "\"turns\": [\"b\", \"c\"]}\n"
                                      "{\"source\": \"stories\", \"prompt\": \"d\"}\n");
-  const absl::StatusOr<std::vector<Prompt>> prompts = ReadPrompts(path);
+  const absl::StatusOr<std::vector<PromptRow>> prompts = ReadPrompts(path);
   ASSERT_TRUE(prompts.ok()) << prompts.status();
   ASSERT_EQ(prompts->size(), 3u);
   EXPECT_EQ((*prompts)[0].text, "a\xC3\xA9");
@@ -42,7 +42,7 @@ TEST(PromptsTest, BadRowsAreRefusedWithFileAndLine) {
         "{\"prompt\": \"\xED\xA0\x80\"}"}) {
     SCOPED_TRACE(row);
     const std::string path = dir.Write("p.jsonl", "{\"prompt\": \"fine\"}\n" + row + "\n");
-    const absl::StatusOr<std::vector<Prompt>> prompts = ReadPrompts(path);
+    const absl::StatusOr<std::vector<PromptRow>> prompts = ReadPrompts(path);
     ASSERT_FALSE(prompts.ok());
     EXPECT_THAT(std::string(prompts.status().message()), HasSubstr(path + " line 2"));
   }

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/serve/http_client.h"
@@ -140,6 +141,12 @@ TEST(ServeTest, TheDemoPairAnswersAlikeInEveryDialectAndAsGenerateDoes) {
   EXPECT_GT(json::parse(events[events.size() - 2])["meta_info"]["cached_tokens"], 0);
   EXPECT_EQ(server.Signal(SIGTERM), 0);
   EXPECT_THAT(server.Log(), testing::Not(HasSubstr("vector")));
+  EXPECT_THAT(server.Log(), HasSubstr(absl::StrCat("url=http://127.0.0.1:", port, " ")));
+  EXPECT_THAT(server.Log(), testing::ContainsRegex(
+                                "event=serving model=.*demo/target. architecture=LlamaForCausalLM "
+                                "weights=bf16 memory_mb=[1-9][0-9]* pool_tokens=[0-9]+ "
+                                "context_length=1024 draft=.*demo/draft. rows=512 successors=384 "
+                                "dynamic_rows=128 list=.*demo.vocab.json. template=zero_shot"));
 }
 
 /// A free port, as far as anybody can tell.
@@ -161,6 +168,16 @@ bool AwaitHealth(uint16_t port) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return false;
+}
+
+TEST(ServeTest, TheModelMayStandAlone) {
+  ServeProcess server({SourcePath("models/demo/target"), "--max-model-len", "512"});
+  const uint16_t port = server.AwaitPort();
+  ASSERT_NE(port, 0);
+  HttpClient client(port);
+  EXPECT_EQ(client.Get("/v1/models").Json()["data"][0]["id"], "target");
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+  EXPECT_THAT(server.Log(), HasSubstr(" context_length=512 draft=none template=zero_shot"));
 }
 
 TEST(ServeTest, AStderrThatNobodyReadsHoldsNeitherItNorItsEndUp) {

@@ -152,6 +152,8 @@ TEST(ShowTest, MissingAndDamagedFilesAreErrors) {
   const Outcome file = RunShow(SourcePath("models/demo/target/config.json"), /*json=*/true);
   EXPECT_EQ(file.status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(file.status.message()), HasSubstr("a file, not a model directory"));
+  EXPECT_THAT(std::string(RunShow(dir.Write("m.gguf", "GGUF"), /*json=*/false).status.message()),
+              HasSubstr("m.gguf: GGUF is not supported; a Hugging Face model directory is"));
   for (const char* file : {"config.json", "model.safetensors", "tokenizer.model"}) {
     SCOPED_TRACE(file);
     const std::string model = dir.Join(std::string("damaged_") + file);

@@ -50,6 +50,14 @@ class ConfigTest : public testing::Test {
   TempDir dir_;
 };
 
+TEST_F(ConfigTest, GgufIsNamedWhereThereIsNothingElse) {
+  dir_.Write("m.gguf", "GGUF");
+  const absl::Status status = ReadModelConfig(dir_.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("m.gguf: GGUF is not supported"));
+  EXPECT_TRUE(Read(GoodConfig().dump()).ok());
+}
+
 TEST_F(ConfigTest, ReadsEveryField) {
   const auto config = Read(GoodConfig().dump());
   ASSERT_TRUE(config.ok()) << config.status();

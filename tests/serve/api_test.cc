@@ -66,11 +66,11 @@ TEST_F(ApiTest, GreedyTextIsTheSameInEveryDialect) {
                      {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 24}}}})
           .Json();
   EXPECT_EQ(by_ids["text"], Text(ids));
-  // BOS spelled out is no second one.
+  // BOS spelled out is no second one; behind it, as in transformers, a space is the text's own.
   const json spelled =
       client
           .Post("/generate",
-                json{{"text", std::string("<s>") + kPrompt},
+                json{{"text", std::string("<s> ") + kPrompt},
                      {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 24}}}})
           .Json();
   EXPECT_EQ(spelled["meta_info"]["prompt_tokens"], sglang["meta_info"]["prompt_tokens"]);
@@ -402,6 +402,26 @@ TEST_F(ApiTest, ChatsAreRenderedAndAnswered) {
     joined += chunk["choices"][0]["delta"]["content"];
   }
   EXPECT_EQ(joined, choice["message"]["content"]);
+}
+
+TEST_F(ApiTest, TemplatesSeeKeysInTheOrderOfTheRequest) {
+  auto chat_template = ChatTemplate::Create(
+      {{"default", "{{ docs | tojson }} {{ messages[0].meta | tojson }}"}}, {});
+  ASSERT_TRUE(chat_template.ok()) << chat_template.status();
+  const PromptEncoder encoder(DemoTokenizer(), *std::move(chat_template),
+                              **FindConversation("zero_shot"));
+  Start([&](Server::Options& options) { options.generator.prompt_encoder = &encoder; });
+  HttpClient client = Connect();
+  const std::string body =
+      R"({"model": "demo", "temperature": 0, "max_tokens": 8,
+          "messages": [{"role": "user", "meta": {"z": 1, "a": {"y": 2, "b": 3}}, "content": "x"}],
+          "chat_template_kwargs": {"docs": [{"title": "t", "body": "b"}]}})";
+  const json chat = client.Post("/v1/chat/completions", body).Json();
+  const std::string prompt = R"([{"title": "t", "body": "b"}] {"z": 1, "a": {"y": 2, "b": 3}})";
+  const auto ids = DemoTokenizer().Encode(prompt, {.add_special_tokens = false});
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(chat["choices"][0]["message"]["content"], Text(engine_.Output(*ids, 0, 8)));
+  Stop();  // before the encoder goes
 }
 
 TEST_F(ApiTest, WithoutMaxTokensAChatFillsTheContext) {

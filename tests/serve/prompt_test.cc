@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/file.h"
+#include "nlohmann/json.hpp"
 #include "tests/serve/serve_fixture.h"
+#include "text/json_tokenizer.h"
+#include "text/sentencepiece_tokenizer.h"
 
 namespace shortlist {
 namespace {
 
+using nlohmann::json;
 using nlohmann::ordered_json;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -30,8 +35,63 @@ TEST(PromptEncoderTest, BosGoesFirstOnce) {
   const PromptEncoder encoder(DemoTokenizer(), std::nullopt, ZeroShot());
   const std::vector<TokenId> plain = Encode(encoder, "Hello there");
   EXPECT_EQ(plain.front(), TokenId{1});
-  EXPECT_EQ(Encode(encoder, "<s>Hello there"), plain);
+  const std::vector<TokenId> spelled = Encode(encoder, "<s>Hello there");
+  EXPECT_EQ(std::count(spelled.begin(), spelled.end(), TokenId{1}), 1);
+  EXPECT_EQ(DemoTokenizer().Decode(spelled), "Hello there");
+  EXPECT_EQ(Encode(encoder, "<s> Hello there"), plain);
   EXPECT_EQ(encoder.Encode("Hello there", {.add_special_tokens = false})->front(), plain[1]);
+}
+
+TEST(PromptEncoderTest, ControlTokensOfATextAreTextOnRequest) {
+  const PromptEncoder encoder(DemoTokenizer(), std::nullopt, ZeroShot());
+  const auto ids = encoder.Encode("a</s>b", {.parse_special = false});
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(*ids, *DemoTokenizer().Encode("a</s>b"));
+  EXPECT_EQ(Encode(encoder, "a</s>b")[2], TokenId{2});
+}
+
+/// The tokenizer of a family of golden/chat_ids.json.
+std::unique_ptr<Tokenizer> OpenFamily(const json& family) {
+  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer;
+  if (family.contains("tokenizer")) {
+    const std::string name = family["tokenizer"];
+    json document = json::parse(
+        *ReadFile("tests/reference/golden/tokenizers/" + name + ".json", 1 << 20))["tokenizer"];
+    document["added_tokens"] = family["added_tokens"];
+    tokenizer = ParseJsonTokenizer(document, json::object());
+  } else {
+    auto model = LoadSentencePieceModel(*ReadFile("models/demo/target/tokenizer.model", 1 << 24));
+    EXPECT_TRUE(model.ok()) << model.status();
+    tokenizer = MakeSentencePieceTokenizer(*std::move(model), family["config"]);
+  }
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
+}
+
+TEST(PromptEncoderTest, ChatsHaveTheIdsOfTransformers) {
+  for (const json& family :
+       json::parse(*ReadFile("tests/reference/golden/chat_ids.json", 1 << 20))) {
+    SCOPED_TRACE(family["name"]);
+    const std::unique_ptr<Tokenizer> tokenizer = OpenFamily(family);
+    ASSERT_NE(tokenizer, nullptr);
+    auto chat_template =
+        ChatTemplate::Create({{"default", family["template"]}},
+                             {{"bos_token", family["bos"]}, {"eos_token", family["eos"]}});
+    ASSERT_TRUE(chat_template.ok()) << chat_template.status();
+    const PromptEncoder encoder(*tokenizer, *std::move(chat_template), ZeroShot());
+    for (const json& row : family["cases"]) {
+      SCOPED_TRACE(row["contents"].dump());
+      Chat chat;
+      chat.messages = ordered_json::array();
+      for (const json& content : row["contents"]) {
+        const char* role = chat.messages.size() % 2 == 0 ? "user" : "assistant";
+        chat.messages.push_back({{"role", role}, {"content", content}});
+      }
+      json ids = json::array();
+      for (const TokenId id : Encode(encoder, chat)) ids.push_back(Raw(id));
+      EXPECT_EQ(ids, row["ids"]);
+    }
+  }
 }
 
 TEST(PromptEncoderTest, TypedControlTokensStayText) {

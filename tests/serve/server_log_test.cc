@@ -55,5 +55,23 @@ TEST_F(ServeTest, ADraftThatFailsIsToldOfWheneverItsFailuresHaveDoubled) {
   std::filesystem::remove(path);
 }
 
+TEST_F(ServeTest, TheLogBeginsWithWhatIsServedAndWhere) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / absl::StrCat("server_log.", ::getpid())).string();
+  Start([&](Server::Options& options) {
+    options.log_file = path;
+    options.summary = "model=m rows=512";
+  });
+  EXPECT_EQ(Connect().Get("/health").status, 200);
+  const std::string url = absl::StrCat("event=ready url=http://127.0.0.1:", port(), " ");
+  Stop();
+  server_.reset();  // the log is written to its end
+  std::ifstream file(path);
+  const std::string log(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(log, HasSubstr("event=serving model=m rows=512\n"));
+  EXPECT_THAT(log, HasSubstr(url));
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace shortlist

@@ -53,6 +53,25 @@ std::string ShowPlainly(const std::vector<std::string>& keys, const std::string&
   return between.empty() ? shown : shown + between + "|";
 }
 
+TEST(AddedTokenMatcherTest, ASpecialTokenHasNoLiteralBytes) {
+  std::vector<AddedToken> tokens = TokensOf({"<s>", "</s>"});
+  tokens[0].special = true;
+  const AddedTokenMatcher matcher(tokens, {"_<s>", "</s>"});
+  const std::string text = "_<s>_<s></s>_<s>";
+  std::vector<AddedTokenMatcher::Part> parts;
+  const auto show = [&](const std::vector<ByteRange>& literal) {
+    EXPECT_TRUE(matcher.Split(text, /*parse_special=*/true, kNoLimit, parts, literal));
+    std::string shown;
+    for (const auto& part : parts) shown += part.token == nullptr ? std::string(part.text) : "#";
+    return shown;
+  };
+  EXPECT_EQ(show({}), "####");
+  EXPECT_EQ(show({{4, 9}}), "#_<s>##");            // only special tokens
+  EXPECT_EQ(show({{3, 4}, {12, 13}}), "_<s>###");  // what the normaliser put before does not count
+  EXPECT_EQ(show({{0, 1}, {6, 7}, {15, 16}}), "#_<s>#_<s>");
+  EXPECT_EQ(show({{0, 16}}), "_<s>_<s>#_<s>");
+}
+
 TEST(AddedTokenMatcherTest, FindsTheLeftmostLongestKeys) {
   std::mt19937 random(/*seed=*/1);
   const auto random_text = [&](size_t max_size) {

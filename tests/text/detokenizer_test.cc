@@ -31,7 +31,7 @@ class FakeTokenizer final : public Tokenizer {
   bool strips_trailing_space() const override { return strips_trailing_space_; }
 
  protected:
-  absl::Status EncodeText(std::string_view, bool, EncodeBudget&,
+  absl::Status EncodeText(std::string_view, const EncodeOptions&, EncodeBudget&,
                           std::vector<TokenId>&) const override {
     return absl::UnimplementedError("not needed");
   }

@@ -56,6 +56,11 @@ TEST_P(GoldenTokenizerTest, Encodes) {
       const std::vector<int32_t> parsed = row.value("parsed_ids", bare);
       EXPECT_THAT(Encode(text, {.add_special_tokens = false, .parse_special = true}),
                   ElementsAreArray(parsed));
+      if (text.empty()) continue;
+      const ByteRange all[] = {{0, text.size()}};
+      EXPECT_THAT(
+          Encode(text, {.add_special_tokens = false, .parse_special = true, .literal = all}),
+          ElementsAreArray(bare));
     }
   }
 }

@@ -74,6 +74,24 @@ TEST(SentencePieceModelTest, TextsThatTakeQuadraticTimeAreRefused) {
   EXPECT_TRUE(std::holds_alternative<std::vector<int32_t>>(model.Encode(std::string(9'000, 'z'))));
 }
 
+TEST(SentencePieceModelTest, RestOfATextHasNoSpaceBeforeIt) {
+  // The self test wants the space.
+  const std::string self_test =
+      Field(1, Field(1, std::string("a")) + Field(2, std::string("\u2581 a")));
+  for (const bool add_dummy_prefix : {true, false}) {
+    const std::string model_bytes = SmallModel(Piece("\u2581") + Piece("a"), add_dummy_prefix) +
+                                    (add_dummy_prefix ? Field(4, self_test) : std::string());
+    const auto loaded = SentencePieceModel::Load(model_bytes);
+    ASSERT_TRUE(std::holds_alternative<std::unique_ptr<SentencePieceModel>>(loaded))
+        << std::get<std::string>(loaded);
+    const auto& model = *std::get<std::unique_ptr<SentencePieceModel>>(loaded);
+    const std::vector<int32_t> with_space = {3, 4, 3, 4}, without = {4, 3, 4};
+    EXPECT_EQ(std::get<std::vector<int32_t>>(model.Encode("a a")),
+              add_dummy_prefix ? with_space : without);
+    EXPECT_EQ(std::get<std::vector<int32_t>>(model.EncodeRest("a a")), without);
+  }
+}
+
 /// What this reader and protobuf might understand differently.
 TEST(SentencePieceModelTest, RefusesWhatLeavesAChoice) {
   const auto problem = [](const std::string& trainer, const std::string& normalizer) {

@@ -143,6 +143,34 @@ TEST(TokenizerTest, ControlSpellingsInTextAreText) {
   }
 }
 
+TEST(TokenizerTest, ControlSpellingsAreTokensOnRequest) {
+  const auto ids = [](const std::string& config, const std::string& text,
+                      std::vector<ByteRange> literal = {}) {
+    const auto tokenizer = OpenBytes(
+        SmallModel(Piece("\u2581") + Piece("a") + Piece("<") + Piece("s") + Piece(">")), config);
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+    const auto encoded =
+        (*tokenizer)
+            ->Encode(text,
+                     {.add_special_tokens = false, .parse_special = true, .literal = literal});
+    EXPECT_TRUE(encoded.ok()) << encoded.status();
+    return encoded.value_or(std::vector<TokenId>());
+  };
+  EXPECT_EQ(ids("", "a<s>a<s> a"), ToTokenIds({3, 4, 1, 4, 1, 3, 4}));
+  EXPECT_EQ(ids("", "a<s>a<s> a", {{5, 6}}), ToTokenIds({3, 4, 1, 4, 5, 6, 7, 3, 4}));
+  EXPECT_EQ(ids(R"({"legacy": true})", "<s>a<s> a"), ToTokenIds({1, 3, 4, 1, 3, 4}));
+  const std::string strips =
+      R"({"added_tokens_decoder": {"1": {"content": "<s>", "lstrip": true, "rstrip": true}}})";
+  EXPECT_EQ(ids(strips, "a <s> a"), ToTokenIds({3, 4, 1, 4}));
+}
+
+TEST(TokenizerTest, ControlTokensMakeNoTextShortEnough) {
+  const auto tokenizer = Open(SmallModel(Piece("a")));
+  const std::string half(70'000, 'z');
+  const auto ids = tokenizer->Encode(half + "</s>" + half, {.parse_special = true});
+  EXPECT_EQ(ids.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(TokenizerTest, ATextThatWouldBecomeAControlTokenIsRefused) {
   const auto tokenizer = Open(SmallModel(Piece("\u2581") + Piece("@", kControl)));
   EXPECT_EQ(tokenizer->Encode("@").status().code(), absl::StatusCode::kInvalidArgument);

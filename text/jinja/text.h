@@ -6,14 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace shortlist {
+#include "text/byte_range.h"
 
-/// Bytes [begin, end) of a text; never empty.
-struct ByteRange {
-  size_t begin = 0;
-  size_t end = 0;
-  bool operator==(const ByteRange&) const = default;
-};
+namespace shortlist {
 
 namespace jinja {
 

@@ -1,0 +1,245 @@
+#include "cli/chat.h"
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/excerpt.h"
+#include "base/status_macros.h"
+#include "cli/prompt_encoder.h"
+#include "cli/routed_engine.h"
+#include "cli/session.h"
+#include "cli/transcript.h"
+#include "model/hub_cache.h"
+#include "serve/output_text.h"
+#include "serve/prompt.h"
+
+namespace shortlist {
+namespace {
+
+constexpr char kHelp[] =
+    "/reset          begin a new conversation\n"
+    "/system TEXT    begin a new conversation with this system message; without TEXT: with none\n"
+    "/help           this\n"
+    "Ctrl-C ends an answer, Ctrl-D the chat.\n";
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// SIGINT sets `interrupted` as long as this lives.
+class InterruptScope {
+ public:
+  InterruptScope() {
+    interrupted = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~InterruptScope() { sigaction(SIGINT, &before_, nullptr); }
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+/// Its encoder; where the model has no chat template, that is said.
+absl::StatusOr<std::unique_ptr<PromptEncoder>> OpenEncoder(const ChatFlags& flags,
+                                                           const Tokenizer& tokenizer,
+                                                           const std::string& model_dir,
+                                                           int64_t num_rows) {
+  SHORTLIST_ASSIGN_OR_RETURN(
+      PromptEncoder encoder,
+      OpenPromptEncoder(tokenizer, model_dir, flags.conv_template, num_rows));
+  if (flags.conv_template.empty() && encoder.template_name() != "checkpoint") {
+    std::cerr << "note: the model has no chat template: " << encoder.template_name()
+              << " is taken; --conv-template names another\n";
+  }
+  return std::make_unique<PromptEncoder>(std::move(encoder));
+}
+
+/// What answers a conversation.
+class Responder {
+ public:
+  virtual ~Responder() = default;
+  /// Writes what comes of the transcript, whose last message is the user's, and adds the
+  /// assistant's to it where there is one.
+  virtual absl::Status Respond(Transcript& transcript, std::ostream& out) = 0;
+};
+
+/// Shows what a model would read.
+class PromptShower final : public Responder {
+ public:
+  static absl::StatusOr<std::unique_ptr<Responder>> Create(const ChatFlags& flags) {
+    auto shower = std::make_unique<PromptShower>();
+    SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.run.model_dir));
+    SHORTLIST_ASSIGN_OR_RETURN(shower->tokenizer_, OpenTokenizer(dir));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        shower->encoder_, OpenEncoder(flags, *shower->tokenizer_, dir, shower->tokenizer_->size()));
+    return shower;
+  }
+
+  absl::Status Respond(Transcript& transcript, std::ostream& out) override {
+    const Chat chat = transcript.chat();
+    SHORTLIST_ASSIGN_OR_RETURN(const RenderedChat rendered, encoder_->Render(chat));
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, encoder_->Encode(chat, {}));
+    const auto append_id = [](std::string* text, TokenId id) { absl::StrAppend(text, Raw(id)); };
+    out << rendered.text << "\n" << absl::StrJoin(ids, " ", append_id) << "\n" << std::flush;
+    return absl::OkStatus();
+  }
+
+ private:
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<PromptEncoder> encoder_;
+};
+
+/// Answers with the model.
+class Answerer final : public Responder {
+ public:
+  static absl::StatusOr<std::unique_ptr<Responder>> Create(const ChatFlags& flags) {
+    auto answerer = std::make_unique<Answerer>();
+    SHORTLIST_ASSIGN_OR_RETURN(answerer->session_, Session::Open(flags.run));
+    Session& session = *answerer->session_;
+    SHORTLIST_ASSIGN_OR_RETURN(answerer->encoder_,
+                               OpenEncoder(flags, session.tokenizer(), session.flags().model_dir,
+                                           session.target().config().vocab_size));
+    answerer->context_len_ =
+        std::min(flags.max_total_tokens, session.target().config().context_len);
+    const SchedulerOptions scheduler{.max_total_tokens = answerer->context_len_,
+                                     .context_length = answerer->context_len_};
+    SHORTLIST_ASSIGN_OR_RETURN(answerer->engine_,
+                               RoutedEngine::Open(session, scheduler, flags.run.dynamic_rows));
+    return answerer;
+  }
+
+  absl::Status Respond(Transcript& transcript, std::ostream& out) override {
+    TokenizedGenerateReqInput input;
+    input.rid = kRid;
+    SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, encoder_->Encode(transcript.chat(), {}));
+    const int64_t room = context_len_ - std::ssize(input.input_ids);
+    if (room < 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the conversation has ", input.input_ids.size(), " tokens, the context has room for ",
+          context_len_, " with the answer: /reset begins a new one"));
+    }
+    input.sampling_params = session_->sampling();
+    input.sampling_params.max_new_tokens = std::min(input.sampling_params.max_new_tokens, room);
+    input.max_tail_rows = session_->flags().dynamic_rows;
+    const OutputText::Options text{.stop = encoder_->ChatStops(),
+                                   .stop_token_ids = input.sampling_params.stop_token_ids};
+    OutputText matcher(session_->tokenizer(), text);
+    input.stop = [&matcher](TokenId id) {
+      std::string ignored;
+      matcher.Append(id, ignored);
+      return matcher.ended();
+    };
+    std::string answer;
+    SHORTLIST_RETURN_IF_ERROR(
+        Generate(std::move(input), OutputText(session_->tokenizer(), text), answer, out));
+    transcript.Add(answer);
+    NoteDraftFailure();
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr char kRid[] = "chat";
+
+  /// Steps until the answer ends, by itself or by SIGINT.
+  absl::Status Generate(TokenizedGenerateReqInput input, OutputText text, std::string& answer,
+                        std::ostream& out) {
+    const InterruptScope scope;
+    std::vector<RouterMessage> messages;
+    messages.emplace_back(std::move(input));
+    for (bool ends = false, aborts = false; !ends;) {
+      if (interrupted != 0 && !std::exchange(aborts, true)) messages.emplace_back(AbortReq{kRid});
+      const size_t num_written = answer.size();
+      const BatchTokenIdOut step = engine_.router->ExposedStep(std::exchange(messages, {}));
+      for (const BatchTokenIdOut::Row& row : step.rows) {
+        for (const TokenId id : row.token_ids) text.Append(id, answer);
+        ends = row.finished;
+        if (ends && !row.status.ok() && !absl::IsCancelled(row.status)) return row.status;
+      }
+      if (ends) text.Finish(answer);
+      out << std::string_view(answer).substr(num_written) << std::flush;
+      if (!out) return absl::InternalError("cannot write to standard output");
+    }
+    out << "\n" << std::flush;
+    return absl::OkStatus();
+  }
+
+  /// On stderr, once.
+  void NoteDraftFailure() {
+    const absl::Status& failure = engine_.engine->draft_error();
+    if (failure.ok() || std::exchange(failure_noted_, true)) return;
+    std::cerr << "note: the draft failed, decoding goes on without: " << failure.message() << "\n";
+  }
+
+  bool failure_noted_ = false;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<PromptEncoder> encoder_;
+  RoutedEngine engine_;
+  int64_t context_len_ = 0;
+};
+
+/// "/reset" and the like. InvalidArgument for what is none.
+absl::Status RunCommand(const std::string& line, Transcript& transcript) {
+  const size_t name_end = std::min(line.find(' '), line.size());
+  const std::string name = line.substr(0, name_end);
+  const size_t text_begin = std::min(line.find_first_not_of(' ', name_end), line.size());
+  const std::string text = line.substr(text_begin);
+  if (name == "/system") {
+    transcript.SetSystem(text);
+    transcript.Reset();
+  } else if (name == "/reset" && text.empty()) {
+    transcript.Reset();
+  } else if (name == "/help" && text.empty()) {
+    std::cerr << kHelp;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no command ", Excerpt(line), "; there are /reset, /system and /help"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeLine(const std::string& line, Transcript& transcript, Responder& responder,
+                      std::ostream& out) {
+  if (line.empty()) return absl::OkStatus();
+  if (line.front() == '/') return RunCommand(line, transcript);
+  const bool is_users = transcript.is_users_turn();
+  transcript.Add(line);
+  if (!is_users) return absl::OkStatus();
+  const absl::Status status = responder.Respond(transcript, out);
+  if (!status.ok()) transcript.DropLast();
+  return status;
+}
+
+}  // namespace
+
+absl::Status RunChat(const ChatFlags& flags, bool is_interactive, std::istream& in,
+                     std::ostream& out) {
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Responder> responder,
+      flags.show_prompt ? PromptShower::Create(flags) : Answerer::Create(flags));
+  Transcript transcript(flags.system);
+  if (is_interactive) std::cerr << kHelp;
+  for (std::string line;;) {
+    if (is_interactive) out << "> " << std::flush;
+    if (!std::getline(in, line)) break;
+    if (line.ends_with('\r')) line.pop_back();
+    const absl::Status status = TakeLine(line, transcript, *responder, out);
+    if (status.ok()) continue;
+    if (!is_interactive || !out) return status;
+    std::cerr << "shortlist: " << status.message() << "\n";
+  }
+  if (is_interactive) out << "\n";
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist
