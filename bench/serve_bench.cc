@@ -117,7 +117,6 @@ absl::Status Run(const Flags& flags) {
   options.generator = {.tokenizer = &session->tokenizer(),
                        .prompt_encoder = &encoder,
                        .context_length = router.scheduler().options().context_length,
-                       .max_total_tokens = scheduling.max_total_tokens,
                        .max_tail_rows = flags.run.dynamic_rows,
                        .router = {.exposed_step =
                                       [&router](std::vector<RouterMessage> messages) {

@@ -55,9 +55,11 @@ absl::StatusOr<std::unique_ptr<PromptEncoder>> OpenEncoder(const ChatFlags& flag
                                                            const Tokenizer& tokenizer,
                                                            const std::string& model_dir,
                                                            int64_t num_rows) {
-  SHORTLIST_ASSIGN_OR_RETURN(
-      PromptEncoder encoder,
-      OpenPromptEncoder(tokenizer, model_dir, flags.conv_template, num_rows));
+  SHORTLIST_ASSIGN_OR_RETURN(PromptEncoder encoder,
+                             OpenPromptEncoder(tokenizer, {.model = flags.run.model_dir,
+                                                           .model_dir = model_dir,
+                                                           .conv_template = flags.conv_template,
+                                                           .num_rows = num_rows}));
   if (flags.conv_template.empty() && encoder.template_name() != "checkpoint") {
     std::cerr << "note: the model has no chat template: " << encoder.template_name()
               << " is taken; --conv-template names another\n";

@@ -385,6 +385,7 @@ void AddServeFlags(CLI::App& command, ServeFlags& flags) {
   command.get_option("--vocab")->each([&flags](const std::string&) { flags.vocab_given = true; });
   AddVerifyFlag(command, flags.run);
   AddSchedulerFlags(command, flags.scheduler);
+  command.get_option("--max-total-tokens")->default_str("four contexts, as far as memory goes");
   AddHttpFlags(command, flags);
   AddFastchatFlags(command, flags);
   command.add_option("--served-model-name", flags.served_model_name, "What clients call the model")

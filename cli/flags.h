@@ -78,7 +78,8 @@ struct ChatFlags {
 struct ServeFlags {
   RunFlags run;  // no prompts and no sampling; without a model_dir the demo pair is served
   bool vocab_given = false;
-  SchedulerOptions scheduler{.max_total_tokens = 16384};  // context_length 0: the model's
+  // context_length 0: the model's; max_total_tokens 0: by the memory that is free
+  SchedulerOptions scheduler;
   HttpServer::Options http;
   std::vector<std::string> api_keys;  // beside those of the file; none: SHORTLIST_API_KEY
   std::string api_key_file;           // empty: none
@@ -87,7 +88,7 @@ struct ServeFlags {
   std::string health_host;            // empty: that of `http`
   std::string log_file;               // empty: stderr
   std::string served_model_name;      // empty: the last component of the model's path
-  std::string conv_template;          // empty: the checkpoint's chat template, else zero_shot
+  std::string conv_template;          // empty: the checkpoint's chat template, else by its name
   // As a worker of FastChat; without a controller the others say nothing to anybody.
   std::string controller, worker_address;  // URLs; empty: none, and that of host and port
   std::vector<std::string> model_names;    // empty: served_model_name

@@ -6,24 +6,31 @@
 #include "base/status_macros.h"
 #include "text/chat_template.h"
 #include "text/conversation.h"
+#include "text/conversation_of_model.h"
 
 namespace shortlist {
 
+constexpr char kDefaultConversation[] = "zero_shot";
+
 absl::StatusOr<PromptEncoder> OpenPromptEncoder(const Tokenizer& tokenizer,
-                                                const std::string& model_dir,
-                                                const std::string& conv_template, int64_t num_rows) {
+                                                const PromptEncoderOptions& options) {
   std::optional<ChatTemplate> chat_template;
-  if (conv_template.empty()) {
-    absl::StatusOr<ChatTemplate> loaded = ChatTemplate::Load(model_dir);
+  const Conversation* conversation = nullptr;
+  std::string name = options.conv_template;
+  if (name.empty()) {
+    absl::StatusOr<ChatTemplate> loaded = ChatTemplate::Load(options.model_dir);
     if (loaded.ok()) {
       chat_template = *std::move(loaded);
     } else if (!absl::IsNotFound(loaded.status())) {
       return loaded.status();
     }
+    conversation = FindConversationOfModel(options.model);
+    name = kDefaultConversation;
   }
-  const std::string& name = conv_template.empty() ? "zero_shot" : conv_template;
-  SHORTLIST_ASSIGN_OR_RETURN(const Conversation* conversation, FindConversation(name));
-  return PromptEncoder(tokenizer, std::move(chat_template), *conversation, num_rows);
+  if (conversation == nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(conversation, FindConversation(name));
+  }
+  return PromptEncoder(tokenizer, std::move(chat_template), *conversation, options.num_rows);
 }
 
 }  // namespace shortlist

@@ -10,13 +10,19 @@
 
 namespace shortlist {
 
-/// The encoder of a model's conversations: by the named conversation template, or where
-/// `conv_template` is empty by the chat template in `model_dir`, or else by zero_shot. NotFound
-/// lists the names; InvalidArgument names the file of a damaged template. `num_rows`: of the
-/// model's embedding. `tokenizer` must outlive the encoder.
+struct PromptEncoderOptions {
+  std::string model;          // as the user names it
+  std::string model_dir;      // where its files are
+  std::string conv_template;  // empty: the checkpoint's own, or by the model's name
+  int64_t num_rows = 0;       // of the model's embedding
+};
+
+/// The encoder of a model's conversations: by the named conversation template, or where there is
+/// no name by the chat template in `model_dir`, or by the model's name, or else by zero_shot.
+/// NotFound lists the names; InvalidArgument names the file of a damaged template. `tokenizer` must
+/// outlive the encoder.
 absl::StatusOr<PromptEncoder> OpenPromptEncoder(const Tokenizer& tokenizer,
-                                                const std::string& model_dir,
-                                                const std::string& conv_template, int64_t num_rows);
+                                                const PromptEncoderOptions& options);
 
 }  // namespace shortlist
 

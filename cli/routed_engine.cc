@@ -1,13 +1,20 @@
 #include "cli/routed_engine.h"
 
 #include "base/status_macros.h"
+#include "cli/kv_pool_size.h"
 
 namespace shortlist {
 
-absl::StatusOr<RoutedEngine> RoutedEngine::Open(Session& session, const SchedulerOptions& scheduler,
+absl::StatusOr<RoutedEngine> RoutedEngine::Open(Session& session, SchedulerOptions scheduler,
                                                 int64_t num_shared_rows) {
   RoutedEngine opened;
-  const int64_t num_slots = scheduler.max_total_tokens;
+  int64_t& num_slots = scheduler.max_total_tokens;
+  if (num_slots == 0) {
+    const int64_t context_length = scheduler.context_length == 0
+                                       ? session.target().config().context_len
+                                       : scheduler.context_length;
+    num_slots = ChooseNumSlots(FreeMemoryBytes(), session.kv_slot_bytes(), context_length);
+  }
   if (session.has_draft()) {
     SHORTLIST_ASSIGN_OR_RETURN(opened.drafter, session.NewDrafter(num_slots));
     if (session.base() != nullptr) {

@@ -16,9 +16,10 @@ namespace shortlist {
 /// A session's models behind a Router: drafter, active vocabulary, engine and router, each of which
 /// needs those before it. The session must outlive it.
 struct RoutedEngine {
-  /// As the session's flags and `scheduler` say; the active vocabulary has room for
+  /// As the session's flags and `scheduler` say; max_total_tokens 0 stands for what ChooseNumSlots
+  /// makes of the free memory. The active vocabulary has room for
   /// `num_shared_rows` ids beside its base, which all requests share.
-  static absl::StatusOr<RoutedEngine> Open(Session& session, const SchedulerOptions& scheduler,
+  static absl::StatusOr<RoutedEngine> Open(Session& session, SchedulerOptions scheduler,
                                            int64_t num_shared_rows);
 
   std::unique_ptr<Drafter> drafter;                 // null: plain decoding

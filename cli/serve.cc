@@ -24,7 +24,7 @@
 #include "cli/version.h"
 #include "model/config.h"
 #include "nlohmann/json.hpp"
-#include "serve/fastchat_conversation.h"
+#include "serve/fastchat_frame.h"
 #include "serve/health_port.h"
 #include "serve/http_admission.h"
 #include "serve/model_name.h"
@@ -32,6 +32,7 @@
 #include "serve/server.h"
 #include "text/chat_template.h"
 #include "text/conversation.h"
+#include "text/conversation_of_model.h"
 
 namespace shortlist {
 namespace {
@@ -39,6 +40,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDemoName[] = "demo";
+/// What makes prompts of chats where neither the checkpoint nor its name says how.
+constexpr char kDefaultConversation[] = "zero_shot";
 constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
 constexpr int64_t kMaxConfigBytes = 16 << 20;
 /// Open files beside connections: weights while they load, logs, libraries, the system's.
@@ -64,6 +67,7 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
   RunFlags& run = flags.run;
   run.model_dir = root / "models/demo/target";
   if (flags.served_model_name.empty()) flags.served_model_name = kDemoName;
+  if (flags.conv_template.empty()) flags.conv_template = kDefaultConversation;
   if (!run.draft_dir.empty()) return absl::OkStatus();
   run.draft_dir = root / "models/demo/draft";
   if (flags.vocab_given) return absl::OkStatus();
@@ -105,6 +109,15 @@ absl::Status FitConnections(ServeFlags& flags) {
   return absl::OkStatus();
 }
 
+/// How FastChat's API server makes prompts; refused with --controller where it cannot.
+absl::StatusOr<FastchatFrame> OpenFastchatFrame(const ServeFlags& flags, const Session& session,
+                                                const PromptEncoder& encoder) {
+  absl::StatusOr<FastchatFrame> frame = ChooseFastchatFrame(
+      flags.conv_template, encoder.chat_template(), session.tokenizer(), flags.run.model_dir);
+  if (frame.ok() || flags.controller.empty()) return frame;
+  return absl::InvalidArgumentError(absl::StrCat("--controller: ", frame.status().message()));
+}
+
 EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
   const Scheduler& scheduler = router.scheduler();
   const EngineStats& stats = engine.stats();
@@ -135,7 +148,6 @@ Generator::Options GeneratorOptions(const Session& session, const PromptEncoder&
           .prompt_encoder = &encoder,
           .stop_token_ids = session.sampling().stop_token_ids,
           .context_length = scheduling.context_length,
-          .max_total_tokens = scheduling.max_total_tokens,
           .max_tail_rows = session.flags().dynamic_rows,
           .pipeline = {.queue_size = std::max<int64_t>(scheduling.max_queued_requests, 1024)},
           .router = {.exposed_step =
@@ -234,17 +246,6 @@ absl::StatusOr<std::optional<ControllerOptions>> Controller(const ServeFlags& fl
   return options;
 }
 
-/// What FastChat's API server is told to make prompts of chats with.
-absl::StatusOr<const Conversation*> FastchatTemplate(const ServeFlags& flags,
-                                                     const Session& session) {
-  if (!flags.conv_template.empty()) return FindConversation(flags.conv_template);
-  const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(session.flags().model_dir);
-  if (!own.ok()) return nullptr;
-  const Tokenizer& tokenizer = session.tokenizer();
-  const std::optional<TokenId> bos = tokenizer.bos();
-  return FindConversationLike(*own, bos ? tokenizer.ControlPiece(*bos) : "");
-}
-
 }  // namespace
 
 absl::Status Serve(const ServeFlags& given) {
@@ -263,8 +264,12 @@ absl::Status Serve(const ServeFlags& given) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   SHORTLIST_ASSIGN_OR_RETURN(
       const PromptEncoder encoder,
-      OpenPromptEncoder(session->tokenizer(), session->flags().model_dir, flags.conv_template,
-                        session->target().config().vocab_size));
+      OpenPromptEncoder(session->tokenizer(), {.model = flags.run.model_dir,
+                                               .model_dir = session->flags().model_dir,
+                                               .conv_template = flags.conv_template,
+                                               .num_rows = session->target().config().vocab_size}));
+  const absl::StatusOr<FastchatFrame> frame = OpenFastchatFrame(flags, *session, encoder);
+  if (!frame.ok() && !flags.controller.empty()) return frame.status();
   SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
                              RoutedEngine::Open(*session, flags.scheduler,
                                                 /*num_shared_rows=*/flags.run.dynamic_rows));
@@ -275,7 +280,8 @@ absl::Status Serve(const ServeFlags& given) {
   options.summary = Summary(flags, *session, engine, encoder);
   options.generator = GeneratorOptions(*session, encoder, engine);
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, engine));
-  SHORTLIST_ASSIGN_OR_RETURN(options.fastchat.conversation, FastchatTemplate(flags, *session));
+  options.service.chat_template = std::string(encoder.template_name());
+  if (frame.ok()) options.fastchat.frame = *frame;
   options.fastchat.model_names = flags.model_names;
   options.fastchat.limit_worker_concurrency = flags.limit_worker_concurrency;
   options.vocab = {.manager = engine.vocab.get(),

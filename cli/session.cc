@@ -12,6 +12,7 @@
 #include "draft/model_drafter.h"
 #include "model/config.h"
 #include "model/hub_cache.h"
+#include "model/kv_cache.h"
 #include "serve/prompt.h"
 #include "text/conversation.h"
 #include "vocab/vocab_options.h"
@@ -195,6 +196,15 @@ int64_t Session::max_sequence_slots() const {
   }
   return std::min(config_.context_len,
                   longest_prompt + sampling_.max_new_tokens + flags_.num_draft_tokens);
+}
+
+int64_t Session::kv_slot_bytes() const {
+  int64_t bytes = KvCache::SlotBytes(target_->config(), target_->dtype());
+  if (draft_decoder_) {
+    bytes += KvCache::SlotBytes(draft_decoder_->config(), draft_decoder_->dtype());
+  }
+  if (draft_eagle_) bytes += KvCache::SlotBytes(draft_eagle_->config(), target_->dtype());
+  return bytes;
 }
 
 absl::StatusOr<std::unique_ptr<Drafter>> Session::NewDrafter(int64_t num_slots) {

@@ -63,6 +63,8 @@ class Session {
 
   /// What a vocabulary list must fit.
   VocabTarget vocab_target() const;
+  /// Memory of one KV slot, in the target's cache and in the draft's.
+  int64_t kv_slot_bytes() const;
 
   /// The base that `options` describe for this target; null: the full head.
   absl::StatusOr<std::shared_ptr<const VocabBase>> SelectBase(const VocabOptions& options) const;

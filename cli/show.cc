@@ -18,8 +18,10 @@
 #include "kernels/quant.h"
 #include "model/config.h"
 #include "model/hub_cache.h"
+#include "model/kv_cache.h"
 #include "model/weight_files.h"
 #include "nlohmann/json.hpp"
+#include "serve/fastchat_frame.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -35,6 +37,7 @@ struct Facts {
   std::optional<DType> dtype;
   std::unique_ptr<Tokenizer> tokenizer;
   bool has_chat_template = false;
+  std::string fastchat_template;  // FastchatFrame::origin; empty: none
   std::vector<std::string> unsupported;
 };
 
@@ -93,7 +96,7 @@ int64_t WeightBytes(const ModelConfig& c, DType dtype, DType weight_dtype) {
 }
 
 int64_t KvBytes(const ModelConfig& c, DType dtype) {
-  return 2 * c.num_layers * c.num_kv_heads * c.head_dim * kKvTokens * DTypeBytes(dtype);
+  return kKvTokens * KvCache::SlotBytes(c, dtype);
 }
 
 /// Splits a failure: what this build does not support is noted, anything else is an error.
@@ -117,12 +120,16 @@ absl::Status ReadTokenizer(const std::string& dir, Facts& facts) {
   return absl::OkStatus();
 }
 
-absl::Status ReadTemplate(const std::string& dir, Facts& facts) {
-  const absl::Status status = ChatTemplate::Load(dir).status();
-  facts.has_chat_template = status.ok();
-  if (status.ok() || absl::IsNotFound(status)) return absl::OkStatus();
-  facts.unsupported.emplace_back(status.message());
-  return absl::OkStatus();
+void ReadTemplate(const std::string& name, const std::string& dir, Facts& facts) {
+  const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(dir);
+  facts.has_chat_template = own.ok();
+  if (!own.ok() && !absl::IsNotFound(own.status())) {
+    facts.unsupported.emplace_back(own.status().message());
+  }
+  if (facts.tokenizer == nullptr) return;
+  const absl::StatusOr<FastchatFrame> frame =
+      ChooseFastchatFrame(/*conv_template=*/"", own.ok() ? &*own : nullptr, *facts.tokenizer, name);
+  if (frame.ok()) facts.fastchat_template = frame->origin;
 }
 
 /// How the weights are stored, as the linear layers' scales are where they are packed.
@@ -142,7 +149,8 @@ absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Facts> ReadFacts(const std::string& dir) {
+/// `name`: of the model, as it was given.
+absl::StatusOr<Facts> ReadFacts(const std::string& name, const std::string& dir) {
   Facts facts;
   facts.dir = dir;
   absl::StatusOr<ModelConfig> config = ReadModelConfig(dir);
@@ -152,7 +160,7 @@ absl::StatusOr<Facts> ReadFacts(const std::string& dir) {
   SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
   if (facts.config && weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
   SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(dir, facts));
-  SHORTLIST_RETURN_IF_ERROR(ReadTemplate(dir, facts));
+  ReadTemplate(name, dir, facts);
   return facts;
 }
 
@@ -231,6 +239,9 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
                          {"fingerprint", facts.tokenizer->Fingerprint()}};
   }
   json["chat_template"] = facts.has_chat_template;
+  const std::string& fastchat = facts.fastchat_template;
+  json["fastchat_template"] =
+      fastchat.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(fastchat);
   json["isa"] = IsaName(CurrentIsa());
   json["admitted_isas"] = AdmittedIsas();
   json["threads"] = NumThreads();
@@ -290,6 +301,9 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
                      ", ", facts.tokenizer->Fingerprint()));
   }
   lines.emplace_back("chat template", facts.has_chat_template ? "the checkpoint's own" : "none");
+  lines.emplace_back("FastChat", facts.fastchat_template.empty()
+                                     ? "no template: --controller wants --conv-template"
+                                     : facts.fastchat_template);
   lines.emplace_back("ISA", absl::StrCat(IsaName(CurrentIsa()), " (SHORTLIST_ISA can be ",
                                          absl::StrJoin(AdmittedIsas(), ", "), ")"));
   lines.emplace_back("threads", absl::StrCat(NumThreads()));
@@ -309,7 +323,7 @@ void AddShowFlags(CLI::App& command, ShowFlags& flags) {
 
 absl::Status Show(const ShowFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.model_dir));
-  SHORTLIST_ASSIGN_OR_RETURN(const Facts facts, ReadFacts(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const Facts facts, ReadFacts(flags.model_dir, dir));
   if (flags.json) {
     constexpr int kIndent = 2;
     out << ToJson(facts).dump(kIndent, ' ', /*ensure_ascii=*/false,

@@ -18,6 +18,11 @@ class KvCache {
   /// ResourceExhausted names the bytes needed when the system has no memory for them.
   static absl::StatusOr<KvCache> Create(const ModelConfig& config, int64_t num_slots, DType dtype);
 
+  /// Memory of one slot in all layers.
+  static int64_t SlotBytes(const ModelConfig& config, DType dtype) {
+    return 2 * config.num_layers * config.num_kv_heads * config.head_dim * DTypeBytes(dtype);
+  }
+
   int64_t num_slots() const { return num_slots_; }
   int64_t num_layers() const { return static_cast<int64_t>(layers_.size()); }
   /// Memory of layer `index`, [num_slots, num_kv_heads, head_dim] keys and values.

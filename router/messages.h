@@ -52,9 +52,9 @@ struct BatchTokenIdOut {
     // was never queued has one too.
     bool finished = false;
     FinishReason finish_reason = FinishReason::kNone;  // of a request that ended well
-    // Not ok: InvalidArgument and ResourceExhausted (the queue is full) at arrival, AlreadyExists
-    // (it says nothing of the request that has the rid), Cancelled, DeadlineExceeded, or what
-    // broke.
+    // Not ok: InvalidArgument, OutOfRange (it can never fit) and ResourceExhausted (the queue is
+    // full) at arrival, AlreadyExists (it says nothing of the request that has the rid), Cancelled,
+    // DeadlineExceeded, or what broke.
     absl::Status status;
     int64_t prompt_tokens = 0;
     int64_t completion_tokens = 0;

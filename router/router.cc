@@ -1,5 +1,6 @@
 #include "router/router.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -40,6 +41,7 @@ absl::StatusOr<std::unique_ptr<Router>> Router::Create(SpeculativeEngine& engine
                                                    " exceeds the engine's ",
                                                    engine.options().num_slots, " KV slots"));
   }
+  scheduling.context_length = std::min(scheduling.context_length, scheduling.max_total_tokens);
   const Drafter* const drafter = engine.drafter();
   scheduling.num_draft_tokens = drafter == nullptr ? 0 : engine.options().num_draft_tokens;
   scheduling.bigram_keys = drafter != nullptr && drafter->kv_sees_next_token();

@@ -26,7 +26,8 @@ namespace shortlist {
 class Router {
  public:
   struct Options {
-    /// As the flags are named. context_length 0: the target's. num_draft_tokens and bigram_keys are
+    /// As the flags are named. context_length 0: the target's; the scheduler's own is never above
+    /// max_total_tokens, so that whatever is within it fits. num_draft_tokens and bigram_keys are
     /// taken from the engine.
     SchedulerOptions scheduler;
     PoolingCallback pool;         // empty: prefill-only requests are refused

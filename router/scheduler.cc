@@ -98,14 +98,14 @@ absl::Status Scheduler::Add(Req& req) {
   if (req.prompt_len < 1) return absl::InvalidArgumentError("the prompt has no tokens");
   // Both are below 2^63, their sum may not be.
   if (req.max_new_tokens > options_.context_length - req.prompt_len) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::OutOfRangeError(absl::StrCat(
         "a prompt of ", req.prompt_len, " tokens and max_new_tokens ", req.max_new_tokens,
         " exceed the context length of ", options_.context_length, " tokens"));
   }
   // The last token's keys and values are never needed.
   const int64_t needed = req.prompt_len + std::max<int64_t>(req.max_new_tokens - 1, 0);
   if (needed > options_.max_total_tokens) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::OutOfRangeError(absl::StrCat(
         "a prompt of ", req.prompt_len, " tokens and max_new_tokens ", req.max_new_tokens, " need ",
         needed, " KV slots; there are ", options_.max_total_tokens));
   }

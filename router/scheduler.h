@@ -86,8 +86,9 @@ class Scheduler {
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(const SchedulerOptions& options);
 
   /// Queues `req`, which has its first group of fields set and stays until Finish or Drop.
-  /// InvalidArgument when it can never fit, ResourceExhausted when the queue has no room for its
-  /// client (QueueHasRoom), both with the numbers; it is not queued then.
+  /// OutOfRange when it can never fit, context or slots, ResourceExhausted when the queue has no
+  /// room for its client (QueueHasRoom), both with the numbers; InvalidArgument for a prompt
+  /// without tokens. It is not queued then.
   absl::Status Add(Req& req);
 
   /// Admits waiting requests and returns the next prefill pass; empty when there is nothing to fill

@@ -136,7 +136,7 @@ absl::Status ContextLengthExceeded(int64_t context_len, std::string_view prompt_
       prompt_tokens.has_value() ? "" : "at least ", at_least, " tokens (", prompt, " in the ",
       field, ", ", max_new_tokens, " in the completion). Please reduce the length of the ", field,
       " or of the completion."));
-  return WithParam(WithCode(status, "context_length_exceeded"), prompt_field);
+  return WithParam(WithCode(status, kContextLengthExceeded), prompt_field);
 }
 
 }  // namespace shortlist

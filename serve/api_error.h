@@ -36,11 +36,14 @@ using ErrorBody = std::string (*)(const absl::Status& status);
 /// too.
 std::string OpenAiErrorBody(const absl::Status& status);
 
+/// The code of a request that is longer than what can be served.
+inline constexpr std::string_view kContextLengthExceeded = "context_length_exceeded";
+
 /// Too long a prompt for a context of `context_len` tokens, or too much asked for behind it, in the
 /// words that clients of OpenAI's API look for ("This model's maximum context length is ...").
 /// `prompt_field` is what the dialect calls the prompt ("messages"), `prompt_tokens` nullopt where
 /// they were counted no further than the context. InvalidArgument with the code
-/// "context_length_exceeded" and that field.
+/// kContextLengthExceeded and that field.
 absl::Status ContextLengthExceeded(int64_t context_len, std::string_view prompt_field,
                                    std::optional<int64_t> prompt_tokens, int64_t max_new_tokens);
 

@@ -45,10 +45,7 @@ class ConcurrencyLimit {
 
   int64_t NumRunning(const std::string& client) const;
   int64_t limit() const { return limit_; }
-  /// Requests that run or wait: limit - available + waiters.
-  int64_t queue_length() const {
-    return limit_ - available_ + static_cast<int64_t>(waiters_.size());
-  }
+  int64_t num_waiting() const { return static_cast<int64_t>(waiters_.size()); }
 
  private:
   const boost::asio::any_io_executor executor_;

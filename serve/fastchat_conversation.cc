@@ -22,6 +22,7 @@ int ToStableStyle(Conversation& c) {
     case SeparatorStyle::kAddColonSingle:
     case SeparatorStyle::kAddColonTwo:
     case SeparatorStyle::kNoColonSingle:
+    case SeparatorStyle::kNoColonTwo:
     case SeparatorStyle::kAddNewLineSingle:
     case SeparatorStyle::kLlama2:
       return static_cast<int>(c.sep_style);
@@ -71,30 +72,6 @@ nlohmann::json FastchatConversation(const Conversation& conversation) {
           {"stop_str", c.stop_str},
           {"stop_token_ids", c.stop_token_ids},
           {"max_image_size_mb", nullptr}};
-}
-
-const Conversation* FindConversationLike(const ChatTemplate& chat_template, std::string_view bos) {
-  using nlohmann::ordered_json;
-  const auto message = [](const char* role, const char* content) {
-    return ordered_json{{"role", role}, {"content", content}};
-  };
-  const auto long_chat = ordered_json::array(
-      {message("user", "One"), message("assistant", "Two"), message("user", "Three")});
-  ordered_json with_system = long_chat;
-  with_system.insert(with_system.begin(), message("system", "Zero"));
-
-  for (const ordered_json& messages : {with_system, long_chat}) {
-    const absl::StatusOr<RenderedChat> wanted = chat_template.Render({.messages = messages});
-    if (!wanted.ok()) continue;  // it takes no system message
-    std::string_view text = wanted->text;
-    if (!bos.empty() && text.starts_with(bos)) text.remove_prefix(bos.size());
-    for (const Conversation& conversation : Conversations()) {
-      const absl::StatusOr<RenderedChat> made = conversation.Render(messages);
-      if (made.ok() && made->text == text) return &conversation;
-    }
-    return nullptr;
-  }
-  return nullptr;
 }
 
 }  // namespace shortlist

@@ -1,10 +1,7 @@
 #ifndef SHORTLIST_SERVE_FASTCHAT_CONVERSATION_H_
 #define SHORTLIST_SERVE_FASTCHAT_CONVERSATION_H_
 
-#include <string_view>
-
 #include "nlohmann/json_fwd.hpp"
-#include "text/chat_template.h"
 #include "text/conversation.h"
 
 namespace shortlist {
@@ -20,11 +17,6 @@ namespace shortlist {
 /// and deepseek-chat put no space of their own before what the assistant said earlier. The
 /// begin-of-text token is left to the tokenizer, as there.
 nlohmann::json FastchatConversation(const Conversation& conversation);
-
-/// The first of Conversations() that makes the prompts which `chat_template` makes of a few
-/// conversations, with a system message where that one takes any; `bos`, the spelling of the
-/// begin-of-text token, may go before them. Null: none does.
-const Conversation* FindConversationLike(const ChatTemplate& chat_template, std::string_view bos);
 
 }  // namespace shortlist
 

@@ -1,17 +1,20 @@
 #include "serve/fastchat_reply.h"
 
-#include <span>
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "serve/json_fields.h"
 #include "serve/output.h"
+#include "text/detokenizer.h"
 
 namespace shortlist {
 
 FastchatReply::FastchatReply(const FastchatRequest& request, const Tokenizer& tokenizer)
     : request_(request), tokenizer_(tokenizer), text_(request.echo ? request.prompt : "") {
   if (request.generate.sampling.num_logprobs < 0) return;
-  num_code_points_ = NumCodePoints(text_);
   const auto none = nlohmann::json::array();
   logprobs_ = {
       {"text_offset", none}, {"tokens", none}, {"token_logprobs", none}, {"top_logprobs", none}};
@@ -23,19 +26,45 @@ void FastchatReply::Add(const GenerationEvent& event) {
   completion_tokens_ = event.completion_tokens;
   if (event.finished) finish_reason_ = event.finish_reason;
   if (logprobs_.is_null()) return;
-  for (const OutputToken& token : event.tokens) AddLogprobs(token);
+  AddPrompt(event.prompt);
+  for (const OutputToken& token : event.tokens) {
+    AddLogprobs(token.id, token.info);
+    num_code_points_ += NumCodePoints(token.text);
+  }
 }
 
-void FastchatReply::AddLogprobs(const OutputToken& token) {
+/// Offsets follow what the tokens decode to; a control token takes up room where it was spelled.
+void FastchatReply::AddPrompt(const std::vector<PromptToken>& prompt) {
+  if (prompt.empty()) return;
+  Detokenizer detokenizer(tokenizer_, /*at_start=*/true);
+  std::string_view rest = request_.prompt;
+  for (const PromptToken& token : prompt) {
+    AddLogprobs(token.id, token.info);
+    std::string piece = detokenizer.Append(token.id);
+    const std::string_view control = tokenizer_.ControlPiece(token.id);
+    if (rest.starts_with(control)) piece += control;
+    rest.remove_prefix(std::min(piece.size(), rest.size()));
+    num_code_points_ += NumCodePoints(piece);
+  }
+  num_code_points_ = NumCodePoints(request_.prompt);
+}
+
+/// Nothing is known of the first token of a prompt: null. The token itself is always among the
+/// likeliest.
+void FastchatReply::AddLogprobs(TokenId id, const TokenInfo& info) {
   logprobs_["text_offset"].push_back(num_code_points_);
-  logprobs_["tokens"].push_back(token.text);
-  logprobs_["token_logprobs"].push_back(token.info.logprob);
-  auto top = nlohmann::json::object();
-  for (const auto& [id, logprob] : token.info.top) {
-    top.emplace(tokenizer_.Decode(std::span(&id, 1)), logprob);  // of equal texts the likeliest
+  logprobs_["tokens"].push_back(TokenText(tokenizer_, id));
+  if (std::isnan(info.logprob)) {
+    logprobs_["token_logprobs"].push_back(nullptr);
+    logprobs_["top_logprobs"].push_back(nullptr);
+    return;
+  }
+  logprobs_["token_logprobs"].push_back(JsonLogprob(info.logprob));
+  nlohmann::json top = {{TokenText(tokenizer_, id), JsonLogprob(info.logprob)}};
+  for (const auto& [top_id, logprob] : info.top) {
+    top.emplace(TokenText(tokenizer_, top_id), JsonLogprob(logprob));  // of equals the likeliest
   }
   logprobs_["top_logprobs"].push_back(std::move(top));
-  num_code_points_ += NumCodePoints(token.text);
 }
 
 bool FastchatReply::due() const {

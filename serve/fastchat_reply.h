@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "nlohmann/json.hpp"
 #include "serve/fastchat_request.h"
@@ -30,12 +31,13 @@ class FastchatReply {
   std::string Json(bool is_last);
 
  private:
-  void AddLogprobs(const OutputToken& token);
+  void AddPrompt(const std::vector<PromptToken>& prompt);
+  void AddLogprobs(TokenId id, const TokenInfo& info);
 
   const FastchatRequest& request_;
   const Tokenizer& tokenizer_;
   std::string text_;
-  int64_t num_code_points_ = 0;  // of the tokens in logprobs_, and of the prompt where it is echoed
+  int64_t num_code_points_ = 0;  // of the tokens in logprobs_
   nlohmann::json logprobs_;      // null unless asked for
   int64_t prompt_tokens_ = 0;
   int64_t completion_tokens_ = 0;

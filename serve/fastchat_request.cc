@@ -41,7 +41,7 @@ SamplingParams ReadSampling(JsonFields& fields, int64_t vocab_size, uint64_t see
 }  // namespace
 
 FastchatError FastchatErrorOf(const absl::Status& status) {
-  if (CodeOf(status) == "context_length_exceeded") return FastchatError::kContextOverflow;
+  if (CodeOf(status) == kContextLengthExceeded) return FastchatError::kContextOverflow;
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kOutOfRange:
@@ -64,11 +64,14 @@ FastchatError FastchatErrorOf(const absl::Status& status) {
 }
 
 std::string FastchatErrorBody(const absl::Status& status) {
-  return Dump(nlohmann::json{{"text", std::string(status.message())},
-                             {"error_code", static_cast<int>(FastchatErrorOf(status))}});
+  auto object = nlohmann::ordered_json::parse(OpenAiErrorBody(status));
+  object["text"] = std::string(status.message());
+  object["error_code"] = static_cast<int>(FastchatErrorOf(status));
+  return Dump(object);
 }
 
-absl::StatusOr<FastchatRequest> ParseFastchatRequest(const std::string& body, int64_t vocab_size,
+absl::StatusOr<FastchatRequest> ParseFastchatRequest(const std::string& body,
+                                                     const FastchatFrame* frame, int64_t vocab_size,
                                                      uint64_t seed) {
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json object, ParseRequestBody(body));
   JsonFields fields(object);
@@ -76,9 +79,11 @@ absl::StatusOr<FastchatRequest> ParseFastchatRequest(const std::string& body, in
   std::optional<std::string> prompt = fields.OptionalString("prompt", Tokenizer::kMaxTextBytes);
   if (!prompt.has_value()) fields.Fail("prompt", "is missing");
   request.prompt = std::move(prompt).value_or("");
+  if (frame != nullptr) request.prompt = frame->Unmark(std::move(request.prompt));
   request.generate.prompt = Share(request.prompt);
   request.generate.sampling = ReadSampling(fields, vocab_size, seed);
   request.generate.max_new_tokens = fields.Integer("max_new_tokens", 256, 1, kMaxInt32);
+  request.generate.clamps_max_new_tokens = true;
   request.generate.stop = fields.Strings("stop", kMaxFastchatStops, kMaxFastchatStopBytes);
   std::erase(request.generate.stop, "");
   request.echo = fields.Bool("echo", false);
@@ -86,10 +91,15 @@ absl::StatusOr<FastchatRequest> ParseFastchatRequest(const std::string& body, in
   fields.Integer("best_of", 1, 1, 1);
   fields.Refuse({"images", "use_beam_search"}, "is not supported");
   SHORTLIST_RETURN_IF_ERROR(fields.status());
-  if (const int64_t num_top = request.generate.sampling.num_logprobs; num_top >= 0) {
-    SHORTLIST_RETURN_IF_ERROR(
-        CheckNumStreamedLogprobs("logprobs", num_top, *request.generate.max_new_tokens));
+  SamplingParams& sampling = request.generate.sampling;
+  if (sampling.num_logprobs < 0) return request;
+  int64_t num_tokens = *request.generate.max_new_tokens;
+  if (request.echo) {
+    sampling.prompt_logprobs_start = 0;
+    num_tokens += std::ssize(request.prompt);  // it may have as many
   }
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckNumStreamedLogprobs("logprobs", sampling.num_logprobs, num_tokens));
   return request;
 }
 

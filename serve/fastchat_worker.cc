@@ -62,9 +62,24 @@ std::string Told(const absl::Status& status, RequestRecord& record) {
   return FastchatErrorBody(status);
 }
 
+/// Counts a request that waits for its turn. `metrics` may be null.
+class Waiting {
+ public:
+  explicit Waiting(Metrics* metrics) : metrics_(metrics) { Count(1); }
+  ~Waiting() { Count(-1); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  void Count(int64_t change) {
+    if (metrics_ != nullptr) metrics_->OnWaiting(change);
+  }
+
+  Metrics* const metrics_;
+};
+
 FastchatWorker::Options WithDefaults(FastchatWorker::Options options, const Service& service) {
   if (options.model_names.empty()) options.model_names = ServedNames(service.model_name);
-  if (options.conversation == nullptr) options.conversation = *FindConversation("zero_shot");
   if (options.limit_worker_concurrency == 0) {
     options.limit_worker_concurrency = std::max<int64_t>(1, service.max_running_requests);
   }
@@ -101,13 +116,22 @@ absl::Status FastchatWorker::AddRoutes(RouteTable& table) {
     co_await response.Send(200, kJsonType, std::move(body));
     co_return absl::OkStatus();
   };
+  const auto conversation = [this](const HttpRequest&,
+                                   HttpResponse& response) -> asio::awaitable<absl::Status> {
+    if (frame() == nullptr) {
+      co_return absl::NotFoundError(
+          "no conversation template is known for this model: name one with --conv-template");
+    }
+    std::string body = Dump(json{{"conv", FastchatConversation(frame()->conversation)}});
+    co_await response.Send(200, kJsonType, std::move(body));
+    co_return absl::OkStatus();
+  };
   const auto method = [this](auto member) {
     return [this, member](const HttpRequest& http, HttpResponse& response) {
       return (this->*member)(http, response);
     };
   };
   const int64_t context_length = service_.generator->options().context_length;
-  const json conversation = {{"conv", FastchatConversation(*options_.conversation)}};
   const json details = {{"context_length", context_length}};
   for (Route route : {
            Route{.path = "/worker_generate_stream",
@@ -123,7 +147,7 @@ absl::Status FastchatWorker::AddRoutes(RouteTable& table) {
            .handler = method(&FastchatWorker::CountToken),
            .openapi = kCountOpenApi},
            Route{.path = "/worker_get_status", .handler = status},
-           Route{.path = "/worker_get_conv_template", .handler = constant(Dump(conversation))},
+           Route{.path = "/worker_get_conv_template", .handler = conversation},
            Route{.path = "/model_details", .handler = constant(Dump(details))},
        }) {
     route.method = "POST";
@@ -142,14 +166,19 @@ asio::awaitable<absl::StatusOr<std::string>> FastchatWorker::Run(const HttpReque
                                                                  RequestRecord& record,
                                                                  HttpResponse* stream) {
   const uint64_t seed = uint64_t{seeds_()} << 32 | seeds_();
-  const auto parse = [&] { return ParseFastchatRequest(http.body, tokenizer().size(), seed); };
+  const auto parse = [&] {
+    return ParseFastchatRequest(http.body, frame(), tokenizer().size(), seed);
+  };
   const absl::StatusOr<FastchatRequest> request =
       co_await service_.workers->RunIfLarge(http.client, std::ssize(http.body), parse);
   if (!request.ok()) co_return request.status();
   http.DropBody();
   ConcurrencyLimit::Ticket ticket(limit_, http.client.name);
-  while (!co_await ticket.WaitWithin(options_.keep_alive)) {
-    if (stream != nullptr) co_await WriteObject(*stream, "");
+  {
+    const Waiting waiting(service_.metrics);
+    while (!co_await ticket.WaitWithin(options_.keep_alive)) {
+      if (stream != nullptr) co_await WriteObject(*stream, "");
+    }
   }
   auto generation = service_.generator->Start({request->generate}, http.client, /*rid=*/"");
   if (!generation.ok()) co_return generation.status();
@@ -209,6 +238,7 @@ absl::StatusOr<int64_t> FastchatWorker::NumTokens(const std::string& body) const
   if (prompt->empty()) return 0;
   SHORTLIST_RETURN_IF_ERROR(
       CheckNumCountedBytes("prompt", {&*prompt, 1}, service_.generator->options().context_length));
+  if (frame() != nullptr) prompt = frame()->Unmark(*std::move(prompt));
   const PromptEncoder& encoder = *service_.generator->options().prompt_encoder;
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, encoder.Encode(*prompt, {}));
   return std::ssize(ids);

@@ -5,17 +5,18 @@
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "serve/concurrency_limit.h"
+#include "serve/fastchat_frame.h"
 #include "serve/fastchat_request.h"
 #include "serve/http_message.h"
 #include "serve/route_table.h"
 #include "serve/service.h"
-#include "text/conversation.h"
 
 namespace shortlist {
 
@@ -28,9 +29,8 @@ namespace shortlist {
 class FastchatWorker {
  public:
   struct Options {
-    std::vector<std::string> model_names;        // empty: the service's
-    const Conversation* conversation = nullptr;  // of /worker_get_conv_template, must outlive this;
-                                                 // null: zero_shot
+    std::vector<std::string> model_names;  // empty: the service's
+    std::optional<FastchatFrame> frame;  // of /worker_get_conv_template, which is NotFound without
     int64_t limit_worker_concurrency = 0;  // requests that run at a time; 0: as many as the engine
     std::chrono::milliseconds keep_alive{15'000};  // FastChat gives up after 100 s of silence
   };
@@ -44,8 +44,8 @@ class FastchatWorker {
   /// {"model_names", "speed", "queue_length"} as JSON text, for /worker_get_status and the
   /// controller.
   std::string StatusJson() const;
-  /// Requests that run or wait.
-  int64_t queue_length() const { return limit_.queue_length(); }
+  /// Requests of any dialect that run or wait, FastChat's that wait for their turn among them.
+  int64_t queue_length() const { return service_.generator->num_live() + limit_.num_waiting(); }
 
  private:
   boost::asio::awaitable<absl::Status> GenerateStream(const HttpRequest& http,
@@ -58,6 +58,7 @@ class FastchatWorker {
                                                           RequestRecord& record,
                                                           HttpResponse* stream);
   absl::StatusOr<int64_t> NumTokens(const std::string& body) const;
+  const FastchatFrame* frame() const { return options_.frame ? &*options_.frame : nullptr; }
   const Tokenizer& tokenizer() const { return *service_.generator->options().tokenizer; }
 
   const Service& service_;

@@ -1,5 +1,6 @@
 #include "serve/generator.h"
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <mutex>
@@ -138,9 +139,9 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
     live.scored_ids.assign(input.input_ids.begin() + start, input.input_ids.end());
   }
   const int64_t room = context_len - live.prompt_tokens;
-  const int64_t slots = options_.max_total_tokens + 1 - live.prompt_tokens;
-  int64_t max_new_tokens =
-      request.max_new_tokens.value_or(std::max<int64_t>(std::min(room, slots), 1));
+  const int64_t most = std::max<int64_t>(room, 1);
+  int64_t max_new_tokens = request.max_new_tokens.value_or(most);
+  if (request.clamps_max_new_tokens) max_new_tokens = std::min(max_new_tokens, most);
   if (max_new_tokens == 0) {
     // The engine's requests generate; the token comes of the pass that computes the prompt.
     max_new_tokens = 1;
@@ -182,8 +183,10 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
 }
 
 EngineLoad GeneratorImpl::Load() const {
+  const int64_t num_live = registry_->num_live;
   const std::lock_guard lock(load_mutex_);
   EngineLoad load = load_;
+  load.num_queued = std::max(load.num_queued, num_live - load.num_running);
   load.num_waiting_tokens += num_pending_tokens_;
   load.num_waiting_uncached_tokens += num_pending_tokens_;
   return load;
@@ -266,9 +269,9 @@ BatchTokenIdOut GeneratorImpl::Step(std::vector<RouterMessage> messages) {
 
 absl::Status GeneratorImpl::FlushCache() {
   const std::unique_lock lock(router_mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || registry_->num_live > 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the cache is not flushed while ", registry_->num_live, " requests are being served"));
+  if (!lock.owns_lock() || num_live() > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cache is not flushed while ", num_live(), " requests are being served"));
   }
   options_.flush_cache();
   StoreLoad({});
@@ -332,6 +335,9 @@ GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& l
   if (!row.finished) return event;
   event.finished = true;
   event.status = std::move(row.status);
+  if (absl::IsOutOfRange(event.status)) {
+    event.status = WithCode(std::move(event.status), kContextLengthExceeded);
+  }
   event.finish_reason = live.tells_output ? row.finish_reason : FinishReason::kLength;
   event.cached_tokens = row.cached_tokens;
   if (live.speculates) {

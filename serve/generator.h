@@ -36,6 +36,7 @@ struct GenerateRequest {
   SamplingParams sampling;  // its max_new_tokens is not read; stop_token_ids beside the model's own
   std::optional<int64_t> max_new_tokens;  // nullopt: as many as the context has room for; 0: the
                                           // prompt is computed, and what follows is not told
+  bool clamps_max_new_tokens = false;     // true: where the context has less room, that much
   bool ignore_eos = false;                // the model's own stop tokens do not end it
   std::vector<std::string> stop;          // texts that end it; not part of the output
   bool trims_stop = true;                 // false: the stop text is part of the output
@@ -101,7 +102,7 @@ class Generation {
 /// The engine after a step.
 struct EngineLoad {
   int64_t num_running = 0;  // being filled or decoded
-  int64_t num_queued = 0;   // waiting for admission
+  int64_t num_queued = 0;   // waiting, to be encoded or for admission
   // Of prompts that wait for admission, output of retracted requests included; of these, what the
   // radix cache did not hold when it was last asked. Those that are not encoded yet are not known.
   int64_t num_waiting_tokens = 0;
@@ -127,9 +128,8 @@ class Generator {
     const Tokenizer* tokenizer = nullptr;           // must outlive this
     const PromptEncoder* prompt_encoder = nullptr;  // likewise
     std::vector<TokenId> stop_token_ids;            // the model's end of text
-    int64_t context_length = 0;
-    int64_t max_total_tokens = 0;
-    int64_t max_tail_rows = 0;  // of each request
+    int64_t context_length = 0;  // longest request, prompt and output, that always fits
+    int64_t max_tail_rows = 0;   // of each request
     Pipeline::Options pipeline;
     Metrics* metrics = nullptr;  // may be null
     // The engine; called by one thread at a time, never two of them at once.

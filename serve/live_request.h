@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_SERVE_LIVE_REQUEST_H_
 #define SHORTLIST_SERVE_LIVE_REQUEST_H_
 
+#include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -30,7 +31,7 @@ struct LiveRegistry {
     int64_t num_live = 0;
   };
   std::unordered_map<std::string, Named> by_name;  // those that clients named
-  int64_t num_live = 0;
+  std::atomic<int64_t> num_live = 0;               // read by any thread
 };
 
 /// One request between Start and its last event. Each thread has members of its own.

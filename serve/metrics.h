@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_SERVE_METRICS_H_
 #define SHORTLIST_SERVE_METRICS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,8 @@ class Metrics {
 
   /// What speculation did for all requests that have ended.
   SequenceStats Speculation() const;
+  /// `change` more requests wait for their turn, before they are generations.
+  void OnWaiting(int64_t change) { num_waiting_ += change; }
 
   /// The text that /metrics answers, with gauges for `load`.
   std::string Text(const EngineLoad& load, double throughput);
@@ -41,6 +44,7 @@ class Metrics {
  private:
   struct Families;
   const std::unique_ptr<Families> families_;
+  std::atomic<int64_t> num_waiting_ = 0;
 };
 
 }  // namespace shortlist

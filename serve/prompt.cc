@@ -133,4 +133,13 @@ std::vector<std::string> PromptEncoder::ChatStops() const {
   return chat_template_.has_value() ? std::vector<std::string>() : fallback_.stop_str;
 }
 
+std::vector<TokenId> PromptEncoder::ChatStopTokenIds() const {
+  std::vector<TokenId> ids;
+  if (chat_template_.has_value()) return ids;
+  for (const int id : fallback_.stop_token_ids) {
+    if (id >= 0 && id < tokenizer_.size()) ids.push_back(TokenId{id});
+  }
+  return ids;
+}
+
 }  // namespace shortlist

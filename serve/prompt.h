@@ -69,6 +69,8 @@ class PromptEncoder {
   /// Texts that end the assistant's turn where the template of the fallback says so; empty with the
   /// checkpoint's own, whose turns end with its end-of-text tokens.
   std::vector<std::string> ChatStops() const;
+  /// Tokens that do, likewise; those that the tokenizer does not have are left out.
+  std::vector<TokenId> ChatStopTokenIds() const;
 
  private:
   absl::Status CheckBytes(std::string_view text, int64_t max_tokens) const;

@@ -117,6 +117,7 @@ class ServerImpl final : public Server {
     AwaitSignal();
     Beat();
     if (!options_.summary.empty()) log_->Write("serving", options_.summary);
+    WriteTemplates();
     const HttpUrl url{.host = options_.http.host, .port = absl::StrCat(port())};
     std::string details =
         absl::StrCat("url=http://", url.Authority(), " host=", url.host, " port=", url.port);
@@ -226,6 +227,14 @@ class ServerImpl final : public Server {
     std::string document = openapi_;
     co_await response.Send(200, kJsonType, std::move(document));
     co_return absl::OkStatus();
+  }
+
+  void WriteTemplates() {
+    if (service_.chat_template.empty()) return;
+    const std::optional<FastchatFrame>& frame = options_.fastchat.frame;
+    const nlohmann::json chat = service_.chat_template;
+    const nlohmann::json fastchat = frame ? frame->origin : "none";
+    log_->Write("templates", absl::StrCat("chat=", chat.dump(), " fastchat=", fastchat.dump()));
   }
 
   void AwaitSignal() {

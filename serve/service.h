@@ -24,6 +24,7 @@ struct Service {
   std::string version;
   std::string model_type;                  // config.json's
   std::vector<std::string> architectures;  // likewise
+  std::string chat_template;               // what makes prompts of chats, for people
   nlohmann::json arguments;                // flags as given or by default, by name; no keys
   int64_t max_running_requests = 0;
   int64_t num_draft_tokens = 0;

@@ -209,6 +209,8 @@ Layout LayoutOf(const Conversation& c) {
       return {.system_end = c.sep, .role_end = ": ", .open = ":", .turn_end = {c.sep, sep2}};
     case SeparatorStyle::kNoColonSingle:
       return {.turn_end = {c.sep, c.sep}};
+    case SeparatorStyle::kNoColonTwo:
+      return {.turn_end = {c.sep, sep2}};
     case SeparatorStyle::kAddNewLineSingle:
       return {.system_when_empty = has_system_template,
               .system_end = c.sep,

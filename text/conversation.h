@@ -20,6 +20,7 @@ enum class SeparatorStyle {
   kAddColonSingle = 1,
   kAddColonTwo = 2,
   kNoColonSingle = 4,
+  kNoColonTwo = 5,
   kAddNewLineSingle = 6,
   kLlama2 = 7,
   kLlama3 = 8,

@@ -254,6 +254,39 @@ TEST(ServeTest, ASignalWhileTheModelLoadsEndsItAtOnce) {
   EXPECT_EQ(server.Signal(SIGTERM), 0);
 }
 
+TEST(ServeTest, APoolThatIsSmallerThanTheContextIsWhatIsAdvertisedAndServed) {
+  ServeProcess server({"--max-total-tokens", "200"});
+  const uint16_t port = server.AwaitPort();
+  ASSERT_NE(port, 0);
+  HttpClient client(port);
+  EXPECT_EQ(client.Get("/v1/models").Json()["data"][0]["max_model_len"], 200);
+  EXPECT_EQ(client.Get("/server_info").Json()["context_length"], 200);
+  EXPECT_EQ(client.Post("/model_details", json::object()).Json()["context_length"], 200);
+  const json asked = {{"prompt", "The `vector` class"}, {"max_new_tokens", 1024}};
+  const json served = client.Post("/worker_generate", asked).Json();
+  EXPECT_EQ(served["error_code"], 0) << served;
+  EXPECT_LE(served["usage"]["total_tokens"], 200);
+  const json chat =
+      client
+          .Post("/v1/chat/completions",
+                json{{"model", "demo"},
+                     {"messages", json::array({{{"role", "user"}, {"content", "A list?"}}})}})
+          .Json();
+  EXPECT_LE(chat["usage"]["total_tokens"], 200) << chat;
+  EXPECT_THAT(server.Log(), HasSubstr("event=templates chat=\"zero_shot\""));
+}
+
+TEST(ServeTest, ThePoolHoldsSeveralContextsWhereMemoryAllows) {
+  ServeProcess server({});
+  const uint16_t port = server.AwaitPort();
+  ASSERT_NE(port, 0);
+  HttpClient client(port);
+  const json info = client.Get("/server_info").Json();
+  EXPECT_EQ(info["context_length"], 1024);
+  EXPECT_GE(info["max_total_num_tokens"], 1024);
+  EXPECT_LE(info["max_total_num_tokens"], 16384);
+}
+
 /// What a user would read of these flags; empty when they are fine.
 std::string FlagError(const Args& args) {
   CLI::App app;
@@ -298,6 +331,7 @@ TEST(ServeTest, WhatCannotBeServedEndsWithABadInputCode) {
       {{"--controller", controller, "--port", "0"}, "--worker-address"},
       {{"--controller", controller, "--worker-address", "ftp://a"}, "ftp://a"},
       {{"--worker-address", controller}, "--controller"},
+      {DemoTarget() + Args{"--controller", controller}, "--conv-template"},
       {{"--api-key", "same", "--admin-key", "same"}, "the same key"},
       {{"--api-key-file", "/dev/null"}, "/dev/null"},
       {{"--log-file", "/nowhere/log"}, "/nowhere/log"},

@@ -90,6 +90,25 @@ TEST(ShowTest, DemoModelInText) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("unsupported")));
 }
 
+TEST(ShowTest, SaysWhatFastchatMakesPromptsWith) {
+  const TempDir dir;
+  const auto shown = [&](const std::string& name, const char* chat_template) {
+    const std::string model = dir.Join(name);
+    fs::copy(SourcePath("models/demo/target"), model, fs::copy_options::recursive);
+    if (chat_template != nullptr) std::ofstream(model + "/chat_template.jinja") << chat_template;
+    return ShowJson(model)["fastchat_template"];
+  };
+  constexpr char kPhi[] =
+      "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>";
+  constexpr char kUnheardOf[] =
+      "{% for m in messages %}{{ loop.index }}{{ m.role }}{{ m.content }}{% endfor %}";
+  EXPECT_EQ(shown("phi", kPhi), "the checkpoint's chat template");
+  EXPECT_EQ(shown("vicuna-7b", nullptr), "vicuna_v1.1, by the model's name");
+  EXPECT_EQ(shown("mistral-v0.3", kUnheardOf), "mistral, by the model's name");
+  EXPECT_EQ(shown("other", kUnheardOf), nullptr);
+  EXPECT_THAT(RunShow(dir.Join("other"), /*json=*/false).out, HasSubstr("--conv-template"));
+}
+
 TEST(ShowTest, SaysWhatIsUnsupportedAndShowsTheRest) {
   const TempDir dir;
   const std::string model = dir.Join("m");

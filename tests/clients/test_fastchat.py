@@ -1,13 +1,12 @@
 """FastChat 0.2.36: its controller and its OpenAI API server, with this server as their worker."""
 
-import json
 import threading
 
 import pytest
 import requests
-from processes import BUILD, Process, shortlist_server, wait_until
+from fastchat_processes import PYTHON, api_process, controller_process, events, models_at
+from processes import shortlist_server, wait_until
 
-PYTHON = BUILD / "fastchat/bin/python"
 pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="FastChat could not be installed")
 
 MESSAGES = [{"role": "user", "content": "What is a list?"}]
@@ -15,8 +14,7 @@ MESSAGES = [{"role": "user", "content": "What is a list?"}]
 
 @pytest.fixture(scope="module")
 def controller():
-    command = [PYTHON, "-m", "fastchat.serve.controller", "--host", "127.0.0.1", "--port", "{port}"]
-    with Process("controller", command, "/test_connection") as process:
+    with controller_process("controller") as process:
         yield process
 
 
@@ -31,25 +29,13 @@ def worker(controller):
 
 @pytest.fixture(scope="module")
 def api(controller, worker):
-    command = [PYTHON, "-m", "fastchat.serve.openai_api_server", "--host", "127.0.0.1", "--port", "{port}",
-               "--controller-address", controller.url]
-    with Process("openai_api_server", command, "/v1/models") as process:
+    with api_process("openai_api_server", controller) as process:
         yield process
-
-
-def models_at(controller):
-    return sorted(requests.post(controller.url + "/list_models", timeout=5).json()["models"])
 
 
 def chat(api, **fields):
     body = {"model": "demo", "messages": MESSAGES, "max_tokens": 24, "temperature": 0} | fields
     return requests.post(api.url + "/v1/chat/completions", json=body, stream=body.get("stream", False), timeout=60)
-
-
-def events(response):
-    for line in response.iter_lines():
-        if line.startswith(b"data: ") and line != b"data: [DONE]":
-            yield json.loads(line[6:])
 
 
 def test_models(api):
@@ -82,15 +68,27 @@ def test_completions(api):
     assert text and whole["usage"]["total_tokens"] > 16
     streamed = requests.post(api.url + "/v1/completions", json=body | {"stream": True}, stream=True, timeout=60)
     assert "".join(chunk["choices"][0]["text"] for chunk in events(streamed)) == text
-    logprobs = requests.post(api.url + "/v1/completions", json=body | {"logprobs": 1}, timeout=60).json()
-    assert "".join(logprobs["choices"][0]["logprobs"]["tokens"]) == text
+    logprobs = completion_logprobs(api, body | {"logprobs": 1})
+    assert "".join(logprobs["tokens"]) == text
+    for token, logprob, top in zip(logprobs["tokens"], logprobs["token_logprobs"], logprobs["top_logprobs"]):
+        assert top[token] == logprob
+    echoed = completion_logprobs(api, body | {"logprobs": 1, "echo": True})
+    num_prompt_tokens = len(echoed["tokens"]) - len(logprobs["tokens"])
+    assert num_prompt_tokens > 3 and echoed["token_logprobs"][0] is None
+    assert all(logprob < 0 for logprob in echoed["token_logprobs"][1:num_prompt_tokens])
+    assert echoed["token_logprobs"][num_prompt_tokens:] == logprobs["token_logprobs"]
+    assert echoed["text_offset"][num_prompt_tokens] == len(body["prompt"])
+
+
+def completion_logprobs(api, body):
+    return requests.post(api.url + "/v1/completions", json=body, timeout=60).json()["choices"][0]["logprobs"]
 
 
 def test_errors_arrive_as_fastchats(api):
     reply = chat(api, messages=[{"role": "user", "content": "word " * 5000}])
     assert reply.status_code == 400 and reply.json()["code"] == 40303
     assert chat(api, model="other").json()["code"] == 40301
-    body = {"prompt": "word " * 100, "max_new_tokens": 100_000}
+    body = {"prompt": "word " * 5000}
     assert requests.post(worker_of(api) + "/worker_generate", json=body, timeout=60).json()["error_code"] == 40303
 
 

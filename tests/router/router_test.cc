@@ -103,10 +103,23 @@ TEST_F(RouterTest, BadRequestsAreRefusedWithTheNumbers) {
   EXPECT_EQ(message("types"), "1 token_type_ids for 5 tokens");
   EXPECT_EQ(message("timeout"), "timeout_s nan below 0");
   EXPECT_EQ(message("pooled"), "max_new_tokens 0: nothing is pooled here");
-  for (const char* rid : {"nan", "negative", "huge"}) {
+  for (const char* rid : {"nan", "negative"}) {
     EXPECT_EQ(harness.served()[rid].last.status.code(), absl::StatusCode::kInvalidArgument) << rid;
   }
+  EXPECT_EQ(harness.served()["huge"].last.status.code(), absl::StatusCode::kOutOfRange);
   harness.ExpectNothingHeld();
+}
+
+TEST_F(RouterTest, TheContextIsNoLongerThanThePool) {
+  Router::Options options = Options();
+  options.scheduler.max_total_tokens = 50;
+  const auto small = Router::Create(*engine_, options);
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_EQ((*small)->scheduler().options().context_length, 50);
+  options.scheduler.max_total_tokens = kSlots;
+  const auto large = Router::Create(*engine_, options);
+  ASSERT_TRUE(large.ok()) << large.status();
+  EXPECT_EQ((*large)->scheduler().options().context_length, 128);
 }
 
 TEST_F(RouterTest, OptionsMustFitTheEngine) {

@@ -88,12 +88,15 @@ class SchedulerTest : public testing::Test {
 
 TEST_F(SchedulerTest, RefusesWhatCanNeverFitWithTheNumbers) {
   Create([](SchedulerOptions& options) { options.max_total_tokens = 60; });
-  EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/90, /*max_new_tokens=*/11)).message(),
-            "a prompt of 90 tokens and max_new_tokens 11 exceed the context length of 100 tokens");
-  EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/50, /*max_new_tokens=*/12)).message(),
-            "a prompt of 50 tokens and max_new_tokens 12 need 61 KV slots; there are 60");
-  EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/61, /*max_new_tokens=*/0)).message(),
-            "a prompt of 61 tokens and max_new_tokens 0 need 61 KV slots; there are 60");
+  EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/90, /*max_new_tokens=*/11)),
+            absl::OutOfRangeError("a prompt of 90 tokens and max_new_tokens 11 exceed the context "
+                                  "length of 100 tokens"));
+  EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/50, /*max_new_tokens=*/12)),
+            absl::OutOfRangeError("a prompt of 50 tokens and max_new_tokens 12 need 61 KV slots; "
+                                  "there are 60"));
+  EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/61, /*max_new_tokens=*/0)),
+            absl::OutOfRangeError("a prompt of 61 tokens and max_new_tokens 0 need 61 KV slots; "
+                                  "there are 60"));
   EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/0, /*max_new_tokens=*/5)).message(),
             "the prompt has no tokens");
   EXPECT_FALSE(scheduler_->Add(NewReq(/*len=*/5, std::numeric_limits<int64_t>::max())).ok());

@@ -87,8 +87,8 @@ void ExpectOutputsAndNoOvertaking(const RandomLoad& load, const SimulationResult
         len + request.max_new_tokens <= options.context_length &&
         len + std::max<int64_t>(request.max_new_tokens - 1, 0) <= options.max_total_tokens;
     if (!served.refusal.ok()) {
-      EXPECT_EQ(served.refusal.code(), can_fit ? absl::StatusCode::kResourceExhausted
-                                               : absl::StatusCode::kInvalidArgument);
+      EXPECT_EQ(served.refusal.code(),
+                can_fit ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kOutOfRange);
       continue;
     }
     EXPECT_TRUE(can_fit) << "an unservable request was queued";

@@ -478,6 +478,35 @@ TEST_F(ApiTest, WhatDoesNotFitTheContextIsRefusedInWordsThatClientsLookFor) {
   EXPECT_EQ(chat["param"], "messages");
 }
 
+TEST_F(ApiTest, WhatTheSchedulerCannotPlaceIsRefusedWithTheSameCode) {
+  Start();
+  engine_.max_total_tokens = 100;
+  HttpClient client = Connect();
+  const HttpReply reply = client.Post(
+      "/v1/completions", json{{"model", "demo"}, {"prompt", "a b c"}, {"max_tokens", 100}});
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.Json()["error"]["code"], "context_length_exceeded");
+  EXPECT_THAT(reply.body, HasSubstr("KV slots"));
+  const json worker =
+      client.Post("/worker_generate", json{{"prompt", "a b c"}, {"max_new_tokens", 100}}).Json();
+  EXPECT_EQ(worker["error_code"], 40303);
+}
+
+TEST_F(ApiTest, AWorkersRequestGetsWhatTheContextHasRoomFor) {
+  Start();
+  HttpClient client = Connect();
+  const json reply =
+      client
+          .Post("/worker_generate",
+                json{{"prompt", "a b c"}, {"max_new_tokens", 100'000}, {"temperature", 0}})
+          .Json();
+  EXPECT_EQ(reply["error_code"], 0) << reply;
+  EXPECT_LE(reply["usage"]["total_tokens"], 1024);
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += " word";
+  EXPECT_EQ(client.Post("/worker_generate", json{{"prompt", text}}).Json()["error_code"], 40303);
+}
+
 TEST_F(ApiTest, ModelsAreKnownByName) {
   Start();
   HttpClient client = Connect();

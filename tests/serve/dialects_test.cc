@@ -55,8 +55,9 @@ TEST_F(DialectsTest, FastchatTellsWhatGenerateTells) {
 TEST_F(DialectsTest, FastchatRefusesWhatExceedsTheContextBeforeComputingIt) {
   Start();
   const int64_t num_steps = engine_.num_steps;
-  const json object =
-      Connect().Post("/worker_generate", json{{"prompt", "Hi"}, {"max_new_tokens", 1024}}).Json();
+  std::string prompt;
+  for (int i = 0; i < 2000; ++i) prompt += " word";
+  const json object = Connect().Post("/worker_generate", json{{"prompt", prompt}}).Json();
   EXPECT_EQ(object["error_code"], 40303);
   EXPECT_EQ(engine_.num_tokens, 0);
   EXPECT_LE(engine_.num_steps, num_steps + 1);
@@ -73,6 +74,15 @@ TEST_F(DialectsTest, FastchatClientThatGoesGivesItsPlaceBack) {
     }
     EXPECT_TRUE(Await([this] { return QueueLength() == 2 && engine_.num_tokens > 0; }));
     EXPECT_EQ(engine_.num_live, 1);
+    // One waits, and is in the metrics.
+    const testing::Matcher<const std::string&> tells =
+        testing::ContainsRegex("sglang:num_queue_reqs\\{[^}]*\\} 1\n");
+    EXPECT_TRUE(Await([&] { return tells.Matches(Connect().Get("/metrics").body); }));
+    // Those of other dialects count too.
+    HttpClient other = Connect();
+    other.Send(PostRequest(
+        "/generate", json{{"text", "Hi"}, {"sampling_params", {{"max_new_tokens", 900}}}}.dump()));
+    EXPECT_TRUE(Await([this] { return QueueLength() == 3; }));
   }
   EXPECT_TRUE(Await([this] { return QueueLength() == 0; }));
 }

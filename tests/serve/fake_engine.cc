@@ -19,7 +19,7 @@ EngineLoad FakeEngine::Load() const {
           .num_waiting_tokens = num_waiting_tokens,
           .num_waiting_uncached_tokens = num_waiting_tokens / 2,
           .num_used_tokens = 10 * std::ssize(running_),
-          .max_total_tokens = 10'000,
+          .max_total_tokens = max_total_tokens,
           .num_steps = num_steps};
 }
 
@@ -60,6 +60,12 @@ BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
         continue;
       }
       num_plain += input->speculates ? 0 : 1;
+      if (std::ssize(input->input_ids) + input->sampling_params.max_new_tokens > max_total_tokens) {
+        out.rows.push_back({.rid = input->rid,
+                            .finished = true,
+                            .status = absl::OutOfRangeError("need more KV slots than there are")});
+        continue;
+      }
       const std::string rid = input->rid;
       running_[rid] = {std::move(*input), {}, Clock::now()};
     } else {

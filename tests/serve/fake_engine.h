@@ -43,8 +43,9 @@ class FakeEngine {
   std::atomic<int64_t> num_waiting_tokens = 0;  // as the scheduler tells them
   std::atomic<bool> holds = false;  // a step that has begun waits until this is false again
   std::atomic<int64_t> num_held = 0;
-  std::atomic<int64_t> step_us = 0;         // what a step takes
-  std::atomic<int64_t> max_running = 1024;  // more are refused: the queue is full
+  std::atomic<int64_t> step_us = 0;                // what a step takes
+  std::atomic<int64_t> max_running = 1024;         // more are refused: the queue is full
+  std::atomic<int64_t> max_total_tokens = 10'000;  // a request that is longer is refused
   std::atomic<int64_t> num_live = 0;
   std::atomic<int64_t> num_steps = 0;
   std::atomic<int64_t> num_flushes = 0;

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "serve/api_error.h"
+#include "serve/output.h"
 #include "tests/serve/fake_generator.h"
 
 namespace shortlist {
@@ -71,12 +73,13 @@ class FastchatWorkerTest : public ::testing::Test {
             .tokenizer = tokenizer_.get(), .prompt_encoder = &*encoder_, .context_length = 512});
     service_.generator = generator_.get();
     service_.workers = &workers_;
-    const auto conversation = FindConversation("vicuna_v1.1");
-    ASSERT_TRUE(conversation.ok());
+    FastchatFrame frame{.conversation = **FindConversation("vicuna_v1.1")};
+    frame.marked_system = "[none]";
+    frame.no_system = "Once";
     worker_ =
         std::make_unique<FastchatWorker>(io_.get_executor(), service_,
                                          FastchatWorker::Options{.model_names = {"demo", "also"},
-                                                                 .conversation = *conversation,
+                                                                 .frame = std::move(frame),
                                                                  .limit_worker_concurrency = 2,
                                                                  .keep_alive = milliseconds(5)});
     ASSERT_TRUE(worker_->AddRoutes(routes_).ok());
@@ -234,19 +237,84 @@ TEST_F(FastchatWorkerTest, TakesItsFields) {
   EXPECT_EQ(request.sampling.num_logprobs, 1);
 }
 
-TEST_F(FastchatWorkerTest, TellsLogprobsWithOffsetsInCodePoints) {
-  GenerationEvent event = Piece("é", 1);
-  event.tokens[0].info.top = {{TokenId{5}, -0.5f}};
-  event.tokens.push_back(Token(6, "x", -1.5f));
+TEST_F(FastchatWorkerTest, TellsLogprobsUnderTheTokensOwnSpelling) {
+  const std::vector<TokenId> ids = *encoder_->Encode("Once upon a", {.add_special_tokens = false});
+  ASSERT_GE(ids.size(), 3u);
+  GenerationEvent event = Piece(" é", 1);
+  event.tokens[0] = {.id = ids[1], .text = " é", .info = {.logprob = -0.5f}};
+  event.tokens[0].info.top = {{ids[2], -0.25f}};
+  event.tokens.push_back({.id = ids[2], .text = " a", .info = {.logprob = -1.5f}});
+  event.tokens[1].info.top = {{ids[2], -1.5f}, {ids[1], -std::numeric_limits<float>::infinity()}};
   generator_->scripts.push_back({.events = {event, End(FinishReason::kStop, 2)}});
-  const auto call = Do("/worker_generate", Body(R"(, "echo": true, "logprobs": 1)"));
+  const auto call = Do("/worker_generate", Body(R"(, "logprobs": 1)"));
   const json logprobs = json::parse(call->response.body)["logprobs"];
-  EXPECT_EQ(logprobs["tokens"], json({"é", "x"}));
+  const std::string first = TokenText(*tokenizer_, ids[1]), second = TokenText(*tokenizer_, ids[2]);
+  EXPECT_TRUE(first.starts_with(' ')) << first;
+  EXPECT_EQ(logprobs["tokens"], json({first, second}));
   EXPECT_EQ(logprobs["token_logprobs"], json({-0.5, -1.5}));
-  EXPECT_EQ(logprobs["text_offset"], json({4, 5}));
-  const TokenId id{5};
+  EXPECT_EQ(logprobs["text_offset"], json({0, 2}));
+  // The token itself is among the likeliest.
   EXPECT_EQ(logprobs["top_logprobs"],
-            json({{{tokenizer_->Decode(std::span(&id, 1)), -0.5}}, json::object()}));
+            json({json{{first, -0.5}, {second, -0.25}}, json{{second, -1.5}, {first, -9999.0}}}));
+}
+
+TEST_F(FastchatWorkerTest, EchoedPromptsHaveLogprobsToo) {
+  const std::vector<TokenId> ids = *encoder_->Encode("Once", {});
+  ASSERT_GE(ids.size(), 2u);
+  GenerationEvent event = Piece(" x", 1);
+  event.prompt.push_back({.id = ids[0]});
+  for (size_t i = 1; i < ids.size(); ++i) {
+    event.prompt.push_back({.id = ids[i], .info = {.logprob = -2.0f}});
+  }
+  generator_->scripts.push_back({.events = {event, End(FinishReason::kStop, 1)}});
+  const auto call = Do("/worker_generate", Body(R"(, "echo": true, "logprobs": 0)"));
+  EXPECT_EQ(generator_->started[0].sampling.prompt_logprobs_start, 0);
+  const json reply = json::parse(call->response.body);
+  EXPECT_EQ(reply["text"], "Once x");
+  const json& logprobs = reply["logprobs"];
+  ASSERT_EQ(logprobs["tokens"].size(), ids.size() + 1);
+  EXPECT_EQ(logprobs["token_logprobs"][0], nullptr);
+  EXPECT_EQ(logprobs["top_logprobs"][0], nullptr);
+  EXPECT_EQ(logprobs["token_logprobs"][1], -2.0);
+  EXPECT_EQ(logprobs["text_offset"][0], 0);
+  EXPECT_EQ(logprobs["text_offset"][ids.size()], 4);  // behind "Once"
+  // Without an echo the prompt is not scored.
+  generator_->scripts.push_back({.events = {End(FinishReason::kStop, 1)}});
+  Do("/worker_generate", Body(R"(, "logprobs": 0)"));
+  EXPECT_EQ(generator_->started[1].sampling.prompt_logprobs_start, -1);
+}
+
+TEST_F(FastchatWorkerTest, TakesThePromptAsTheFrameMeansIt) {
+  generator_->scripts.push_back({.events = {End(FinishReason::kStop, 1)}});
+  Do("/worker_generate", R"({"prompt": "[none] upon"})");
+  EXPECT_EQ(std::get<std::string>(generator_->started[0].prompt->prompt()), "Once upon");
+  EXPECT_EQ(Do("/count_token", R"({"prompt": "[none]"})")->response.body,
+            Do("/count_token", R"({"prompt": "Once"})")->response.body);
+}
+
+TEST_F(FastchatWorkerTest, AStreamThatFailsTellsOpenAisClientsToo) {
+  generator_->scripts.push_back(
+      {.events = {Piece("a", 1), Failure(ContextLengthExceeded(512, 500, 256))}});
+  const auto call = Do("/worker_generate_stream", Body());
+  const json last = Objects(*call).back();
+  EXPECT_EQ(last["error_code"], 40303);
+  EXPECT_EQ(last["error"]["code"], "context_length_exceeded");
+  EXPECT_EQ(last["error"]["message"], last["text"]);
+}
+
+TEST_F(FastchatWorkerTest, WithoutAFrameThereIsNoTemplateToTell) {
+  FastchatWorker worker(io_.get_executor(), service_, {.model_names = {"demo"}});
+  RouteTable routes;
+  ASSERT_TRUE(worker.AddRoutes(routes).ok());
+  HttpRequest http;
+  FakeResponse response;
+  std::optional<absl::Status> status;
+  asio::co_spawn(io_,
+                 routes.Find("POST", "/worker_get_conv_template").route->handler(http, response),
+                 [&](std::exception_ptr, absl::Status s) { status = std::move(s); });
+  ASSERT_TRUE(RunUntil([&] { return status.has_value(); }));
+  EXPECT_EQ(status->code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status->message()), HasSubstr("--conv-template"));
 }
 
 TEST_F(FastchatWorkerTest, ErrorsAreStatus200WithACode) {
@@ -292,6 +360,11 @@ TEST_F(FastchatWorkerTest, ErrorsAreStatus200WithACode) {
       {"stop ids", Body(R"(, "stop_token_ids": "2")"), {}, 40302, "stop_token_ids"},
       {"logprobs", Body(R"(, "logprobs": 21)"), {}, 40302, "logprobs"},
       {"logprobs", Body(R"(, "logprobs": true)"), {}, 40302, "logprobs"},
+      {"logprobs of a long prompt",
+       R"({"prompt": ")" + std::string(70'000, 'a') + R"(", "echo": true, "logprobs": 0})",
+       {},
+       40302,
+       "logprobs"},
       {"logprobs of many",
        Body(R"(, "logprobs": 20, "max_new_tokens": 4000)"),
        {},
@@ -375,6 +448,12 @@ TEST_F(FastchatWorkerTest, QueueLengthCountsWhoRunsAndWhoWaits) {
   for (const size_t i : {1, 2, 4}) ASSERT_TRUE(Leave(*calls[i]));
   EXPECT_EQ(worker_->queue_length(), 0);
   EXPECT_EQ(generator_->num_alive, 0);
+}
+
+TEST_F(FastchatWorkerTest, QueueLengthCountsTheOtherDialectsRequestsToo) {
+  generator_->num_alive = 3;
+  EXPECT_EQ(json::parse(Do("/worker_get_status", "")->response.body)["queue_length"], 3);
+  generator_->num_alive = 0;
 }
 
 TEST_F(FastchatWorkerTest, CountsTokens) {

@@ -157,5 +157,15 @@ TEST(PromptEncoderTest, RefusesWhatIsNoPrompt) {
   EXPECT_FALSE(encoder.Encode(Chat(), {}).ok());
 }
 
+TEST(PromptEncoderTest, TheFallbacksStopTokensCountAsFarAsTheTokenizerHasThem) {
+  Conversation stops = ZeroShot();
+  stops.stop_token_ids = {2, -1, 128'009};
+  const PromptEncoder encoder(DemoTokenizer(), std::nullopt, stops);
+  EXPECT_EQ(encoder.ChatStopTokenIds(), std::vector<TokenId>{TokenId{2}});
+  auto own = ChatTemplate::Create({{"default", "{{ messages[0].content }}"}}, {});
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_TRUE(PromptEncoder(DemoTokenizer(), *own, stops).ChatStopTokenIds().empty());
+}
+
 }  // namespace
 }  // namespace shortlist

@@ -36,7 +36,6 @@ void ServeTest::Start(const std::function<void(Server::Options&)>& change) {
                        .prompt_encoder = &encoder_,
                        .stop_token_ids = {TokenId{2}},
                        .context_length = 1024,
-                       .max_total_tokens = 10'000,
                        .router = engine_.stepper(),
                        .load = [this] { return engine_.Load(); },
                        .flush_cache = [this] { ++engine_.num_flushes; }};
