@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 
 namespace shortlist {
 namespace {
@@ -15,11 +16,11 @@ namespace {
 constexpr int64_t kLeastSlots = 16384;
 constexpr int64_t kMostSlots = 1 << 28;  // SchedulerOptions' bound
 constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max();
-constexpr int64_t kMaxFileBytes = 1 << 20;
 
+/// Of a file of the kernel, which says of itself that it is empty; empty when it cannot be read.
 std::string Contents(const std::string& path) {
-  absl::StatusOr<std::string> contents = ReadFile(path, kMaxFileBytes);
-  return contents.ok() ? *std::move(contents) : "";
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 /// The number that `text` begins with, behind spaces.

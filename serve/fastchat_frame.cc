@@ -171,7 +171,7 @@ bool HasBraces(const Conversation& c) {
 /// Whether the frame's prompts are the template's.
 bool SaysTheSame(const FastchatFrame& frame, const ChatTemplate& own, std::string_view bos,
                  bool takes_system) {
-  for (const size_t num_turns : {1, 3, 5}) {
+  for (const size_t num_turns : {size_t{1}, size_t{3}, size_t{5}}) {
     for (const bool has_system : {false, true}) {
       if (has_system && !takes_system) continue;
       const absl::StatusOr<std::string> wanted = Rendered(own, bos, has_system, num_turns);

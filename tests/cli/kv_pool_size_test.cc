@@ -27,6 +27,11 @@ class Machine {
   const TempDir dir_;
 };
 
+TEST(FreeMemoryBytesTest, KnowsThisMachines) {
+  EXPECT_GT(FreeMemoryBytes(), 1 << 20);
+  EXPECT_LT(FreeMemoryBytes(), int64_t{1} << 50);
+}
+
 TEST(FreeMemoryBytesTest, IsWhatTheSystemHasAvailable) {
   Machine machine;
   EXPECT_EQ(machine.free(), kUnlimited);
