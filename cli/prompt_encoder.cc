@@ -10,6 +10,7 @@
 
 namespace shortlist {
 
+/// Where neither the checkpoint nor its name says how chats become prompts.
 constexpr char kDefaultConversation[] = "zero_shot";
 
 absl::StatusOr<PromptEncoder> OpenPromptEncoder(const Tokenizer& tokenizer,

@@ -30,9 +30,6 @@
 #include "serve/model_name.h"
 #include "serve/prompt.h"
 #include "serve/server.h"
-#include "text/chat_template.h"
-#include "text/conversation.h"
-#include "text/conversation_of_model.h"
 
 namespace shortlist {
 namespace {
@@ -40,8 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDemoName[] = "demo";
-/// What makes prompts of chats where neither the checkpoint nor its name says how.
-constexpr char kDefaultConversation[] = "zero_shot";
+constexpr char kDemoConversation[] = "zero_shot";
 constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
 constexpr int64_t kMaxConfigBytes = 16 << 20;
 /// Open files beside connections: weights while they load, logs, libraries, the system's.
@@ -67,7 +63,7 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
   RunFlags& run = flags.run;
   run.model_dir = root / "models/demo/target";
   if (flags.served_model_name.empty()) flags.served_model_name = kDemoName;
-  if (flags.conv_template.empty()) flags.conv_template = kDefaultConversation;
+  if (flags.conv_template.empty()) flags.conv_template = kDemoConversation;
   if (!run.draft_dir.empty()) return absl::OkStatus();
   run.draft_dir = root / "models/demo/draft";
   if (flags.vocab_given) return absl::OkStatus();
