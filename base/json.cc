@@ -1,10 +1,13 @@
 #include "base/json.h"
 
+#include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/excerpt.h"
 #include "base/file.h"
@@ -17,12 +20,26 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+/// What the parser found, without its names and numbers: "unexpected '}'; expected a value".
+std::string Reason(std::string_view what) {
+  // "[json.exception.parse_error.101] parse error at line 1, column 6: syntax error while parsing
+  // value - unexpected '}'; expected '[', '{', or a literal"
+  for (const std::string_view lead :
+       {"] ", "parse error at ", ": ", "syntax error while ", " - "}) {
+    const size_t found = what.find(lead);
+    if (found != what.npos) what.remove_prefix(found + lead.size());
+  }
+  return absl::StrReplaceAll(
+      absl::string_view(what.data(), what.size()),
+      {{"'[', '{', or a literal", "a value"}, {"expected string literal", "expected a string"}});
+}
+
 /// Checks a document without building it: depth, repeated keys, syntax. Parsing into a value comes
 /// after, so no hostile nesting ever becomes a tree.
 class Screen : public nlohmann::json_sax<json> {
  public:
-  Screen(const std::string& origin, int64_t max_values)
-      : origin_(origin), max_values_(max_values) {}
+  Screen(std::string_view text, const std::string& origin, int64_t max_values)
+      : text_(text), origin_(origin), max_values_(max_values) {}
 
   const std::string& problem() const { return problem_; }
 
@@ -47,8 +64,12 @@ class Screen : public nlohmann::json_sax<json> {
   }
 
   bool parse_error(size_t position, const std::string&, const json::exception& error) override {
-    problem_ =
-        absl::StrCat(origin_, ": not valid JSON at byte ", position, ": ", Excerpt(error.what()));
+    // `position` bytes were read, the last of them in vain; one more where there are none.
+    const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const size_t column = before.size() - before.rfind('\n');  // npos + 1 is 0
+    problem_ = absl::StrCat(origin_, ": not valid JSON at byte ", position, " (line ", line,
+                            ", column ", column, "): ", Excerpt(Reason(error.what())));
     return false;
   }
 
@@ -74,6 +95,7 @@ class Screen : public nlohmann::json_sax<json> {
 
   static constexpr int64_t kMemberValues = 8;
 
+  const std::string_view text_;
   const std::string& origin_;
   const int64_t max_values_;
   int64_t num_values_ = 0;
@@ -150,7 +172,7 @@ absl::StatusOr<json> ParseJson(const std::string& text, const std::string& origi
       nul != std::string::npos) {  // the parser would stop there
     return absl::InvalidArgumentError(absl::StrCat(origin, ": not valid JSON: NUL at byte ", nul));
   }
-  Screen screen(origin, max_values);
+  Screen screen(text, origin, max_values);
   if (!json::sax_parse(text, &screen)) return absl::InvalidArgumentError(screen.problem());
   return json::parse(text);
 }

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "draft/token_logprobs.h"
 
 namespace shortlist {
 namespace {
@@ -32,38 +31,6 @@ class Timer {
   double& total_ms_;
   std::chrono::steady_clock::time_point start_;
 };
-
-/// True when the best token of each row is all that the sequence's verification needs.
-bool NeedsOnlyBest(const Sequence& sequence) {
-  const SamplingParams& sampling = sequence.sampling();
-  return sampling.greedy() && sampling.num_logprobs < 0 &&
-         sampling.UsesRawLogits(sequence.num_output());
-}
-
-/// The target's verdict on `hidden` as every sequence of a step needs it: best tokens alone, or
-/// logits.
-struct Verdict {
-  LogitRows logits;
-  std::vector<LmHead::Best> best;
-  bool only_best = false;
-
-  TargetRows From(int64_t first_row) const {
-    return {only_best ? nullptr : &logits, best, first_row};
-  }
-};
-
-absl::StatusOr<Verdict> Judge(LmHead& head, const at::Tensor& hidden, const ActiveVocab& full_head,
-                              bool only_best, LogitRows storage) {
-  Verdict verdict;
-  verdict.only_best = only_best;
-  if (only_best) {
-    SHORTLIST_ASSIGN_OR_RETURN(verdict.best, head.Argmax(hidden, {full_head}));
-  } else {
-    SHORTLIST_ASSIGN_OR_RETURN(verdict.logits,
-                               head.Logits(hidden, {full_head}, std::move(storage)));
-  }
-  return verdict;
-}
 
 /// Its cache must have the engine's slots, its head rows of the ids that it shall score.
 absl::Status CheckDrafter(const Drafter* drafter, const DynamicVocabularyManager* vocab,
@@ -102,7 +69,7 @@ EngineStats EngineStats::Since(const EngineStats& earlier) const {
 
 SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter,
                                      DynamicVocabularyManager* vocab, Options options,
-                                     KvCache cache, LmHead head,
+                                     KvCache cache, TargetHead head,
                                      std::shared_ptr<const ActiveVocab> full_head)
     : target_(target),
       drafter_(drafter),
@@ -133,14 +100,15 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
                                                    " tokens for a target of ", vocab_size));
   }
   SHORTLIST_RETURN_IF_ERROR(CheckDrafter(drafter, vocab, options.num_slots));
-  SHORTLIST_ASSIGN_OR_RETURN(LmHead head,
-                             LmHead::Create(target.head_weight(), options.emit_size, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
-                             KvCache::Create(target.config(), options.num_slots, target.dtype()));
   SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> empty,
                              VocabBase::Create({}, vocab_size));
   auto full_head = std::make_shared<const ActiveVocab>(/*version=*/0, std::move(empty),
                                                        /*dynamic=*/std::vector<int32_t>());
+  SHORTLIST_ASSIGN_OR_RETURN(
+      TargetHead head,
+      TargetHead::Create(target.head_weight(), options.emit_size, full_head, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
+                             KvCache::Create(target.config(), options.num_slots, target.dtype()));
   return std::unique_ptr<SpeculativeEngine>(new SpeculativeEngine(
       target, drafter, vocab, options, std::move(cache), std::move(head), std::move(full_head)));
 }
@@ -173,9 +141,9 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
     }
   }
   std::vector<Chunk> chunks = BatchChunks(sequences, max_tokens);
-  bool only_best = true;
+  RowDetail detail = RowDetail::kBest;
   for (const Chunk& chunk : chunks) {
-    if (chunk.completes) only_best &= NeedsOnlyBest(*sequences[chunk.index]);
+    if (chunk.completes) detail = std::max(detail, DetailFor(*sequences[chunk.index]));
   }
   if (chunks.empty()) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
@@ -187,8 +155,8 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
   for (const Chunk& chunk : chunks) {
     if (chunk.completes) last_rows.push_back(chunk.first_row + chunk.len - 1);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const Verdict verdict, Judge(head_, GatherRows(hidden, last_rows),
-                                                          *full_head_, only_best, {}));
+  SHORTLIST_ASSIGN_OR_RETURN(const TargetHead::Verdict verdict,
+                             head_.Judge(GatherRows(hidden, last_rows), detail, {}));
   int64_t verdict_row = 0;
   for (Chunk& chunk : chunks) {
     Sequence& sequence = *sequences[chunk.index];
@@ -217,11 +185,12 @@ absl::Status SpeculativeEngine::ScorePrompt(const Sequence& sequence, const at::
   while (position < end) {
     const int64_t num_rows = std::min(end - position, kScoredRows);
     SHORTLIST_ASSIGN_OR_RETURN(
-        logits_, head_.Logits(hidden.narrow(0, chunk.first_row + position - begin, num_rows),
-                              {*full_head_}, std::move(logits_)));
+        verdict_, head_.Judge(hidden.narrow(0, chunk.first_row + position - begin, num_rows),
+                              RowDetail::kLogprobs, std::move(verdict_)));
+    const TargetRows rows = verdict_.From(/*first_row=*/0);
     for (int64_t row = 0; row < num_rows; ++row) {
-      AddLogprobs(logits_.row(row), logits_.ids[row], sequence.tokens()[++position],
-                  sampling.num_logprobs, chunk.prompt_infos.emplace_back());
+      rows.AddLogprobs(row, sequence.tokens()[++position], sampling.num_logprobs,
+                       chunk.prompt_infos.emplace_back());
     }
   }
   return absl::OkStatus();
@@ -279,7 +248,7 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
 
   Timer timer(stats_.verify_ms);
   batch_.Clear();
-  bool only_best = true;
+  RowDetail detail = RowDetail::kBest;
   std::vector<TokenId> chain;
   for (const DraftTask& task : tasks) {
     const Sequence& sequence = *task.sequence;
@@ -288,18 +257,17 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     chain.insert(chain.end(), task.tokens.begin(), task.tokens.end());
     batch_.AddChain(chain, sequence.cached_len,
                     std::span(sequence.kv_slots).first(sequence.cached_len + chain.size()));
-    only_best &= NeedsOnlyBest(sequence);
+    detail = std::max(detail, DetailFor(sequence));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
-  SHORTLIST_ASSIGN_OR_RETURN(Verdict verdict,
-                             Judge(head_, hidden, *full_head_, only_best, std::move(logits_)));
+  SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
 
   int64_t row = 0;
   for (const DraftTask& task : tasks) {
     Sequence& sequence = *task.sequence;
     const int64_t before = sequence.num_tokens();
     const int64_t num_accepted =
-        verifier_.Verify(sequence, task.tokens, task.distributions, verdict.From(row),
+        verifier_.Verify(sequence, task.tokens, task.distributions, verdict_.From(row),
                          options_.verify, target_.config().context_len);
     const int64_t num_emitted = sequence.num_tokens() - before;
     SequenceStats& stats = sequence.stats;
@@ -315,7 +283,6 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     if (num_emitted > 0) TellDrafter(sequence, hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
-  logits_ = std::move(verdict.logits);
   ++stats_.num_steps;
   return absl::OkStatus();
 }

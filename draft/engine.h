@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "draft/drafter.h"
-#include "draft/lm_head.h"
 #include "draft/sequence.h"
+#include "draft/target_head.h"
 #include "draft/verifier.h"
 #include "model/decoder.h"
 #include "model/forward_batch.h"
@@ -111,7 +111,7 @@ class SpeculativeEngine {
   };
 
   SpeculativeEngine(Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab,
-                    Options options, KvCache cache, LmHead head,
+                    Options options, KvCache cache, TargetHead head,
                     std::shared_ptr<const ActiveVocab> full_head);
 
   std::vector<Chunk> BatchChunks(std::span<Sequence* const> sequences, int64_t max_tokens);
@@ -129,9 +129,9 @@ class SpeculativeEngine {
   DynamicVocabularyManager* const vocab_;
   const Options options_;
   KvCache cache_;
-  LmHead head_;
+  TargetHead head_;
   const std::shared_ptr<const ActiveVocab> full_head_;  // the empty vocabulary
-  LogitRows logits_;                                    // memory of the last step's
+  TargetHead::Verdict verdict_;                         // memory of the last step's
   Verifier verifier_;
   ForwardBatch batch_;
   EngineStats stats_;

@@ -2,6 +2,7 @@
 #define SHORTLIST_DRAFT_SAMPLING_PARAMS_H_
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -10,9 +11,17 @@
 
 namespace shortlist {
 
+/// Tokens that are not emitted. Shared by the generations of a request, since it may be large.
+struct TokenBans {
+  std::vector<TokenId> allowed_token_ids;  // no others are emitted; ascending; empty: all may be
+  // Sequences of tokens that the output does not hold: the last of one is not emitted behind the
+  // others. None of them is empty.
+  std::vector<std::vector<TokenId>> bad_words;
+};
+
 /// How one request's tokens are chosen and when it ends. Applied in this order to the target's
-/// logits: repetition, presence and frequency penalty, logit bias, bans before min_new_tokens,
-/// temperature, top-k, top-p, min-p.
+/// logits: repetition, presence and frequency penalty, logit bias, bans and stop
+/// tokens before min_new_tokens, temperature, top-k, top-p, min-p.
 struct SamplingParams {
   double temperature = 0.0;  // 0: greedy, the filters below then change nothing; at most 100
   int64_t top_k = 0;         // keep the k likeliest; 0: all
@@ -23,6 +32,7 @@ struct SamplingParams {
   double presence_penalty = 0.0;    // subtracted once for a token of the output; in [-100, 100]
   double frequency_penalty = 0.0;   // subtracted per occurrence in the output; in [-100, 100]
   std::vector<std::pair<TokenId, float>> logit_bias;  // added; finite
+  std::shared_ptr<const TokenBans> bans;              // null: none
   uint64_t seed = 0;  // the request's noise; outputs are a function of it and the history
   int64_t max_new_tokens = 128;  // at least 1
   int64_t min_new_tokens = 0;    // stop_token_ids are not emitted before; at most max_new_tokens

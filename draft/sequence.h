@@ -25,7 +25,7 @@ enum class FinishReason {
   kNone,    // still running
   kStop,    // a stop token, or the stop callback
   kLength,  // max_new_tokens, or the context is full
-  kError,   // the target gave no usable logit (all NaN)
+  kError,   // the target gave no usable logit (all NaN, or none of a token that is not banned)
 };
 
 /// What speculation did for one request.
@@ -80,8 +80,8 @@ enum class TokenOrigin : uint8_t {
 struct TokenInfo {
   TokenOrigin origin = TokenOrigin::kPlain;
   bool escape = false;  // SequenceStats::num_covered does not count it
-  // Log-softmax of the target's raw logits, before penalties, temperature and filters. Not asked
-  // for (SamplingParams::num_logprobs): NaN and empty.
+  // Log-softmax of the target's raw logits, those of all its rows, before penalties, temperature
+  // and filters. Not asked for (SamplingParams::num_logprobs): NaN and empty.
   float logprob = std::numeric_limits<float>::quiet_NaN();
   std::vector<std::pair<TokenId, float>> top;  // likeliest first, ties by lower id
 };

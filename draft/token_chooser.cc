@@ -32,6 +32,16 @@ float InverseTemperature(const SamplingParams& params) {
   return static_cast<float>(std::min(1.0 / params.temperature, kLargest));
 }
 
+/// True when the output and `drafted` behind it end with `prefix`.
+bool EndsWith(std::span<const TokenId> output, std::span<const TokenId> drafted,
+              std::span<const TokenId> prefix) {
+  const size_t num_drafted = std::min(prefix.size(), drafted.size());
+  const size_t num_output = prefix.size() - num_drafted;
+  return num_output <= output.size() &&
+         std::ranges::equal(prefix.last(num_drafted), drafted.last(num_drafted)) &&
+         std::ranges::equal(prefix.first(num_output), output.last(num_output));
+}
+
 /// A kernel's answer: -1 for none.
 std::optional<DraftId> SlotAt(int64_t index) {
   if (index < 0) return std::nullopt;
@@ -53,6 +63,7 @@ void TokenChooser::Prepare(std::span<const float> logits, const SlotIds& ids,
   if (!params_->UsesRawLogits(num_output)) {
     scores_.assign(logits.begin(), logits.end());
     ApplyPenalties(sequence, drafted);
+    ApplyBans(sequence, drafted);
   }
   if (params_->greedy()) return;
   const bool keeps_all_k =
@@ -88,11 +99,37 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
   for (const auto& [id, bias] : params.logit_bias) {
     if (const std::optional<DraftId> slot = ids_->Find(id)) scores_[Raw(*slot)] += bias;
   }
+}
+
+void TokenChooser::ApplyBans(const Sequence& sequence, std::span<const TokenId> drafted) {
+  const SamplingParams& params = *params_;
+  const auto ban = [this](TokenId id) {
+    if (const std::optional<DraftId> slot = ids_->Find(id)) scores_[Raw(*slot)] = kExcluded;
+  };
   if (sequence.num_output() + static_cast<int64_t>(drafted.size()) < params.min_new_tokens) {
-    for (TokenId id : params.stop_token_ids) {
-      if (const std::optional<DraftId> slot = ids_->Find(id)) scores_[Raw(*slot)] = kExcluded;
+    for (TokenId id : params.stop_token_ids) ban(id);
+  }
+  if (params.bans == nullptr) return;
+  for (const std::vector<TokenId>& word : params.bans->bad_words) {
+    if (EndsWith(sequence.output(), drafted, std::span(word).first(word.size() - 1))) {
+      ban(word.back());
     }
   }
+  const std::vector<TokenId>& allowed = params.bans->allowed_token_ids;
+  if (allowed.empty()) return;
+  std::vector<float> kept(scores_.size(), kExcluded);
+  if (token_ids_.empty()) {
+    for (TokenId id : allowed) {
+      if (Raw(id) < std::ssize(kept)) kept[Raw(id)] = scores_[Raw(id)];
+    }
+  } else {
+    for (size_t s = 0; s < kept.size(); ++s) {
+      const bool is_allowed =
+          std::binary_search(allowed.begin(), allowed.end(), TokenId{token_ids_[s]});
+      if (is_allowed) kept[s] = scores_[s];
+    }
+  }
+  scores_.swap(kept);
 }
 
 void TokenChooser::ApplyTemperature() {

@@ -54,6 +54,7 @@ class TokenChooser {
 
  private:
   void ApplyPenalties(const Sequence& sequence, std::span<const TokenId> drafted);
+  void ApplyBans(const Sequence& sequence, std::span<const TokenId> drafted);
   void ApplyTemperature();
   void ApplyFilters();
   RaceRow Racers() const;

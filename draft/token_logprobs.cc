@@ -14,11 +14,20 @@ namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
+double LogSumExp(std::span<const float> logits, std::span<const float> padding) {
+  const double tokens = LogSumExpCpu(logits.data(), std::ssize(logits));
+  if (padding.empty()) return tokens;
+  const double others = LogSumExpCpu(padding.data(), std::ssize(padding));
+  const double larger = std::max(tokens, others);
+  if (std::isinf(larger)) return larger;
+  return larger + std::log1p(std::exp(std::min(tokens, others) - larger));
+}
+
 }  // namespace
 
 void AddLogprobs(std::span<const float> logits, const SlotIds& ids, TokenId token, int64_t num_top,
-                 TokenInfo& info) {
-  const double log_sum_exp = LogSumExpCpu(logits.data(), static_cast<int64_t>(logits.size()));
+                 TokenInfo& info, std::span<const float> padding) {
+  const double log_sum_exp = LogSumExp(logits, padding);
   const auto logprob = [&](float logit) {
     if (std::isinf(log_sum_exp)) return logit == log_sum_exp ? 0.0f : kNone;
     return logit > kNone ? static_cast<float>(logit - log_sum_exp) : kNone;

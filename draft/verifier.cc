@@ -11,6 +11,13 @@ constexpr uint32_t kAcceptStream = 1;  // apart from the streams that tokens are
 
 }  // namespace
 
+void TargetRows::AddLogprobs(int64_t row, TokenId token, int64_t num_top, TokenInfo& info) const {
+  SHORTLIST_CHECK(logits != nullptr);
+  const std::span<const float> others =
+      padding == nullptr ? std::span<const float>() : padding->row(row);
+  shortlist::AddLogprobs(logits->row(row), logits->ids[row], token, num_top, info, others);
+}
+
 /// The token for the prepared row: the drafted one if it is accepted, else another. `drafted` null:
 /// the bonus.
 std::optional<TokenId> Verifier::JudgeByRejection(const TokenId* drafted,
@@ -58,9 +65,7 @@ int64_t Verifier::Verify(Sequence& sequence, std::span<const TokenId> tokens,
                                       : TokenOrigin::kBonus;
     }
     if (sequence.sampling().num_logprobs >= 0) {
-      SHORTLIST_CHECK(rows.logits != nullptr);
-      AddLogprobs(rows.logits->row(row), rows.logits->ids[row], *choice,
-                  sequence.sampling().num_logprobs, info);
+      rows.AddLogprobs(row, *choice, sequence.sampling().num_logprobs, info);
     }
     const bool finished = sequence.Emit(*choice, context_len);
     if (!accepted) return j;

@@ -36,6 +36,12 @@ struct TargetRows {
   const LogitRows* logits = nullptr;
   std::span<const LmHead::Best> best;  // used when logits is null
   int64_t first_row = 0;
+  // Of the same rows, the logits of what is nobody's token, where log-probabilities are asked for;
+  // null: there are no such rows.
+  const LogitRows* padding = nullptr;
+
+  /// Fills in logprob and top of `info`, for `token` in row `row`. Wants logits.
+  void AddLogprobs(int64_t row, TokenId token, int64_t num_top, TokenInfo& info) const;
 };
 
 /// Judges drafted chains and emits what stands. Holds scratch; one per thread.

@@ -24,6 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int64_t kMaxTruncatedContexts = 8;  // of a prompt that is cut: as many contexts long
+
 double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
@@ -43,6 +45,20 @@ std::vector<PromptToken> PromptTokens(const LiveRequest& live, std::vector<Token
     tokens.push_back({live.scored_ids[i + 1], std::move(infos[i])});
   }
   return tokens;
+}
+
+/// Drops tokens of the front as `request` wants it, but for the begin-of-text token of a text.
+void Truncate(const GenerateRequest& request, int64_t context_len, std::optional<TokenId> bos,
+              std::vector<TokenId>& ids) {
+  if (!request.truncate_prompt_tokens.has_value()) return;
+  const int64_t most = *request.truncate_prompt_tokens > 0
+                           ? *request.truncate_prompt_tokens
+                           : context_len - std::max<int64_t>(request.max_new_tokens.value_or(1), 1);
+  const int64_t excess = std::ssize(ids) - std::max<int64_t>(most, 1);
+  if (excess <= 0) return;
+  const bool keeps_bos = request.prompt->is_text() && ids.front() == bos;
+  const auto begin = ids.begin() + (keeps_bos ? 1 : 0);
+  ids.erase(begin, begin + excess);
 }
 
 class GeneratorImpl final : public Generator {
@@ -121,12 +137,16 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
                                                                   LiveRequest& live) {
   TokenizedGenerateReqInput input;
   const int64_t context_len = options_.context_length;
-  const auto& ids = request.prompt->Encode(*options_.prompt_encoder, context_len);
+  // To keep the end of a text, all of it is encoded: within bounds.
+  const int64_t longest =
+      (request.truncate_prompt_tokens ? kMaxTruncatedContexts : 1) * context_len;
+  const auto& ids = request.prompt->Encode(*options_.prompt_encoder, longest);
   if (absl::IsOutOfRange(ids.status())) {
     return ContextLengthExceeded(context_len, request.prompt_field, std::nullopt,
                                  std::max<int64_t>(request.max_new_tokens.value_or(1), 1));
   }
   SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, ids);
+  Truncate(request, context_len, options_.tokenizer->bos(), input.input_ids);
   request.prompt.reset();
   live.prompt_tokens = std::ssize(input.input_ids);
   if (const int64_t start = request.sampling.prompt_logprobs_start; start >= 0) {

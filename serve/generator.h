@@ -37,12 +37,16 @@ struct GenerateRequest {
   std::optional<int64_t> max_new_tokens;  // nullopt: as many as the context has room for; 0: the
                                           // prompt is computed, and what follows is not told
   bool clamps_max_new_tokens = false;     // true: where the context has less room, that much
-  bool ignore_eos = false;                // the model's own stop tokens do not end it
-  std::vector<std::string> stop;          // texts that end it; not part of the output
-  bool trims_stop = true;                 // false: the stop text is part of the output
-  bool skips_special_tokens = true;       // false: control tokens are written as they are spelled
-  bool speculates = true;                 // false: no tokens are drafted for it
-  int32_t priority = 0;                   // larger goes first
+  // How many tokens are kept of the end of the prompt, behind the begin-of-text token that a text
+  // gets; -1: as many as leave room for max_new_tokens. nullopt: a prompt that is too long is
+  // refused.
+  std::optional<int64_t> truncate_prompt_tokens;
+  bool ignore_eos = false;           // the model's own stop tokens do not end it
+  std::vector<std::string> stop;     // texts that end it; not part of the output
+  bool trims_stop = true;            // false: the stop text is part of the output
+  bool skips_special_tokens = true;  // false: control tokens are written as they are spelled
+  bool speculates = true;            // false: no tokens are drafted for it
+  int32_t priority = 0;              // larger goes first
   double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last token
   std::string cache_salt;  // prefixes are shared inside one salt only
 };

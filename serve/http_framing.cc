@@ -202,6 +202,7 @@ HttpBodyDecoder::HttpBodyDecoder(Kind kind, State state, int64_t num_left, int64
     : kind_(kind),
       state_(state),
       num_left_(num_left),
+      limit_(max_bytes),
       max_bytes_(max_bytes),
       trailer_(HttpHeadParser::Kind::kTrailer, kTrailerLimits) {}
 
@@ -232,7 +233,7 @@ absl::StatusOr<size_t> HttpBodyDecoder::Feed(std::string_view bytes, std::string
       used += count;
       if (trailer_.done()) state_ = State::kDone;
     } else if (state_ == State::kData) {
-      if (num_left_ == 0) return HttpError(413, "the body is too long");  // of kUntilEnd
+      if (num_left_ == 0) return TooLong();  // of kUntilEnd
       const size_t count = std::min(rest.size(), static_cast<size_t>(num_left_));
       body.append(rest.substr(0, count));
       used += count;
@@ -247,6 +248,10 @@ absl::StatusOr<size_t> HttpBodyDecoder::Feed(std::string_view bytes, std::string
     }
   }
   return used;
+}
+
+absl::Status HttpBodyDecoder::TooLong() const {
+  return HttpError(413, absl::StrCat("the body is longer than ", limit_, " bytes"));
 }
 
 /// One character of what stands round the data of chunks.
@@ -266,7 +271,7 @@ absl::Status HttpBodyDecoder::TakeFraming(char c) {
   if (digit >= 0) {
     if (++num_digits_ > kMaxSizeDigits) return Malformed("a chunk's size has too many digits");
     if (num_left_ > max_bytes_ >> 4) {  // the next digit cannot fit, unless all are zero
-      return HttpError(413, "the body is too long");
+      return TooLong();
     }
     num_left_ = num_left_ * 16 + digit;
     return absl::OkStatus();
@@ -287,7 +292,7 @@ absl::Status HttpBodyDecoder::TakeFraming(char c) {
 }
 
 absl::Status HttpBodyDecoder::EndSizeLine() {
-  if (num_left_ > max_bytes_) return HttpError(413, "the body is too long");
+  if (num_left_ > max_bytes_) return TooLong();
   // As Go's net/http has it: 16 bytes for each chunk and two for each of its bytes are free.
   excess_bytes_ = std::max<int64_t>(0, excess_bytes_ + line_bytes_ + 2 - 16 - 2 * num_left_);
   if (excess_bytes_ > kMaxExcessBytes) return Malformed("chunks of little but extensions");

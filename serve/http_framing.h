@@ -105,12 +105,14 @@ class HttpBodyDecoder {
   };
 
   HttpBodyDecoder(Kind kind, State state, int64_t num_left, int64_t max_bytes);
+  absl::Status TooLong() const;
   absl::Status TakeFraming(char c);
   absl::Status EndSizeLine();
 
   Kind kind_;
   State state_;
   int64_t num_left_;   // of the chunk, or of the body
+  int64_t limit_;      // of the whole body
   int64_t max_bytes_;  // that may still come
   int64_t num_digits_ = 0;
   int64_t line_bytes_ = 0;    // of the chunk's size line

@@ -1,10 +1,13 @@
 #include "serve/json_fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -45,6 +48,35 @@ bool AsksForNothing(const json& value) {
          ((value.is_array() || value.is_object()) && value.empty()) || value == json("");
 }
 
+/// Letters to insert, drop or replace to make one of the other (Levenshtein 1966).
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);  // from the first i letters of a
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+    }
+  }
+  return row[b.size()];
+}
+
+/// The known name that `name` was meant to be; empty where none is near.
+std::string_view Nearest(std::string_view name, const std::set<std::string, std::less<>>& known) {
+  constexpr size_t kLongestName = 64;
+  std::string_view nearest;
+  if (name.size() > kLongestName) return nearest;
+  size_t least = name.size() / 3 + 1;  // this far is another name
+  for (const std::string& other : known) {
+    const size_t distance = EditDistance(name, other);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = other;
+  }
+  return nearest;
+}
+
 }  // namespace
 
 absl::StatusOr<json> ParseRequestBody(const std::string& body) {
@@ -74,7 +106,8 @@ JsonFields::JsonFields(const json& object, std::string where)
                       name);
 }
 
-const json* JsonFields::Find(const char* name) const {
+const json* JsonFields::Find(const char* name) {
+  known_.emplace(name);
   if (!object_.is_object()) return nullptr;
   const auto member = object_.find(name);
   return member == object_.end() || member->is_null() ? nullptr : &*member;
@@ -90,6 +123,10 @@ void JsonFields::Fail(std::string_view name, std::string_view message) {
 
 void JsonFields::Fail(std::string_view name, const absl::Status& status) {
   Fail(name, std::string_view(status.message().data(), status.message().size()));
+}
+
+void JsonFields::Take(const absl::Status& status) {
+  if (status_.ok()) status_ = status;
 }
 
 std::optional<int64_t> JsonFields::OptionalInteger(const char* name, int64_t low, int64_t high) {
@@ -197,6 +234,26 @@ void JsonFields::Refuse(std::initializer_list<const char*> names, std::string_vi
   for (const char* name : names) {
     const json* member = Find(name);
     if (member != nullptr && !AsksForNothing(*member)) Fail(name, why);
+  }
+}
+
+void JsonFields::RefuseUnless(const char* name, const json& value, std::string_view why) {
+  const json* member = Find(name);
+  if (member != nullptr && *member != value) Fail(name, why);
+}
+
+void JsonFields::Accept(std::initializer_list<const char*> names) {
+  known_.insert(names.begin(), names.end());
+}
+
+void JsonFields::RefuseUnknown() {
+  if (!object_.is_object() || !status_.ok()) return;
+  for (const auto& [name, value] : object_.items()) {
+    if (value.is_null() || known_.contains(name)) continue;
+    const std::string_view nearest = Nearest(name, known_);
+    const std::string hint =
+        nearest.empty() ? "" : absl::StrCat("; did you mean \"", std::string(nearest), "\"?");
+    return Fail(Excerpt(name), absl::StrCat("there is no such field", hint));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,12 +25,16 @@ std::string Dump(const nlohmann::ordered_json& value);
 
 /// Reads members of one object of a request, with types and bounds. The first error stays: from
 /// then on every read gives its fallback, and status() tells field, value and bound (and names the
-/// field for WithParam). A member that is null counts as missing; members nobody reads are ignored.
+/// field for WithParam). A member that is null counts as missing; members nobody reads are ignored
+/// until RefuseUnknown.
 ///
 ///   JsonFields fields(body);
 ///   const int64_t n = fields.Integer("n", 1, 1, 128);
 ///   const double top_p = fields.Number("top_p", 1.0, {.low = 0.0, .high = 1.0, .above_low =
-///   true}); SHORTLIST_RETURN_IF_ERROR(fields.status());
+///   true});
+///   fields.Accept({"user"});
+///   fields.RefuseUnknown();
+///   SHORTLIST_RETURN_IF_ERROR(fields.status());
 class JsonFields {
  public:
   struct Range {
@@ -43,8 +48,8 @@ class JsonFields {
 
   const absl::Status& status() const { return status_; }
 
-  /// The member, or null when it is missing.
-  const nlohmann::json* Find(const char* name) const;
+  /// The member, or null when it is missing. From now on its name is known, as with all readers.
+  const nlohmann::json* Find(const char* name);
 
   /// A whole number may be written as 16.0.
   int64_t Integer(const char* name, int64_t fallback, int64_t low, int64_t high);
@@ -60,14 +65,25 @@ class JsonFields {
 
   /// Refuses members that ask for something: anything but null, false, 0, "" and what is empty.
   void Refuse(std::initializer_list<const char*> names, std::string_view why);
+  /// The same, but for the default, which asks for nothing.
+  void RefuseUnless(const char* name, const nlohmann::json& value, std::string_view why);
+  /// Members that may have any value: they change nothing here.
+  void Accept(std::initializer_list<const char*> names);
+  /// Refuses members whose names are not known by now: a field that does not exist, or one that is
+  /// misspelt; then the error tells the known name that it is near to.
+  void RefuseUnknown();
+
   /// The member is missing, or otherwise wrong.
   void Fail(std::string_view name, std::string_view message);
   /// Takes over an error that names no field.
   void Fail(std::string_view name, const absl::Status& status);
+  /// Takes over what is wrong with an object inside this one; nothing where it is OK.
+  void Take(const absl::Status& status);
 
  private:
   const nlohmann::json& object_;
   const std::string where_;
+  std::set<std::string, std::less<>> known_;
   absl::Status status_;
 };
 

@@ -43,11 +43,60 @@ absl::StatusOr<ordered_json> ContentText(const json& content, const std::string&
     const std::optional<std::string> piece =
         fields.OptionalString("text", Tokenizer::kMaxTextBytes);
     if (!piece.has_value()) fields.Fail("text", "missing");
+    fields.Accept({"cache_control", "prompt_cache_breakpoint"});  // nothing to cache by hand
+    fields.RefuseUnknown();
     SHORTLIST_RETURN_IF_ERROR(fields.status());
     if (&part != &content.front()) text += "\n";
     text += *piece;
   }
   return ordered_json(std::move(text));
+}
+
+/// A message as templates read it; `ordered` is the same with the order of its keys.
+absl::StatusOr<ordered_json> ReadMessage(const json& message, const ordered_json& ordered,
+                                         const std::string& where) {
+  JsonFields member(message, where + ".");
+  const std::string role = member.String("role", "", kMaxRoleBytes);
+  if (role.empty()) member.Fail("role", "missing");
+  const bool has_content = member.Find("content") != nullptr;
+  if (!has_content && role != "assistant") member.Fail("content", "missing");
+  member.Refuse({"tool_calls", "function_call", "tools", "refusal", "audio"}, "not supported");
+  // What templates may read, and what comes along with a reply that is sent back.
+  member.Accept({"name", "reasoning_content", "reasoning", "thinking", "tool_call_id",
+                 "annotations", "cache_control", "provider_specific_fields"});
+  member.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(member.status());
+  ordered_json copy = ordered;
+  copy["content"] = "";
+  if (has_content) {
+    SHORTLIST_ASSIGN_OR_RETURN(copy["content"], ContentText(message["content"], where));
+  }
+  return copy;
+}
+
+/// What the template is rendered with besides the messages.
+void ReadTemplateFields(JsonFields& fields, const ordered_json& ordered, Chat& chat) {
+  chat.continue_final_message = fields.Bool("continue_final_message", false);
+  chat.add_generation_prompt = fields.Bool("add_generation_prompt", !chat.continue_final_message);
+  if (chat.continue_final_message && chat.add_generation_prompt) {
+    fields.Fail("continue_final_message", "not together with add_generation_prompt");
+  }
+  if (chat.continue_final_message && chat.messages.back()["role"] != "assistant") {
+    fields.Fail("continue_final_message", "the last message is not the assistant's");
+  }
+  if (const json* variables = fields.Find("chat_template_kwargs")) {
+    if (!variables->is_object()) return fields.Fail("chat_template_kwargs", "no object");
+    chat.variables = ordered["chat_template_kwargs"];
+  }
+  if (const json* documents = fields.Find("documents")) {
+    if (!documents->is_array()) fields.Fail("documents", "no list");
+    if (chat.variables.contains("documents")) {
+      fields.Fail("documents", "also in chat_template_kwargs");
+    }
+    chat.variables["documents"] = ordered["documents"];
+  }
+  fields.Refuse({"chat_template", "media_io_kwargs", "input_ids", "echo"}, "not supported");
+  fields.RefuseUnless("add_special_tokens", false, "the chat template adds them");
 }
 
 }  // namespace
@@ -63,28 +112,12 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered) {
   Chat chat;
   chat.messages = ordered_json::array();
   for (size_t i = 0; i < messages->size(); ++i) {
-    const json& message = (*messages)[i];
-    const std::string where = absl::StrCat("messages[", i, "]");
-    JsonFields member(message, where + ".");
-    const std::string role = member.String("role", "", kMaxRoleBytes);
-    if (role.empty()) member.Fail("role", "missing");
-    const bool has_content = member.Find("content") != nullptr;
-    if (!has_content && role != "assistant") member.Fail("content", "missing");
-    member.Refuse({"tool_calls", "function_call"}, "not supported");
-    SHORTLIST_RETURN_IF_ERROR(member.status());
-    ordered_json copy = ordered["messages"][i];
-    if (has_content) {
-      SHORTLIST_ASSIGN_OR_RETURN(copy["content"], ContentText(message["content"], where));
-    } else {
-      copy["content"] = "";
-    }
-    chat.messages.push_back(std::move(copy));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        ordered_json message,
+        ReadMessage((*messages)[i], ordered["messages"][i], absl::StrCat("messages[", i, "]")));
+    chat.messages.push_back(std::move(message));
   }
-  chat.add_generation_prompt = fields.Bool("add_generation_prompt", true);
-  if (const json* variables = fields.Find("chat_template_kwargs")) {
-    if (!variables->is_object()) fields.Fail("chat_template_kwargs", "no object");
-    chat.variables = ordered["chat_template_kwargs"];
-  }
+  ReadTemplateFields(fields, ordered, chat);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   return chat;
 }
@@ -101,6 +134,8 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   const std::optional<int64_t> top = fields.OptionalInteger("top_logprobs", 0, kMaxTopLogprobs);
   if (top.value_or(0) > 0 && !logprobs) fields.Fail("top_logprobs", "wants \"logprobs\": true");
   SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields, ParseOrderedJson(http.body)));
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
   SHORTLIST_RETURN_IF_ERROR(
       CheckNumGenerations(/*num_prompts=*/1, asked.openai.n, std::ssize(http.body)));
   GenerateRequest request = asked.openai.sampling;
@@ -158,7 +193,8 @@ class ChatReply final : public OpenAiReply {
   ordered_json Logprobs(const OutputToken& token) const {
     ordered_json entry = Logprob(token.id, token.info.logprob);
     entry["top_logprobs"] = ordered_json::array();
-    for (const auto& [id, logprob] : token.info.top) {
+    if (openai().sampling.sampling.num_logprobs == 0) return entry;
+    for (const auto& [id, logprob] : TopWithChosen(token.id, token.info)) {
       entry["top_logprobs"].push_back(Logprob(id, logprob));
     }
     return entry;

@@ -40,12 +40,14 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SamplingParams& sampling = asked.openai.sampling.sampling;
   sampling.num_logprobs = logprobs.value_or(-1);
   if (echo && logprobs.has_value()) sampling.prompt_logprobs_start = 0;
-  if (const std::optional<int64_t> best_of = fields.OptionalInteger("best_of", 1, kMaxChoices)) {
-    if (*best_of != asked.openai.n) fields.Fail("best_of", "only as many as n are generated");
+  if (echo && asked.openai.sampling.truncate_prompt_tokens.has_value()) {
+    fields.Fail("truncate_prompt_tokens", "not with echo");
   }
-  fields.Refuse({"suffix"}, "not supported");
+  fields.Refuse({"suffix", "prompt_embeds"}, "not supported");
+  fields.RefuseUnless("add_special_tokens", true, "they are always added");
   if (fields.Find("prompt") == nullptr) fields.Fail("prompt", "missing");
   Prompts prompts = ReadPrompts(fields, "prompt", tokenizer.size());
+  fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   SHORTLIST_RETURN_IF_ERROR(
       CheckNumGenerations(std::ssize(prompts.prompts), asked.openai.n, std::ssize(http.body)));
@@ -117,7 +119,7 @@ class Logprobs {
     }
     chosen_.push_back(JsonLogprob(info.logprob));
     ordered_json top = ordered_json::object();
-    for (const auto& [top_id, logprob] : info.top) {
+    for (const auto& [top_id, logprob] : TopWithChosen(id, info)) {
       top.emplace(TokenText(tokenizer_, top_id), JsonLogprob(logprob));  // of equals the likeliest
     }
     tops_.push_back(std::move(top));

@@ -42,6 +42,11 @@ std::string OpenAiReply::Event(GenerationEvent event) {
   ordered_json object = Object(names_.chunk);
   object["choices"] = ordered_json::array({NextChoice(output)});
   if (openai_.include_usage) object["usage"] = nullptr;
+  if (openai_.continuous_usage) {
+    OpenAiUsage usage(/*n=*/1);
+    usage.Add(output.last);
+    object["usage"] = usage.Json();
+  }
   std::string bytes = ServerSentEvent(Dump(object));
   if (output.last.finished && num_finished_ == begun_.size() && openai_.include_usage) {
     ordered_json last = Object(names_.chunk);

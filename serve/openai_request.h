@@ -19,12 +19,13 @@ struct OpenAiRequest {
   int64_t n = 1;
   std::string rid;  // the client's, or a fresh one
   bool stream = false;
-  bool include_usage = false;  // of a stream, in a chunk of its own
+  bool include_usage = false;     // of a stream, in a chunk of its own
+  bool continuous_usage = false;  // of a choice so far, in each of its chunks
 };
 
-/// Reads the fields that both have. `default_max_tokens` nullopt: what the context has room for;
-/// `least_max_tokens` is the least that may be asked for. A model of another name is
-/// refused as CheckModelName says.
+/// Reads, accepts or refuses the fields that both have. `default_max_tokens` nullopt: what the
+/// context has room for; `least_max_tokens` is the least that may be asked for. A model of another
+/// name is refused as CheckModelName says.
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
                                                 std::optional<int64_t> default_max_tokens,
                                                 int64_t least_max_tokens);

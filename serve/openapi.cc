@@ -20,6 +20,19 @@ const char kSampling[] = R"json({
      "items": {"type": "string", "minLength": 1, "maxLength": 64}}]},
   "presence_penalty": {"type": "number", "minimum": -2, "maximum": 2},
   "frequency_penalty": {"type": "number", "minimum": -2, "maximum": 2},
+  "repetition_penalty": {"type": "number", "exclusiveMinimum": 0, "maximum": 2},
+  "top_k": {"type": "integer", "minimum": -1},
+  "min_p": {"type": "number", "minimum": 0, "maximum": 1},
+  "stop_token_ids": {"type": "array", "items": {"type": "integer"}, "maxItems": 16},
+  "ignore_eos": {"type": "boolean"},
+  "skip_special_tokens": {"type": "boolean"},
+  "no_stop_trim": {"type": "boolean"},
+  "include_stop_str_in_output": {"type": "boolean"},
+  "seed": {"type": "integer"},
+  "sampling_seed": {"type": "integer"},
+  "bad_words": {"type": "array", "maxItems": 128,
+                "items": {"type": "string", "minLength": 1, "maxLength": 16}},
+  "allowed_token_ids": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
   "logit_bias": {"type": "object",
                  "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100}}
 })json";
@@ -28,8 +41,10 @@ const char kOpenAi[] = R"json({
   "model": {"type": "string", "maxLength": 256},
   "temperature": {"type": "number", "minimum": 0, "maximum": 2},
   "stream": {"type": "boolean"},
-  "stream_options": {"type": "object", "properties": {"include_usage": {"type": "boolean"}}},
-  "seed": {"type": "integer"},
+  "stream_options": {"type": "object", "additionalProperties": false, "properties": {
+    "include_usage": {"type": "boolean"}, "continuous_usage_stats": {"type": "boolean"}}},
+  "truncate_prompt_tokens": {"type": "integer", "minimum": -1},
+  "min_tokens": {"type": "integer", "minimum": 0},
   "user": {"type": "string"}
 })json";
 
@@ -90,7 +105,11 @@ std::string Chat() {
     "max_completion_tokens": {"type": "integer", "minimum": 1},
     "logprobs": {"type": "boolean"},
     "top_logprobs": {"type": "integer", "minimum": 0, "maximum": 20},
-    "response_format": {"type": "object", "required": ["type"],
+    "add_generation_prompt": {"type": "boolean"},
+    "continue_final_message": {"type": "boolean"},
+    "chat_template_kwargs": {"type": "object"},
+    "documents": {"type": "array", "items": {"type": "object"}},
+    "response_format": {"type": "object", "required": ["type"], "additionalProperties": false,
                         "properties": {"type": {"const": "text"}}}
   })json"}));
 }
@@ -145,15 +164,7 @@ std::string Generate() {
                                    {"properties", Properties({kSampling, R"json({
     "max_new_tokens": {"type": "integer", "minimum": 0},
     "temperature": {"type": "number", "minimum": 0, "maximum": 100},
-    "top_k": {"type": "integer", "minimum": -1},
-    "min_p": {"type": "number", "minimum": 0, "maximum": 1},
-    "repetition_penalty": {"type": "number", "exclusiveMinimum": 0, "maximum": 2},
-    "min_new_tokens": {"type": "integer", "minimum": 0},
-    "stop_token_ids": {"type": "array", "items": {"type": "integer"}, "maxItems": 16},
-    "ignore_eos": {"type": "boolean"},
-    "skip_special_tokens": {"type": "boolean"},
-    "no_stop_trim": {"type": "boolean"},
-    "sampling_seed": {"type": "integer"}
+    "min_new_tokens": {"type": "integer", "minimum": 0}
   })json"})}};
   return Operation("Generate, as SGLang", {}, std::move(properties));
 }

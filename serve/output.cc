@@ -94,6 +94,14 @@ std::string TokenText(const Tokenizer& tokenizer, TokenId id) {
   return text;
 }
 
+std::vector<std::pair<TokenId, float>> TopWithChosen(TokenId id, const TokenInfo& info) {
+  std::vector<std::pair<TokenId, float>> top = info.top;
+  const bool is_there =
+      std::any_of(top.begin(), top.end(), [id](const auto& entry) { return entry.first == id; });
+  if (!is_there) top.emplace_back(id, info.logprob);
+  return top;
+}
+
 int64_t NumCodePoints(std::string_view text) {
   return std::count_if(text.begin(), text.end(),
                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });

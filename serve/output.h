@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,6 +54,10 @@ void Record(const GenerationEvent& event, RequestRecord& record);
 
 /// A token as text: its bytes, those that are no UTF-8 replaced; the spelling of a control token.
 std::string TokenText(const Tokenizer& tokenizer, TokenId id);
+
+/// The likeliest tokens as OpenAI's dialects tell them: behind them `id`, the token that came,
+/// where it is none of them.
+std::vector<std::pair<TokenId, float>> TopWithChosen(TokenId id, const TokenInfo& info);
 
 /// Of UTF-8 text: its length as Python counts it, which offsets into texts follow.
 int64_t NumCodePoints(std::string_view text);

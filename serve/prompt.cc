@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "text/final_message.h"
 
 namespace shortlist {
 
@@ -79,7 +80,15 @@ absl::StatusOr<RenderedChat> PromptEncoder::Render(const Chat& chat) const {
   if (!chat.tools.is_null()) {
     return absl::InvalidArgumentError("tools: the model has no chat template that renders them");
   }
-  return fallback_.Render(chat.messages);
+  if (!chat.variables.empty()) {
+    return absl::InvalidArgumentError(
+        "chat_template_kwargs, documents: the model has no chat template that reads them");
+  }
+  if (!chat.continue_final_message) return fallback_.Render(chat.messages);
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::ordered_json messages,
+                             MarkFinalMessage(chat.messages));
+  SHORTLIST_ASSIGN_OR_RETURN(RenderedChat rendered, fallback_.Render(messages));
+  return CutAtMark(std::move(rendered), chat.messages);
 }
 
 absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeChat(const Chat& chat,

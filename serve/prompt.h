@@ -88,7 +88,11 @@ class PromptEncoder {
 /// A prompt that several generations share: kept once, and encoded once. Any thread.
 class SharedPrompt {
  public:
-  explicit SharedPrompt(Prompt prompt) : prompt_(std::move(prompt)) {}
+  explicit SharedPrompt(Prompt prompt)
+      : is_text_(std::holds_alternative<std::string>(prompt)), prompt_(std::move(prompt)) {}
+
+  /// Neither ids nor a conversation.
+  bool is_text() const { return is_text_; }
 
   /// As PromptEncoder::Encode, whose prompt goes with the first call; `encoder` and `max_tokens`
   /// are the same in all.
@@ -99,6 +103,7 @@ class SharedPrompt {
   const Prompt& prompt() const { return *prompt_; }
 
  private:
+  const bool is_text_;
   std::mutex mutex_;
   std::optional<Prompt> prompt_;
   std::optional<absl::StatusOr<std::vector<TokenId>>> ids_;  // never changes once it is there

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <random>
 #include <utility>
 
@@ -80,6 +81,38 @@ std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t
   return biases;
 }
 
+std::vector<std::vector<TokenId>> ReadBadWords(JsonFields& fields, const Tokenizer& tokenizer) {
+  std::vector<std::vector<TokenId>> words;
+  for (const std::string& word : fields.Strings("bad_words", kMaxBadWords, kMaxBadWordBytes)) {
+    const size_t begin = std::min(word.find_first_not_of(" \t\r\n"), word.size());
+    const std::string bare = word.substr(begin);
+    for (const char* before : {"", " "}) {
+      const auto ids = tokenizer.Encode(before + bare, {.add_special_tokens = false});
+      if (!ids.ok() || ids->empty()) {
+        fields.Fail("bad_words", "one is empty, or no text that the tokenizer knows");
+        return {};
+      }
+      const bool is_other = *before == '\0' || (ids->front() != words.back().front() &&
+                                                ids->size() == words.back().size());
+      if (is_other) words.push_back(*ids);
+    }
+  }
+  return words;
+}
+
+std::vector<TokenId> ReadAllowedTokenIds(JsonFields& fields, int64_t vocab_size) {
+  const json* list = fields.Find("allowed_token_ids");
+  if (list == nullptr) return {};
+  if (!list->is_array() || list->empty()) {
+    fields.Fail("allowed_token_ids", "no list of at least one token id");
+    return {};
+  }
+  std::vector<TokenId> ids = ToTokenIds(*list, "allowed_token_ids", vocab_size, fields);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
 std::vector<TokenId> ReadTokenIds(JsonFields& fields, const char* name, int64_t vocab_size) {
   const json* list = fields.Find(name);
   if (list == nullptr) return {};
@@ -98,17 +131,19 @@ std::vector<std::string> ReadStops(JsonFields& fields) {
   return stops;
 }
 
-uint64_t ReadSeed(JsonFields& fields, const char* name) {
+uint64_t ReadSeed(JsonFields& fields) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-  if (const std::optional<int64_t> seed = fields.OptionalInteger(name, -kMax, kMax)) {
-    return static_cast<uint64_t>(*seed);
-  }
+  const std::optional<int64_t> seed = fields.OptionalInteger("seed", -kMax, kMax);
+  const std::optional<int64_t> other = fields.OptionalInteger("sampling_seed", -kMax, kMax);
+  if (seed && other && *seed != *other) fields.Fail("sampling_seed", "seed has another value");
+  if (seed || other) return static_cast<uint64_t>(seed ? *seed : *other);
   thread_local std::mt19937_64 random(std::random_device{}());
   return random();
 }
 
-void ReadCommonSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request) {
+void ReadCommonSampling(JsonFields& fields, const Tokenizer& tokenizer, GenerateRequest& request) {
   SamplingParams& sampling = request.sampling;
+  sampling.seed = ReadSeed(fields);
   sampling.top_p = fields.Number("top_p", 1.0, {0.0, 1.0, /*above_low=*/true});
   sampling.top_k = ReadTopK(fields);
   sampling.min_p = fields.Number("min_p", 0.0, {0.0, 1.0});
@@ -116,12 +151,66 @@ void ReadCommonSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest&
   sampling.frequency_penalty = fields.Number("frequency_penalty", 0.0, {-2.0, 2.0});
   sampling.repetition_penalty =
       fields.Number("repetition_penalty", 1.0, {0.0, 2.0, /*above_low=*/true});
-  sampling.logit_bias = ReadLogitBias(fields, vocab_size);
-  sampling.stop_token_ids = ReadTokenIds(fields, "stop_token_ids", vocab_size);
+  sampling.logit_bias = ReadLogitBias(fields, tokenizer.size());
+  TokenBans bans{.allowed_token_ids = ReadAllowedTokenIds(fields, tokenizer.size()),
+                 .bad_words = ReadBadWords(fields, tokenizer)};
+  if (!bans.allowed_token_ids.empty() || !bans.bad_words.empty()) {
+    sampling.bans = std::make_shared<const TokenBans>(std::move(bans));
+  }
+  sampling.stop_token_ids = ReadTokenIds(fields, "stop_token_ids", tokenizer.size());
   request.stop = ReadStops(fields);
   request.ignore_eos = fields.Bool("ignore_eos", false);
   request.skips_special_tokens = fields.Bool("skip_special_tokens", true);
-  request.trims_stop = !fields.Bool("no_stop_trim", false);
+  const bool keeps_stop = fields.Bool("include_stop_str_in_output", false);
+  request.trims_stop = !fields.Bool("no_stop_trim", keeps_stop);
+  fields.RefuseUnless("spaces_between_special_tokens", true, "none are left out");
+  // Beams alone have them.
+  fields.Accept({"length_penalty", "early_stopping"});
+}
+
+void RefuseUnsupported(JsonFields& fields) {
+  fields.Refuse({"json_schema",
+                 "regex",
+                 "ebnf",
+                 "structural_tag",
+                 "structured_outputs",
+                 "guided_json",
+                 "guided_regex",
+                 "guided_choice",
+                 "guided_grammar",
+                 "guided_decoding_backend",
+                 "guided_whitespace_pattern",
+                 "stop_regex",
+                 "use_beam_search",
+                 "custom_logit_processor",
+                 "logits_processors",
+                 "custom_params",
+                 "lora_path",
+                 "lora_id",
+                 "session_params",
+                 "vllm_xargs",
+                 "kv_transfer_params",
+                 "mm_processor_kwargs",
+                 "use_audio_in_video",
+                 "images_config",
+                 "return_hidden_states",
+                 "return_routed_experts",
+                 "return_token_ids",
+                 "return_prompt_token_ids",
+                 "return_tokens_as_token_ids",
+                 "return_cached_tokens_details",
+                 "return_meta_info",
+                 "data_parallel_rank",
+                 "routed_dp_rank",
+                 "disagg_prefill_dp_rank",
+                 "bootstrap_host",
+                 "bootstrap_port",
+                 "bootstrap_room"},
+                "not supported");
+  fields.Refuse({"timeout"}, "not supported; a request whose client goes is aborted");
+  fields.RefuseUnless("prompt_logprobs", nullptr,
+                      "not supported; echo with logprobs in /v1/completions and logprob_start_len "
+                      "in /generate tell them");
 }
 
 void ReadScheduling(JsonFields& fields, GenerateRequest& request) {

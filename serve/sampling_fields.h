@@ -21,6 +21,8 @@ inline constexpr int64_t kMaxStops = 16;
 inline constexpr size_t kMaxStopBytes = 256;
 inline constexpr size_t kMaxNameBytes = 256;  // of a model, a request id, a salt
 inline constexpr size_t kMaxLogitBiases = 1024;
+inline constexpr int64_t kMaxBadWords = 128;
+inline constexpr size_t kMaxBadWordBytes = 64;
 inline constexpr int64_t kMaxTopLogprobs = 20;
 inline constexpr int64_t kMaxPromptLogprobs = int64_t{1} << 20;  // n times the body's bytes, each
                                                                  // with its likeliest tokens
@@ -40,13 +42,23 @@ std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t
 std::vector<TokenId> ReadTokenIds(JsonFields& fields, const char* name, int64_t vocab_size);
 /// "stop": none of them empty.
 std::vector<std::string> ReadStops(JsonFields& fields);
-/// The seed, or a random one when it is missing.
-uint64_t ReadSeed(JsonFields& fields, const char* name);
+/// "bad_words" as vLLM reads them: each is encoded as it would begin a text, and once more behind a
+/// space where that is another token in front and no more of them.
+std::vector<std::vector<TokenId>> ReadBadWords(JsonFields& fields, const Tokenizer& tokenizer);
+/// "allowed_token_ids": ascending; empty when it is missing, and refused when it is empty.
+std::vector<TokenId> ReadAllowedTokenIds(JsonFields& fields, int64_t vocab_size);
+/// "seed", which SGLang calls "sampling_seed", or a random one when both are missing.
+uint64_t ReadSeed(JsonFields& fields);
 
 /// Fields that have one name, one meaning and one default everywhere: top_p, top_k, min_p,
-/// presence_penalty, frequency_penalty, repetition_penalty, logit_bias, stop, stop_token_ids,
-/// ignore_eos, skip_special_tokens, no_stop_trim.
-void ReadCommonSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request);
+/// presence_penalty, frequency_penalty, repetition_penalty, logit_bias, bad_words,
+/// allowed_token_ids, stop, stop_token_ids, ignore_eos, skip_special_tokens, no_stop_trim, which
+/// vLLM calls include_stop_str_in_output, and seed.
+void ReadCommonSampling(JsonFields& fields, const Tokenizer& tokenizer, GenerateRequest& request);
+
+/// Refuses what none of the dialects does: structured outputs, adapters, beams, other media, the
+/// plumbing of servers in parts.
+void RefuseUnsupported(JsonFields& fields);
 
 /// Fields of the request beside its sampling: priority, cache_salt and extra_key (together they
 /// say with whom prefixes are shared).

@@ -34,20 +34,60 @@ struct Asked {
 };
 
 /// One object of "sampling_params" into `request`; returns its n.
-int64_t ReadSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request) {
+int64_t ReadSampling(JsonFields& fields, const Tokenizer& tokenizer, GenerateRequest& request) {
   request.max_new_tokens = fields.Integer("max_new_tokens", 128, 0, kMaxCount);
   request.sampling.temperature = ReadTemperature(fields, 1.0, 100.0);
   request.sampling.min_new_tokens = fields.Integer("min_new_tokens", 0, 0, *request.max_new_tokens);
-  request.sampling.seed = ReadSeed(fields, "sampling_seed");
-  ReadCommonSampling(fields, vocab_size, request);
-  fields.Refuse({"json_schema", "regex", "ebnf", "structural_tag", "stop_regex", "custom_params"},
-                "not supported");
-  return fields.Integer("n", 1, 1, kMaxChoices);
+  ReadCommonSampling(fields, tokenizer, request);
+  const int64_t n = fields.Integer("n", 1, 1, kMaxChoices);
+  fields.Accept({"stream_interval"});  // events come as soon as there is a token
+  RefuseUnsupported(fields);
+  fields.RefuseUnless("max_tokens", nullptr, "here it is max_new_tokens");
+  fields.RefuseUnless("min_tokens", nullptr, "here it is min_new_tokens");
+  fields.RefuseUnknown();
+  return n;
+}
+
+/// What /generate has besides its prompt and its sampling: without an effect, or not supported.
+void AcceptOrRefuseOthers(JsonFields& fields) {
+  // What gateways route, log, trace and count by; they also name a model here.
+  fields.Accept({"model", "session_id", "conversation_id", "routing_key", "custom_labels",
+                 "log_metrics", "no_logs", "external_trace_header", "received_time"});
+  RefuseUnsupported(fields);
+  fields.Refuse(
+      {"image_data", "audio_data", "video_data", "input_embeds", "modalities", "token_ids_logprob",
+       "return_sampling_mask", "return_flat_raw_top_logprobs", "return_flat_raw_top_logprobs_b64",
+       "return_indexer_topk", "return_entropy", "return_bytes", "background", "require_reasoning",
+       "bootstrap_pair_key", "decode_tp_size"},
+      "not supported");
+  for (const char* name : {"max_new_tokens",
+                           "max_tokens",
+                           "min_new_tokens",
+                           "temperature",
+                           "top_p",
+                           "top_k",
+                           "min_p",
+                           "n",
+                           "seed",
+                           "sampling_seed",
+                           "stop",
+                           "stop_token_ids",
+                           "ignore_eos",
+                           "repetition_penalty",
+                           "presence_penalty",
+                           "frequency_penalty",
+                           "logit_bias",
+                           "bad_words",
+                           "allowed_token_ids",
+                           "skip_special_tokens",
+                           "no_stop_trim"}) {
+    fields.RefuseUnless(name, nullptr, "belongs into sampling_params");
+  }
 }
 
 /// The requests for `prompts`, sampled as `params` says: one object for all, or one for each.
 absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Prompts prompts,
-                                                          int64_t vocab_size,
+                                                          const Tokenizer& tokenizer,
                                                           const GenerateRequest& base, int64_t& n) {
   static const json kNone = json::object();
   const size_t count = prompts.prompts.size();
@@ -62,7 +102,7 @@ absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Pr
                       : each            ? (*params)[i]
                                         : *params,
                       each ? absl::StrCat("sampling_params[", i, "].") : "sampling_params.");
-    const int64_t own_n = ReadSampling(fields, vocab_size, requests[i]);
+    const int64_t own_n = ReadSampling(fields, tokenizer, requests[i]);
     if (i > 0 && own_n != n) fields.Fail("n", "not the same for all prompts");
     n = own_n;
     SHORTLIST_RETURN_IF_ERROR(fields.status());
@@ -73,13 +113,13 @@ absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Pr
 
 absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
-  const int64_t vocab_size = service.generator->options().tokenizer->size();
+  const Tokenizer& tokenizer = *service.generator->options().tokenizer;
   JsonFields fields(body);
   const bool has_text = fields.Find("text") != nullptr;
   if (has_text == (fields.Find("input_ids") != nullptr)) {
     fields.Fail("text", "exactly one of text and input_ids is wanted");
   }
-  Prompts prompts = ReadPrompts(fields, has_text ? "text" : "input_ids", vocab_size);
+  Prompts prompts = ReadPrompts(fields, has_text ? "text" : "input_ids", tokenizer.size());
   if (fields.status().ok() &&
       std::holds_alternative<std::string>(prompts.prompts.front()) != has_text) {
     fields.Fail(has_text ? "text" : "input_ids", has_text ? "no text" : "no list of token ids");
@@ -93,10 +133,6 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   asked.text_in_logprobs = fields.Bool("return_text_in_logprobs", false);
   asked.token_infos = fields.Bool("return_token_infos", false);
   const int64_t logprob_start = fields.Integer("logprob_start_len", -1, -1, kMaxCount);
-  fields.Refuse({"lora_path", "custom_logit_processor", "session_params", "return_hidden_states",
-                 "image_data", "audio_data", "video_data", "input_embeds", "token_ids_logprob",
-                 "bootstrap_host", "bootstrap_room", "data_parallel_rank", "routed_dp_rank"},
-                "not supported");
   GenerateRequest base;
   base.prompt_field = has_text ? "text" : "input_ids";
   if (asked.logprobs) {
@@ -105,13 +141,15 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   }
   base.speculates = asked.speculates = fields.Bool("speculate", true);
   ReadScheduling(fields, base);
+  const json* const params = fields.Find("sampling_params");
+  AcceptOrRefuseOthers(fields);
+  fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
 
   int64_t n = 1;
   const bool is_batch = prompts.is_batch;
-  SHORTLIST_ASSIGN_OR_RETURN(
-      std::vector<GenerateRequest> requests,
-      MakeRequests(fields.Find("sampling_params"), std::move(prompts), vocab_size, base, n));
+  SHORTLIST_ASSIGN_OR_RETURN(std::vector<GenerateRequest> requests,
+                             MakeRequests(params, std::move(prompts), tokenizer, base, n));
   asked.is_list = is_batch || n > 1;
   SHORTLIST_RETURN_IF_ERROR(CheckNumGenerations(std::ssize(requests), n, std::ssize(http.body)));
   if (base.sampling.prompt_logprobs_start >= 0) {

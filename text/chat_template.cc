@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "text/final_message.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
 #include "text/utf8.h"
@@ -247,6 +248,13 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir) {
 }
 
 absl::StatusOr<RenderedChat> ChatTemplate::Render(const Chat& chat) const {
+  if (chat.continue_final_message) {
+    Chat marked = chat;
+    marked.continue_final_message = false;
+    SHORTLIST_ASSIGN_OR_RETURN(marked.messages, MarkFinalMessage(chat.messages));
+    SHORTLIST_ASSIGN_OR_RETURN(RenderedChat rendered, Render(marked));
+    return CutAtMark(std::move(rendered), chat.messages);
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const Variables variables, ToVariables(chat, special_tokens_));
   const auto tool_use = templates_.find("tool_use");
   const bool with_tools = !chat.tools.is_null() && tool_use != templates_.end();

@@ -33,6 +33,7 @@ struct Chat {
   nlohmann::ordered_json messages;  // an array of objects, not empty
   nlohmann::ordered_json tools;     // an array, or null for none
   bool add_generation_prompt = true;
+  bool continue_final_message = false;  // the prompt ends inside the last message, for more of it
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // further ones, by name
   std::optional<std::tm> now;  // for strftime_now; the local time where it is not set
 };

@@ -68,6 +68,24 @@ TEST(JsonTest, SyntaxErrorsNameOriginAndByte) {
   EXPECT_THAT(error, HasSubstr("byte 10"));
 }
 
+TEST(JsonTest, SyntaxErrorsSayWhereAndWhatIsExpected) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"a": })", "byte 7 (line 1, column 7): unexpected '}'; expected a value"},
+      {"{\n  \"a\": 1,\n}", "byte 12 (line 3, column 1): unexpected '}'; expected a string"},
+      {R"({"a" 1})", "byte 6 (line 1, column 6): unexpected number literal; expected ':'"},
+      {"[1 2]", "byte 4 (line 1, column 4): unexpected number literal; expected ']'"},
+      {"", "byte 1 (line 1, column 1): unexpected end of input; expected a value"},
+      {"[tru]", "byte 5 (line 1, column 5): invalid literal; last read: 'tru]'"},
+      {"[1e400]", "number overflow parsing '1e400'"},
+      {"[\"a - b: c\" d]", "invalid literal"}};
+  for (const auto& [text, expected] : cases) {
+    const std::string error = ErrorOf(text);
+    EXPECT_THAT(error, HasSubstr(expected)) << text;
+    EXPECT_THAT(error, testing::Not(HasSubstr("exception"))) << text;
+    EXPECT_THAT(error, testing::Not(HasSubstr("syntax error"))) << text;
+  }
+}
+
 TEST(JsonTest, BrokenDocumentsAreRefused) {
   for (const char* text : {"", "   ", "{", "[1,", "nul", "{\"a\" 1}", "[1] [2]", "{\"a\": NaN}",
                            "\"\xff\"", "\"\xc3\"", "[1e]", "\"unterminated"}) {

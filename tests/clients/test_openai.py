@@ -138,6 +138,22 @@ def test_errors(client):
         complete(client, prompt="word " * 5000, stream=True)  # as a status, not inside the stream
 
 
+def test_fields_are_done_or_refused_by_name(client):
+    text = complete(client).choices[0].text
+    word = max(text.split(), key=len)
+    without = complete(client, extra_body={"bad_words": [word]}).choices[0].text
+    assert without != text
+    for name, value in {"guided_regex": "a", "max_token": 3, "chat_template": "x"}.items():
+        with pytest.raises(openai.BadRequestError, match=name):
+            complete(client, extra_body={name: value})
+        with pytest.raises(openai.BadRequestError, match=name):
+            chat(client, extra_body={name: value})
+    chat(client, user="u", store=True, metadata={"a": "b"}, service_tier="auto", modalities=["text"],
+         parallel_tool_calls=False, tool_choice="none", response_format={"type": "text"})
+    sampled = complete(client, temperature=1.5, logprobs=1).choices[0].logprobs
+    assert all(token in top for token, top in zip(sampled.tokens, sampled.top_logprobs))
+
+
 def test_client_that_goes_is_forgotten(client, server):
     stream = complete(client, max_tokens=400, stream=True)
     next(iter(stream))

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,13 +51,14 @@ class EngineTest : public testing::Test {
   void SetUp() override { ASSERT_NE(pair_, nullptr); }
 
   std::unique_ptr<SpeculativeEngine> NewEngine(Drafter* drafter, DynamicVocabularyManager* vocab,
-                                               int64_t num_draft_tokens = 4) {
+                                               int64_t num_draft_tokens = 4,
+                                               std::optional<int64_t> emit_size = std::nullopt) {
     auto engine = SpeculativeEngine::Create(pair_->target(), drafter, vocab,
                                             {.num_draft_tokens = num_draft_tokens,
                                              .draft_p_min = 0.0,
                                              .verify = VerifyMode::kCoupled,
                                              .num_slots = kSlots,
-                                             .emit_size = pair_->emit_size()},
+                                             .emit_size = emit_size.value_or(pair_->emit_size())},
                                             pair_->pool());
     EXPECT_TRUE(engine.ok()) << engine.status();
     return std::move(*engine);
@@ -156,6 +158,49 @@ TEST_F(EngineTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCut)
         }
       }
     }
+  }
+}
+
+TEST_F(EngineTest, PaddingCountsInLogprobsAsInTransformersAndIsNeverChosen) {
+  const std::vector<TokenId> prompt = TestPrompts(/*count=*/1, /*max_len=*/40)[0];
+  const int64_t vocab_size = pair_->emit_size();
+  const int64_t emit_size = vocab_size / 3;  // much of the probability is the padding's
+  Sequence::Options options;
+  options.sampling = UpTo(40);
+  options.sampling.temperature = 1.2;
+  options.sampling.num_logprobs = 3;
+  options.sampling.prompt_logprobs_start = 0;
+  const auto plain = MakeSequence(prompt, options, vocab_size);
+  RunToEnd(*NewEngine(/*drafter=*/nullptr, /*vocab=*/nullptr, /*num_draft_tokens=*/4, emit_size),
+           *plain);
+  const auto drafted = MakeSequence(prompt, options, vocab_size);
+  const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
+  RunToEnd(*NewEngine(drafter.get(), /*vocab=*/nullptr, /*num_draft_tokens=*/4, emit_size),
+           *drafted);
+  EXPECT_EQ(drafted->tokens(), plain->tokens());
+
+  // The same tokens scored by an engine to which all rows are tokens.
+  options.sampling.max_new_tokens = 1;
+  const auto scored = MakeSequence(plain->tokens(), options, vocab_size);
+  RunToEnd(*NewEngine(/*drafter=*/nullptr, /*vocab=*/nullptr), *scored);
+  const auto expect_as_scored = [&](const TokenInfo& info, int64_t position, bool is_padding) {
+    const float expected = scored->prompt_infos[position - 1].logprob;
+    if (is_padding) {
+      EXPECT_EQ(info.logprob, -std::numeric_limits<float>::infinity());
+    } else {
+      EXPECT_NEAR(info.logprob, expected, 1e-5) << position;
+    }
+    for (const auto& [id, logprob] : info.top) EXPECT_LT(Raw(id), emit_size);
+  };
+  const int64_t prompt_len = plain->prompt_len();
+  for (int64_t i = 1; i < prompt_len; ++i) {
+    expect_as_scored(plain->prompt_infos[i - 1], i, Raw(prompt[i]) >= emit_size);
+  }
+  for (int64_t i = prompt_len; i < plain->num_tokens(); ++i) {
+    EXPECT_LT(Raw(plain->tokens()[i]), emit_size);
+    expect_as_scored(plain->token_infos[i - prompt_len], i, /*is_padding=*/false);
+    EXPECT_EQ(drafted->token_infos[i - prompt_len].logprob,
+              plain->token_infos[i - prompt_len].logprob);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,50 @@ TEST_F(EqualityTest, FiltersAndPenaltiesKeepEquality) {
     ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), config.ToString());
     config.drafter = DrafterKind::kModel;
     ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), config.ToString());
+  }
+}
+
+TEST_F(EqualityTest, BannedTokensKeepEqualityAndDoNotAppear) {
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 3, /*max_len=*/200);
+  for (double temperature : {0.0, 0.8}) {
+    RunConfig config;
+    config.sampling = Sampled(/*max_new_tokens=*/40);
+    config.sampling.temperature = temperature;
+    config.sampling.stop_token_ids = {};
+    const RunResult free = pair_->Run(prompts, config);
+    // What the model would say: pairs of tokens, and single ones.
+    TokenBans bans;
+    for (const std::vector<TokenId>& output : free.outputs) {
+      ASSERT_GE(output.size(), 20u);
+      for (size_t i = 0; i + 1 < output.size(); i += 4) {
+        bans.bad_words.push_back({output[i], output[i + 1]});
+      }
+      bans.bad_words.push_back({output[3]});
+    }
+    for (int32_t id = 0; id < pair_->emit_size(); ++id) {
+      if (id % 7 != 3) bans.allowed_token_ids.push_back(TokenId{id});
+    }
+    config.sampling.bans = std::make_shared<const TokenBans>(bans);
+    const RunResult expected = pair_->Run(prompts, config);
+    for (const std::vector<TokenId>& output : expected.outputs) {
+      EXPECT_NE(output, free.outputs[&output - expected.outputs.data()]);
+      for (TokenId id : output) EXPECT_NE(Raw(id) % 7, 3);
+      for (const std::vector<TokenId>& word : bans.bad_words) {
+        EXPECT_EQ(std::search(output.begin(), output.end(), word.begin(), word.end()),
+                  output.end());
+      }
+    }
+    for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+      for (VocabKind vocab : {VocabKind::kFullHead, VocabKind::kListAndDynamic}) {
+        config.drafter = drafter;
+        config.vocab = vocab;
+        config.batch = vocab == VocabKind::kFullHead ? 1 : 3;
+        const RunResult actual = pair_->Run(prompts, config);
+        ExpectEqualOutputs(expected.outputs, actual, config.ToString());
+        // A draft that proposed what is banned would be refused all the time.
+        EXPECT_GT(actual.total.accept_length(), 1.05) << config.ToString();
+      }
+    }
   }
 }
 

@@ -160,6 +160,77 @@ TEST(TokenChooserTest, StopTokensAreBannedBeforeMinNewTokens) {
   EXPECT_EQ(*chooser.Choose(), DraftId{3});
 }
 
+TEST(TokenChooserTest, BansKeepWhatTheirDefinitionsKeep) {
+  constexpr uint64_t kSeed = 31;
+  std::mt19937 random(kSeed);
+  const int32_t vocab_size = 12;
+  auto base = VocabBase::Create({}, vocab_size);
+  ASSERT_TRUE(base.ok());
+  std::vector<int32_t> order(vocab_size);
+  std::iota(order.begin(), order.end(), 0);
+  for (int round = 0; round < 500; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
+    // Few tokens, so that words do occur.
+    const auto some = [&random](size_t most) {
+      std::vector<int32_t> ids(random() % (most + 1));
+      for (int32_t& id : ids) id = static_cast<int32_t>(random() % 3);
+      return ids;
+    };
+    SamplingParams params;
+    params.temperature = round % 2 == 0 ? 0.0 : 1.0;
+    params.logit_bias = {{TokenId{1}, 5.0f}};  // lifts no ban
+    TokenBans bans;
+    for (int32_t id = 0; id < vocab_size && round % 3 > 0; ++id) {
+      if (random() % 2) bans.allowed_token_ids.push_back(TokenId{id});
+    }
+    for (size_t i = random() % 6; i > 0; --i) {
+      std::vector<TokenId>& word = bans.bad_words.emplace_back();
+      for (int32_t id : some(3)) word.push_back(TokenId{id});
+      word.push_back(TokenId{static_cast<int32_t>(random() % 4)});
+    }
+    params.bans = std::make_shared<const TokenBans>(bans);
+    const std::vector<int32_t> output = some(4), drafted = some(3);
+    // Words of the prompt are none of the output's.
+    const auto sequence = MakeSequence(params, {0, 1, 2, 0, 1}, output, vocab_size);
+    std::vector<TokenId> drafted_ids, so_far;
+    for (int32_t id : drafted) drafted_ids.push_back(TokenId{id});
+    so_far.assign(sequence->output().begin(), sequence->output().end());
+    so_far.insert(so_far.end(), drafted_ids.begin(), drafted_ids.end());
+
+    std::vector<int32_t> expected;
+    for (int32_t id = 0; id < vocab_size; ++id) {
+      const auto& allowed = bans.allowed_token_ids;
+      bool stays = allowed.empty() ||
+                   std::find(allowed.begin(), allowed.end(), TokenId{id}) != allowed.end();
+      std::vector<TokenId> with = so_far;
+      with.push_back(TokenId{id});
+      for (const std::vector<TokenId>& word : bans.bad_words) {
+        stays &=
+            with.size() < word.size() || !std::equal(word.rbegin(), word.rend(), with.rbegin());
+      }
+      if (stays) expected.push_back(id);
+    }
+    std::shuffle(order.begin(), order.end(), random);
+    const ActiveVocab active(1, *base, order);
+    std::vector<float> full(vocab_size), compact;
+    for (float& logit : full) logit = static_cast<float>(random() % 6);
+    for (int32_t id : order) compact.push_back(full[id]);
+    TokenChooser full_chooser, compact_chooser;
+    const SlotIds full_ids(vocab_size), compact_ids(active, {});
+    full_chooser.Prepare(full, full_ids, *sequence, drafted_ids);
+    compact_chooser.Prepare(compact, compact_ids, *sequence, drafted_ids);
+    const std::optional<DraftId> choice = full_chooser.Choose();
+    ASSERT_EQ(choice.has_value(), !expected.empty());
+    ASSERT_EQ(compact_chooser.Choose().has_value(), !expected.empty());
+    if (expected.empty()) continue;
+    EXPECT_EQ(full_chooser.TokenAt(*choice), compact_chooser.TokenAt(*compact_chooser.Choose()));
+    EXPECT_TRUE(std::binary_search(expected.begin(), expected.end(), Raw(*choice)));
+    if (!params.greedy()) {
+      EXPECT_EQ(full_chooser.Distribution().ids, expected);
+    }
+  }
+}
+
 TEST(TokenChooserTest, DegenerateRows) {
   TokenChooser chooser;
   const SlotIds ids(3);
@@ -211,6 +282,18 @@ TEST(SamplingParamsTest, RefusesEveryValueOutOfRange) {
     refused([&](SamplingParams& p) { p.min_p = value; }, "min_p");
   }
   refused([](SamplingParams& p) { p.top_k = -1; }, "top_k -1");
+  for (const std::vector<TokenId>& ids : std::vector<std::vector<TokenId>>{
+           {TokenId{100}}, {TokenId{-1}}, {TokenId{5}, TokenId{5}}, {TokenId{5}, TokenId{4}}}) {
+    const TokenBans bans{.allowed_token_ids = ids};
+    refused([&](SamplingParams& p) { p.bans = std::make_shared<const TokenBans>(bans); },
+            "allowed_token_ids");
+  }
+  for (const std::vector<TokenId>& word :
+       std::vector<std::vector<TokenId>>{{}, {TokenId{1}, TokenId{100}}, {TokenId{-1}}}) {
+    const TokenBans bans{.bad_words = {{TokenId{1}}, word}};
+    refused([&](SamplingParams& p) { p.bans = std::make_shared<const TokenBans>(bans); },
+            "bad_words");
+  }
   refused([&](SamplingParams& p) { p.repetition_penalty = 0.0; }, "repetition_penalty 0");
   refused([&](SamplingParams& p) { p.presence_penalty = nan; }, "presence_penalty");
   refused([&](SamplingParams& p) { p.frequency_penalty = 101; }, "frequency_penalty 101");

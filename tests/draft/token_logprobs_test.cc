@@ -44,6 +44,25 @@ TEST(TokenLogprobsTest, AreTheLogSoftmaxAndItsLargest) {
   }
 }
 
+TEST(TokenLogprobsTest, PaddingTakesItsShareAndIsNotTold) {
+  const std::vector<float> logits = {1.0f, 2.0f};
+  TokenInfo info;
+  AddLogprobs(logits, SlotIds(2), TokenId{0}, /*num_top=*/3, info, std::vector<float>{5.0f, kNaN});
+  const double sum = std::exp(1.0) + std::exp(2.0) + std::exp(5.0);
+  EXPECT_NEAR(info.logprob, 1.0 - std::log(sum), 1e-6);
+  ASSERT_EQ(info.top.size(), 2u);
+  EXPECT_NEAR(info.top[0].second, 2.0 - std::log(sum), 1e-6);
+  for (const float nothing : {kNaN, -kInfinity}) {
+    AddLogprobs(logits, SlotIds(2), TokenId{0}, /*num_top=*/1, info, std::vector<float>{nothing});
+    EXPECT_NEAR(info.logprob, 1.0 - std::log(std::exp(1.0) + std::exp(2.0)), 1e-6);
+  }
+  AddLogprobs(logits, SlotIds(2), TokenId{0}, /*num_top=*/1, info, std::vector<float>{kInfinity});
+  EXPECT_EQ(info.logprob, -kInfinity);
+  AddLogprobs(std::vector<float>{kNaN}, SlotIds(1), TokenId{0}, /*num_top=*/1, info,
+              std::vector<float>{0.0f});
+  EXPECT_EQ(info.logprob, -kInfinity);
+}
+
 TEST(TokenLogprobsTest, ATokenWithoutASlotHasNoProbability) {
   TokenInfo info;
   AddLogprobs(std::vector<float>{1.0f, 2.0f}, SlotIds(2), TokenId{2}, /*num_top=*/1, info);

@@ -3,7 +3,8 @@
 Run with a Python that has transformers, jinja2 and, for conversations.json, fschat:
     python tests/reference/make_chat_golden.py
         writes tests/reference/golden/chat/NAME.json for each NAME.jinja there (written for this
-        project, after the constructs that the families' own templates use), and conversations.json
+        project, after the constructs that the families' own templates use), continued.json and
+        conversations.json
     python tests/reference/make_chat_golden.py --templates DIR --cases 120 --out cases.jsonl
         renders the *.jinja files of DIR, such as those of real checkpoints; then
         SHORTLIST_CHAT_CASES=cases.jsonl text_test --gtest_filter='*GivenCases*'
@@ -259,6 +260,27 @@ def language_cases():
     return {"values": VALUES, "cases": cases}
 
 
+def continued_cases(num_cases, seed):
+    """Conversations whose last message is left open, in the families' templates."""
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()), **SPECIAL_TOKENS)
+    cases = []
+    for path in sorted(GOLDEN_DIR.glob("*.jinja")):
+        rng = random.Random(f"continued {path.stem} {seed}")
+        for _ in range(num_cases):
+            lists = rng.random() < 0.2
+            messages = [{"role": "user", "content": rng.choice(PHRASES)},
+                        {"role": "assistant", "content": random_content(rng, lists)}]
+            case = {"family": path.stem, "messages": messages}
+            try:
+                case["text"] = tokenizer.apply_chat_template(
+                    messages, chat_template=path.read_text(encoding="utf-8"), tokenize=False,
+                    continue_final_message=True)
+            except Exception as error:
+                case["error"] = f"{type(error).__name__}: {error}"[:200]
+            cases.append(case)
+    return {"special_tokens": SPECIAL_TOKENS, "cases": cases}
+
+
 def fastchat_cases(num_cases, seed):
     """FastChat's own prompts, each message appended as its API server does."""
     import importlib.util
@@ -311,6 +333,8 @@ def main():
         path.with_suffix(".json").write_text(json.dumps(family, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     (GOLDEN_DIR / "language.json").write_text(
         json.dumps(language_cases(), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    (GOLDEN_DIR / "continued.json").write_text(
+        json.dumps(continued_cases(8, options.seed), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     (GOLDEN_DIR / "conversations.json").write_text(
         json.dumps(fastchat_cases(3, options.seed), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
 

@@ -30,6 +30,9 @@ const std::vector<const char*> kNoCount = {"0",     "-1", "1.5", "1e300", "18446
 const std::vector<const char*> kNoStops = {"1", "{}", "[1]", "\"\"", "[\"\"]", "[null]"};
 const std::vector<const char*> kNoIds = {"1",       "{}",      "[\"a\"]", "[-1]",
                                          "[16384]", "[1e300]", "[[1]]"};
+const std::vector<const char*> kNoAllowedIds = {"1",    "{}",      "[]",      "[\"a\"]",
+                                                "[-1]", "[16384]", "[1e300]", "[[1]]"};
+const std::vector<const char*> kNoWords = {"1", "{}", "[1]", "\"\"", "[\"a\", \"\"]", "[null]"};
 const std::vector<const char*> kNoBias = {"1",
                                           "[]",
                                           "{\"a\": 1}",
@@ -59,7 +62,14 @@ std::vector<Field> OpenAiFields() {
           {"ignore_eos", kNoBool},
           {"skip_special_tokens", kNoBool},
           {"seed", {"1.5", "\"1\"", "[]", "1e300", "18446744073709551616"}},
+          {"sampling_seed", {"1.5", "\"1\"", "1e300"}},
           {"min_tokens", {"-1", "\"1\"", "1.5"}},
+          {"best_of", {"0", "2", "\"1\""}},
+          {"bad_words", kNoWords},
+          {"allowed_token_ids", kNoAllowedIds},
+          {"truncate_prompt_tokens", {"0", "-2", "1.5", "\"1\"", "[]", "1e300", "1025"}},
+          {"include_stop_str_in_output", kNoBool},
+          {"request_id", kNoName},
           {"stream", kNoBool},
           {"rid", kNoName},
           {"priority", {"\"1\"", "1e300", "[]"}},
@@ -67,7 +77,9 @@ std::vector<Field> OpenAiFields() {
           {"stream_options", {"1", "[]", "\"a\""}},
           {"response_format", {"1", "\"text\"", "{\"type\": \"json_object\"}", "{\"type\": 1}"}},
           {"tools", {"[1]", "{\"a\": 1}"}},
+          {"tool_choice", {"\"auto\"", "{}", "1"}},
           {"functions", {"[1]"}},
+          {"modalities", {"[\"audio\"]", "\"text\"", "1"}},
           {"regex", {"\"a\""}}};
 }
 
@@ -78,7 +90,6 @@ std::vector<RouteCase> Routes() {
                           "[[1], \"a\", {}]", "true"}});
   completions.push_back({"logprobs", {"-1", "21", "true", "\"1\""}});
   completions.push_back({"echo", kNoBool});
-  completions.push_back({"best_of", {"0", "2", "\"1\""}});
   completions.push_back({"suffix", {"\"a\"", "1"}});
   std::vector<Field> chat = OpenAiFields();
   chat.push_back(
@@ -91,6 +102,9 @@ std::vector<RouteCase> Routes() {
   chat.push_back({"logprobs", kNoBool});
   chat.push_back({"top_logprobs", {"-1", "21", "1", "\"1\""}});
   chat.push_back({"chat_template_kwargs", {"1", "[]"}});
+  chat.push_back({"documents", {"1", "{}", "\"a\""}});
+  chat.push_back({"continue_final_message", {"1", "\"a\"", "true"}});  // the user's is the last
+  chat.push_back({"add_generation_prompt", kNoBool});
   return {
       {"/v1/completions", {{"model", "demo"}, {"prompt", "a"}, {"max_tokens", 2}}, completions},
       {"/v1/chat/completions",
@@ -129,6 +143,10 @@ std::vector<RouteCase> Routes() {
         {"sampling_params.ignore_eos", kNoBool},
         {"sampling_params.no_stop_trim", kNoBool},
         {"sampling_params.logit_bias", kNoBias},
+        {"sampling_params.bad_words", kNoWords},
+        {"sampling_params.allowed_token_ids", kNoAllowedIds},
+        {"sampling_params.include_stop_str_in_output", kNoBool},
+        {"sampling_params.seed", {"1.5", "\"1\"", "1e300"}},
         {"sampling_params.sampling_seed", {"1.5", "\"1\"", "1e300"}},
         {"sampling_params.json_schema", {"\"{}\"", "{\"a\": 1}"}},
         {"sampling_params.regex", {"\"a\""}}}},

@@ -27,9 +27,11 @@ class FakeEngine {
   Pipeline::Stepper stepper();
   EngineLoad Load() const;
 
-  /// Whom a request came from, in the order they came. Any thread.
+  /// What came, in the order it came. Any thread.
   struct Arrival {
     std::string client, cache_salt;
+    SamplingParams sampling;
+    std::vector<TokenId> input_ids;
   };
   std::vector<Arrival> arrivals() const {
     const std::lock_guard lock(mutex_);

@@ -18,6 +18,7 @@ constexpr int64_t kMaxBody = 1 << 20;
 
 struct Read {
   int status = 0;  // 200: a whole message
+  std::string error;
   std::string body;
   size_t num_used = 0;
 };
@@ -31,6 +32,7 @@ Read ReadRequest(const std::string& bytes, size_t piece = std::string::npos) {
           object.Feed(std::string_view(bytes).substr(read.num_used, piece), more...);
       if (!used.ok()) {
         read.status = HttpStatusOf(used.status());
+        read.error = std::string(used.status().message());
         return false;
       }
       read.num_used += *used;
@@ -182,6 +184,9 @@ TEST(HttpFramingTest, TooLongIsToldAsSuch) {
   const std::string half = "80000\r\n" + std::string(0x80000, 'x') + "\r\n";
   EXPECT_EQ(ReadRequest(kChunked + half + half + "0\r\n\r\n").status, 200);
   EXPECT_EQ(ReadRequest(kChunked + half + half + "1\r\nx").status, 413);
+  for (const char* chunk : {"100001\r\n", "ffffffff\r\nx"}) {
+    EXPECT_EQ(ReadRequest(kChunked + chunk).error, "the body is longer than 1048576 bytes");
+  }
 }
 
 TEST(HttpFramingTest, ChunksMayBeTinyButNotAllExtensions) {

@@ -88,5 +88,58 @@ TEST(JsonFieldsTest, RefusesByNameWhatAsksForSomething) {
   EXPECT_EQ(fields.status().message(), "f: not supported");
 }
 
+TEST(JsonFieldsTest, WhatNobodyReadsIsRefused) {
+  const nlohmann::json body = Body(R"({"n": 1, "user": "me", "x": null, "zeta": 0})");
+  JsonFields fields(body, "sampling_params.");
+  fields.Integer("n", 1, 1, 5);
+  fields.Accept({"user"});
+  fields.RefuseUnknown();
+  EXPECT_EQ(fields.status().message(), "sampling_params.zeta: there is no such field");
+  EXPECT_EQ(ParamOf(fields.status()), "sampling_params.zeta");
+  EXPECT_EQ(HttpStatusOf(fields.status()), 400);
+}
+
+TEST(JsonFieldsTest, AMisspeltNameIsToldWhatWasMeant) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"max_token", "max_tokens"},    {"maxTokens", "max_tokens"},   {"temprature", "temperature"},
+      {"Temperature", "temperature"}, {"tempreture", "temperature"}, {"topp", "top_p"}};
+  for (const auto& [wrong, right] : cases) {
+    const nlohmann::json body = {{wrong, 1}};
+    JsonFields fields(body);
+    fields.Number("temperature", 1.0, {0.0, 2.0});
+    fields.Number("top_p", 1.0, {0.0, 1.0});
+    fields.OptionalInteger("max_tokens", 1, 10);
+    fields.RefuseUnknown();
+    EXPECT_THAT(std::string(fields.status().message()),
+                HasSubstr(std::string("did you mean \"") + right + "\"?"))
+        << wrong;
+  }
+  for (const std::string& name : {std::string(), std::string("q"), std::string("completely_else"),
+                                  std::string(100'000, 'x')}) {
+    const nlohmann::json body = {{name, 1}};
+    JsonFields fields(body);
+    fields.Number("temperature", 1.0, {0.0, 2.0});
+    fields.Integer("n", 1, 1, 5);
+    fields.RefuseUnknown();
+    const std::string message(fields.status().message());
+    EXPECT_THAT(message, HasSubstr("there is no such field"));
+    EXPECT_THAT(message, testing::Not(HasSubstr("did you mean"))) << name.substr(0, 40);
+    EXPECT_LT(message.size(), 300u);
+  }
+}
+
+TEST(JsonFieldsTest, ADefaultSaysNothing) {
+  const nlohmann::json body = Body(R"({"a": ["text"], "b": ["text", "audio"], "c": null})");
+  JsonFields fields(body);
+  const nlohmann::json text = nlohmann::json::array({"text"});
+  fields.RefuseUnless("a", text, "only text");
+  fields.RefuseUnless("c", text, "only text");
+  fields.RefuseUnknown();
+  EXPECT_EQ(ParamOf(fields.status()), "b");
+  JsonFields other(body);
+  other.RefuseUnless("b", text, "only text");
+  EXPECT_EQ(other.status().message(), "b: only text");
+}
+
 }  // namespace
 }  // namespace shortlist

@@ -107,6 +107,47 @@ TEST(ChatTemplateTest, RendersAsTransformers) {
   EXPECT_GT(num_families, 5u);
 }
 
+TEST(ChatTemplateTest, GoesOnWithTheFinalMessageAsTransformers) {
+  const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "continued.json").string()));
+  const auto special_tokens = golden["special_tokens"].get<std::map<std::string, std::string>>();
+  size_t num_rendered = 0, num_refused = 0;
+  for (const auto& expected : golden["cases"]) {
+    const std::string family = expected["family"];
+    const auto chat_template = ChatTemplate::Create(
+        {{"default", ReadAll((GoldenDir() / (family + ".jinja")).string())}}, special_tokens);
+    ASSERT_TRUE(chat_template.ok()) << family << ": " << chat_template.status();
+    const auto rendered = chat_template->Render({.messages = expected["messages"],
+                                                 .add_generation_prompt = false,
+                                                 .continue_final_message = true,
+                                                 .now = FixedNow()});
+    const bool renders = expected.contains("text");
+    ++(renders ? num_rendered : num_refused);
+    ASSERT_EQ(rendered.ok(), renders) << family << " " << expected << " " << rendered.status();
+    if (!renders) continue;
+    EXPECT_EQ(rendered->text, expected["text"]) << family;
+    if (!rendered->content.empty()) {
+      EXPECT_LE(rendered->content.back().end, rendered->text.size());
+    }
+  }
+  EXPECT_GT(num_rendered, 40u);
+  EXPECT_GT(num_refused, 0u);
+}
+
+TEST(ChatTemplateTest, AFinalMessageWithoutATextIsNotGoneOnWith) {
+  for (const char* messages :
+       {R"([{"role": "assistant"}])", R"([{"role": "assistant", "content": 1}])",
+        R"([{"role": "assistant", "content": []}])",
+        R"([{"role": "assistant", "content": [{"type": "image"}]}])", "[1]", "[]", "1"}) {
+    Chat chat = ChatOf(messages);
+    chat.continue_final_message = true;
+    const auto rendered = FromSource("{{ messages }}").Render(chat);
+    EXPECT_EQ(rendered.status().code(), absl::StatusCode::kInvalidArgument) << messages;
+  }
+  Chat chat = {.messages = ordered_json::array({{{"role", "assistant"}, {"content", "\xff"}}})};
+  chat.continue_final_message = true;
+  EXPECT_FALSE(FromSource("{{ messages }}").Render(chat).ok());
+}
+
 TEST(ChatTemplateTest, ReadsTheLanguageAsJinja) {
   const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "language.json").string()));
   for (const auto& expected : golden["cases"]) {
