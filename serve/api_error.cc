@@ -134,8 +134,8 @@ absl::Status ContextLengthExceeded(int64_t context_len, std::string_view prompt_
   const absl::Status status = absl::InvalidArgumentError(absl::StrCat(
       "This model's maximum context length is ", context_len, " tokens. However, you requested ",
       prompt_tokens.has_value() ? "" : "at least ", at_least, " tokens (", prompt, " in the ",
-      field, ", ", max_new_tokens, " in the completion). Please reduce the length of the ", field,
-      " or of the completion."));
+      field, ", ", max_new_tokens, " in the completion): ", View(kContextLengthExceeded),
+      ". Please reduce the ", field, " or the completion."));
   return WithParam(WithCode(status, kContextLengthExceeded), prompt_field);
 }
 

@@ -44,16 +44,18 @@ TASKS = {
 RUN = """
 import json, sys
 from lm_eval import simple_evaluate
+from lm_eval.api.registry import get_model
 from lm_eval.tasks import TaskManager
 
 url, folder = sys.argv[1:]
 manager = TaskManager(include_path=folder, include_defaults=False)
 
-def run(model, path, tasks, **fields):
-    done = simple_evaluate(model=model, model_args=f"model=demo,base_url={url}{path}", tasks=tasks, task_manager=manager,
-                           log_samples=True, **fields)
-    return {task: [row["resps"] for row in sorted(rows, key=lambda row: row["doc_id"])]
-            for task, rows in done["samples"].items()}
+def run(name, path, tasks, **fields):
+    model = get_model(name)(model="demo", base_url=url + path)
+    done = simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, **fields)
+    return {"tokenizer": model.tokenizer_backend} | {
+        task: [row["resps"] for row in sorted(rows, key=lambda row: row["doc_id"])]
+        for task, rows in done["samples"].items()}
 
 completions = run("local-completions", "/v1/completions", ["choose", "write", "perplexity"])
 chats = run("local-chat-completions", "/v1/chat/completions", ["write"], apply_chat_template=True)
@@ -63,19 +65,18 @@ print(json.dumps({"completions": completions, "chats": chats}))
 
 @pytest.fixture(scope="module")
 def evaluated(server, tmp_path_factory):
-    """What lm_eval printed, and what it got for each document of each task: `resps`, as it calls them."""
+    """What lm_eval got for each document of each task, `resps` as it calls them, by the model that it used."""
     folder = tmp_path_factory.mktemp("tasks")
     (folder / "docs.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in DOCS))
     for name, fields in TASKS.items():
         task = COMMON | fields | {"task": name, "dataset_kwargs": {"data_files": {"test": str(folder / "docs.jsonl")}}}
         (folder / f"{name}.yaml").write_text(json.dumps(task))
-    printed = run_tool("-c", RUN, server.url, folder)
-    return printed, json.loads(printed.splitlines()[-1])
+    return json.loads(run_tool("-c", RUN, server.url, folder).splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
 def completions(evaluated):
-    return evaluated[1]["completions"]
+    return evaluated["completions"]
 
 
 def post(server, path, **body):
@@ -93,8 +94,8 @@ def logprob(server, context, continuation):
     return sum(entry[0] for entry in reply["meta_info"]["input_token_logprobs"][1:])
 
 
-def test_the_tokenizer_is_the_servers(evaluated):
-    assert "Using remote tokenizer" in evaluated[0]
+def test_the_tokenizer_is_the_servers(completions):
+    assert completions["tokenizer"] == "remote"
 
 
 def test_choices_are_scored_as_generate_scores_them(server, completions):
@@ -120,7 +121,7 @@ def test_texts_are_those_of_v1_completions(server, completions):
 
 
 def test_chats_are_those_of_v1_chat_completions(server, evaluated):
-    for doc, [[text]] in zip(DOCS, evaluated[1]["chats"]["write"], strict=True):
+    for doc, [[text]] in zip(DOCS, evaluated["chats"]["write"], strict=True):
         reply = post(server, "/v1/chat/completions", model="demo", messages=[{"role": "user", "content": doc["question"]}],
                      max_tokens=24, temperature=0, stop=UNTIL)
         assert text == reply["choices"][0]["message"]["content"]

@@ -455,8 +455,8 @@ TEST_F(ApiTest, WhatDoesNotFitTheContextIsRefusedInWordsThatClientsLookFor) {
   const auto told = [&](const std::string& field) {
     return "This model's maximum context length is 1024 tokens. However, you requested " + total +
            " tokens (" + prompt_len + " in the " + field +
-           ", 1024 in the completion). Please reduce the length of the " + field +
-           " or of the completion.";
+           ", 1024 in the completion): context_length_exceeded. Please reduce the " + field +
+           " or the completion.";
   };
   const json completion =
       error("/v1/completions", {{"model", "demo"}, {"prompt", "a b c"}, {"max_tokens", 1024}});
