@@ -49,8 +49,7 @@ void FastchatReply::AddPrompt(const std::vector<PromptToken>& prompt) {
   num_code_points_ = NumCodePoints(request_.prompt);
 }
 
-/// Nothing is known of the first token of a prompt: null. The token itself is always among the
-/// likeliest.
+/// Nothing is known of the first token of a prompt: null.
 void FastchatReply::AddLogprobs(TokenId id, const TokenInfo& info) {
   logprobs_["text_offset"].push_back(num_code_points_);
   logprobs_["tokens"].push_back(TokenText(tokenizer_, id));
@@ -60,8 +59,8 @@ void FastchatReply::AddLogprobs(TokenId id, const TokenInfo& info) {
     return;
   }
   logprobs_["token_logprobs"].push_back(JsonLogprob(info.logprob));
-  nlohmann::json top = {{TokenText(tokenizer_, id), JsonLogprob(info.logprob)}};
-  for (const auto& [top_id, logprob] : info.top) {
+  auto top = nlohmann::json::object();
+  for (const auto& [top_id, logprob] : TopWithChosen(id, info)) {
     top.emplace(TokenText(tokenizer_, top_id), JsonLogprob(logprob));  // of equals the likeliest
   }
   logprobs_["top_logprobs"].push_back(std::move(top));

@@ -294,7 +294,7 @@ TEST_F(FastchatWorkerTest, TakesThePromptAsTheFrameMeansIt) {
 
 TEST_F(FastchatWorkerTest, AStreamThatFailsTellsOpenAisClientsToo) {
   generator_->scripts.push_back(
-      {.events = {Piece("a", 1), Failure(ContextLengthExceeded(512, 500, 256))}});
+      {.events = {Piece("a", 1), Failure(ContextLengthExceeded(512, "prompt", 500, 256))}});
   const auto call = Do("/worker_generate_stream", Body());
   const json last = Objects(*call).back();
   EXPECT_EQ(last["error_code"], 40303);
