@@ -445,14 +445,14 @@ TEST_F(ApiTest, WhatDoesNotFitTheContextIsRefusedInWordsThatClientsLookFor) {
   const auto error = [&](const std::string& path, const json& body) {
     const HttpReply reply = client.Post(path, body);
     EXPECT_EQ(reply.status, 400) << path;
-    json error = reply.Json()["error"];
-    EXPECT_EQ(error["code"], "context_length_exceeded") << path;
-    EXPECT_EQ(error["type"], "invalid_request_error") << path;
-    return error;
+    json told = reply.Json()["error"];
+    EXPECT_EQ(told["code"], "context_length_exceeded") << path;
+    EXPECT_EQ(told["type"], "invalid_request_error") << path;
+    return told;
   };
   const std::string prompt_len = std::to_string(encoder_.Encode("a b c", {})->size());
   const std::string total = std::to_string(encoder_.Encode("a b c", {})->size() + 1024);
-  const auto told = [&](const std::string& field) {
+  const auto message_of = [&](const std::string& field) {
     return "This model's maximum context length is 1024 tokens. However, you requested " + total +
            " tokens (" + prompt_len + " in the " + field +
            ", 1024 in the completion): context_length_exceeded. Please reduce the " + field +
@@ -460,11 +460,11 @@ TEST_F(ApiTest, WhatDoesNotFitTheContextIsRefusedInWordsThatClientsLookFor) {
   };
   const json completion =
       error("/v1/completions", {{"model", "demo"}, {"prompt", "a b c"}, {"max_tokens", 1024}});
-  EXPECT_EQ(completion["message"], told("prompt"));
+  EXPECT_EQ(completion["message"], message_of("prompt"));
   EXPECT_EQ(completion["param"], "prompt");
   const json generated =
       error("/generate", {{"text", "a b c"}, {"sampling_params", {{"max_new_tokens", 1024}}}});
-  EXPECT_EQ(generated["message"], told("text"));
+  EXPECT_EQ(generated["message"], message_of("text"));
   EXPECT_EQ(generated["param"], "text");
   // Counted no further than the context.
   std::string text;
@@ -698,7 +698,8 @@ TEST_F(ApiTest, AcceptLengthAndCoverageAreTheSameEverywhere) {
   EXPECT_NEAR(Metric(metrics, "shortlist:coverage"), meta["coverage"], 1e-4);
   // What the page makes of counters.
   EXPECT_EQ(Metric(metrics, "shortlist:step_tokens_total"), num_step_tokens);
-  EXPECT_EQ(Metric(metrics, "sglang:spec_verify_calls_total"), meta["spec_verify_ct"]);
+  EXPECT_EQ(Metric(metrics, "sglang:spec_verify_calls_total"),
+            meta["spec_verify_ct"].get<double>());
   EXPECT_EQ(Metric(metrics, "shortlist:escapes_total"), num_escapes);
 }
 
