@@ -122,6 +122,14 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered) {
   return chat;
 }
 
+void AddChatStops(const PromptEncoder& encoder, GenerateRequest& request) {
+  const std::vector<std::string> stops = encoder.ChatStops();
+  request.stop.insert(request.stop.end(), stops.begin(), stops.end());
+  const std::vector<TokenId> ids = encoder.ChatStopTokenIds();
+  auto& stop_token_ids = request.sampling.stop_token_ids;
+  stop_token_ids.insert(stop_token_ids.end(), ids.begin(), ids.end());
+}
+
 namespace {
 
 absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
@@ -140,12 +148,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
       CheckNumGenerations(/*num_prompts=*/1, asked.openai.n, std::ssize(http.body)));
   GenerateRequest request = asked.openai.sampling;
   if (logprobs) request.sampling.num_logprobs = top.value_or(0);
-  const PromptEncoder& encoder = *service.generator->options().prompt_encoder;
-  const std::vector<std::string> stops = encoder.ChatStops();
-  request.stop.insert(request.stop.end(), stops.begin(), stops.end());
-  const std::vector<TokenId> stop_ids = encoder.ChatStopTokenIds();
-  auto& stop_token_ids = request.sampling.stop_token_ids;
-  stop_token_ids.insert(stop_token_ids.end(), stop_ids.begin(), stop_ids.end());
+  AddChatStops(*service.generator->options().prompt_encoder, request);
   request.prompt = Share(std::move(chat));
   request.prompt_field = "messages";
   asked.openai.sampling = request;

@@ -3,6 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
+#include "serve/generator.h"
 #include "serve/json_fields.h"
 #include "text/chat_template.h"
 
@@ -12,6 +13,9 @@ namespace shortlist {
 /// `ordered`: the same body; what templates print keeps the order of its keys. Errors name the
 /// field.
 absl::StatusOr<Chat> ReadChat(JsonFields& fields, const nlohmann::ordered_json& ordered);
+
+/// Lets `request` end where the assistant's turn does, as the template that renders chats says.
+void AddChatStops(const PromptEncoder& encoder, GenerateRequest& request);
 
 }  // namespace shortlist
 

@@ -36,6 +36,8 @@ absl::StatusOr<json> ChatContent(const json& content, const std::string& where) 
     }
     const auto text = part.OptionalString("text", Tokenizer::kMaxTextBytes);
     if (!text.has_value()) part.Fail("text", "missing");
+    part.Accept({"annotations", "logprobs"});
+    part.RefuseUnknown();
     SHORTLIST_RETURN_IF_ERROR(part.status());
     parts.push_back({{"type", "text"}, {"text", *text}});
   }
@@ -54,6 +56,8 @@ absl::StatusOr<json> ChatMessage(const json& value, const std::string& where) {
   if (content == nullptr || !(content->is_string() || is_list)) {
     item.Fail("content", "neither a text nor a list of parts");
   }
+  item.Accept({"id", "status"});
+  item.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(item.status());
   if (role == "developer") role = "system";
   SHORTLIST_ASSIGN_OR_RETURN(json parts, ChatContent(*content, where));
@@ -86,10 +90,16 @@ absl::StatusOr<json> ChatMessages(JsonFields& fields) {
   return messages;
 }
 
-void RefuseOtherThanText(JsonFields& fields) {
+/// The fields without an effect here, and those that would have one.
+void AcceptOrRefuseOthers(JsonFields& fields) {
+  fields.Accept({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key",
+                 "prompt_cache_retention", "parallel_tool_calls", "stream_options"});
   fields.Refuse({"store", "previous_response_id", "conversation", "background", "tools", "prompt",
-                 "include", "max_tool_calls"},
+                 "include", "max_tool_calls", "context_management"},
                 "not supported: this server keeps no responses and calls no tools");
+  fields.Refuse({"reasoning", "top_logprobs"}, "not supported");
+  fields.RefuseUnless("tool_choice", "none", "there are no tools to choose from");
+  fields.RefuseUnless("truncation", "disabled", "only \"disabled\" is supported");
   const json* text = fields.Find("text");
   if (text == nullptr) return;
   if (!text->is_object()) fields.Fail("text", "not an object");
@@ -103,7 +113,7 @@ void RefuseOtherThanText(JsonFields& fields) {
 absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
   JsonFields fields(body);
-  RefuseOtherThanText(fields);
+  AcceptOrRefuseOthers(fields);
   const auto max_tokens = fields.OptionalInteger("max_output_tokens", 1, kMaxCount);
   SHORTLIST_ASSIGN_OR_RETURN(json messages, ChatMessages(fields));
   json chat = {{"messages", std::move(messages)}};
@@ -111,14 +121,15 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
     if (const json* member = fields.Find(name)) chat[name] = *member;
   }
   if (max_tokens.has_value()) chat["max_completion_tokens"] = *max_tokens;
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
   JsonFields chat_fields(chat);
   Asked asked;
   SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, chat_fields, std::nullopt,
                                                              /*least_max_tokens=*/1));
   SHORTLIST_ASSIGN_OR_RETURN(Chat conversation, ReadChat(chat_fields, ordered_json(chat)));
   asked.request = asked.openai.sampling;
-  const std::vector<std::string> stops = service.generator->options().prompt_encoder->ChatStops();
-  asked.request.stop.insert(asked.request.stop.end(), stops.begin(), stops.end());
+  AddChatStops(*service.generator->options().prompt_encoder, asked.request);
   asked.request.prompt = Share(std::move(conversation));
   asked.request.prompt_field = "input";
   for (const char* name : {"instructions", "max_output_tokens", "metadata", "user"}) {

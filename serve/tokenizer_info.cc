@@ -54,6 +54,10 @@ absl::StatusOr<std::string> TokenizerInfo(const std::string& model_dir,
   info["chat_template"] = nullptr;
   if (chat_template != nullptr) info["chat_template"] = chat_template->source();
   info["chat_stops"] = options.prompt_encoder->ChatStops();
+  info["chat_stop_token_ids"] = ordered_json::array();
+  for (const TokenId id : options.prompt_encoder->ChatStopTokenIds()) {
+    info["chat_stop_token_ids"].push_back(Raw(id));
+  }
   info["model_max_length"] = options.context_length;
   return Dump(info);
 }

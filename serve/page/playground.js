@@ -235,6 +235,7 @@ async function generateBody(prompt, signal) {
     request("/tokenizer_info", { signal }).then((response) => response.json()),
   ]);
   if (info.chat_stops.length) sampling_params.stop = info.chat_stops;
+  if (info.chat_stop_token_ids.length) sampling_params.stop_token_ids = info.chat_stop_token_ids;
   return { ...body, input_ids: ids.tokens };
 }
 

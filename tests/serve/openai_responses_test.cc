@@ -110,6 +110,8 @@ TEST_F(ResponsesTest, WhatIsNotSupportedIsRefusedByName) {
       {"input[0].content", json::array({Message("user", 1)})},
       {"input[0].role", {{{"content", "a"}}}},
       {"input[0].content[0].type", json::array({Message("user", {{{"type", "input_image"}}})})},
+      {"truncation", "auto"},
+      {"max_tokens", 5},
       {"max_output_tokens", 0},
       {"temperature", 3},
       {"model", "gpt-4o"}};

@@ -45,6 +45,7 @@ TEST_F(TokenizerInfoTest, TellsTheConfigsTokensHoweverTheyAreWritten) {
                          {"pad_token", nullptr},
                          {"chat_template", nullptr},
                          {"chat_stops", (*FindConversation("zero_shot"))->stop_str},
+                         {"chat_stop_token_ids", json::array()},
                          {"model_max_length", 1024}}));
 }
 
