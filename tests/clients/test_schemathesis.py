@@ -10,11 +10,11 @@ from processes import BUILD, is_idle, load, shortlist_server, wait_until
 
 def test_no_request_breaks_the_server():
     # A short context, so that what is generated is short too.
-    with shortlist_server("fuzzed", "--admin-key", "of-the-admin", "--context-length", "160") as server:
+    with shortlist_server("fuzzed", "--admin-key", "of-the-admin", "--context-length", "128") as server:
         capacity = load(server.url)["max_total_num_tokens"]
         command = [Path(sys.executable).with_name("schemathesis"), "run", server.url + "/openapi.json",
-                   "--phases", "coverage,fuzzing", "--max-examples", "5", "--seed", "1", "--workers", "2",
-                   "--checks", "not_a_server_error", "--request-timeout", "10", "--continue-on-failure",
+                   "--phases", "coverage,fuzzing", "--max-examples", "3", "--seed", "1", "--workers", "2",
+                   "--checks", "not_a_server_error", "--request-timeout", "30", "--continue-on-failure",
                    "--header", "Authorization: Bearer of-the-admin", "--no-color"]
         run = subprocess.run(command, capture_output=True, text=True, timeout=80, cwd=BUILD)
         (BUILD / "schemathesis.log").write_text(run.stdout + run.stderr)
