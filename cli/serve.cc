@@ -106,10 +106,10 @@ absl::Status FitConnections(ServeFlags& flags) {
 }
 
 /// How FastChat's API server makes prompts; refused with --controller where it cannot.
-absl::StatusOr<FastchatFrame> OpenFastchatFrame(const ServeFlags& flags, const Session& session,
+absl::StatusOr<FastchatFrame> OpenFastchatFrame(const ServeFlags& flags,
                                                 const PromptEncoder& encoder) {
-  absl::StatusOr<FastchatFrame> frame = ChooseFastchatFrame(
-      flags.conv_template, encoder.chat_template(), session.tokenizer(), flags.run.model_dir);
+  absl::StatusOr<FastchatFrame> frame =
+      ChooseFastchatFrame(flags.conv_template, encoder.chat_template(), flags.run.model_dir);
   if (frame.ok() || flags.controller.empty()) return frame;
   return absl::InvalidArgumentError(absl::StrCat("--controller: ", frame.status().message()));
 }
@@ -264,7 +264,7 @@ absl::Status Serve(const ServeFlags& given) {
                                                .model_dir = session->flags().model_dir,
                                                .conv_template = flags.conv_template,
                                                .num_rows = session->target().config().vocab_size}));
-  const absl::StatusOr<FastchatFrame> frame = OpenFastchatFrame(flags, *session, encoder);
+  const absl::StatusOr<FastchatFrame> frame = OpenFastchatFrame(flags, encoder);
   if (!frame.ok() && !flags.controller.empty()) return frame.status();
   SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
                              RoutedEngine::Open(*session, flags.scheduler,

@@ -126,9 +126,8 @@ void ReadTemplate(const std::string& name, const std::string& dir, Facts& facts)
   if (!own.ok() && !absl::IsNotFound(own.status())) {
     facts.unsupported.emplace_back(own.status().message());
   }
-  if (facts.tokenizer == nullptr) return;
   const absl::StatusOr<FastchatFrame> frame =
-      ChooseFastchatFrame(/*conv_template=*/"", own.ok() ? &*own : nullptr, *facts.tokenizer, name);
+      ChooseFastchatFrame(/*conv_template=*/"", own.ok() ? &*own : nullptr, name);
   if (frame.ok()) facts.fastchat_template = frame->origin;
 }
 

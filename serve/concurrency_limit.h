@@ -45,7 +45,6 @@ class ConcurrencyLimit {
 
   int64_t NumRunning(const std::string& client) const;
   int64_t limit() const { return limit_; }
-  int64_t num_waiting() const { return static_cast<int64_t>(waiters_.size()); }
 
  private:
   const boost::asio::any_io_executor executor_;

@@ -25,7 +25,6 @@ constexpr std::array kTurns = {"Zq1", "Zq2", "Zq3", "Zq4", "Zq5"};  // the user'
 constexpr std::string_view kField = "{system_message}";
 constexpr std::string_view kSystemMark = "[no system message]";
 constexpr std::string_view kAnswerMark = "[answer]";
-constexpr std::string_view kOpenInst = "[INST] ";  // LLAMA2 writes it, whatever the roles are
 
 /// The first `num_turns` turns, behind a system message where there is one.
 ordered_json Messages(bool has_system, size_t num_turns) {
@@ -37,12 +36,10 @@ ordered_json Messages(bool has_system, size_t num_turns) {
   return messages;
 }
 
-/// What the template makes of them, without `bos` at the front.
-absl::StatusOr<std::string> Rendered(const ChatTemplate& own, std::string_view bos, bool has_system,
-                                     size_t num_turns) {
+/// What the template makes of them.
+absl::StatusOr<std::string> Rendered(const ChatTemplate& own, bool has_system, size_t num_turns) {
   SHORTLIST_ASSIGN_OR_RETURN(RenderedChat chat,
                              own.Render({.messages = Messages(has_system, num_turns)}));
-  if (!bos.empty() && chat.text.starts_with(bos)) chat.text.erase(0, bos.size());
   return std::move(chat.text);
 }
 
@@ -71,13 +68,13 @@ struct Parts {
   std::string open;           // behind the last word
 };
 
-std::optional<Parts> ReadParts(const ChatTemplate& own, std::string_view bos) {
-  const absl::StatusOr<std::string> plain = Rendered(own, bos, /*has_system=*/false, 3);
+std::optional<Parts> ReadParts(const ChatTemplate& own) {
+  const absl::StatusOr<std::string> plain = Rendered(own, /*has_system=*/false, 3);
   if (!plain.ok()) return std::nullopt;
   std::vector<std::string> cut = CutAt(*plain, {kTurns[0], kTurns[1], kTurns[2]});
   if (cut.empty()) return std::nullopt;
   Parts parts{.begin = cut[0], .answer = cut[1], .next = cut[2], .open = cut[3]};
-  const absl::StatusOr<std::string> whole = Rendered(own, bos, /*has_system=*/true, 3);
+  const absl::StatusOr<std::string> whole = Rendered(own, /*has_system=*/true, 3);
   if (!whole.ok()) return parts;
   cut = CutAt(*whole, {kSystem, kTurns[0]});
   if (cut.empty()) return std::nullopt;
@@ -119,46 +116,23 @@ void SetSystem(const Parts& parts, std::string_view role, FastchatFrame& frame) 
 }
 
 /// Everything between two words is a role: FastChat writes roles round empty messages too.
-FastchatFrame WithoutColons(const Parts& parts) {
+FastchatFrame FrameOf(const Parts& parts) {
   std::string_view role = CommonEnd(parts.begin, parts.next);
   if (parts.takes_system) role = CommonEnd(role, parts.after_system);
   FastchatFrame frame;
-  frame.conversation.sep_style = SeparatorStyle::kNoColonTwo;
-  frame.conversation.roles = {std::string(role), parts.answer};
-  frame.conversation.sep2 = Without(parts.next, role);
+  frame.origin = "the checkpoint's chat template";
+  Conversation& c = frame.conversation;
+  c.name = "checkpoint";
+  c.sep_style = SeparatorStyle::kNoColonTwo;
+  c.roles = {std::string(role), parts.answer};
+  c.sep2 = Without(parts.next, role);
   if (parts.answer != parts.open && !parts.answer.empty()) {
-    frame.conversation.roles[1] += kAnswerMark;
-    frame.marked_answer = frame.conversation.roles[1];
+    c.roles[1] += kAnswerMark;
+    frame.marked_answer = c.roles[1];
     frame.answer = parts.answer;
     frame.open_answer = parts.open;
   }
   SetSystem(parts, role, frame);
-  return frame;
-}
-
-/// "USER: word ASSISTANT:", where an answer has a space before it.
-std::optional<FastchatFrame> WithColons(const Parts& parts) {
-  FastchatFrame frame = WithoutColons(parts);
-  frame.marked_answer.clear();
-  Conversation& c = frame.conversation;
-  if (!c.roles[0].ends_with(": ") || !parts.open.ends_with(':')) return std::nullopt;
-  c.sep_style = SeparatorStyle::kAddColonTwo;
-  c.roles = {Without(c.roles[0], ": "), Without(parts.open, ":")};
-  return frame;
-}
-
-/// "[INST] word [/INST]", where the system message opens the first turn.
-std::optional<FastchatFrame> WithInst(const Parts& parts) {
-  if (parts.begin != kOpenInst || !parts.next.ends_with(kOpenInst)) return std::nullopt;
-  if (!parts.open.starts_with(' ')) return std::nullopt;
-  FastchatFrame frame;
-  Conversation& c = frame.conversation;
-  c.sep_style = SeparatorStyle::kLlama2;
-  c.roles = {"[INST]", parts.open.substr(1)};
-  c.sep = " ";
-  c.sep2 = Without(parts.next, kOpenInst);
-  c.system_template = absl::StrCat(parts.before_system, std::string(kField), parts.after_system);
-  if (!parts.takes_system) c.system_template = absl::StrCat("[INST] ", std::string(kField), "\n");
   return frame;
 }
 
@@ -169,26 +143,17 @@ bool HasBraces(const Conversation& c) {
 }
 
 /// Whether the frame's prompts are the template's.
-bool SaysTheSame(const FastchatFrame& frame, const ChatTemplate& own, std::string_view bos,
-                 bool takes_system) {
+bool SaysTheSame(const FastchatFrame& frame, const ChatTemplate& own, bool takes_system) {
   for (const size_t num_turns : {size_t{1}, size_t{3}, size_t{5}}) {
     for (const bool has_system : {false, true}) {
       if (has_system && !takes_system) continue;
-      const absl::StatusOr<std::string> wanted = Rendered(own, bos, has_system, num_turns);
+      const absl::StatusOr<std::string> wanted = Rendered(own, has_system, num_turns);
       const absl::StatusOr<RenderedChat> made =
           frame.conversation.Render(Messages(has_system, num_turns));
       if (!wanted.ok() || !made.ok() || frame.Unmark(made->text) != *wanted) return false;
     }
   }
   return true;
-}
-
-/// The spelling of the token that the tokenizer puts before a text; empty: none.
-std::string_view OwnBos(const Tokenizer& tokenizer) {
-  const std::optional<TokenId> bos = tokenizer.bos();
-  const absl::StatusOr<std::vector<TokenId>> ids = tokenizer.Encode("", EncodeOptions());
-  const bool adds = bos.has_value() && ids.ok() && !ids->empty() && ids->front() == *bos;
-  return adds ? tokenizer.ControlPiece(*bos) : std::string_view();
 }
 
 }  // namespace
@@ -204,30 +169,23 @@ std::string FastchatFrame::Unmark(std::string prompt) const {
   return absl::StrReplaceAll(prompt, {{marked_answer, answer}});
 }
 
-std::optional<FastchatFrame> DeriveFastchatFrame(const ChatTemplate& own, std::string_view bos) {
-  const std::optional<Parts> parts = ReadParts(own, bos);
+std::optional<FastchatFrame> DeriveFastchatFrame(const ChatTemplate& own) {
+  const std::optional<Parts> parts = ReadParts(own);
   if (!parts.has_value()) return std::nullopt;
-  for (std::optional<FastchatFrame> frame :
-       {WithColons(*parts), WithInst(*parts), std::optional(WithoutColons(*parts))}) {
-    if (!frame.has_value() || HasBraces(frame->conversation)) continue;
-    if (!SaysTheSame(*frame, own, bos, parts->takes_system)) continue;
-    frame->conversation.name = "checkpoint";
-    frame->origin = "the checkpoint's chat template";
-    return frame;
-  }
-  return std::nullopt;
+  FastchatFrame frame = FrameOf(*parts);
+  const bool is_sayable =
+      !HasBraces(frame.conversation) && SaysTheSame(frame, own, parts->takes_system);
+  return is_sayable ? std::optional(std::move(frame)) : std::nullopt;
 }
 
 absl::StatusOr<FastchatFrame> ChooseFastchatFrame(std::string_view conv_template,
-                                                  const ChatTemplate* own,
-                                                  const Tokenizer& tokenizer,
-                                                  std::string_view model) {
+                                                  const ChatTemplate* own, std::string_view model) {
   if (!conv_template.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(const Conversation* named, FindConversation(conv_template));
     return FastchatFrame{.conversation = *named, .origin = named->name};
   }
   if (own != nullptr) {
-    std::optional<FastchatFrame> derived = DeriveFastchatFrame(*own, OwnBos(tokenizer));
+    std::optional<FastchatFrame> derived = DeriveFastchatFrame(*own);
     if (derived.has_value()) return *std::move(derived);
   }
   if (const Conversation* const named = FindConversationOfModel(model)) {

@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "text/chat_template.h"
 #include "text/conversation.h"
-#include "text/tokenizer.h"
 
 namespace shortlist {
 
@@ -33,22 +32,19 @@ struct FastchatFrame {
   std::string Unmark(std::string prompt) const;
 };
 
-/// The frame that says what `own` does, found by rendering a chat of marked words and proved by
-/// rendering chats of one to three turns, with and without a system message, in both ways.
-/// `bos`, the begin-of-text token that the tokenizer puts first by itself (empty: none), is left to
-/// it. Not part of the proof: white space round messages, which some templates drop; a system
-/// message where the template refuses any; the date, which stays that of this call. nullopt: none
-/// of FastChat's styles whose numbers are stable can say it.
-std::optional<FastchatFrame> DeriveFastchatFrame(const ChatTemplate& own, std::string_view bos);
+/// The frame that says what `own` does, found by rendering a chat of known words and proved by
+/// rendering chats of one to three turns, with and without a system message, in both ways. Not part
+/// of the proof: white space round messages, which some templates drop; a system message where the
+/// template refuses any; the date, which stays that of this call; a begin-of-text token that the
+/// tokenizer puts before texts and the template does not write. nullopt: FastChat cannot say it.
+std::optional<FastchatFrame> DeriveFastchatFrame(const ChatTemplate& own);
 
 /// The conversation template named `conv_template` unless that is empty; else what is derived from
 /// `own`, the checkpoint's (null: it has none); else what goes with the name of `model`
 /// (FindConversationOfModel). NotFound where none of these is known, naming --conv-template, and
 /// what FindConversation says of an unknown name.
 absl::StatusOr<FastchatFrame> ChooseFastchatFrame(std::string_view conv_template,
-                                                  const ChatTemplate* own,
-                                                  const Tokenizer& tokenizer,
-                                                  std::string_view model);
+                                                  const ChatTemplate* own, std::string_view model);
 
 }  // namespace shortlist
 

@@ -62,19 +62,21 @@ std::string Told(const absl::Status& status, RequestRecord& record) {
   return FastchatErrorBody(status);
 }
 
-/// Counts a request that waits for its turn. `metrics` may be null.
+/// Counts a request that is no generation yet, here and in `metrics` unless that is null.
 class Waiting {
  public:
-  explicit Waiting(Metrics* metrics) : metrics_(metrics) { Count(1); }
+  Waiting(int64_t& count, Metrics* metrics) : count_(count), metrics_(metrics) { Count(1); }
   ~Waiting() { Count(-1); }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
  private:
   void Count(int64_t change) {
+    count_ += change;
     if (metrics_ != nullptr) metrics_->OnWaiting(change);
   }
 
+  int64_t& count_;
   Metrics* const metrics_;
 };
 
@@ -174,13 +176,12 @@ asio::awaitable<absl::StatusOr<std::string>> FastchatWorker::Run(const HttpReque
   if (!request.ok()) co_return request.status();
   http.DropBody();
   ConcurrencyLimit::Ticket ticket(limit_, http.client.name);
-  {
-    const Waiting waiting(service_.metrics);
-    while (!co_await ticket.WaitWithin(options_.keep_alive)) {
-      if (stream != nullptr) co_await WriteObject(*stream, "");
-    }
+  std::optional<Waiting> waiting(std::in_place, num_waiting_, service_.metrics);
+  while (!co_await ticket.WaitWithin(options_.keep_alive)) {
+    if (stream != nullptr) co_await WriteObject(*stream, "");
   }
   auto generation = service_.generator->Start({request->generate}, http.client, /*rid=*/"");
+  waiting.reset();
   if (!generation.ok()) co_return generation.status();
 
   FastchatReply reply(*request, tokenizer());

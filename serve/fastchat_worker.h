@@ -45,7 +45,7 @@ class FastchatWorker {
   /// controller.
   std::string StatusJson() const;
   /// Requests of any dialect that run or wait, FastChat's that wait for their turn among them.
-  int64_t queue_length() const { return service_.generator->num_live() + limit_.num_waiting(); }
+  int64_t queue_length() const { return service_.generator->num_live() + num_waiting_; }
 
  private:
   boost::asio::awaitable<absl::Status> GenerateStream(const HttpRequest& http,
@@ -64,6 +64,7 @@ class FastchatWorker {
   const Service& service_;
   const Options options_;
   ConcurrencyLimit limit_;
+  int64_t num_waiting_ = 0;  // requests that have not begun to generate
   std::random_device seeds_;
 };
 

@@ -32,7 +32,8 @@ def checkpoint():
     path = BUILD / "phi_like"
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(ROOT / "models/demo/target", path)
-    shutil.copy(ROOT / "tests/reference/golden/chat/phi.jinja", path / "chat_template.jinja")
+    phi = (ROOT / "tests/reference/golden/chat/phi.jinja").read_text()
+    (path / "chat_template.jinja").write_text("<s>" + phi)  # the tokenizer's begin-of-text token, once
     return path
 
 

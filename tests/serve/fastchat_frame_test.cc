@@ -10,7 +10,6 @@
 #include "nlohmann/json.hpp"
 #include "serve/fastchat_conversation.h"
 #include "tests/serve/fastchat_prompt.h"
-#include "tests/serve/serve_fixture.h"
 
 namespace shortlist {
 namespace {
@@ -18,9 +17,9 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-ChatTemplate Compile(const std::string& source, const std::string& bos = "<s>") {
+ChatTemplate Compile(const std::string& source) {
   auto made =
-      ChatTemplate::Create({{"default", source}}, {{"bos_token", bos}, {"eos_token", "</s>"}});
+      ChatTemplate::Create({{"default", source}}, {{"bos_token", "<s>"}, {"eos_token", "</s>"}});
   EXPECT_TRUE(made.ok()) << made.status();
   return *std::move(made);
 }
@@ -53,7 +52,7 @@ void ExpectSamePrompts(const FastchatFrame& frame, const ChatTemplate& own, bool
       const auto wanted = own.Render({.messages = nlohmann::ordered_json::parse(messages.dump())});
       ASSERT_TRUE(wanted.ok()) << wanted.status();
       const std::string text = frame.Unmark(FastchatPrompt(conv, messages));
-      EXPECT_EQ(wanted->text.starts_with("<s>") ? "<s>" + text : text, wanted->text);
+      EXPECT_EQ(text, wanted->text);
     }
   }
 }
@@ -89,21 +88,21 @@ TEST(FastchatFrameTest, SaysWhatCheckpointsTemplatesSay) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.what);
-    const auto frame = DeriveFastchatFrame(c.own, "<s>");
+    const auto frame = DeriveFastchatFrame(c.own);
     ASSERT_TRUE(frame.has_value());
     ExpectSamePrompts(*frame, c.own, c.takes_system);
   }
 }
 
 TEST(FastchatFrameTest, ADefaultSystemMessageStaysOne) {
-  const auto frame = DeriveFastchatFrame(Golden("chatml"), "");
+  const auto frame = DeriveFastchatFrame(Golden("chatml"));
   ASSERT_TRUE(frame.has_value());
   EXPECT_EQ(frame->conversation.system_message, "You are a helpful assistant.");
   EXPECT_EQ(frame->marked_system, "");
 }
 
 TEST(FastchatFrameTest, AChatWithoutASystemMessageIsKnownByItsMark) {
-  const auto frame = DeriveFastchatFrame(Golden("phi"), "");
+  const auto frame = DeriveFastchatFrame(Golden("phi"));
   ASSERT_TRUE(frame.has_value());
   EXPECT_EQ(frame->marked_system, "<|system|>\n[no system message]<|end|>\n");
   EXPECT_EQ(frame->Unmark(frame->marked_system + "<|user|>\nHi"), "<|user|>\nHi");
@@ -113,13 +112,12 @@ TEST(FastchatFrameTest, AChatWithoutASystemMessageIsKnownByItsMark) {
   }
 }
 
-TEST(FastchatFrameTest, ABosThatTheTokenizerDoesNotAddIsPartOfThePrompt) {
-  const ChatTemplate own = Golden("llama3");
-  const auto frame = DeriveFastchatFrame(own, "");
+TEST(FastchatFrameTest, AnswersToComeMayBeginOtherwise) {
+  const auto frame = DeriveFastchatFrame(Golden("deepseek"));
   ASSERT_TRUE(frame.has_value());
-  const json messages = Chat(/*has_system=*/true, 1);
-  EXPECT_EQ(FastchatPrompt(FastchatConversation(frame->conversation), messages),
-            own.Render({.messages = nlohmann::ordered_json::parse(messages.dump())})->text);
+  const std::string answer = "<｜Assistant｜>";
+  EXPECT_EQ(frame->Unmark("Hi" + answer + "[answer]Yes." + answer + "[answer]"),
+            "Hi" + answer + "Yes." + answer + "<think>\n");
 }
 
 TEST(FastchatFrameTest, WhatFastchatCannotSayIsNotDerived) {
@@ -139,14 +137,14 @@ TEST(FastchatFrameTest, WhatFastchatCannotSayIsNotDerived) {
   };
   for (const auto& [what, source] : cases) {
     const ChatTemplate own = source == nullptr ? Golden("mistral") : Compile(source);
-    EXPECT_FALSE(DeriveFastchatFrame(own, "<s>").has_value()) << what;
+    EXPECT_FALSE(DeriveFastchatFrame(own).has_value()) << what;
   }
 }
 
 TEST(ChooseFastchatFrameTest, TheNamedOneThenTheCheckpointsThenTheModelsName) {
   const ChatTemplate phi = Golden("phi"), mistral = Golden("mistral");
   const auto choose = [](const char* named, const ChatTemplate* own, const char* model) {
-    return ChooseFastchatFrame(named, own, DemoTokenizer(), model);
+    return ChooseFastchatFrame(named, own, model);
   };
   EXPECT_EQ(choose("alpaca", &phi, "vicuna")->conversation.name, "alpaca");
   EXPECT_EQ(choose("", &phi, "vicuna")->origin, "the checkpoint's chat template");
