@@ -181,9 +181,11 @@ TEST_F(BadInputTest, DraftThatDoesNotFitItsTarget) {
   const std::string eagle_other = CopyOf("models/demo/draft", dir_, "eagle_other");
   Write(eagle_other + "/tokenizer.model", tokenizer);
   ExpectDraftRefused(eagle_other, {"tokenizer", "fnv1a64:"});
-  fs::remove(eagle_other + "/tokenizer.model");
+  for (const char* file : {"tokenizer.model", "tokenizer_config.json"}) {
+    fs::remove(eagle_other + "/" + file);
+  }
   Write(eagle_other + "/qwen.tiktoken", "YQ== 0\nYg== 1\n");
-  ExpectDraftRefused(eagle_other, {"tokenizer", "fnv1a64:"});
+  ExpectDraftRefused(eagle_other, {eagle_other + "/qwen.tiktoken"});
   Write(eagle_other + "/tokenizer.json",
         R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}})");
   ExpectDraftRefused(eagle_other, {"tokenizer", "fnv1a64:"});
