@@ -406,7 +406,7 @@ TEST_F(ApiTest, ChatsAreRenderedAndAnswered) {
 
 TEST_F(ApiTest, TemplatesSeeKeysInTheOrderOfTheRequest) {
   auto chat_template = ChatTemplate::Create(
-      {{"default", "{{ docs | tojson }} {{ messages[0].meta | tojson }}"}}, {});
+      {{"default", "{{ docs | tojson }} {{ messages[0].annotations | tojson }}"}}, {});
   ASSERT_TRUE(chat_template.ok()) << chat_template.status();
   const PromptEncoder encoder(DemoTokenizer(), *std::move(chat_template),
                               **FindConversation("zero_shot"));
@@ -414,7 +414,8 @@ TEST_F(ApiTest, TemplatesSeeKeysInTheOrderOfTheRequest) {
   HttpClient client = Connect();
   const std::string body =
       R"({"model": "demo", "temperature": 0, "max_tokens": 8,
-          "messages": [{"role": "user", "meta": {"z": 1, "a": {"y": 2, "b": 3}}, "content": "x"}],
+          "messages": [{"role": "user", "annotations": {"z": 1, "a": {"y": 2, "b": 3}},
+                        "content": "x"}],
           "chat_template_kwargs": {"docs": [{"title": "t", "body": "b"}]}})";
   const json chat = client.Post("/v1/chat/completions", body).Json();
   const std::string prompt = R"([{"title": "t", "body": "b"}] {"z": 1, "a": {"y": 2, "b": 3}})";
