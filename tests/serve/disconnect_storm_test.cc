@@ -49,6 +49,9 @@ std::map<std::string, std::vector<std::string>> Bodies() {
   const json completion = {{"model", "demo"}, {"prompt", "Once"}, {"max_tokens", 24}, {"n", 3}};
   json completion_stream = completion;
   completion_stream["stream"] = true;
+  const json response = {{"input", "Once upon"}, {"max_output_tokens", 24}};
+  json response_stream = response;
+  response_stream["stream"] = true;
   const json generate = {
       {"text", {"Once", "There was"}},
       {"return_logprob", true},
@@ -63,6 +66,8 @@ std::map<std::string, std::vector<std::string>> Bodies() {
   return {{"/v1/chat/completions", {chat.dump(), chat_stream.dump()}},
           {"/v1/completions", {completion.dump(), completion_stream.dump()}},
           {"/generate", {generate.dump(), generate_stream.dump()}},
+          {"/v1/responses", {response.dump(), response_stream.dump()}},
+          {"/ping", {""}},
           {"/worker_generate", worker},
           {"/worker_generate_stream", worker},
           {"/count_token", {json{{"prompt", words}}.dump()}},

@@ -193,7 +193,7 @@ TEST_F(HttpAdmissionTest, UnfinishedBodiesShareABudget) {
     EXPECT_GE(num_refused, 1);
     EXPECT_LE(num_refused, 2);
   }
-  const std::string body = R"({"text": "a", "x": ")" + std::string(900'000, 'x') + "\"}";
+  const std::string body = R"({"text": "a"})" + std::string(900'000, ' ');
   EXPECT_TRUE(Await([&] { return Connect().Post("/generate", body).status == 200; }));
 }
 

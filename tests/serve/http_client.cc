@@ -18,7 +18,8 @@ std::vector<std::string> HttpReply::Events() const {
   while (begin < body.size()) {
     const size_t end = std::min(body.find("\n\n", begin), body.size());
     const std::string event = body.substr(begin, end - begin);
-    if (event.starts_with("data: ")) events.push_back(event.substr(6));
+    const size_t data = event.starts_with("event: ") ? event.find('\n') + 1 : 0;
+    if (event.compare(data, 6, "data: ") == 0) events.push_back(event.substr(data + 6));
     begin = end + 2;
   }
   return events;
