@@ -57,6 +57,18 @@ def test_streamed_chat_is_the_whole_one(client):
     assert chunks[-1].choices[0].finish_reason == whole.choices[0].finish_reason
 
 
+def test_responses_are_chats(client):
+    fields = {"model": "default", "instructions": MESSAGES[0]["content"], "input": MESSAGES[1]["content"],
+              "max_output_tokens": 24, "temperature": 0}
+    whole = client.responses.create(**fields)
+    assert whole.output_text == chat(client).choices[0].message.content
+    with client.responses.stream(**fields) as stream:
+        text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
+        assert text == whole.output_text == stream.get_final_response().output_text
+    with pytest.raises(openai.BadRequestError, match="previous_response_id"):
+        client.responses.create(**fields, previous_response_id="resp_1")
+
+
 def test_several_choices(client):
     fields = {"n": 3, "temperature": 1.0, "seed": 5}
     reply = complete(client, **fields)
