@@ -29,6 +29,7 @@ std::string Reason(std::string_view what) {
     const size_t found = what.find(lead);
     if (found != what.npos) what.remove_prefix(found + lead.size());
   }
+  what = what.substr(0, what.find("; last read: "));
   return absl::StrReplaceAll(
       absl::string_view(what.data(), what.size()),
       {{"'[', '{', or a literal", "a value"}, {"expected string literal", "expected a string"}});
