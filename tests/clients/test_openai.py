@@ -63,8 +63,10 @@ def test_responses_are_chats(client):
     whole = client.responses.create(**fields)
     assert whole.output_text == chat(client).choices[0].message.content
     with client.responses.stream(**fields) as stream:
-        text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
-        assert text == whole.output_text == stream.get_final_response().output_text
+        events = list(stream)
+    text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert text == whole.output_text == events[-1].response.output_text
+    assert events[-1].type == "response." + whole.status and len(events) > 8
     with pytest.raises(openai.BadRequestError, match="previous_response_id"):
         client.responses.create(**fields, previous_response_id="resp_1")
 
