@@ -135,7 +135,7 @@ TEST(GenerateTest, TheTokenizerMayHaveMoreIdsThanTheModel) {
   const absl::Status refused = RunGenerate(target + Args{"--prompt", "t5 [PAD]"}).status;
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()),
-              testing::HasSubstr("token id 96 \"[PAD]\" at position 1 not in [0, 96)"));
+              testing::HasSubstr("token id 96 \" [PAD]\" at position 1 not in [0, 96)"));
 }
 
 TEST(GenerateTest, TextIsTheTextOfTheRows) {
