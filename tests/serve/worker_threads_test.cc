@@ -147,13 +147,13 @@ TEST_F(WorkerThreadsTest, ManyAreCancelledAtAnyMoment) {
         return std::string(100, 'x');
       }));
     }
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 4; ++i) {
       if ((round + i) % 3 == 0) io_.poll_one();
       awaited[i]->cancel.emit(asio::cancellation_type::terminal);
     }
     for (const auto& each : awaited) RunUntil([&] { return each->ended; });
   }
-  EXPECT_GT(num_run, 0);
+  EXPECT_GE(num_run, 300);  // what was not cancelled has run
 }
 
 TEST_F(WorkerThreadsTest, EndsWithWorkThatNobodyTookBack) {
