@@ -56,9 +56,9 @@ class Routes {
   Routes()
       : tokenizer_(OpenSmallTokenizer()),
         encoder_(*tokenizer_, std::nullopt, **FindConversation("zero_shot")),
-        generator_(io_.get_executor(), {.tokenizer = tokenizer_.get(),
-                                        .prompt_encoder = &encoder_,
-                                        .context_length = 1024}),
+        generator_(
+            io_.get_executor(),
+            {.tokenizer = tokenizer_.get(), .prompt_encoder = &encoder_, .context_length = 1024}),
         counts_(tokenizer_->size()) {
     service_.generator = &generator_;
     service_.workers = &workers_;

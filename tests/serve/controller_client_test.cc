@@ -96,7 +96,8 @@ class FakeController {
 
   FakeController(asio::io_context& io, uint16_t port, Answer answer)
       : answer_(std::move(answer)), acceptor_(io, tcp::endpoint(tcp::v4(), port)) {
-    asio::co_spawn(io, [this] { return Accept(); }, asio::detached);
+    asio::co_spawn(
+        io, [this] { return Accept(); }, asio::detached);
   }
 
   uint16_t port() const { return acceptor_.local_endpoint().port(); }
