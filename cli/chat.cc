@@ -124,13 +124,8 @@ class Answerer final : public Responder {
   absl::Status Respond(Transcript& transcript, std::ostream& out) override {
     TokenizedGenerateReqInput input;
     input.rid = kRid;
-    SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, encoder_->Encode(transcript.chat(), {}));
+    SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, Encode(transcript.chat()));
     const int64_t room = context_len_ - std::ssize(input.input_ids);
-    if (room < 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the conversation has ", input.input_ids.size(), " tokens, the context has room for ",
-          context_len_, " with the answer: /reset begins a new one"));
-    }
     input.sampling_params = session_->sampling();
     input.sampling_params.max_new_tokens = std::min(input.sampling_params.max_new_tokens, room);
     input.max_tail_rows = session_->flags().dynamic_rows;
@@ -152,6 +147,15 @@ class Answerer final : public Responder {
 
  private:
   static constexpr char kRid[] = "chat";
+
+  absl::StatusOr<std::vector<TokenId>> Encode(Chat chat) const {
+    absl::StatusOr<std::vector<TokenId>> ids =
+        encoder_->Encode(std::move(chat), {.max_tokens = context_len_ - 1});
+    if (!absl::IsOutOfRange(ids.status())) return ids;
+    return absl::InvalidArgumentError(absl::StrCat("the conversation has ", ids.status().message(),
+                                                   ", the context has room for ", context_len_,
+                                                   " with the answer: /reset begins a new one"));
+  }
 
   /// Steps until the answer ends, by itself or by SIGINT.
   absl::Status Generate(TokenizedGenerateReqInput input, OutputText text, std::string& answer,

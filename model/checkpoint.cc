@@ -115,12 +115,14 @@ absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name,
   auto memory = std::make_shared<Arena>(entry.num_elements * DTypeBytes(dtype));
   char* out = static_cast<char*>(memory->data());
   // Converted piece by piece, so that a checkpoint in another type needs no second copy of itself.
-  constexpr int64_t kPieceElements = int64_t{1} << 22;
+  // Reading a piece of a strided one means to read all that it spans.
+  constexpr int64_t kContiguousElements = int64_t{1} << 22;
+  const int64_t piece_elements = entry.strides.empty() ? kContiguousElements : entry.num_elements;
   Arena piece;
   if (stored != dtype)
-    piece = Arena(std::min(kPieceElements, entry.num_elements) * DTypeBytes(stored));
-  for (int64_t begin = 0; begin < entry.num_elements; begin += kPieceElements) {
-    const int64_t count = std::min(kPieceElements, entry.num_elements - begin);
+    piece = Arena(std::min(piece_elements, entry.num_elements) * DTypeBytes(stored));
+  for (int64_t begin = 0; begin < entry.num_elements; begin += piece_elements) {
+    const int64_t count = std::min(piece_elements, entry.num_elements - begin);
     char* const target = out + begin * DTypeBytes(dtype);
     char* const source = stored == dtype ? target : static_cast<char*>(piece.data());
     SHORTLIST_RETURN_IF_ERROR(

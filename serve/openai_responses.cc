@@ -17,6 +17,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxItems = 4096;
+// Of "metadata", as OpenAI has them.
+constexpr size_t kMaxPairs = 16, kMaxKeyBytes = 64, kMaxValueBytes = 512;
 
 struct Asked {
   OpenAiRequest openai;
@@ -90,23 +92,54 @@ absl::StatusOr<json> ChatMessages(JsonFields& fields) {
   return messages;
 }
 
+/// "metadata" is kept until the response ends, which repeats it.
+void CheckMetadata(JsonFields& fields) {
+  const json* metadata = fields.Find("metadata");
+  if (metadata == nullptr) return;
+  const auto fits = [](const auto& pair) {
+    return pair.key().size() <= kMaxKeyBytes && pair.value().is_string() &&
+           pair.value().template get_ref<const std::string&>().size() <= kMaxValueBytes;
+  };
+  bool all_fit = metadata->is_object() && metadata->size() <= kMaxPairs;
+  if (all_fit) {
+    for (const auto& pair : metadata->items()) all_fit &= fits(pair);
+  }
+  if (all_fit) return;
+  fields.Fail("metadata",
+              absl::StrCat("not at most ", kMaxPairs, " texts of at most ", kMaxValueBytes,
+                           " bytes under names of at most ", kMaxKeyBytes));
+}
+
+/// Members of "text" and "stream_options".
+absl::Status CheckNested(JsonFields& fields) {
+  if (const json* text = fields.Find("text")) {
+    JsonFields nested(*text, "text.");
+    nested.Refuse({"verbosity"}, "not supported");
+    nested.RefuseUnless("format", json{{"type", "text"}}, "only {\"type\": \"text\"} is supported");
+    nested.RefuseUnknown();
+    SHORTLIST_RETURN_IF_ERROR(nested.status());
+  }
+  if (const json* options = fields.Find("stream_options")) {
+    JsonFields nested(*options, "stream_options.");
+    nested.Accept({"include_obfuscation"});
+    nested.RefuseUnknown();
+    SHORTLIST_RETURN_IF_ERROR(nested.status());
+  }
+  return absl::OkStatus();
+}
+
 /// The fields without an effect here, and those that would have one.
 void AcceptOrRefuseOthers(JsonFields& fields) {
-  fields.Accept({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key",
-                 "prompt_cache_retention", "parallel_tool_calls", "stream_options"});
+  fields.Accept({"user", "service_tier", "safety_identifier", "prompt_cache_key",
+                 "prompt_cache_retention", "parallel_tool_calls"});
   fields.Refuse({"store", "previous_response_id", "conversation", "background", "tools", "prompt",
                  "include", "max_tool_calls", "context_management"},
                 "not supported: this server keeps no responses and calls no tools");
   fields.Refuse({"reasoning", "top_logprobs"}, "not supported");
   fields.RefuseUnless("tool_choice", "none", "there are no tools to choose from");
   fields.RefuseUnless("truncation", "disabled", "only \"disabled\" is supported");
-  const json* text = fields.Find("text");
-  if (text == nullptr) return;
-  if (!text->is_object()) fields.Fail("text", "not an object");
-  const json format = text->is_object() ? text->value("format", json()) : json();
-  if (!format.is_null() && format != json{{"type", "text"}}) {
-    fields.Fail("text.format", "only {\"type\": \"text\"} is supported");
-  }
+  fields.OptionalString("user", kMaxNameBytes);
+  CheckMetadata(fields);
 }
 
 /// The request as one of the chat route, whose rules it follows.
@@ -114,6 +147,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
   JsonFields fields(body);
   AcceptOrRefuseOthers(fields);
+  SHORTLIST_RETURN_IF_ERROR(CheckNested(fields));
   const auto max_tokens = fields.OptionalInteger("max_output_tokens", 1, kMaxCount);
   SHORTLIST_ASSIGN_OR_RETURN(json messages, ChatMessages(fields));
   json chat = {{"messages", std::move(messages)}};

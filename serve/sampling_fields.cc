@@ -86,10 +86,14 @@ std::vector<std::vector<TokenId>> ReadBadWords(JsonFields& fields, const Tokeniz
   for (const std::string& word : fields.Strings("bad_words", kMaxBadWords, kMaxBadWordBytes)) {
     const size_t begin = std::min(word.find_first_not_of(" \t\r\n"), word.size());
     const std::string bare = word.substr(begin);
+    if (bare.empty()) {
+      fields.Fail("bad_words", "white space alone cannot be forbidden");
+      return {};
+    }
     for (const char* before : {"", " "}) {
       const auto ids = tokenizer.Encode(before + bare, {.add_special_tokens = false});
       if (!ids.ok() || ids->empty()) {
-        fields.Fail("bad_words", "one is empty, or no text that the tokenizer knows");
+        fields.Fail("bad_words", "one is no text that the tokenizer knows");
         return {};
       }
       const bool is_other = *before == '\0' || (ids->front() != words.back().front() &&
