@@ -45,7 +45,7 @@ std::optional<int64_t> WholeNumber(const json& value) {
 
 bool AsksForNothing(const json& value) {
   return value.is_null() || value == json(false) || (value.is_number() && value == json(0)) ||
-         ((value.is_array() || value.is_object()) && value.empty()) || value == json("");
+         (value.is_array() && value.empty()) || value == json("");
 }
 
 /// Letters to insert, drop or replace to make one of the other (Levenshtein 1966).

@@ -63,7 +63,7 @@ class JsonFields {
   /// A list of at most `max_count` whole numbers.
   std::vector<int64_t> Integers(const char* name, size_t max_count, int64_t low, int64_t high);
 
-  /// Refuses members that ask for something: anything but null, false, 0, "" and what is empty.
+  /// Refuses members that ask for something: anything but null, false, 0, "" and an empty list.
   void Refuse(std::initializer_list<const char*> names, std::string_view why);
   /// The same, but for the default, which asks for nothing.
   void RefuseUnless(const char* name, const nlohmann::json& value, std::string_view why);

@@ -85,7 +85,8 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
   sampling.truncate_prompt_tokens =
       ReadTruncation(fields, service.generator->options().context_length);
   sampling.sampling.temperature = ReadTemperature(fields, 1.0, 2.0);
-  sampling.sampling.min_new_tokens = fields.Integer("min_tokens", 0, 0, kMaxCount);
+  sampling.sampling.min_new_tokens =
+      fields.Integer("min_tokens", 0, 0, sampling.max_new_tokens.value_or(kMaxCount));
   ReadCommonSampling(fields, *service.generator->options().tokenizer, sampling);
   ReadScheduling(fields, sampling);
   request.n = fields.Integer("n", 1, 1, kMaxChoices);

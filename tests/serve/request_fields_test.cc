@@ -75,7 +75,12 @@ TEST_F(RequestFieldsTest, UnknownNamesAreRefusedWhereverTheyStand) {
        "messages[0].content.lang", "no such field"},
   };
   for (const auto& [path, body, param, words] : kCases) ExpectRefused(path, body, param, words);
-  // Null asks for nothing.
+  // An empty object asks for the defaults of what is not done; null asks for nothing.
+  for (const char* name : {"guided_json", "structured_outputs", "web_search_options"}) {
+    ExpectRefused("/v1/chat/completions", With(kChat, {{name, json::object()}}), name, "");
+  }
+  ExpectRefused("/v1/chat/completions", With(kChat, {{"max_tokens", 2}, {"min_tokens", 9}}),
+                "min_tokens", "9");
   Ok("/v1/chat/completions", With(kChat, {{"no_field", nullptr}}));
   EXPECT_EQ(engine_.arrivals().size(), 1u);
 }
