@@ -18,7 +18,6 @@ void AnswerForeignFlags(CLI::App& command) {
       {"--tp", kNothing},
       {"--tp-size", kNothing},
       {"--tensor-parallel-size", kNothing},
-      {"-tp", kNothing},
       {"--dp", kNothing},
       {"--dp-size", kNothing},
       {"--n-gpu-layers", kNothing},
