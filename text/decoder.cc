@@ -109,7 +109,7 @@ class Parser {
         [](std::string token, bool first) { return first ? token : " " + token; });
   }
 
-  Decoder Take() { return std::move(decoder_); }
+  TokenDecoder Take() { return std::move(decoder_); }
 
  private:
   void AddByteLevel() {
@@ -192,19 +192,19 @@ class Parser {
   }
 
   const std::string suffix_;
-  Decoder decoder_;
+  TokenDecoder decoder_;
   bool is_fused_ = false;
 };
 
 }  // namespace
 
-std::string Decoder::Read(std::string_view token, bool first) const {
+std::string TokenDecoder::Read(std::string_view token, bool first) const {
   std::string text(token);
   for (const Step& step : steps) text = step(std::move(text), first);
   return text;
 }
 
-absl::StatusOr<Decoder> ParseDecoder(const json& spec, const std::string& end_of_word_suffix) {
+absl::StatusOr<TokenDecoder> ParseDecoder(const json& spec, const std::string& end_of_word_suffix) {
   Parser parser(end_of_word_suffix);
   if (spec.is_null()) {
     parser.AddJoinWithSpaces();

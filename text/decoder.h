@@ -12,7 +12,7 @@
 namespace shortlist {
 
 /// The decoder of a tokenizer.json: how each token reads, on its own, so that text can be streamed.
-struct Decoder {
+struct TokenDecoder {
   /// Rewrites what a token reads as; `first`: it is the first of a text.
   using Step = std::function<std::string(std::string token, bool first)>;
 
@@ -32,8 +32,8 @@ struct Decoder {
 /// The member "decoder", which may be null (tokens are joined with spaces). InvalidArgument names a
 /// type that is not known, and what would need more than one token at a time.
 /// `end_of_word_suffix`: the BPE model's; it reads as a space, at the end of a text too.
-absl::StatusOr<Decoder> ParseDecoder(const nlohmann::json& spec,
-                                     const std::string& end_of_word_suffix);
+absl::StatusOr<TokenDecoder> ParseDecoder(const nlohmann::json& spec,
+                                          const std::string& end_of_word_suffix);
 
 }  // namespace shortlist
 

@@ -74,13 +74,14 @@ absl::Status CheckComplete(const Vocabulary& vocabulary, const std::vector<Added
 
 /// As transformers 5 has it: the post-processor decides what goes round a text, whatever
 /// add_bos_token and add_eos_token say. CodeLlama's class puts BOS first in any case.
-void FollowClass(const TokenizerConfig& config, Pipeline& pipeline) {
+void FollowClass(const TokenizerConfig& config, TokenizerPipeline& pipeline) {
   if (!config.tokenizer_class.starts_with("CodeLlama") || !pipeline.bos) return;
   pipeline.sequence_template = WithEnds({*pipeline.bos}, {});
 }
 
 absl::StatusOr<std::optional<TokenId>> FindNamed(const std::optional<std::string>& token,
-                                                 const char* name, const Pipeline& pipeline) {
+                                                 const char* name,
+                                                 const TokenizerPipeline& pipeline) {
   if (!token.has_value()) return std::nullopt;
   const std::optional<int32_t> id = pipeline.FindToken(*token);
   if (!id.has_value()) {
@@ -96,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(const json& docume
                                                               const json& config) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* model_spec, FindMember(document, "model"));
   if (model_spec == nullptr) return absl::InvalidArgumentError("no \"model\"");
-  Pipeline pipeline;
+  TokenizerPipeline pipeline;
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.normalizer,
                              ParseNormalizer(MemberOrNull(document, "normalizer")));
   SHORTLIST_ASSIGN_OR_RETURN(

@@ -27,7 +27,7 @@ std::vector<std::string> Contents(const std::vector<AddedToken>& tokens) {
   return contents;
 }
 
-bool IsBert(const Pipeline& pipeline) {
+bool IsBert(const TokenizerPipeline& pipeline) {
   const Normalizer& normalizer = pipeline.normalizer;
   const bool normalizes_so =
       normalizer.size() == 1 && dynamic_cast<const BertNormalizer*>(normalizer[0].get()) != nullptr;
@@ -55,20 +55,20 @@ struct PipelineTokenizer::Scratch {
   }
 };
 
-std::optional<int32_t> Pipeline::FindToken(std::string_view token) const {
+std::optional<int32_t> TokenizerPipeline::FindToken(std::string_view token) const {
   for (const AddedToken& added : added_tokens) {
     if (added.content == token) return added.id;
   }
   return vocabulary->Find(token);
 }
 
-int32_t Pipeline::size() const {
+int32_t TokenizerPipeline::size() const {
   int32_t size = vocabulary->size();
   for (const AddedToken& token : added_tokens) size = std::max(size, token.id + 1);
   return size;
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> PipelineTokenizer::Create(Pipeline pipeline) {
+absl::StatusOr<std::unique_ptr<Tokenizer>> PipelineTokenizer::Create(TokenizerPipeline pipeline) {
   const std::vector<AddedToken> tokens = Select(pipeline.added_tokens, /*normalized=*/true);
   size_t content_bytes = 0;
   for (const AddedToken& token : tokens) content_bytes += token.content.size();
@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> PipelineTokenizer::Create(Pipeline pi
   return std::unique_ptr<Tokenizer>(new PipelineTokenizer(std::move(pipeline), spellings));
 }
 
-PipelineTokenizer::PipelineTokenizer(Pipeline pipeline,
+PipelineTokenizer::PipelineTokenizer(TokenizerPipeline pipeline,
                                      const std::vector<std::string>& normalized_spellings)
     : pipeline_(std::move(pipeline)),
       raw_matcher_(Select(pipeline_.added_tokens, /*normalized=*/false),
@@ -120,7 +120,7 @@ void PipelineTokenizer::FindMaxTokenBytes(const std::vector<std::string>& normal
 
 void PipelineTokenizer::ReadTokens() {
   const size_t size = static_cast<size_t>(pipeline_.size());
-  const Decoder& decoder = pipeline_.decoder;
+  const TokenDecoder& decoder = pipeline_.decoder;
   texts_.resize(size);
   if (decoder.first_differs) first_texts_.resize(size);
   is_special_.resize(size, true);  // what stands for no text: gaps too
@@ -155,7 +155,7 @@ std::string_view PipelineTokenizer::ControlPiece(TokenId id) const {
 std::string_view PipelineTokenizer::NextBytes(TokenId id, bool& at_start) const {
   std::string_view bytes = TokenBytes(id);
   if (!at_start || IsSpecial(id)) return bytes;
-  const Decoder& decoder = pipeline_.decoder;
+  const TokenDecoder& decoder = pipeline_.decoder;
   if (decoder.first_differs) bytes = first_texts_[Raw(id)];
   at_start = !decoder.first_differs && bytes.empty();
   if (decoder.strips_leading_space && bytes.starts_with(' ')) bytes.remove_prefix(1);

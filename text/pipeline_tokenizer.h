@@ -23,14 +23,14 @@ namespace shortlist {
 /// The parts of a tokenizer. A text runs through them in this order: added tokens that are not
 /// normalised are cut out; the rest is normalised; the other added tokens are cut out; the rest is
 /// cut into words; the model encodes each word; the template puts tokens round the whole.
-struct Pipeline {
+struct TokenizerPipeline {
   std::string kind;                              // Tokenizer::kind
   std::unique_ptr<const Vocabulary> vocabulary;  // the model refers to it
   std::unique_ptr<const WordModel> model;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   std::vector<AddedToken> added_tokens;
-  Decoder decoder;
+  TokenDecoder decoder;
   SequenceTemplate sequence_template;
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
@@ -46,7 +46,7 @@ class PipelineTokenizer final : public Tokenizer {
  public:
   /// InvalidArgument when the spelling of an added token cannot be normalised, InvalidArgument
   /// when that makes it too long.
-  static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(Pipeline pipeline);
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(TokenizerPipeline pipeline);
 
   std::string_view kind() const override { return pipeline_.kind; }
   int64_t size() const override { return static_cast<int64_t>(texts_.size()); }
@@ -71,7 +71,8 @@ class PipelineTokenizer final : public Tokenizer {
  private:
   struct Scratch;
 
-  PipelineTokenizer(Pipeline pipeline, const std::vector<std::string>& normalized_spellings);
+  PipelineTokenizer(TokenizerPipeline pipeline,
+                    const std::vector<std::string>& normalized_spellings);
   void ReadTokens();
   void FindMaxTokenBytes(const std::vector<std::string>& normalized_spellings);
   int32_t Checked(TokenId id) const;
@@ -86,7 +87,7 @@ class PipelineTokenizer final : public Tokenizer {
   absl::Status EncodeBertText(std::string_view text, Call& call) const;
   absl::Status EncodeBertChunk(std::string_view chunk, Call& call) const;
 
-  const Pipeline pipeline_;
+  const TokenizerPipeline pipeline_;
   const AddedTokenMatcher raw_matcher_;
   const AddedTokenMatcher normalized_matcher_;
   const bool is_bert_;                        // EncodeBertText applies

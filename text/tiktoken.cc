@@ -110,7 +110,8 @@ absl::StatusOr<Family> FindFamily(int32_t num_ranks) {
 }
 
 absl::StatusOr<std::optional<TokenId>> FindNamed(const std::optional<std::string>& spelling,
-                                                 const char* fallback, const Pipeline& pipeline) {
+                                                 const char* fallback,
+                                                 const TokenizerPipeline& pipeline) {
   if (!spelling.has_value() && fallback == nullptr) return std::nullopt;
   const std::string token = spelling.value_or(fallback == nullptr ? "" : fallback);
   const std::optional<int32_t> id = pipeline.FindToken(token);
@@ -119,7 +120,8 @@ absl::StatusOr<std::optional<TokenId>> FindNamed(const std::optional<std::string
   return absl::InvalidArgumentError(absl::StrCat("\"", token.substr(0, 80), "\" is no token"));
 }
 
-absl::Status AddSpecials(const Family& family, const nlohmann::json& config, Pipeline& pipeline) {
+absl::Status AddSpecials(const Family& family, const nlohmann::json& config,
+                         TokenizerPipeline& pipeline) {
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.added_tokens, ReadAddedTokensOfConfig(config));
   for (const AddedToken& token : pipeline.added_tokens) {
     if (token.id < family.num_ranks) {
@@ -144,7 +146,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseRanksTokenizer(std::string_view 
                                                                const nlohmann::json& config) {
   SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseRanks(contents));
   SHORTLIST_ASSIGN_OR_RETURN(const Family family, FindFamily(vocabulary.size()));
-  Pipeline pipeline{.kind = "tiktoken"};
+  TokenizerPipeline pipeline{.kind = "tiktoken"};
   pipeline.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.model, BpeModel::CreateFromRanks(*pipeline.vocabulary));
   if (family.normalizes) pipeline.normalizer.push_back(MakeNormalFormStep(NormalForm::kNfc));
