@@ -111,10 +111,11 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered) {
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   Chat chat;
   chat.messages = ordered_json::array();
+  const ordered_json& ordered_messages = ordered["messages"];  // a search through the members
   for (size_t i = 0; i < messages->size(); ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(
         ordered_json message,
-        ReadMessage((*messages)[i], ordered["messages"][i], absl::StrCat("messages[", i, "]")));
+        ReadMessage((*messages)[i], ordered_messages[i], absl::StrCat("messages[", i, "]")));
     chat.messages.push_back(std::move(message));
   }
   ReadTemplateFields(fields, ordered, chat);

@@ -51,7 +51,7 @@ absl::StatusOr<json> ChatMessage(const json& value, const std::string& where) {
   if (item.String("type", "message", kMaxNameBytes) != "message") {
     item.Fail("type", "only \"message\" is supported");
   }
-  std::string role = item.String("role", "", kMaxNameBytes);
+  const std::string role = item.String("role", "", kMaxNameBytes);
   if (role.empty()) item.Fail("role", "missing");
   const json* content = item.Find("content");
   const bool is_list = content != nullptr && content->is_array() && !content->empty();
@@ -61,9 +61,8 @@ absl::StatusOr<json> ChatMessage(const json& value, const std::string& where) {
   item.Accept({"id", "status"});
   item.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(item.status());
-  if (role == "developer") role = "system";
   SHORTLIST_ASSIGN_OR_RETURN(json parts, ChatContent(*content, where));
-  return json{{"role", std::move(role)}, {"content", std::move(parts)}};
+  return json{{"role", role}, {"content", std::move(parts)}};
 }
 
 /// "instructions" and "input" as the messages of a chat.

@@ -96,18 +96,25 @@ absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Pr
     return absl::InvalidArgumentError(
         absl::StrCat("sampling_params: ", params->size(), " objects for ", count, " prompts"));
   }
-  std::vector<GenerateRequest> requests(count, base);
-  for (size_t i = 0; i < count; ++i) {
+  std::vector<GenerateRequest> requests;
+  requests.reserve(count);
+  for (size_t i = 0; i < (each ? count : 1); ++i) {
     JsonFields fields(params == nullptr ? kNone
                       : each            ? (*params)[i]
                                         : *params,
                       each ? absl::StrCat("sampling_params[", i, "].") : "sampling_params.");
-    const int64_t own_n = ReadSampling(fields, tokenizer, requests[i]);
+    const int64_t own_n = ReadSampling(fields, tokenizer, requests.emplace_back(base));
     if (i > 0 && own_n != n) fields.Fail("n", "not the same for all prompts");
     n = own_n;
     SHORTLIST_RETURN_IF_ERROR(fields.status());
-    requests[i].prompt = Share(std::move(prompts.prompts[i]));
   }
+  if (!each) {
+    const bool has_seed =
+        params != nullptr && (params->contains("seed") || params->contains("sampling_seed"));
+    requests.resize(count, requests.front());
+    for (size_t i = 1; i < count && !has_seed; ++i) requests[i].sampling.seed += i;
+  }
+  for (size_t i = 0; i < count; ++i) requests[i].prompt = Share(std::move(prompts.prompts[i]));
   return requests;
 }
 

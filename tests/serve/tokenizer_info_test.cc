@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -31,7 +32,7 @@ class TokenizerInfoTest : public testing::Test {
   }
 
   const std::filesystem::path dir_ =
-      std::filesystem::path(testing::TempDir()) / "tokenizer_info_test";
+      std::filesystem::path(testing::TempDir()) / ("tokenizer_info." + std::to_string(::getpid()));
 };
 
 TEST_F(TokenizerInfoTest, TellsTheConfigsTokensHoweverTheyAreWritten) {
