@@ -20,6 +20,7 @@ _GENERATE = {
     "sampling_params": {"max_new_tokens": 48, "ignore_eos": True, "n": 2},
 }
 _WORKER = {"model": "demo", "prompt": "Once", "max_new_tokens": 48, "temperature": 0.8, "stream_interval": 1}
+_RESPONSE = {"input": "Once", "max_output_tokens": 48}
 _TOKENIZE = [{"prompt": "a cat"}, {"prompt": [_WORDS] * 4}]
 _DETOKENIZE = [{"tokens": [5, 6, 7]}, {"tokens": [[5, 6, 7]] * 64}]
 
@@ -27,6 +28,8 @@ _DETOKENIZE = [{"tokens": [5, 6, 7]}, {"tokens": [[5, 6, 7]] * 64}]
 BODIES = {
     "/v1/chat/completions": [_CHAT, _CHAT | {"stream": True}],
     "/v1/completions": [_COMPLETION, _COMPLETION | {"stream": True}, _COMPLETION | {"prompt": _WORDS[:1500]}],
+    "/v1/responses": [_RESPONSE, _RESPONSE | {"stream": True}],
+    "/ping": [None],
     "/generate": [_GENERATE, _GENERATE | {"stream": True}],
     "/worker_generate": [_WORKER],
     "/worker_generate_stream": [_WORKER],
