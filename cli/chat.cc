@@ -128,6 +128,9 @@ class Answerer final : public Responder {
     const int64_t room = context_len_ - std::ssize(input.input_ids);
     input.sampling_params = session_->sampling();
     input.sampling_params.max_new_tokens = std::min(input.sampling_params.max_new_tokens, room);
+    for (const TokenId id : encoder_->ChatStopTokenIds()) {
+      input.sampling_params.stop_token_ids.push_back(id);
+    }
     input.max_tail_rows = session_->flags().dynamic_rows;
     const OutputText::Options text{.stop = encoder_->ChatStops(),
                                    .stop_token_ids = input.sampling_params.stop_token_ids};

@@ -390,7 +390,7 @@ void AddServeFlags(CLI::App& command, ServeFlags& flags) {
   AddFastchatFlags(command, flags);
   command.add_option("--served-model-name", flags.served_model_name, "What clients call the model")
       ->type_name("NAME")
-      ->default_str("the last component of the model's path");
+      ->default_str("org/name, or the last component of the model's path");
   AddConvTemplateFlag(command, flags.conv_template);
   AddThreadsFlag(command, flags.run);
   AddDeviceFlag(command, flags.run);

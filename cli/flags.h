@@ -87,7 +87,7 @@ struct ServeFlags {
   uint16_t health_port = 0;           // 0: none
   std::string health_host;            // empty: that of `http`
   std::string log_file;               // empty: stderr
-  std::string served_model_name;      // empty: the last component of the model's path
+  std::string served_model_name;      // empty: DefaultModelName
   std::string conv_template;          // empty: the checkpoint's chat template, else by its name
   // As a worker of FastChat; without a controller the others say nothing to anybody.
   std::string controller, worker_address;  // URLs; empty: none, and that of host and port

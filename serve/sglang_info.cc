@@ -208,6 +208,9 @@ absl::StatusOr<std::string> TokenizeChat(const Service& service, JsonFields& fie
                                          const ordered_json& ordered) {
   const Generator::Options& options = service.generator->options();
   SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields, ordered));
+  fields.Accept({"model", "add_special_tokens"});
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
   const auto ids = options.prompt_encoder->Encode(Prompt(std::move(chat)),
                                                   {.max_tokens = options.context_length});
   if (absl::IsOutOfRange(ids.status())) {
@@ -229,6 +232,8 @@ absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::stri
       fields.Strings("prompt", kMaxTexts, Tokenizer::kMaxTextBytes);
   const PromptEncoder::Options options{fields.Bool("add_special_tokens", true)};
   if (texts.empty()) fields.Fail("prompt", "missing or empty");
+  fields.Accept({"model"});
+  fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   SHORTLIST_RETURN_IF_ERROR(
       CheckNumCountedBytes("prompt", texts, service.generator->options().context_length));
@@ -271,6 +276,8 @@ absl::StatusOr<std::string> DetokenizeBody(const Service& service, const std::st
   const bool is_empty = tokens != nullptr && tokens->is_array() && tokens->empty();
   Prompts lists;
   if (tokens == nullptr) fields.Fail("tokens", "missing");
+  fields.Accept({"model"});
+  fields.RefuseUnknown();
   if (!is_empty) lists = ReadPrompts(fields, "tokens", tokenizer.size());
   ordered_json texts = ordered_json::array();
   for (const Prompt& list : lists.prompts) {

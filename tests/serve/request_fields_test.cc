@@ -79,6 +79,11 @@ TEST_F(RequestFieldsTest, UnknownNamesAreRefusedWhereverTheyStand) {
   for (const char* name : {"guided_json", "structured_outputs", "web_search_options"}) {
     ExpectRefused("/v1/chat/completions", With(kChat, {{name, json::object()}}), name, "");
   }
+  ExpectRefused("/tokenize", {{"prompt", "a"}, {"add_specail_tokens", false}}, "add_specail_tokens",
+                "add_special_tokens");
+  ExpectRefused("/tokenize", {{"messages", kMessages}, {"tools", json::array({1})}}, "tools");
+  ExpectRefused("/detokenize", {{"tokens", {5}}, {"skip_special_tokenz", true}},
+                "skip_special_tokenz", "skip_special_tokens");
   ExpectRefused("/v1/chat/completions", With(kChat, {{"max_tokens", 2}, {"min_tokens", 9}}),
                 "min_tokens", "9");
   Ok("/v1/chat/completions", With(kChat, {{"no_field", nullptr}}));
