@@ -141,8 +141,9 @@ absl::Status Lane::Report(std::vector<Running>& running, const Observer& observe
   for (Running& r : running) {
     const Sequence& sequence = *r.sequence;
     if (sequence.finish_reason() == FinishReason::kError) {
-      return absl::InternalError(absl::StrCat(r.origin, ": the target gave no usable logit after ",
-                                              sequence.num_output(), " tokens"));
+      return absl::Status(sequence.error().code(),
+                          absl::StrCat(r.origin, ": ", sequence.error().message(), " after ",
+                                       sequence.num_output(), " tokens"));
     }
     if (observer.on_tokens && sequence.num_output() > r.num_reported) {
       observer.on_tokens(r.index, sequence.output().subspan(r.num_reported));

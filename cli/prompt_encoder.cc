@@ -10,26 +10,21 @@
 
 namespace shortlist {
 
-/// Where neither the checkpoint nor its name says how chats become prompts.
-constexpr char kDefaultConversation[] = "zero_shot";
+const Conversation& FallbackConversation(std::string_view model) {
+  const Conversation* const of_model = FindConversationOfModel(model);
+  return of_model != nullptr ? *of_model : **FindConversation("zero_shot");
+}
 
 absl::StatusOr<PromptEncoder> OpenPromptEncoder(const Tokenizer& tokenizer,
                                                 const PromptEncoderOptions& options) {
   std::optional<ChatTemplate> chat_template;
-  const Conversation* conversation = nullptr;
-  std::string name = options.conv_template;
-  if (name.empty()) {
+  const Conversation* conversation = &FallbackConversation(options.model);
+  if (!options.conv_template.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(conversation, FindConversation(options.conv_template));
+  } else {
     absl::StatusOr<ChatTemplate> loaded = ChatTemplate::Load(options.model_dir);
-    if (loaded.ok()) {
-      chat_template = *std::move(loaded);
-    } else if (!absl::IsNotFound(loaded.status())) {
-      return loaded.status();
-    }
-    conversation = FindConversationOfModel(options.model);
-    name = kDefaultConversation;
-  }
-  if (conversation == nullptr) {
-    SHORTLIST_ASSIGN_OR_RETURN(conversation, FindConversation(name));
+    if (!loaded.ok() && !absl::IsNotFound(loaded.status())) return loaded.status();
+    if (loaded.ok()) chat_template = *std::move(loaded);
   }
   return PromptEncoder(tokenizer, std::move(chat_template), *conversation, options.num_rows);
 }

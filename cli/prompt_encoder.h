@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "serve/prompt.h"
@@ -17,8 +18,12 @@ struct PromptEncoderOptions {
   int64_t num_rows = 0;       // of the model's embedding
 };
 
+/// What conversations of a model without a chat template are rendered by: what its name says, else
+/// zero_shot.
+const Conversation& FallbackConversation(std::string_view model);
+
 /// The encoder of a model's conversations: by the named conversation template, or where there is
-/// no name by the chat template in `model_dir`, or by the model's name, or else by zero_shot.
+/// no name by the chat template in `model_dir`, or else by FallbackConversation.
 /// NotFound lists the names; InvalidArgument names the file of a damaged template. `tokenizer` must
 /// outlive the encoder.
 absl::StatusOr<PromptEncoder> OpenPromptEncoder(const Tokenizer& tokenizer,

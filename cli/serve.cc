@@ -23,6 +23,7 @@
 #include "cli/unblocked_cerr.h"
 #include "cli/version.h"
 #include "model/config.h"
+#include "model/hub_cache.h"
 #include "nlohmann/json.hpp"
 #include "serve/fastchat_frame.h"
 #include "serve/health_port.h"
@@ -30,6 +31,7 @@
 #include "serve/model_name.h"
 #include "serve/prompt.h"
 #include "serve/server.h"
+#include "text/chat_template.h"
 
 namespace shortlist {
 namespace {
@@ -105,13 +107,43 @@ absl::Status FitConnections(ServeFlags& flags) {
   return absl::OkStatus();
 }
 
-/// How FastChat's API server makes prompts; refused with --controller where it cannot.
-absl::StatusOr<FastchatFrame> OpenFastchatFrame(const ServeFlags& flags,
-                                                const PromptEncoder& encoder) {
+/// How FastChat's API server makes prompts; nullopt where it cannot, which --controller refuses.
+absl::StatusOr<std::optional<FastchatFrame>> OpenFastchatFrame(const ServeFlags& flags) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.run.model_dir));
+  const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(dir);
   absl::StatusOr<FastchatFrame> frame =
-      ChooseFastchatFrame(flags.conv_template, encoder.chat_template(), flags.run.model_dir);
-  if (frame.ok() || flags.controller.empty()) return frame;
+      ChooseFastchatFrame(flags.conv_template, own.ok() ? &*own : nullptr, flags.run.model_dir);
+  if (frame.ok()) return *std::move(frame);
+  if (flags.controller.empty()) return std::nullopt;
   return absl::InvalidArgumentError(absl::StrCat("--controller: ", frame.status().message()));
+}
+
+/// What generation_config.json says of sampling, for clients that say nothing.
+SamplingWish WishOf(const SamplingDefaults& defaults) {
+  SamplingWish wish;
+  wish.temperature = defaults.temperature.value_or(wish.temperature);
+  wish.top_k = defaults.top_k.value_or(wish.top_k);
+  wish.top_p = defaults.top_p.value_or(wish.top_p);
+  wish.min_p = defaults.min_p.value_or(wish.min_p);
+  wish.repetition_penalty = defaults.repetition_penalty.value_or(wish.repetition_penalty);
+  wish.max_new_tokens = defaults.max_new_tokens;
+  return wish;
+}
+
+/// For one line of the log; empty where the model wishes nothing.
+std::string Described(const SamplingWish& wish) {
+  std::string text;
+  const SamplingWish none;
+  const auto add = [&text](const char* name, auto value, auto neutral) {
+    if (value != neutral) absl::StrAppend(&text, " ", name, "=", value);
+  };
+  add("temperature", wish.temperature, none.temperature);
+  add("top_k", wish.top_k, none.top_k);
+  add("top_p", wish.top_p, none.top_p);
+  add("min_p", wish.min_p, none.min_p);
+  add("repetition_penalty", wish.repetition_penalty, none.repetition_penalty);
+  add("max_tokens", wish.max_new_tokens.value_or(0), 0);
+  return text;
 }
 
 EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
@@ -176,6 +208,7 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
                        {"max_queued_requests", scheduling.max_queued_requests},
                        {"disable_radix_cache", scheduling.disable_radix_cache}};
   service.max_running_requests = scheduling.max_running_requests;
+  service.sampling = WishOf(session.sampling_defaults());
   service.num_draft_tokens = session.has_draft() ? session.flags().num_draft_tokens : 0;
   return service;
 }
@@ -213,7 +246,8 @@ std::string Summary(const ServeFlags& flags, Session& session, const RoutedEngin
   } else {
     absl::StrAppend(&summary, " draft=none");
   }
-  return absl::StrCat(summary, " template=", std::string(encoder.template_name()));
+  return absl::StrCat(summary, " template=", std::string(encoder.template_name()),
+                      Described(WishOf(session.sampling_defaults())));
 }
 
 /// The controller to register with; nullopt: none.
@@ -257,6 +291,7 @@ absl::Status Serve(const ServeFlags& given) {
   SHORTLIST_ASSIGN_OR_RETURN(options.keys, ReadKeys(flags));
   SHORTLIST_ASSIGN_OR_RETURN(options.controller, Controller(flags, options.keys));
   SHORTLIST_RETURN_IF_ERROR(FitConnections(flags));
+  SHORTLIST_ASSIGN_OR_RETURN(options.fastchat.frame, OpenFastchatFrame(flags));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   SHORTLIST_ASSIGN_OR_RETURN(
       const PromptEncoder encoder,
@@ -264,8 +299,6 @@ absl::Status Serve(const ServeFlags& given) {
                                                .model_dir = session->flags().model_dir,
                                                .conv_template = flags.conv_template,
                                                .num_rows = session->target().config().vocab_size}));
-  const absl::StatusOr<FastchatFrame> frame = OpenFastchatFrame(flags, encoder);
-  if (!frame.ok() && !flags.controller.empty()) return frame.status();
   SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
                              RoutedEngine::Open(*session, flags.scheduler,
                                                 /*num_shared_rows=*/flags.run.dynamic_rows));
@@ -277,7 +310,6 @@ absl::Status Serve(const ServeFlags& given) {
   options.generator = GeneratorOptions(*session, encoder, engine);
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, engine));
   options.service.chat_template = std::string(encoder.template_name());
-  if (frame.ok()) options.fastchat.frame = *frame;
   options.fastchat.model_names = flags.model_names;
   options.fastchat.limit_worker_concurrency = flags.limit_worker_concurrency;
   options.vocab = {.manager = engine.vocab.get(),

@@ -52,6 +52,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   if (!draft_dir.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(session->draft_config_, ReadModelConfig(draft_dir));
   }
+  SHORTLIST_ASSIGN_OR_RETURN(session->generation_,
+                             ReadGenerationConfig(model_dir, session->config_.vocab_size));
   session->TakeSamplingDefaults();
   SHORTLIST_ASSIGN_OR_RETURN(session->tokenizer_, OpenTokenizer(model_dir));
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
@@ -63,15 +65,17 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
 }
 
 void Session::TakeSamplingDefaults() {
-  const SamplingDefaults& wish = config_.sampling;
-  if (!flags_.given.temperature) sampling_.temperature = wish.temperature;
-  if (!flags_.given.top_p) sampling_.top_p = wish.top_p;
-  if (!flags_.given.top_k) sampling_.top_k = wish.top_k;
-  if (!flags_.given.min_p) sampling_.min_p = wish.min_p;
+  const SamplingDefaults& wish = generation_.sampling;
+  if (!flags_.given.temperature) {
+    sampling_.temperature = wish.do_sample ? wish.temperature.value_or(1.0) : 0.0;
+  }
+  if (!flags_.given.top_p) sampling_.top_p = wish.top_p.value_or(1.0);
+  if (!flags_.given.top_k) sampling_.top_k = wish.top_k.value_or(0);
+  if (!flags_.given.min_p) sampling_.min_p = wish.min_p.value_or(0.0);
   if (!flags_.given.max_new_tokens && wish.max_new_tokens) {
     sampling_.max_new_tokens = *wish.max_new_tokens;
   }
-  sampling_.repetition_penalty = wish.repetition_penalty;
+  sampling_.repetition_penalty = wish.repetition_penalty.value_or(1.0);
 }
 
 absl::Status Session::EncodePrompts() {
@@ -143,7 +147,9 @@ absl::Status Session::OpenTarget() {
     return absl::InvalidArgumentError(
         absl::StrCat("--model ", flags_.model_dir, " is a draft head, not a model of its own"));
   }
-  for (int32_t id : config_.eos_token_ids) sampling_.stop_token_ids.push_back(TokenId{id});
+  for (int32_t id : generation_.eos_token_ids.value_or(config_.eos_token_ids)) {
+    sampling_.stop_token_ids.push_back(TokenId{id});
+  }
   const std::optional<TokenId> eos = tokenizer_->eos();
   if (sampling_.stop_token_ids.empty() && eos.has_value() && Raw(*eos) < num_ids()) {
     sampling_.stop_token_ids.push_back(*eos);

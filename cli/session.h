@@ -18,6 +18,7 @@
 #include "draft/sampling_params.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
+#include "model/generation_config.h"
 #include "text/tokenizer.h"
 #include "vocab/active_vocab.h"
 #include "vocab/vocab_list.h"
@@ -56,6 +57,8 @@ class Session {
   /// The flags' sampling, what they leave open as the target's generation_config.json wants it, and
   /// its end-of-text tokens as stops.
   const SamplingParams& sampling() const { return sampling_; }
+  /// What that file wants.
+  const SamplingDefaults& sampling_defaults() const { return generation_.sampling; }
 
   /// KV slots one sequence needs at most: the longest prompt, its output and the draft tokens
   /// behind.
@@ -88,6 +91,7 @@ class Session {
   ThreadPool pool_;
   SamplingParams sampling_;
   ModelConfig config_;
+  GenerationConfig generation_;
   ModelConfig draft_config_;  // with a draft only
   std::unique_ptr<Tokenizer> tokenizer_;
   std::vector<Request> requests_;

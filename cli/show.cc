@@ -14,9 +14,11 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "cli/prompt_encoder.h"
 #include "kernels/isa.h"
 #include "kernels/quant.h"
 #include "model/config.h"
+#include "model/generation_config.h"
 #include "model/hub_cache.h"
 #include "model/kv_cache.h"
 #include "model/weight_files.h"
@@ -37,6 +39,7 @@ struct Facts {
   std::optional<DType> dtype;
   std::unique_ptr<Tokenizer> tokenizer;
   bool has_chat_template = false;
+  std::string fallback_template;  // of conversations, where there is no chat template
   std::string fastchat_template;  // FastchatFrame::origin; empty: none
   std::vector<std::string> unsupported;
 };
@@ -123,6 +126,7 @@ absl::Status ReadTokenizer(const std::string& dir, Facts& facts) {
 void ReadTemplate(const std::string& name, const std::string& dir, Facts& facts) {
   const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(dir);
   facts.has_chat_template = own.ok();
+  facts.fallback_template = FallbackConversation(name).name;
   if (!own.ok() && !absl::IsNotFound(own.status())) {
     facts.unsupported.emplace_back(own.status().message());
   }
@@ -154,7 +158,10 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const std::string& dir)
   facts.dir = dir;
   absl::StatusOr<ModelConfig> config = ReadModelConfig(dir);
   SHORTLIST_RETURN_IF_ERROR(Note(config.status(), facts));
-  if (config.ok()) facts.config = *std::move(config);
+  if (config.ok()) {
+    SHORTLIST_RETURN_IF_ERROR(Note(ReadGenerationConfig(dir, config->vocab_size).status(), facts));
+    facts.config = *std::move(config);
+  }
   const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
   SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
   if (facts.config && weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
@@ -238,6 +245,8 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
                          {"fingerprint", facts.tokenizer->Fingerprint()}};
   }
   json["chat_template"] = facts.has_chat_template;
+  json["conv_template"] = facts.has_chat_template ? nlohmann::ordered_json()
+                                                  : nlohmann::ordered_json(facts.fallback_template);
   const std::string& fastchat = facts.fastchat_template;
   json["fastchat_template"] =
       fastchat.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(fastchat);
@@ -299,7 +308,11 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
                                      : "",
                      ", ", facts.tokenizer->Fingerprint()));
   }
-  lines.emplace_back("chat template", facts.has_chat_template ? "the checkpoint's own" : "none");
+  lines.emplace_back("chat template",
+                     facts.has_chat_template
+                         ? "the checkpoint's own"
+                         : absl::StrCat("none: conversations are rendered by ",
+                                        facts.fallback_template, " (--conv-template)"));
   lines.emplace_back("FastChat", facts.fastchat_template.empty()
                                      ? "no template: --controller wants --conv-template"
                                      : facts.fastchat_template);

@@ -2,36 +2,19 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <string_view>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/edit_distance.h"
 #include "base/excerpt.h"
 
 namespace shortlist {
 namespace {
 
 constexpr size_t kMaxNameBytes = 64;  // of what is compared
-
-/// Characters to insert, remove or replace (Levenshtein 1966).
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
 
 /// Every word of `name` ("max", "tokens") is one of `candidate`'s.
 bool HasWordsOf(const std::string& name, const std::string& candidate) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "draft/acceptance_forecast.h"
@@ -25,7 +26,7 @@ enum class FinishReason {
   kNone,    // still running
   kStop,    // a stop token, or the stop callback
   kLength,  // max_new_tokens, or the context is full
-  kError,   // the target gave no usable logit (all NaN, or none of a token that is not banned)
+  kError,   // Sequence::error() says why
 };
 
 /// What speculation did for one request.
@@ -133,8 +134,13 @@ class Sequence {
   /// its length. Returns finished(). Precondition: not finished.
   bool Emit(TokenId token, int64_t context_len);
 
-  /// Ends the request without a token.
-  void Fail() { finish_reason_ = FinishReason::kError; }
+  /// Ends the request without a token, with kError.
+  void Fail(absl::Status why) {
+    finish_reason_ = FinishReason::kError;
+    error_ = std::move(why);
+  }
+  /// InvalidArgument: no token was left that may be emitted; Internal: the target gave no number.
+  const absl::Status& error() const { return error_; }
 
   // The caller's: KV slots by position. The engine writes the slots of the tokens it computes and,
   // when drafting, those right behind; it drafts fewer tokens where slots are missing.
@@ -161,6 +167,7 @@ class Sequence {
   Options options_;
   TokenHistory history_;
   FinishReason finish_reason_ = FinishReason::kNone;
+  absl::Status error_;
 };
 
 }  // namespace shortlist

@@ -1,5 +1,9 @@
 #include "draft/verifier.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "base/check.h"
 #include "draft/token_logprobs.h"
 #include "kernels/sampling.h"
@@ -8,6 +12,12 @@ namespace shortlist {
 namespace {
 
 constexpr uint32_t kAcceptStream = 1;  // apart from the streams that tokens are drawn from
+
+bool HasNumber(std::span<const float> logits) {
+  return std::ranges::any_of(logits, [](float logit) {
+    return !std::isnan(logit) && logit > -std::numeric_limits<float>::infinity();
+  });
+}
 
 }  // namespace
 
@@ -54,7 +64,10 @@ int64_t Verifier::Verify(Sequence& sequence, std::span<const TokenId> tokens,
       }
     }
     if (!choice) {
-      sequence.Fail();
+      const bool all_banned = rows.logits != nullptr && HasNumber(rows.logits->row(row));
+      sequence.Fail(all_banned ? absl::InvalidArgumentError(
+                                     "allowed_token_ids and bad_words leave no token to go on with")
+                               : absl::InternalError("the target gave no usable logit"));
       return j;
     }
     const bool accepted = j < num_drafted && *choice == tokens[j];

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "model/config.h"
+#include "model/generation_config.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -43,9 +44,11 @@ void Run(const std::string& input) {
   if (nul == std::string::npos) return;
   const auto generation = ParseJson(input.substr(nul + 1), "generation_config.json");
   if (!generation.ok() || !generation->is_object()) return;
-  const auto own =
-      ReadGenerationConfig(ConfigFields("generation_config.json", *generation), config->vocab_size);
-  if (own.ok()) SHORTLIST_CHECK(own->sampling.top_p > 0 && own->sampling.top_p <= 1);
+  const auto own = ParseGenerationConfig(ConfigFields("generation_config.json", *generation),
+                                         config->vocab_size);
+  if (!own.ok()) return;
+  const double top_p = own->sampling.top_p.value_or(1.0);
+  SHORTLIST_CHECK(top_p > 0 && top_p <= 1);
 }
 
 }  // namespace

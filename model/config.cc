@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "model/config_fields.h"
+#include "model/generation_config.h"
 #include "model/hub_cache.h"
 #include "model/packing_config.h"
 #include "model/quote.h"
@@ -25,8 +26,6 @@ namespace shortlist {
 namespace {
 
 using nlohmann::json;
-
-constexpr int64_t kMaxConfigBytes = 16 << 20;
 
 constexpr int64_t kMaxVocabSize = int64_t{1} << 24;
 constexpr int64_t kMaxHidden = int64_t{1} << 20;
@@ -268,17 +267,6 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
 
 namespace {
 
-/// The object in `dir`/`name`; nullopt when there is no such file.
-absl::StatusOr<std::optional<json>> ReadOptional(const std::string& dir, const char* name) {
-  const std::string path = absl::StrCat(dir, "/", name);
-  if (!FileExists(path)) return std::nullopt;
-  SHORTLIST_ASSIGN_OR_RETURN(json object, ReadJsonFile(path, kMaxConfigBytes));
-  if (!object.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
-  }
-  return object;
-}
-
 /// Damaged or missing weights are for whoever loads them to report.
 bool HasFcLayer(const std::string& dir) {
   const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
@@ -305,19 +293,11 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir) {
   if (config.architecture == Architecture::kLlama && HasFcLayer(dir)) {
     config.architecture = Architecture::kLlamaEagle;
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const auto packing, ReadOptional(dir, "quantize_config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto packing, ReadOptionalObject(dir, "quantize_config.json"));
   if (packing && config.packing.kind == WeightPacking::Kind::kNone) {
     SHORTLIST_ASSIGN_OR_RETURN(
         config.packing,
         ReadPacking(ConfigFields(absl::StrCat(dir, "/quantize_config.json"), *packing)));
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(const auto generation, ReadOptional(dir, "generation_config.json"));
-  if (generation) {
-    const ConfigFields fields(absl::StrCat(dir, "/generation_config.json"), *generation);
-    SHORTLIST_ASSIGN_OR_RETURN(const GenerationConfig own,
-                               ReadGenerationConfig(fields, config.vocab_size));
-    config.sampling = own.sampling;
-    if (own.eos_token_ids) config.eos_token_ids = *own.eos_token_ids;
   }
   return config;
 }

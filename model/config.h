@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/dtype.h"
-#include "model/generation_config.h"
 #include "model/packed_weight.h"
 #include "nlohmann/json_fwd.hpp"
 
@@ -50,8 +49,7 @@ struct ModelConfig {
   bool tie_word_embeddings = false;
   bool fc_bias = false;                  // EAGLE: `bias` of the fc layer
   WeightPacking packing;                 // of the linear layers' weights
-  std::vector<int32_t> eos_token_ids;    // may be empty; generation_config.json's list wins
-  SamplingDefaults sampling;             // generation_config.json's
+  std::vector<int32_t> eos_token_ids;    // may be empty; GenerationConfig's count instead
   DType checkpoint_dtype = DType::kF32;  // torch_dtype or dtype; the files have the last word
 };
 
@@ -63,9 +61,9 @@ const char* ArchitectureName(ModelConfig::Architecture architecture);
 /// or a field that would change the result, that is not supported.
 absl::StatusOr<ModelConfig> ParseModelConfig(const nlohmann::json& object, const std::string& path);
 
-/// Parses `dir`/config.json and, where present, generation_config.json and AutoGPTQ's
-/// quantize_config.json; looks into the weights' headers for the fc layer of an EAGLE draft.
-/// NotFound for a missing config.json; else as ParseModelConfig.
+/// Parses `dir`/config.json and, where present, AutoGPTQ's quantize_config.json; looks into the
+/// weights' headers for the fc layer of an EAGLE draft. NotFound for a missing config.json; else as
+/// ParseModelConfig.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir);
 
 }  // namespace shortlist

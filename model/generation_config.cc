@@ -88,31 +88,43 @@ absl::StatusOr<std::optional<std::vector<int32_t>>> ReadEosIds(const ConfigField
   return ids;
 }
 
-absl::StatusOr<GenerationConfig> ReadGenerationConfig(const ConfigFields& fields,
-                                                      int64_t vocab_size) {
+absl::StatusOr<GenerationConfig> ParseGenerationConfig(const ConfigFields& fields,
+                                                       int64_t vocab_size) {
+  constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+  constexpr double kBelowZero = -std::numeric_limits<double>::denorm_min();
+  const auto integer = [&](const char* name, int64_t low, std::optional<int64_t>& value) {
+    if (fields.Find(name) == nullptr) return absl::OkStatus();
+    const absl::StatusOr<int64_t> read = fields.Int(name, low, kMaxCount);
+    if (read.ok()) value = *read;
+    return read.status();
+  };
+  const auto real = [&](const char* name, double low, double high, std::optional<double>& value) {
+    if (fields.Find(name) == nullptr) return absl::OkStatus();
+    const absl::StatusOr<double> read = fields.Real(name, low, high);
+    if (read.ok()) value = *read;
+    return read.status();
+  };
   GenerationConfig config;
   SamplingDefaults& sampling = config.sampling;
   SHORTLIST_RETURN_IF_ERROR(CheckNeutral(fields, kNeutralFields));
   SHORTLIST_ASSIGN_OR_RETURN(config.eos_token_ids, ReadEosIds(fields, vocab_size));
-  if (fields.Find("max_new_tokens") != nullptr) {
-    SHORTLIST_ASSIGN_OR_RETURN(
-        sampling.max_new_tokens,
-        fields.Int("max_new_tokens", 1, std::numeric_limits<int32_t>::max()));
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(sampling.repetition_penalty,
-                             fields.Real("repetition_penalty", 0.0, 100.0, /*otherwise=*/1.0));
-  SHORTLIST_ASSIGN_OR_RETURN(const bool do_sample, fields.Bool("do_sample", false));
-  if (!do_sample) return config;
+  SHORTLIST_RETURN_IF_ERROR(integer("max_new_tokens", 1, sampling.max_new_tokens));
+  SHORTLIST_RETURN_IF_ERROR(real("repetition_penalty", 0.0, 100.0, sampling.repetition_penalty));
+  SHORTLIST_ASSIGN_OR_RETURN(sampling.do_sample, fields.Bool("do_sample", false));
+  if (!sampling.do_sample) return config;
   SHORTLIST_RETURN_IF_ERROR(CheckNeutral(fields, kNeutralFilters));
-  SHORTLIST_ASSIGN_OR_RETURN(sampling.temperature,
-                             fields.Real("temperature", 0.0, 100.0, /*otherwise=*/1.0));
-  SHORTLIST_ASSIGN_OR_RETURN(
-      sampling.top_k, fields.Int("top_k", 0, std::numeric_limits<int32_t>::max(), /*otherwise=*/0));
-  SHORTLIST_ASSIGN_OR_RETURN(sampling.top_p, fields.Real("top_p", 0.0, 1.0, /*otherwise=*/1.0));
-  constexpr double kBelowZero = -std::numeric_limits<double>::denorm_min();
-  SHORTLIST_ASSIGN_OR_RETURN(sampling.min_p,
-                             fields.Real("min_p", kBelowZero, 1.0, /*otherwise=*/0.0));
+  SHORTLIST_RETURN_IF_ERROR(real("temperature", 0.0, 100.0, sampling.temperature));
+  SHORTLIST_RETURN_IF_ERROR(integer("top_k", 0, sampling.top_k));
+  SHORTLIST_RETURN_IF_ERROR(real("top_p", 0.0, 1.0, sampling.top_p));
+  SHORTLIST_RETURN_IF_ERROR(real("min_p", kBelowZero, 1.0, sampling.min_p));
   return config;
+}
+
+absl::StatusOr<GenerationConfig> ReadGenerationConfig(const std::string& dir, int64_t vocab_size) {
+  constexpr char kName[] = "generation_config.json";
+  SHORTLIST_ASSIGN_OR_RETURN(const auto object, ReadOptionalObject(dir, kName));
+  if (!object) return GenerationConfig();
+  return ParseGenerationConfig(ConfigFields(absl::StrCat(dir, "/", kName), *object), vocab_size);
 }
 
 }  // namespace shortlist

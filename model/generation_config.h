@@ -11,17 +11,19 @@
 
 namespace shortlist {
 
-/// How a checkpoint wants to be sampled where the user says nothing. Without "do_sample": true in
-/// generation_config.json that is greedily; a filter that the file does not name is off.
+/// How a checkpoint wants to be sampled where the user says nothing; nullopt: it does not say.
 struct SamplingDefaults {
-  double temperature = 0.0;               // 0: greedy; in [0, 100]
-  int64_t top_k = 0;                      // 0: off
-  double top_p = 1.0;                     // in (0, 1]
-  double min_p = 0.0;                     // in [0, 1]
-  double repetition_penalty = 1.0;        // in (0, 100]
-  std::optional<int64_t> max_new_tokens;  // at least 1; nullopt: it does not say
+  bool do_sample = false;                    // false: greedily, and the four below are not read
+  std::optional<double> temperature;         // in (0, 100]
+  std::optional<int64_t> top_k;              // 0: off
+  std::optional<double> top_p;               // in (0, 1]
+  std::optional<double> min_p;               // in [0, 1]
+  std::optional<double> repetition_penalty;  // in (0, 100]
+  std::optional<int64_t> max_new_tokens;     // at least 1
 };
 
+/// generation_config.json. Its max_length is not kept: a length in new tokens, which every request
+/// has, outranks it.
 struct GenerationConfig {
   std::optional<std::vector<int32_t>> eos_token_ids;  // nullopt: config.json's count
   SamplingDefaults sampling;
@@ -32,10 +34,13 @@ struct GenerationConfig {
 absl::StatusOr<std::optional<std::vector<int32_t>>> ReadEosIds(const ConfigFields& fields,
                                                                int64_t vocab_size);
 
-/// The contents of generation_config.json. InvalidArgument names the field, its value and bound;
-/// Unimplemented one that would change the output, such as no_repeat_ngram_size, and is not obeyed.
-absl::StatusOr<GenerationConfig> ReadGenerationConfig(const ConfigFields& fields,
-                                                      int64_t vocab_size);
+/// InvalidArgument names the field, its value and bound; Unimplemented one that would change the
+/// output, such as no_repeat_ngram_size, and is not obeyed.
+absl::StatusOr<GenerationConfig> ParseGenerationConfig(const ConfigFields& fields,
+                                                       int64_t vocab_size);
+
+/// Parses `dir`/generation_config.json; nothing is set where there is none.
+absl::StatusOr<GenerationConfig> ReadGenerationConfig(const std::string& dir, int64_t vocab_size);
 
 }  // namespace shortlist
 

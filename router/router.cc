@@ -240,12 +240,7 @@ void Router::HandleFinishedRequests() {
 void Router::HandleFinished(GenerateReq& req) {
   const Sequence& sequence = *req.sequence;
   if (!req.status.ok()) return Fail(req, req.status);
-  if (sequence.finish_reason() == FinishReason::kError) {
-    return Fail(req, sequence.sampling().bans != nullptr
-                         ? absl::InvalidArgumentError(
-                               "allowed_token_ids and bad_words leave no token to go on with")
-                         : absl::InternalError("the model gave no usable logit"));
-  }
+  if (sequence.finish_reason() == FinishReason::kError) return Fail(req, sequence.error());
   for (const int32_t id : sequence.tail.ids()) req.rows.push_back(TokenId{id});
   out_.rows.push_back({.rid = req.rid,
                        .finished = true,

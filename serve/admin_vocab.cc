@@ -157,6 +157,7 @@ absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const std::string& body) con
   constexpr JsonFields::Range kShare{.low = 0, .high = 1, .above_low = true};
   if (fields.Find("ratio") != nullptr) ratio = fields.Number("ratio", 0, kShare);
   if (fields.Find("coverage") != nullptr) coverage = fields.Number("coverage", 0, kShare);
+  fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
 
   VocabOptions vocab = options_.vocab;
@@ -194,6 +195,7 @@ absl::StatusOr<std::string> VocabAdmin::AddIds(const std::string& body) const {
   const VocabTarget& target = options_.target;
   const int64_t num_rows = target.num_rows > 0 ? target.num_rows : target.vocab_size;
   const std::vector<int64_t> values = fields.Integers("ids", kMaxAddedIds, 0, num_rows - 1);
+  fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   if (manager->Stats().dynamic_capacity == 0) {
     return absl::FailedPreconditionError("the dynamic part has room for 0 ids");

@@ -141,6 +141,12 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
   const int64_t longest =
       (request.truncate_prompt_tokens ? kMaxTruncatedContexts : 1) * context_len;
   const auto& ids = request.prompt->Encode(*options_.prompt_encoder, longest);
+  if (absl::IsOutOfRange(ids.status()) && request.truncate_prompt_tokens) {
+    const absl::Status status = absl::InvalidArgumentError(
+        absl::StrCat("truncate_prompt_tokens: the prompt has more than ", longest, " tokens, ",
+                     kMaxTruncatedContexts, " contexts, and no more are encoded to keep its end"));
+    return WithCode(WithParam(status, request.prompt_field), kContextLengthExceeded);
+  }
   if (absl::IsOutOfRange(ids.status())) {
     return ContextLengthExceeded(context_len, request.prompt_field, std::nullopt,
                                  std::max<int64_t>(request.max_new_tokens.value_or(1), 1));
@@ -148,6 +154,10 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
   SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, ids);
   Truncate(request, context_len, options_.tokenizer->bos(), input.input_ids);
   request.prompt.reset();
+  if (request.bans != nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(request.sampling.bans, request.bans->Encode(*options_.tokenizer));
+    request.bans.reset();
+  }
   live.prompt_tokens = std::ssize(input.input_ids);
   if (const int64_t start = request.sampling.prompt_logprobs_start; start >= 0) {
     if (start >= live.prompt_tokens) {

@@ -22,6 +22,7 @@
 #include "router/scheduler.h"
 #include "serve/http_message.h"
 #include "serve/prompt.h"
+#include "serve/shared_bans.h"
 #include "text/tokenizer.h"
 
 namespace shortlist {
@@ -33,7 +34,9 @@ class Metrics;
 struct GenerateRequest {
   std::shared_ptr<SharedPrompt> prompt;
   std::string_view prompt_field = "prompt";  // what the dialect calls it, for errors; a literal
-  SamplingParams sampling;  // its max_new_tokens is not read; stop_token_ids beside the model's own
+  SamplingParams sampling;  // its max_new_tokens and bans are not read; stop_token_ids beside the
+                            // model's own
+  std::shared_ptr<SharedBans> bans;       // null: none
   std::optional<int64_t> max_new_tokens;  // nullopt: as many as the context has room for; 0: the
                                           // prompt is computed, and what follows is not told
   bool clamps_max_new_tokens = false;     // true: where the context has less room, that much

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/edit_distance.h"
 #include "base/excerpt.h"
 #include "base/json.h"
 #include "base/status_macros.h"
@@ -46,20 +46,6 @@ std::optional<int64_t> WholeNumber(const json& value) {
 bool AsksForNothing(const json& value) {
   return value.is_null() || value == json(false) || (value.is_number() && value == json(0)) ||
          (value.is_array() && value.empty()) || value == json("");
-}
-
-/// Letters to insert, drop or replace to make one of the other (Levenshtein 1966).
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);  // from the first i letters of a
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
-    }
-  }
-  return row[b.size()];
 }
 
 /// The known name that `name` was meant to be; empty where none is near.

@@ -178,7 +178,7 @@ std::string Metrics::Text(const EngineLoad& load, double throughput) {
   const std::lock_guard lock(f.mutex);
   const auto used = static_cast<double>(load.num_used_tokens);
   f.num_running.Set(static_cast<double>(load.num_running));
-  f.num_queued.Set(static_cast<double>(load.num_queued + num_waiting_));
+  f.num_queued.Set(static_cast<double>(load.num_queued));
   f.num_used.Set(used);
   f.max_total.Set(static_cast<double>(load.max_total_tokens));
   f.token_usage.Set(Ratio(used, static_cast<double>(load.max_total_tokens)));

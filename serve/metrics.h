@@ -37,6 +37,7 @@ class Metrics {
   SequenceStats Speculation() const;
   /// `change` more requests wait for their turn, before they are generations.
   void OnWaiting(int64_t change) { num_waiting_ += change; }
+  int64_t num_waiting() const { return num_waiting_; }
 
   /// The text that /metrics answers, with gauges for `load`.
   std::string Text(const EngineLoad& load, double throughput);

@@ -81,13 +81,19 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
           fields.OptionalInteger("max_completion_tokens", least_max_tokens, kMaxCount)) {
     sampling.max_new_tokens = newer;
   }
-  if (!sampling.max_new_tokens.has_value()) sampling.max_new_tokens = default_max_tokens;
+  if (!sampling.max_new_tokens.has_value() && default_max_tokens.has_value()) {
+    sampling.max_new_tokens = default_max_tokens;
+  } else if (!sampling.max_new_tokens.has_value()) {
+    sampling.max_new_tokens = service.sampling.max_new_tokens;
+    sampling.clamps_max_new_tokens = true;
+  }
   sampling.truncate_prompt_tokens =
       ReadTruncation(fields, service.generator->options().context_length);
-  sampling.sampling.temperature = ReadTemperature(fields, 1.0, 2.0);
+  sampling.sampling.temperature = ReadTemperature(fields, service.sampling.temperature, 2.0);
   sampling.sampling.min_new_tokens =
       fields.Integer("min_tokens", 0, 0, sampling.max_new_tokens.value_or(kMaxCount));
-  ReadCommonSampling(fields, *service.generator->options().tokenizer, sampling);
+  ReadCommonSampling(fields, service.sampling, service.generator->options().tokenizer->size(),
+                     sampling);
   ReadScheduling(fields, sampling);
   request.n = fields.Integer("n", 1, 1, kMaxChoices);
   const std::string request_id = fields.String("request_id", "", kMaxNameBytes);  // as vLLM has it

@@ -23,9 +23,9 @@ struct OpenAiRequest {
   bool continuous_usage = false;  // of a choice so far, in each of its chunks
 };
 
-/// Reads, accepts or refuses the fields that both have. `default_max_tokens` nullopt: what the
-/// context has room for; `least_max_tokens` is the least that may be asked for. A model of another
-/// name is refused as CheckModelName says.
+/// Reads, accepts or refuses the fields that both have. `default_max_tokens` nullopt: the
+/// model's own, else what the context has room for; `least_max_tokens` is the least that may be
+/// asked for. A model of another name is refused as CheckModelName says.
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
                                                 std::optional<int64_t> default_max_tokens,
                                                 int64_t least_max_tokens);

@@ -50,8 +50,8 @@ double ReadTemperature(JsonFields& fields, double fallback, double high) {
   return temperature < 1e-6 ? 0.0 : temperature;
 }
 
-int64_t ReadTopK(JsonFields& fields) {
-  const int64_t top_k = fields.Integer("top_k", -1, -1, kMaxCount);
+int64_t ReadTopK(JsonFields& fields, int64_t fallback) {
+  const int64_t top_k = fields.Integer("top_k", fallback, -1, kMaxCount);
   return top_k == -1 ? 0 : top_k;
 }
 
@@ -81,25 +81,11 @@ std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t
   return biases;
 }
 
-std::vector<std::vector<TokenId>> ReadBadWords(JsonFields& fields, const Tokenizer& tokenizer) {
-  std::vector<std::vector<TokenId>> words;
-  for (const std::string& word : fields.Strings("bad_words", kMaxBadWords, kMaxBadWordBytes)) {
-    const size_t begin = std::min(word.find_first_not_of(" \t\r\n"), word.size());
-    const std::string bare = word.substr(begin);
-    if (bare.empty()) {
-      fields.Fail("bad_words", "white space alone cannot be forbidden");
-      return {};
-    }
-    for (const char* before : {"", " "}) {
-      const auto ids = tokenizer.Encode(before + bare, {.add_special_tokens = false});
-      if (!ids.ok() || ids->empty()) {
-        fields.Fail("bad_words", "one is no text that the tokenizer knows");
-        return {};
-      }
-      const bool is_other = *before == '\0' || (ids->front() != words.back().front() &&
-                                                ids->size() == words.back().size());
-      if (is_other) words.push_back(*ids);
-    }
+std::vector<std::string> ReadBadWords(JsonFields& fields) {
+  std::vector<std::string> words = fields.Strings("bad_words", kMaxBadWords, kMaxBadWordBytes);
+  for (const std::string& word : words) {
+    if (word.find_first_not_of(" \t\r\n") != std::string::npos) continue;
+    fields.Fail("bad_words", "white space alone cannot be forbidden");
   }
   return words;
 }
@@ -145,23 +131,24 @@ uint64_t ReadSeed(JsonFields& fields) {
   return random();
 }
 
-void ReadCommonSampling(JsonFields& fields, const Tokenizer& tokenizer, GenerateRequest& request) {
+void ReadCommonSampling(JsonFields& fields, const SamplingWish& wish, int64_t vocab_size,
+                        GenerateRequest& request) {
   SamplingParams& sampling = request.sampling;
   sampling.seed = ReadSeed(fields);
-  sampling.top_p = fields.Number("top_p", 1.0, {0.0, 1.0, /*above_low=*/true});
-  sampling.top_k = ReadTopK(fields);
-  sampling.min_p = fields.Number("min_p", 0.0, {0.0, 1.0});
+  sampling.top_p = fields.Number("top_p", wish.top_p, {0.0, 1.0, /*above_low=*/true});
+  sampling.top_k = ReadTopK(fields, wish.top_k);
+  sampling.min_p = fields.Number("min_p", wish.min_p, {0.0, 1.0});
   sampling.presence_penalty = fields.Number("presence_penalty", 0.0, {-2.0, 2.0});
   sampling.frequency_penalty = fields.Number("frequency_penalty", 0.0, {-2.0, 2.0});
   sampling.repetition_penalty =
-      fields.Number("repetition_penalty", 1.0, {0.0, 2.0, /*above_low=*/true});
-  sampling.logit_bias = ReadLogitBias(fields, tokenizer.size());
-  TokenBans bans{.allowed_token_ids = ReadAllowedTokenIds(fields, tokenizer.size()),
-                 .bad_words = ReadBadWords(fields, tokenizer)};
-  if (!bans.allowed_token_ids.empty() || !bans.bad_words.empty()) {
-    sampling.bans = std::make_shared<const TokenBans>(std::move(bans));
+      fields.Number("repetition_penalty", wish.repetition_penalty, {0.0, 2.0, /*above_low=*/true});
+  sampling.logit_bias = ReadLogitBias(fields, vocab_size);
+  std::vector<TokenId> allowed = ReadAllowedTokenIds(fields, vocab_size);
+  std::vector<std::string> bad_words = ReadBadWords(fields);
+  if (!allowed.empty() || !bad_words.empty()) {
+    request.bans = std::make_shared<SharedBans>(std::move(allowed), std::move(bad_words));
   }
-  sampling.stop_token_ids = ReadTokenIds(fields, "stop_token_ids", tokenizer.size());
+  sampling.stop_token_ids = ReadTokenIds(fields, "stop_token_ids", vocab_size);
   request.stop = ReadStops(fields);
   request.ignore_eos = fields.Bool("ignore_eos", false);
   request.skips_special_tokens = fields.Bool("skip_special_tokens", true);

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "serve/generator.h"
 #include "serve/json_fields.h"
+#include "serve/service.h"
 
 namespace shortlist {
 
@@ -36,25 +37,25 @@ inline constexpr int64_t kMaxCount = int64_t{1} << 31;  // of tokens; the contex
 /// A temperature in [0, high]; below 1e-6 is greedy.
 double ReadTemperature(JsonFields& fields, double fallback, double high);
 /// All but -1, 0 (both: off) and k >= 1 is refused.
-int64_t ReadTopK(JsonFields& fields);
+int64_t ReadTopK(JsonFields& fields, int64_t fallback);
 /// {"50256": -100, ...}: ids of the vocabulary, biases in [-100, 100].
 std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t vocab_size);
 std::vector<TokenId> ReadTokenIds(JsonFields& fields, const char* name, int64_t vocab_size);
 /// "stop": none of them empty.
 std::vector<std::string> ReadStops(JsonFields& fields);
-/// "bad_words" as vLLM reads them: each is encoded as it would begin a text, and once more behind a
-/// space where that is another token in front and no more of them.
-std::vector<std::vector<TokenId>> ReadBadWords(JsonFields& fields, const Tokenizer& tokenizer);
+/// "bad_words": none of them empty or white space alone.
+std::vector<std::string> ReadBadWords(JsonFields& fields);
 /// "allowed_token_ids": ascending; empty when it is missing, and refused when it is empty.
 std::vector<TokenId> ReadAllowedTokenIds(JsonFields& fields, int64_t vocab_size);
 /// "seed", which SGLang calls "sampling_seed", or a random one when both are missing.
 uint64_t ReadSeed(JsonFields& fields);
 
-/// Fields that have one name, one meaning and one default everywhere: top_p, top_k, min_p,
-/// presence_penalty, frequency_penalty, repetition_penalty, logit_bias, bad_words,
+/// Fields that have one name and one meaning everywhere, with the defaults of `wish`: top_p, top_k,
+/// min_p, presence_penalty, frequency_penalty, repetition_penalty, logit_bias, bad_words,
 /// allowed_token_ids, stop, stop_token_ids, ignore_eos, skip_special_tokens, no_stop_trim, which
 /// vLLM calls include_stop_str_in_output, and seed.
-void ReadCommonSampling(JsonFields& fields, const Tokenizer& tokenizer, GenerateRequest& request);
+void ReadCommonSampling(JsonFields& fields, const SamplingWish& wish, int64_t vocab_size,
+                        GenerateRequest& request);
 
 /// Refuses what none of the dialects does: structured outputs, adapters, beams, other media, the
 /// plumbing of servers in parts.

@@ -34,11 +34,12 @@ struct Asked {
 };
 
 /// One object of "sampling_params" into `request`; returns its n.
-int64_t ReadSampling(JsonFields& fields, const Tokenizer& tokenizer, GenerateRequest& request) {
+int64_t ReadSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request) {
   request.max_new_tokens = fields.Integer("max_new_tokens", 128, 0, kMaxCount);
-  request.sampling.temperature = ReadTemperature(fields, 1.0, 100.0);
+  const SamplingWish wish;  // SGLang's, whatever the model wants
+  request.sampling.temperature = ReadTemperature(fields, wish.temperature, 100.0);
   request.sampling.min_new_tokens = fields.Integer("min_new_tokens", 0, 0, *request.max_new_tokens);
-  ReadCommonSampling(fields, tokenizer, request);
+  ReadCommonSampling(fields, wish, vocab_size, request);
   const int64_t n = fields.Integer("n", 1, 1, kMaxChoices);
   fields.Accept({"stream_interval"});  // events come as soon as there is a token
   RefuseUnsupported(fields);
@@ -87,7 +88,7 @@ void AcceptOrRefuseOthers(JsonFields& fields) {
 
 /// The requests for `prompts`, sampled as `params` says: one object for all, or one for each.
 absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Prompts prompts,
-                                                          const Tokenizer& tokenizer,
+                                                          int64_t vocab_size,
                                                           const GenerateRequest& base, int64_t& n) {
   static const json kNone = json::object();
   const size_t count = prompts.prompts.size();
@@ -103,7 +104,7 @@ absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Pr
                       : each            ? (*params)[i]
                                         : *params,
                       each ? absl::StrCat("sampling_params[", i, "].") : "sampling_params.");
-    const int64_t own_n = ReadSampling(fields, tokenizer, requests.emplace_back(base));
+    const int64_t own_n = ReadSampling(fields, vocab_size, requests.emplace_back(base));
     if (i > 0 && own_n != n) fields.Fail("n", "not the same for all prompts");
     n = own_n;
     SHORTLIST_RETURN_IF_ERROR(fields.status());
@@ -156,7 +157,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   int64_t n = 1;
   const bool is_batch = prompts.is_batch;
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<GenerateRequest> requests,
-                             MakeRequests(params, std::move(prompts), tokenizer, base, n));
+                             MakeRequests(params, std::move(prompts), tokenizer.size(), base, n));
   asked.is_list = is_batch || n > 1;
   SHORTLIST_RETURN_IF_ERROR(CheckNumGenerations(std::ssize(requests), n, std::ssize(http.body)));
   if (base.sampling.prompt_logprobs_start >= 0) {

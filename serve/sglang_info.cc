@@ -68,11 +68,6 @@ awaitable<absl::Status> ModelInfo(const Service& service, const HttpRequest&,
   co_return status;
 }
 
-/// Requests that the scheduler does not know yet wait too.
-int64_t NumWaiting(const Service& service, const EngineLoad& load) {
-  return std::max(service.generator->num_live() - load.num_running, load.num_queued);
-}
-
 /// Over all requests that have ended.
 void AddSpeculation(const SequenceStats& stats, ordered_json& state) {
   state["avg_spec_accept_length"] = stats.accept_length();
@@ -82,7 +77,7 @@ void AddSpeculation(const SequenceStats& stats, ordered_json& state) {
 
 awaitable<absl::Status> ServerInfo(const Service& service, const HttpRequest&,
                                    HttpResponse& response) {
-  const EngineLoad load = service.generator->Load();
+  const EngineLoad load = service.Load();
   ordered_json info = service.arguments;
   info["model_path"] = service.model_path;
   info["served_model_name"] = service.model_name;
@@ -95,7 +90,7 @@ awaitable<absl::Status> ServerInfo(const Service& service, const HttpRequest&,
   info["speculative_num_draft_tokens"] = service.num_draft_tokens;
   ordered_json state = {{"last_gen_throughput", service.generator->Throughput()},
                         {"num_running_reqs", load.num_running},
-                        {"num_waiting_reqs", NumWaiting(service, load)}};
+                        {"num_waiting_reqs", load.num_queued}};
   if (service.num_draft_tokens > 0) AddSpeculation(service.metrics->Speculation(), state);
   info["internal_states"] = ordered_json::array({std::move(state)});
   absl::Status status = co_await SendJson(response, std::move(info));
@@ -116,14 +111,13 @@ double Share(int64_t part, int64_t whole) {
 }
 
 awaitable<absl::Status> Loads(const Service& service, const HttpRequest&, HttpResponse& response) {
-  const EngineLoad load = service.generator->Load();
-  const int64_t num_waiting = NumWaiting(service, load);
+  const EngineLoad load = service.Load();
   ordered_json entry = {{"dp_rank", 0},
                         {"num_running_reqs", load.num_running},
-                        {"num_waiting_reqs", num_waiting},
+                        {"num_waiting_reqs", load.num_queued},
                         {"num_waiting_tokens", load.num_waiting_tokens},
                         {"num_waiting_uncached_tokens", load.num_waiting_uncached_tokens},
-                        {"num_total_reqs", load.num_running + num_waiting},
+                        {"num_total_reqs", load.num_running + load.num_queued},
                         {"num_used_tokens", load.num_used_tokens},
                         {"num_cached_tokens", load.num_cached_tokens},
                         {"max_total_num_tokens", load.max_total_tokens},
@@ -140,11 +134,10 @@ awaitable<absl::Status> Loads(const Service& service, const HttpRequest&, HttpRe
 
 awaitable<absl::Status> GetLoad(const Service& service, const HttpRequest&,
                                 HttpResponse& response) {
-  const EngineLoad load = service.generator->Load();
-  const int64_t num_waiting = NumWaiting(service, load);
+  const EngineLoad load = service.Load();
   ordered_json entry = {{"dp_rank", 0},
-                        {"num_reqs", load.num_running + num_waiting},
-                        {"num_waiting_reqs", num_waiting},
+                        {"num_reqs", load.num_running + load.num_queued},
+                        {"num_waiting_reqs", load.num_queued},
                         {"num_tokens", load.num_used_tokens + load.num_waiting_tokens},
                         {"num_pending_tokens", load.num_waiting_uncached_tokens}};
   ordered_json entries = ordered_json::array({std::move(entry)});
@@ -172,6 +165,7 @@ awaitable<absl::Status> AbortOne(const Service& service, const HttpRequest& http
     fields.Fail("abort_all", "POST /abort_all_requests does that, with the admin key");
   }
   if (rid.empty()) fields.Fail("rid", "missing or empty");
+  fields.RefuseUnknown();
   if (!fields.status().ok()) co_return fields.status();
   const bool found = service.generator->Abort(http.client, rid);
   absl::Status status = co_await SendJson(response, Single("aborted", found));
@@ -309,8 +303,7 @@ awaitable<absl::Status> OnWorker(const Service& service, const HttpRequest& http
 
 awaitable<absl::Status> MetricsText(const Service& service, const HttpRequest&,
                                     HttpResponse& response) {
-  std::string text =
-      service.metrics->Text(service.generator->Load(), service.generator->Throughput());
+  std::string text = service.metrics->Text(service.Load(), service.generator->Throughput());
   co_await response.Send(200, kMetricsType, std::move(text));
   co_return absl::OkStatus();
 }

@@ -97,6 +97,16 @@ TEST(GenerateTest, TheModelsOwnSamplingIsTheDefault) {
             Outputs(demo + Args{"--temperature", "0.9", "--top-k", "5"}));
 }
 
+TEST(GenerateTest, ADraftsGenerationConfigIsNobodysBusiness) {
+  const TempDir dir;
+  const std::string draft = dir.Join("draft");
+  std::filesystem::copy(SourcePath("models/demo/draft"), draft);
+  dir.Write("draft/generation_config.json", R"({"num_beams": 4, "max_new_tokens": 1})");
+  const Args prompt = {"--prompt", "The"};
+  EXPECT_EQ(Outputs(DemoTarget() + Args{"--draft", draft} + prompt),
+            Outputs(DemoTarget() + prompt));
+}
+
 TEST(GenerateTest, TheModelsOwnLengthIsTheDefault) {
   const TempDir dir;
   const std::string model = dir.Join("m");

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -274,6 +275,32 @@ TEST(ServeTest, APoolThatIsSmallerThanTheContextIsWhatIsAdvertisedAndServed) {
           .Json();
   EXPECT_LE(chat["usage"]["total_tokens"], 200) << chat;
   EXPECT_THAT(server.Log(), HasSubstr("event=templates chat=\"zero_shot\""));
+}
+
+TEST(ServeTest, TheModelsOwnSamplingIsTakenAndTold) {
+  const TempDir dir;
+  std::filesystem::copy(SourcePath("models/demo/target"), dir.Join("m"));
+  dir.Write("m/generation_config.json",
+            R"({"do_sample": true, "temperature": 0.25, "top_k": 3, "max_new_tokens": 5})");
+  ServeProcess server({"--model", dir.Join("m")});
+  const uint16_t port = server.AwaitPort();
+  ASSERT_NE(port, 0);
+  const json asked = {{"messages", json::array({{{"role", "user"}, {"content", "A list?"}}})}};
+  const json chat = HttpClient(port).Post("/v1/chat/completions", asked).Json();
+  EXPECT_LE(chat["usage"]["completion_tokens"], 5) << chat;
+  EXPECT_THAT(server.Log(), HasSubstr(" temperature=0.25 top_k=3 max_tokens=5"));
+}
+
+TEST(ServeTest, AControllerIsJudgedBeforeTheWeightsAreRead) {
+  const TempDir dir;
+  std::filesystem::copy(SourcePath("models/demo/target"), dir.Join("m"));
+  for (const auto& file : std::filesystem::directory_iterator(dir.Join("m"))) {
+    if (file.path().extension() == ".safetensors") std::filesystem::remove(file.path());
+  }
+  const ProcessOutcome outcome =
+      RunBinary({"serve", "--model", dir.Join("m"), "--controller", "http://127.0.0.1:1"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--conv-template"));
 }
 
 TEST(ServeTest, ThePoolHoldsSeveralContextsWhereMemoryAllows) {

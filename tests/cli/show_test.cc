@@ -67,6 +67,7 @@ TEST(ShowTest, ParametersAreThoseOfTheFile) {
     EXPECT_EQ(shown["sliding_window"], 0);
     EXPECT_EQ(shown["packing"], "none");
     EXPECT_EQ(shown["chat_template"], false);
+    EXPECT_EQ(shown["conv_template"], "zero_shot");
     // 2 layers, keys and values of 2 heads of 8, 2 bytes each.
     EXPECT_EQ(shown["kv_bytes_per_1024_tokens"], 1024 * 2 * 2 * 2 * 8 * 2);
   }

@@ -376,6 +376,23 @@ TEST(VerifierRunTest, RowWithoutAnyNumberFailsTheSequenceAndKeepsWhatStood) {
   const GreedyRound round = VerifyGreedy({5, 6}, {5, -1, 7});
   EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({5}));
   EXPECT_EQ(round.sequence->finish_reason(), FinishReason::kError);
+  EXPECT_EQ(round.sequence->error().code(), absl::StatusCode::kInternal);
+}
+
+TEST(VerifierRunTest, AnErrorIsTheClientsWhereItsBansAreToBlameAlone) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Sequence::Options options;
+  options.sampling.bans = std::make_shared<const TokenBans>(
+      TokenBans{.allowed_token_ids = {TokenId{3}}, .bad_words = {{TokenId{3}}}});
+  for (const auto& [logit, code] : {std::pair(1.0f, absl::StatusCode::kInvalidArgument),
+                                    std::pair(nan, absl::StatusCode::kInternal)}) {
+    const auto sequence = *Sequence::Create({TokenId{0}}, options, kVocab);
+    const LogitRows rows{
+        .values = std::vector<float>(kVocab, logit), .stride = kVocab, .ids = {SlotIds(kVocab)}};
+    Verifier().Verify(*sequence, {}, {}, {&rows, {}, 0}, VerifyMode::kCoupled, kContext);
+    EXPECT_EQ(sequence->finish_reason(), FinishReason::kError);
+    EXPECT_EQ(sequence->error().code(), code) << sequence->error();
+  }
 }
 
 }  // namespace

@@ -95,106 +95,15 @@ TEST_F(ConfigTest, AbsentAndNullFieldsTakeTheirDefaults) {
   EXPECT_EQ(ReadWith(R"({"head_dim": 16})")->head_dim, 16);
 }
 
-TEST_F(ConfigTest, EosIsAnIdOrAListAndGenerationConfigWins) {
+TEST_F(ConfigTest, EosIsAnIdOrAList) {
   EXPECT_THAT(ReadWith(R"({"eos_token_id": [2, 7, 2]})")->eos_token_ids, ElementsAre(2, 7));
-  dir_.Write("generation_config.json", R"({"eos_token_id": [9, 3]})");
-  EXPECT_THAT(Read(GoodConfig().dump())->eos_token_ids, ElementsAre(9, 3));
-  dir_.Write("generation_config.json", R"({"temperature": 0.6})");
-  EXPECT_THAT(Read(GoodConfig().dump())->eos_token_ids, ElementsAre(2));
-  dir_.Write("generation_config.json", R"({"eos_token_id": 100})");
-  EXPECT_THAT(Read(GoodConfig().dump()).status().message(),
-              AllOf(HasSubstr("generation_config.json"), HasSubstr("eos_token_id = 100"),
-                    HasSubstr("[0, 99]")));
+  EXPECT_THAT(std::string(ReadWith(R"({"eos_token_id": 100})").status().message()),
+              AllOf(HasSubstr("eos_token_id = 100"), HasSubstr("[0, 99]")));
 }
 
-TEST_F(ConfigTest, GenerationConfigTellsHowToSample) {
-  const auto sampling_of = [&](const char* text) {
-    dir_.Write("generation_config.json", text);
-    const auto config = Read(GoodConfig().dump());
-    EXPECT_TRUE(config.ok()) << config.status();
-    return config.ok() ? config->sampling : SamplingDefaults{.temperature = -1};
-  };
-  const SamplingDefaults sampled = sampling_of(R"({"do_sample": true, "temperature": 0.6,
-      "top_p": 0.9, "top_k": 20, "min_p": 0, "repetition_penalty": 1.05})");
-  EXPECT_EQ(sampled.temperature, 0.6);
-  EXPECT_EQ(sampled.top_p, 0.9);
-  EXPECT_EQ(sampled.top_k, 20);
-  EXPECT_EQ(sampled.min_p, 0.0);
-  EXPECT_EQ(sampled.repetition_penalty, 1.05);
-  EXPECT_EQ(sampling_of(R"({"do_sample": true})").temperature, 1.0);
-  // Greedy unless it says otherwise; filters of an unused temperature do not count.
-  const SamplingDefaults greedy = sampling_of(R"({"temperature": 0.6, "top_p": 0.9})");
-  EXPECT_EQ(greedy.temperature, 0.0);
-  EXPECT_EQ(greedy.top_p, 1.0);
-  for (const auto& [text, message] :
-       {std::pair(R"({"do_sample": true, "temperature": -1})", "temperature = -1 not in (0, 100]"),
-        std::pair(R"({"do_sample": true, "top_p": 1.5})", "top_p = 1.5 not in (0, 1]"),
-        std::pair(R"({"do_sample": true, "top_k": -1})", "top_k = -1 not in [0,"),
-        std::pair(R"({"do_sample": true, "min_p": -0.1})", "min_p = -0.1 not in"),
-        std::pair(R"({"do_sample": 1})", "do_sample = 1 is neither"),
-        std::pair(R"({"repetition_penalty": 0})", "repetition_penalty = 0 not in (0, 100]"),
-        std::pair("[]", "not a JSON object")}) {
-    dir_.Write("generation_config.json", text);
-    EXPECT_THAT(std::string(Read(GoodConfig().dump()).status().message()),
-                AllOf(HasSubstr("generation_config.json"), HasSubstr(message)));
-  }
-}
-
-TEST_F(ConfigTest, GenerationConfigIsObeyedOrRefusedByName) {
-  const auto read = [&](const std::string& text) {
-    dir_.Write("generation_config.json", text);
-    return Read(GoodConfig().dump());
-  };
-  for (const char* field : {
-           R"("no_repeat_ngram_size": 3)",
-           R"("suppress_tokens": [1, 2])",
-           R"("begin_suppress_tokens": [5])",
-           R"("bad_words_ids": [[3]])",
-           R"("force_words_ids": [[3]])",
-           R"("sequence_bias": [[[3], -1.5]])",
-           R"("stop_strings": ["x"])",
-           R"("stop_strings": "x")",
-           R"("forced_bos_token_id": 0)",
-           R"("forced_eos_token_id": [2])",
-           R"("min_length": 1)",
-           R"("min_new_tokens": 4)",
-           R"("max_time": 1.0)",
-           R"("num_beams": 4)",
-           R"("num_return_sequences": 2)",
-           R"("penalty_alpha": 0.6)",
-           R"("dola_layers": "low")",
-           R"("exponential_decay_length_penalty": [1, 1.1])",
-           R"("guidance_scale": 1.5)",
-           R"("token_healing": true)",
-           R"("do_sample": true, "typical_p": 0.9)",
-           R"("do_sample": true, "epsilon_cutoff": 3e-4)",
-       }) {
-    SCOPED_TRACE(field);
-    const absl::Status status = read(absl::StrCat("{", field, "}")).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("generation_config.json: "), HasSubstr("is not supported; only "),
-                      HasSubstr("remove the field")));
-  }
-  EXPECT_THAT(std::string(read(R"({"num_beams": 4})").status().message()),
-              HasSubstr("num_beams = 4 is not supported; only 1 is"));
-  const auto neutral = read(R"({"no_repeat_ngram_size": 0, "suppress_tokens": null,
-      "begin_suppress_tokens": [], "sequence_bias": {}, "num_beams": 1, "num_beam_groups": 1.0,
-      "min_length": 0, "penalty_alpha": 0.0, "guidance_scale": null, "token_healing": false,
-      "typical_p": 0.9, "max_length": 4096, "pad_token_id": 0, "transformers_version": "4.40.0"})");
-  EXPECT_TRUE(neutral.ok()) << neutral.status();
-}
-
-TEST_F(ConfigTest, GenerationConfigMayNameALength) {
-  const auto read = [&](const char* text) {
-    dir_.Write("generation_config.json", text);
-    return Read(GoodConfig().dump());
-  };
-  EXPECT_EQ(read("{}")->sampling.max_new_tokens, std::nullopt);
-  EXPECT_EQ(read(R"({"max_new_tokens": 2048})")->sampling.max_new_tokens, 2048);
-  for (const char* text : {R"({"max_new_tokens": 0})", R"({"max_new_tokens": 4294967296})"}) {
-    EXPECT_THAT(std::string(read(text).status().message()), HasSubstr("not in [1, 2147483647]"));
-  }
+TEST_F(ConfigTest, GenerationConfigIsNotThisFilesBusiness) {
+  dir_.Write("generation_config.json", R"({"num_beams": 4})");  // a draft may have one
+  EXPECT_TRUE(Read(GoodConfig().dump()).ok());
 }
 
 TEST_F(ConfigTest, ReadsHowWeightsArePacked) {
@@ -447,13 +356,6 @@ TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(message), HasSubstr("config.json")));
   }
-}
-
-TEST_F(ConfigTest, ADanglingGenerationConfigIsNamed) {
-  std::filesystem::create_symlink(dir_.Join("nowhere"), dir_.Join("generation_config.json"));
-  const absl::Status status = Read(GoodConfig().dump()).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("generation_config.json: a symbolic link"));
 }
 
 TEST_F(ConfigTest, BrokenFilesAreRefused) {

@@ -191,6 +191,8 @@ TEST_F(VocabAdminTest, RefusesBadInputAndChangesNothing) {
       {"/vocab/base", R"({"successors": 0})", "successors"},
       {"/vocab/base", R"({"successors": 2})", "it holds no successors"},
       {"/vocab/base", R"({"top": "all"})", "top"},
+      {"/vocab/base", R"({"tpo": 2})", "tpo: no such field"},
+      {"/vocab/ids", R"({"ids": [1], "id": 2})", "id: no such field"},
       {"/vocab/base", R"({"top": 5})", "fewer than the 5"},
       {"/vocab/base", R"({"ratio": 0})", "ratio"},
       {"/vocab/base", R"({"ratio": 1.5})", "ratio"},

@@ -78,6 +78,9 @@ TEST_F(DialectsTest, FastchatClientThatGoesGivesItsPlaceBack) {
     const testing::Matcher<const std::string&> tells =
         testing::ContainsRegex("sglang:num_queue_reqs\\{[^}]*\\} 1\n");
     EXPECT_TRUE(Await([&] { return tells.Matches(Connect().Get("/metrics").body); }));
+    EXPECT_EQ(Connect().Get("/v1/loads").Json()["loads"][0]["num_waiting_reqs"], 1);
+    EXPECT_EQ(Connect().Get("/get_load").Json()[0]["num_reqs"], 2);
+    EXPECT_EQ(Connect().Get("/server_info").Json()["internal_states"][0]["num_waiting_reqs"], 1);
     // Those of other dialects count too.
     HttpClient other = Connect();
     other.Send(PostRequest(

@@ -84,6 +84,7 @@ TEST_F(RequestFieldsTest, UnknownNamesAreRefusedWhereverTheyStand) {
   ExpectRefused("/tokenize", {{"messages", kMessages}, {"tools", json::array({1})}}, "tools");
   ExpectRefused("/detokenize", {{"tokens", {5}}, {"skip_special_tokenz", true}},
                 "skip_special_tokenz", "skip_special_tokens");
+  ExpectRefused("/abort_request", {{"rid", "a"}, {"abort_al", true}}, "abort_al", "abort_all");
   ExpectRefused("/v1/chat/completions", With(kChat, {{"max_tokens", 2}, {"min_tokens", 9}}),
                 "min_tokens", "9");
   Ok("/v1/chat/completions", With(kChat, {{"no_field", nullptr}}));
@@ -311,6 +312,41 @@ TEST_F(RequestFieldsTest, BadWordsAreEncodedAsVllmEncodesThem) {
   EXPECT_EQ(Last().sampling.bans->bad_words, expected);
 }
 
+TEST_F(RequestFieldsTest, TheModelsOwnSamplingIsTheDefaultOfOpenAisDialect) {
+  Start([](Server::Options& options) {
+    options.service.sampling = {.temperature = 0.6,
+                                .top_k = 20,
+                                .top_p = 0.9,
+                                .min_p = 0.05,
+                                .repetition_penalty = 1.1,
+                                .max_new_tokens = 3};
+  });
+  const auto expect = [&](double temperature, int64_t top_k, double top_p, double min_p,
+                          double repetition_penalty) {
+    const SamplingParams sampling = Last().sampling;
+    EXPECT_EQ(sampling.temperature, temperature);
+    EXPECT_EQ(sampling.top_k, top_k);
+    EXPECT_EQ(sampling.top_p, top_p);
+    EXPECT_EQ(sampling.min_p, min_p);
+    EXPECT_EQ(sampling.repetition_penalty, repetition_penalty);
+  };
+  for (const char* path : {"/v1/chat/completions", "/v1/completions"}) {
+    Ok(path, path[4] == 'c' && path[5] == 'h' ? kChat : kCompletion);
+    expect(0.6, 20, 0.9, 0.05, 1.1);
+  }
+  Ok("/v1/responses", {{"input", "Hello"}});
+  expect(0.6, 20, 0.9, 0.05, 1.1);
+  EXPECT_EQ(Last().sampling.max_new_tokens, 3);
+  // What is given wins, each field for itself.
+  Ok("/v1/completions", With(kCompletion, {{"temperature", 0}, {"top_k", -1}, {"min_p", 0}}));
+  expect(0, 0, 0.9, 0, 1.1);
+  Ok("/v1/chat/completions", json{{"messages", kMessages}});
+  EXPECT_EQ(Last().sampling.max_new_tokens, 3);
+  // SGLang's own route keeps the defaults of its dialect.
+  Ok("/generate", kGenerate);
+  expect(1, 0, 1, 0, 1);
+}
+
 TEST_F(RequestFieldsTest, AllowedIdsArriveInOrder) {
   Start();
   Ok("/v1/completions", With(kCompletion, {{"allowed_token_ids", {9, 300, 9, 2}}}));
@@ -387,6 +423,8 @@ TEST_F(RequestFieldsTest, TruncationKeepsTheEndOfAPrompt) {
   const HttpReply refused = Connect().Post(
       "/v1/completions", With(kCompletion, {{"prompt", huge}, {"truncate_prompt_tokens", 100}}));
   EXPECT_EQ(refused.Json()["error"]["code"], "context_length_exceeded");
+  EXPECT_THAT(refused.Json()["error"]["message"].get<std::string>(),
+              HasSubstr("more than 8192 tokens, 8 contexts"));
   ExpectRefused("/v1/completions",
                 With(kCompletion, {{"truncate_prompt_tokens", 9}, {"echo", true}}),
                 "truncate_prompt_tokens");

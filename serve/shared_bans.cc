@@ -1,0 +1,52 @@
+#include "serve/shared_bans.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+#include "serve/api_error.h"
+
+namespace shortlist {
+namespace {
+
+absl::StatusOr<std::vector<std::vector<TokenId>>> EncodeWords(const Tokenizer& tokenizer,
+                                                              const std::vector<std::string>& all) {
+  std::vector<std::vector<TokenId>> words;
+  for (const std::string& word : all) {
+    const std::string bare = word.substr(std::min(word.find_first_not_of(" \t\r\n"), word.size()));
+    for (const char* before : {"", " "}) {
+      const auto ids = tokenizer.Encode(before + bare, {.add_special_tokens = false});
+      if (!ids.ok() || ids->empty()) {
+        return WithParam(
+            absl::InvalidArgumentError("bad_words: one is no text that the tokenizer knows"),
+            "bad_words");
+      }
+      const bool is_other = *before == '\0' || (ids->front() != words.back().front() &&
+                                                ids->size() == words.back().size());
+      if (is_other) words.push_back(*ids);
+    }
+  }
+  return words;
+}
+
+absl::StatusOr<std::shared_ptr<const TokenBans>> EncodeBans(const Tokenizer& tokenizer,
+                                                            std::vector<TokenId> allowed,
+                                                            const std::vector<std::string>& words) {
+  TokenBans bans{.allowed_token_ids = std::move(allowed)};
+  SHORTLIST_ASSIGN_OR_RETURN(bans.bad_words, EncodeWords(tokenizer, words));
+  return std::make_shared<const TokenBans>(std::move(bans));
+}
+
+}  // namespace
+
+const absl::StatusOr<std::shared_ptr<const TokenBans>>& SharedBans::Encode(
+    const Tokenizer& tokenizer) {
+  const std::lock_guard lock(mutex_);
+  if (!bans_.has_value()) {
+    bans_ = EncodeBans(tokenizer, std::move(allowed_token_ids_), bad_words_);
+    bad_words_.clear();
+  }
+  return *bans_;
+}
+
+}  // namespace shortlist
