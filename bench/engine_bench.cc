@@ -25,11 +25,11 @@
 #include "base/thread_pool.h"
 #include "bench/machine.h"
 #include "draft/engine.h"
-#include "draft/sequence.h"
 #include "kernels/isa.h"
 #include "kernels/quant.h"
 #include "model/decoder.h"
 #include "nlohmann/json.hpp"
+#include "request/sequence.h"
 
 namespace shortlist {
 namespace {
@@ -136,7 +136,6 @@ nlohmann::json Bench::Describe() const {
 
 absl::StatusOr<std::vector<std::unique_ptr<Sequence>>> Bench::NewSequences(const Work& work) const {
   const int64_t vocab_size = target_->config().vocab_size;
-  const int64_t num_slots = work.prompt_len + work.num_steps;
   std::vector<std::unique_ptr<Sequence>> sequences;
   for (int64_t s = 0; s < work.num_sequences; ++s) {
     std::vector<TokenId> prompt;
@@ -147,9 +146,6 @@ absl::StatusOr<std::vector<std::unique_ptr<Sequence>>> Bench::NewSequences(const
     options.sampling.max_new_tokens = work.num_steps + 2;  // never finished within the slice
     SHORTLIST_ASSIGN_OR_RETURN(sequences.emplace_back(),
                                Sequence::Create(std::move(prompt), std::move(options), vocab_size));
-    sequences.back()->kv_slots.resize(num_slots);
-    std::iota(sequences.back()->kv_slots.begin(), sequences.back()->kv_slots.end(),
-              static_cast<int32_t>(s * num_slots));
   }
   return sequences;
 }
@@ -157,16 +153,21 @@ absl::StatusOr<std::vector<std::unique_ptr<Sequence>>> Bench::NewSequences(const
 absl::StatusOr<nlohmann::json> Bench::Measure(const Work& work) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<Sequence>> owned,
                              NewSequences(work));
-  std::vector<Sequence*> sequences;
-  for (const auto& sequence : owned) sequences.push_back(sequence.get());
+  const int64_t num_slots = work.prompt_len + work.num_steps;
+  std::vector<int32_t> slots(work.num_sequences * num_slots);
+  std::iota(slots.begin(), slots.end(), 0);
+  std::vector<StepWork> batch;
+  for (size_t s = 0; s < owned.size(); ++s) {
+    batch.push_back({owned[s].get(), std::span(slots).subspan(s * num_slots, num_slots)});
+  }
   const bool prefill = work.num_steps == 0;
 
   double begin = Now();
   SHORTLIST_RETURN_IF_ERROR(
-      engine_->Prefill(sequences, /*max_tokens=*/work.num_sequences * work.prompt_len));
+      engine_->Prefill(batch, /*max_tokens=*/work.num_sequences * work.prompt_len).status());
   if (!prefill) begin = Now();
   for (int64_t step = 0; step < work.num_steps; ++step) {
-    SHORTLIST_RETURN_IF_ERROR(engine_->Step(sequences));
+    SHORTLIST_RETURN_IF_ERROR(engine_->Step(batch).status());
   }
   const double num_passes = prefill ? 1.0 : static_cast<double>(work.num_steps);
   const double seconds = (Now() - begin) / num_passes;
@@ -188,7 +189,7 @@ absl::StatusOr<nlohmann::json> Bench::Measure(const Work& work) {
                         {"of_peak", peak_seconds / seconds},
                         {"read_gb_per_s", 1e-9 * static_cast<double>(PassBytes()) / read_seconds},
                         {"peak_gflop_per_s", 1e-9 * flops / peak_seconds},
-                        {"first_output", Raw(sequences[0]->output().front())}};
+                        {"first_output", Raw(owned[0]->output().front())}};
 }
 
 absl::Status Run(const Flags& flags) {

@@ -45,13 +45,13 @@ void BM_SchedulingStep(benchmark::State& state) {
   std::mt19937_64 random(1);
   std::vector<std::vector<TokenId>> groups;
   for (int i = 0; i < 64; ++i) groups.push_back(RandomTokens(256, random));
-  std::vector<std::unique_ptr<Req>> reqs;
+  std::vector<std::unique_ptr<TokensReq>> reqs;
   double now_s = 0.0;
   const auto add = [&] {
-    auto req = std::make_unique<Req>();
-    req->input_ids = groups[random() % groups.size()];
+    auto req = std::make_unique<TokensReq>();
+    req->tokens = groups[random() % groups.size()];
     const std::vector<TokenId> own = RandomTokens(64, random);
-    req->input_ids.insert(req->input_ids.end(), own.begin(), own.end());
+    req->tokens.insert(req->tokens.end(), own.begin(), own.end());
     req->prompt_len = req->num_tokens();
     req->max_new_tokens = 512;
     req->arrival_s = now_s += 0.001;
@@ -62,13 +62,15 @@ void BM_SchedulingStep(benchmark::State& state) {
   const auto fill = [&] {
     for (Req* req : scheduler->GetNewFillBatch(now_s).reqs) {
       const int64_t len = req->num_tokens();
-      scheduler->Computed(*req, {&token, 1}, len, len);
+      static_cast<TokensReq*>(req)->tokens.push_back(token);
+      scheduler->Computed(*req, len, len);
     }
   };
   const auto decode = [&] {
     for (Req* req : scheduler->PrepareDecode().reqs) {
       const int64_t len = req->num_tokens();
-      scheduler->Computed(*req, {&token, 1}, len, len);
+      static_cast<TokensReq*>(req)->tokens.push_back(token);
+      scheduler->Computed(*req, len, len);
     }
   };
   while (std::ssize(scheduler->running()) < num_running) {

@@ -19,9 +19,9 @@
 #include "cli/routed_engine.h"
 #include "cli/session.h"
 #include "nlohmann/json.hpp"
-#include "serve/prompt.h"
 #include "serve/server.h"
-#include "text/conversation.h"
+#include "text/chat/conversation.h"
+#include "text/chat/prompt_encoder.h"
 
 namespace shortlist {
 namespace {

@@ -13,13 +13,12 @@
 #include "absl/strings/str_join.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
-#include "cli/prompt_encoder.h"
 #include "cli/routed_engine.h"
 #include "cli/session.h"
 #include "cli/transcript.h"
-#include "model/hub_cache.h"
+#include "model/checkpoint/hub_cache.h"
 #include "serve/output_text.h"
-#include "serve/prompt.h"
+#include "text/chat/prompt_encoder.h"
 
 namespace shortlist {
 namespace {
@@ -56,10 +55,10 @@ absl::StatusOr<std::unique_ptr<PromptEncoder>> OpenEncoder(const ChatFlags& flag
                                                            const std::string& model_dir,
                                                            int64_t num_rows) {
   SHORTLIST_ASSIGN_OR_RETURN(PromptEncoder encoder,
-                             OpenPromptEncoder(tokenizer, {.model = flags.run.model_dir,
-                                                           .model_dir = model_dir,
-                                                           .conv_template = flags.conv_template,
-                                                           .num_rows = num_rows}));
+                             PromptEncoder::Open(tokenizer, {.name = flags.run.model_dir,
+                                                             .dir = model_dir,
+                                                             .conv_template = flags.conv_template,
+                                                             .num_rows = num_rows}));
   if (flags.conv_template.empty() && encoder.template_name() != "checkpoint") {
     std::cerr << "note: the model has no chat template: " << encoder.template_name()
               << " is taken; --conv-template names another\n";

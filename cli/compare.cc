@@ -78,16 +78,18 @@ absl::Status AddSweep(Session& session, Field& field) {
 
 absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   Field field;
+  SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const VocabBase> all_rows,
+                             VocabBase::FullHead(session.vocab_target().vocab_size));
   for (const bool use_draft : {false, true}) {
     SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane,
-                               Lane::Create(session, {.use_draft = use_draft}));
+                               Lane::Create(session, {.use_draft = use_draft, .base = all_rows}));
     field.contenders.push_back({.name = use_draft ? "draft, full head" : "plain",
                                 .base_rows = use_draft ? session.num_ids() : 0});
     field.lanes.push_back(std::move(lane));
   }
   if (sweep) {
     SHORTLIST_RETURN_IF_ERROR(AddSweep(session, field));
-  } else if (session.base()) {
+  } else if (!session.base()->is_full_head()) {
     const int64_t successors = session.flags().vocab.successors.value_or(0);
     SHORTLIST_RETURN_IF_ERROR(
         AddContender(session, session.base(), /*dynamic_rows=*/0, successors, field));

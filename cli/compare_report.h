@@ -8,7 +8,7 @@
 
 #include "cli/repetition.h"
 #include "draft/engine.h"
-#include "draft/sequence.h"
+#include "request/sequence.h"
 
 namespace shortlist {
 

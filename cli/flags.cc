@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/foreign_flags.h"
-#include "serve/auth.h"
+#include "serve/http/auth.h"
 
 namespace shortlist {
 namespace {

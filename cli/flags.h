@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "draft/engine.h"
-#include "draft/sampling_params.h"
 #include "draft/verifier.h"
 #include "kernels/dtype.h"
+#include "request/sampling_params.h"
 #include "router/scheduler.h"
-#include "serve/http_server.h"
+#include "serve/http/server.h"
 #include "vocab/vocab_options.h"
 
 namespace CLI {

@@ -3,7 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/flags.h"
-#include "serve/auth.h"
+#include "serve/http/auth.h"
 
 namespace shortlist {
 

@@ -30,6 +30,7 @@ struct Lane::Running {
   int64_t row;   // its part of the KV cache
   std::string origin;
   std::unique_ptr<Sequence> sequence;
+  std::vector<int32_t> kv_slots;
   int64_t num_reported = 0;  // output tokens the observer knows
   Clock::time_point prefilled_at{};
   double step_seconds = 0.0;
@@ -49,10 +50,8 @@ absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(Session& session, Options opt
       new Lane(session, options.use_draft ? options.max_tail_rows : 0, num_rows));
   if (options.use_draft) {
     SHORTLIST_ASSIGN_OR_RETURN(lane->drafter_, session.NewDrafter(num_slots));
-    if (options.base) {
-      SHORTLIST_ASSIGN_OR_RETURN(
-          lane->vocab_, DynamicVocabularyManager::Create(options.base, {.dynamic_capacity = 0}));
-    }
+    SHORTLIST_ASSIGN_OR_RETURN(
+        lane->vocab_, DynamicVocabularyManager::Create(options.base, {.dynamic_capacity = 0}));
   }
   const SpeculativeEngine::Options engine_options{
       .num_draft_tokens = options.use_draft ? session.flags().num_draft_tokens : 0,
@@ -93,11 +92,13 @@ absl::Status Lane::Admit(std::span<const Session::Request> requests, size_t& nex
     SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
                                Sequence::Create(request.token_ids, std::move(options),
                                                 session_.target().config().vocab_size));
-    sequence->kv_slots.resize(row_slots);
-    std::iota(sequence->kv_slots.begin(), sequence->kv_slots.end(),
-              static_cast<int32_t>(row * row_slots));
-    running.push_back(
-        {.index = next, .row = row, .origin = request.origin, .sequence = std::move(sequence)});
+    std::vector<int32_t> kv_slots(row_slots);
+    std::iota(kv_slots.begin(), kv_slots.end(), static_cast<int32_t>(row * row_slots));
+    running.push_back({.index = next,
+                       .row = row,
+                       .origin = request.origin,
+                       .sequence = std::move(sequence),
+                       .kv_slots = std::move(kv_slots)});
     ++next;
   }
   return absl::OkStatus();
@@ -105,12 +106,12 @@ absl::Status Lane::Admit(std::span<const Session::Request> requests, size_t& nex
 
 absl::Status Lane::Prefill(std::vector<Running>& running) {
   while (true) {
-    std::vector<Sequence*> pending;
+    std::vector<StepWork> pending;
     for (const Running& r : running) {
-      if (!r.sequence->prefilled()) pending.push_back(r.sequence.get());
+      if (!r.sequence->prefilled()) pending.push_back({r.sequence.get(), r.kv_slots});
     }
     if (pending.empty()) return absl::OkStatus();
-    SHORTLIST_RETURN_IF_ERROR(engine_->Prefill(pending, kPrefillChunk));
+    SHORTLIST_RETURN_IF_ERROR(engine_->Prefill(pending, kPrefillChunk).status());
     const Clock::time_point now = Clock::now();
     for (Running& r : running) {
       if (r.sequence->prefilled() && r.prefilled_at == Clock::time_point{}) {
@@ -121,12 +122,12 @@ absl::Status Lane::Prefill(std::vector<Running>& running) {
 }
 
 absl::Status Lane::Step(std::vector<Running>& running) {
-  std::vector<Sequence*> sequences;
-  for (const Running& r : running) sequences.push_back(r.sequence.get());
-  if (sequences.empty()) return absl::OkStatus();
+  std::vector<StepWork> work;
+  for (const Running& r : running) work.push_back({r.sequence.get(), r.kv_slots});
+  if (work.empty()) return absl::OkStatus();
   const EngineStats before = engine_->stats();
   const Clock::time_point begin = Clock::now();
-  SHORTLIST_RETURN_IF_ERROR(engine_->Step(sequences));
+  SHORTLIST_RETURN_IF_ERROR(engine_->Step(work).status());
   const double share = SecondsSince(begin) / static_cast<double>(running.size());
   const EngineStats step = engine_->stats().Since(before);
   for (Running& r : running) {

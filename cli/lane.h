@@ -14,7 +14,7 @@
 #include "cli/session.h"
 #include "draft/drafter.h"
 #include "draft/engine.h"
-#include "draft/sequence.h"
+#include "request/sequence.h"
 #include "vocab/dynamic_vocabulary_manager.h"
 
 namespace shortlist {
@@ -35,7 +35,7 @@ class Lane {
  public:
   struct Options {
     bool use_draft = false;                 // false: plain decoding, the rest is ignored
-    std::shared_ptr<const VocabBase> base;  // null: the full head
+    std::shared_ptr<const VocabBase> base;  // not null with a draft
     int64_t max_tail_rows = 0;              // rows one request may add
   };
 

@@ -19,11 +19,11 @@
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/trace.h"
-#include "model/config.h"
+#include "model/checkpoint/config.h"
 #include "nlohmann/json.hpp"
 #include "router/simulator.h"
-#include "serve/prompt.h"
-#include "text/conversation.h"
+#include "text/chat/conversation.h"
+#include "text/chat/prompt_encoder.h"
 
 namespace shortlist {
 namespace {

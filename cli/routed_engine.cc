@@ -17,11 +17,9 @@ absl::StatusOr<RoutedEngine> RoutedEngine::Open(Session& session, SchedulerOptio
   }
   if (session.has_draft()) {
     SHORTLIST_ASSIGN_OR_RETURN(opened.drafter, session.NewDrafter(num_slots));
-    if (session.base() != nullptr) {
-      SHORTLIST_ASSIGN_OR_RETURN(
-          opened.vocab,
-          DynamicVocabularyManager::Create(session.base(), {.dynamic_capacity = num_shared_rows}));
-    }
+    SHORTLIST_ASSIGN_OR_RETURN(
+        opened.vocab,
+        DynamicVocabularyManager::Create(session.base(), {.dynamic_capacity = num_shared_rows}));
   }
   const RunFlags& flags = session.flags();
   const SpeculativeEngine::Options options{

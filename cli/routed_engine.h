@@ -23,7 +23,7 @@ struct RoutedEngine {
                                            int64_t num_shared_rows);
 
   std::unique_ptr<Drafter> drafter;                 // null: plain decoding
-  std::unique_ptr<DynamicVocabularyManager> vocab;  // null: the full head
+  std::unique_ptr<DynamicVocabularyManager> vocab;  // null: plain decoding
   std::unique_ptr<SpeculativeEngine> engine;
   std::unique_ptr<Router> router;
 };

@@ -17,21 +17,20 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/keys.h"
-#include "cli/prompt_encoder.h"
 #include "cli/routed_engine.h"
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
 #include "cli/version.h"
-#include "model/config.h"
-#include "model/hub_cache.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/hub_cache.h"
 #include "nlohmann/json.hpp"
-#include "serve/fastchat_frame.h"
-#include "serve/health_port.h"
-#include "serve/http_admission.h"
+#include "serve/fastchat/frame.h"
+#include "serve/http/admission.h"
+#include "serve/http/health_port.h"
 #include "serve/model_name.h"
-#include "serve/prompt.h"
 #include "serve/server.h"
-#include "text/chat_template.h"
+#include "text/chat/chat_template.h"
+#include "text/chat/prompt_encoder.h"
 
 namespace shortlist {
 namespace {
@@ -235,11 +234,11 @@ std::string Summary(const ServeFlags& flags, Session& session, const RoutedEngin
       " weights=", DTypeName(session.target().weight_dtype()), " memory_mb=", ResidentMegabytes(),
       " pool_tokens=", scheduling.max_total_tokens, " context_length=", scheduling.context_length);
   if (session.has_draft()) {
-    const VocabBase* const base = session.base().get();
-    const int64_t num_rows = base == nullptr ? session.tokenizer().size() : base->size();
+    const VocabBase& base = *session.base();
+    const int64_t num_rows = base.is_full_head() ? session.tokenizer().size() : base.size();
     absl::StrAppend(&summary, " draft=", quoted(run.draft_dir), " rows=", num_rows);
-    if (base != nullptr) {
-      absl::StrAppend(&summary, " successors=", base->max_successors(),
+    if (!base.is_full_head()) {
+      absl::StrAppend(&summary, " successors=", base.max_successors(),
                       " dynamic_rows=", run.dynamic_rows,
                       " list=", quoted(flags.run.vocab.custom_vocab_path));
     }
@@ -295,10 +294,11 @@ absl::Status Serve(const ServeFlags& given) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   SHORTLIST_ASSIGN_OR_RETURN(
       const PromptEncoder encoder,
-      OpenPromptEncoder(session->tokenizer(), {.model = flags.run.model_dir,
-                                               .model_dir = session->flags().model_dir,
-                                               .conv_template = flags.conv_template,
-                                               .num_rows = session->target().config().vocab_size}));
+      PromptEncoder::Open(session->tokenizer(),
+                          {.name = flags.run.model_dir,
+                           .dir = session->flags().model_dir,
+                           .conv_template = flags.conv_template,
+                           .num_rows = session->target().config().vocab_size}));
   SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
                              RoutedEngine::Open(*session, flags.scheduler,
                                                 /*num_shared_rows=*/flags.run.dynamic_rows));

@@ -10,11 +10,11 @@
 #include "cli/prompts.h"
 #include "draft/eagle_drafter.h"
 #include "draft/model_drafter.h"
-#include "model/config.h"
-#include "model/hub_cache.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/hub_cache.h"
 #include "model/kv_cache.h"
-#include "serve/prompt.h"
-#include "text/conversation.h"
+#include "text/chat/conversation.h"
+#include "text/chat/prompt_encoder.h"
 #include "vocab/vocab_options.h"
 
 namespace shortlist {
@@ -126,13 +126,13 @@ absl::Status Session::OpenBase() {
   SHORTLIST_ASSIGN_OR_RETURN(base_, SelectBase(flags_.vocab));
 
   if (flags_.draft_dir.empty()) {
-    if (base_ || flags_.dynamic_rows > 0) {
+    if (!base_->is_full_head() || flags_.dynamic_rows > 0) {
       std::cerr << "note: --vocab and --dynamic-rows have no effect without --draft\n";
     }
     if (flags_.quantize_draft) {
       std::cerr << "note: --quantize-draft has no effect without --draft\n";
     }
-  } else if (!base_) {
+  } else if (base_->is_full_head()) {
     if (flags_.dynamic_rows > 0) {
       std::cerr << "note: --dynamic-rows has no effect with --vocab full\n";
     }

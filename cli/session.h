@@ -12,13 +12,13 @@
 #include "base/ids.h"
 #include "base/thread_pool.h"
 #include "cli/flags.h"
-#include "draft/device_rows.h"
 #include "draft/drafter.h"
-#include "draft/head_kernels.h"
-#include "draft/sampling_params.h"
+#include "head/device_rows.h"
+#include "head/head_kernels.h"
+#include "model/checkpoint/generation_config.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
-#include "model/generation_config.h"
+#include "request/sampling_params.h"
 #include "text/tokenizer.h"
 #include "vocab/active_vocab.h"
 #include "vocab/vocab_list.h"
@@ -37,9 +37,8 @@ class Session {
 
   /// Opens everything that `flags` name; the cheap checks come before the weights are read. Errors
   /// name what does not fit: a prompt longer than the context (both lengths) or with an id that the
-  /// target has no row for, a draft or list of
-  /// another tokenizer (both fingerprints), more dynamic rows than the vocabulary has, a device
-  /// that cannot be used (OpenCudaHeadKernels). Flags
+  /// target has no row for, a draft or list of another tokenizer (both fingerprints), more dynamic
+  /// rows than the vocabulary has, a device that cannot be used (OpenCudaHeadKernels). Flags
   /// without effect are noted on stderr.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const RunFlags& flags);
 
@@ -52,7 +51,6 @@ class Session {
   bool has_draft() const { return draft_decoder_ != nullptr || draft_eagle_ != nullptr; }
   /// Ids from this on are neither read nor emitted: the tokenizer or the target has no such id.
   int64_t num_ids() const { return std::min(tokenizer_->size(), config_.vocab_size); }
-  /// Null: the full head.
   const std::shared_ptr<const VocabBase>& base() const { return base_; }
   /// The flags' sampling, what they leave open as the target's generation_config.json wants it, and
   /// its end-of-text tokens as stops.
@@ -69,7 +67,7 @@ class Session {
   /// Memory of one KV slot, in the target's cache and in the draft's.
   int64_t kv_slot_bytes() const;
 
-  /// The base that `options` describe for this target; null: the full head.
+  /// The base that `options` describe for this target.
   absl::StatusOr<std::shared_ptr<const VocabBase>> SelectBase(const VocabOptions& options) const;
 
   /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().

@@ -19,8 +19,8 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
-#include "model/hub_cache.h"
-#include "model/quote.h"
+#include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/quote.h"
 #include "nlohmann/json.hpp"
 #include "text/tokenizer.h"
 
@@ -98,8 +98,8 @@ absl::StatusOr<std::string> TextOfRow(const std::string& row, const std::string&
 absl::StatusOr<TokenId> CheckId(int64_t id, const json& spelling, int32_t size,
                                 const std::string& origin) {
   if (id >= 0 && id < size) return TokenId{static_cast<int32_t>(id)};
-  return Refuse(origin,
-                absl::StrCat("token id ", Quote(spelling), " is no integer in [0, ", size, ")"));
+  return Refuse(
+      origin, absl::StrCat("token id ", Quote(spelling), " is not an integer in [0, ", size, ")"));
 }
 
 absl::StatusOr<std::vector<TokenId>> IdsOfJson(const std::string& row, int32_t size,

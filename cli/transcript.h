@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "text/chat_template.h"
+#include "text/chat/chat_template.h"
 
 namespace shortlist {
 

@@ -10,7 +10,7 @@
 #include <streambuf>
 #include <string_view>
 
-#include "serve/log_writer.h"
+#include "serve/http/log_writer.h"
 
 namespace shortlist {
 namespace {

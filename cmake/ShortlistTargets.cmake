@@ -1,4 +1,5 @@
-# Targets of this project: one folder = one static library shortlist::<folder> = one test binary.
+# Targets of this project: a static library shortlist::<room> for each room (DESIGN.md, "Rooms"), a test binary for each
+# folder of tests/.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

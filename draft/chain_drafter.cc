@@ -6,12 +6,24 @@
 
 #include "base/status_macros.h"
 #include "kernels/sampling.h"
-#include "model/decoder_layer.h"
+#include "tensor/catch_torch.h"
 
 namespace shortlist {
+namespace {
 
-absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
-                                 bool wants_distributions) {
+TokenId LastToken(const DraftTask& task) {
+  return task.tokens.empty() ? task.sequence->tokens().back() : task.tokens.back();
+}
+
+bool HasRows(const DraftTask& task) {
+  return task.active->is_full_head() || task.active->size() > 0 ||
+         SpeculationOf(*task.sequence).tail.size() > 0 ||
+         !task.active->base()->SuccessorsOf(LastToken(task)).empty();
+}
+
+}  // namespace
+
+absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distributions) {
   std::vector<DraftTask*> live;
   for (DraftTask& task : tasks) {
     task.probability = 1.0;
@@ -24,7 +36,7 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& 
   SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Begin(live));
   while (true) {
     const size_t length = live.front()->tokens.size();
-    SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, active, wants_distributions));
+    SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, wants_distributions));
     for (DraftTask* task : live) ++task->num_passes;
     std::vector<int64_t> rows;
     std::vector<DraftTask*> going_on;
@@ -41,15 +53,39 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, const ActiveVocab& 
   }
 }
 
-absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& states,
-                                      const ActiveVocab& active, bool wants_distributions) {
+/// Tasks over one vocabulary are scored together; whose has no rows at all yet proposes nothing.
+absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
+                                      bool wants_distributions) {
+  std::vector<const ActiveVocab*> done;
+  for (const DraftTask* first : tasks) {
+    const ActiveVocab* const active = first->active;
+    if (std::find(done.begin(), done.end(), active) != done.end()) continue;
+    done.push_back(active);
+    std::vector<DraftTask*> group;
+    std::vector<int64_t> rows;
+    for (size_t m = 0; m < tasks.size(); ++m) {
+      if (tasks[m]->active != active || !HasRows(*tasks[m])) continue;
+      group.push_back(tasks[m]);
+      rows.push_back(static_cast<int64_t>(m));
+    }
+    if (group.empty()) continue;
+    if (group.size() == tasks.size()) {
+      return ProposeOver(*active, tasks, hidden, wants_distributions);
+    }
+    SHORTLIST_RETURN_IF_ERROR(
+        ProposeOver(*active, group, GatherRows(hidden, rows), wants_distributions));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<DraftTask* const> tasks,
+                                       const at::Tensor& states, bool wants_distributions) {
   tails_.Clear(active);
   bool best_suffices = !wants_distributions;
   bool weighs = false;
   for (const DraftTask* task : tasks) {
-    const Sequence& sequence = *task->sequence;
-    tails_.Add(sequence.tail.ids(),
-               task->tokens.empty() ? sequence.tokens().back() : task->tokens.back());
+    Sequence& sequence = *task->sequence;
+    tails_.Add(SpeculationOf(sequence).tail.ids(), LastToken(*task));
     weighs |= task->p_min > 0.0;
     const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
@@ -66,7 +102,7 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
   if (best_suffices) {
     SHORTLIST_ASSIGN_OR_RETURN(
         const std::vector<LmHead::Best> best,
-        weighs ? head_.ArgmaxWithProbability(hidden, selection) : head_.Argmax(hidden, selection));
+        weighs ? head_.TopK(hidden, selection, /*k=*/1) : head_.Argmax(hidden, selection));
     for (size_t m = 0; m < tasks.size(); ++m) {
       choices[m] = {best[m].id, best[m].logit};
       if (Raw(best[m].id) >= 0 && weighs) {

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "draft/drafter.h"
-#include "draft/lm_head.h"
-#include "draft/slot_tails.h"
 #include "draft/token_chooser.h"
+#include "head/lm_head.h"
+#include "head/slot_tails.h"
 
 namespace shortlist {
 
@@ -21,8 +21,7 @@ namespace shortlist {
 class ChainDrafter : public Drafter {
  public:
   int64_t num_rows() const final { return head_.vocab_size(); }
-  absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
-                     bool wants_distributions) final;
+  absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) final;
 
  protected:
   explicit ChainDrafter(LmHead head) : head_(std::move(head)) {}
@@ -38,7 +37,9 @@ class ChainDrafter : public Drafter {
 
  private:
   absl::Status ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
-                          const ActiveVocab& active, bool wants_distributions);
+                          bool wants_distributions);
+  absl::Status ProposeOver(const ActiveVocab& active, std::span<DraftTask* const> tasks,
+                           const at::Tensor& hidden, bool wants_distributions);
   /// One token for one task, and the logit that it was chosen by.
   struct Choice {
     TokenId token{-1};  // -1: nothing to propose, the chain ends here

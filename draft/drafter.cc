@@ -22,7 +22,7 @@ float DraftDistribution::Probability(TokenId id) const {
 }
 
 double DraftTask::Likelihood(const Evidence& of) const {
-  return sequence->forecasts[static_cast<size_t>(of.source)].Of(of.probability);
+  return SpeculationOf(*sequence).forecasts[static_cast<size_t>(of.source)].Of(of.probability);
 }
 
 void DraftTask::Add(const Evidence& of) {
@@ -38,7 +38,7 @@ double DraftTask::Covered(double probability_of_slots) const {
 bool DraftTask::Weigh(TokenId token, double token_probability) {
   const double likely = Covered(token_probability);
   PromptLookup::Match match;
-  if (looks_up) match = sequence->lookup.Find(sequence->tokens(), tokens);
+  if (looks_up) match = SpeculationOf(*sequence).lookup.Find(sequence->tokens(), tokens);
   const bool agrees = match.length > 0 && match.next == token;
   if (!agrees && match.length >= kSureMatch && likely < kUnsure) return false;
   Add({agrees ? DraftSource::kDraftAndText : DraftSource::kDraft, likely});
@@ -53,7 +53,8 @@ void DraftTask::Learn(int64_t num_accepted) const {
   const int64_t first = std::ssize(tokens) - std::ssize(evidence);
   for (int64_t j = first; j < std::min(num_accepted + 1, std::ssize(tokens)); ++j) {
     const Evidence& of = evidence[j - first];
-    sequence->forecasts[static_cast<size_t>(of.source)].Learn(of.probability, j < num_accepted);
+    SpeculationOf(*sequence).forecasts[static_cast<size_t>(of.source)].Learn(of.probability,
+                                                                             j < num_accepted);
   }
 }
 
@@ -64,7 +65,8 @@ bool DraftTask::WantsMore() const {
 void DraftTask::Copy(bool wants_distributions) {
   if (!looks_up || p_min == 0.0) return;
   while (std::ssize(tokens) < num_draft_tokens) {
-    const PromptLookup::Match match = sequence->lookup.Find(sequence->tokens(), tokens);
+    const PromptLookup::Match match =
+        SpeculationOf(*sequence).lookup.Find(sequence->tokens(), tokens);
     if (match.length == 0) return;
     const double length = static_cast<double>(match.length);
     const Evidence copied = {DraftSource::kText, length / (length + 1.0)};

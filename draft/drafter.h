@@ -10,7 +10,9 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
-#include "draft/sequence.h"
+#include "draft/speculation.h"
+#include "draft/step.h"
+#include "request/sequence.h"
 #include "vocab/active_vocab.h"
 
 namespace shortlist {
@@ -27,8 +29,9 @@ struct DraftDistribution {
 /// One request's part of a draft step: how many tokens to propose, and the proposal.
 struct DraftTask {
   Sequence* sequence = nullptr;
-  int64_t num_draft_tokens =
-      0;               // at least 1; the sequence has that many slots behind its last token
+  std::span<const int32_t> kv_slots;    // StepWork's
+  const ActiveVocab* active = nullptr;  // what is scored, the sequence's own tail behind it
+  int64_t num_draft_tokens = 0;         // at least 1; there are as many slots behind the last token
   double p_min = 0.0;  // the chain ends with the token that brings `probability` below it; 0: never
   bool looks_up = false;  // what the request's text repeats may be copied from it; not with p_min 0
 
@@ -36,8 +39,8 @@ struct DraftTask {
   std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
   int64_t num_copied = 0;       // out: the last of `tokens`, by Copy
   int64_t num_passes = 0;       // out: passes of the drafter that this chain took
-  std::vector<DraftDistribution>
-      distributions;  // out: [tokens.size()], with wants_distributions only
+  // out: [tokens.size()], with wants_distributions only
+  std::vector<DraftDistribution> distributions;
   /// Why the target may take a token, and how likely it does before any forecast.
   struct Evidence {
     DraftSource source;
@@ -76,7 +79,7 @@ struct DraftTask {
 
 /// Proposes likely continuations. Whatever it proposes, the output is the target's; it decides the
 /// speed. Used by the engine's thread only. KV of the draft for position i lies in slot kv_slots[i]
-/// of its own cache.
+/// (StepWork) of its own cache.
 class Drafter {
  public:
   virtual ~Drafter() = default;
@@ -102,15 +105,13 @@ class Drafter {
   /// Tells of target results that stand: `features` [n, hidden] are the target's hidden states
   /// (after the final norm) of the tokens at positions cached_len - n .. cached_len - 1. Called
   /// after every target pass, for positions in ascending order without gaps, once per position.
-  virtual absl::Status Accept(Sequence& sequence, const at::Tensor& features) = 0;
+  virtual absl::Status Accept(const StepWork& work, const at::Tensor& features) = 0;
 
-  /// Fills `tokens` and `num_passes` of every task, scored over `active` plus each sequence's own
-  /// tail (an empty `active`: the full head), and weighs all tokens (DraftTask::Weigh) or none.
-  /// With `wants_distributions`, samples from its distributions and returns them (for rejection
-  /// sampling); without, uses the noise the target will use. After an error the tasks are
+  /// Fills `tokens` and `num_passes` of every task, and weighs all tokens (DraftTask::Weigh) or
+  /// none. With `wants_distributions`, samples from its distributions and returns them (for
+  /// rejection sampling); without, uses the noise the target will use. After an error the tasks are
   /// unspecified and the sequences' draft states stay usable.
-  virtual absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active,
-                             bool wants_distributions) = 0;
+  virtual absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) = 0;
 };
 
 }  // namespace shortlist

@@ -24,15 +24,20 @@ struct State final : DrafterState {
   int64_t num_fed = 0;  // of these, already in the cache
 };
 
-State& StateOf(const DraftTask& task) { return static_cast<State&>(*task.sequence->draft_state); }
+State& StateOf(Sequence& sequence) {
+  return static_cast<State&>(*SpeculationOf(sequence).draft_state);
+}
+
+State& StateOf(const DraftTask& task) { return StateOf(*task.sequence); }
 
 /// Appends features [state.num_fed .. num_features) of one sequence to the batch: position i takes
 /// token i + 1.
-void AddPending(const Sequence& sequence, const State& state, ForwardBatch& batch) {
+void AddPending(const Sequence& sequence, std::span<const int32_t> kv_slots, const State& state,
+                ForwardBatch& batch) {
   const int64_t first = state.len + state.num_fed;
   const int64_t end = state.len + state.num_features;
   batch.AddChain(std::span(sequence.tokens()).subspan(first + 1, end - first), first,
-                 std::span(sequence.kv_slots).first(end));
+                 kv_slots.first(end));
 }
 
 void CopyPending(const State& state, int64_t hidden_size, float*& to) {
@@ -61,13 +66,14 @@ std::unique_ptr<DrafterState> EagleDrafter::NewState(int64_t cached_len) const {
 }
 
 int64_t EagleDrafter::CachedLen(const Sequence& sequence) const {
-  const State& state = static_cast<const State&>(*sequence.draft_state);
+  const State& state = static_cast<const State&>(*FindSpeculation(sequence)->draft_state);
   // The next draft feeds the last feature again.
   return state.len + std::max<int64_t>(std::min(state.num_fed, state.num_features - 1), 0);
 }
 
-absl::Status EagleDrafter::Accept(Sequence& sequence, const at::Tensor& features) {
-  State& state = static_cast<State&>(*sequence.draft_state);
+absl::Status EagleDrafter::Accept(const StepWork& work, const at::Tensor& features) {
+  Sequence& sequence = *work.sequence;
+  State& state = StateOf(sequence);
   const int64_t hidden_size = features.size(1);
   state.features.erase(state.features.begin(),
                        state.features.begin() + state.num_fed * hidden_size);
@@ -80,7 +86,7 @@ absl::Status EagleDrafter::Accept(Sequence& sequence, const at::Tensor& features
   if (state.num_features <= kMaxPending) return absl::OkStatus();
 
   batch_.Clear();
-  AddPending(sequence, state, batch_);
+  AddPending(sequence, work.kv_slots, state, batch_);
   at::Tensor pending = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);
   float* to = pending.data_ptr<float>();
   CopyPending(state, hidden_size, to);
@@ -97,7 +103,7 @@ absl::StatusOr<at::Tensor> EagleDrafter::Begin(std::span<DraftTask* const> tasks
     SHORTLIST_CHECK(state.len + state.num_features == task->sequence->num_tokens() - 1);
     state.num_fed =
         std::min(state.num_fed, state.num_features - 1);  // the last one yields the prediction
-    AddPending(*task->sequence, state, batch_);
+    AddPending(*task->sequence, task->kv_slots, state, batch_);
   }
   at::Tensor features = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);
   float* to = features.data_ptr<float>();
@@ -123,7 +129,7 @@ absl::StatusOr<at::Tensor> EagleDrafter::Next(std::span<DraftTask* const> tasks,
     const Sequence& sequence = *task->sequence;
     const int64_t position = sequence.num_tokens() - 2 + static_cast<int64_t>(task->tokens.size());
     batch_.AddChain(std::span(&task->tokens.back(), 1), position,
-                    std::span(sequence.kv_slots).first(position + 1));
+                    task->kv_slots.first(position + 1));
   }
   return model_.Forward(batch_, hidden, cache_);
 }

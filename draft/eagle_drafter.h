@@ -29,7 +29,7 @@ class EagleDrafter final : public ChainDrafter {
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;
   int64_t CachedLen(const Sequence& sequence) const override;
   bool kv_sees_next_token() const override { return true; }
-  absl::Status Accept(Sequence& sequence, const at::Tensor& features) override;
+  absl::Status Accept(const StepWork& work, const at::Tensor& features) override;
 
  private:
   EagleDrafter(EagleModel& model, KvCache cache, LmHead head)

@@ -32,18 +32,24 @@ class Timer {
   std::chrono::steady_clock::time_point start_;
 };
 
-/// Its cache must have the engine's slots, its head rows of the ids that it shall score.
-absl::Status CheckDrafter(const Drafter* drafter, const DynamicVocabularyManager* vocab,
-                          int64_t num_slots) {
-  if (drafter == nullptr) return absl::OkStatus();
-  if (drafter->num_slots() < num_slots) {
-    return absl::InvalidArgumentError(absl::StrCat("the drafter has ", drafter->num_slots(),
-                                                   " KV slots, the engine needs ", num_slots));
+/// Its cache must have the engine's slots.
+absl::Status CheckDrafter(const Drafter* drafter, int64_t num_slots) {
+  if (drafter == nullptr || drafter->num_slots() >= num_slots) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the drafter has ", drafter->num_slots(),
+                                                 " KV slots, the engine needs ", num_slots));
+}
+
+/// The drafter's head must have rows of the ids that it shall score.
+absl::Status CheckVocab(const ActiveVocab& active, int64_t vocab_size, const Drafter* drafter) {
+  if (active.vocab_size() != vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat("active vocabulary over ", active.vocab_size(),
+                                                   " tokens for a target of ", vocab_size));
   }
-  if (vocab == nullptr) return absl::OkStatus();
-  const std::shared_ptr<const ActiveVocab> active = vocab->Active();
-  int32_t largest = active->base()->largest_id();
-  for (const int32_t id : active->rows()) largest = std::max(largest, id);
+  if (drafter == nullptr) return absl::OkStatus();
+  int32_t largest = active.base()->largest_id();
+  for (const int32_t id : active.rows().subspan(active.base_size())) {
+    largest = std::max(largest, id);
+  }
   if (largest < drafter->num_rows()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "active token id ", largest, " for a drafter whose head has ", drafter->num_rows(), " rows"));
@@ -70,14 +76,14 @@ EngineStats EngineStats::Since(const EngineStats& earlier) const {
 SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter,
                                      DynamicVocabularyManager* vocab, Options options,
                                      KvCache cache, TargetHead head,
-                                     std::shared_ptr<const ActiveVocab> full_head)
+                                     std::unique_ptr<DynamicVocabularyManager> full_head)
     : target_(target),
       drafter_(drafter),
-      vocab_(vocab),
+      full_head_(std::move(full_head)),
+      vocab_(vocab != nullptr ? *vocab : *full_head_),
       options_(options),
       cache_(std::move(cache)),
-      head_(std::move(head)),
-      full_head_(std::move(full_head)) {}
+      head_(std::move(head)) {}
 
 absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
     Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab, Options options,
@@ -94,19 +100,16 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
     return absl::InvalidArgumentError(absl::StrCat("num_slots ", options.num_slots, " below 1"));
   }
   const int64_t vocab_size = target.config().vocab_size;
-  if (vocab != nullptr && vocab->Active()->vocab_size() != vocab_size) {
-    return absl::InvalidArgumentError(absl::StrCat("active vocabulary over ",
-                                                   vocab->Active()->vocab_size(),
-                                                   " tokens for a target of ", vocab_size));
+  SHORTLIST_RETURN_IF_ERROR(CheckDrafter(drafter, options.num_slots));
+  if (vocab != nullptr) {
+    SHORTLIST_RETURN_IF_ERROR(CheckVocab(*vocab->Active(), vocab_size, drafter));
   }
-  SHORTLIST_RETURN_IF_ERROR(CheckDrafter(drafter, vocab, options.num_slots));
-  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> empty,
-                             VocabBase::Create({}, vocab_size));
-  auto full_head = std::make_shared<const ActiveVocab>(/*version=*/0, std::move(empty),
-                                                       /*dynamic=*/std::vector<int32_t>());
-  SHORTLIST_ASSIGN_OR_RETURN(
-      TargetHead head,
-      TargetHead::Create(target.head_weight(), options.emit_size, full_head, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> all_rows,
+                             VocabBase::FullHead(vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(auto full_head,
+                             DynamicVocabularyManager::Create(std::move(all_rows), /*options=*/{}));
+  SHORTLIST_ASSIGN_OR_RETURN(TargetHead head,
+                             TargetHead::Create(target.head_weight(), options.emit_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(target.config(), options.num_slots, target.dtype()));
   return std::unique_ptr<SpeculativeEngine>(new SpeculativeEngine(
@@ -114,41 +117,44 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
 }
 
 /// Fills batch_ with at most `max_tokens` uncomputed tokens.
-std::vector<SpeculativeEngine::Chunk> SpeculativeEngine::BatchChunks(
-    std::span<Sequence* const> sequences, int64_t max_tokens) {
+std::vector<SpeculativeEngine::Chunk> SpeculativeEngine::BatchChunks(std::span<const StepWork> work,
+                                                                     int64_t max_tokens) {
   SHORTLIST_CHECK(max_tokens >= 1);
   std::vector<Chunk> chunks;
   batch_.Clear();
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    const Sequence& sequence = *sequences[i];
+  results_.assign(work.size(), StepResult());
+  for (size_t i = 0; i < work.size(); ++i) {
+    const Sequence& sequence = *work[i].sequence;
     const int64_t begin = sequence.cached_len;
     const int64_t len = std::min(sequence.num_tokens() - begin, max_tokens - batch_.num_tokens());
     if (len <= 0 || sequence.finished()) continue;
-    SHORTLIST_CHECK(static_cast<int64_t>(sequence.kv_slots.size()) >= begin + len);
+    SHORTLIST_CHECK(std::ssize(work[i].kv_slots) >= begin + len);
     chunks.push_back({i, batch_.num_tokens(), len, begin + len == sequence.num_tokens()});
     batch_.AddChain(std::span(sequence.tokens()).subspan(begin, len), begin,
-                    std::span(sequence.kv_slots).first(begin + len));
+                    work[i].kv_slots.first(begin + len));
   }
   return chunks;
 }
 
-absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, int64_t max_tokens) {
-  for (const Sequence* sequence : sequences) {
+absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
+    std::span<const StepWork> work, int64_t max_tokens) {
+  for (const StepWork& of : work) {
+    const Sequence* const sequence = of.sequence;
     if (sequence->num_tokens() >= target_.config().context_len) {
       return absl::InvalidArgumentError(absl::StrCat("a prompt of ", sequence->num_tokens(),
                                                      " tokens leaves no room in a context of ",
                                                      target_.config().context_len));
     }
   }
-  std::vector<Chunk> chunks = BatchChunks(sequences, max_tokens);
+  std::vector<Chunk> chunks = BatchChunks(work, max_tokens);
   RowDetail detail = RowDetail::kBest;
   for (const Chunk& chunk : chunks) {
-    if (chunk.completes) detail = std::max(detail, DetailFor(*sequences[chunk.index]));
+    if (chunk.completes) detail = std::max(detail, DetailFor(*work[chunk.index].sequence));
   }
-  if (chunks.empty()) return absl::OkStatus();
+  if (chunks.empty()) return TakeResults(work);
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
   for (Chunk& chunk : chunks) {
-    SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*sequences[chunk.index], hidden, chunk));
+    SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*work[chunk.index].sequence, hidden, chunk));
   }
 
   std::vector<int64_t> last_rows;  // of the sequences whose last token this pass reached
@@ -159,7 +165,8 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
                              head_.Judge(GatherRows(hidden, last_rows), detail, {}));
   int64_t verdict_row = 0;
   for (Chunk& chunk : chunks) {
-    Sequence& sequence = *sequences[chunk.index];
+    Sequence& sequence = *work[chunk.index].sequence;
+    const int64_t before = sequence.num_tokens();
     sequence.cached_len += chunk.len;
     std::move(chunk.prompt_infos.begin(), chunk.prompt_infos.end(),
               std::back_inserter(sequence.prompt_infos));
@@ -167,9 +174,19 @@ absl::Status SpeculativeEngine::Prefill(std::span<Sequence* const> sequences, in
       verifier_.Verify(sequence, /*tokens=*/{}, /*distributions=*/{}, verdict.From(verdict_row++),
                        options_.verify, target_.config().context_len);
     }
-    TellDrafter(sequence, hidden.narrow(0, chunk.first_row, chunk.len));
+    results_[chunk.index].num_emitted = sequence.num_tokens() - before;
+    TellDrafter(work[chunk.index], hidden.narrow(0, chunk.first_row, chunk.len));
   }
-  return absl::OkStatus();
+  return TakeResults(work);
+}
+
+/// Those of the pass that has ended.
+std::span<const StepResult> SpeculativeEngine::TakeResults(std::span<const StepWork> work) {
+  for (size_t i = 0; i < work.size(); ++i) {
+    results_[i].cached_len = work[i].sequence->cached_len;
+    results_[i].shareable_len = ShareableLen(*work[i].sequence);
+  }
+  return results_;
 }
 
 /// The log-probabilities that are asked for and that the hidden states of `chunk` give: those at a
@@ -196,23 +213,24 @@ absl::Status SpeculativeEngine::ScorePrompt(const Sequence& sequence, const at::
   return absl::OkStatus();
 }
 
-absl::Status SpeculativeEngine::Encode(std::span<Sequence* const> sequences, int64_t max_tokens,
-                                       HiddenCallback receive) {
-  for (const Sequence* sequence : sequences) {
+absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Encode(
+    std::span<const StepWork> work, int64_t max_tokens, HiddenCallback receive) {
+  for (const StepWork& of : work) {
+    const Sequence* const sequence = of.sequence;
     if (sequence->num_tokens() > target_.config().context_len) {
       return absl::InvalidArgumentError(absl::StrCat("a prompt of ", sequence->num_tokens(),
                                                      " tokens exceeds the context of ",
                                                      target_.config().context_len));
     }
   }
-  const std::vector<Chunk> chunks = BatchChunks(sequences, max_tokens);
-  if (chunks.empty()) return absl::OkStatus();
+  const std::vector<Chunk> chunks = BatchChunks(work, max_tokens);
+  if (chunks.empty()) return TakeResults(work);
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
-  for (const Chunk& chunk : chunks) sequences[chunk.index]->cached_len += chunk.len;
+  for (const Chunk& chunk : chunks) work[chunk.index].sequence->cached_len += chunk.len;
   for (const Chunk& chunk : chunks) {
     receive(chunk.index, hidden.narrow(0, chunk.first_row, chunk.len));
   }
-  return absl::OkStatus();
+  return TakeResults(work);
 }
 
 void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
@@ -221,29 +239,35 @@ void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
   sequence.cached_len = len;
   const bool drafts =
       drafter_ != nullptr && sequence.speculates() && len <= drafter_->context_len();
-  sequence.draft_state = drafts ? drafter_->NewState(len) : nullptr;
-  if (vocab_ != nullptr && !rows.empty()) sequence.tail.Add(rows, *vocab_->Active());
+  Speculation& speculation = SpeculationOf(sequence);
+  speculation.draft_state = drafts ? drafter_->NewState(len) : nullptr;
+  speculation.adopted_rows.assign(rows.begin(), rows.end());
 }
 
 int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
   if (drafter_ == nullptr || !sequence.speculates()) return sequence.cached_len;
-  if (sequence.draft_state == nullptr) return 0;
+  const Speculation* const speculation = FindSpeculation(sequence);
+  if (speculation == nullptr || speculation->draft_state == nullptr) return 0;
   return std::min(sequence.cached_len, drafter_->CachedLen(sequence));
 }
 
-absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
-                                     std::span<const TokenId> new_dynamic_ids) {
-  if (sequences.empty()) return absl::OkStatus();
-  if (vocab_ != nullptr && !new_dynamic_ids.empty()) {
-    SHORTLIST_RETURN_IF_ERROR(vocab_->Add(new_dynamic_ids));
+std::vector<TokenId> SpeculativeEngine::TailRows(const Sequence& sequence) const {
+  std::vector<TokenId> rows;
+  if (const Speculation* const speculation = FindSpeculation(sequence)) {
+    for (const int32_t id : speculation->tail.ids()) rows.push_back(TokenId{id});
   }
-  // One snapshot from the first draft token to the end of verification.
-  const std::shared_ptr<const ActiveVocab> active =
-      vocab_ != nullptr ? vocab_->Active() : full_head_;
-  std::vector<DraftTask> tasks(sequences.size());
+  return rows;
+}
+
+absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
+    std::span<const StepWork> work) {
+  results_.assign(work.size(), StepResult());
+  if (work.empty()) return TakeResults(work);
+  SHORTLIST_RETURN_IF_ERROR(TakeSnapshots(work));
+  std::vector<DraftTask> tasks(work.size());
   {
     Timer timer(stats_.draft_ms);
-    Propose(sequences, *active, tasks);
+    Propose(work, tasks);
   }
 
   Timer timer(stats_.verify_ms);
@@ -256,20 +280,22 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     chain.assign(1, sequence.tokens().back());
     chain.insert(chain.end(), task.tokens.begin(), task.tokens.end());
     batch_.AddChain(chain, sequence.cached_len,
-                    std::span(sequence.kv_slots).first(sequence.cached_len + chain.size()));
+                    task.kv_slots.first(sequence.cached_len + chain.size()));
     detail = std::max(detail, DetailFor(sequence));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
   SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
 
   int64_t row = 0;
-  for (const DraftTask& task : tasks) {
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const DraftTask& task = tasks[i];
     Sequence& sequence = *task.sequence;
     const int64_t before = sequence.num_tokens();
     const int64_t num_accepted =
         verifier_.Verify(sequence, task.tokens, task.distributions, verdict_.From(row),
                          options_.verify, target_.config().context_len);
     const int64_t num_emitted = sequence.num_tokens() - before;
+    results_[i].num_emitted = num_emitted;
     SequenceStats& stats = sequence.stats;
     ++stats.num_verify_steps;
     stats.num_step_tokens += num_emitted;
@@ -278,46 +304,81 @@ absl::Status SpeculativeEngine::Step(std::span<Sequence* const> sequences,
     stats.num_accepted += num_accepted;
     sequence.cached_len += num_emitted;
     task.Learn(num_accepted);
-    Learn(sequence, std::span(sequence.tokens()).last(num_emitted),
-          std::span(task.tokens).first(task.tokens.size() - task.num_copied), *active);
-    if (num_emitted > 0) TellDrafter(sequence, hidden.narrow(0, row, num_emitted));
+    Learn(work[i], std::span(sequence.tokens()).last(num_emitted),
+          std::span(task.tokens).first(task.tokens.size() - task.num_copied));
+    if (num_emitted > 0) TellDrafter(work[i], hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
   ++stats_.num_steps;
+  snapshots_.clear();
+  return TakeResults(work);
+}
+
+absl::Status SpeculativeEngine::TakeSnapshots(std::span<const StepWork> work) {
+  snapshots_.clear();
+  for (const StepWork& of : work) {
+    DynamicVocabularyManager* const vocab = &VocabOf(of);
+    const bool is_known =
+        std::any_of(snapshots_.begin(), snapshots_.end(),
+                    [&](const Snapshot& snapshot) { return snapshot.of == vocab; });
+    if (is_known) continue;
+    snapshots_.push_back({vocab, vocab->Active()});
+    if (of.vocab == nullptr) continue;  // checked by Create
+    SHORTLIST_RETURN_IF_ERROR(
+        CheckVocab(*snapshots_.back().active, target_.config().vocab_size, drafter_));
+  }
   return absl::OkStatus();
 }
 
-int64_t SpeculativeEngine::NumDraftTokens(const Sequence& sequence) const {
-  if (drafter_ == nullptr || sequence.draft_state == nullptr) return 0;
+DynamicVocabularyManager& SpeculativeEngine::VocabOf(const StepWork& work) const {
+  return work.vocab != nullptr ? *work.vocab : vocab_;
+}
+
+const ActiveVocab& SpeculativeEngine::SnapshotOf(const StepWork& work) const {
+  const DynamicVocabularyManager* const vocab = &VocabOf(work);
+  return *std::find_if(snapshots_.begin(), snapshots_.end(), [&](const Snapshot& snapshot) {
+            return snapshot.of == vocab;
+          })->active;
+}
+
+int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
+  const Sequence& sequence = *work.sequence;
+  const Speculation* const speculation = FindSpeculation(sequence);
+  const bool drafts = speculation != nullptr && speculation->draft_state != nullptr;
+  if (drafter_ == nullptr || !drafts) return 0;
   // The last token of a step is the target's own, so one fewer draft than tokens still wanted; each
   // draft token needs a slot behind the last token and a position in both contexts.
   const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
-  const int64_t slots = static_cast<int64_t>(sequence.kv_slots.size()) - sequence.num_tokens();
+  const int64_t slots = std::ssize(work.kv_slots) - sequence.num_tokens();
   const int64_t positions =
       std::min(target_.config().context_len, drafter_->context_len()) - sequence.num_tokens();
   return std::max<int64_t>(0, std::min({options_.num_draft_tokens, wanted, slots, positions}));
 }
 
-void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const ActiveVocab& active,
-                                std::vector<DraftTask>& tasks) {
+void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks) {
   std::vector<DraftTask> drafting;
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    Sequence& sequence = *sequences[i];
+  for (size_t i = 0; i < work.size(); ++i) {
+    Sequence& sequence = *work[i].sequence;
     tasks[i].sequence = &sequence;
-    tasks[i].num_draft_tokens = NumDraftTokens(sequence);
+    tasks[i].kv_slots = work[i].kv_slots;
+    const ActiveVocab& active = SnapshotOf(work[i]);
+    tasks[i].active = &active;
+    tasks[i].num_draft_tokens = NumDraftTokens(work[i]);
     tasks[i].p_min = options_.draft_p_min;
     tasks[i].looks_up = options_.prompt_lookup;
-    sequence.tail.Reconcile(active);
-    if (!std::exchange(sequence.tail_has_prompt, true))
-      sequence.tail.Add(sequence.tokens(), active);
+    Speculation& speculation = SpeculationOf(sequence);
+    RequestTail& tail = speculation.tail;
+    tail.Reconcile(active);
+    tail.Add(std::exchange(speculation.adopted_rows, {}), active);
+    if (!std::exchange(speculation.tail_has_prompt, true)) tail.Add(sequence.tokens(), active);
     sequence.stats.active_rows =
-        active.empty() ? options_.emit_size
-                       : active.size() + sequence.tail.size() + active.base()->max_successors();
+        active.is_full_head() ? options_.emit_size
+                              : active.size() + tail.size() + active.base()->max_successors();
     if (tasks[i].num_draft_tokens > 0) drafting.push_back(tasks[i]);
   }
   if (drafting.empty()) return;
   const bool wants_distributions = options_.verify == VerifyMode::kRejection;
-  const absl::Status status = drafter_->Draft(drafting, active, wants_distributions);
+  const absl::Status status = drafter_->Draft(drafting, wants_distributions);
   if (!status.ok()) return CountDraftFailure(status);  // the step goes on as plain decoding
   int64_t longest = 0;
   size_t next = 0;
@@ -330,17 +391,20 @@ void SpeculativeEngine::Propose(std::span<Sequence* const> sequences, const Acti
   stats_.num_draft_passes += longest;
 }
 
-void SpeculativeEngine::Learn(Sequence& sequence, std::span<const TokenId> emitted,
-                              std::span<const TokenId> drafted, const ActiveVocab& active) {
+void SpeculativeEngine::Learn(const StepWork& work, std::span<const TokenId> emitted,
+                              std::span<const TokenId> drafted) {
+  Sequence& sequence = *work.sequence;
+  const ActiveVocab& active = SnapshotOf(work);
+  RequestTail& tail = SpeculationOf(sequence).tail;
   // Rows that this request scored for itself, behind the token `last`.
   const auto own = [&](TokenId last, TokenId id) {
-    return sequence.tail.Contains(id) || active.base()->IsSuccessor(last, id);
+    return tail.Contains(id) || active.base()->IsSuccessor(last, id);
   };
   const TokenId before = sequence.tokens().rbegin()[std::ssize(emitted)];
   TokenInfo* info = sequence.token_infos.data() + sequence.token_infos.size() - emitted.size();
   TokenId last = before;
   for (TokenId id : emitted) {
-    const bool covered = active.empty() || active.Contains(id) || own(last, id);
+    const bool covered = active.Contains(id) || own(last, id);
     sequence.stats.num_covered += covered ? 1 : 0;
     (info++)->escape = !covered;
     last = id;
@@ -351,25 +415,26 @@ void SpeculativeEngine::Learn(Sequence& sequence, std::span<const TokenId> emitt
     if (active.Contains(id) || !own(last, id)) shared_drafted.push_back(id);
     last = id;
   }
-  sequence.tail.Add(emitted, active);
-  if (vocab_ == nullptr) return;
-  const absl::Status status = vocab_->Observe(emitted, shared_drafted, &active);
+  tail.Add(emitted, active);
+  const absl::Status status = VocabOf(work).Observe(emitted, shared_drafted, &active);
   SHORTLIST_CHECK(status.ok());  // ids of the target and of the snapshot are in range
 }
 
-void SpeculativeEngine::TellDrafter(Sequence& sequence, const at::Tensor& features) {
+void SpeculativeEngine::TellDrafter(const StepWork& work, const at::Tensor& features) {
+  Sequence& sequence = *work.sequence;
   if (drafter_ == nullptr || !sequence.speculates() || sequence.finished()) return;
+  std::unique_ptr<DrafterState>& draft_state = SpeculationOf(sequence).draft_state;
   if (sequence.cached_len > drafter_->context_len()) {  // too long for this drafter, now and ever
-    sequence.draft_state = nullptr;
+    draft_state = nullptr;
     return;
   }
-  if (sequence.draft_state == nullptr) {
+  if (draft_state == nullptr) {
     // A drafter joins at the start of a sequence or not at all: it must see every position once.
     if (sequence.cached_len != features.size(0)) return;
-    sequence.draft_state = drafter_->NewState(/*cached_len=*/0);
+    draft_state = drafter_->NewState(/*cached_len=*/0);
   }
-  if (const absl::Status status = drafter_->Accept(sequence, features); !status.ok()) {
-    sequence.draft_state = nullptr;  // this sequence decodes plainly from here on
+  if (const absl::Status status = drafter_->Accept(work, features); !status.ok()) {
+    draft_state = nullptr;  // this sequence decodes plainly from here on
     CountDraftFailure(status);
   }
 }

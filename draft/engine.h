@@ -10,12 +10,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "draft/drafter.h"
-#include "draft/sequence.h"
+#include "draft/step.h"
 #include "draft/target_head.h"
 #include "draft/verifier.h"
 #include "model/decoder.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
+#include "request/sequence.h"
 #include "vocab/dynamic_vocabulary_manager.h"
 
 namespace shortlist {
@@ -23,8 +24,8 @@ namespace shortlist {
 /// Time and counts over all steps of an engine.
 struct EngineStats {
   int64_t num_steps = 0;
-  int64_t num_draft_passes =
-      0;  // forward passes of the draft, one per token that it scores of the longest chain
+  // Forward passes of the draft, one per token that it scores of the longest chain.
+  int64_t num_draft_passes = 0;
   int64_t num_draft_failures = 0;  // steps that fell back to plain decoding
   double draft_ms = 0.0;
   double verify_ms = 0.0;  // target pass, head and verification
@@ -55,45 +56,45 @@ class SpeculativeEngine {
                             // tokenizer's size; in [1, vocab_size]
   };
 
-  /// `drafter` null: plain decoding. `vocab` null: the drafter scores the full head.
-  /// InvalidArgument names the option and its bound, the slots of a drafter that has fewer than
-  /// num_slots, or an id of `vocab` that it has no row of; ResourceExhausted when the KV cache does
-  /// not fit memory.
+  /// `drafter` null: plain decoding. `vocab`: the vocabulary of work that names none; null: the
+  /// full head. InvalidArgument names the option and its bound, the slots of a drafter that has
+  /// fewer than num_slots, or an id of `vocab` that it has no row of; ResourceExhausted when the KV
+  /// cache does not fit memory.
   static absl::StatusOr<std::unique_ptr<SpeculativeEngine>> Create(Decoder& target,
                                                                    Drafter* drafter,
                                                                    DynamicVocabularyManager* vocab,
                                                                    Options options,
                                                                    ThreadPool& pool);
 
-  /// One target pass over at most `max_tokens` (>= 1) uncomputed tokens of `sequences`, in order;
+  /// One target pass over at most `max_tokens` (>= 1) uncomputed tokens of the sequences, in order;
   /// cached_len tells how far each one is. A sequence whose last token is reached gets its next
   /// token emitted, and one that asks for its prompt's log-probabilities gets those of the tokens
-  /// behind the ones computed. Call until each is prefilled(). Slots for the tokens computed must
-  /// be there. After an error no sequence has changed.
-  absl::Status Prefill(std::span<Sequence* const> sequences, int64_t max_tokens);
+  /// behind the ones computed. Call until each is prefilled(). The results are those of `work`, in
+  /// its order, until the next pass. After an error no sequence has more tokens than before, and
+  /// all of them can be computed again.
+  absl::StatusOr<std::span<const StepResult>> Prefill(std::span<const StepWork> work,
+                                                      int64_t max_tokens);
 
   /// One pass as Prefill's over sequences that generate nothing: `receive` is called for each
-  /// sequence that took part, by its index in `sequences` and with the hidden states after the
-  /// final norm [n, hidden] of its tokens cached_len - n .. cached_len - 1.
+  /// sequence that took part, by its index in `work` and with the hidden states after the final
+  /// norm [n, hidden] of its tokens cached_len - n .. cached_len - 1.
   using HiddenCallback = absl::FunctionRef<void(size_t index, const at::Tensor& hidden)>;
-  absl::Status Encode(std::span<Sequence* const> sequences, int64_t max_tokens,
-                      HiddenCallback receive);
+  absl::StatusOr<std::span<const StepResult>> Encode(std::span<const StepWork> work,
+                                                     int64_t max_tokens, HiddenCallback receive);
 
-  /// Starts `sequence` over: slots 0 .. len - 1 of its kv_slots hold what another sequence with the
-  /// same tokens, speculating alike, could share (ShareableLen); the rest is to be prefilled, its
-  /// output so far included. len is below num_tokens() and, where the prompt's log-probabilities
-  /// are asked for, at most prompt_logprobs_start. `rows` enter its tail.
+  /// Starts `sequence` over: slots 0 .. len - 1 of its next work hold what another sequence with
+  /// the same tokens, speculating alike, could share (shareable_len); the rest is to be prefilled,
+  /// its output so far included. len is below num_tokens() and, where the prompt's
+  /// log-probabilities are asked for, at most prompt_logprobs_start. `rows` enter its tail.
   void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows);
 
-  /// Leading tokens of `sequence` whose keys and values, the drafter's included where the sequence
-  /// speculates, are computed and will not be written again.
-  int64_t ShareableLen(const Sequence& sequence) const;
+  /// The rows that `sequence` has added to the active vocabulary, by token id.
+  std::vector<TokenId> TailRows(const Sequence& sequence) const;
 
   /// One speculation step for every sequence (prefilled, not finished): emits between 1 and K + 1
-  /// tokens each. `new_dynamic_ids` enter the shared dynamic part first. After an error no sequence
-  /// has changed; a drafter's error is no error, the step is then plain.
-  absl::Status Step(std::span<Sequence* const> sequences,
-                    std::span<const TokenId> new_dynamic_ids = {});
+  /// tokens each. Results and errors as Prefill's; a drafter's error is no error, the step is then
+  /// plain.
+  absl::StatusOr<std::span<const StepResult>> Step(std::span<const StepWork> work);
 
   const EngineStats& stats() const { return stats_; }
   /// Why drafting failed last; ok while it never has.
@@ -112,28 +113,40 @@ class SpeculativeEngine {
 
   SpeculativeEngine(Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab,
                     Options options, KvCache cache, TargetHead head,
-                    std::shared_ptr<const ActiveVocab> full_head);
+                    std::unique_ptr<DynamicVocabularyManager> full_head);
 
-  std::vector<Chunk> BatchChunks(std::span<Sequence* const> sequences, int64_t max_tokens);
+  std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
+  std::span<const StepResult> TakeResults(std::span<const StepWork> work);
+  int64_t ShareableLen(const Sequence& sequence) const;
   absl::Status ScorePrompt(const Sequence& sequence, const at::Tensor& hidden, Chunk& chunk);
-  void Propose(std::span<Sequence* const> sequences, const ActiveVocab& active,
-               std::vector<DraftTask>& tasks);
-  int64_t NumDraftTokens(const Sequence& sequence) const;
-  void Learn(Sequence& sequence, std::span<const TokenId> emitted, std::span<const TokenId> drafted,
-             const ActiveVocab& active);
-  void TellDrafter(Sequence& sequence, const at::Tensor& features);
+  absl::Status TakeSnapshots(std::span<const StepWork> work);
+  DynamicVocabularyManager& VocabOf(const StepWork& work) const;
+  const ActiveVocab& SnapshotOf(const StepWork& work) const;
+  void Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks);
+  int64_t NumDraftTokens(const StepWork& work) const;
+  void Learn(const StepWork& work, std::span<const TokenId> emitted,
+             std::span<const TokenId> drafted);
+  void TellDrafter(const StepWork& work, const at::Tensor& features);
   void CountDraftFailure(const absl::Status& why);
 
   Decoder& target_;
   Drafter* const drafter_;
-  DynamicVocabularyManager* const vocab_;
+  const std::unique_ptr<DynamicVocabularyManager> full_head_;  // where there is no other
+  DynamicVocabularyManager& vocab_;
   const Options options_;
   KvCache cache_;
   TargetHead head_;
-  const std::shared_ptr<const ActiveVocab> full_head_;  // the empty vocabulary
-  TargetHead::Verdict verdict_;                         // memory of the last step's
+  TargetHead::Verdict verdict_;  // memory of the last step's
   Verifier verifier_;
   ForwardBatch batch_;
+  // Of this step: one snapshot of each vocabulary, from the first draft token to the end of
+  // verification.
+  struct Snapshot {
+    DynamicVocabularyManager* of;
+    std::shared_ptr<const ActiveVocab> active;
+  };
+  std::vector<Snapshot> snapshots_;
+  std::vector<StepResult> results_;  // of the last pass
   EngineStats stats_;
   absl::Status draft_error_;
 };

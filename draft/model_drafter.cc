@@ -24,7 +24,11 @@ struct State final : DrafterState {
   std::vector<TokenId> fed;  // draft tokens fed behind them; they stand where the target agreed
 };
 
-State& StateOf(const DraftTask& task) { return static_cast<State&>(*task.sequence->draft_state); }
+State& StateOf(Sequence& sequence) {
+  return static_cast<State&>(*SpeculationOf(sequence).draft_state);
+}
+
+State& StateOf(const DraftTask& task) { return StateOf(*task.sequence); }
 
 }  // namespace
 
@@ -51,18 +55,19 @@ std::unique_ptr<DrafterState> ModelDrafter::NewState(int64_t cached_len) const {
 }
 
 int64_t ModelDrafter::CachedLen(const Sequence& sequence) const {
-  const State& state = static_cast<const State&>(*sequence.draft_state);
+  const State& state = static_cast<const State&>(*FindSpeculation(sequence)->draft_state);
   return std::min(state.len, sequence.num_tokens() - 1);  // the last token is fed again
 }
 
-absl::Status ModelDrafter::Accept(Sequence& sequence, const at::Tensor&) {
+absl::Status ModelDrafter::Accept(const StepWork& work, const at::Tensor&) {
+  Sequence& sequence = *work.sequence;
   // The next Begin compares what was fed with what stands.
-  State& state = static_cast<State&>(*sequence.draft_state);
+  State& state = StateOf(sequence);
   const int64_t len = sequence.cached_len - state.len;
   if (len <= kMaxPending) return absl::OkStatus();
   batch_.Clear();
   batch_.AddChain(std::span(sequence.tokens()).subspan(state.len, len), state.len,
-                  std::span(sequence.kv_slots).first(sequence.cached_len));
+                  work.kv_slots.first(sequence.cached_len));
   SHORTLIST_RETURN_IF_ERROR(model_.Forward(batch_, cache_).status());
   state.len = sequence.cached_len;
   state.fed.clear();
@@ -99,7 +104,7 @@ absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks
       const int64_t end = std::min(sequence.num_tokens(), begin + kMaxChunk);
       if (begin == end) continue;
       batch_.AddChain(std::span(sequence.tokens()).subspan(begin, end - begin), begin,
-                      std::span(sequence.kv_slots).first(end));
+                      tasks[m]->kv_slots.first(end));
       chunks.push_back({m, batch_.num_tokens() - 1, end});
       done &= end == sequence.num_tokens();
     }
@@ -121,7 +126,7 @@ absl::StatusOr<at::Tensor> ModelDrafter::Next(std::span<DraftTask* const> tasks,
     const Sequence& sequence = *task->sequence;
     const int64_t position = sequence.num_tokens() + static_cast<int64_t>(task->tokens.size()) - 1;
     batch_.AddChain(std::span(&task->tokens.back(), 1), position,
-                    std::span(sequence.kv_slots).first(position + 1));
+                    task->kv_slots.first(position + 1));
   }
   SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, model_.Forward(batch_, cache_));
   for (const DraftTask* task : tasks) StateOf(*task).fed.push_back(task->tokens.back());

@@ -29,7 +29,7 @@ class ModelDrafter final : public ChainDrafter {
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;
   int64_t CachedLen(const Sequence& sequence) const override;
   bool kv_sees_next_token() const override { return false; }
-  absl::Status Accept(Sequence& sequence, const at::Tensor& features) override;
+  absl::Status Accept(const StepWork& work, const at::Tensor& features) override;
 
  private:
   ModelDrafter(Decoder& model, KvCache cache, LmHead head)

@@ -22,7 +22,6 @@ TargetRows TargetHead::Verdict::From(int64_t first_row) const {
 }
 
 absl::StatusOr<TargetHead> TargetHead::Create(const HeadWeight& weight, int64_t emit_size,
-                                              std::shared_ptr<const ActiveVocab> no_vocab,
                                               ThreadPool& pool) {
   SHORTLIST_ASSIGN_OR_RETURN(LmHead tokens, LmHead::Create(weight, emit_size, pool));
   std::optional<LmHead> padding;
@@ -33,7 +32,8 @@ absl::StatusOr<TargetHead> TargetHead::Create(const HeadWeight& weight, int64_t 
     rest.vocab_size -= emit_size;
     SHORTLIST_ASSIGN_OR_RETURN(padding, LmHead::Create(rest, rest.vocab_size, pool));
   }
-  return TargetHead(std::move(tokens), std::move(padding), std::move(no_vocab));
+  return TargetHead(std::move(tokens), std::move(padding),
+                    ActiveVocab::FullHead(weight.vocab_size));
 }
 
 absl::StatusOr<TargetHead::Verdict> TargetHead::Judge(const at::Tensor& hidden, RowDetail detail,
@@ -42,14 +42,14 @@ absl::StatusOr<TargetHead::Verdict> TargetHead::Judge(const at::Tensor& hidden, 
   verdict.detail = detail;
   verdict.padding.ids.clear();
   if (detail == RowDetail::kBest) {
-    SHORTLIST_ASSIGN_OR_RETURN(verdict.best, tokens_.Argmax(hidden, {*no_vocab_}));
+    SHORTLIST_ASSIGN_OR_RETURN(verdict.best, tokens_.Argmax(hidden, {*all_rows_}));
     return verdict;
   }
   SHORTLIST_ASSIGN_OR_RETURN(verdict.logits,
-                             tokens_.Logits(hidden, {*no_vocab_}, std::move(verdict.logits)));
+                             tokens_.Logits(hidden, {*all_rows_}, std::move(verdict.logits)));
   if (detail == RowDetail::kLogprobs && padding_.has_value()) {
     SHORTLIST_ASSIGN_OR_RETURN(verdict.padding,
-                               padding_->Logits(hidden, {*no_vocab_}, std::move(verdict.padding)));
+                               padding_->Logits(hidden, {*all_rows_}, std::move(verdict.padding)));
   }
   return verdict;
 }

@@ -10,10 +10,10 @@
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
-#include "draft/lm_head.h"
-#include "draft/sequence.h"
 #include "draft/verifier.h"
+#include "head/lm_head.h"
 #include "kernels/head.h"
+#include "request/sequence.h"
 #include "vocab/active_vocab.h"
 
 namespace shortlist {
@@ -42,10 +42,9 @@ class TargetHead {
     TargetRows From(int64_t first_row) const;
   };
 
-  /// `weight` must outlive this. `no_vocab`: the empty vocabulary, over all of its rows.
+  /// `weight` must outlive this.
   /// InvalidArgument when emit_size is not in [1, weight.vocab_size].
   static absl::StatusOr<TargetHead> Create(const HeadWeight& weight, int64_t emit_size,
-                                           std::shared_ptr<const ActiveVocab> no_vocab,
                                            ThreadPool& pool);
 
   /// hidden: [num_tokens, hidden] f32. The memory of `storage`, an earlier verdict or an empty one,
@@ -54,12 +53,12 @@ class TargetHead {
 
  private:
   TargetHead(LmHead tokens, std::optional<LmHead> padding,
-             std::shared_ptr<const ActiveVocab> no_vocab)
-      : tokens_(std::move(tokens)), padding_(std::move(padding)), no_vocab_(std::move(no_vocab)) {}
+             std::shared_ptr<const ActiveVocab> all_rows)
+      : tokens_(std::move(tokens)), padding_(std::move(padding)), all_rows_(std::move(all_rows)) {}
 
   LmHead tokens_;
   std::optional<LmHead> padding_;
-  std::shared_ptr<const ActiveVocab> no_vocab_;
+  std::shared_ptr<const ActiveVocab> all_rows_;
 };
 
 }  // namespace shortlist

@@ -8,9 +8,9 @@
 
 #include "base/ids.h"
 #include "draft/drafter.h"
-#include "draft/lm_head.h"
-#include "draft/sequence.h"
+#include "head/lm_head.h"
 #include "kernels/sampling.h"
+#include "request/sequence.h"
 
 namespace shortlist {
 

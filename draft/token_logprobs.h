@@ -5,8 +5,8 @@
 #include <span>
 
 #include "base/ids.h"
-#include "draft/lm_head.h"
-#include "draft/sequence.h"
+#include "head/lm_head.h"
+#include "request/sequence.h"
 
 namespace shortlist {
 

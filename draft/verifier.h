@@ -7,25 +7,22 @@
 #include <vector>
 
 #include "draft/drafter.h"
-#include "draft/lm_head.h"
-#include "draft/sequence.h"
 #include "draft/token_chooser.h"
+#include "head/lm_head.h"
+#include "request/sequence.h"
 
 namespace shortlist {
 
 /// How drafted tokens are judged.
 enum class VerifyMode {
   /// The target chooses every token itself, by noise that depends on (seed, position, token id)
-  /// alone; a draft
-  /// token is accepted when it is that choice. Outputs are bit-identical to plain decoding. The
-  /// draft chooses by
-  /// the same noise, so the two agree often (Daliri, Musco, Suresh 2024, "Coupling without
-  /// communication").
+  /// alone; a draft token is accepted when it is that choice. Outputs are bit-identical to plain
+  /// decoding. The draft chooses by the same noise, so the two agree often (Daliri, Musco, Suresh
+  /// 2024, "Coupling without communication").
   kCoupled,
   /// Leviathan, Kalman, Matias 2023: accept x ~ q with probability min(1, p(x) / q(x)), else draw
-  /// from
-  /// norm(max(0, p - q)). The output has the target's distribution; which output it is depends on
-  /// the draft.
+  /// from norm(max(0, p - q)). The output has the target's distribution; which output it is depends
+  /// on the draft.
   kRejection,
 };
 

@@ -52,14 +52,16 @@ absl::Status Run(const std::string& root) {
   request.sampling.max_new_tokens = 100;
   SHORTLIST_ASSIGN_OR_RETURN(auto sequence,
                              Sequence::Create(prompt, request, target->config().vocab_size));
-  sequence->kv_slots.resize(kNumSlots);
-  std::iota(sequence->kv_slots.begin(), sequence->kv_slots.end(), 0);
+  std::vector<int32_t> kv_slots(kNumSlots);
+  std::iota(kv_slots.begin(), kv_slots.end(), 0);
 
-  Sequence* const batch[] = {sequence.get()};
+  const StepWork batch[] = {{sequence.get(), kv_slots}};
   while (!sequence->prefilled()) {
-    SHORTLIST_RETURN_IF_ERROR(engine->Prefill(batch, /*max_tokens=*/512));
+    SHORTLIST_RETURN_IF_ERROR(engine->Prefill(batch, /*max_tokens=*/512).status());
   }
-  while (!sequence->finished()) SHORTLIST_RETURN_IF_ERROR(engine->Step(batch));
+  while (!sequence->finished()) {
+    SHORTLIST_RETURN_IF_ERROR(engine->Step(batch).status());
+  }
 
   std::cout << tokenizer->Decode(sequence->tokens()) << "\n\n"
             << sequence->stats.accept_length() << " tokens per verify step, coverage "

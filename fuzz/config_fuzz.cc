@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "model/config.h"
-#include "model/generation_config.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/generation_config.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "serve/http_framing.h"
+#include "serve/http/framing.h"
 
 namespace shortlist {
 namespace {

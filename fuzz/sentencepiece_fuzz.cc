@@ -1,5 +1,5 @@
 // tokenizer.model: load, then encode. After the last NUL the input may go on with a text of its
-// own. The module that other programs open at run time (text/sentencepiece_model.h) is linked in.
+// own. The module that other programs open at run time (text/sentencepiece/model.h) is linked in.
 //
 //   fuzz_sentencepiece -max_len=8192 CORPUS fuzz/seeds/sentencepiece
 
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "text/sentencepiece_model.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
+#include "text/sentencepiece/model.h"
 
 extern "C" shortlist::SentencePieceModel::LoadResult ShortlistLoadSentencePiece(
     std::string_view serialized);

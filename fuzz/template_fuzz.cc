@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "nlohmann/json.hpp"
-#include "text/chat_template.h"
-#include "text/utf8.h"
+#include "text/chat/chat_template.h"
 
 namespace shortlist {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "model/tensor_file.h"
+#include "model/checkpoint/tensor_file.h"
 
 namespace shortlist {
 

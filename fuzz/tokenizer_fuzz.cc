@@ -10,9 +10,9 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "nlohmann/json.hpp"
-#include "text/json_tokenizer.h"
-#include "text/utf8.h"
+#include "text/tokenizer/json_tokenizer.h"
 
 namespace shortlist {
 namespace {

@@ -31,8 +31,8 @@ struct HeadArgs {
   int64_t vocab_size = 0;
   int64_t hidden = 0;
 
-  const float* x =
-      nullptr;  // [num_tokens, hidden]; rounded when the rows are bf16, quantised when they are
+  // [num_tokens, hidden]; rounded when the rows are bf16, quantised when they are
+  const float* x = nullptr;
   int64_t num_tokens = 0;
 
   // Shared slots. Null: slot s is row s (the full head has num_rows = vocab_size).

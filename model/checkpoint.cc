@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "kernels/arena.h"
 #include "kernels/elementwise.h"
-#include "model/quote.h"
+#include "model/checkpoint/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

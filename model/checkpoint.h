@@ -14,8 +14,8 @@
 #include "base/thread_pool.h"
 #include "kernels/arena.h"
 #include "kernels/dtype.h"
-#include "model/packed_weight.h"
-#include "model/weight_files.h"
+#include "model/checkpoint/packed_weight.h"
+#include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
 

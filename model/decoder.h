@@ -11,14 +11,14 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "kernels/head.h"
-#include "model/config.h"
+#include "model/checkpoint/config.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
 
 namespace shortlist {
 
 /// A decoder of any ModelConfig but an EAGLE draft's, on the CPU: embeddings, layers, final norm.
-/// It stops at hidden states; logits are asked for where they are needed (draft/lm_head.h scores
+/// It stops at hidden states; logits are asked for where they are needed (head/lm_head.h scores
 /// head_weight()).
 ///
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.

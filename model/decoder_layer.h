@@ -7,15 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "base/thread_pool.h"
 #include "kernels/arena.h"
 #include "kernels/linear.h"
 #include "model/checkpoint.h"
-#include "model/config.h"
+#include "model/checkpoint/config.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
 #include "model/rope.h"
@@ -79,10 +77,6 @@ void CheckBatch(const ModelConfig& config, DType dtype, const ForwardBatch& batc
 
 /// Largest position of `batch`, plus 1; 0 for an empty batch.
 int64_t PositionsNeeded(const ForwardBatch& batch);
-
-/// Runs `body` and turns what libtorch and the allocator throw into a Status: ResourceExhausted for
-/// memory, Internal for the rest. `what` begins the message.
-absl::Status CatchTorch(absl::string_view what, absl::FunctionRef<absl::Status()> body);
 
 }  // namespace shortlist
 

@@ -14,6 +14,7 @@
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
 #include "model/rope.h"
+#include "tensor/catch_torch.h"
 
 namespace shortlist {
 

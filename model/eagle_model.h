@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "kernels/head.h"
-#include "model/config.h"
+#include "model/checkpoint/config.h"
 #include "model/decoder.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/arena.h"
 #include "kernels/attention.h"
-#include "model/config.h"
+#include "model/checkpoint/config.h"
 
 namespace shortlist {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/config.h"
+#include "model/checkpoint/config.h"
 
 namespace shortlist {
 

@@ -6,7 +6,7 @@
 namespace shortlist {
 std::span<const TokenId> MatchableTokens(const Req& req, const RadixCache& cache) {
   const int64_t len = std::min(req.num_tokens() - 1, req.max_prefix_len);
-  return std::span(req.input_ids).first(len + cache.look_ahead());
+  return std::span(*req.input_ids).first(len + cache.look_ahead());
 }
 
 void ForwardQueue::Add(Req& req) {

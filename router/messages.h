@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
-#include "draft/sampling_params.h"
-#include "draft/sequence.h"
+#include "request/sampling_params.h"
+#include "request/sequence.h"
 
 namespace shortlist {
 

@@ -12,30 +12,11 @@ namespace {
 
 GenerateReq& AsGenerate(Req* req) { return static_cast<GenerateReq&>(*req); }
 
-/// Lends the slots of requests to their sequences for as long as it lives.
-class LentSlots {
- public:
-  explicit LentSlots(std::span<Req* const> reqs) : reqs_(reqs) { Swap(); }
-  ~LentSlots() { Swap(); }
-  LentSlots(const LentSlots&) = delete;
-  LentSlots& operator=(const LentSlots&) = delete;
-
- private:
-  void Swap() {
-    for (Req* req : reqs_) std::swap(req->kv_slots, AsGenerate(req).sequence->kv_slots);
-  }
-
-  const std::span<Req* const> reqs_;
-};
-
 }  // namespace
 
-absl::Status ModelRunner::Forward(const Batch& batch) {
+absl::StatusOr<std::span<const StepResult>> ModelRunner::Forward(const Batch& batch) {
   try {
-    std::vector<Sequence*> sequences;
-    for (Req* req : batch.reqs) sequences.push_back(AsGenerate(req).sequence.get());
-    const LentSlots lent(batch.reqs);
-    return Run(batch, sequences);
+    return Run(batch);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory");
   } catch (const std::exception& error) {
@@ -43,14 +24,16 @@ absl::Status ModelRunner::Forward(const Batch& batch) {
   }
 }
 
-absl::Status ModelRunner::Run(const Batch& batch, std::span<Sequence* const> sequences) {
-  if (batch.mode != ForwardMode::kExtend) return engine_.Step(sequences);
-  if (!batch.prefill_only) return engine_.Prefill(sequences, batch.num_tokens);
-  return engine_.Encode(sequences, batch.num_tokens, [&](size_t index, const at::Tensor& hidden) {
+absl::StatusOr<std::span<const StepResult>> ModelRunner::Run(const Batch& batch) {
+  work_.clear();
+  for (Req* req : batch.reqs) work_.push_back({AsGenerate(req).sequence.get(), req->kv_slots});
+  if (batch.mode != ForwardMode::kExtend) return engine_.Step(work_);
+  if (!batch.prefill_only) return engine_.Prefill(work_, batch.num_tokens);
+  return engine_.Encode(work_, batch.num_tokens, [&](size_t index, const at::Tensor& hidden) {
     GenerateReq& req = AsGenerate(batch.reqs[index]);
     if (!req.status.ok()) return;
     try {
-      pool_(req, sequences[index]->cached_len - hidden.size(0), hidden);
+      pool_(req, req.sequence->cached_len - hidden.size(0), hidden);
     } catch (const std::exception& error) {
       req.status = absl::InternalError(absl::StrCat("pooling: ", error.what()));
     }

@@ -5,10 +5,13 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "draft/engine.h"
-#include "draft/sequence.h"
+#include "draft/step.h"
+#include "request/sequence.h"
 #include "router/batch.h"
 #include "router/req.h"
 
@@ -35,16 +38,17 @@ class ModelRunner {
   ModelRunner(SpeculativeEngine& engine, PoolingCallback pool)
       : engine_(engine), pool_(std::move(pool)) {}
 
-  /// One pass over the weights for all of `batch`, whose requests are GenerateReqs: their sequences
-  /// then hold the new tokens and lengths. Exceptions become a status. After an error the sequences
-  /// of the batch must not be used any more.
-  absl::Status Forward(const Batch& batch);
+  /// One pass over the weights for all of `batch`, whose requests are GenerateReqs, and what it did
+  /// for each of them, until the next pass. Exceptions become a status; after one the sequences of
+  /// the batch must not be used any more.
+  absl::StatusOr<std::span<const StepResult>> Forward(const Batch& batch);
 
  private:
-  absl::Status Run(const Batch& batch, std::span<Sequence* const> sequences);
+  absl::StatusOr<std::span<const StepResult>> Run(const Batch& batch);
 
   SpeculativeEngine& engine_;
   const PoolingCallback pool_;
+  std::vector<StepWork> work_;  // of the last pass
 };
 
 }  // namespace shortlist

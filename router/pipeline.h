@@ -11,9 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/turn_queue.h"
 #include "router/bounded_queue.h"
 #include "router/messages.h"
-#include "router/turn_queue.h"
 
 namespace shortlist {
 

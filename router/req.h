@@ -34,9 +34,11 @@ struct Req {
 
   virtual ~Req() = default;
 
-  // What was asked for; constant once the scheduler has the request, but for input_ids.
+  // What was asked for; constant once the scheduler has the request, but for tokens that are
+  // generated.
   std::string rid;
-  std::vector<TokenId> input_ids;  // the prompt, then what was generated so far
+  // The prompt, then what was generated so far; whoever owns them appends to them.
+  const std::vector<TokenId>* input_ids = nullptr;
   int64_t prompt_len = 0;
   int64_t max_new_tokens = 0;  // 0: prefill only, in a lane of its own
   int32_t priority = 0;        // larger goes first
@@ -70,7 +72,7 @@ struct Req {
   ClientAccount* account = nullptr;  // of its client
   bool shares_prompt = false;  // the prompt is in the tree, or will not come there before the end
 
-  int64_t num_tokens() const { return static_cast<int64_t>(input_ids.size()); }
+  int64_t num_tokens() const { return static_cast<int64_t>(input_ids->size()); }
   int64_t num_output() const { return num_tokens() - prompt_len; }
   bool prefill_only() const { return max_new_tokens == 0; }
   std::span<const int32_t> prefix_indices() const {
@@ -78,6 +80,15 @@ struct Req {
   }
   /// Tokens still to be computed before decoding goes on.
   int64_t adjust_input_len() const { return fill_len - cached_len; }
+};
+
+/// A request that no model computes: its tokens are its own.
+struct TokensReq : Req {
+  TokensReq() { input_ids = &tokens; }
+  TokensReq(const TokensReq&) = delete;
+  TokensReq& operator=(const TokensReq&) = delete;
+
+  std::vector<TokenId> tokens;
 };
 
 }  // namespace shortlist

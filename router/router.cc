@@ -114,10 +114,11 @@ absl::Status Router::AddRequest(TokenizedGenerateReqInput& input) {
       }
     };
   }
-  SHORTLIST_ASSIGN_OR_RETURN(req->sequence, Sequence::Create(input.input_ids, std::move(options),
-                                                             engine_.target().config().vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(req->sequence,
+                             Sequence::Create(std::move(input.input_ids), std::move(options),
+                                              engine_.target().config().vocab_size));
   req->rid = input.rid;
-  req->input_ids = std::move(input.input_ids);
+  req->input_ids = &req->sequence->tokens();
   req->prompt_len = req->num_tokens();
   req->priority = input.priority;
   req->arrival_s = now_();
@@ -191,15 +192,15 @@ void Router::ForwardDecodeBatch() { RunBatch(scheduler_->PrepareDecode()); }
 /// One pass and what came of it. Its requests all fail if it does.
 void Router::RunBatch(const Batch& batch) {
   if (batch.IsEmpty()) return;
-  const absl::Status status = runner_.Forward(batch);
-  for (Req* req : batch.reqs) {
-    GenerateReq& computed = AsGenerate(req);
-    if (!status.ok()) {
-      Fail(computed, status);
+  const absl::StatusOr<std::span<const StepResult>> results = runner_.Forward(batch);
+  for (size_t i = 0; i < batch.reqs.size(); ++i) {
+    GenerateReq& computed = AsGenerate(batch.reqs[i]);
+    if (!results.ok()) {
+      Fail(computed, results.status());
       continue;
     }
     try {
-      HandleResult(computed);
+      HandleResult(computed, (*results)[i]);
     } catch (const std::exception& error) {
       Fail(computed, StatusOf(error));
     }
@@ -208,21 +209,20 @@ void Router::RunBatch(const Batch& batch) {
 }
 
 /// Takes over what a pass did for one request.
-void Router::HandleResult(GenerateReq& req) {
+void Router::HandleResult(GenerateReq& req, const StepResult& result) {
   const Sequence& sequence = *req.sequence;
-  const std::span<const TokenId> news =
-      std::span(sequence.tokens()).subspan(static_cast<size_t>(req.num_tokens()));
-  const int64_t shareable_len = std::max(engine_.ShareableLen(sequence), req.prefix_len);
+  const std::span<const TokenId> news = sequence.output().last(result.num_emitted);
+  const int64_t shareable_len = std::max(result.shareable_len, req.prefix_len);
   const bool ends = sequence.finished() || !req.status.ok() ||
-                    (req.prefill_only() && sequence.cached_len == req.prompt_len);
+                    (req.prefill_only() && result.cached_len == req.prompt_len);
   const std::span<const TokenInfo> infos = std::span(sequence.token_infos).last(news.size());
   BatchTokenIdOut::Row row{.rid = req.rid,
                            .token_ids = {news.begin(), news.end()},
                            .token_infos = {infos.begin(), infos.end()}};
-  if (req.num_output() == 0) row.prompt_infos = sequence.prompt_infos;
+  if (req.num_output() == result.num_emitted) row.prompt_infos = sequence.prompt_infos;
   out_.rows.reserve(out_.rows.size() + 1);
   finished_.reserve(finished_.size() + 1);
-  scheduler_->Computed(req, news, sequence.cached_len, shareable_len);
+  scheduler_->Computed(req, result.cached_len, shareable_len);
   if (!row.token_ids.empty()) out_.rows.push_back(std::move(row));
   if (ends) finished_.push_back(&req);
 }
@@ -241,7 +241,7 @@ void Router::HandleFinished(GenerateReq& req) {
   const Sequence& sequence = *req.sequence;
   if (!req.status.ok()) return Fail(req, req.status);
   if (sequence.finish_reason() == FinishReason::kError) return Fail(req, sequence.error());
-  for (const int32_t id : sequence.tail.ids()) req.rows.push_back(TokenId{id});
+  req.rows = engine_.TailRows(sequence);
   out_.rows.push_back({.rid = req.rid,
                        .finished = true,
                        .finish_reason = sequence.finish_reason(),

@@ -66,7 +66,7 @@ class Router {
   void ForwardFillBatch(const Batch& batch);
   void ForwardDecodeBatch();
   void RunBatch(const Batch& batch);
-  void HandleResult(GenerateReq& req);
+  void HandleResult(GenerateReq& req, const StepResult& result);
   void HandleFinishedRequests();
   void HandleFinished(GenerateReq& req);
   void Fail(GenerateReq& req, absl::Status status);

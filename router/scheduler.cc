@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "router/turn_queue.h"
+#include "base/turn_queue.h"
 
 namespace shortlist {
 namespace {
@@ -210,10 +210,8 @@ Batch Scheduler::PrepareDecode() {
   return batch;
 }
 
-void Scheduler::Computed(Req& req, std::span<const TokenId> new_tokens, int64_t cached_len,
-                         int64_t shareable_len) {
+void Scheduler::Computed(Req& req, int64_t cached_len, int64_t shareable_len) {
   SHORTLIST_CHECK(shareable_len <= cached_len && cached_len <= std::ssize(req.kv_slots));
-  req.input_ids.insert(req.input_ids.end(), new_tokens.begin(), new_tokens.end());
   req.cached_len = cached_len;
   req.shareable_len = shareable_len;
   const bool was_running = req.state == Req::State::kRunning;
@@ -235,7 +233,7 @@ void Scheduler::Share(Req& req) {
   const std::span slots = std::span(req.kv_slots).first(len);
   RadixCache::Inserted inserted;
   try {
-    inserted = cache_.Insert(req.root, std::span(req.input_ids).first(len + cache_.look_ahead()),
+    inserted = cache_.Insert(req.root, std::span(*req.input_ids).first(len + cache_.look_ahead()),
                              slots, req.rows);
   } catch (const std::bad_alloc&) {
     return;  // the request keeps its slots to itself

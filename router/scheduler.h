@@ -102,12 +102,11 @@ class Scheduler {
   /// A retracted request keeps its output and waits again, at its old age.
   Batch PrepareDecode();
 
-  /// Tells what a pass did for `req`: `new_tokens` follow its tokens, keys and values of the first
-  /// `cached_len` tokens are there, and of the first `shareable_len` they may be shared (a
-  /// drafter's are written too). Puts the prompt's into the tree as soon as they are there, unless
-  /// memory for that is short. A request that is filled and generates is running from then on.
-  void Computed(Req& req, std::span<const TokenId> new_tokens, int64_t cached_len,
-                int64_t shareable_len);
+  /// Tells what a pass did for `req`: keys and values of the first `cached_len` tokens are there,
+  /// and of the first `shareable_len` they may be shared (a drafter's are written too). Puts the
+  /// prompt's into the tree as soon as they are there, unless memory for that is short. A request
+  /// that is filled and generates is running from then on.
+  void Computed(Req& req, int64_t cached_len, int64_t shareable_len);
 
   /// Releases `req`, in whatever state it is, and keeps in the tree what may be shared. Never
   /// throws.

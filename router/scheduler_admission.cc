@@ -134,7 +134,7 @@ bool Scheduler::WaitsForLeader(const Req& req) const {
     const int64_t count = std::min(static_cast<int64_t>(tokens.size()), leader->fill_len) - begin;
     if (count <= 0) continue;
     const int64_t shared =
-        CommonPrefixLen(leader->input_ids.data() + begin, tokens.data() + begin, count) -
+        CommonPrefixLen(leader->input_ids->data() + begin, tokens.data() + begin, count) -
         cache_.look_ahead();
     if (shared > 0 && 4 * shared >= req.num_tokens() - begin) return true;
   }

@@ -9,7 +9,7 @@
 namespace shortlist {
 namespace {
 
-struct SimulatedReq final : Req {
+struct SimulatedReq final : TokensReq {
   size_t index = 0;
   int64_t output_len = 0;
 };
@@ -57,7 +57,7 @@ class Simulation {
     auto req = std::make_unique<SimulatedReq>();
     req->index = index;
     req->rid = absl::StrCat(index);
-    req->input_ids = request.prompt;
+    req->tokens = request.prompt;
     req->prompt_len = req->num_tokens();
     req->max_new_tokens = request.max_new_tokens;
     req->output_len = std::clamp<int64_t>(
@@ -83,9 +83,9 @@ class Simulation {
       left -= len;
       const int64_t cached_len = req->cached_len + len;
       if (cached_len < req->fill_len) {
-        scheduler_.Computed(*req, {}, cached_len, cached_len);
+        scheduler_.Computed(*req, cached_len, cached_len);
       } else if (req->prefill_only()) {
-        scheduler_.Computed(*req, {}, cached_len, cached_len);
+        scheduler_.Computed(*req, cached_len, cached_len);
         Finish(*req);
       } else {
         Emit(*req, cached_len);
@@ -100,10 +100,11 @@ class Simulation {
   }
 
   void Emit(Req& req, int64_t cached_len) {
-    const auto& simulated = static_cast<const SimulatedReq&>(req);
+    auto& simulated = static_cast<SimulatedReq&>(req);
     const TokenId token{static_cast<int32_t>((simulated.index * 31 + req.num_output() * 7) % 1000)};
     ResultOf(req).token_times_s.push_back(now_s_);
-    scheduler_.Computed(req, {&token, 1}, cached_len, cached_len);
+    simulated.tokens.push_back(token);
+    scheduler_.Computed(req, cached_len, cached_len);
     if (req.num_output() >= simulated.output_len) Finish(req);
   }
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "serve/api_error.h"
+#include "serve/http/api_error.h"
 #include "serve/live_request.h"
 #include "serve/metrics.h"
 #include "serve/output_text.h"

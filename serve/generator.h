@@ -20,9 +20,9 @@
 #include "base/ids.h"
 #include "router/pipeline.h"
 #include "router/scheduler.h"
-#include "serve/http_message.h"
-#include "serve/prompt.h"
+#include "serve/http/message.h"
 #include "serve/shared_bans.h"
+#include "serve/shared_prompt.h"
 #include "text/tokenizer.h"
 
 namespace shortlist {

@@ -8,14 +8,12 @@
 #include <string_view>
 
 #include "router/messages.h"
-#include "serve/http_message.h"
+#include "serve/http/message.h"
 
 namespace shortlist {
 
 struct EngineLoad;
 struct GenerationEvent;
-
-inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Counters and histograms in Prometheus' format, under SGLang's names where it has one
 /// ("sglang:..."), else "shortlist:...". Any thread.

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "serve/api_error.h"
+#include "serve/http/api_error.h"
 
 namespace shortlist {
 

@@ -3,7 +3,7 @@
 #include <initializer_list>
 
 #include "nlohmann/json.hpp"
-#include "serve/json_fields.h"
+#include "serve/http/json_fields.h"
 
 namespace shortlist::openapi {
 namespace {

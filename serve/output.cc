@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "serve/api_error.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
+#include "serve/http/api_error.h"
 
 namespace shortlist {
 

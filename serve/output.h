@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "serve/generator.h"
-#include "serve/http_message.h"
+#include "serve/http/message.h"
 
 namespace shortlist {
 
@@ -52,7 +52,7 @@ std::string ServerSentEvent(std::string_view json);
 /// Counts an event's tokens in the record of the request, and notes its error.
 void Record(const GenerationEvent& event, RequestRecord& record);
 
-/// A token as text: its bytes, those that are no UTF-8 replaced; the spelling of a control token.
+/// A token as text: its bytes, those that are not UTF-8 replaced; the spelling of a control token.
 std::string TokenText(const Tokenizer& tokenizer, TokenId id);
 
 /// The likeliest tokens as OpenAI's dialects tell them: behind them `id`, the token that came,

@@ -2,7 +2,7 @@
 #define SHORTLIST_SERVE_PAGE_H_
 
 #include "absl/status/status.h"
-#include "serve/route_table.h"
+#include "serve/http/route_table.h"
 
 namespace shortlist {
 

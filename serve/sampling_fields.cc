@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "serve/api_error.h"
+#include "serve/http/api_error.h"
 
 namespace shortlist {
 namespace {
@@ -68,7 +68,7 @@ std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t
     const char* const end = key.data() + key.size();
     const auto [rest, error] = std::from_chars(key.data(), end, id);
     if (error != std::errc() || rest != end || id < 0 || id >= vocab_size) {
-      fields.Fail("logit_bias", absl::StrCat("a key is no token id in [0, ", vocab_size, ")"));
+      fields.Fail("logit_bias", absl::StrCat("a key is not a token id in [0, ", vocab_size, ")"));
       return {};
     }
     const double bias = value.is_number() ? value.get<double>() : 1e9;

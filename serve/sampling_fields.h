@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "serve/generator.h"
-#include "serve/json_fields.h"
+#include "serve/http/json_fields.h"
 #include "serve/service.h"
 
 namespace shortlist {

@@ -17,14 +17,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "serve/access_log.h"
-#include "serve/health_port.h"
-#include "serve/host_policy.h"
-#include "serve/json_fields.h"
-#include "serve/openai.h"
+#include "serve/admin/token_counts.h"
+#include "serve/http/access_log.h"
+#include "serve/http/health_port.h"
+#include "serve/http/host_policy.h"
+#include "serve/http/json_fields.h"
+#include "serve/openai/routes.h"
 #include "serve/page.h"
-#include "serve/sglang.h"
-#include "serve/token_counts.h"
+#include "serve/sglang/routes.h"
 
 namespace shortlist {
 

@@ -9,12 +9,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "serve/admin_vocab.h"
-#include "serve/auth.h"
-#include "serve/controller_client.h"
-#include "serve/fastchat_worker.h"
+#include "serve/admin/vocab_admin.h"
+#include "serve/fastchat/controller_client.h"
+#include "serve/fastchat/worker.h"
 #include "serve/generator.h"
-#include "serve/http_server.h"
+#include "serve/http/auth.h"
+#include "serve/http/server.h"
 #include "serve/service.h"
 
 namespace shortlist {

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
 #include "serve/generator.h"
+#include "serve/http/route_table.h"
+#include "serve/http/worker_threads.h"
 #include "serve/metrics.h"
-#include "serve/route_table.h"
-#include "serve/worker_threads.h"
 
 namespace shortlist {
 

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
-#include "serve/api_error.h"
+#include "serve/http/api_error.h"
 
 namespace shortlist {
 namespace {
@@ -18,7 +18,7 @@ absl::StatusOr<std::vector<std::vector<TokenId>>> EncodeWords(const Tokenizer& t
       const auto ids = tokenizer.Encode(before + bare, {.add_special_tokens = false});
       if (!ids.ok() || ids->empty()) {
         return WithParam(
-            absl::InvalidArgumentError("bad_words: one is no text that the tokenizer knows"),
+            absl::InvalidArgumentError("bad_words: one is not a text that the tokenizer knows"),
             "bad_words");
       }
       const bool is_other = *before == '\0' || (ids->front() != words.back().front() &&

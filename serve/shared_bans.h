@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "draft/sampling_params.h"
+#include "request/sampling_params.h"
 #include "text/tokenizer.h"
 
 namespace shortlist {

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "serve/json_fields.h"
+#include "serve/http/json_fields.h"
 
 namespace shortlist {
 namespace {

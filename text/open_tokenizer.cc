@@ -12,11 +12,11 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "text/json_fields.h"
-#include "text/json_tokenizer.h"
-#include "text/sentencepiece_tokenizer.h"
-#include "text/tiktoken.h"
+#include "text/sentencepiece/tokenizer.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer/json_fields.h"
+#include "text/tokenizer/json_tokenizer.h"
+#include "text/tokenizer/tiktoken.h"
 
 namespace shortlist {
 namespace {

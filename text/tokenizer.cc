@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace shortlist {
 namespace {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/byte_range.h"
 #include "base/ids.h"
-#include "text/byte_range.h"
+#include "base/utf8.h"
 #include "text/encode_budget.h"
-#include "text/sequence_template.h"
-#include "text/utf8.h"
+#include "text/tokenizer/sequence_template.h"
 
 namespace shortlist {
 
@@ -123,13 +123,13 @@ class Tokenizer {
   /// of the last one as nothing.
   virtual bool strips_trailing_space() const { return false; }
 
-  /// What stands in a text for bytes that are no UTF-8: with byte tokens beside pieces of text
+  /// What stands in a text for bytes that are not UTF-8: with byte tokens beside pieces of text
   /// (SentencePiece, byte fallback) one U+FFFD for each, as SentencePiece has it. The tokenizers
   /// library has so too, but gives up a whole run of byte tokens for one that is wrong.
   virtual Replacement replacement() const { return Replacement::kPerSubpart; }
 
   /// Whole text of `ids`: their bytes joined, an added leading space and one at the end that goes
-  /// removed, bytes that are no UTF-8 replaced.
+  /// removed, bytes that are not UTF-8 replaced.
   std::string Decode(std::span<const TokenId> ids) const;
 
   /// Hash over the byte strings of all tokens in id order ("fnv1a64:<16 hex digits>"). Two
@@ -161,16 +161,16 @@ class Tokenizer {
 /// what was looked for; InvalidArgument names the file that is damaged, and what it asks for that
 /// is not supported.
 ///
-/// tokenizer.json (text/json_tokenizer.h): its post-processor says what goes round a text; its own
-/// truncation and padding are left to the caller.
+/// tokenizer.json (text/tokenizer/json_tokenizer.h): its post-processor says what goes round a
+/// text; its own truncation and padding are left to the caller.
 ///
-/// SentencePiece (text/sentencepiece_tokenizer.h): BOS goes first unless `add_bos_token` is false
+/// SentencePiece (text/sentencepiece/tokenizer.h): BOS goes first unless `add_bos_token` is false
 /// or there is none; EOS goes last where `add_eos_token` is true. Text behind a control token gets
 /// no leading space unless `legacy` is true, as transformers 5 has it. The unknown token stands for
 /// U+2047 between two spaces, as SentencePiece prints it, or for the text that the model names. A
 /// model without byte pieces encodes texts of up to SentencePieceModel::kMaxTextBytesWithoutBytes.
 ///
-/// Ranks (text/tiktoken.h): special tokens are those of tokenizer_config.json.
+/// Ranks (text/tokenizer/tiktoken.h): special tokens are those of tokenizer_config.json.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& model_dir);
 
 /// The same for one file, without a tokenizer_config.json: tokenizer.json when the name ends in

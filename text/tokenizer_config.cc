@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "text/json_fields.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/json_fields.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace shortlist {
 namespace {
@@ -24,7 +24,7 @@ absl::StatusOr<std::optional<std::string>> ReadSpelling(const json& config, cons
   const json* spelling = member;
   if (member->is_object() && member->contains("content")) spelling = &(*member)["content"];
   if (!spelling->is_string()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is no string"));
+    return absl::InvalidArgumentError(absl::StrCat(name, " is not a string"));
   }
   return spelling->get<std::string>();
 }
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const json& conf
   std::vector<AddedToken> tokens;
   if (member == nullptr) return tokens;
   if (!member->is_object()) {
-    return absl::InvalidArgumentError("added_tokens_decoder is no object");
+    return absl::InvalidArgumentError("added_tokens_decoder is not an object");
   }
   for (const auto& [key, spec] : member->items()) {
     int64_t id = -1;

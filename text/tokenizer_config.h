@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
-#include "text/added_tokens.h"
+#include "text/tokenizer/added_tokens.h"
 
 namespace shortlist {
 

@@ -1,6 +1,7 @@
 #include "vocab/active_vocab.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -12,15 +13,36 @@
 
 namespace shortlist {
 
+namespace {
+
+absl::Status CheckVocabSize(int64_t vocab_size) {
+  constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
+  if (vocab_size >= 1 && vocab_size <= kMaxVocabSize) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("vocab_size ", vocab_size, " not in [1, ", kMaxVocabSize, "]"));
+}
+
+uint64_t NextSerial() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::FullHead(int64_t vocab_size) {
+  SHORTLIST_RETURN_IF_ERROR(CheckVocabSize(vocab_size));
+  std::shared_ptr<VocabBase> base(new VocabBase);
+  base->is_full_head_ = true;
+  base->vocab_size_ = vocab_size;
+  return base;
+}
+
 absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(
     std::span<const TokenId> ids, int64_t vocab_size,
     std::span<const std::vector<TokenId>> successors, int64_t max_successors) {
-  constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
-  if (vocab_size < 1 || vocab_size > kMaxVocabSize) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("vocab_size ", vocab_size, " not in [1, ", kMaxVocabSize, "]"));
-  }
+  SHORTLIST_RETURN_IF_ERROR(CheckVocabSize(vocab_size));
   std::shared_ptr<VocabBase> base(new VocabBase);
+  base->vocab_size_ = vocab_size;
   base->slot_of_.assign(vocab_size, -1);
   for (size_t i = 0; i < ids.size(); ++i) {
     const int32_t id = Raw(ids[i]);
@@ -87,9 +109,16 @@ bool VocabBase::IsSuccessor(TokenId last, TokenId id) const {
   return std::find(successors.begin(), successors.end(), Raw(id)) != successors.end();
 }
 
+std::shared_ptr<const ActiveVocab> ActiveVocab::FullHead(int64_t vocab_size) {
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = VocabBase::FullHead(vocab_size);
+  SHORTLIST_CHECK(base.ok());
+  return std::make_shared<const ActiveVocab>(/*version=*/0, *std::move(base),
+                                             /*dynamic=*/std::vector<int32_t>());
+}
+
 ActiveVocab::ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base,
                          std::vector<int32_t> dynamic)
-    : version_(version), base_(std::move(base)) {
+    : version_(version), serial_(NextSerial()), base_(std::move(base)) {
   rows_.reserve(base_->size() + dynamic.size());
   rows_.assign(base_->ids().begin(), base_->ids().end());
   dynamic_slot_.reserve(dynamic.size());

@@ -28,14 +28,20 @@ class VocabBase {
       std::span<const TokenId> ids, int64_t vocab_size,
       std::span<const std::vector<TokenId>> successors = {}, int64_t max_successors = 0);
 
-  int64_t vocab_size() const { return static_cast<int64_t>(slot_of_.size()); }
+  /// The base that stands for all rows of a head, whose places are the token ids themselves: it has
+  /// no ids of its own, and nothing is added to it. Same errors.
+  static absl::StatusOr<std::shared_ptr<const VocabBase>> FullHead(int64_t vocab_size);
+
+  bool is_full_head() const { return is_full_head_; }
+  int64_t vocab_size() const { return vocab_size_; }
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }
-  /// The largest of its ids and successors: a head must have a row of it. -1: there is none.
+  /// The largest of its ids and successors: a head must have a row of it. -1: there is none, or it
+  /// is the full head, of which a head has as many rows as it has.
   int32_t largest_id() const { return largest_id_; }
   /// [size] ascending; slot s holds ids()[s].
   std::span<const int32_t> ids() const { return ids_; }
-  /// Slot of `id`, or -1. `id` in [0, vocab_size).
-  int32_t SlotOf(TokenId id) const { return slot_of_[Raw(id)]; }
+  /// Slot of `id`, or -1. `id` in [0, vocab_size). Of the full head all ids have one.
+  int32_t SlotOf(TokenId id) const { return is_full_head_ ? Raw(id) : slot_of_[Raw(id)]; }
 
   /// What is to be scored behind the token `last` besides the base: distinct ids outside of it,
   /// likeliest first, at most max_successors(). `last` in [0, vocab_size).
@@ -48,8 +54,10 @@ class VocabBase {
   VocabBase() = default;
   absl::Status KeepSuccessors(std::span<const std::vector<TokenId>> successors, int64_t max);
 
+  bool is_full_head_ = false;
+  int64_t vocab_size_ = 0;
   std::vector<int32_t> ids_;
-  std::vector<int32_t> slot_of_;  // [vocab_size]
+  std::vector<int32_t> slot_of_;  // [vocab_size]; empty for the full head
   int32_t largest_id_ = -1;
   int64_t max_successors_ = 0;
   std::vector<int64_t> successors_begin_;  // [vocab_size + 1], empty where there are none
@@ -64,32 +72,41 @@ class VocabBase {
 /// A request scores more behind these slots: its own tail, and the base's successors of the token
 /// that it is at.
 ///
-/// An empty snapshot means: the full head. Slots are then token ids.
+/// The full head is a snapshot too: it has no rows of its own, all tokens are active, and slots are
+/// token ids.
 class ActiveVocab {
  public:
+  /// The full head of a vocabulary of `vocab_size` in [1, 2^31).
+  static std::shared_ptr<const ActiveVocab> FullHead(int64_t vocab_size);
+
   /// `dynamic`: the shared part in slot order, disjoint from `base`, distinct, in range (checked
   /// invariants).
   ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base,
               std::vector<int32_t> dynamic);
 
   uint64_t version() const { return version_; }
-  bool empty() const { return rows_.empty(); }
+  /// Distinct from that of any other snapshot in this process.
+  uint64_t serial() const { return serial_; }
+  bool is_full_head() const { return base_->is_full_head(); }
   int64_t vocab_size() const { return base_->vocab_size(); }
   int64_t base_size() const { return base_->size(); }
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
   const std::shared_ptr<const VocabBase>& base() const { return base_; }
 
-  /// [size] token id of each slot.
+  /// [size] token id of each slot; none for the full head.
   std::span<const int32_t> rows() const { return rows_; }
 
-  /// `slot` in [0, size).
-  TokenId ToTokenId(DraftId slot) const { return TokenId{rows_[Raw(slot)]}; }
+  /// `slot` in [0, size), or a token's own for the full head.
+  TokenId ToTokenId(DraftId slot) const {
+    return TokenId{is_full_head() ? Raw(slot) : rows_[Raw(slot)]};
+  }
   /// The slot of `id`, or nullopt when it is not active. `id` in [0, vocab_size). O(1).
   std::optional<DraftId> Find(TokenId id) const;
   bool Contains(TokenId id) const { return Find(id).has_value(); }
 
  private:
   uint64_t version_;
+  uint64_t serial_;
   std::shared_ptr<const VocabBase> base_;
   std::vector<int32_t> rows_;
   std::unordered_map<int32_t, int32_t> dynamic_slot_;  // token id -> slot

@@ -24,8 +24,7 @@ absl::Status CheckIds(std::span<const TokenId> ids, int64_t vocab_size) {
 
 absl::Status CheckBase(const VocabBase* base) {
   if (base != nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "the base is null, as for the full head: that needs no DynamicVocabularyManager");
+  return absl::InvalidArgumentError("the base is null; VocabBase::FullHead is the full head's");
 }
 
 /// One id of the dynamic part. The order is that of eviction.
@@ -148,7 +147,7 @@ absl::Status DynamicVocabularyManager::Observe(std::span<const TokenId> emitted,
   SHORTLIST_RETURN_IF_ERROR(CheckIds(drafted, state.base->vocab_size()));
   const std::shared_ptr<const ActiveVocab> current = state.Active();
   if (snapshot == nullptr) snapshot = current.get();
-  if (snapshot->empty()) return absl::OkStatus();
+  if (snapshot->is_full_head()) return absl::OkStatus();
 
   state.stats.num_drafted += static_cast<int64_t>(drafted.size());
   for (const TokenId id : drafted) {

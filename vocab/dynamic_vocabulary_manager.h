@@ -21,8 +21,8 @@ struct VocabStats {
   int64_t num_emitted = 0;  // tokens the target emitted while a vocabulary was active
   int64_t num_covered = 0;  // of these, inside the active vocabulary of their step
   int64_t num_drafted = 0;  // tokens drafted
-  int64_t num_unmapped =
-      0;  // of these, outside the active vocabulary: always 0 unless a mapping is broken
+  // Of these, outside the active vocabulary: always 0 unless a mapping is broken.
+  int64_t num_unmapped = 0;
   int64_t num_added = 0;    // ids that entered the dynamic part
   int64_t num_evicted = 0;  // ids that left it to make room
   int64_t base_size = 0;
@@ -31,7 +31,7 @@ struct VocabStats {
 };
 
 /// Keeps the active vocabulary of a draft model: a fixed base (may be empty) plus a bounded dynamic
-/// part.
+/// part; or the full head, which needs no other part.
 ///
 /// Thread-safe. Readers take a snapshot with Active(), then work on it without any lock; writers
 /// serialise among themselves and publish a new snapshot, for which no reader ever waits. Slots of
@@ -44,7 +44,7 @@ class DynamicVocabularyManager {
     std::vector<TokenId> pinned;   // never evicted once they are in the dynamic part
   };
 
-  /// InvalidArgument for a null base (the full head needs no manager), dynamic_capacity outside
+  /// InvalidArgument for a null base, dynamic_capacity outside
   /// [0, vocab_size] or a pinned id outside [0, vocab_size).
   static absl::StatusOr<std::unique_ptr<DynamicVocabularyManager>> Create(
       std::shared_ptr<const VocabBase> base, Options options);
@@ -62,7 +62,7 @@ class DynamicVocabularyManager {
   /// tail). Escapes (emitted, not active) are counted and added; active ones become recent.
   /// `snapshot` is the one that the step was drafted with: coverage and mapping are judged by it,
   /// because another request may have changed the vocabulary since; null means the current one.
-  /// OutOfRange as in Add. An empty vocabulary (full head) learns nothing and counts nothing.
+  /// OutOfRange as in Add. The full head learns nothing and counts nothing.
   absl::Status Observe(std::span<const TokenId> emitted, std::span<const TokenId> drafted,
                        const ActiveVocab* snapshot = nullptr);
 

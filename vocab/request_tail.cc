@@ -9,7 +9,7 @@ namespace shortlist {
 
 void RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active) {
   Reconcile(active);
-  if (active.empty() || capacity_ <= 0) return;
+  if (active.is_full_head() || capacity_ <= 0) return;
 
   // Only the last `capacity` distinct newcomers can stay, so the walk goes from the end.
   std::vector<int32_t> newest;
@@ -43,10 +43,10 @@ void RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active) {
 }
 
 void RequestTail::Reconcile(const ActiveVocab& active) {
-  if (active.version() == active_version_) return;
-  active_version_ = active.version();
+  if (active.serial() == active_serial_) return;
+  active_serial_ = active.serial();
   for (size_t slot = 0; slot < ids_.size();) {
-    if (!active.empty() && !active.Contains(TokenId{ids_[slot]})) {
+    if (!active.Contains(TokenId{ids_[slot]})) {
       ++slot;
       continue;
     }

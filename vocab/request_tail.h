@@ -13,19 +13,19 @@ namespace shortlist {
 /// The rows that one request adds to the active vocabulary for itself alone: tokens of its prompt
 /// and its escapes, at most `capacity`. Slots are stable (an id keeps its slot until it is evicted,
 /// least recently added first; the newcomer takes that slot; Reconcile alone may move one). Owned
-/// by one request; not thread-safe. `active` is always a snapshot of one manager.
+/// by one request; not thread-safe.
 class RequestTail {
  public:
   explicit RequestTail(int64_t capacity) : capacity_(capacity) {}
 
   /// Reconciles, then adds what is neither in `active` nor here; ids already here become recent. Of
-  /// more ids than fit, the last ones stay. Ids in [0, active.vocab_size()). Adds nothing when
-  /// `active` is empty (the full head scores every row already) or capacity is 0.
+  /// more ids than fit, the last ones stay. Ids in [0, active.vocab_size()). Adds nothing to the
+  /// full head, which scores every row already, or when capacity is 0.
   void Add(std::span<const TokenId> ids, const ActiveVocab& active);
 
-  /// Drops ids that `active` now holds (all of them when it is empty), so that base, shared part
-  /// and tail are disjoint within a step. The last row takes the slot of a dropped one. Cheap when
-  /// `active` has the version seen last.
+  /// Drops ids that `active` now holds (the full head: all of them), so that base, shared part and
+  /// tail are disjoint within a step. The last row takes the slot of a dropped one. Cheap when
+  /// `active` is the snapshot seen last.
   void Reconcile(const ActiveVocab& active);
 
   /// [size] token id of each tail slot.
@@ -37,7 +37,7 @@ class RequestTail {
  private:
   int64_t capacity_;
   uint64_t clock_ = 0;
-  uint64_t active_version_ = 0;
+  uint64_t active_serial_ = 0;
   std::vector<int32_t> ids_;
   std::vector<uint64_t> last_used_;  // [size]
 };

@@ -66,7 +66,7 @@ absl::StatusOr<VocabList> ParseText(std::string_view text, int64_t vocab_size) {
         error != std::errc::invalid_argument && stop == word.data() + word.size();
     if (!is_integer) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", Excerpt(word), "\" at line ", line, " is no token id"));
+          absl::StrCat("\"", Excerpt(word), "\" at line ", line, " is not a token id"));
     }
     if (error == std::errc::result_out_of_range || id < 0 || id >= vocab_size) {
       return absl::InvalidArgumentError(absl::StrCat("token id ", Excerpt(word), " at line ", line,

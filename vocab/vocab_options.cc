@@ -34,9 +34,9 @@ absl::StatusOr<T> ParseNumber(const char* name, std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = stop == text.data() + text.size() && error == std::errc();
   if (is_number) return value;
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " \"", std::string(text.substr(0, 40)),
-                   std::is_integral_v<T> ? "\" is no integer below 2^63" : "\" is no number"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " \"", std::string(text.substr(0, 40)),
+      std::is_integral_v<T> ? "\" is not an integer below 2^63" : "\" is not a number"));
 }
 
 /// All ids of the list, pinned ones before the others.
@@ -215,7 +215,7 @@ absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabTarget& target) {
   SHORTLIST_RETURN_IF_ERROR(options.Validate());
-  if (!options.use_static_vocab) return nullptr;
+  if (!options.use_static_vocab) return VocabBase::FullHead(target.vocab_size);
   if (constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
       target.vocab_size < 1 || target.vocab_size > kMax) {
     return absl::InvalidArgumentError(

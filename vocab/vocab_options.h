@@ -23,8 +23,8 @@ struct VocabOptions {
   // How much of the list file is taken; at most one is set. None: all of it.
   std::optional<int64_t> top_n;  // the first N ids, pinned ones counted within; in [1, vocab_size]
   std::optional<double> ratio;   // the first floor(ratio * vocab_size) ids; in (0, 1]
-  std::optional<double>
-      coverage;  // the fewest ids whose counts reach this share; in (0, 1]; needs counts
+  // The fewest ids whose counts reach this share; in (0, 1]; needs counts.
+  std::optional<double> coverage;
 
   // Rows that a draft step scores besides: of the list's successors of the last token, those that
   // are not in the base. In [1, vocab_size]; needs a list with successors. None: no such rows.
@@ -38,11 +38,10 @@ struct VocabOptions {
 /// order. InvalidArgument names what is wrong.
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 
-/// The base that `options` describe: null for the full head, which takes no
-/// DynamicVocabularyManager. A ratio without a list means the first floor(ratio * vocab_size) ids;
-/// a ratio that comes to no id at all is InvalidArgument. A list that cannot be read is an error,
-/// never a fallback. FailedPrecondition names file, id and rows when an id or a successor that is
-/// taken has no row in the draft's head.
+/// The base that `options` describe, VocabBase::FullHead for the full head. A ratio without a list
+/// means the first floor(ratio * vocab_size) ids; a ratio that comes to no id at all is
+/// InvalidArgument. A list that cannot be read is an error, never a fallback. FailedPrecondition
+/// names file, id and rows when an id or a successor that is taken has no row in the draft's head.
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabTarget& target);
 

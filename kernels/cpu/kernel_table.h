@@ -15,7 +15,7 @@ inline constexpr int64_t kPanelRows = 32;
 /// Prepared inputs (cpu/input.h) are padded with zeros to a multiple of this many elements.
 inline constexpr int64_t kInputPadding = 32;
 
-/// As many rows ahead as a head kernel can use (HeadJob::num_ahead).
+/// As many rows ahead as a head kernel can use (CpuHeadJob::num_ahead).
 inline constexpr int64_t kHeadRowsAhead = 20;
 
 /// Rows of f32 inputs as the dot kernels read them: bf16 when the weight is bf16 and the table has
@@ -41,7 +41,7 @@ struct LinearJob {
 };
 
 /// Scores of the rows behind `rows` against every token: out[t * out_stride + r].
-struct HeadJob {
+struct CpuHeadJob {
   const void* const* rows = nullptr;  // [num_rows + num_ahead], each RowBytes(dtype, hidden)
   int64_t num_rows = 0;
   int64_t num_ahead = 0;  // rows behind them that are to be read next, fetched meanwhile
@@ -88,7 +88,7 @@ struct KernelTable {
   /// Writes x, [shape.width], as a QuantInput for weights of the quantised type `dtype`.
   void (*quantize_input)(const float* x, DType dtype, const QuantShape& shape, void* row);
   void (*linear)(const LinearJob& job, int64_t panel_begin, int64_t panel_end);
-  void (*head)(const HeadJob& job);
+  void (*head)(const CpuHeadJob& job);
   void (*attend)(const AttendJob& job);
   /// Largest of x[0 .. count), skipping NaN; -infinity for none.
   float (*max)(const float* x, int64_t count);

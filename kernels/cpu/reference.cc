@@ -82,7 +82,7 @@ void QuantLinear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
   }
 }
 
-void QuantHead(const HeadJob& job) {
+void QuantHead(const CpuHeadJob& job) {
   const QuantShape shape = QuantShape::Of(job.dtype, job.hidden);
   const int64_t code_bytes = shape.code_bytes(job.dtype);
   for (int64_t t = 0; t < job.x.num_tokens; ++t) {
@@ -125,7 +125,7 @@ void Linear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
   }
 }
 
-void Head(const HeadJob& job) {
+void Head(const CpuHeadJob& job) {
   if (IsQuantized(job.dtype)) return QuantHead(job);
   const float* x = static_cast<const float*>(job.x.data);
   for (int64_t t = 0; t < job.x.num_tokens; ++t) {

@@ -22,8 +22,8 @@ enum HeadErrorBit : int32_t {
 /// f32 rows they are the plain matrix of that type, which may come from anywhere.
 struct HeadStates {
   const void* codes = nullptr;  // [num_tokens, x_code_bytes], 16-byte aligned
-  const float* scales =
-      nullptr;  // [num_tokens, x_scale_bytes / 4], 16-byte aligned; quantised rows
+  // [num_tokens, x_scale_bytes / 4], 16-byte aligned; quantised rows
+  const float* scales = nullptr;
   const float* factors = nullptr;  // [num_tokens]; f16 and fp8 rows
   int64_t num_tokens = 0;          // at most kHeadMaxTokens
 };

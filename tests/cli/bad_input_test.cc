@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "draft/head_kernels.h"
+#include "head/head_kernels.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/support/temp_dir.h"

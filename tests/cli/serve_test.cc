@@ -20,7 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
-#include "tests/serve/http_client.h"
+#include "tests/serve/http/client.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {

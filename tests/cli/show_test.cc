@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/isa.h"
-#include "model/safetensors.h"
+#include "model/checkpoint/safetensors.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/support/checkpoint_writer.h"

@@ -76,11 +76,12 @@ TEST_F(TokenizeTest, BosIsLeftOutOnRequest) {
 TEST_F(TokenizeTest, RefusesWithTheLine) {
   ExpectRefused(Run(Tokenize, "good\nb\xFF"),
                 "standard input line 2: text is not valid UTF-8 at byte 1");
-  ExpectRefused(Run(Detokenize, "1 2\n1 x"), "line 2: token id \"x\" is no integer in [0, 16384)");
-  ExpectRefused(Run(Detokenize, "16384"), "token id \"16384\" is no integer in [0, 16384)");
-  ExpectRefused(Run(Detokenize, "-1"), "token id \"-1\" is no integer in [0, 16384)");
+  ExpectRefused(Run(Detokenize, "1 2\n1 x"),
+                "line 2: token id \"x\" is not an integer in [0, 16384)");
+  ExpectRefused(Run(Detokenize, "16384"), "token id \"16384\" is not an integer in [0, 16384)");
+  ExpectRefused(Run(Detokenize, "-1"), "token id \"-1\" is not an integer in [0, 16384)");
   ExpectRefused(Run(Detokenize, "99999999999999999999"),
-                "token id \"99999999999999999999\" is no integer in [0, 16384)");
+                "token id \"99999999999999999999\" is not an integer in [0, 16384)");
   flags_.jsonl = true;
   ExpectRefused(Run(Tokenize, "\"a\"\n{"), "line 2: not valid JSON");
   ExpectRefused(Run(Tokenize, "{\"text\": 3}"), "line 1: neither a string");
@@ -88,7 +89,7 @@ TEST_F(TokenizeTest, RefusesWithTheLine) {
   for (const std::string id : {"-1", "16384", "9223372036854775808", "18446744073709551615",
                                "1e+20", "0.5", "true", R"("1")", "[1]", "null"}) {
     ExpectRefused(Run(Detokenize, "[" + id + "]"),
-                  "line 1: token id " + id + " is no integer in [0, 16384)");
+                  "line 1: token id " + id + " is not an integer in [0, 16384)");
   }
   ExpectRefused(Run(Detokenize, R"({"ids": [1], "ids": [2]})"), "appears twice");
   flags_.jsonl = false;
@@ -125,7 +126,7 @@ TEST_F(TokenizeTest, TheProgramReadsAFile) {
       RunBinary({"detokenize", "--tokenizer", SourcePath(kTokenizer), "--input", input});
   EXPECT_EQ(bad.exit_code, 2);
   EXPECT_EQ(bad.out, "");
-  EXPECT_THAT(bad.err, HasSubstr("line 1: token id \"one\" is no integer in"));
+  EXPECT_THAT(bad.err, HasSubstr("line 1: token id \"one\" is not an integer in"));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class DraftTaskTest : public testing::Test {
     task_.looks_up = true;
   }
   const AcceptanceForecast& Forecast(DraftSource source) const {
-    return sequence_->forecasts[static_cast<size_t>(source)];
+    return SpeculationOf(*sequence_).forecasts[static_cast<size_t>(source)];
   }
   std::vector<int32_t> Chain() const {
     std::vector<int32_t> ids;

@@ -29,17 +29,25 @@ SamplingParams UpTo(int64_t max_new_tokens) {
 }
 
 std::unique_ptr<Sequence> MakeSequence(const std::vector<TokenId>& prompt,
-                                       Sequence::Options options, int64_t vocab_size,
-                                       int64_t num_slots = kSlots) {
+                                       Sequence::Options options, int64_t vocab_size) {
   auto sequence = Sequence::Create(prompt, std::move(options), vocab_size);
   EXPECT_TRUE(sequence.ok()) << sequence.status();
-  (*sequence)->kv_slots.resize(num_slots);
-  std::iota((*sequence)->kv_slots.begin(), (*sequence)->kv_slots.end(), 0);
   return std::move(*sequence);
 }
 
-void RunToEnd(SpeculativeEngine& engine, Sequence& sequence) {
-  std::vector<Sequence*> one = {&sequence};
+/// All slots of an engine, from `first` on.
+std::span<const int32_t> Slots(int32_t first = 0) {
+  static const std::vector<int32_t> all = [] {
+    std::vector<int32_t> slots(kSlots);
+    std::iota(slots.begin(), slots.end(), 0);
+    return slots;
+  }();
+  return std::span(all).subspan(first);
+}
+
+void RunToEnd(SpeculativeEngine& engine, Sequence& sequence,
+              std::span<const int32_t> kv_slots = Slots()) {
+  const std::vector<StepWork> one = {{&sequence, kv_slots}};
   ASSERT_TRUE(engine.Prefill(one, /*max_tokens=*/512).ok());
   while (!sequence.finished()) ASSERT_TRUE(engine.Step(one).ok());
 }
@@ -119,9 +127,8 @@ TEST_F(EngineTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCut)
   const auto hidden = pair_->target().Forward(batch, *cache);
   ASSERT_TRUE(hidden.ok());
   auto head = LmHead::Create(pair_->target().head_weight(), pair_->emit_size(), pair_->pool());
-  auto empty = VocabBase::Create({}, pair_->emit_size());
-  const ActiveVocab full_head(/*version=*/0, *empty, /*dynamic=*/std::vector<int32_t>());
-  const auto logits = head->Logits(*hidden, {full_head});
+  const auto full_head = ActiveVocab::FullHead(pair_->emit_size());
+  const auto logits = head->Logits(*hidden, {*full_head});
   ASSERT_TRUE(logits.ok());
   std::vector<double> expected;  // of the tokens behind the first
   for (int64_t i = 0; i + 1 < num_tokens; ++i) {
@@ -138,12 +145,11 @@ TEST_F(EngineTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCut)
         const auto engine = NewEngine(draft, /*vocab=*/nullptr);
         Sequence::Options options{.sampling = UpTo(1)};
         const auto neighbour = MakeSequence(prompts[1], options, pair_->emit_size());
-        std::iota(neighbour->kv_slots.begin(), neighbour->kv_slots.end(), 100);
         options.sampling.num_logprobs = 3;
         options.sampling.prompt_logprobs_start = start;
         const auto sequence = MakeSequence(prompt, options, pair_->emit_size());
-        neighbour->kv_slots.resize(kSlots - 100);
-        std::vector<Sequence*> both = {neighbour.get(), sequence.get()};
+        const std::vector<StepWork> both = {{neighbour.get(), Slots(100)},
+                                            {sequence.get(), Slots()}};
         while (!sequence->finished()) ASSERT_TRUE(engine->Prefill(both, chunk).ok());
         EXPECT_TRUE(neighbour->prompt_infos.empty());
         ASSERT_EQ(std::ssize(sequence->prompt_infos), num_tokens - 1 - start);
@@ -216,11 +222,11 @@ class UnreliableDrafter final : public Drafter {
   }
   int64_t CachedLen(const Sequence& sequence) const override { return inner_.CachedLen(sequence); }
   bool kv_sees_next_token() const override { return inner_.kv_sees_next_token(); }
-  absl::Status Accept(Sequence& sequence, const at::Tensor& features) override {
-    return inner_.Accept(sequence, features);
+  absl::Status Accept(const StepWork& work, const at::Tensor& features) override {
+    return inner_.Accept(work, features);
   }
-  absl::Status Draft(std::span<DraftTask> tasks, const ActiveVocab& active, bool wants) override {
-    const absl::Status status = inner_.Draft(tasks, active, wants);
+  absl::Status Draft(std::span<DraftTask> tasks, bool wants) override {
+    const absl::Status status = inner_.Draft(tasks, wants);
     return ++num_calls_ % 2 == 0 ? absl::InternalError("the draft model failed") : status;
   }
 
@@ -269,8 +275,8 @@ TEST_F(EngineTest, ScarceSlotsAndFullContextsShortenDraftsNotOutputs) {
       NewEngine(drafter.get(), nullptr, /*num_draft_tokens=*/6);
   auto sequence =
       MakeSequence(prompt, {.sampling = UpTo(max_new_tokens), .max_tail_rows = 0, .stop = {}},
-                   pair_->emit_size(), /*num_slots=*/just_enough - 1);
-  RunToEnd(*engine, *sequence);
+                   pair_->emit_size());
+  RunToEnd(*engine, *sequence, Slots().first(just_enough - 1));
   EXPECT_EQ(sequence->tokens(), expected->tokens());
   EXPECT_EQ(sequence->num_output(), max_new_tokens);
 }
@@ -285,21 +291,108 @@ TEST_F(EngineTest, RequestTailLearnsPromptAndEscapesWithinItsBound) {
   std::unique_ptr<SpeculativeEngine> engine = NewEngine(drafter.get(), vocab->get());
   auto sequence = MakeSequence(prompt, {.sampling = UpTo(60), .max_tail_rows = 50, .stop = {}},
                                pair_->emit_size());
-  std::vector<Sequence*> one = {sequence.get()};
+  const std::vector<StepWork> one = {{sequence.get(), Slots()}};
   ASSERT_TRUE(engine->Prefill(one, 512).ok());
   const std::vector<TokenId> hints = {TokenId{500}, TokenId{501}};
-  ASSERT_TRUE(engine->Step(one, hints).ok());
+  ASSERT_TRUE((*vocab)->Add(hints).ok());
+  ASSERT_TRUE(engine->Step(one).ok());
   EXPECT_TRUE((*vocab)->Active()->Contains(TokenId{501}));
   while (!sequence->finished()) ASSERT_TRUE(engine->Step(one).ok());
-  EXPECT_LE(sequence->tail.size(), 50);
+  EXPECT_LE(SpeculationOf(*sequence).tail.size(), 50);
   EXPECT_LE((*vocab)->Active()->size(), 5);
   EXPECT_GT(sequence->stats.num_accepted, 0);
   EXPECT_GT(sequence->stats.coverage(), 0.2);
   EXPECT_LT(sequence->stats.coverage(), 1.0);
   EXPECT_FALSE((*vocab)->Escapes().empty());
-  const std::vector<TokenId> outside = {TokenId{static_cast<int32_t>(pair_->emit_size())}};
-  EXPECT_EQ(engine->Step({}, outside).code(),
-            absl::StatusCode::kOk);  // nothing to do, nothing looked at
+  const auto nothing = engine->Step({});
+  ASSERT_TRUE(nothing.ok()) << nothing.status();
+  EXPECT_TRUE(nothing->empty());
+}
+
+TEST_F(EngineTest, EachRequestOfABatchHasAVocabularyOfItsOwn) {
+  const auto prompts = TestPrompts(/*count=*/3, /*max_len=*/60);
+  const auto manager = [&](absl::StatusOr<std::shared_ptr<const VocabBase>> base) {
+    return *DynamicVocabularyManager::Create(*base, {.dynamic_capacity = 64});
+  };
+  std::vector<TokenId> half;
+  for (int32_t id = 0; id < pair_->emit_size() / 2; ++id) half.push_back(TokenId{id});
+  struct Run {
+    std::vector<std::vector<TokenId>> outputs;
+    std::vector<SequenceStats> stats;
+    std::vector<int64_t> learned;
+  };
+  const auto run = [&](bool together) {
+    const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
+    const auto engine = NewEngine(drafter.get(), /*vocab=*/nullptr);
+    std::vector<std::unique_ptr<DynamicVocabularyManager>> vocabs;
+    vocabs.push_back(manager(VocabBase::FullHead(pair_->emit_size())));
+    vocabs.push_back(manager(VocabBase::Create(half, pair_->emit_size())));
+    vocabs.push_back(manager(VocabBase::Create({}, pair_->emit_size())));  // learns by itself
+    std::vector<std::unique_ptr<Sequence>> sequences;
+    std::vector<StepWork> all;
+    for (size_t i = 0; i < vocabs.size(); ++i) {
+      sequences.push_back(MakeSequence(prompts[i], {.sampling = UpTo(40), .max_tail_rows = 16},
+                                       pair_->emit_size()));
+      const std::span<const int32_t> slots = Slots(static_cast<int32_t>(100 * i)).first(100);
+      all.push_back({sequences[i].get(), slots, vocabs[i].get()});
+    }
+    const auto to_end = [&](std::vector<StepWork> work) {
+      while (!std::ranges::all_of(work, [](const auto& w) { return w.sequence->prefilled(); })) {
+        EXPECT_TRUE(engine->Prefill(work, 512).ok());
+      }
+      while (true) {
+        std::erase_if(work, [](const StepWork& w) { return w.sequence->finished(); });
+        if (work.empty()) return;
+        const auto results = engine->Step(work);
+        ASSERT_TRUE(results.ok()) << results.status();
+        for (size_t i = 0; i < work.size(); ++i) {
+          EXPECT_GE((*results)[i].num_emitted, 1);
+          EXPECT_EQ((*results)[i].cached_len, work[i].sequence->cached_len);
+          EXPECT_LE((*results)[i].shareable_len, (*results)[i].cached_len);
+        }
+      }
+    };
+    if (together) {
+      to_end(all);
+    } else {
+      for (const StepWork& one : all) to_end({one});
+    }
+    Run result;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const std::span<const TokenId> output = sequences[i]->output();
+      result.outputs.emplace_back(output.begin(), output.end());
+      result.stats.push_back(sequences[i]->stats);
+      result.learned.push_back(vocabs[i]->Stats().num_added);
+    }
+    return result;
+  };
+  const Run together = run(true), apart = run(false);
+  EXPECT_EQ(together.outputs, apart.outputs);
+  EXPECT_EQ(together.learned, apart.learned);
+  EXPECT_EQ(together.learned[0], 0);
+  EXPECT_GT(together.learned[2], 0);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    EXPECT_EQ(together.stats[i].num_drafted, apart.stats[i].num_drafted) << i;
+    EXPECT_EQ(together.stats[i].num_accepted, apart.stats[i].num_accepted) << i;
+    EXPECT_EQ(together.stats[i].num_covered, apart.stats[i].num_covered) << i;
+    EXPECT_EQ(together.stats[i].num_mapping_faults, 0) << i;
+  }
+  EXPECT_EQ(together.stats[0].coverage(), 1.0);
+  EXPECT_LT(together.stats[2].coverage(), together.stats[1].coverage());
+}
+
+TEST_F(EngineTest, RefusesAVocabularyOfAnotherSizeForTheStepAlone) {
+  const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
+  const auto engine = NewEngine(drafter.get(), /*vocab=*/nullptr);
+  const auto other = DynamicVocabularyManager::Create(*VocabBase::Create({}, 90), {});
+  auto sequence = MakeSequence(TestPrompts(1, 40)[0], {.sampling = UpTo(8)}, pair_->emit_size());
+  ASSERT_TRUE(engine->Prefill(std::vector<StepWork>{{sequence.get(), Slots()}}, 512).ok());
+  const int64_t num_tokens = sequence->num_tokens();
+  const std::vector<StepWork> foreign = {{sequence.get(), Slots(), other->get()}};
+  EXPECT_EQ(engine->Step(foreign).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(sequence->num_tokens(), num_tokens);
+  RunToEnd(*engine, *sequence);
+  EXPECT_EQ(sequence->num_output(), 8);
 }
 
 TEST_F(EngineTest, RefusesWhatCannotWork) {
@@ -383,10 +476,9 @@ TEST(SmallerDraftTest, ActiveIdsNeedARowInItsHead) {
 TEST_F(EngineTest, APromptThatFillsTheContextIsRefusedAndChangesNothing) {
   std::unique_ptr<SpeculativeEngine> engine = NewEngine(nullptr, nullptr);
   const std::vector<TokenId> prompt(pair_->target().config().context_len, TokenId{13});
-  auto sequence =
-      MakeSequence(prompt, {}, pair_->emit_size(), static_cast<int64_t>(prompt.size()) + 8);
-  std::vector<Sequence*> one = {sequence.get()};
-  const absl::Status status = engine->Prefill(one, 512);
+  auto sequence = MakeSequence(prompt, {}, pair_->emit_size());
+  const std::vector<StepWork> one = {{sequence.get(), Slots()}};
+  const absl::Status status = engine->Prefill(one, 512).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(status.message()).find("1024"), std::string::npos) << status;
   EXPECT_EQ(sequence->cached_len, 0);

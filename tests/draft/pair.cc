@@ -176,25 +176,26 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
       options.max_tail_rows = TailRows(config.vocab);
       auto sequence = Sequence::Create(prompts[first + lane], options, emit_size());
       EXPECT_TRUE(sequence.ok()) << sequence.status();
-      (*sequence)->kv_slots.assign(slots.begin() + lane * kContext,
-                                   slots.begin() + (lane + 1) * kContext);
       owned.push_back(std::move(*sequence));
     }
-    std::vector<Sequence*> running;
-    for (const auto& sequence : owned) running.push_back(sequence.get());
-    const auto prefilled = [](const Sequence* s) { return s->prefilled(); };
+    std::vector<StepWork> running;
+    for (const auto& sequence : owned) {
+      running.push_back(
+          {sequence.get(), std::span(slots).subspan(running.size() * kContext, kContext)});
+    }
+    const auto prefilled = [](const StepWork& work) { return work.sequence->prefilled(); };
     while (!std::all_of(running.begin(), running.end(), prefilled)) {
-      std::vector<Sequence*> waiting;
+      std::vector<StepWork> waiting;
       std::copy_if(running.begin(), running.end(), std::back_inserter(waiting),
-                   [&](Sequence* s) { return !prefilled(s); });
-      const absl::Status status = (*engine)->Prefill(waiting, config.prefill_chunk);
+                   [&](const StepWork& work) { return !prefilled(work); });
+      const absl::Status status = (*engine)->Prefill(waiting, config.prefill_chunk).status();
       EXPECT_TRUE(status.ok()) << status;
       if (!status.ok()) return result;
     }
     while (true) {
-      std::erase_if(running, [](const Sequence* s) { return s->finished(); });
+      std::erase_if(running, [](const StepWork& work) { return work.sequence->finished(); });
       if (running.empty()) break;
-      const absl::Status status = (*engine)->Step(running);
+      const absl::Status status = (*engine)->Step(running).status();
       EXPECT_TRUE(status.ok()) << status;
       if (!status.ok()) return result;
     }

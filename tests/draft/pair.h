@@ -9,10 +9,10 @@
 
 #include "base/thread_pool.h"
 #include "draft/engine.h"
-#include "draft/head_kernels.h"
-#include "draft/sampling_params.h"
+#include "head/head_kernels.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
+#include "request/sampling_params.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {

@@ -97,8 +97,8 @@ void DraftChain(const Scenario& scenario, const ActiveVocab& active, DraftTask& 
     const std::vector<float>& full = scenario.draft[Raw(last)];
     std::vector<float> logits;
     for (int32_t id : active.rows()) logits.push_back(full[id]);
-    const SlotIds ids = active.empty() ? SlotIds(kVocab) : SlotIds(active, {});
-    const std::vector<float>& scored = active.empty() ? full : logits;
+    const SlotIds ids = active.is_full_head() ? SlotIds(kVocab) : SlotIds(active, {});
+    const std::vector<float>& scored = active.is_full_head() ? full : logits;
     chooser.Prepare(scored, ids, *task.sequence, task.tokens);
     const std::optional<TokenChooser::SureChoice> choice = chooser.ChooseSurely();
     ASSERT_TRUE(choice.has_value());
@@ -156,7 +156,8 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
 /// its bound at probability about 1e-5.
 void ExpectTargetDistribution(const Scenario& scenario) {
   constexpr int kDraws = 40000;
-  auto base = VocabBase::Create(scenario.active, kVocab);
+  auto base = scenario.active.empty() ? VocabBase::FullHead(kVocab)
+                                      : VocabBase::Create(scenario.active, kVocab);
   ASSERT_TRUE(base.ok()) << base.status();
   const ActiveVocab active(1, *base, {});
   std::vector<std::vector<int>> pairs(kVocab, std::vector<int>(kVocab, 0));

@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "kernels/isa.h"
+#include "model/checkpoint/safetensors.h"
 #include "model/eagle_model.h"
-#include "model/safetensors.h"
 #include "tests/model/model_fixture.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,4 +1,4 @@
-"""Renders random conversations with transformers' apply_chat_template, for tests/text/chat_template_test.
+"""Renders random conversations with transformers' apply_chat_template, for tests/text/chat/chat_template_test.
 
 Run with a Python that has transformers, jinja2 and, for conversations.json, fschat:
     python tests/reference/make_chat_golden.py

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/turn_queue.h"
 #include "router/simulator.h"
-#include "router/turn_queue.h"
 
 namespace shortlist {
 namespace {

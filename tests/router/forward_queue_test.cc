@@ -26,10 +26,10 @@ class ForwardQueueTest : public testing::Test {
 
   Req& Add(ForwardQueue& queue, const std::string& rid, const std::vector<int32_t>& ids,
            double arrival_s = 0.0, int32_t priority = 0) {
-    reqs_.push_back(std::make_unique<Req>());
-    Req& req = *reqs_.back();
+    reqs_.push_back(std::make_unique<TokensReq>());
+    TokensReq& req = *reqs_.back();
     req.rid = rid;
-    for (int32_t id : ids) req.input_ids.push_back(TokenId{id});
+    for (int32_t id : ids) req.tokens.push_back(TokenId{id});
     req.prompt_len = req.num_tokens();
     req.arrival_s = arrival_s;
     req.arrival_number = reqs_.size();
@@ -51,7 +51,7 @@ class ForwardQueueTest : public testing::Test {
   KvPool pool_;
   RadixCache cache_;
   int32_t root_;
-  std::vector<std::unique_ptr<Req>> reqs_;
+  std::vector<std::unique_ptr<TokensReq>> reqs_;
 };
 
 TEST_F(ForwardQueueTest, LpmTakesTheLongestCachedPrefixFirst) {

@@ -80,10 +80,10 @@ class Load {
 
   void Add() {
     if (live_.size() > 30) return;
-    auto req = std::make_unique<Req>();
+    auto req = std::make_unique<TokensReq>();
     const int64_t number = next_++;
     req->rid = std::to_string(number);
-    for (int64_t i = Draw(30); i >= 0; --i) req->input_ids.push_back(TokenId(Draw(5) == 0 ? 1 : 0));
+    for (int64_t i = Draw(30); i >= 0; --i) req->tokens.push_back(TokenId(Draw(5) == 0 ? 1 : 0));
     req->prompt_len = req->num_tokens();
     req->max_new_tokens = Draw(5) == 0 ? 0 : Draw(25);
     req->priority = static_cast<int32_t>(Draw(2));
@@ -120,10 +120,10 @@ class Load {
     const TokenId token{static_cast<int32_t>(Draw(3))};
     const int64_t lag = Draw(3) == 0 ? Draw(4) : 0;  // a drafter may be behind
     const int64_t shareable_len = std::max(req.prefix_len, cached_len - lag);
-    const std::span<const TokenId> news(&token, emits ? 1 : 0);
+    if (emits) static_cast<TokensReq&>(req).tokens.push_back(token);
     const FailingNew failing(Draw(6) == 0 ? 1 + Draw(6) : 0);
     try {
-      scheduler_->Computed(req, news, cached_len, shareable_len);
+      scheduler_->Computed(req, cached_len, shareable_len);
     } catch (const std::bad_alloc&) {
       scheduler_->Drop(req);
       return;
@@ -146,7 +146,7 @@ class Load {
   std::unique_ptr<Scheduler> scheduler_;
   double now_s_ = 0.0;
   int64_t next_ = 0;
-  std::map<int64_t, std::unique_ptr<Req>> live_;
+  std::map<int64_t, std::unique_ptr<TokensReq>> live_;
 };
 
 TEST(SchedulerRandomTest, HoldsItsInvariants) {

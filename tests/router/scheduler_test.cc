@@ -34,18 +34,19 @@ class SchedulerTest : public testing::Test {
   }
 
   /// A request of `len` tokens that count up from `first`.
-  Req& NewReq(int64_t len, int64_t max_new_tokens, int32_t first = 0, double arrival_s = 0.0) {
-    reqs_.push_back(std::make_unique<Req>());
-    Req& req = *reqs_.back();
+  TokensReq& NewReq(int64_t len, int64_t max_new_tokens, int32_t first = 0,
+                    double arrival_s = 0.0) {
+    reqs_.push_back(std::make_unique<TokensReq>());
+    TokensReq& req = *reqs_.back();
     req.rid = std::to_string(reqs_.size() - 1);
-    for (int64_t i = 0; i < len; ++i) req.input_ids.push_back(TokenId(first + i));
+    for (int64_t i = 0; i < len; ++i) req.tokens.push_back(TokenId(first + i));
     req.prompt_len = len;
     req.max_new_tokens = max_new_tokens;
     req.arrival_s = arrival_s;
     return req;
   }
-  Req& Add(int64_t len, int64_t max_new_tokens, int32_t first = 0, double arrival_s = 0.0) {
-    Req& req = NewReq(len, max_new_tokens, first, arrival_s);
+  TokensReq& Add(int64_t len, int64_t max_new_tokens, int32_t first = 0, double arrival_s = 0.0) {
+    TokensReq& req = NewReq(len, max_new_tokens, first, arrival_s);
     const absl::Status status = scheduler_->Add(req);
     EXPECT_TRUE(status.ok()) << status.message();
     return req;
@@ -64,9 +65,10 @@ class SchedulerTest : public testing::Test {
       const int64_t cached_len = req->cached_len + len;
       const TokenId token{1000};
       if (completes && !req->prefill_only()) {
-        scheduler_->Computed(*req, {&token, 1}, cached_len, cached_len);
+        static_cast<TokensReq*>(req)->tokens.push_back(token);
+        scheduler_->Computed(*req, cached_len, cached_len);
       } else {
-        scheduler_->Computed(*req, {}, cached_len, cached_len);
+        scheduler_->Computed(*req, cached_len, cached_len);
         if (completes) scheduler_->Finish(*req);
       }
     }
@@ -76,14 +78,16 @@ class SchedulerTest : public testing::Test {
   void Decode() {
     for (Req* req : scheduler_->PrepareDecode().reqs) {
       const TokenId token{1000 + static_cast<int32_t>(req->num_output())};
-      scheduler_->Computed(*req, {&token, 1}, req->num_tokens(), req->num_tokens());
+      const int64_t cached_len = req->num_tokens();
+      static_cast<TokensReq*>(req)->tokens.push_back(token);
+      scheduler_->Computed(*req, cached_len, cached_len);
       if (req->num_output() >= req->max_new_tokens) scheduler_->Finish(*req);
     }
     Check();
   }
 
   std::unique_ptr<Scheduler> scheduler_;
-  std::vector<std::unique_ptr<Req>> reqs_;
+  std::vector<std::unique_ptr<TokensReq>> reqs_;
 };
 
 TEST_F(SchedulerTest, RefusesWhatCanNeverFitWithTheNumbers) {
@@ -237,13 +241,13 @@ TEST_F(SchedulerTest, RetractionKeepsTheOutputAndTheOldestRequest) {
   });
   // By estimate there is room for both, and then there is not.
   Req& first = Add(/*len=*/2, /*max_new_tokens=*/25);
-  Req& second = Add(/*len=*/2, /*max_new_tokens=*/25, /*first=*/100);
+  TokensReq& second = Add(/*len=*/2, /*max_new_tokens=*/25, /*first=*/100);
   EXPECT_EQ(Fill(), "0:2 1:2");
   for (int i = 0; i < 25 && second.num_retractions == 0; ++i) Decode();
   EXPECT_EQ(first.num_retractions, 0);
   EXPECT_EQ(second.num_retractions, 1);
   EXPECT_EQ(second.state, Req::State::kQueued);
-  const std::vector<TokenId> kept = second.input_ids;
+  const std::vector<TokenId> kept = second.tokens;
   EXPECT_GT(second.num_output(), 10);
   for (int i = 0; i < 50 && second.state != Req::State::kReleased; ++i) {
     Fill();
@@ -251,7 +255,7 @@ TEST_F(SchedulerTest, RetractionKeepsTheOutputAndTheOldestRequest) {
   }
   EXPECT_EQ(first.state, Req::State::kReleased);
   EXPECT_EQ(second.num_output(), 25);
-  EXPECT_TRUE(std::equal(kept.begin(), kept.end(), second.input_ids.begin()));
+  EXPECT_TRUE(std::equal(kept.begin(), kept.end(), second.tokens.begin()));
 }
 
 TEST_F(SchedulerTest, PriorityDecidesWhoIsAdmittedAndWhoGoes) {

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/serve/http_client.h"
+#include "tests/serve/http/client.h"
 #include "tests/serve/serve_fixture.h"
 
 namespace shortlist {

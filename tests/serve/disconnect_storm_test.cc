@@ -18,7 +18,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "tests/serve/http_client.h"
+#include "tests/serve/http/client.h"
 #include "tests/serve/serve_fixture.h"
 #include "vocab/dynamic_vocabulary_manager.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "serve/generator.h"
-#include "serve/http_message.h"
+#include "serve/http/message.h"
 
 namespace shortlist {
 

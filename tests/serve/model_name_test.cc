@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "serve/api_error.h"
+#include "serve/http/api_error.h"
 
 namespace shortlist {
 namespace {

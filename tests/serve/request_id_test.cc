@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "serve/http_target.h"
+#include "serve/http/target.h"
 
 namespace shortlist {
 namespace {

@@ -1,6 +1,6 @@
 #include "tests/serve/serve_fixture.h"
 
-#include "text/conversation.h"
+#include "text/chat/conversation.h"
 
 namespace shortlist {
 

@@ -10,7 +10,7 @@
 
 #include "serve/server.h"
 #include "tests/serve/fake_engine.h"
-#include "tests/serve/http_client.h"
+#include "tests/serve/http/client.h"
 
 namespace shortlist {
 

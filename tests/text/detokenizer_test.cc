@@ -2,9 +2,9 @@
 
 #include <random>
 
+#include "base/utf8.h"
 #include "gtest/gtest.h"
 #include "tests/text/test_util.h"
-#include "text/utf8.h"
 
 namespace shortlist {
 namespace {

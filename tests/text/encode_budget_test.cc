@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/text/test_util.h"
-#include "text/json_tokenizer.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer/json_tokenizer.h"
 
 namespace shortlist {
 namespace {

@@ -12,7 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/text/test_util.h"
 #include "text/detokenizer.h"
-#include "text/json_tokenizer.h"
+#include "text/tokenizer/json_tokenizer.h"
 
 namespace shortlist {
 namespace {

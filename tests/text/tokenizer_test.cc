@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/text/sentencepiece_oracle.h"
+#include "tests/text/sentencepiece/oracle.h"
 #include "tests/text/test_util.h"
 
 namespace shortlist {
@@ -62,10 +62,10 @@ TEST(TokenizerTest, EncodesWithBosAsTheCheckpointSays) {
 TEST(TokenizerTest, RefusesConfigurationsByName) {
   EXPECT_THAT(Error(AbModel(), R"({"add_bos_token": "yes"})"), HasSubstr("add_bos_token"));
   EXPECT_THAT(Error(AbModel(), R"({"bos_token": "<start>"})"),
-              HasSubstr("bos_token \"<start>\" is no control piece"));
+              HasSubstr("bos_token \"<start>\" is not a control piece"));
   EXPECT_THAT(Error(AbModel(), R"({"eos_token": "a"})"),
-              HasSubstr("eos_token \"a\" is no control"));
-  EXPECT_THAT(Error(AbModel(), R"({"eos_token": 7})"), HasSubstr("eos_token is no string"));
+              HasSubstr("eos_token \"a\" is not a control"));
+  EXPECT_THAT(Error(AbModel(), R"({"eos_token": 7})"), HasSubstr("eos_token is not a string"));
   EXPECT_THAT(Error(AbModel(), R"({"bos_token": null, "add_bos_token": true})"),
               HasSubstr("there is no BOS token"));
   EXPECT_THAT(Error(AbModel(), R"({"eos_token": null, "add_eos_token": true})"),

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/text/test_util.h"
-#include "text/charsmap.h"
+#include "text/tokenizer/charsmap.h"
 
 namespace shortlist {
 namespace {

@@ -86,8 +86,23 @@ TEST(ActiveVocabTest, DynamicPartFollowsBaseInItsOwnOrder) {
   EXPECT_FALSE(active.Contains(TokenId{0}));
 }
 
-TEST(ActiveVocabTest, EmptyMeansFullHead) {
-  EXPECT_TRUE(ActiveVocab(/*version=*/1, Base({}, /*vocab_size=*/4), {}).empty());
+TEST(ActiveVocabTest, TheFullHeadHoldsEveryTokenAtItsOwnId) {
+  const auto full = ActiveVocab::FullHead(/*vocab_size=*/4);
+  EXPECT_TRUE(full->is_full_head());
+  EXPECT_EQ(full->vocab_size(), 4);
+  EXPECT_EQ(full->size(), 0);
+  EXPECT_EQ(full->Find(TokenId{3}), DraftId{3});
+  EXPECT_EQ(full->ToTokenId(DraftId{2}), TokenId{2});
+  EXPECT_TRUE(full->base()->SuccessorsOf(TokenId{1}).empty());
+  EXPECT_FALSE(VocabBase::FullHead(0).ok());
+}
+
+TEST(ActiveVocabTest, AnEmptyBaseIsNotTheFullHead) {
+  const ActiveVocab none(/*version=*/1, Base({}, /*vocab_size=*/4), {});
+  EXPECT_FALSE(none.is_full_head());
+  EXPECT_FALSE(none.Contains(TokenId{3}));
+  const ActiveVocab same(/*version=*/1, none.base(), {});
+  EXPECT_NE(none.serial(), same.serial());
 }
 
 TEST(ActiveVocabTest, FindInvertsToTokenIdForEveryId) {

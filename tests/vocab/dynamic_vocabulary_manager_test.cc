@@ -145,11 +145,36 @@ TEST(DynamicVocabularyManagerTest, ObserveJudgesByTheSnapshotOfItsStep) {
 }
 
 TEST(DynamicVocabularyManagerTest, FullHeadLearnsNothing) {
+  const auto created =
+      DynamicVocabularyManager::Create(*VocabBase::FullHead(10), {.dynamic_capacity = 4});
+  ASSERT_TRUE(created.ok()) << created.status();
+  DynamicVocabularyManager& manager = **created;
+  EXPECT_TRUE(manager.Observe(Ids({1, 7}), Ids({2})).ok());
+  EXPECT_TRUE(manager.Add(Ids({3})).ok());
+  EXPECT_TRUE(manager.Active()->is_full_head());
+  EXPECT_EQ(manager.ActiveSize(), 0);
+  EXPECT_EQ(manager.Stats().num_emitted, 0);
+  EXPECT_TRUE(manager.Escapes().empty());
+}
+
+TEST(DynamicVocabularyManagerTest, AnEmptyBaseLearnsFromItsEscapes) {
   const auto manager = Manager({}, /*vocab_size=*/10, /*capacity=*/4);
-  EXPECT_TRUE(manager->Observe(Ids({1, 7}), Ids({2})).ok());
-  EXPECT_TRUE(manager->Active()->empty());
-  EXPECT_EQ(manager->Stats().num_emitted, 0);
-  EXPECT_TRUE(manager->Escapes().empty());
+  EXPECT_TRUE(manager->Observe(Ids({1, 7}), Ids({})).ok());
+  EXPECT_THAT(Rows(*manager), ElementsAre(1, 7));
+  EXPECT_EQ(manager->Stats().num_emitted, 2);
+  EXPECT_EQ(manager->Stats().num_covered, 0);
+  EXPECT_EQ(manager->Escapes().size(), 2u);
+}
+
+TEST(DynamicVocabularyManagerTest, TheFullHeadMayComeAndGo) {
+  const auto manager = Manager({0}, /*vocab_size=*/10, /*capacity=*/4);
+  EXPECT_TRUE(manager->Add(Ids({9, 5})).ok());
+  EXPECT_TRUE(manager->ReplaceBase(*VocabBase::FullHead(10)).ok());
+  EXPECT_TRUE(manager->Active()->is_full_head());
+  EXPECT_TRUE(manager->ReplaceBase(Base({1}, /*vocab_size=*/10)).ok());
+  EXPECT_THAT(Rows(*manager), ElementsAre(1));
+  EXPECT_TRUE(manager->Add(Ids({5})).ok());
+  EXPECT_THAT(Rows(*manager), ElementsAre(1, 5));
 }
 
 TEST(DynamicVocabularyManagerTest, ReplaceBaseKeepsTheDynamicOrder) {
@@ -174,7 +199,6 @@ class Oracle {
     for (const int32_t id : ids) Touch(id);
   }
   void Observe(const std::vector<int32_t>& emitted) {
-    if (Rows().empty()) return;
     ++time_;
     const std::vector<int32_t> rows = Rows();
     for (const int32_t id : emitted) {

@@ -44,7 +44,7 @@ TEST(RequestTailTest, OfMoreIdsThanFitTheLastOnesStay) {
 
 TEST(RequestTailTest, AddsNothingForFullHeadOrWithoutCapacity) {
   RequestTail tail(/*capacity=*/2);
-  tail.Add(Ids({10}), Active(1, {}));
+  tail.Add(Ids({10}), *ActiveVocab::FullHead(100));
   EXPECT_THAT(ToVector(tail.ids()), IsEmpty());
   RequestTail none(/*capacity=*/0);
   none.Add(Ids({10}), Active(1, {0}));
@@ -56,7 +56,7 @@ TEST(RequestTailTest, ReconcileDropsWhatBecameActiveAndFillsTheHole) {
   tail.Add(Ids({10, 11, 12}), Active(1, {0}));
   tail.Reconcile(Active(2, {0, 10}));
   EXPECT_THAT(ToVector(tail.ids()), ElementsAre(12, 11));
-  tail.Reconcile(Active(3, {}));
+  tail.Reconcile(*ActiveVocab::FullHead(100));
   EXPECT_THAT(ToVector(tail.ids()), IsEmpty());
 }
 
@@ -67,7 +67,6 @@ class Oracle {
 
   void Add(const std::vector<int32_t>& ids, const std::set<int32_t>& active) {
     Reconcile(active);
-    if (active.empty()) return;
     for (const int32_t id : ids) {
       if (active.contains(id)) continue;
       std::erase(by_age_, id);
@@ -76,7 +75,6 @@ class Oracle {
     }
   }
   void Reconcile(const std::set<int32_t>& active) {
-    if (active.empty()) by_age_.clear();
     std::erase_if(by_age_, [&](int32_t id) { return active.contains(id); });
   }
   const std::vector<int32_t>& ids() const { return by_age_; }

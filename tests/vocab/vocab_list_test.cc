@@ -62,16 +62,16 @@ TEST(VocabListTest, PlainTextErrorsNameLineValueAndBound) {
   ExpectError(ReadText("99999999999999999999"), "token id 99999999999999999999 at line 1 not in");
   ExpectError(ReadText("-99999999999999999999"), "at line 1 not in [0, 10)");
   ExpectError(ReadText("5\n6\n5\n"), "token id 5 at line 3 repeats line 1");
-  ExpectError(ReadText("5\nfive\n"), "\"five\" at line 2 is no token id");
-  ExpectError(ReadText("5 6\n"), "\"5 6\" at line 1 is no token id");
+  ExpectError(ReadText("5\nfive\n"), "\"five\" at line 2 is not a token id");
+  ExpectError(ReadText("5 6\n"), "\"5 6\" at line 1 is not a token id");
   ExpectError(ReadText("5.0\n"), "\"5.0\" at line 1");
   ExpectError(ReadText("+5\n"), "\"+5\" at line 1");
   ExpectError(ReadText("0x5\n"), "\"0x5\" at line 1");
-  ExpectError(ReadText(std::string("5\0\n", 3)), "at line 1 is no token id");
+  ExpectError(ReadText(std::string("5\0\n", 3)), "at line 1 is not a token id");
   ExpectError(ReadText("\xEF\xBB\xBF"
                        "5\n"),
-              "at line 1 is no token id");
-  ExpectError(ReadText(std::string(100000, 'x')), "x...\" at line 1 is no token id");
+              "at line 1 is not a token id");
+  ExpectError(ReadText(std::string(100000, 'x')), "x...\" at line 1 is not a token id");
   ExpectError(ReadText(" \n \n"), "no token id");
   ExpectError(ReadText(""), "no token id");
 }

@@ -55,17 +55,17 @@ class VocabOptionsListTest : public testing::Test {
   const std::string path_;
 };
 
-TEST(VocabOptionsTest, FullIsNoBase) {
+TEST(VocabOptionsTest, FullIsTheFullHead) {
   const auto options = ParseVocabFlag("full");
   ASSERT_TRUE(options.ok());
   EXPECT_FALSE(options->use_static_vocab);
-  EXPECT_EQ(*SelectVocabBase(*options, kTarget), nullptr);
+  EXPECT_TRUE((*SelectVocabBase(*options, kTarget))->is_full_head());
 }
 
 TEST(VocabOptionsTest, OffIgnoresTheOtherFields) {
   VocabOptions options{.use_static_vocab = false, .static_vocab_ratio = kNan};
   options.custom_vocab_path = "/no/such/file";
-  EXPECT_EQ(*SelectVocabBase(options, kTarget), nullptr);
+  EXPECT_TRUE((*SelectVocabBase(options, kTarget))->is_full_head());
 }
 
 TEST(VocabOptionsTest, RatioWithoutListIsTheFirstIds) {
@@ -82,9 +82,9 @@ TEST(VocabOptionsTest, BadRatiosNameValueAndBound) {
   EXPECT_EQ(Error("ratio:1.5"), "ratio 1.5 not in (0, 1]");
   EXPECT_EQ(Error("ratio:NaN"), "ratio nan not in (0, 1]");
   EXPECT_EQ(Error("ratio:inf"), "ratio inf not in (0, 1]");
-  EXPECT_EQ(Error("ratio:"), "ratio \"\" is no number");
-  EXPECT_EQ(Error("ratio:half"), "ratio \"half\" is no number");
-  EXPECT_EQ(Error("ratio:0.5x"), "ratio \"0.5x\" is no number");
+  EXPECT_EQ(Error("ratio:"), "ratio \"\" is not a number");
+  EXPECT_EQ(Error("ratio:half"), "ratio \"half\" is not a number");
+  EXPECT_EQ(Error("ratio:0.5x"), "ratio \"0.5x\" is not a number");
   EXPECT_EQ(Error("ratio:0.01"), "static_vocab_ratio 0.01 of 20 ids comes to none");
   for (const double ratio : {0.0, -0.5, 1.0000001, kNan, -kNan, HUGE_VAL, -HUGE_VAL}) {
     const VocabOptions options{.use_static_vocab = true, .static_vocab_ratio = ratio};
@@ -95,10 +95,10 @@ TEST(VocabOptionsTest, BadRatiosNameValueAndBound) {
 TEST(VocabOptionsTest, BadListOptionsNameValueAndBound) {
   EXPECT_THAT(Error("f:top=0"), HasSubstr("top_n 0 not in [1, vocab_size]"));
   EXPECT_THAT(Error("f:top=-3"), HasSubstr("top_n -3 not in [1, vocab_size]"));
-  EXPECT_THAT(Error("f:top="), HasSubstr("top \"\" is no integer"));
-  EXPECT_THAT(Error("f:top=5.5"), HasSubstr("top \"5.5\" is no integer"));
-  EXPECT_THAT(Error("f:top=1e3"), HasSubstr("top \"1e3\" is no integer"));
-  EXPECT_THAT(Error("f:top=9223372036854775808"), HasSubstr("is no integer below 2^63"));
+  EXPECT_THAT(Error("f:top="), HasSubstr("top \"\" is not an integer"));
+  EXPECT_THAT(Error("f:top=5.5"), HasSubstr("top \"5.5\" is not an integer"));
+  EXPECT_THAT(Error("f:top=1e3"), HasSubstr("top \"1e3\" is not an integer"));
+  EXPECT_THAT(Error("f:top=9223372036854775808"), HasSubstr("is not an integer below 2^63"));
   EXPECT_THAT(Error("f:ratio=2"), HasSubstr("ratio 2 not in (0, 1]"));
   EXPECT_THAT(Error("f:ratio=nan"), HasSubstr("ratio nan not in (0, 1]"));
   EXPECT_THAT(Error("f:coverage=0"), HasSubstr("coverage 0 not in (0, 1]"));
@@ -127,7 +127,7 @@ TEST(VocabOptionsTest, SuccessorsGoWithAnyChoiceInAnyOrder) {
     EXPECT_EQ(options->successors, 5);
   }
   EXPECT_THAT(Error("f:successors=0"), HasSubstr("successors 0 not in [1, vocab_size]"));
-  EXPECT_THAT(Error("f:successors=few"), HasSubstr("successors \"few\" is no integer"));
+  EXPECT_THAT(Error("f:successors=few"), HasSubstr("successors \"few\" is not an integer"));
   EXPECT_THAT(Error("f:top=3:top=4"), HasSubstr("top is there twice"));
   EXPECT_THAT(Error("f:top=3:ratio=0.5"), HasSubstr("at most 1"));
 }

@@ -20,7 +20,7 @@ struct Arguments {
   /// Appends the elements of `value`, as f(*value) does. InvalidArgument where it has none to give.
   absl::Status AppendUnpacked(const Value& value);
   /// Appends the entries of the dictionary `value`, as f(**value) does. InvalidArgument for another
-  /// kind, a key that is no text, and a name that is there already.
+  /// kind, a key that is not a text, and a name that is there already.
   absl::Status AppendUnpackedNamed(const Value& value);
 
   /// Arguments in the order of `names`, nullptr for one that is not given. They live as long as

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "text/jinja/print.h"
-#include "text/utf8.h"
 
 namespace shortlist::jinja {
 namespace {
@@ -81,7 +81,7 @@ absl::StatusOr<Value> Strftime(const Arguments& arguments, const std::tm& now) {
     printed.append(buffer, std::strftime(buffer, sizeof(buffer), conversion.c_str(), &now));
     i = letter;
   }
-  if (FindInvalidUtf8(printed)) return absl::InvalidArgumentError("strftime_now: no UTF-8");
+  if (FindInvalidUtf8(printed)) return absl::InvalidArgumentError("strftime_now: invalid UTF-8");
   return Value(Text::FromTemplate(std::move(printed)));
 }
 

@@ -200,7 +200,7 @@ class Interpreter {
     const Value* name_space = scope.Find(target.name);
     if (name_space == nullptr || !name_space->Is(Kind::kNamespace)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", target.name, "' is no namespace, so its attributes cannot be set"));
+          absl::StrCat("'", target.name, "' is not a namespace, so its attributes cannot be set"));
     }
     if (target.attribute.starts_with('_')) {
       return absl::InvalidArgumentError(

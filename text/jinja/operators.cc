@@ -241,7 +241,7 @@ Value LoopAttribute(const Value& value, std::string_view name) {
   if (name == "previtem" && index0 > 0) return items[loop.index0 - 1];
   if (name == "nextitem" && index0 + 1 < count) return items[loop.index0 + 1];
   if (name == "previtem" || name == "nextitem") {
-    return Value::MakeUndefined(absl::StrCat("there is no loop.", std::string(name)));
+    return Value::MakeUndefined(absl::StrCat("there is not a loop.", std::string(name)));
   }
   return MissingAttribute(value, name);
 }

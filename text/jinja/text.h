@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/byte_range.h"
+#include "base/byte_range.h"
 
 namespace shortlist {
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "nlohmann/json.hpp"
-#include "text/utf8.h"
 
 namespace shortlist::jinja {
 namespace {
@@ -45,7 +45,8 @@ absl::StatusOr<Value> FromJsonAt(const nlohmann::ordered_json& json, int depth) 
   if (json.is_string()) {
     const auto& bytes = json.get_ref<const std::string&>();
     if (const auto offset = FindInvalidUtf8(bytes)) {
-      return absl::InvalidArgumentError(absl::StrCat("text that is no UTF-8 at byte ", *offset));
+      return absl::InvalidArgumentError(
+          absl::StrCat("text that is not valid UTF-8 at byte ", *offset));
     }
     Text text = Text::FromContent(bytes);
     if (text.too_long()) {

@@ -173,8 +173,8 @@ absl::StatusOr<bool> Less(const Value& a, const Value& b);
 /// InvalidArgument for the rest, and past a million.
 absl::StatusOr<std::vector<Value>> Items(const Value& value);
 
-/// The JSON's value; all text is content. InvalidArgument names what is no UTF-8, an integer beyond
-/// 64 bits signed, or nesting past kMaxValueDepth.
+/// The JSON's value; all text is content. InvalidArgument names what is not UTF-8, an integer
+/// beyond 64 bits signed, or nesting past kMaxValueDepth.
 absl::StatusOr<Value> FromJson(const nlohmann::ordered_json& json);
 
 }  // namespace shortlist::jinja

@@ -1,0 +1,34 @@
+#ifndef SHORTLIST_DRAFT_STEP_H_
+#define SHORTLIST_DRAFT_STEP_H_
+
+#include <cstdint>
+#include <span>
+
+#include "request/sequence.h"
+#include "vocab/dynamic_vocabulary_manager.h"
+
+namespace shortlist {
+
+/// A sequence's part of one pass of the engine.
+struct StepWork {
+  Sequence* sequence = nullptr;
+  /// By position, as many as there are tokens to be computed. The engine writes those of the tokens
+  /// that it computes and, when it drafts, those right behind; it drafts fewer tokens where they
+  /// are missing.
+  std::span<const int32_t> kv_slots;
+  /// Whose rows its draft scores, and what learns from the verdict: the same one from step to step,
+  /// or another. Null: the engine's own.
+  DynamicVocabularyManager* vocab = nullptr;
+};
+
+/// What a pass did for a sequence.
+struct StepResult {
+  int64_t num_emitted = 0;    // tokens, the last of the sequence's
+  int64_t cached_len = 0;     // leading tokens whose keys and values are computed
+  int64_t shareable_len = 0;  // of these, those that will not be written again, the drafter's
+                              // included where the sequence speculates
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_STEP_H_

@@ -1,0 +1,103 @@
+#include "head/cpu_head.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "kernels/quant.h"
+
+namespace shortlist {
+
+HeadArgs CpuHead::Arguments(const at::Tensor& hidden, const HeadSelection& selection) {
+  HeadArgs args;
+  args.weight = weight_.rows;
+  args.dtype = weight_.dtype;
+  args.vocab_size = weight_.vocab_size;
+  args.hidden = weight_.hidden;
+  args.x = hidden.data_ptr<float>();
+  args.num_tokens = hidden.size(0);
+  const ActiveVocab& active = selection.active;
+  if (active.is_full_head()) {
+    args.num_rows = num_rows_;
+    return args;
+  }
+  args.row_ids = active.rows().data();
+  args.num_rows = active.size();
+  if (packs_base_) {
+    args.packed = PackedRows(active.base());
+    args.num_packed = active.base_size();
+  }
+  if (!selection.tails.empty()) {
+    tail_indptr_.assign(1, 0);
+    tail_ids_.clear();
+    for (const std::span<const int32_t> tail : selection.tails) {
+      tail_ids_.insert(tail_ids_.end(), tail.begin(), tail.end());
+      tail_indptr_.push_back(static_cast<int32_t>(tail_ids_.size()));
+    }
+    args.tail_indptr = tail_indptr_.data();
+    args.tail_ids = tail_ids_.data();
+  }
+  return args;
+}
+
+const void* CpuHead::PackedRows(const std::shared_ptr<const VocabBase>& base) {
+  const auto packed = std::find_if(packed_.begin(), packed_.end(),
+                                   [&](const Packed& kept) { return kept.base == base; });
+  if (packed != packed_.end()) {
+    std::rotate(packed_.begin(), packed, packed + 1);  // most recently used first
+    return packed_.front().rows.data();
+  }
+  if (std::ssize(packed_) == kMaxPacked) packed_.pop_back();
+  const int64_t row_bytes = RowBytes(weight_.dtype, weight_.hidden);
+  const std::span<const int32_t> ids = base->ids();
+  Arena rows(static_cast<int64_t>(ids.size()) * row_bytes);
+  const char* from = static_cast<const char*>(weight_.rows);
+  char* to = static_cast<char*>(rows.data());
+  for (size_t slot = 0; slot < ids.size(); ++slot) {
+    std::memcpy(to + slot * row_bytes, from + ids[slot] * row_bytes, row_bytes);
+  }
+  ++num_packings_;
+  packed_.insert(packed_.begin(), Packed{base, std::move(rows)});
+  return packed_.front().rows.data();
+}
+
+absl::Status CpuHead::Logits(const at::Tensor& hidden, const HeadSelection& selection,
+                             std::vector<float>& logits, int64_t& stride) {
+  const HeadArgs args = Arguments(hidden, selection);
+  stride = HeadMaxSlots(args);
+  const auto size = static_cast<size_t>(args.num_tokens * stride);
+  if (logits.size() < size) logits.resize(size);
+  HeadLogitsCpu(args, logits.data(), stride, pool_);
+  return absl::OkStatus();
+}
+
+absl::Status CpuHead::TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
+                           int32_t* ids, float* logits, float* log_sum_exp) {
+  const HeadArgs args = Arguments(hidden, selection);
+  if (k == 1 && log_sum_exp == nullptr) {
+    HeadArgmaxCpu(args, ids, logits, pool_);
+    return absl::OkStatus();
+  }
+  sums_.resize(args.num_tokens);
+  HeadTopKCpu(args, k, ids, logits, log_sum_exp != nullptr ? log_sum_exp : sums_.data(), pool_);
+  for (int64_t i = 0; i < args.num_tokens * k; ++i) {
+    if (logits[i] == -std::numeric_limits<float>::infinity()) ids[i] = -1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CpuHead::RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
+                                float* logits) {
+  const char* rows = static_cast<const char*>(weight_.rows);
+  const int64_t row_bytes = RowBytes(weight_.dtype, weight_.hidden);
+  const float* x = hidden.data_ptr<float>();
+  for (size_t m = 0; m < ids.size(); ++m) {
+    logits[m] = HeadDotCpu(rows + Raw(ids[m]) * row_bytes, weight_.dtype,
+                           x + static_cast<int64_t>(m) * weight_.hidden, weight_.hidden);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,67 @@
+#ifndef SHORTLIST_HEAD_CPU_HEAD_H_
+#define SHORTLIST_HEAD_CPU_HEAD_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "head/head_scorer.h"
+#include "kernels/arena.h"
+#include "kernels/head.h"
+
+namespace shortlist {
+
+/// Scores by the kernels of kernels/head.h. The rows of a large weight come from memory, which is
+/// read fastest in one stretch: of those, packed copies of the base rows are kept for the
+/// kMaxPacked bases seen last. All other rows are read in place.
+class CpuHead final : public HeadScorer {
+ public:
+  static constexpr int64_t kMaxPacked = 4;
+
+  /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, weight.vocab_size]. `owner` keeps
+  /// the weight's memory alive; undefined where the caller does.
+  CpuHead(const HeadWeight& weight, int64_t num_rows, at::Tensor owner, bool packs_base,
+          ThreadPool& pool)
+      : weight_(weight),
+        owner_(std::move(owner)),
+        num_rows_(num_rows),
+        packs_base_(packs_base),
+        pool_(pool) {}
+
+  at::Device device() const override { return at::kCPU; }
+  int64_t vocab_size() const override { return weight_.vocab_size; }
+  int64_t hidden() const override { return weight_.hidden; }
+
+  absl::Status Logits(const at::Tensor& hidden, const HeadSelection& selection,
+                      std::vector<float>& logits, int64_t& stride) override;
+  absl::Status TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
+                    int32_t* ids, float* logits, float* log_sum_exp) override;
+  absl::Status RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
+                         float* logits) override;
+
+  /// How often a base was packed.
+  int64_t num_packings() const { return num_packings_; }
+
+ private:
+  HeadArgs Arguments(const at::Tensor& hidden, const HeadSelection& selection);
+  const void* PackedRows(const std::shared_ptr<const VocabBase>& base);
+
+  const HeadWeight weight_;
+  const at::Tensor owner_;
+  const int64_t num_rows_;
+  const bool packs_base_;
+  ThreadPool& pool_;
+  struct Packed {
+    std::shared_ptr<const VocabBase> base;
+    Arena rows;
+  };
+  std::vector<Packed> packed_;  // most recently used first
+  int64_t num_packings_ = 0;
+  std::vector<int32_t> tail_indptr_, tail_ids_;
+  std::vector<float> sums_;  // that nobody asked for
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_HEAD_CPU_HEAD_H_

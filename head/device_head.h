@@ -1,0 +1,75 @@
+#ifndef SHORTLIST_HEAD_DEVICE_HEAD_H_
+#define SHORTLIST_HEAD_DEVICE_HEAD_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "head/device_rows.h"
+#include "head/device_slots.h"
+#include "head/head_scorer.h"
+
+namespace shortlist {
+
+/// Scores by the kernels of kernels/cuda/, kHeadMaxTokens tokens at a time. Slots lie in
+/// DeviceSlots, of the kMaxResident bases seen last, which are made anew, larger, when a set
+/// outgrows them.
+class DeviceHead final : public HeadScorer {
+ public:
+  static constexpr int64_t kMaxResident = 4;
+
+  /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, rows->vocab_size()].
+  static absl::StatusOr<std::unique_ptr<DeviceHead>> Create(std::shared_ptr<const DeviceRows> rows,
+                                                            int64_t num_rows);
+
+  at::Device device() const override { return rows_->device(); }
+  int64_t vocab_size() const override { return rows_->vocab_size(); }
+  int64_t hidden() const override { return rows_->layout().hidden; }
+
+  absl::Status Logits(const at::Tensor& hidden, const HeadSelection& selection,
+                      std::vector<float>& logits, int64_t& stride) override;
+  /// A logit of -infinity counts as none: NaN becomes that on a device.
+  absl::Status TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
+                    int32_t* ids, float* logits, float* log_sum_exp) override;
+  absl::Status RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
+                         float* logits) override;
+
+ private:
+  DeviceHead(std::shared_ptr<const DeviceRows> rows, int64_t num_rows)
+      : rows_(std::move(rows)), num_rows_(num_rows) {}
+
+  void Allocate();
+  /// Those of the selection's base, with room for it; null for the full head, which needs none.
+  DeviceSlots* MakeRoom(const HeadSelection& selection);
+  using Body = absl::FunctionRef<absl::Status(CudaHeadArgs& args, int64_t first)>;
+  /// Calls `body` for every kHeadMaxTokens tokens, the first of them being `first`, with their
+  /// states prepared and `args` filled in as far as rows and states go.
+  absl::Status ForTokens(const at::Tensor& hidden, Body body);
+  /// Adds the slots of args.x.num_tokens tokens from `first` on.
+  absl::Status AddSlots(const HeadSelection& selection, DeviceSlots* slots, int64_t first,
+                        CudaHeadArgs& args);
+  /// The first `count` words of the results once the device has them. Internal when it has flagged
+  /// input that the checks on the host should have kept away.
+  absl::StatusOr<const int32_t*> Fetch(int64_t count);
+  int32_t* results() const { return words_.data_ptr<int32_t>() + 1; }
+
+  const std::shared_ptr<const DeviceRows> rows_;
+  const int64_t num_rows_;
+  struct Resident {
+    std::shared_ptr<const VocabBase> base;
+    DeviceSlots slots;
+  };
+  std::vector<Resident> residents_;      // most recently used first
+  at::Tensor codes_, scales_, factors_;  // HeadStates of kHeadMaxTokens tokens
+  at::Tensor words_;                     // i32: the word of HeadErrorBits, then what a call gives
+  at::Tensor host_;                      // the part of words_ that was fetched last
+  at::Tensor row_tails_;                 // i32: an indptr of one id for each token, then those ids
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_HEAD_DEVICE_HEAD_H_

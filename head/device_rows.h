@@ -1,0 +1,58 @@
+#ifndef SHORTLIST_HEAD_DEVICE_ROWS_H_
+#define SHORTLIST_HEAD_DEVICE_ROWS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "head/head_kernels.h"
+#include "kernels/cuda/rows.h"
+#include "kernels/head.h"
+
+namespace shortlist {
+
+/// The rows of an LM head in the memory of a device, as its kernels read them. Immutable; any
+/// number of heads share it.
+class DeviceRows {
+ public:
+  /// Copies rows from host memory; those of kernels/quant.h are reordered on the way.
+  /// InvalidArgument names what the kernels do not take: a hidden size that is not a multiple of 8
+  /// (16-bit rows) or 4 (f32). ResourceExhausted when the device has no room.
+  static absl::StatusOr<std::shared_ptr<const DeviceRows>> Copy(
+      const HeadWeight& weight, std::shared_ptr<HeadKernels> kernels);
+
+  /// Rows that are there already: [vocab_size, hidden] bf16, f16 or f32, contiguous, beginning at a
+  /// multiple of 16 bytes; kept by reference. InvalidArgument names the property that does not fit.
+  static absl::StatusOr<std::shared_ptr<const DeviceRows>> Over(
+      const at::Tensor& weight, std::shared_ptr<HeadKernels> kernels);
+
+  HeadKernels& kernels() const { return *kernels_; }
+  at::Device device() const { return kernels_->device(); }
+  const RowLayout& layout() const { return layout_; }
+  int64_t vocab_size() const { return vocab_size_; }
+  /// [vocab_size] rows of layout().row_bytes.
+  const void* data() const { return memory_.data_ptr(); }
+
+ private:
+  DeviceRows(std::shared_ptr<HeadKernels> kernels, const RowLayout& layout, int64_t vocab_size,
+             at::Tensor memory)
+      : kernels_(std::move(kernels)),
+        layout_(layout),
+        vocab_size_(vocab_size),
+        memory_(std::move(memory)) {}
+
+  const std::shared_ptr<HeadKernels> kernels_;
+  const RowLayout layout_;
+  const int64_t vocab_size_;
+  const at::Tensor memory_;
+};
+
+/// The kernels' name for a tensor's dtype: f32, f16 or bf16; else InvalidArgument.
+absl::StatusOr<DType> HeadDType(const at::Tensor& weight);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_HEAD_DEVICE_ROWS_H_

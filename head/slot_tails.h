@@ -1,0 +1,39 @@
+#ifndef SHORTLIST_HEAD_SLOT_TAILS_H_
+#define SHORTLIST_HEAD_SLOT_TAILS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "vocab/active_vocab.h"
+
+namespace shortlist {
+
+/// The slots that the tokens of one draft pass score for themselves, behind those of the active
+/// vocabulary: the request's own tail, then the successors of its last token that neither holds.
+/// Keeps its memory from pass to pass. Not thread-safe.
+class SlotTails {
+ public:
+  /// Starts a pass over `active`, which must outlive it.
+  void Clear(const ActiveVocab& active);
+
+  /// One more token: its request's tail (disjoint from the active vocabulary) and the token it
+  /// follows.
+  void Add(std::span<const int32_t> request_tail, TokenId last);
+
+  /// [tokens added] ids, as HeadSelection takes them. Valid until the next Clear or Add.
+  std::span<const std::span<const int32_t>> of_tokens();
+
+ private:
+  const ActiveVocab* active_ = nullptr;
+  std::vector<int32_t> ids_;      // of all tokens
+  std::vector<size_t> begin_;     // [tokens added] where a token's begin
+  std::vector<uint64_t> marked_;  // [vocab_size] the last Add whose request's tail held the id
+  uint64_t num_adds_ = 0;
+  std::vector<std::span<const int32_t>> of_tokens_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_HEAD_SLOT_TAILS_H_

@@ -1,0 +1,305 @@
+#include "model/checkpoint/config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "model/checkpoint/config_fields.h"
+#include "model/checkpoint/generation_config.h"
+#include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/packing_config.h"
+#include "model/checkpoint/quote.h"
+#include "model/checkpoint/rope_config.h"
+#include "model/checkpoint/weight_files.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxVocabSize = int64_t{1} << 24;
+constexpr int64_t kMaxHidden = int64_t{1} << 20;
+constexpr int64_t kMaxIntermediate = int64_t{1} << 22;
+constexpr int64_t kMaxLayers = 1024;
+constexpr int64_t kMaxHeads = 4096;
+constexpr int64_t kMaxHeadDim = 4096;
+constexpr int64_t kMaxContextLen = int64_t{1} << 24;
+
+/// Fields that change what a model computes and that only these values leave as they are; null in
+/// the table means that the field must be absent or null. Absent and null are neutral for all.
+struct NeutralField {
+  const char* name;
+  const char* neutral;  // JSON text
+};
+constexpr std::array kNeutralFields = {
+    NeutralField{"hidden_act", "\"silu\""},
+    NeutralField{"hidden_activation", "\"silu\""},
+    NeutralField{"attention_bias", "false"},
+    NeutralField{"attention_out_bias", "false"},
+    NeutralField{"qkv_bias", "false"},
+    NeutralField{"mlp_bias", "false"},
+    NeutralField{"lm_head_bias", "false"},
+    NeutralField{"pretraining_tp", "1"},
+    NeutralField{"partial_rotary_factor", "1"},
+    NeutralField{"rope_interleaved", "false"},
+    NeutralField{"compression_config", "null"},
+    NeutralField{"attention_chunk_size", "null"},
+    NeutralField{"no_rope_layers", "null"},
+    NeutralField{"attention_multiplier", "null"},
+    NeutralField{"query_pre_attn_scalar", "null"},
+    NeutralField{"embedding_multiplier", "1"},
+    NeutralField{"residual_multiplier", "1"},
+    NeutralField{"logits_scaling", "1"},
+    NeutralField{"logit_scale", "1"},
+    NeutralField{"scale_emb", "1"},
+    NeutralField{"scale_depth", "null"},
+    NeutralField{"dim_model_base", "null"},
+    NeutralField{"attn_logit_softcapping", "null"},
+    NeutralField{"final_logit_softcapping", "null"},
+    NeutralField{"clip_qkv", "null"},
+    NeutralField{"qk_norm", "false"},
+    NeutralField{"use_qk_norm", "false"},
+    NeutralField{"qk_layernorm", "false"},
+    NeutralField{"attn_temperature_tuning", "false"},
+    NeutralField{"alibi", "false"},
+    NeutralField{"is_causal", "true"},
+    NeutralField{"is_encoder_decoder", "false"},
+    NeutralField{"add_cross_attention", "false"},
+    NeutralField{"num_local_experts", "null"},
+    NeutralField{"num_experts", "null"},
+    NeutralField{"auto_map", "null"},
+};
+
+using Architecture = ModelConfig::Architecture;
+
+constexpr std::array kArchitectures = {Architecture::kLlama, Architecture::kMistral,
+                                       Architecture::kQwen2, Architecture::kQwen3,
+                                       Architecture::kLlamaEagle};
+
+absl::StatusOr<Architecture> ReadArchitecture(const ConfigFields& fields) {
+  const json* list = fields.Find("architectures");
+  if (list == nullptr) return fields.Invalid("architectures", "is missing");
+  if (!list->is_array() || list->size() != 1 || !(*list)[0].is_string()) {
+    return fields.Invalid("architectures",
+                          absl::StrCat("= ", Quote(*list), " is not a list of one name"));
+  }
+  const json& name = (*list)[0];
+  for (const Architecture architecture : kArchitectures) {
+    if (name == ArchitectureName(architecture)) return architecture;
+  }
+  return fields.Unsupported("architecture", name,
+                            "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, "
+                            "Qwen3ForCausalLM and LlamaForCausalLMEagle are");
+}
+
+absl::Status CheckNeutralFields(const ConfigFields& fields) {
+  for (const NeutralField& field : kNeutralFields) {
+    const json* value = fields.Find(field.name);
+    if (value != nullptr && *value != json::parse(field.neutral)) {
+      return fields.Unsupported(field.name, *value, absl::StrCat("only ", field.neutral, " is"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+/// The window of the layers that have one; 0: none has.
+absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, Architecture architecture) {
+  const bool is_qwen = architecture == Architecture::kQwen2 || architecture == Architecture::kQwen3;
+  SHORTLIST_ASSIGN_OR_RETURN(const bool qwen_uses_it, fields.Bool("use_sliding_window", false));
+  const json* value = fields.Find("sliding_window");
+  if (is_qwen && !qwen_uses_it) return 0;
+  if (is_qwen || architecture == Architecture::kMistral) {
+    // Null switches the window off; absent is transformers' default.
+    constexpr int64_t kDefault = 4096;
+    if (value == nullptr) return fields.object().contains("sliding_window") ? 0 : kDefault;
+    return fields.Int("sliding_window", 1, kMaxContextLen);
+  }
+  if (value != nullptr) return fields.Unsupported("sliding_window", *value, "only null is");
+  if (qwen_uses_it) return fields.Unsupported("use_sliding_window", true, "only false is");
+  return 0;
+}
+
+/// Which layers have the window: those that layer_types calls "sliding_attention"; without it, all
+/// of Mistral's and Qwen's from max_window_layers on.
+absl::Status ReadWindows(const ConfigFields& fields, ModelConfig& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t window, ReadWindow(fields, config.architecture));
+  const bool is_mistral = config.architecture == Architecture::kMistral;
+  constexpr int64_t kQwenDefault = 28;
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_full,
+                             fields.Int("max_window_layers", 0, kMaxLayers, kQwenDefault));
+  std::vector<bool> slides(config.num_layers);
+  for (int64_t i = 0; i < config.num_layers; ++i) {
+    slides[i] = window > 0 && (is_mistral || i >= num_full);
+  }
+  if (const json* types = fields.Find("layer_types")) {
+    if (!types->is_array() || static_cast<int64_t>(types->size()) != config.num_layers) {
+      return fields.Invalid("layer_types", absl::StrCat("= ", Quote(*types), " is not a list of ",
+                                                        config.num_layers, " names"));
+    }
+    for (int64_t i = 0; i < config.num_layers; ++i) {
+      const json& type = (*types)[i];
+      const bool wants_window = type == "sliding_attention" && window > 0;
+      // Mistral's own code does not look at the types.
+      const bool contradicts = is_mistral && wants_window != slides[i];
+      if ((!wants_window && type != "full_attention") || contradicts) {
+        return fields.Unsupported(
+            "layer_types", type,
+            window == 0  ? "without a sliding window only \"full_attention\" is"
+            : is_mistral ? "with a sliding window only \"sliding_attention\" is"
+                         : "only \"full_attention\" and \"sliding_attention\" are");
+      }
+      slides[i] = wants_window;
+    }
+  }
+  if (window == 0) return absl::OkStatus();
+  for (const bool has_window : slides) config.windows.push_back(has_window ? window : 0);
+  return absl::OkStatus();
+}
+
+absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(config.vocab_size, fields.Int("vocab_size", 1, kMaxVocabSize));
+  SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int("hidden_size", 1, kMaxHidden));
+  SHORTLIST_ASSIGN_OR_RETURN(config.intermediate,
+                             fields.Int("intermediate_size", 1, kMaxIntermediate));
+  SHORTLIST_ASSIGN_OR_RETURN(config.num_layers, fields.Int("num_hidden_layers", 1, kMaxLayers));
+  SHORTLIST_ASSIGN_OR_RETURN(config.num_heads, fields.Int("num_attention_heads", 1, kMaxHeads));
+  // Only Llama's default is known to be the number of heads.
+  const bool is_llama = config.architecture == Architecture::kLlama ||
+                        config.architecture == Architecture::kLlamaEagle;
+  SHORTLIST_ASSIGN_OR_RETURN(config.num_kv_heads,
+                             fields.Int("num_key_value_heads", 1, config.num_heads,
+                                        is_llama ? std::optional(config.num_heads) : std::nullopt));
+  if (config.num_heads % config.num_kv_heads != 0) {
+    return fields.Invalid(
+        "num_attention_heads",
+        absl::StrCat("= ", config.num_heads,
+                     " is not a multiple of num_key_value_heads = ", config.num_kv_heads));
+  }
+  const bool is_qwen3 = config.architecture == Architecture::kQwen3;
+  if (fields.Find("head_dim") == nullptr && !is_qwen3 && config.hidden % config.num_heads != 0) {
+    return fields.Invalid(
+        "hidden_size",
+        absl::StrCat("= ", config.hidden, " is not a multiple of num_attention_heads = ",
+                     config.num_heads, ", and there is no head_dim"));
+  }
+  constexpr int64_t kQwen3Default = 128;
+  SHORTLIST_ASSIGN_OR_RETURN(
+      config.head_dim, fields.Int("head_dim", 2, kMaxHeadDim,
+                                  is_qwen3 ? kQwen3Default : config.hidden / config.num_heads));
+  if (config.head_dim < 2 || config.head_dim > kMaxHeadDim || config.head_dim % 2 != 0) {
+    return fields.Invalid(
+        "head_dim",
+        absl::StrCat("= ", config.head_dim, " is not even, or not in [2, ", kMaxHeadDim, "]"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(config.context_len,
+                             fields.Int("max_position_embeddings", 1, kMaxContextLen));
+  SHORTLIST_ASSIGN_OR_RETURN(config.rms_norm_eps,
+                             fields.Real("rms_norm_eps", 0.0, 1.0, /*otherwise=*/1e-6));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DType> ReadDType(const ConfigFields& fields) {
+  const char* const name = fields.Find("dtype") != nullptr ? "dtype" : "torch_dtype";
+  const json* value = fields.Find(name);
+  if (value == nullptr || *value == "float32") return DType::kF32;
+  if (*value == "bfloat16") return DType::kBf16;
+  if (*value == "float16") return DType::kF16;
+  return fields.Unsupported(name, *value, "\"float32\", \"float16\" and \"bfloat16\" are");
+}
+
+}  // namespace
+
+const char* ArchitectureName(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::kLlama:
+      return "LlamaForCausalLM";
+    case Architecture::kMistral:
+      return "MistralForCausalLM";
+    case Architecture::kQwen2:
+      return "Qwen2ForCausalLM";
+    case Architecture::kQwen3:
+      return "Qwen3ForCausalLM";
+    case Architecture::kLlamaEagle:
+      return "LlamaForCausalLMEagle";
+  }
+  SHORTLIST_CHECK(false);
+}
+
+absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::string& path) {
+  if (!object.is_object())
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  const ConfigFields fields(path, object);
+  ModelConfig config;
+  SHORTLIST_ASSIGN_OR_RETURN(config.architecture, ReadArchitecture(fields));
+  SHORTLIST_RETURN_IF_ERROR(CheckNeutralFields(fields));
+  SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, config));
+  SHORTLIST_RETURN_IF_ERROR(ReadWindows(fields, config));
+  SHORTLIST_RETURN_IF_ERROR(ReadRope(fields, config));
+  config.qkv_bias = config.architecture == Architecture::kQwen2;
+  config.qk_norm = config.architecture == Architecture::kQwen3;
+  SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings, fields.Bool("tie_word_embeddings", false));
+  // The original EAGLE-1 code gives fc a bias unless the configuration says otherwise.
+  SHORTLIST_ASSIGN_OR_RETURN(config.fc_bias, fields.Bool("bias", true));
+  SHORTLIST_ASSIGN_OR_RETURN(config.checkpoint_dtype, ReadDType(fields));
+  if (const json* packing = fields.Find("quantization_config")) {
+    if (!packing->is_object()) {
+      return fields.Invalid("quantization_config",
+                            absl::StrCat("= ", Quote(*packing), " is not an object"));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(
+        config.packing,
+        ReadPacking(ConfigFields(absl::StrCat(path, ": quantization_config"), *packing)));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const auto eos, ReadEosIds(fields, config.vocab_size));
+  if (eos) config.eos_token_ids = *eos;
+  return config;
+}
+
+namespace {
+
+/// Damaged or missing weights are for whoever loads them to report.
+bool HasFcLayer(const std::string& dir) {
+  const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
+  return weights.ok() && weights->tensors().contains("fc.weight");
+}
+
+/// InvalidArgument where there is such a file.
+absl::Status RefuseGguf(const std::string& dir) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(dir, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".gguf") return GgufIsNotRead(entry->path().string());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir) {
+  const std::string path = absl::StrCat(dir, "/config.json");
+  if (!FileExists(path)) SHORTLIST_RETURN_IF_ERROR(RefuseGguf(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, kMaxConfigBytes));
+  SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(object, path));
+  if (config.architecture == Architecture::kLlama && HasFcLayer(dir)) {
+    config.architecture = Architecture::kLlamaEagle;
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const auto packing, ReadOptionalObject(dir, "quantize_config.json"));
+  if (packing && config.packing.kind == WeightPacking::Kind::kNone) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        config.packing,
+        ReadPacking(ConfigFields(absl::StrCat(dir, "/quantize_config.json"), *packing)));
+  }
+  return config;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,71 @@
+#ifndef SHORTLIST_MODEL_CHECKPOINT_CONFIG_H_
+#define SHORTLIST_MODEL_CHECKPOINT_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/dtype.h"
+#include "model/checkpoint/packed_weight.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace shortlist {
+
+/// Rotary position scaling, named as `rope_scaling.rope_type` (or `type`) in config.json.
+struct RopeScaling {
+  enum class Type { kDefault, kLinear, kDynamic, kLlama3, kYarn };
+  Type type = Type::kDefault;
+  double factor = 1.0;                           // all but kDefault
+  int64_t original_max_position_embeddings = 0;  // kDynamic, kLlama3, kYarn
+  double low_freq_factor = 1.0;                  // kLlama3
+  double high_freq_factor = 4.0;                 // kLlama3
+  double beta_fast = 32.0;                       // kYarn
+  double beta_slow = 1.0;                        // kYarn
+  bool truncate = true;                          // kYarn: the ramp's ends are whole dimensions
+  double attention_factor = 1.0;                 // kYarn: multiplies cosines and sines
+};
+
+/// What a decoder needs to know of config.json, every value checked against its bounds.
+struct ModelConfig {
+  /// LlamaForCausalLM and so on. kLlamaEagle is an EAGLE-1 draft: LlamaForCausalLMEagle, or a
+  /// LlamaForCausalLM whose weights have an fc layer, as the original ones call themselves.
+  enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kLlamaEagle };
+  Architecture architecture = Architecture::kLlama;
+  int64_t vocab_size = 0;  // embedding rows; may exceed the tokenizer's size (padding)
+  int64_t hidden = 0;
+  int64_t intermediate = 0;
+  int64_t num_layers = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;  // divides num_heads
+  int64_t head_dim = 0;      // even
+  int64_t context_len = 0;   // positions the model can be asked for, scaling included
+  double rms_norm_eps = 1e-6;
+  double rope_theta = 10000.0;
+  RopeScaling rope_scaling;
+  bool qkv_bias = false;         // of the query, key and value layers
+  bool qk_norm = false;          // every query and key head is normalised before it is rotated
+  std::vector<int64_t> windows;  // [num_layers] positions a token attends to, 0: all; empty: all 0
+  bool tie_word_embeddings = false;
+  bool fc_bias = false;                  // EAGLE: `bias` of the fc layer
+  WeightPacking packing;                 // of the linear layers' weights
+  std::vector<int32_t> eos_token_ids;    // may be empty; GenerationConfig's count instead
+  DType checkpoint_dtype = DType::kF32;  // torch_dtype or dtype; the files have the last word
+};
+
+/// "LlamaForCausalLM".
+const char* ArchitectureName(ModelConfig::Architecture architecture);
+
+/// The configuration in `object`, config.json's contents; `path` begins the messages.
+/// InvalidArgument names the field, its value and the bound; Unimplemented names an architecture,
+/// or a field that would change the result, that is not supported.
+absl::StatusOr<ModelConfig> ParseModelConfig(const nlohmann::json& object, const std::string& path);
+
+/// Parses `dir`/config.json and, where present, AutoGPTQ's quantize_config.json; looks into the
+/// weights' headers for the fc layer of an EAGLE draft. NotFound for a missing config.json; else as
+/// ParseModelConfig.
+absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_MODEL_CHECKPOINT_CONFIG_H_

@@ -1,0 +1,82 @@
+#include "model/checkpoint/config_fields.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "model/checkpoint/quote.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+
+using nlohmann::json;
+
+absl::StatusOr<std::optional<json>> ReadOptionalObject(const std::string& dir, const char* name) {
+  const std::string path = absl::StrCat(dir, "/", name);
+  if (!FileExists(path)) return std::nullopt;
+  SHORTLIST_ASSIGN_OR_RETURN(json object, ReadJsonFile(path, kMaxConfigBytes));
+  if (!object.is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  }
+  return object;
+}
+
+const json* ConfigFields::Find(const char* name) const {
+  const auto found = object_.find(name);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+absl::Status ConfigFields::Invalid(const char* name, const std::string& problem) const {
+  return absl::InvalidArgumentError(absl::StrCat(where_, ": ", name, " ", problem));
+}
+
+absl::Status ConfigFields::Unsupported(const char* name, const json& value,
+                                       const std::string& supported) const {
+  return absl::UnimplementedError(
+      absl::StrCat(where_, ": ", name, " = ", Quote(value), " is not supported; ", supported));
+}
+
+absl::StatusOr<int64_t> ConfigFields::Int(const char* name, int64_t low, int64_t high,
+                                          std::optional<int64_t> otherwise) const {
+  const json* value = Find(name);
+  if (value == nullptr) {
+    if (otherwise) return *otherwise;
+    return Invalid(name, "is missing");
+  }
+  if (!value->is_number_integer())
+    return Invalid(name, absl::StrCat("= ", Quote(*value), " is not an integer"));
+  const bool too_large = value->is_number_unsigned()
+                             ? value->get<uint64_t>() > static_cast<uint64_t>(high)
+                             : value->get<int64_t>() > high;
+  if (too_large || value->get<int64_t>() < low) {
+    return Invalid(name, absl::StrCat("= ", Quote(*value), " not in [", low, ", ", high, "]"));
+  }
+  return value->get<int64_t>();
+}
+
+absl::StatusOr<double> ConfigFields::Real(const char* name, double low, double high,
+                                          std::optional<double> otherwise) const {
+  const json* value = Find(name);
+  if (value == nullptr) {
+    if (otherwise) return *otherwise;
+    return Invalid(name, "is missing");
+  }
+  if (!value->is_number())
+    return Invalid(name, absl::StrCat("= ", Quote(*value), " is not a number"));
+  const double number = value->get<double>();
+  if (!(number > low && number <= high)) {
+    return Invalid(name, absl::StrCat("= ", Quote(*value), " not in (", low, ", ", high, "]"));
+  }
+  return number;
+}
+
+absl::StatusOr<bool> ConfigFields::Bool(const char* name, bool otherwise) const {
+  const json* value = Find(name);
+  if (value == nullptr) return otherwise;
+  if (!value->is_boolean()) {
+    return Invalid(name, absl::StrCat("= ", Quote(*value), " is neither true nor false"));
+  }
+  return value->get<bool>();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,54 @@
+#ifndef SHORTLIST_MODEL_CHECKPOINT_CONFIG_FIELDS_H_
+#define SHORTLIST_MODEL_CHECKPOINT_CONFIG_FIELDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace shortlist {
+
+inline constexpr int64_t kMaxConfigBytes = 16 << 20;
+
+/// The JSON object in the file `dir`/`name`; nullopt when there is no such file. InvalidArgument
+/// for one that is larger than kMaxConfigBytes or holds something else.
+absl::StatusOr<std::optional<nlohmann::json>> ReadOptionalObject(const std::string& dir,
+                                                                 const char* name);
+
+/// Typed access to the fields of one JSON object of a configuration file. Null counts as absent.
+/// Errors name the object, the field, its value and its bound.
+class ConfigFields {
+ public:
+  /// `where`: the path, and for a nested object its name. `object` outlives this.
+  ConfigFields(std::string where, const nlohmann::json& object)
+      : where_(std::move(where)), object_(object) {}
+
+  /// Null when the field is absent.
+  const nlohmann::json* Find(const char* name) const;
+
+  absl::Status Invalid(const char* name, const std::string& problem) const;
+  absl::Status Unsupported(const char* name, const nlohmann::json& value,
+                           const std::string& supported) const;
+
+  /// An integer in [low, high]; InvalidArgument for an absent one when there is no `otherwise`.
+  absl::StatusOr<int64_t> Int(const char* name, int64_t low, int64_t high,
+                              std::optional<int64_t> otherwise = std::nullopt) const;
+  /// A finite number in (low, high].
+  absl::StatusOr<double> Real(const char* name, double low, double high,
+                              std::optional<double> otherwise = std::nullopt) const;
+  absl::StatusOr<bool> Bool(const char* name, bool otherwise) const;
+
+  const nlohmann::json& object() const { return object_; }
+  const std::string& where() const { return where_; }
+
+ private:
+  std::string where_;
+  const nlohmann::json& object_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_MODEL_CHECKPOINT_CONFIG_FIELDS_H_

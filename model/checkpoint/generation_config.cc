@@ -1,0 +1,130 @@
+#include "model/checkpoint/generation_config.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <span>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+
+using nlohmann::json;
+
+namespace {
+
+/// Fields with which transformers' generate() gives another output, and the one value (JSON text)
+/// that leaves it as it is. Absent, null and an empty list or object do so for all.
+struct NeutralField {
+  const char* name;
+  const char* neutral;
+};
+constexpr std::array kNeutralFields = {
+    NeutralField{"no_repeat_ngram_size", "0"},
+    NeutralField{"encoder_no_repeat_ngram_size", "0"},
+    NeutralField{"suppress_tokens", "null"},
+    NeutralField{"begin_suppress_tokens", "null"},
+    NeutralField{"bad_words_ids", "null"},
+    NeutralField{"force_words_ids", "null"},
+    NeutralField{"constraints", "null"},
+    NeutralField{"sequence_bias", "null"},
+    NeutralField{"stop_strings", "null"},
+    NeutralField{"forced_bos_token_id", "null"},
+    NeutralField{"forced_eos_token_id", "null"},
+    NeutralField{"forced_decoder_ids", "null"},
+    NeutralField{"min_length", "0"},
+    NeutralField{"min_new_tokens", "0"},
+    NeutralField{"max_time", "null"},
+    NeutralField{"num_beams", "1"},
+    NeutralField{"num_beam_groups", "1"},
+    NeutralField{"num_return_sequences", "1"},
+    NeutralField{"penalty_alpha", "0"},
+    NeutralField{"dola_layers", "null"},
+    NeutralField{"encoder_repetition_penalty", "1"},
+    NeutralField{"exponential_decay_length_penalty", "null"},
+    NeutralField{"guidance_scale", "1"},
+    NeutralField{"watermarking_config", "null"},
+    NeutralField{"token_healing", "false"},
+};
+/// Filters of sampling: a greedy model does not use them.
+constexpr std::array kNeutralFilters = {
+    NeutralField{"typical_p", "1"},
+    NeutralField{"epsilon_cutoff", "0"},
+    NeutralField{"eta_cutoff", "0"},
+    NeutralField{"top_h", "null"},
+};
+
+absl::Status CheckNeutral(const ConfigFields& fields, std::span<const NeutralField> neutral) {
+  for (const NeutralField& field : neutral) {
+    const json* value = fields.Find(field.name);
+    const bool is_neutral = value == nullptr || (value->is_structured() && value->empty()) ||
+                            *value == json::parse(field.neutral);
+    if (is_neutral) continue;
+    return fields.Unsupported(
+        field.name, *value,
+        absl::StrCat("only ", field.neutral, " is: remove the field to generate without it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<std::vector<int32_t>>> ReadEosIds(const ConfigFields& fields,
+                                                               int64_t vocab_size) {
+  const json* value = fields.Find("eos_token_id");
+  if (value == nullptr) return std::nullopt;
+  const json list = value->is_array() ? *value : json::array({*value});
+  std::vector<int32_t> ids;
+  for (const json& id : list) {
+    const json holder = {{"eos_token_id", id}};
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const int64_t number,
+        ConfigFields(fields.where(), holder).Int("eos_token_id", 0, vocab_size - 1));
+    if (std::find(ids.begin(), ids.end(), number) == ids.end())
+      ids.push_back(static_cast<int32_t>(number));
+  }
+  return ids;
+}
+
+absl::StatusOr<GenerationConfig> ParseGenerationConfig(const ConfigFields& fields,
+                                                       int64_t vocab_size) {
+  constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+  constexpr double kBelowZero = -std::numeric_limits<double>::denorm_min();
+  const auto integer = [&](const char* name, int64_t low, std::optional<int64_t>& value) {
+    if (fields.Find(name) == nullptr) return absl::OkStatus();
+    const absl::StatusOr<int64_t> read = fields.Int(name, low, kMaxCount);
+    if (read.ok()) value = *read;
+    return read.status();
+  };
+  const auto real = [&](const char* name, double low, double high, std::optional<double>& value) {
+    if (fields.Find(name) == nullptr) return absl::OkStatus();
+    const absl::StatusOr<double> read = fields.Real(name, low, high);
+    if (read.ok()) value = *read;
+    return read.status();
+  };
+  GenerationConfig config;
+  SamplingDefaults& sampling = config.sampling;
+  SHORTLIST_RETURN_IF_ERROR(CheckNeutral(fields, kNeutralFields));
+  SHORTLIST_ASSIGN_OR_RETURN(config.eos_token_ids, ReadEosIds(fields, vocab_size));
+  SHORTLIST_RETURN_IF_ERROR(integer("max_new_tokens", 1, sampling.max_new_tokens));
+  SHORTLIST_RETURN_IF_ERROR(real("repetition_penalty", 0.0, 100.0, sampling.repetition_penalty));
+  SHORTLIST_ASSIGN_OR_RETURN(sampling.do_sample, fields.Bool("do_sample", false));
+  if (!sampling.do_sample) return config;
+  SHORTLIST_RETURN_IF_ERROR(CheckNeutral(fields, kNeutralFilters));
+  SHORTLIST_RETURN_IF_ERROR(real("temperature", 0.0, 100.0, sampling.temperature));
+  SHORTLIST_RETURN_IF_ERROR(integer("top_k", 0, sampling.top_k));
+  SHORTLIST_RETURN_IF_ERROR(real("top_p", 0.0, 1.0, sampling.top_p));
+  SHORTLIST_RETURN_IF_ERROR(real("min_p", kBelowZero, 1.0, sampling.min_p));
+  return config;
+}
+
+absl::StatusOr<GenerationConfig> ReadGenerationConfig(const std::string& dir, int64_t vocab_size) {
+  constexpr char kName[] = "generation_config.json";
+  SHORTLIST_ASSIGN_OR_RETURN(const auto object, ReadOptionalObject(dir, kName));
+  if (!object) return GenerationConfig();
+  return ParseGenerationConfig(ConfigFields(absl::StrCat(dir, "/", kName), *object), vocab_size);
+}
+
+}  // namespace shortlist

@@ -1,0 +1,179 @@
+#include "model/checkpoint/rope_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "model/checkpoint/quote.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using Type = RopeScaling::Type;
+
+// Within these bounds every frequency, and its angle at any position, is a finite f32.
+constexpr double kMinTheta = 1e-6;
+constexpr double kMaxTheta = 1e12;
+constexpr double kMinFactor = 1e-6;
+constexpr double kMaxFactor = 1e6;
+constexpr int64_t kMaxContextLen = int64_t{1} << 24;
+
+absl::StatusOr<Type> ReadType(const ConfigFields& rope) {
+  const json* old_name = rope.Find("type");
+  const json* new_name = rope.Find("rope_type");
+  if (old_name != nullptr && new_name != nullptr && *old_name != *new_name) {
+    return rope.Invalid("rope_type", absl::StrCat("= ", Quote(*new_name),
+                                                  " contradicts type = ", Quote(*old_name)));
+  }
+  const json* name = new_name != nullptr ? new_name : old_name;
+  if (name == nullptr || *name == "default") return Type::kDefault;
+  if (*name == "linear") return Type::kLinear;
+  if (*name == "dynamic") return Type::kDynamic;
+  if (*name == "llama3") return Type::kLlama3;
+  if (*name == "yarn") return Type::kYarn;
+  return rope.Unsupported("rope_type", *name,
+                          "\"default\", \"linear\", \"dynamic\", \"llama3\" and \"yarn\" are");
+}
+
+absl::Status CheckKnownKeys(const ConfigFields& rope) {
+  constexpr std::array kKnown = {"type",
+                                 "rope_type",
+                                 "rope_theta",
+                                 "partial_rotary_factor",
+                                 "factor",
+                                 "low_freq_factor",
+                                 "high_freq_factor",
+                                 "original_max_position_embeddings",
+                                 "attention_factor",
+                                 "beta_fast",
+                                 "beta_slow",
+                                 "mscale",
+                                 "mscale_all_dim",
+                                 "truncate"};
+  for (const auto& [key, value] : rope.object().items()) {
+    if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end() && !value.is_null()) {
+      return absl::UnimplementedError(
+          absl::StrCat(rope.where(), ": ", Quote(key), " = ", Quote(value), " is not supported"));
+    }
+  }
+  const json* partial = rope.Find("partial_rotary_factor");
+  if (partial != nullptr && *partial != 1) {
+    return rope.Unsupported("partial_rotary_factor", *partial, "only 1 is");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadThetaInside(const ConfigFields& fields, const ConfigFields& rope,
+                             ModelConfig& config) {
+  if (rope.Find("rope_theta") == nullptr) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(const double theta, rope.Real("rope_theta", kMinTheta, kMaxTheta));
+  if (fields.Find("rope_theta") != nullptr && theta != config.rope_theta) {
+    return rope.Invalid(
+        "rope_theta",
+        absl::StrCat("= ", theta, " contradicts the model's rope_theta = ", config.rope_theta));
+  }
+  config.rope_theta = theta;
+  return absl::OkStatus();
+}
+
+/// YaRN's temperature for a context `factor` times as long (Peng et al. 2023, section 3.4).
+double YarnScale(double factor, double mscale) {
+  return factor <= 1.0 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
+}
+
+absl::Status ReadYarn(const ConfigFields& rope, const ModelConfig& config, RopeScaling& out) {
+  if (config.rope_theta <= 1.0) {
+    return rope.Invalid("rope_theta", absl::StrCat("= ", config.rope_theta, " not in (1, ",
+                                                   kMaxTheta, "], as yarn needs"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(out.beta_slow,
+                             rope.Real("beta_slow", kMinFactor, kMaxFactor, /*otherwise=*/1.0));
+  SHORTLIST_ASSIGN_OR_RETURN(out.beta_fast,
+                             rope.Real("beta_fast", out.beta_slow, kMaxFactor, /*otherwise=*/32.0));
+  SHORTLIST_ASSIGN_OR_RETURN(out.truncate, rope.Bool("truncate", true));
+  SHORTLIST_ASSIGN_OR_RETURN(const double mscale,
+                             rope.Real("mscale", kMinFactor, kMaxFactor, /*otherwise=*/1.0));
+  SHORTLIST_ASSIGN_OR_RETURN(const double mscale_all_dim, rope.Real("mscale_all_dim", kMinFactor,
+                                                                    kMaxFactor, /*otherwise=*/1.0));
+  const bool has_both = rope.Find("mscale") != nullptr && rope.Find("mscale_all_dim") != nullptr;
+  const double inferred =
+      has_both ? YarnScale(out.factor, mscale) / YarnScale(out.factor, mscale_all_dim)
+               : YarnScale(out.factor, /*mscale=*/1.0);
+  SHORTLIST_ASSIGN_OR_RETURN(out.attention_factor,
+                             rope.Real("attention_factor", kMinFactor, kMaxFactor, inferred));
+  return absl::OkStatus();
+}
+
+int64_t Stretched(int64_t positions, double factor) {
+  return std::min(kMaxContextLen, static_cast<int64_t>(static_cast<double>(positions) * factor));
+}
+
+/// What follows the type, for a type that scales.
+absl::Status ReadScaling(const ConfigFields& fields, const ConfigFields& rope,
+                         ModelConfig& config) {
+  RopeScaling& out = config.rope_scaling;
+  SHORTLIST_ASSIGN_OR_RETURN(out.factor, rope.Real("factor", kMinFactor, kMaxFactor));
+  const int64_t max_positions = config.context_len;
+  if (out.type == Type::kLinear) return absl::OkStatus();
+  if (out.type == Type::kDynamic) {
+    if (config.head_dim < 4) {
+      return fields.Invalid("head_dim", absl::StrCat("= ", config.head_dim,
+                                                     " not at least 4, as dynamic rope needs"));
+    }
+    if (out.factor < 1.0) {
+      return rope.Invalid("factor", absl::StrCat("= ", out.factor, " not in [1, ", kMaxFactor,
+                                                 "], as dynamic rope needs"));
+    }
+    out.original_max_position_embeddings = max_positions;
+    config.context_len = Stretched(max_positions, out.factor);
+    return absl::OkStatus();
+  }
+  // Some exports have it beside the object, where it wins in transformers too.
+  const ConfigFields& holder =
+      fields.Find("original_max_position_embeddings") != nullptr ? fields : rope;
+  SHORTLIST_ASSIGN_OR_RETURN(
+      out.original_max_position_embeddings,
+      holder.Int("original_max_position_embeddings", 1, kMaxContextLen, max_positions));
+  if (out.type == Type::kYarn) {
+    config.context_len =
+        std::max(max_positions, Stretched(out.original_max_position_embeddings, out.factor));
+    return ReadYarn(rope, config, out);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(out.low_freq_factor,
+                             rope.Real("low_freq_factor", kMinFactor, kMaxFactor));
+  SHORTLIST_ASSIGN_OR_RETURN(out.high_freq_factor,
+                             rope.Real("high_freq_factor", out.low_freq_factor, kMaxFactor));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(
+      config.rope_theta, fields.Real("rope_theta", kMinTheta, kMaxTheta, /*otherwise=*/10000.0));
+  const json* scaling = fields.Find("rope_scaling");
+  const json* parameters = fields.Find("rope_parameters");
+  if (scaling != nullptr && parameters != nullptr && *scaling != *parameters) {
+    return fields.Invalid(
+        "rope_scaling",
+        absl::StrCat("= ", Quote(*scaling), " contradicts rope_parameters = ", Quote(*parameters)));
+  }
+  const char* const name = parameters != nullptr ? "rope_parameters" : "rope_scaling";
+  const json* object = parameters != nullptr ? parameters : scaling;
+  if (object == nullptr) return absl::OkStatus();
+  if (!object->is_object())
+    return fields.Invalid(name, absl::StrCat("= ", Quote(*object), " is not an object"));
+
+  const ConfigFields rope(absl::StrCat(fields.where(), ": ", name), *object);
+  SHORTLIST_ASSIGN_OR_RETURN(config.rope_scaling.type, ReadType(rope));
+  SHORTLIST_RETURN_IF_ERROR(CheckKnownKeys(rope));
+  SHORTLIST_RETURN_IF_ERROR(ReadThetaInside(fields, rope, config));
+  if (config.rope_scaling.type == Type::kDefault) return absl::OkStatus();
+  return ReadScaling(fields, rope, config);
+}
+
+}  // namespace shortlist

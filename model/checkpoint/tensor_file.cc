@@ -1,0 +1,85 @@
+#include "model/checkpoint/tensor_file.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+
+absl::Status TensorFile::Read(const TensorEntry& entry, int64_t begin, int64_t count,
+                              void* out) const {
+  const absl::Status status = entry.strides.empty()
+                                  ? file_.Read(entry.offset + begin, count, out)
+                                  : ReadStrided(entry, begin, count, static_cast<char*>(out));
+  return status.ok() ? status : WithPath(path(), status);
+}
+
+absl::Status TensorFile::ReadStrided(const TensorEntry& entry, int64_t begin, int64_t count,
+                                     char* out) const {
+  const int64_t element_bytes = entry.num_bytes / entry.num_elements;
+  std::string stored(*SpanElements(entry.shape, entry.strides) * element_bytes, '\0');
+  SHORTLIST_RETURN_IF_ERROR(
+      file_.Read(entry.offset, static_cast<int64_t>(stored.size()), stored.data()));
+  // The index of the element and its place in `stored`, one dimension after the other.
+  const size_t num_dims = entry.shape.size();
+  std::vector<int64_t> index(num_dims);
+  int64_t place = 0;
+  int64_t rest = begin / element_bytes;
+  for (size_t i = num_dims; i-- > 0; rest /= entry.shape[i]) {
+    index[i] = rest % entry.shape[i];
+    place += index[i] * entry.strides[i];
+  }
+  for (int64_t done = 0; done < count; done += element_bytes) {
+    std::memcpy(out + done, stored.data() + place * element_bytes, element_bytes);
+    for (size_t i = num_dims; i-- > 0;) {
+      place += entry.strides[i];
+      if (++index[i] < entry.shape[i]) break;
+      place -= entry.shape[i] * entry.strides[i];
+      index[i] = 0;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetSize(int64_t bits, TensorEntry& entry) {
+  entry.num_elements = 1;
+  for (const int64_t extent : entry.shape) {
+    if (__builtin_mul_overflow(entry.num_elements, extent, &entry.num_elements)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape ", ShapeString(entry.shape), " has more than 2^63 elements"));
+    }
+  }
+  int64_t num_bits = 0;
+  if (__builtin_mul_overflow(entry.num_elements, bits, &num_bits) || num_bits % 8 != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("shape ", ShapeString(entry.shape), " of ",
+                                                   entry.dtype_name,
+                                                   " is not a whole number of bytes below 2^60"));
+  }
+  entry.num_bytes = num_bits / 8;
+  return absl::OkStatus();
+}
+
+std::optional<int64_t> SpanElements(const std::vector<int64_t>& shape,
+                                    const std::vector<int64_t>& strides) {
+  int64_t last = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
+        __builtin_add_overflow(last, reach, &last)) {
+      return std::nullopt;
+    }
+  }
+  return last == INT64_MAX ? std::nullopt : std::optional(last + 1);
+}
+
+std::string ShapeString(const std::vector<int64_t>& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+absl::Status WithPath(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+}  // namespace shortlist

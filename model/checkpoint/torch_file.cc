@@ -1,0 +1,266 @@
+#include "model/checkpoint/torch_file.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "model/checkpoint/pickle.h"
+#include "model/checkpoint/quote.h"
+#include "model/checkpoint/zip_directory.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using Kind = PickleValue::Kind;
+using Members = std::map<std::string, ZipMember>;
+
+constexpr int64_t kMaxPickleBytes = 64 << 20;
+
+constexpr const char* kRebuildTensor = "torch._utils._rebuild_tensor_v2";
+constexpr const char* kRebuildParameter = "torch._utils._rebuild_parameter";
+
+struct StorageType {
+  const char* name;
+  const char* dtype_name;
+  int64_t bytes;
+  std::optional<DType> dtype;
+};
+constexpr std::array kStorageTypes = {
+    StorageType{"torch.FloatStorage", "F32", 4, DType::kF32},
+    StorageType{"torch.HalfStorage", "F16", 2, DType::kF16},
+    StorageType{"torch.BFloat16Storage", "BF16", 2, DType::kBf16},
+    StorageType{"torch.DoubleStorage", "F64", 8, std::nullopt},
+    StorageType{"torch.LongStorage", "I64", 8, std::nullopt},
+    StorageType{"torch.IntStorage", "I32", 4, std::nullopt},
+    StorageType{"torch.ShortStorage", "I16", 2, std::nullopt},
+    StorageType{"torch.CharStorage", "I8", 1, std::nullopt},
+    StorageType{"torch.ByteStorage", "U8", 1, std::nullopt},
+    StorageType{"torch.BoolStorage", "BOOL", 1, std::nullopt},
+};
+
+std::vector<const char*> AllowedGlobals() {
+  std::vector<const char*> names = {"collections.OrderedDict", kRebuildTensor, kRebuildParameter};
+  for (const StorageType& type : kStorageTypes) names.push_back(type.name);
+  return names;
+}
+
+absl::Status Invalid(const std::string& problem) { return absl::InvalidArgumentError(problem); }
+
+/// Recognises what a .bin or .pt file can also be, by its first bytes.
+absl::Status CheckIsZip(const RawFile& file) {
+  std::string head(static_cast<size_t>(std::min<int64_t>(file.size(), 512)), '\0');
+  SHORTLIST_RETURN_IF_ERROR(file.Read(0, static_cast<int64_t>(head.size()), head.data()));
+  if (absl::StartsWith(head, "PK\x03\x04")) return absl::OkStatus();
+  if (head.size() > 262 && head.compare(257, 5, "ustar") == 0) {
+    return absl::UnimplementedError(
+        "a tar archive, the legacy format of torch.save; save it anew with PyTorch 1.6 or later");
+  }
+  if (absl::StartsWith(head, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19")) {
+    return absl::UnimplementedError(
+        "a bare pickle, the legacy format of torch.save; save it anew with PyTorch 1.6 or later");
+  }
+  return Invalid("neither a zip archive nor an older format of torch.save");
+}
+
+/// Reads the tensors of a state dict.
+class StateDict {
+ public:
+  StateDict(const Pickle& pickle, const Members& members, std::string prefix)
+      : pickle_(pickle), members_(members), prefix_(std::move(prefix)) {}
+
+  absl::StatusOr<std::map<std::string, TensorEntry>> Read() const {
+    const PickleValue& root = pickle_.at(pickle_.root);
+    if (root.kind != Kind::kDict) return Invalid("the pickle holds no dict of tensors");
+    std::map<std::string, TensorEntry> entries;
+    for (size_t i = 0; i + 1 < root.items.size(); i += 2) {
+      const PickleValue& key = pickle_.at(root.items[i]);
+      if (key.kind != Kind::kString) return Invalid("a key of the dict is not a string");
+      absl::StatusOr<TensorEntry> entry = ReadTensor(pickle_.at(root.items[i + 1]));
+      if (!entry.ok()) {
+        return absl::Status(entry.status().code(), absl::StrCat("tensor ", Quote(key.text), ": ",
+                                                                entry.status().message()));
+      }
+      if (!entries.emplace(key.text, *std::move(entry)).second) {
+        return Invalid(absl::StrCat("tensor ", Quote(key.text), " is there twice"));
+      }
+    }
+    return entries;
+  }
+
+ private:
+  /// The arguments of a call of `name`, nullptr when `value` is none.
+  const PickleValue* ArgumentsOf(const PickleValue& value, const char* name) const {
+    if (value.kind != Kind::kCall || pickle_.at(value.items[0]).text != name) return nullptr;
+    return &pickle_.at(value.items[1]);
+  }
+
+  absl::StatusOr<int64_t> ReadInt(int32_t index, const char* name) const {
+    const PickleValue& value = pickle_.at(index);
+    if (value.kind != Kind::kInt) return Invalid(absl::StrCat(name, " is not an integer"));
+    if (value.integer < 0) return Invalid(absl::StrCat(name, " ", value.integer, " is negative"));
+    return value.integer;
+  }
+
+  absl::StatusOr<std::vector<int64_t>> ReadInts(int32_t index, const char* name) const {
+    const PickleValue& tuple = pickle_.at(index);
+    constexpr size_t kMaxDims = 64;
+    if (tuple.kind != Kind::kTuple || tuple.items.size() > kMaxDims) {
+      return Invalid(absl::StrCat(name, " is not a tuple of at most ", kMaxDims, " integers"));
+    }
+    std::vector<int64_t> numbers;
+    for (const int32_t item : tuple.items) {
+      SHORTLIST_ASSIGN_OR_RETURN(numbers.emplace_back(), ReadInt(item, name));
+    }
+    return numbers;
+  }
+
+  /// A storage: what its elements are, and the member of the archive that holds them.
+  struct Storage {
+    const StorageType* type;
+    int64_t num_elements;
+    int64_t offset;
+  };
+  absl::StatusOr<Storage> ReadStorage(int32_t index) const {
+    // ("storage", type, key, location, number of elements)
+    const PickleValue& persistent = pickle_.at(index);
+    const PickleValue* id =
+        persistent.kind == Kind::kPersistent ? &pickle_.at(persistent.items[0]) : nullptr;
+    if (id == nullptr || id->kind != Kind::kTuple || id->items.size() != 5 ||
+        pickle_.at(id->items[0]).text != "storage" ||
+        pickle_.at(id->items[2]).kind != Kind::kString) {
+      return Invalid("has no storage");
+    }
+    const std::string& type_name = pickle_.at(id->items[1]).text;
+    const auto* type =
+        std::find_if(kStorageTypes.begin(), kStorageTypes.end(),
+                     [&](const StorageType& known) { return type_name == known.name; });
+    if (type == kStorageTypes.end()) return Invalid("has a storage of no known type");
+    const std::string name = absl::StrCat(prefix_, "/data/", pickle_.at(id->items[2]).text);
+    const auto member = members_.find(name);
+    if (member == members_.end()) {
+      return Invalid(absl::StrCat("its storage ", Quote(name), " is not in the archive"));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const int64_t count, ReadInt(id->items[4], "storage size"));
+    if (count > member->second.size / type->bytes) {
+      return Invalid(absl::StrCat("its storage has ", count, " elements of ", type->bytes,
+                                  " bytes, but ", Quote(name), " holds ", member->second.size,
+                                  " bytes"));
+    }
+    return Storage{type, count, member->second.offset};
+  }
+
+  absl::StatusOr<TensorEntry> ReadTensor(const PickleValue& given) const {
+    const PickleValue* value = &given;
+    if (const PickleValue* parameter = ArgumentsOf(given, kRebuildParameter)) {
+      if (parameter->items.empty()) return Invalid("is a parameter of nothing");
+      value = &pickle_.at(parameter->items[0]);
+    }
+    // (storage, offset, size, stride, requires_grad, backward_hooks, ...)
+    const PickleValue* arguments = ArgumentsOf(*value, kRebuildTensor);
+    if (arguments == nullptr || arguments->items.size() < 4) return Invalid("is not a tensor");
+    SHORTLIST_ASSIGN_OR_RETURN(const Storage storage, ReadStorage(arguments->items[0]));
+    SHORTLIST_ASSIGN_OR_RETURN(const int64_t offset, ReadInt(arguments->items[1], "offset"));
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> strides,
+                               ReadInts(arguments->items[3], "stride"));
+    TensorEntry entry;
+    SHORTLIST_ASSIGN_OR_RETURN(entry.shape, ReadInts(arguments->items[2], "size"));
+    entry.dtype_name = storage.type->dtype_name;
+    entry.dtype = storage.type->dtype;
+    SHORTLIST_RETURN_IF_ERROR(SetSize(8 * storage.type->bytes, entry));
+    if (strides.size() != entry.shape.size()) {
+      return Invalid(
+          absl::StrCat("has ", entry.shape.size(), " dimensions and ", strides.size(), " strides"));
+    }
+    if (!IsContiguous(entry, strides)) entry.strides = strides;
+    SHORTLIST_RETURN_IF_ERROR(CheckInside(entry, offset, storage.num_elements));
+    entry.offset = storage.offset + offset * storage.type->bytes;
+    return entry;
+  }
+
+  static bool IsContiguous(const TensorEntry& entry, const std::vector<int64_t>& strides) {
+    int64_t expected = 1;
+    for (size_t i = strides.size(); i-- > 0 && entry.num_elements > 0;) {
+      if (entry.shape[i] > 1 && strides[i] != expected) return false;
+      expected *= entry.shape[i];
+    }
+    return true;
+  }
+
+  static absl::Status CheckInside(const TensorEntry& entry, int64_t offset, int64_t storage_size) {
+    const bool is_strided = !entry.strides.empty();
+    const std::optional<int64_t> span =
+        is_strided ? SpanElements(entry.shape, entry.strides) : entry.num_elements;
+    // Elements may share memory, but no more of them are read than there is memory.
+    if (offset <= storage_size && span && *span <= storage_size - offset &&
+        entry.num_elements <= storage_size) {
+      return absl::OkStatus();
+    }
+    return Invalid(
+        absl::StrCat(entry.num_elements, " elements",
+                     is_strided ? absl::StrCat(" (shape ", ShapeString(entry.shape), ", strides ",
+                                               ShapeString(entry.strides), ")")
+                                : "",
+                     " from element ", offset, " on end behind its storage of ", storage_size));
+  }
+
+  const Pickle& pickle_;
+  const Members& members_;
+  const std::string prefix_;
+};
+
+absl::StatusOr<std::string> ReadMember(const RawFile& file, const Members& members,
+                                       const std::string& name, int64_t max_bytes) {
+  const ZipMember& member = members.at(name);
+  if (member.size > max_bytes) {
+    return Invalid(absl::StrCat("member ", Quote(name), " has ", member.size,
+                                " bytes, more than the ", max_bytes, " admitted here"));
+  }
+  std::string bytes(static_cast<size_t>(member.size), '\0');
+  SHORTLIST_RETURN_IF_ERROR(file.Read(member.offset, member.size, bytes.data()));
+  return bytes;
+}
+
+absl::StatusOr<std::map<std::string, TensorEntry>> ReadEntries(const RawFile& file) {
+  SHORTLIST_RETURN_IF_ERROR(CheckIsZip(file));
+  SHORTLIST_ASSIGN_OR_RETURN(const Members members, ReadZipDirectory(file));
+  // All members lie in one folder, named after the file they were first saved to.
+  const auto pickle_member = std::find_if(members.begin(), members.end(), [](const auto& member) {
+    return absl::EndsWith(member.first, "/data.pkl");
+  });
+  if (pickle_member == members.end()) {
+    return Invalid("a zip archive without data.pkl, so not torch.save's");
+  }
+  const std::string prefix =
+      pickle_member->first.substr(0, pickle_member->first.size() - std::string("/data.pkl").size());
+  const std::string byte_order_name = absl::StrCat(prefix, "/byteorder");
+  if (members.contains(byte_order_name)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const std::string byte_order,
+                               ReadMember(file, members, byte_order_name, /*max_bytes=*/16));
+    if (byte_order != "little") {
+      return absl::UnimplementedError(
+          absl::StrCat("byteorder ", Quote(byte_order), "; only \"little\" is read"));
+    }
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string bytes,
+                             ReadMember(file, members, pickle_member->first, kMaxPickleBytes));
+  SHORTLIST_ASSIGN_OR_RETURN(const Pickle pickle, ParsePickle(bytes, AllowedGlobals()));
+  return StateDict(pickle, members, prefix).Read();
+}
+
+}  // namespace
+
+absl::StatusOr<TensorFile> OpenTorchFile(const std::string& path) {
+  SHORTLIST_ASSIGN_OR_RETURN(RawFile file, RawFile::Open(path));
+  absl::StatusOr<std::map<std::string, TensorEntry>> entries = ReadEntries(file);
+  if (!entries.ok()) return WithPath(path, entries.status());
+  return TensorFile(std::move(file), *std::move(entries));
+}
+
+}  // namespace shortlist

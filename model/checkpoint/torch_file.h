@@ -1,0 +1,22 @@
+#ifndef SHORTLIST_MODEL_CHECKPOINT_TORCH_FILE_H_
+#define SHORTLIST_MODEL_CHECKPOINT_TORCH_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "model/checkpoint/tensor_file.h"
+
+namespace shortlist {
+
+/// Opens a state dict that torch.save wrote (pytorch_model.bin, *.pt): a zip archive of a pickle
+/// and the tensors' storages. Nothing in the pickle is executed; it may name tensors and the
+/// containers that hold them, everything else is refused by its name. Every tensor lies inside its
+/// storage, and has no more elements than that. NotFound when there is no such file;
+/// InvalidArgument names the file, the tensor, the value and the bound; Unimplemented what is
+/// well-formed and not read here: the formats before PyTorch 1.6, compressed members, big-endian
+/// data.
+absl::StatusOr<TensorFile> OpenTorchFile(const std::string& path);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_MODEL_CHECKPOINT_TORCH_FILE_H_

@@ -1,0 +1,93 @@
+#include "request/sampling_params.h"
+
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxLogprobs = 20;
+
+absl::Status CheckRange(const char* name, double value, double low, bool low_included,
+                        double high) {
+  const bool above = low_included ? value >= low : value > low;
+  if (above && value <= high) return absl::OkStatus();  // NaN fails both
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " ", value, " not in ", low_included ? "[" : "(", low, ", ", high, "]"));
+}
+
+absl::Status CheckId(const char* name, TokenId id, int64_t vocab_size) {
+  if (Raw(id) >= 0 && Raw(id) < vocab_size) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": token id ", Raw(id), " not in [0, ", vocab_size, ")"));
+}
+
+absl::Status CheckBans(const TokenBans& bans, int64_t vocab_size) {
+  const std::vector<TokenId>& allowed = bans.allowed_token_ids;
+  for (size_t i = 0; i < allowed.size(); ++i) {
+    SHORTLIST_RETURN_IF_ERROR(CheckId("allowed_token_ids", allowed[i], vocab_size));
+    if (i > 0 && allowed[i - 1] >= allowed[i]) {
+      return absl::InvalidArgumentError(absl::StrCat("allowed_token_ids: token id ",
+                                                     Raw(allowed[i]), " at position ", i,
+                                                     " is not above the one before it"));
+    }
+  }
+  for (const std::vector<TokenId>& word : bans.bad_words) {
+    if (word.empty()) return absl::InvalidArgumentError("bad_words: one has no tokens");
+    for (TokenId id : word) SHORTLIST_RETURN_IF_ERROR(CheckId("bad_words", id, vocab_size));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SamplingParams::Validate(int64_t vocab_size) const {
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("temperature", temperature, 0.0, true, 100.0));
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("top_p", top_p, 0.0, false, 1.0));
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("min_p", min_p, 0.0, true, 1.0));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckRange("repetition_penalty", repetition_penalty, 0.0, false, 100.0));
+  SHORTLIST_RETURN_IF_ERROR(CheckRange("presence_penalty", presence_penalty, -100.0, true, 100.0));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckRange("frequency_penalty", frequency_penalty, -100.0, true, 100.0));
+  if (top_k < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("top_k ", top_k, " is negative (0 keeps all)"));
+  }
+  if (max_new_tokens < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("max_new_tokens ", max_new_tokens, " below 1"));
+  }
+  if (min_new_tokens < 0 || min_new_tokens > max_new_tokens) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "min_new_tokens ", min_new_tokens, " not in [0, ", max_new_tokens, "] (max_new_tokens)"));
+  }
+  if (num_logprobs < -1 || num_logprobs > kMaxLogprobs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_logprobs ", num_logprobs, " not in [0, ", kMaxLogprobs, "] (-1: none)"));
+  }
+  if (prompt_logprobs_start < -1 || (prompt_logprobs_start >= 0 && num_logprobs < 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("prompt_logprobs_start ", prompt_logprobs_start,
+                                                   " with num_logprobs ", num_logprobs));
+  }
+  for (const auto& [id, bias] : logit_bias) {
+    SHORTLIST_RETURN_IF_ERROR(CheckId("logit_bias", id, vocab_size));
+    if (!std::isfinite(bias)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("logit_bias of token id ", Raw(id), ": ", bias, " is not finite"));
+    }
+  }
+  if (bans != nullptr) SHORTLIST_RETURN_IF_ERROR(CheckBans(*bans, vocab_size));
+  for (TokenId id : stop_token_ids) {
+    SHORTLIST_RETURN_IF_ERROR(CheckId("stop_token_ids", id, vocab_size));
+  }
+  return absl::OkStatus();
+}
+
+bool SamplingParams::UsesRawLogits(int64_t num_output) const {
+  return repetition_penalty == 1.0 && presence_penalty == 0.0 && frequency_penalty == 0.0 &&
+         logit_bias.empty() && bans == nullptr && num_output >= min_new_tokens;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,51 @@
+#ifndef SHORTLIST_REQUEST_SEQUENCE_STATS_H_
+#define SHORTLIST_REQUEST_SEQUENCE_STATS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+namespace shortlist {
+
+/// What speculation did for one request.
+struct SequenceStats {
+  int64_t num_verify_steps = 0;  // target passes after prefill
+  int64_t num_step_tokens = 0;   // tokens emitted by them (correction and bonus included)
+  int64_t num_drafted = 0;
+  int64_t num_copied = 0;    // of these, copied from the request's text
+  int64_t num_accepted = 0;  // drafted tokens that were emitted
+  // Of num_step_tokens, those that the draft could have proposed: in the active vocabulary of their
+  // step, in the request's tail, or among the successors of the token before. All, where the draft
+  // scores the full head. The others are escapes.
+  int64_t num_covered = 0;
+  // Drafted tokens whose logit is not that of their row: a broken map.
+  int64_t num_mapping_faults = 0;
+  // Rows the draft head scored for this request in a pass of its last step, at most.
+  int64_t active_rows = 0;
+
+  /// Adds the counts of another request; active_rows becomes the larger of the two.
+  void Add(const SequenceStats& other) {
+    num_verify_steps += other.num_verify_steps;
+    num_step_tokens += other.num_step_tokens;
+    num_drafted += other.num_drafted;
+    num_copied += other.num_copied;
+    num_accepted += other.num_accepted;
+    num_covered += other.num_covered;
+    num_mapping_faults += other.num_mapping_faults;
+    active_rows = std::max(active_rows, other.active_rows);
+  }
+
+  /// Drafted tokens per verify step.
+  double draft_length() const { return Ratio(num_drafted, num_verify_steps); }
+  double copied_length() const { return Ratio(num_copied, num_verify_steps); }
+  double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
+  double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
+  double coverage() const { return Ratio(num_covered, num_step_tokens); }
+  int64_t num_escapes() const { return num_step_tokens - num_covered; }
+
+ private:
+  static double Ratio(int64_t a, int64_t b) { return b == 0 ? 0.0 : static_cast<double>(a) / b; }
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_REQUEST_SEQUENCE_STATS_H_

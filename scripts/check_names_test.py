@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Tests of check_names.py: a name of two types is caught, other repetitions are not."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_names
+
+
+class CheckNamesTest(unittest.TestCase):
+    def repeated(self, first, second):
+        with tempfile.TemporaryDirectory() as directory:
+            for name, text in [("text/a.cc", first), ("model/b.h", second)]:
+                file = Path(directory) / name
+                file.parent.mkdir(parents=True)
+                file.write_text(f"namespace shortlist {{\n{text}\n}}  // namespace shortlist\n", encoding="utf-8")
+            return check_names.repeated(Path(directory))
+
+    def test_two_types_of_one_name_are_caught(self):
+        for text in ("struct Job {\n  int a;\n};", "class Job final : public Base {};", "enum class Job : int { kA };"):
+            self.assertEqual(self.repeated(text, "struct Job {};"), ["Job: text/a.cc:2 and model/b.h:2"], text)
+
+    def test_what_the_linker_tells_apart_passes(self):
+        for text in ("struct Job;", "namespace {\nstruct Job {};\n}", "struct Other {\n  struct Job {};\n};",
+                     "struct Other::Job {};", "// struct Job {};", "const char* a = \"struct Job {\";",
+                     "namespace jinja {\nstruct Job {};\n}"):
+            self.assertEqual(self.repeated(text, "struct Job {};"), [], text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,212 @@
+#include "serve/admin/vocab_admin.h"
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/http/json_fields.h"
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+using nlohmann::json;
+
+namespace {
+
+constexpr size_t kMaxAddedIds = 65'536;
+
+constexpr char kBaseOpenApi[] = R"({
+  "summary": "Replace the base of the active vocabulary",
+  "requestBody": {"required": true, "content": {"application/json": {"schema": {
+    "type": "object", "properties": {
+      "list": {"type": ["object", "null"]},
+      "top": {"type": ["integer", "null"], "minimum": 1},
+      "ratio": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1},
+      "coverage": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1},
+      "successors": {"type": ["integer", "null"], "minimum": 1}}}}}},
+  "responses": {"200": {"description": "Statistics"}, "default": {"description": "An error"}}})";
+
+constexpr char kIdsOpenApi[] = R"({
+  "summary": "Add ids to the dynamic part of the active vocabulary",
+  "requestBody": {"required": true, "content": {"application/json": {"schema": {
+    "type": "object", "required": ["ids"], "properties": {
+      "ids": {"type": "array", "items": {"type": "integer", "minimum": 0}}}}}}},
+  "responses": {"200": {"description": "Statistics"}, "default": {"description": "An error"}}})";
+
+}  // namespace
+
+absl::Status VocabAdmin::AddRoutes(RouteTable& table) {
+  for (Route route : {
+           Route{.method = "GET", .path = "/vocab", .handler = RunOnWorker(&VocabAdmin::Ids, "")},
+           Route{.method = "GET",
+           .path = "/vocab/stats",
+           .handler = RunOnWorker(&VocabAdmin::Stats, "")},
+           Route{.method = "GET",
+           .path = "/vocab/escapes",
+           .handler = RunOnWorker(&VocabAdmin::Escapes, "escapes.vocab.json")},
+           Route{.method = "GET",
+           .path = "/vocab/counts",
+           .handler = RunOnWorker(&VocabAdmin::Counts, "counts.vocab.json")},
+           Route{.method = "POST",
+           .path = "/vocab/base",
+           .takes_json = true,
+           .handler = RunOnWorker(&VocabAdmin::ReplaceBase, ""),
+           .openapi = kBaseOpenApi},
+           Route{.method = "POST",
+           .path = "/vocab/ids",
+           .takes_json = true,
+           .handler = RunOnWorker(&VocabAdmin::AddIds, ""),
+           .openapi = kIdsOpenApi},
+       }) {
+    route.access = Access::kAdmin;
+    SHORTLIST_RETURN_IF_ERROR(table.Add(std::move(route)));
+  }
+  return absl::OkStatus();
+}
+
+/// `file_name`: what a browser or `curl -OJ` saves the reply as; empty: nothing.
+Handler VocabAdmin::RunOnWorker(Work work, std::string file_name) {
+  return [this, work, file_name = std::move(file_name)](
+             const HttpRequest& http, HttpResponse& response) -> asio::awaitable<absl::Status> {
+    const auto job = [&] { return (this->*work)(http.body); };
+    absl::StatusOr<std::string> body =
+        co_await options_.workers->Run(http.client, std::ssize(http.body), job);
+    if (!body.ok()) co_return body.status();
+    if (!file_name.empty()) {
+      response.SetHeader("Content-Disposition",
+                         absl::StrCat("attachment; filename=\"", file_name, "\""));
+    }
+    co_await response.Send(200, kJsonType, *std::move(body));
+    co_return absl::OkStatus();
+  };
+}
+
+absl::StatusOr<DynamicVocabularyManager*> VocabAdmin::Manager() const {
+  if (options_.manager != nullptr) return options_.manager;
+  return absl::FailedPreconditionError("there is no active vocabulary, since there is no draft");
+}
+
+absl::StatusOr<std::string> VocabAdmin::Ids(const std::string&) const {
+  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
+  const std::shared_ptr<const ActiveVocab> active = manager->Active();
+  const std::span<const int32_t> rows = active->rows();
+  return Dump(json{{"version", active->version()},
+                   {"vocab_size", active->vocab_size()},
+                   {"full_head", active->is_full_head()},
+                   {"base_ids", rows.first(active->base_size())},
+                   {"dynamic_ids", rows.subspan(active->base_size())}});
+}
+
+absl::StatusOr<std::string> VocabAdmin::Stats(const std::string&) const {
+  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
+  const VocabStats stats = manager->Stats();
+  const auto shared_coverage =
+      stats.num_emitted == 0 ? json() : json(1.0 * stats.num_covered / stats.num_emitted);
+  return Dump(json{{"version", manager->Active()->version()},
+                   {"active_size", manager->ActiveSize()},
+                   {"base_size", stats.base_size},
+                   {"dynamic_size", stats.dynamic_size},
+                   {"dynamic_capacity", stats.dynamic_capacity},
+                   {"num_emitted", stats.num_emitted},
+                   {"num_covered", stats.num_covered},
+                   {"num_drafted", stats.num_drafted},
+                   {"num_unmapped", stats.num_unmapped},
+                   {"num_added", stats.num_added},
+                   {"num_evicted", stats.num_evicted},
+                   {"shared_coverage", shared_coverage}});
+}
+
+absl::StatusOr<std::string> VocabAdmin::Escapes(const std::string&) const {
+  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
+  return List(manager->Escapes(), "escapes of a server");
+}
+
+absl::StatusOr<std::string> VocabAdmin::Counts(const std::string&) const {
+  return List(options_.counts->Ranked(), "output of a server");
+}
+
+absl::StatusOr<std::string> VocabAdmin::List(const std::vector<std::pair<TokenId, int64_t>>& ranked,
+                                             const char* source) const {
+  if (ranked.empty()) return absl::NotFoundError("no token yet");
+  VocabList list{.vocab_size = options_.target.vocab_size,
+                 .fingerprint = options_.target.fingerprint,
+                 .source = source,
+                 .pinned = options_.pinned,
+                 .ranked = true};
+  for (const auto& [id, count] : ranked) {
+    list.ids.push_back(id);
+    list.counts.push_back(count);
+  }
+  return VocabListDocument(list);
+}
+
+absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const std::string& body) const {
+  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
+  SHORTLIST_ASSIGN_OR_RETURN(const json object, ParseRequestBody(body));
+  JsonFields fields(object);
+  const json* const document = fields.Find("list");
+  const auto rows = [&](const char* name) {
+    return fields.OptionalInteger(name, 1, options_.target.vocab_size);
+  };
+  const std::optional<int64_t> top = rows("top"), successors = rows("successors");
+  std::optional<double> ratio, coverage;
+  constexpr JsonFields::Range kShare{.low = 0, .high = 1, .above_low = true};
+  if (fields.Find("ratio") != nullptr) ratio = fields.Number("ratio", 0, kShare);
+  if (fields.Find("coverage") != nullptr) coverage = fields.Number("coverage", 0, kShare);
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+
+  VocabOptions vocab = options_.vocab;
+  if (document != nullptr || top || ratio || coverage) {
+    vocab.use_static_vocab = true;
+    vocab.top_n = top;
+    vocab.ratio = ratio;
+    vocab.coverage = coverage;
+  }
+  if (document != nullptr || successors) vocab.successors = successors;
+  if (document == nullptr && !vocab.use_static_vocab) {
+    return absl::FailedPreconditionError("--vocab names no list to read again");
+  }
+  std::shared_ptr<const VocabBase> base;
+  if (document == nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(vocab, options_.target));
+  } else {
+    const absl::StatusOr<VocabList> list = ParseVocabList(*document, options_.target);
+    if (!list.ok()) {
+      fields.Fail("list", list.status());
+      return fields.status();
+    }
+    vocab.custom_vocab_path = "list";
+    SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(vocab, *list, options_.target));
+  }
+  SHORTLIST_RETURN_IF_ERROR(manager->ReplaceBase(std::move(base)));
+  return Stats(body);
+}
+
+absl::StatusOr<std::string> VocabAdmin::AddIds(const std::string& body) const {
+  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
+  SHORTLIST_ASSIGN_OR_RETURN(const json object, ParseRequestBody(body));
+  JsonFields fields(object);
+  if (fields.Find("ids") == nullptr) fields.Fail("ids", "is missing");
+  const VocabTarget& target = options_.target;
+  const int64_t num_rows = target.num_rows > 0 ? target.num_rows : target.vocab_size;
+  const std::vector<int64_t> values = fields.Integers("ids", kMaxAddedIds, 0, num_rows - 1);
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  if (manager->Active()->is_full_head()) {
+    return absl::FailedPreconditionError("the draft scores the full head: all ids are active");
+  }
+  if (manager->Stats().dynamic_capacity == 0) {
+    return absl::FailedPreconditionError("the dynamic part has room for 0 ids");
+  }
+  std::vector<TokenId> ids;
+  for (const int64_t value : values) ids.push_back(TokenId{static_cast<int32_t>(value)});
+  SHORTLIST_RETURN_IF_ERROR(manager->Add(ids));
+  return Stats(body);
+}
+
+}  // namespace shortlist

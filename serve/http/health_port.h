@@ -1,0 +1,38 @@
+#ifndef SHORTLIST_SERVE_HTTP_HEALTH_PORT_H_
+#define SHORTLIST_SERVE_HTTP_HEALTH_PORT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace shortlist {
+
+/// A port of its own for probes: GET /health and GET /metrics, without keys, on a thread of its
+/// own. It takes 32 connections, which nobody but probes should reach.
+class HealthPort {
+ public:
+  static constexpr int64_t kMaxConnections = 32;
+
+  struct Options {
+    std::string host;
+    uint16_t port = 0;  // 0: any free one
+    // Called on the thread of this port.
+    std::function<absl::Status()> health;  // not ok becomes the reply
+    std::function<std::string()> metrics;
+  };
+
+  /// Errors are those of HttpServer::Start.
+  static absl::StatusOr<std::unique_ptr<HealthPort>> Start(Options options);
+  /// Closes what is open and joins the thread.
+  virtual ~HealthPort() = default;
+
+  virtual uint16_t port() const = 0;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_HTTP_HEALTH_PORT_H_

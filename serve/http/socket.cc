@@ -1,0 +1,203 @@
+#include "serve/http/socket.h"
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
+constexpr size_t kReadBytes = 16 << 10;
+constexpr size_t kTurnBytes = 64 << 10;      // of work before others go first
+constexpr int kSendBufferBytes = 256 << 10;  // of the kernel: a reply's part that waits there
+constexpr size_t kMaxSwallowedBytes = size_t{64} << 20;
+constexpr std::chrono::seconds kMaxSwallowTime{2};
+
+}  // namespace
+
+std::string CountedAddress(const asio::ip::address& address) {
+  namespace ip = asio::ip;
+  if (!address.is_v6()) return address.to_string();
+  const ip::address_v6 v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, v6).to_string();
+  ip::address_v6::bytes_type bytes = v6.to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return v6.is_loopback() ? v6.to_string() : ip::address_v6(bytes).to_string();
+}
+
+HttpSocket::HttpSocket(tcp::socket socket)
+    : socket_(std::move(socket)),
+      deadline_(socket_.get_executor()),
+      room_deadline_(socket_.get_executor()) {
+  error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::send_buffer_size(kSendBufferBytes), ignored);
+  socket_.non_blocking(true, ignored);
+  peer_ = CountedAddress(socket_.remote_endpoint(ignored).address());
+}
+
+void HttpSocket::Arm(std::chrono::milliseconds time) {
+  timed_out_ = false;
+  deadline_.expires_after(time);
+  // A wait that has run out is told so even if it was cancelled before this could be told.
+  deadline_.async_wait([weak = weak_from_this(), number = ++deadline_number_](error_code error) {
+    const std::shared_ptr<HttpSocket> self = weak.lock();
+    if (error || !self || self->deadline_number_ != number) return;
+    self->timed_out_ = true;
+    self->socket_.cancel(error);
+  });
+}
+
+void HttpSocket::Disarm() {
+  timed_out_ = false;
+  ++deadline_number_;
+  deadline_.cancel();
+}
+
+void HttpSocket::Close() {
+  error_code ignored;
+  socket_.close(ignored);
+  Disarm();
+}
+
+std::string_view HttpSocket::unread() const {
+  const auto data = buffer_.data();
+  return {static_cast<const char*>(data.data()), data.size()};
+}
+
+void HttpSocket::Consume(size_t count) {
+  buffer_.consume(count);
+  if (buffer_.size() == 0) buffer_.shrink_to_fit();
+}
+
+/// By way of the stack, so that a connection that is silent holds no memory for what may come.
+HttpSocket::error_code HttpSocket::ReadSome() {
+  char bytes[kReadBytes];
+  error_code error;
+  const size_t count = socket_.read_some(asio::buffer(bytes), error);
+  buffer_.commit(asio::buffer_copy(buffer_.prepare(count), asio::buffer(bytes, count)));
+  num_since_yield_ += count;
+  return error;
+}
+
+// Asio's own reads wait, after a short one, for the socket to change: the end that came together
+// with the last bytes is no change, and would not be seen. A wait for readiness has no such state.
+asio::awaitable<HttpSocket::error_code> HttpSocket::Read() {
+  while (true) {
+    error_code error = ReadSome();
+    if (error != asio::error::would_block) {
+      if (num_since_yield_ >= kTurnBytes) co_await Yield();
+      if (!error && timed_out_) error = asio::error::operation_aborted;
+      co_return error;
+    }
+    error = co_await Wait(tcp::socket::wait_read);
+    if (error) co_return error;
+  }
+}
+
+asio::awaitable<void> HttpSocket::Yield() {
+  num_since_yield_ = 0;
+  const auto executor = co_await asio::this_coro::executor;
+  co_await asio::post(executor, asio::use_awaitable);
+}
+
+/// Bytes that the kernel has and the peer's has not acknowledged.
+int64_t HttpSocket::num_queued() {
+  int count = 0;
+  return ioctl(socket_.native_handle(), SIOCOUTQ, &count) == 0 ? count : 0;
+}
+
+asio::awaitable<HttpSocket::Written> HttpSocket::Write(std::string_view bytes,
+                                                       std::chrono::milliseconds window) {
+  Written written{};
+  Clock::time_point deadline = Clock::time_point::max();  // from the first wait on
+  int64_t num_taken = 0;                                  // by the peer, when the window began
+  while (written.count < bytes.size() && !written.error) {
+    const size_t count =
+        socket_.write_some(asio::buffer(bytes.substr(written.count, kTurnBytes)), written.error);
+    written.count += count;
+    num_written_ += static_cast<int64_t>(count);
+    num_since_yield_ += count;
+    if (num_since_yield_ >= kTurnBytes) co_await Yield();
+    if (written.error != asio::error::would_block) continue;
+    const Clock::time_point now = Clock::now();
+    if (now >= deadline) {
+      const int64_t least = kLeastBytesPerSecond * window.count() / 1000;
+      if (num_written_ - num_queued() - num_taken < std::max<int64_t>(least, 1)) {
+        written.error = asio::error::timed_out;
+        break;
+      }
+      deadline = Clock::time_point::max();
+    }
+    if (deadline == Clock::time_point::max()) {
+      deadline = now + window;
+      num_taken = num_written_ - num_queued();
+    }
+    written.error = co_await AwaitRoom(deadline);
+  }
+  co_return written;
+}
+
+/// Until the socket takes more, or `deadline`.
+asio::awaitable<HttpSocket::error_code> HttpSocket::AwaitRoom(Clock::time_point deadline) {
+  using asio::experimental::awaitable_operators::operator||;
+  num_since_yield_ = 0;
+  room_deadline_.expires_at(deadline);
+  auto room = socket_.async_wait(tcp::socket::wait_write, kTuple);
+  auto timeout = room_deadline_.async_wait(kTuple);
+  co_await (std::move(room) || std::move(timeout));
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() == asio::cancellation_type::none) co_return error_code();
+  co_return asio::error::operation_aborted;
+}
+
+/// Until the socket is ready. A deadline that passed just before had nothing to cancel.
+asio::awaitable<HttpSocket::error_code> HttpSocket::Wait(tcp::socket::wait_type what) {
+  if (timed_out_) co_return asio::error::operation_aborted;
+  num_since_yield_ = 0;
+  const auto [error] = co_await socket_.async_wait(what, kTuple);
+  co_return error;
+}
+
+void HttpSocket::Probe() {
+  // Bytes that are on their way ask as well; and if there are none, all of these have room.
+  if (num_queued() > 0) return;
+  error_code ignored;
+  num_written_ += static_cast<int64_t>(
+      socket_.write_some(asio::buffer(kContinue.data(), kContinue.size()), ignored));
+}
+
+asio::awaitable<HttpSocket::error_code> HttpSocket::AwaitReset() {
+  const auto [error] = co_await socket_.async_wait(tcp::socket::wait_error, kTuple);
+  co_return error;
+}
+
+asio::awaitable<void> HttpSocket::Swallow() {
+  error_code error;
+  socket_.shutdown(tcp::socket::shutdown_send, error);
+  Arm(kMaxSwallowTime);
+  size_t swallowed = 0;
+  while (!error && swallowed < kMaxSwallowedBytes) {
+    swallowed += buffer_.size();
+    Consume(buffer_.size());
+    error = co_await Read();
+  }
+  Disarm();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,117 @@
+#include "serve/http/worker_threads.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+#include <exception>
+#include <memory>
+#include <new>
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// The coroutine's part; on its thread alone.
+struct Waiter {
+  asio::steady_timer wake;
+  bool done = false;
+};
+
+// Whoever waits has a connection, so there are never many.
+constexpr int64_t kMaxJobs = 1 << 20;
+
+}  // namespace
+
+/// Shared by the coroutine that awaits it and the thread that runs it.
+struct WorkerThreads::Job {
+  enum class State { kWaiting, kBegun, kWithdrawn };
+
+  /// Whoever is first decides.
+  bool Set(State next) {
+    State expected = State::kWaiting;
+    return state.compare_exchange_strong(expected, next);
+  }
+
+  void Execute() {
+    if (!Set(State::kBegun)) return;
+    try {
+      work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    asio::post(executor, [weak = waiter] {
+      const std::shared_ptr<Waiter> told = weak.lock();
+      if (told == nullptr) return;
+      told->done = true;
+      told->wake.cancel();
+    });
+  }
+
+  std::function<void()> work;
+  asio::any_io_executor executor;
+  std::weak_ptr<Waiter> waiter;
+  std::atomic<State> state = State::kWaiting;
+  std::exception_ptr thrown;  // the worker's, until the waiter is told
+};
+
+WorkerThreads::WorkerThreads(int num_threads) : jobs_(kMaxJobs) {
+  for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { RunThread(); });
+}
+
+WorkerThreads::~WorkerThreads() {
+  ending_ = true;
+  jobs_.Close();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void WorkerThreads::RunThread() {
+  while (const std::optional<std::shared_ptr<Job>> job = jobs_.Pop()) {
+    if (!ending_) (*job)->Execute();
+  }
+}
+
+/// Each thread's heap would keep what its largest work took.
+void WorkerThreads::ReturnMemory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+// Not co_spawn on a thread pool: to cancel that, Boost 1.81 sends the pool a signal of the awaiting
+// coroutine, which may be gone when it arrives.
+asio::awaitable<void> WorkerThreads::RunJob(const std::string& client, std::function<void()> work) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto waiter = std::make_shared<Waiter>(
+      Waiter{asio::steady_timer(executor, asio::steady_timer::time_point::max())});
+  auto job = std::make_shared<Job>();
+  job->work = std::move(work);
+  job->executor = executor;
+  job->waiter = waiter;
+  std::shared_ptr<Job> queued = job;
+  if (!jobs_.TryPush(client, queued)) throw std::bad_alloc();
+  bool is_cancelled = false;
+  while (!waiter->done) {
+    co_await waiter->wake.async_wait(asio::as_tuple(asio::use_awaitable));
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() == asio::cancellation_type::none) continue;
+    is_cancelled = true;
+    if (job->Set(Job::State::kWithdrawn)) break;
+    co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+  }
+  if (is_cancelled) throw boost::system::system_error(asio::error::operation_aborted);
+  if (job->thrown) std::rethrow_exception(job->thrown);
+}
+
+}  // namespace shortlist

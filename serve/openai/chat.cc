@@ -1,0 +1,233 @@
+#include "serve/openai/chat.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/openai/reply.h"
+#include "serve/openai/request.h"
+#include "serve/openai/routes.h"
+#include "serve/openapi.h"
+#include "serve/sampling_fields.h"
+
+namespace shortlist {
+namespace {
+
+using boost::asio::awaitable;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr size_t kMaxMessages = 4096;
+constexpr size_t kMaxRoleBytes = 64;
+
+struct Asked {
+  OpenAiRequest openai;
+  std::vector<GenerateRequest> requests;
+};
+
+/// A message's content as one text: parts joined by line breaks. Templates differ in whether they
+/// know lists.
+absl::StatusOr<ordered_json> ContentText(const json& content, const std::string& where) {
+  if (content.is_string() || content.is_null()) return ordered_json(content);
+  if (!content.is_array() || content.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ".content: neither a text nor a list of parts"));
+  }
+  std::string text;
+  for (const json& part : content) {
+    JsonFields fields(part, where + ".content.");
+    const std::string type = fields.String("type", "", kMaxNameBytes);
+    if (type != "text") fields.Fail("type", "only \"text\" is supported");
+    const std::optional<std::string> piece =
+        fields.OptionalString("text", Tokenizer::kMaxTextBytes);
+    if (!piece.has_value()) fields.Fail("text", "missing");
+    fields.Accept({"cache_control", "prompt_cache_breakpoint"});  // nothing to cache by hand
+    fields.RefuseUnknown();
+    SHORTLIST_RETURN_IF_ERROR(fields.status());
+    if (&part != &content.front()) text += "\n";
+    text += *piece;
+  }
+  return ordered_json(std::move(text));
+}
+
+/// A message as templates read it; `ordered` is the same with the order of its keys.
+absl::StatusOr<ordered_json> ReadMessage(const json& message, const ordered_json& ordered,
+                                         const std::string& where) {
+  JsonFields member(message, where + ".");
+  const std::string role = member.String("role", "", kMaxRoleBytes);
+  if (role.empty()) member.Fail("role", "missing");
+  const bool has_content = member.Find("content") != nullptr;
+  if (!has_content && role != "assistant") member.Fail("content", "missing");
+  member.Refuse({"tool_calls", "function_call", "tools", "refusal", "audio"}, "not supported");
+  // What templates may read, and what comes along with a reply that is sent back.
+  member.Accept({"name", "reasoning_content", "reasoning", "thinking", "tool_call_id",
+                 "annotations", "cache_control", "provider_specific_fields"});
+  member.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(member.status());
+  ordered_json copy = ordered;
+  copy["content"] = "";
+  if (has_content) {
+    SHORTLIST_ASSIGN_OR_RETURN(copy["content"], ContentText(message["content"], where));
+  }
+  return copy;
+}
+
+/// What the template is rendered with besides the messages.
+void ReadTemplateFields(JsonFields& fields, const ordered_json& ordered, Chat& chat) {
+  chat.continue_final_message = fields.Bool("continue_final_message", false);
+  chat.add_generation_prompt = fields.Bool("add_generation_prompt", !chat.continue_final_message);
+  if (chat.continue_final_message && chat.add_generation_prompt) {
+    fields.Fail("continue_final_message", "not together with add_generation_prompt");
+  }
+  if (chat.continue_final_message && chat.messages.back()["role"] != "assistant") {
+    fields.Fail("continue_final_message", "the last message is not the assistant's");
+  }
+  if (const json* variables = fields.Find("chat_template_kwargs")) {
+    if (!variables->is_object()) return fields.Fail("chat_template_kwargs", "no object");
+    chat.variables = ordered["chat_template_kwargs"];
+  }
+  if (const json* documents = fields.Find("documents")) {
+    if (!documents->is_array()) fields.Fail("documents", "no list");
+    if (chat.variables.contains("documents")) {
+      fields.Fail("documents", "also in chat_template_kwargs");
+    }
+    chat.variables["documents"] = ordered["documents"];
+  }
+  fields.Refuse({"chat_template", "media_io_kwargs", "input_ids", "echo"}, "not supported");
+  fields.RefuseUnless("add_special_tokens", false, "the chat template adds them");
+}
+
+}  // namespace
+
+absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered) {
+  const json* messages = fields.Find("messages");
+  if (messages == nullptr) fields.Fail("messages", "missing");
+  if (messages != nullptr &&
+      (!messages->is_array() || messages->empty() || messages->size() > kMaxMessages)) {
+    fields.Fail("messages", absl::StrCat("no list of 1 to ", kMaxMessages, " messages"));
+  }
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  Chat chat;
+  chat.messages = ordered_json::array();
+  const ordered_json& ordered_messages = ordered["messages"];  // a search through the members
+  for (size_t i = 0; i < messages->size(); ++i) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        ordered_json message,
+        ReadMessage((*messages)[i], ordered_messages[i], absl::StrCat("messages[", i, "]")));
+    chat.messages.push_back(std::move(message));
+  }
+  ReadTemplateFields(fields, ordered, chat);
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  return chat;
+}
+
+void AddChatStops(const PromptEncoder& encoder, GenerateRequest& request) {
+  const std::vector<std::string> stops = encoder.ChatStops();
+  request.stop.insert(request.stop.end(), stops.begin(), stops.end());
+  const std::vector<TokenId> ids = encoder.ChatStopTokenIds();
+  auto& stop_token_ids = request.sampling.stop_token_ids;
+  stop_token_ids.insert(stop_token_ids.end(), ids.begin(), ids.end());
+}
+
+namespace {
+
+absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
+  JsonFields fields(body);
+  Asked asked;
+  SHORTLIST_ASSIGN_OR_RETURN(
+      asked.openai, ReadOpenAiRequest(service, fields, std::nullopt, /*least_max_tokens=*/1));
+  const bool logprobs = fields.Bool("logprobs", false);
+  const std::optional<int64_t> top = fields.OptionalInteger("top_logprobs", 0, kMaxTopLogprobs);
+  if (top.value_or(0) > 0 && !logprobs) fields.Fail("top_logprobs", "wants \"logprobs\": true");
+  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields, ParseOrderedJson(http.body)));
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckNumGenerations(/*num_prompts=*/1, asked.openai.n, std::ssize(http.body)));
+  GenerateRequest request = asked.openai.sampling;
+  if (logprobs) request.sampling.num_logprobs = top.value_or(0);
+  AddChatStops(*service.generator->options().prompt_encoder, request);
+  request.prompt = Share(std::move(chat));
+  request.prompt_field = "messages";
+  asked.openai.sampling = request;
+  asked.requests.push_back(std::move(request));
+  asked.requests = Repeat(std::move(asked.requests), asked.openai.n);
+  if (!asked.openai.stream) {
+    SHORTLIST_RETURN_IF_ERROR(CheckNumOutputLogprobs("top_logprobs", asked.requests,
+                                                     service.generator->options().context_length));
+  }
+  return asked;
+}
+
+class ChatReply final : public OpenAiReply {
+ public:
+  ChatReply(const Service& service, const Asked& asked)
+      : OpenAiReply(service, asked.openai,
+                    {"chatcmpl-", "chat.completion", "chat.completion.chunk"}) {}
+
+ private:
+  ordered_json Choice(const Output& output, bool is_first) override {
+    ordered_json message = ordered_json::object();
+    if (is_first) message["role"] = "assistant";
+    message["content"] = output.text;
+    ordered_json choice = {{"index", output.last.index}};
+    choice[openai().stream ? "delta" : "message"] = std::move(message);
+    choice["logprobs"] = nullptr;
+    if (openai().sampling.sampling.num_logprobs >= 0) {
+      ordered_json content = ordered_json::array();
+      for (const OutputToken& token : output.tokens) content.push_back(Logprobs(token));
+      choice["logprobs"] = {{"content", std::move(content)}, {"refusal", nullptr}};
+    }
+    return choice;
+  }
+
+  ordered_json Logprob(TokenId id, float logprob) const {
+    const std::string_view control = tokenizer().ControlPiece(id);
+    const std::string_view raw = control.empty() ? tokenizer().TokenBytes(id) : control;
+    ordered_json bytes = ordered_json::array();
+    for (const char c : raw) bytes.push_back(static_cast<unsigned char>(c));
+    return {{"token", TokenText(tokenizer(), id)},
+            {"logprob", JsonLogprob(logprob)},
+            {"bytes", std::move(bytes)}};
+  }
+
+  ordered_json Logprobs(const OutputToken& token) const {
+    ordered_json entry = Logprob(token.id, token.info.logprob);
+    entry["top_logprobs"] = ordered_json::array();
+    if (openai().sampling.sampling.num_logprobs == 0) return entry;
+    for (const auto& [id, logprob] : TopWithChosen(token.id, token.info)) {
+      entry["top_logprobs"].push_back(Logprob(id, logprob));
+    }
+    return entry;
+  }
+};
+
+awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http,
+                                 HttpResponse& response) {
+  const auto parse = [&] { return Parse(service, http); };
+  absl::StatusOr<Asked> asked =
+      co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), parse);
+  if (!asked.ok()) co_return asked.status();
+  http.DropBody();
+  ChatReply reply(service, *asked);
+  absl::Status status = co_await reply.Run(std::move(asked->requests), http.client, response);
+  co_return status;
+}
+
+}  // namespace
+
+absl::Status AddOpenAiChatRoute(const Service& service, RouteTable& routes) {
+  return routes.Add({.method = "POST",
+                     .path = "/v1/chat/completions",
+                     .takes_json = true,
+                     .handler =
+                         [&service](const HttpRequest& request, HttpResponse& response) {
+                           return Complete(service, request, response);
+                         },
+                     .openapi = openapi::Chat()});
+}
+
+}  // namespace shortlist

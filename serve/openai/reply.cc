@@ -1,0 +1,96 @@
+#include "serve/openai/reply.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "serve/http/api_error.h"
+#include "serve/http/json_fields.h"
+
+namespace shortlist {
+
+using boost::asio::awaitable;
+using nlohmann::ordered_json;
+
+OpenAiReply::OpenAiReply(const Service& service, const OpenAiRequest& openai, Names names)
+    : service_(service), openai_(openai), names_(names), created_(UnixNow()), usage_(openai.n) {}
+
+/// But for the choices.
+ordered_json OpenAiReply::Object(const char* kind) const {
+  return {{"id", absl::StrCat(names_.id_prefix, openai_.rid)},
+          {"object", kind},
+          {"created", created_},
+          {"model", service_.model_name}};
+}
+
+ordered_json OpenAiReply::NextChoice(const Output& output) {
+  const size_t index = output.last.index;
+  ordered_json choice = Choice(output, /*is_first=*/!begun_[index]);
+  begun_[index] = true;
+  choice["finish_reason"] = OpenAiFinishReason(output.last);
+  if (output.last.finished) {
+    usage_.Add(output.last);
+    ++num_finished_;
+  }
+  return choice;
+}
+
+std::string OpenAiReply::Event(GenerationEvent event) {
+  if (!event.status.ok()) return ServerSentEvent(OpenAiErrorBody(event.status));
+  Output output;
+  Append(std::move(event), output);
+  ordered_json object = Object(names_.chunk);
+  object["choices"] = ordered_json::array({NextChoice(output)});
+  if (openai_.include_usage) object["usage"] = nullptr;
+  if (openai_.continuous_usage) {
+    OpenAiUsage usage(/*n=*/1);
+    usage.Add(output.last);
+    object["usage"] = usage.Json();
+  }
+  std::string bytes = ServerSentEvent(Dump(object));
+  if (output.last.finished && num_finished_ == begun_.size() && openai_.include_usage) {
+    ordered_json last = Object(names_.chunk);
+    last["choices"] = ordered_json::array();
+    last["usage"] = usage_.Json();
+    bytes += ServerSentEvent(Dump(last));
+  }
+  return bytes;
+}
+
+/// As text choice by choice: as JSON values, log-probabilities take many times the memory.
+std::string OpenAiReply::Whole(std::vector<Output> outputs) {
+  std::string text = Dump(Object(names_.object));
+  text.back() = ',';
+  text += "\"choices\":[";
+  for (Output& output : outputs) {
+    if (text.back() != '[') text += ',';
+    text += Dump(NextChoice(output));
+    output = {};
+  }
+  absl::StrAppend(&text, "],\"usage\":", Dump(usage_.Json()), "}");
+  return text;
+}
+
+awaitable<absl::Status> OpenAiReply::Run(std::vector<GenerateRequest> requests,
+                                         const Client& client, HttpResponse& response) {
+  const size_t num_choices = requests.size();
+  begun_.assign(num_choices, false);
+  absl::StatusOr<std::unique_ptr<Generation>> generation =
+      service_.generator->Start(std::move(requests), client, openai_.rid);
+  if (!generation.ok()) co_return generation.status();
+  if (openai_.stream) {
+    StreamFormat format;
+    format.format = [this](GenerationEvent event) { return Event(std::move(event)); };
+    absl::Status status = co_await StreamEvents(**generation, response, format);
+    co_return status;
+  }
+  absl::StatusOr<std::vector<Output>> outputs = co_await CollectOutputs(**generation, num_choices);
+  if (!outputs.ok()) co_return outputs.status();
+  for (const Output& output : *outputs) Record(output.last, response.record());
+  const auto write = [&] { return Whole(*std::move(outputs)); };
+  std::string body = co_await service_.workers->RunIfLarge(client, NumBytes(*outputs), write);
+  co_await response.Send(200, kJsonType, std::move(body));
+  co_return absl::OkStatus();
+}
+
+}  // namespace shortlist

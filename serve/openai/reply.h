@@ -1,0 +1,62 @@
+#ifndef SHORTLIST_SERVE_OPENAI_REPLY_H_
+#define SHORTLIST_SERVE_OPENAI_REPLY_H_
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nlohmann/json.hpp"
+#include "serve/generator.h"
+#include "serve/http/message.h"
+#include "serve/openai/request.h"
+#include "serve/output.h"
+#include "serve/service.h"
+
+namespace shortlist {
+
+/// The reply or the stream of a /v1/completions or /v1/chat/completions, which differ in how they
+/// write a choice. Used by one coroutine, for one request.
+class OpenAiReply {
+ public:
+  virtual ~OpenAiReply() = default;
+
+  /// Starts `requests`, one for each choice, and sends what comes of them. Returns what went wrong
+  /// before anything was sent.
+  boost::asio::awaitable<absl::Status> Run(std::vector<GenerateRequest> requests,
+                                           const Client& client, HttpResponse& response);
+
+ protected:
+  struct Names {
+    const char* id_prefix;  // "cmpl-"
+    const char* object;     // of a whole reply
+    const char* chunk;      // of an event of a stream
+  };
+
+  /// `service` and `openai` must outlive this.
+  OpenAiReply(const Service& service, const OpenAiRequest& openai, Names names);
+
+  /// One choice, whole or what is new of it. is_first: nothing of it has been told yet.
+  virtual nlohmann::ordered_json Choice(const Output& output, bool is_first) = 0;
+
+  const OpenAiRequest& openai() const { return openai_; }
+  const Tokenizer& tokenizer() const { return *service_.generator->options().tokenizer; }
+
+ private:
+  nlohmann::ordered_json Object(const char* kind) const;
+  nlohmann::ordered_json NextChoice(const Output& output);
+  std::string Event(GenerationEvent event);
+  std::string Whole(std::vector<Output> outputs);
+
+  const Service& service_;
+  const OpenAiRequest& openai_;
+  const Names names_;
+  const int64_t created_;
+  OpenAiUsage usage_;
+  std::vector<bool> begun_;  // by choice
+  size_t num_finished_ = 0;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_OPENAI_REPLY_H_

@@ -1,0 +1,138 @@
+#include "serve/openai/request.h"
+
+#include <chrono>
+
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/http/target.h"
+#include "serve/model_name.h"
+#include "serve/sampling_fields.h"
+
+namespace shortlist {
+namespace {
+
+void ReadStreamOptions(JsonFields& fields, OpenAiRequest& request) {
+  const nlohmann::json* options = fields.Find("stream_options");
+  if (options == nullptr) return;
+  JsonFields members(*options, "stream_options.");
+  request.include_usage = members.Bool("include_usage", false);
+  request.continuous_usage = members.Bool("continuous_usage_stats", false);
+  members.Accept({"include_obfuscation"});  // of padding that hides how long a chunk is
+  members.RefuseUnknown();
+  fields.Take(members.status());
+}
+
+void ReadResponseFormat(JsonFields& fields) {
+  const nlohmann::json* format = fields.Find("response_format");
+  if (format == nullptr) return;
+  JsonFields members(*format, "response_format.");
+  const std::string type = members.String("type", "", kMaxNameBytes);
+  if (members.status().ok() && type != "text") {
+    fields.Fail("response_format", "only {\"type\": \"text\"} is supported");
+  }
+  members.RefuseUnknown();
+  fields.Take(members.status());
+}
+
+/// How many tokens are kept of a prompt, as vLLM asks for it.
+std::optional<int64_t> ReadTruncation(JsonFields& fields, int64_t context_length) {
+  const auto length = fields.OptionalInteger("truncate_prompt_tokens", -1, context_length);
+  if (length == 0) fields.Fail("truncate_prompt_tokens", "0 tokens are no prompt");
+  return length;
+}
+
+/// The fields without an effect here, and those that would have one.
+void AcceptOrRefuseOthers(JsonFields& fields) {
+  // What OpenAI stores, bills and caches by, and what gateways route, log and count by.
+  fields.Accept({"user", "metadata", "store", "service_tier", "safety_identifier",
+                 "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "session_id",
+                 "custom_labels"});
+  // How tools are called, and where reasoning goes that a parser finds: there are neither. SGLang's
+  // router always sends the last two.
+  fields.Accept(
+      {"parallel_tool_calls", "include_reasoning", "separate_reasoning", "stream_reasoning"});
+  RefuseUnsupported(fields);
+  fields.Refuse({"tools", "functions", "audio", "prediction", "moderation", "web_search_options",
+                 "context_management", "verbosity"},
+                "not supported");
+  for (const char* name : {"reasoning_effort", "reasoning", "thinking"}) {
+    fields.RefuseUnless(name, nullptr,
+                        "not supported; what a chat template reads goes into chat_template_kwargs");
+  }
+  for (const char* name : {"tool_choice", "function_call"}) {
+    fields.RefuseUnless(name, "none", "there are no tools to choose from");
+  }
+  fields.RefuseUnless("modalities", nlohmann::json::array({"text"}),
+                      "only [\"text\"] is supported");
+}
+
+}  // namespace
+
+absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
+                                                std::optional<int64_t> default_max_tokens,
+                                                int64_t least_max_tokens) {
+  const std::string model = fields.String("model", "", kMaxNameBytes);
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  SHORTLIST_RETURN_IF_ERROR(CheckModelName(service.model_name, model));
+  OpenAiRequest request;
+  GenerateRequest& sampling = request.sampling;
+  sampling.max_new_tokens = fields.OptionalInteger("max_tokens", least_max_tokens, kMaxCount);
+  if (const auto newer =
+          fields.OptionalInteger("max_completion_tokens", least_max_tokens, kMaxCount)) {
+    sampling.max_new_tokens = newer;
+  }
+  if (!sampling.max_new_tokens.has_value() && default_max_tokens.has_value()) {
+    sampling.max_new_tokens = default_max_tokens;
+  } else if (!sampling.max_new_tokens.has_value()) {
+    sampling.max_new_tokens = service.sampling.max_new_tokens;
+    sampling.clamps_max_new_tokens = true;
+  }
+  sampling.truncate_prompt_tokens =
+      ReadTruncation(fields, service.generator->options().context_length);
+  sampling.sampling.temperature = ReadTemperature(fields, service.sampling.temperature, 2.0);
+  sampling.sampling.min_new_tokens =
+      fields.Integer("min_tokens", 0, 0, sampling.max_new_tokens.value_or(kMaxCount));
+  ReadCommonSampling(fields, service.sampling, service.generator->options().tokenizer->size(),
+                     sampling);
+  ReadScheduling(fields, sampling);
+  request.n = fields.Integer("n", 1, 1, kMaxChoices);
+  const std::string request_id = fields.String("request_id", "", kMaxNameBytes);  // as vLLM has it
+  request.rid = fields.String("rid", request_id, kMaxNameBytes);
+  if (request.rid.empty()) request.rid = NewRequestId();
+  request.stream = fields.Bool("stream", false);
+  ReadStreamOptions(fields, request);
+  ReadResponseFormat(fields);
+  if (const std::optional<int64_t> best_of = fields.OptionalInteger("best_of", 1, kMaxChoices)) {
+    if (*best_of != request.n) fields.Fail("best_of", "only as many as n are generated");
+  }
+  AcceptOrRefuseOthers(fields);
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  return request;
+}
+
+nlohmann::ordered_json OpenAiFinishReason(const GenerationEvent& last) {
+  if (!last.finished) return nullptr;
+  return last.finish_reason == FinishReason::kLength ? "length" : "stop";
+}
+
+void OpenAiUsage::Add(const GenerationEvent& last) {
+  completion_tokens_ += last.completion_tokens;
+  if (static_cast<int64_t>(last.index) % n_ != 0) return;
+  prompt_tokens_ += last.prompt_tokens;
+  cached_tokens_ += last.cached_tokens;
+}
+
+nlohmann::ordered_json OpenAiUsage::Json() const {
+  return {{"prompt_tokens", prompt_tokens_},
+          {"completion_tokens", completion_tokens_},
+          {"total_tokens", prompt_tokens_ + completion_tokens_},
+          {"prompt_tokens_details", {{"cached_tokens", cached_tokens_}}}};
+}
+
+int64_t UnixNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace shortlist

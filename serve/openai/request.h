@@ -1,0 +1,53 @@
+#ifndef SHORTLIST_SERVE_OPENAI_REQUEST_H_
+#define SHORTLIST_SERVE_OPENAI_REQUEST_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nlohmann/json_fwd.hpp"
+#include "serve/generator.h"
+#include "serve/http/json_fields.h"
+#include "serve/output.h"
+#include "serve/service.h"
+
+namespace shortlist {
+
+/// What /v1/completions and /v1/chat/completions share.
+struct OpenAiRequest {
+  GenerateRequest sampling;  // without a prompt
+  int64_t n = 1;
+  std::string rid;  // the client's, or a fresh one
+  bool stream = false;
+  bool include_usage = false;     // of a stream, in a chunk of its own
+  bool continuous_usage = false;  // of a choice so far, in each of its chunks
+};
+
+/// Reads, accepts or refuses the fields that both have. `default_max_tokens` nullopt: the
+/// model's own, else what the context has room for; `least_max_tokens` is the least that may be
+/// asked for. A model of another name is refused as CheckModelName says.
+absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
+                                                std::optional<int64_t> default_max_tokens,
+                                                int64_t least_max_tokens);
+
+/// "stop" or "length"; null while it goes on.
+nlohmann::ordered_json OpenAiFinishReason(const GenerationEvent& last);
+
+/// Token counts over all choices; those of a prompt count once.
+class OpenAiUsage {
+ public:
+  explicit OpenAiUsage(int64_t n) : n_(n) {}
+  void Add(const GenerationEvent& last);
+  nlohmann::ordered_json Json() const;
+
+ private:
+  const int64_t n_;
+  int64_t prompt_tokens_ = 0, completion_tokens_ = 0, cached_tokens_ = 0;
+};
+
+/// Seconds since 1970.
+int64_t UnixNow();
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_OPENAI_REQUEST_H_

@@ -1,0 +1,355 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/openai/chat.h"
+#include "serve/openai/request.h"
+#include "serve/openai/routes.h"
+#include "serve/openapi.h"
+#include "serve/sampling_fields.h"
+
+namespace shortlist {
+namespace {
+
+using boost::asio::awaitable;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr size_t kMaxItems = 4096;
+// Of "metadata", as OpenAI has them.
+constexpr size_t kMaxPairs = 16, kMaxKeyBytes = 64, kMaxValueBytes = 512;
+
+struct Asked {
+  OpenAiRequest openai;
+  GenerateRequest request;
+  ordered_json echoed;  // members of the request that its response repeats
+};
+
+/// An item's content as the chat route takes it: a text, or a list of parts that are texts.
+absl::StatusOr<json> ChatContent(const json& content, const std::string& where) {
+  if (!content.is_array()) return content;
+  json parts = json::array();
+  for (size_t i = 0; i < content.size(); ++i) {
+    JsonFields part(content[i], absl::StrCat(where, ".content[", i, "]."));
+    const std::string type = part.String("type", "", kMaxNameBytes);
+    if (type != "input_text" && type != "output_text" && type != "text") {
+      part.Fail("type", "only \"input_text\" and \"output_text\" are supported");
+    }
+    const auto text = part.OptionalString("text", Tokenizer::kMaxTextBytes);
+    if (!text.has_value()) part.Fail("text", "missing");
+    part.Accept({"annotations", "logprobs"});
+    part.RefuseUnknown();
+    SHORTLIST_RETURN_IF_ERROR(part.status());
+    parts.push_back({{"type", "text"}, {"text", *text}});
+  }
+  return parts;
+}
+
+absl::StatusOr<json> ChatMessage(const json& value, const std::string& where) {
+  JsonFields item(value, where + ".");
+  if (item.String("type", "message", kMaxNameBytes) != "message") {
+    item.Fail("type", "only \"message\" is supported");
+  }
+  const std::string role = item.String("role", "", kMaxNameBytes);
+  if (role.empty()) item.Fail("role", "missing");
+  const json* content = item.Find("content");
+  const bool is_list = content != nullptr && content->is_array() && !content->empty();
+  if (content == nullptr || !(content->is_string() || is_list)) {
+    item.Fail("content", "neither a text nor a list of parts");
+  }
+  item.Accept({"id", "status"});
+  item.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(item.status());
+  SHORTLIST_ASSIGN_OR_RETURN(json parts, ChatContent(*content, where));
+  return json{{"role", role}, {"content", std::move(parts)}};
+}
+
+/// "instructions" and "input" as the messages of a chat.
+absl::StatusOr<json> ChatMessages(JsonFields& fields) {
+  json messages = json::array();
+  const auto instructions = fields.OptionalString("instructions", Tokenizer::kMaxTextBytes);
+  if (instructions.has_value()) {
+    messages.push_back({{"role", "system"}, {"content", *instructions}});
+  }
+  const json* input = fields.Find("input");
+  if (input == nullptr) fields.Fail("input", "missing");
+  if (input != nullptr && !input->is_string() &&
+      (!input->is_array() || input->empty() || input->size() > kMaxItems)) {
+    fields.Fail("input", absl::StrCat("neither a text nor a list of 1 to ", kMaxItems, " items"));
+  }
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  if (input->is_string()) {
+    messages.push_back({{"role", "user"}, {"content", *input}});
+    return messages;
+  }
+  for (size_t i = 0; i < input->size(); ++i) {
+    SHORTLIST_ASSIGN_OR_RETURN(json message,
+                               ChatMessage((*input)[i], absl::StrCat("input[", i, "]")));
+    messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+/// "metadata" is kept until the response ends, which repeats it.
+void CheckMetadata(JsonFields& fields) {
+  const json* metadata = fields.Find("metadata");
+  if (metadata == nullptr) return;
+  const auto fits = [](const auto& pair) {
+    return pair.key().size() <= kMaxKeyBytes && pair.value().is_string() &&
+           pair.value().template get_ref<const std::string&>().size() <= kMaxValueBytes;
+  };
+  bool all_fit = metadata->is_object() && metadata->size() <= kMaxPairs;
+  if (all_fit) {
+    for (const auto& pair : metadata->items()) all_fit &= fits(pair);
+  }
+  if (all_fit) return;
+  fields.Fail("metadata",
+              absl::StrCat("not at most ", kMaxPairs, " texts of at most ", kMaxValueBytes,
+                           " bytes under names of at most ", kMaxKeyBytes));
+}
+
+/// Members of "text" and "stream_options".
+absl::Status CheckNested(JsonFields& fields) {
+  if (const json* text = fields.Find("text")) {
+    JsonFields nested(*text, "text.");
+    nested.Refuse({"verbosity"}, "not supported");
+    nested.RefuseUnless("format", json{{"type", "text"}}, "only {\"type\": \"text\"} is supported");
+    nested.RefuseUnknown();
+    SHORTLIST_RETURN_IF_ERROR(nested.status());
+  }
+  if (const json* options = fields.Find("stream_options")) {
+    JsonFields nested(*options, "stream_options.");
+    nested.Accept({"include_obfuscation"});
+    nested.RefuseUnknown();
+    SHORTLIST_RETURN_IF_ERROR(nested.status());
+  }
+  return absl::OkStatus();
+}
+
+/// The fields without an effect here, and those that would have one.
+void AcceptOrRefuseOthers(JsonFields& fields) {
+  fields.Accept({"user", "service_tier", "safety_identifier", "prompt_cache_key",
+                 "prompt_cache_retention", "parallel_tool_calls"});
+  fields.Refuse({"store", "previous_response_id", "conversation", "background", "tools", "prompt",
+                 "include", "max_tool_calls", "context_management"},
+                "not supported: this server keeps no responses and calls no tools");
+  fields.Refuse({"reasoning", "top_logprobs"}, "not supported");
+  fields.RefuseUnless("tool_choice", "none", "there are no tools to choose from");
+  fields.RefuseUnless("truncation", "disabled", "only \"disabled\" is supported");
+  fields.OptionalString("user", kMaxNameBytes);
+  CheckMetadata(fields);
+}
+
+/// The request as one of the chat route, whose rules it follows.
+absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
+  JsonFields fields(body);
+  AcceptOrRefuseOthers(fields);
+  SHORTLIST_RETURN_IF_ERROR(CheckNested(fields));
+  const auto max_tokens = fields.OptionalInteger("max_output_tokens", 1, kMaxCount);
+  SHORTLIST_ASSIGN_OR_RETURN(json messages, ChatMessages(fields));
+  json chat = {{"messages", std::move(messages)}};
+  for (const char* name : {"model", "temperature", "top_p", "stream", "seed", "user"}) {
+    if (const json* member = fields.Find(name)) chat[name] = *member;
+  }
+  if (max_tokens.has_value()) chat["max_completion_tokens"] = *max_tokens;
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  JsonFields chat_fields(chat);
+  Asked asked;
+  SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, chat_fields, std::nullopt,
+                                                             /*least_max_tokens=*/1));
+  SHORTLIST_ASSIGN_OR_RETURN(Chat conversation, ReadChat(chat_fields, ordered_json(chat)));
+  asked.request = asked.openai.sampling;
+  AddChatStops(*service.generator->options().prompt_encoder, asked.request);
+  asked.request.prompt = Share(std::move(conversation));
+  asked.request.prompt_field = "input";
+  for (const char* name : {"instructions", "max_output_tokens", "metadata", "user"}) {
+    const json* member = fields.Find(name);
+    asked.echoed[name] = member == nullptr ? ordered_json() : ordered_json(*member);
+  }
+  asked.echoed["temperature"] = asked.request.sampling.temperature;
+  asked.echoed["top_p"] = asked.request.sampling.top_p;
+  return asked;
+}
+
+/// Writes the response of one request, whole or as its typed events.
+class ResponseWriter {
+ public:
+  ResponseWriter(const Service& service, const Asked& asked)
+      : service_(service), asked_(asked), created_at_(UnixNow()) {}
+
+  /// What is new, in the events that clients expect round it.
+  std::string Events(GenerationEvent event) {
+    std::string bytes = num_events_ == 0 ? Beginning() : "";
+    const std::string delta = event.text;
+    Append(std::move(event), output_);
+    if (!delta.empty()) {
+      bytes += Event("response.output_text.delta",
+                     Place({{"delta", delta}, {"logprobs", ordered_json::array()}}));
+    }
+    if (output_.last.finished) bytes += End();
+    return bytes;
+  }
+
+  std::string Whole(Output output) {
+    output_ = std::move(output);
+    return Dump(Response(Status()));
+  }
+
+ private:
+  const char* Status() const {
+    if (!output_.last.status.ok()) return "failed";
+    return output_.last.finish_reason == FinishReason::kLength ? "incomplete" : "completed";
+  }
+
+  std::string Beginning() {
+    std::string bytes = Event("response.created", Single("response", Response("in_progress")));
+    bytes += Event("response.in_progress", Single("response", Response("in_progress")));
+    ordered_json item = Item("in_progress");
+    item["content"] = ordered_json::array();
+    bytes += Event("response.output_item.added", {{"output_index", 0}, {"item", std::move(item)}});
+    return bytes + Event("response.content_part.added", Place({{"part", Part()}}));
+  }
+
+  std::string End() {
+    const std::string status = Status();
+    std::string bytes;
+    if (status != "failed") {
+      bytes += Event("response.output_text.done",
+                     Place({{"text", output_.text}, {"logprobs", ordered_json::array()}}));
+      bytes += Event("response.content_part.done", Place({{"part", Part()}}));
+      bytes +=
+          Event("response.output_item.done", {{"output_index", 0}, {"item", Item(status.c_str())}});
+    }
+    return bytes +
+           Event(absl::StrCat("response.", status), Single("response", Response(status.c_str())));
+  }
+
+  static ordered_json Single(const char* name, ordered_json value) {
+    ordered_json object = ordered_json::object();
+    object[name] = std::move(value);
+    return object;
+  }
+
+  std::string Event(const std::string& type, const ordered_json& members) {
+    ordered_json event = {{"type", type}, {"sequence_number", num_events_++}};
+    event.update(members);
+    return absl::StrCat("event: ", type, "\n", ServerSentEvent(Dump(event)));
+  }
+
+  /// `members` behind where in the response they belong.
+  ordered_json Place(const ordered_json& members) const {
+    ordered_json place = {{"item_id", ItemId()}, {"output_index", 0}, {"content_index", 0}};
+    place.update(members);
+    return place;
+  }
+
+  std::string ItemId() const { return absl::StrCat("msg_", asked_.openai.rid); }
+
+  ordered_json Part() const {
+    return {{"type", "output_text"},
+            {"text", output_.text},
+            {"annotations", ordered_json::array()},
+            {"logprobs", ordered_json::array()}};
+  }
+
+  ordered_json Item(const char* status) const {
+    ordered_json item = {
+        {"id", ItemId()}, {"type", "message"}, {"status", status}, {"role", "assistant"}};
+    item["content"] = ordered_json::array({Part()});
+    return item;
+  }
+
+  ordered_json Usage() const {
+    const GenerationEvent& last = output_.last;
+    return {{"input_tokens", last.prompt_tokens},
+            {"input_tokens_details", {{"cached_tokens", last.cached_tokens}}},
+            {"output_tokens", last.completion_tokens},
+            {"output_tokens_details", {{"reasoning_tokens", 0}}},
+            {"total_tokens", last.prompt_tokens + last.completion_tokens}};
+  }
+
+  ordered_json Response(const std::string& status) const {
+    const bool has_ended = status != "in_progress";
+    ordered_json response = {{"id", absl::StrCat("resp_", asked_.openai.rid)},
+                             {"object", "response"},
+                             {"created_at", created_at_},
+                             {"status", status},
+                             {"error", nullptr},
+                             {"incomplete_details", nullptr},
+                             {"model", service_.model_name},
+                             {"output", ordered_json::array()},
+                             {"parallel_tool_calls", false},
+                             {"previous_response_id", nullptr},
+                             {"store", false},
+                             {"text", {{"format", {{"type", "text"}}}}},
+                             {"tool_choice", "none"},
+                             {"tools", ordered_json::array()},
+                             {"truncation", "disabled"},
+                             {"usage", nullptr}};
+    response.update(asked_.echoed);
+    if (status == "failed") {
+      response["error"] = {{"code", "server_error"},
+                           {"message", std::string(output_.last.status.message())}};
+    }
+    if (status == "incomplete") {
+      response["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    }
+    if (has_ended) {
+      response["output"].push_back(Item(status == "failed" ? "incomplete" : status.c_str()));
+      response["usage"] = Usage();
+    }
+    return response;
+  }
+
+  const Service& service_;
+  const Asked& asked_;
+  const int64_t created_at_;
+  Output output_;
+  int64_t num_events_ = 0;
+};
+
+awaitable<absl::Status> Respond(const Service& service, const HttpRequest& http,
+                                HttpResponse& response) {
+  const auto parse = [&] { return Parse(service, http); };
+  absl::StatusOr<Asked> asked =
+      co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), parse);
+  if (!asked.ok()) co_return asked.status();
+  http.DropBody();
+  std::vector<GenerateRequest> requests;
+  requests.push_back(std::move(asked->request));
+  absl::StatusOr<std::unique_ptr<Generation>> generation =
+      service.generator->Start(std::move(requests), http.client, asked->openai.rid);
+  if (!generation.ok()) co_return generation.status();
+  ResponseWriter writer(service, *asked);
+  if (asked->openai.stream) {
+    StreamFormat format;
+    format.format = [&writer](GenerationEvent event) { return writer.Events(std::move(event)); };
+    format.tail = "";
+    absl::Status status = co_await StreamEvents(**generation, response, format);
+    co_return status;
+  }
+  absl::StatusOr<std::vector<Output>> outputs = co_await CollectOutputs(**generation, 1);
+  if (!outputs.ok()) co_return outputs.status();
+  Record(outputs->front().last, response.record());
+  std::string body = writer.Whole(std::move(outputs->front()));
+  co_await response.Send(200, kJsonType, std::move(body));
+  co_return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AddOpenAiResponsesRoute(const Service& service, RouteTable& routes) {
+  return routes.Add({.method = "POST",
+                     .path = "/v1/responses",
+                     .takes_json = true,
+                     .handler =
+                         [&service](const HttpRequest& request, HttpResponse& response) {
+                           return Respond(service, request, response);
+                         },
+                     .openapi = openapi::Responses()});
+}
+
+}  // namespace shortlist

@@ -1,0 +1,86 @@
+#include "head/cpu_head.h"
+
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kVocab = 211;
+constexpr int64_t kHidden = 65;
+
+/// With and without a packed copy of the base.
+class CpuHeadTest : public testing::TestWithParam<bool> {};
+
+TEST_P(CpuHeadTest, EverySlotHasTheBitsOfItsRowWhateverTheBase) {
+  ThreadPool pool(2);
+  const at::Tensor weight = at::randn({kVocab, kHidden}).to(at::kBFloat16);
+  const at::Tensor hidden = at::randn({2, kHidden});
+  CpuHead head({weight.data_ptr(), DType::kBf16, kVocab, kHidden}, kVocab, weight, GetParam(),
+               pool);
+  const std::vector<int32_t> tail = {50, 61};
+  const std::vector<std::span<const int32_t>> tails(2, tail);
+  using Ids = std::vector<TokenId>;
+  for (const Ids& ids : {Ids{TokenId{1}, TokenId{2}, TokenId{7}}, Ids{TokenId{2}, TokenId{8}},
+                         Ids{TokenId{200}, TokenId{1}, TokenId{2}, TokenId{4}}}) {
+    auto base = VocabBase::Create(ids, kVocab);
+    ASSERT_TRUE(base.ok()) << base.status();
+    const ActiveVocab active(/*version=*/1, *base, /*dynamic=*/{77, 3});
+    std::vector<int32_t> rows(active.rows().begin(), active.rows().end());
+    rows.insert(rows.end(), tail.begin(), tail.end());
+
+    std::vector<float> logits;
+    int64_t stride = 0;
+    ASSERT_TRUE(head.Logits(hidden, {active, tails}, logits, stride).ok());
+    for (size_t slot = 0; slot < rows.size(); ++slot) {
+      float expected[2];
+      const Ids both(2, TokenId{rows[slot]});
+      ASSERT_TRUE(head.RowLogits(hidden, both, expected).ok());
+      for (int64_t m = 0; m < 2; ++m) {
+        EXPECT_EQ(std::bit_cast<uint32_t>(logits[m * stride + static_cast<int64_t>(slot)]),
+                  std::bit_cast<uint32_t>(expected[m]))
+            << "token " << m << ", slot " << slot;
+      }
+    }
+  }
+}
+
+TEST(CpuHeadPackingTest, BasesThatTakeTurnsArePackedOnce) {
+  ThreadPool pool(2);
+  const at::Tensor weight = at::randn({kVocab, kHidden}).to(at::kBFloat16);
+  const at::Tensor hidden = at::randn({1, kHidden});
+  CpuHead head({weight.data_ptr(), DType::kBf16, kVocab, kHidden}, kVocab, weight,
+               /*packs_base=*/true, pool);
+  std::vector<ActiveVocab> actives;
+  for (int32_t id = 0; id < CpuHead::kMaxPacked + 1; ++id) {
+    actives.emplace_back(/*version=*/1,
+                         *VocabBase::Create(std::vector<TokenId>{TokenId{id}}, kVocab),
+                         std::vector<int32_t>());
+  }
+  const auto best_of = [&](const ActiveVocab& active) {
+    int32_t id = -1;
+    float logit = 0.0f;
+    EXPECT_TRUE(head.TopK(hidden, {active}, /*k=*/1, &id, &logit, /*log_sum_exp=*/nullptr).ok());
+    return id;
+  };
+  for (int round = 0; round < 5; ++round) {
+    for (int64_t i = 0; i < CpuHead::kMaxPacked; ++i) EXPECT_EQ(best_of(actives[i]), i);
+  }
+  EXPECT_EQ(head.num_packings(), CpuHead::kMaxPacked);
+  EXPECT_EQ(best_of(actives.back()), CpuHead::kMaxPacked);  // the least recent one makes room
+  EXPECT_EQ(best_of(actives[1]), 1);
+  EXPECT_EQ(head.num_packings(), CpuHead::kMaxPacked + 1);
+  EXPECT_EQ(best_of(actives[0]), 0);
+  EXPECT_EQ(head.num_packings(), CpuHead::kMaxPacked + 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Packed, CpuHeadTest, testing::Bool());
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,44 @@
+#ifndef SHORTLIST_TESTS_HEAD_EMULATED_HEAD_KERNELS_H_
+#define SHORTLIST_TESTS_HEAD_EMULATED_HEAD_KERNELS_H_
+
+#include <cstdint>
+
+#include "head/head_kernels.h"
+#include "tests/kernels/cuda_emulated_machine.h"
+
+namespace shortlist {
+
+/// A device in host memory whose kernels the emulator runs, and which can be told to break.
+class EmulatedHeadKernels : public HeadKernels {
+ public:
+  at::Device device() const override { return at::kCPU; }
+
+  absl::Status PrepareStates(RowFormat format, int64_t hidden, const float* x,
+                             const HeadStates& states) override {
+    return Outcome(machine_.PrepareStates(format, hidden, x, states));
+  }
+  absl::Status Logits(const CudaHeadArgs& args, float* logits, int64_t stride) override {
+    *args.error |= flag;
+    return Outcome(machine_.HeadLogits(args, logits, stride));
+  }
+  absl::Status TopK(const CudaHeadArgs& args, int64_t k, const HeadTopKOutputs& out) override {
+    *args.error |= flag;
+    return Outcome(machine_.HeadTopK(args, k, /*noise=*/{}, out));
+  }
+
+  int64_t num_calls = 0;
+  int64_t fails_from = INT64_MAX;  // the number of the first call that fails, like all after it
+  int32_t flag = 0;                // HeadErrorBits that every kernel raises
+
+ private:
+  absl::Status Outcome(bool taken) {
+    if (++num_calls > fails_from) return absl::InternalError("the device is gone");
+    return taken ? absl::OkStatus() : absl::InvalidArgumentError("refused");
+  }
+
+  EmulatedMachine machine_{/*num_processors=*/2, kSm90Shared, /*bulk=*/true};
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TESTS_HEAD_EMULATED_HEAD_KERNELS_H_

@@ -1,0 +1,238 @@
+#include "head/lm_head.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tests/head/emulated_head_kernels.h"
+#include "vocab/request_tail.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kVocab = 211;
+
+std::vector<TokenId> Ids(const std::vector<int32_t>& raw) {
+  std::vector<TokenId> ids;
+  for (int32_t id : raw) ids.push_back(TokenId{id});
+  return ids;
+}
+
+ActiveVocab MakeActive(const std::vector<int32_t>& base, std::vector<int32_t> dynamic) {
+  auto made = base.empty() && dynamic.empty() ? VocabBase::FullHead(kVocab)
+                                              : VocabBase::Create(Ids(base), kVocab);
+  EXPECT_TRUE(made.ok()) << made.status();
+  return ActiveVocab(1, *made, std::move(dynamic));
+}
+
+struct HeadCase {
+  at::ScalarType dtype;
+  bool on_device;    // the emulated one
+  double tolerance;  // of a logit, against hidden states that are rounded for bf16 alone
+};
+
+class LmHeadTest : public testing::TestWithParam<HeadCase> {
+ protected:
+  LmHeadTest()
+      : hidden_size_(GetParam().on_device ? 72 : 65),
+        weight_(at::randn({kVocab, hidden_size_}).to(GetParam().dtype)),
+        hidden_(at::randn({3, hidden_size_})),
+        head_(*MakeHead(kVocab)) {}
+
+  absl::StatusOr<LmHead> MakeHead(int64_t num_rows) {
+    if (!GetParam().on_device) return LmHead::Create(weight_, num_rows, pool_);
+    auto rows = DeviceRows::Over(weight_, std::make_shared<EmulatedHeadKernels>());
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    return LmHead::Create(*rows, num_rows);
+  }
+
+  ThreadPool pool_{2};
+  const int64_t hidden_size_;
+  at::Tensor weight_, hidden_;
+  LmHead head_;
+  const ActiveVocab full_ = MakeActive({}, {});
+};
+
+TEST_P(LmHeadTest, FullHeadAgreesWithAten) {
+  const LogitRows rows = *head_.Logits(hidden_, {full_});
+  const bool bf16 = GetParam().dtype == at::kBFloat16;
+  const at::Tensor rounded = bf16 ? hidden_.to(at::kBFloat16) : hidden_;
+  const at::Tensor expected = at::linear(rounded.to(at::kDouble), weight_.to(at::kDouble));
+  for (int64_t m = 0; m < 3; ++m) {
+    for (int64_t id = 0; id < kVocab; ++id) {
+      EXPECT_NEAR(rows.row(m)[id], expected[m][id].item<double>(), GetParam().tolerance);
+    }
+  }
+}
+
+TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
+  const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
+  RequestTail some(/*capacity=*/4), none(/*capacity=*/0);
+  some.Add(Ids({50, 5, 60, 61}), active);
+  const std::vector<std::span<const int32_t>> tails = {some.ids(), none.ids(), some.ids()};
+  const LogitRows full = *head_.Logits(hidden_, {full_});
+  const LogitRows rows = *head_.Logits(hidden_, {active, tails});
+  for (int64_t m = 0; m < 3; ++m) {
+    EXPECT_EQ(rows.ids[m].size(), m == 1 ? 7 : 10);
+    for (int32_t slot = 0; slot < rows.ids[m].size(); ++slot) {
+      const TokenId id = rows.ids[m].TokenAt(DraftId{slot});
+      EXPECT_EQ(rows.ids[m].Find(id), DraftId{slot});
+      const float expected = full.row(m)[Raw(id)];
+      EXPECT_EQ(std::bit_cast<uint32_t>(rows.row(m)[slot]), std::bit_cast<uint32_t>(expected));
+    }
+    EXPECT_FALSE(rows.ids[m].Find(TokenId{11}).has_value());
+  }
+  for (int32_t id : {0, 5, 77, 60, 210}) {
+    const std::vector<TokenId> ids = Ids({id, 11, id});
+    const std::vector<float> logits = *head_.RowLogits(hidden_, ids);
+    for (int64_t m = 0; m < 3; ++m) {
+      EXPECT_EQ(std::bit_cast<uint32_t>(logits[m]),
+                std::bit_cast<uint32_t>(full.row(m)[Raw(ids[m])]));
+    }
+  }
+}
+
+TEST_P(LmHeadTest, ArgmaxIsTheBestOfTheLogits) {
+  const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
+  for (const ActiveVocab* vocab : {&full_, &active}) {
+    const LogitRows rows = *head_.Logits(hidden_, {*vocab});
+    const std::vector<LmHead::Best> best = *head_.Argmax(hidden_, {*vocab});
+    for (int64_t m = 0; m < 3; ++m) {
+      const std::span<const float> row = rows.row(m);
+      const auto top = std::max_element(row.begin(), row.end());
+      EXPECT_EQ(best[m].logit, *top);
+      EXPECT_EQ(best[m].id, rows.ids[m].TokenAt(DraftId{static_cast<int32_t>(top - row.begin())}));
+    }
+  }
+}
+
+TEST_P(LmHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheSlots) {
+  const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
+  RequestTail tail(/*capacity=*/4), none(/*capacity=*/0);
+  tail.Add(Ids({50, 60, 61}), active);
+  const std::vector<std::span<const int32_t>> tails = {tail.ids(), none.ids(), tail.ids()};
+  for (const LmHead::Selection& selection :
+       {LmHead::Selection{full_}, LmHead::Selection{active, tails}}) {
+    const LogitRows rows = *head_.Logits(hidden_, selection);
+    const std::vector<LmHead::Best> plain = *head_.Argmax(hidden_, selection);
+    const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, /*k=*/1);
+    for (int64_t m = 0; m < 3; ++m) {
+      EXPECT_EQ(best[m].id, plain[m].id);
+      EXPECT_EQ(best[m].logit, plain[m].logit);
+      double total = 0.0;
+      for (float logit : rows.row(m)) total += std::exp(static_cast<double>(logit));
+      EXPECT_NEAR(best[m].probability, std::exp(static_cast<double>(best[m].logit)) / total, 1e-5);
+    }
+  }
+}
+
+TEST_P(LmHeadTest, TopKIsTheOrderOfTheLogits) {
+  const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
+  RequestTail tail(/*capacity=*/4), none(/*capacity=*/0);
+  tail.Add(Ids({50, 60, 61}), active);
+  const std::vector<std::span<const int32_t>> tails = {tail.ids(), none.ids(), tail.ids()};
+  for (const LmHead::Selection& selection :
+       {LmHead::Selection{full_}, LmHead::Selection{active, tails}}) {
+    const LogitRows rows = *head_.Logits(hidden_, selection);
+    for (const int64_t k : {1, 3, 7}) {
+      const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, k);
+      ASSERT_EQ(std::ssize(best), 3 * k);
+      for (int64_t m = 0; m < 3; ++m) {
+        std::vector<std::pair<float, int32_t>> order;
+        double total = 0.0;
+        for (int32_t s = 0; s < rows.ids[m].size(); ++s) {
+          order.emplace_back(-rows.row(m)[s], Raw(rows.ids[m].TokenAt(DraftId{s})));
+          total += std::exp(static_cast<double>(rows.row(m)[s]));
+        }
+        std::sort(order.begin(), order.end());
+        for (int64_t i = 0; i < k; ++i) {
+          const LmHead::Best& found = best[m * k + i];
+          EXPECT_EQ(Raw(found.id), order[i].second);
+          EXPECT_EQ(found.logit, -order[i].first);
+          EXPECT_NEAR(found.probability, std::exp(static_cast<double>(found.logit)) / total, 1e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LmHeadTest, KBeyondTheSlotsOfATokenIsRefused) {
+  const ActiveVocab active = MakeActive({3, 50, 7}, {});
+  RequestTail one(/*capacity=*/9), none(/*capacity=*/9);
+  one.Add(Ids({60}), active);
+  const std::vector<std::span<const int32_t>> tails = {one.ids(), none.ids(), one.ids()};
+  EXPECT_TRUE(head_.TopK(hidden_, {active, tails}, 3).ok());
+  EXPECT_EQ(std::string(head_.TopK(hidden_, {active, tails}, 4).status().message()),
+            "k 4 passes the 3 slots of token 1");
+  for (const int64_t k : {int64_t{-1}, int64_t{0}, int64_t{33}, int64_t{1} << 40}) {
+    EXPECT_EQ(std::string(head_.TopK(hidden_, {full_}, k).status().message()),
+              "k " + std::to_string(k) + " not in [1, 32]");
+  }
+  const ActiveVocab nothing(1, *VocabBase::Create({}, kVocab), {});
+  EXPECT_FALSE(head_.Argmax(hidden_, {nothing}).ok());
+}
+
+TEST_P(LmHeadTest, FollowsAReplacedBase) {
+  for (const std::vector<int32_t>& base : {std::vector<int32_t>{1, 2, 3}, {3, 8}, {200, 1, 2, 4}}) {
+    const ActiveVocab active = MakeActive(base, {});
+    const LogitRows full = *head_.Logits(hidden_, {full_});
+    const LogitRows rows = *head_.Logits(hidden_, {active});
+    for (int32_t slot = 0; slot < rows.ids[0].size(); ++slot) {
+      EXPECT_EQ(rows.row(0)[slot], full.row(0)[Raw(rows.ids[0].TokenAt(DraftId{slot}))]);
+    }
+  }
+}
+
+TEST_P(LmHeadTest, PaddingRowsAreNeverScored) {
+  LmHead head = *MakeHead(/*num_rows=*/100);
+  const LogitRows rows = *head.Logits(hidden_, {full_});
+  EXPECT_EQ(rows.ids[0].size(), 100);
+  const std::vector<LmHead::Best> best = *head.Argmax(hidden_, {full_});
+  ASSERT_EQ(best.size(), 3u);
+  for (const LmHead::Best& row : best) EXPECT_LT(Raw(row.id), 100);
+}
+
+TEST_P(LmHeadTest, RefusesTensorsThatDoNotFit) {
+  EXPECT_FALSE(LmHead::Create(weight_.t(), 1, pool_).ok());
+  EXPECT_FALSE(LmHead::Create(weight_.to(at::kDouble), 1, pool_).ok());
+  EXPECT_FALSE(LmHead::Create(at::Tensor(), 1, pool_).ok());
+  EXPECT_FALSE(MakeHead(0).ok());
+  EXPECT_FALSE(MakeHead(kVocab + 1).ok());
+  EXPECT_FALSE(head_.Logits(hidden_.to(at::kHalf), {full_}).ok());
+  EXPECT_FALSE(head_.Logits(at::randn({3, hidden_size_ + 1}), {full_}).ok());
+  EXPECT_FALSE(head_.Argmax(at::randn({hidden_size_, 3}).t(), {full_}).ok());
+  auto larger = VocabBase::Create(Ids({1, kVocab + 5}), kVocab + 10);
+  EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *larger, {})}).ok());
+  auto padded = VocabBase::Create(Ids({1, kVocab - 1}), kVocab + 10);
+  EXPECT_TRUE(head_.Logits(hidden_, {ActiveVocab(1, *padded, {})}).ok());
+  EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *padded, {kVocab})}).ok());
+  for (const int32_t id : {-1, static_cast<int32_t>(kVocab)}) {
+    EXPECT_FALSE(head_.RowLogits(hidden_, Ids({0, id, 0})).ok());
+  }
+  RequestTail tail(/*capacity=*/2);
+  tail.Add(Ids({kVocab}), ActiveVocab(1, *padded, {}));
+  const std::vector<std::span<const int32_t>> tails(3, tail.ids());
+  EXPECT_FALSE(head_.Logits(hidden_, {ActiveVocab(1, *padded, {}), tails}).ok());
+  EXPECT_TRUE(head_.Logits(at::empty({0, hidden_size_}), {full_}).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, LmHeadTest,
+                         testing::Values(HeadCase{at::kFloat, false, 1e-3},
+                                         HeadCase{at::kHalf, false, 1e-3},
+                                         HeadCase{at::kBFloat16, false, 1e-3}));
+// Hidden states are rounded to f16 where the rows are.
+INSTANTIATE_TEST_SUITE_P(Device, LmHeadTest,
+                         testing::Values(HeadCase{at::kFloat, true, 1e-3},
+                                         HeadCase{at::kHalf, true, 2e-2},
+                                         HeadCase{at::kBFloat16, true, 1e-3}));
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,378 @@
+#include "model/checkpoint/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+json GoodConfig() {
+  return json::parse(R"({
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 100,
+    "hidden_size": 32, "intermediate_size": 56, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 64, "rms_norm_eps": 1e-5,
+    "rope_theta": 500000.0, "hidden_act": "silu", "tie_word_embeddings": true,
+    "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1, "bos_token_id": 1,
+    "eos_token_id": 2, "torch_dtype": "bfloat16", "use_cache": true})");
+}
+
+class ConfigTest : public testing::Test {
+ protected:
+  absl::StatusOr<ModelConfig> Read(const std::string& text) {
+    dir_.Write("config.json", text);
+    return ReadModelConfig(dir_.path());
+  }
+  absl::StatusOr<ModelConfig> ReadWith(const char* patch) {
+    json config = GoodConfig();
+    config.update(json::parse(patch));
+    return Read(config.dump());
+  }
+  absl::StatusOr<ModelConfig> ReadWithout(const char* field) {
+    json config = GoodConfig();
+    config.erase(field);
+    return Read(config.dump());
+  }
+  TempDir dir_;
+};
+
+TEST_F(ConfigTest, GgufIsNamedWhereThereIsNothingElse) {
+  dir_.Write("m.gguf", "GGUF");
+  const absl::Status status = ReadModelConfig(dir_.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("m.gguf: GGUF is not supported"));
+  EXPECT_TRUE(Read(GoodConfig().dump()).ok());
+}
+
+TEST_F(ConfigTest, ReadsEveryField) {
+  const auto config = Read(GoodConfig().dump());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->architecture, ModelConfig::Architecture::kLlama);
+  EXPECT_EQ(config->vocab_size, 100);
+  EXPECT_EQ(config->hidden, 32);
+  EXPECT_EQ(config->intermediate, 56);
+  EXPECT_EQ(config->num_layers, 2);
+  EXPECT_EQ(config->num_heads, 4);
+  EXPECT_EQ(config->num_kv_heads, 2);
+  EXPECT_EQ(config->head_dim, 8);
+  EXPECT_EQ(config->context_len, 64);
+  EXPECT_EQ(config->rms_norm_eps, 1e-5);
+  EXPECT_EQ(config->rope_theta, 500000.0);
+  EXPECT_EQ(config->rope_scaling.type, RopeScaling::Type::kDefault);
+  EXPECT_TRUE(config->tie_word_embeddings);
+  EXPECT_THAT(config->eos_token_ids, ElementsAre(2));
+  EXPECT_EQ(config->checkpoint_dtype, DType::kBf16);
+}
+
+TEST_F(ConfigTest, AbsentAndNullFieldsTakeTheirDefaults) {
+  EXPECT_EQ(ReadWithout("num_key_value_heads")->num_kv_heads, 4);
+  EXPECT_EQ(ReadWith(R"({"num_key_value_heads": null, "head_dim": null})")->num_kv_heads, 4);
+  EXPECT_EQ(ReadWithout("rope_theta")->rope_theta, 10000.0);
+  EXPECT_EQ(ReadWithout("rms_norm_eps")->rms_norm_eps, 1e-6);
+  EXPECT_FALSE(ReadWithout("tie_word_embeddings")->tie_word_embeddings);
+  EXPECT_THAT(ReadWithout("eos_token_id")->eos_token_ids, IsEmpty());
+  EXPECT_THAT(ReadWith(R"({"eos_token_id": null})")->eos_token_ids, IsEmpty());
+  EXPECT_TRUE(
+      ReadWith(R"({"quantization_config": null, "sliding_window": null, "rope_scaling": null})")
+          .ok());
+  EXPECT_TRUE(ReadWith(R"({"layer_types": ["full_attention", "full_attention"]})").ok());
+  EXPECT_EQ(ReadWithout("torch_dtype")->checkpoint_dtype, DType::kF32);
+  EXPECT_EQ(ReadWith(R"({"dtype": "float16"})")->checkpoint_dtype, DType::kF16);
+  EXPECT_EQ(ReadWith(R"({"head_dim": 16})")->head_dim, 16);
+}
+
+TEST_F(ConfigTest, EosIsAnIdOrAList) {
+  EXPECT_THAT(ReadWith(R"({"eos_token_id": [2, 7, 2]})")->eos_token_ids, ElementsAre(2, 7));
+  EXPECT_THAT(std::string(ReadWith(R"({"eos_token_id": 100})").status().message()),
+              AllOf(HasSubstr("eos_token_id = 100"), HasSubstr("[0, 99]")));
+}
+
+TEST_F(ConfigTest, GenerationConfigIsNotThisFilesBusiness) {
+  dir_.Write("generation_config.json", R"({"num_beams": 4})");  // a draft may have one
+  EXPECT_TRUE(Read(GoodConfig().dump()).ok());
+}
+
+TEST_F(ConfigTest, ReadsHowWeightsArePacked) {
+  EXPECT_EQ(Read(GoodConfig().dump())->packing.kind, WeightPacking::Kind::kNone);
+  const auto gptq = ReadWith(R"({"quantization_config": {"quant_method": "gptq", "bits": 4,
+      "group_size": 128, "desc_act": true, "sym": true, "checkpoint_format": "gptq"}})");
+  ASSERT_TRUE(gptq.ok()) << gptq.status();
+  EXPECT_EQ(gptq->packing.kind, WeightPacking::Kind::kGptq);
+  EXPECT_EQ(gptq->packing.group_size, 128);
+  EXPECT_TRUE(gptq->packing.act_order);
+  EXPECT_EQ(gptq->packing.zero_offset, 1);
+  const auto second = ReadWith(R"({"quantization_config": {"quant_method": "gptq", "bits": 4,
+      "group_size": -1, "checkpoint_format": "gptq_v2"}})");
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->packing.group_size, 0);
+  EXPECT_EQ(second->packing.zero_offset, 0);
+  const auto awq = ReadWith(R"({"quantization_config": {"quant_method": "awq", "w_bit": 4,
+      "q_group_size": 64, "zero_point": true, "version": "GEMM"}})");
+  ASSERT_TRUE(awq.ok()) << awq.status();
+  EXPECT_EQ(awq->packing.kind, WeightPacking::Kind::kAwq);
+  EXPECT_EQ(awq->packing.group_size, 64);
+}
+
+TEST_F(ConfigTest, ReadsRopeScalingInItsOldAndNewForm) {
+  const auto linear = ReadWith(R"({"rope_scaling": {"type": "linear", "factor": 4.0}})");
+  ASSERT_TRUE(linear.ok()) << linear.status();
+  EXPECT_EQ(linear->rope_scaling.type, RopeScaling::Type::kLinear);
+  EXPECT_EQ(linear->rope_scaling.factor, 4.0);
+  EXPECT_EQ(linear->rope_theta, 500000.0);
+
+  json config = GoodConfig();
+  config.erase("rope_theta");
+  config["rope_parameters"] = json::parse(R"({"rope_type": "llama3", "rope_theta": 1e6, "factor": 8,
+    "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192})");
+  const auto llama3 = Read(config.dump());
+  ASSERT_TRUE(llama3.ok()) << llama3.status();
+  EXPECT_EQ(llama3->rope_scaling.type, RopeScaling::Type::kLlama3);
+  EXPECT_EQ(llama3->rope_scaling.factor, 8.0);
+  EXPECT_EQ(llama3->rope_scaling.high_freq_factor, 4.0);
+  EXPECT_EQ(llama3->rope_scaling.original_max_position_embeddings, 8192);
+  EXPECT_EQ(llama3->rope_theta, 1e6);
+}
+
+TEST_F(ConfigTest, DynamicAndYarnScalingStretchTheContext) {
+  const auto dynamic = ReadWith(R"({"rope_scaling": {"type": "dynamic", "factor": 2.5}})");
+  ASSERT_TRUE(dynamic.ok()) << dynamic.status();
+  EXPECT_EQ(dynamic->rope_scaling.type, RopeScaling::Type::kDynamic);
+  EXPECT_EQ(dynamic->rope_scaling.original_max_position_embeddings, 64);
+  EXPECT_EQ(dynamic->context_len, 160);
+
+  const auto yarn = ReadWith(R"({"rope_scaling": {"type": "yarn", "factor": 4.0,
+      "original_max_position_embeddings": 32}})");
+  ASSERT_TRUE(yarn.ok()) << yarn.status();
+  EXPECT_EQ(yarn->rope_scaling.type, RopeScaling::Type::kYarn);
+  EXPECT_EQ(yarn->context_len, 128);
+  EXPECT_NEAR(yarn->rope_scaling.attention_factor, 1.1386294361119891, 1e-15);
+  EXPECT_EQ(yarn->rope_scaling.beta_fast, 32.0);
+  EXPECT_TRUE(yarn->rope_scaling.truncate);
+  // Without a length of its own it scales max_position_embeddings; one beside the object wins.
+  EXPECT_EQ(ReadWith(R"({"rope_scaling": {"type": "yarn", "factor": 4.0}})")->context_len, 256);
+  EXPECT_EQ(ReadWith(R"({"original_max_position_embeddings": 48, "rope_scaling": {"type": "yarn",
+      "factor": 4.0, "original_max_position_embeddings": 32}})")
+                ->context_len,
+            192);
+  EXPECT_EQ(ReadWith(R"({"rope_scaling": {"type": "yarn", "factor": 1e6}})")->context_len, 1 << 24);
+}
+
+TEST_F(ConfigTest, FamiliesDifferInBiasNormsAndWindows) {
+  const auto mistral = ReadWith(R"({"architectures": ["MistralForCausalLM"],
+      "sliding_window": 16, "head_dim": 10})");
+  ASSERT_TRUE(mistral.ok()) << mistral.status();
+  EXPECT_EQ(mistral->architecture, ModelConfig::Architecture::kMistral);
+  EXPECT_THAT(mistral->windows, ElementsAre(16, 16));
+  EXPECT_EQ(mistral->head_dim, 10);
+  EXPECT_FALSE(mistral->qkv_bias || mistral->qk_norm);
+  EXPECT_THAT(ReadWith(R"({"architectures": ["MistralForCausalLM"]})")->windows,
+              ElementsAre(4096, 4096));
+  EXPECT_THAT(
+      ReadWith(R"({"architectures": ["MistralForCausalLM"], "sliding_window": null})")->windows,
+      IsEmpty());
+
+  const auto qwen2 = ReadWith(R"({"architectures": ["Qwen2ForCausalLM"], "sliding_window": 32,
+      "use_sliding_window": false, "max_window_layers": 1})");
+  ASSERT_TRUE(qwen2.ok()) << qwen2.status();
+  EXPECT_TRUE(qwen2->qkv_bias);
+  EXPECT_FALSE(qwen2->qk_norm);
+  EXPECT_THAT(qwen2->windows, IsEmpty());
+  EXPECT_THAT(ReadWith(R"({"architectures": ["Qwen2ForCausalLM"], "sliding_window": 32,
+      "use_sliding_window": true, "max_window_layers": 1})")
+                  ->windows,
+              ElementsAre(0, 32));
+
+  const auto qwen3 = ReadWith(R"({"architectures": ["Qwen3ForCausalLM"], "sliding_window": 32,
+      "use_sliding_window": true, "layer_types": ["sliding_attention", "full_attention"]})");
+  ASSERT_TRUE(qwen3.ok()) << qwen3.status();
+  EXPECT_TRUE(qwen3->qk_norm);
+  EXPECT_FALSE(qwen3->qkv_bias);
+  EXPECT_EQ(qwen3->head_dim, 128);
+  EXPECT_THAT(qwen3->windows, ElementsAre(32, 0));
+}
+
+TEST_F(ConfigTest, EagleHasAnFcBiasUnlessToldOtherwise) {
+  const auto eagle = ReadWith(R"({"architectures": ["LlamaForCausalLMEagle"], "bias": false})");
+  ASSERT_TRUE(eagle.ok()) << eagle.status();
+  EXPECT_EQ(eagle->architecture, ModelConfig::Architecture::kLlamaEagle);
+  EXPECT_FALSE(eagle->fc_bias);
+  EXPECT_TRUE(ReadWith(R"({"architectures": ["LlamaForCausalLMEagle"]})")->fc_bias);
+}
+
+TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithTheirValue) {
+  struct Case {
+    const char* patch;
+    const char* message;
+  };
+  for (const auto& [patch, message] : {
+           Case{R"({"architectures": ["GemmaForCausalLM"]})",
+                "architecture = \"GemmaForCausalLM\""},
+           Case{R"({"hidden_act": "gelu"})", "hidden_act = \"gelu\""},
+           Case{R"({"attention_bias": true})", "attention_bias = true"},
+           Case{R"({"mlp_bias": true})", "mlp_bias = true"},
+           Case{R"({"pretraining_tp": 2})", "pretraining_tp = 2"},
+           Case{R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor = 0.5"},
+           Case{R"({"quantization_config": {"load_in_8bit": true}})",
+                "quantization_config: quant_method = null"},
+           Case{R"({"quantization_config": {"quant_method": "fp8"}})",
+                "quantization_config: quant_method = \"fp8\""},
+           Case{R"({"quantization_config": {"quant_method": "bitsandbytes", "bits": 4}})",
+                "quant_method = \"bitsandbytes\""},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 8, "group_size": 1}})",
+                "bits = 8"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 8,
+                    "checkpoint_format": "marlin"}})",
+                "checkpoint_format = \"marlin\""},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 8,
+                    "lm_head": true}})",
+                "lm_head = true"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 8,
+                    "dynamic": {"+:x": {"bits": 8}}}})",
+                "dynamic = "},
+           Case{R"({"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 8,
+                    "version": "gemv"}})",
+                "version = \"gemv\""},
+           Case{R"({"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 8,
+                    "zero_point": false}})",
+                "zero_point = false"},
+           Case{R"({"sliding_window": 4096})", "sliding_window = 4096"},
+           Case{R"({"attention_multiplier": 0.1})", "attention_multiplier = 0.1"},
+           Case{R"({"logits_scaling": 8.0})", "logits_scaling = 8.0"},
+           Case{R"({"logit_scale": 0.25})", "logit_scale = 0.25"},
+           Case{R"({"final_logit_softcapping": 30.0})", "final_logit_softcapping = 30.0"},
+           Case{R"({"use_sliding_window": true})", "use_sliding_window = true"},
+           Case{R"({"layer_types": ["full_attention", "sliding_attention"]})",
+                "layer_types = \"sliding_attention\""},
+           Case{R"({"torch_dtype": "float64"})", "torch_dtype = \"float64\""},
+           Case{R"({"rope_scaling": {"rope_type": "longrope", "factor": 2.0}})",
+                "rope_type = \"longrope\""},
+           Case{R"({"rope_scaling": {"type": "linear", "factor": 2.0, "finetuned": true}})",
+                "\"finetuned\" = true"},
+           Case{R"({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.25}})",
+                "partial_rotary_factor = 0.25"},
+       }) {
+    SCOPED_TRACE(patch);
+    const absl::Status status = ReadWith(patch).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+}
+
+TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
+  struct Case {
+    const char* patch;
+    const char* message;
+  };
+  for (const auto& [patch, message] : {
+           Case{R"({"hidden_size": 0})", "hidden_size = 0 not in [1, 1048576]"},
+           Case{R"({"hidden_size": -32})", "hidden_size = -32 not in"},
+           Case{R"({"hidden_size": 18446744073709551615})",
+                "hidden_size = 18446744073709551615 not in"},
+           Case{R"({"hidden_size": 32.5})", "hidden_size = 32.5 is not an integer"},
+           Case{R"({"hidden_size": "32"})", "hidden_size = \"32\" is not an integer"},
+           Case{R"({"hidden_size": [32]})", "hidden_size = [32] is not an integer"},
+           Case{R"({"hidden_size": null})", "hidden_size is missing"},
+           Case{R"({"hidden_size": 33})",
+                "hidden_size = 33 is not a multiple of num_attention_heads = 4"},
+           Case{R"({"hidden_size": 36})", "head_dim = 9 is not even"},
+           Case{R"({"head_dim": 7})", "head_dim = 7 is not even"},
+           Case{R"({"num_key_value_heads": 3})", "not a multiple of num_key_value_heads = 3"},
+           Case{R"({"num_key_value_heads": 8})", "num_key_value_heads = 8 not in [1, 4]"},
+           Case{R"({"num_hidden_layers": 1025})", "num_hidden_layers = 1025 not in [1, 1024]"},
+           Case{R"({"vocab_size": 16777217})", "vocab_size = 16777217 not in [1, 16777216]"},
+           Case{R"({"max_position_embeddings": 16777217})",
+                "max_position_embeddings = 16777217 not in"},
+           Case{R"({"rms_norm_eps": 0})", "rms_norm_eps = 0 not in (0, 1]"},
+           Case{R"({"rms_norm_eps": -1e-5})", "rms_norm_eps = -1e-05 not in"},
+           Case{R"({"rms_norm_eps": true})", "rms_norm_eps = true is not a number"},
+           Case{R"({"rope_theta": 0})", "rope_theta = 0 not in"},
+           Case{R"({"rope_theta": 1e-300})", "rope_theta = 1e-300 not in (1e-06, 1e+12]"},
+           Case{R"({"rope_theta": 5e-324})", "rope_theta = 5e-324 not in"},
+           Case{R"({"rope_theta": 1e300})", "rope_theta = 1e+300 not in"},
+           Case{R"({"rope_scaling": {"rope_theta": 1e-300, "type": "default"}})",
+                "rope_theta = 1e-300 not in"},
+           Case{R"({"rope_scaling": {"type": "linear", "factor": 1e-300}})",
+                "factor = 1e-300 not in (1e-06,"},
+           Case{R"({"rope_scaling": {"type": "yarn", "factor": 2, "attention_factor": 1e-300}})",
+                "attention_factor = 1e-300 not in"},
+           Case{R"({"tie_word_embeddings": 1})",
+                "tie_word_embeddings = 1 is neither true nor false"},
+           Case{R"({"eos_token_id": 100})", "eos_token_id = 100 not in [0, 99]"},
+           Case{R"({"eos_token_id": [2, -1]})", "eos_token_id = -1 not in [0, 99]"},
+           Case{R"({"eos_token_id": "2"})", "eos_token_id = \"2\" is not an integer"},
+           Case{R"({"architectures": null})", "architectures is missing"},
+           Case{R"({"architectures": "LlamaForCausalLM"})", "is not a list of one name"},
+           Case{R"({"architectures": ["LlamaForCausalLM", "X"]})", "is not a list of one name"},
+           Case{R"({"rope_scaling": "linear"})", "rope_scaling = \"linear\" is not an object"},
+           Case{R"({"rope_scaling": {"type": "linear"}})", "rope_scaling: factor is missing"},
+           Case{R"({"rope_scaling": {"type": "linear", "factor": 0}})", "factor = 0 not in"},
+           Case{R"({"rope_scaling": {"type": "linear", "rope_type": "llama3"}})",
+                "contradicts type"},
+           Case{R"({"rope_scaling": {"type": "linear", "factor": 2},
+                    "rope_parameters": {"type": "linear", "factor": 3}})",
+                "contradicts rope_parameters"},
+           Case{R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0}})",
+                "contradicts the model's"},
+           Case{R"({"quantization_config": "gptq"})",
+                "quantization_config = \"gptq\" is not an object"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "group_size": 128}})",
+                "bits is missing"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4}})",
+                "group_size is missing"},
+           Case{R"({"quantization_config": {"quant_method": "gptq", "bits": 4,
+                    "group_size": -7}})",
+                "group_size = -7 not in [-1,"},
+           Case{R"({"layer_types": ["full_attention"]})", "is not a list of 2 names"},
+           Case{R"({"rope_scaling": {"type": "dynamic", "factor": 0.5}})",
+                "factor = 0.5 not in [1,"},
+           Case{R"({"head_dim": 2, "rope_scaling": {"type": "dynamic", "factor": 2}})",
+                "head_dim = 2 not at least 4"},
+           Case{R"({"rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2}})",
+                "rope_theta = 1 not in (1,"},
+           Case{R"({"rope_scaling": {"type": "yarn", "factor": 2, "beta_fast": 1}})",
+                "beta_fast = 1 not in (1,"},
+           Case{R"({"rope_scaling": {"type": "yarn", "factor": 2, "mscale": -1}})",
+                "mscale = -1 not in (1e-06,"},
+           Case{R"({"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
+                    "high_freq_factor": 4, "original_max_position_embeddings": 8192}})",
+                "high_freq_factor = 4 not in (4,"},
+       }) {
+    SCOPED_TRACE(patch);
+    const absl::Status status = ReadWith(patch).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(message), HasSubstr("config.json")));
+  }
+}
+
+TEST_F(ConfigTest, BrokenFilesAreRefused) {
+  EXPECT_EQ(ReadModelConfig(dir_.path()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadModelConfig(dir_.Join("nowhere")).status().code(), absl::StatusCode::kNotFound);
+  for (const std::string text : {"", "{", "[1]", "null", "{\"vocab_size\": NaN}", "\xff\xfe",
+                                 "{\"vocab_size\": 1e999}", "{\"a\": 1, \"a\": 2}"}) {
+    SCOPED_TRACE(text);
+    EXPECT_EQ(Read(text).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_THAT(std::string(Read(std::string(100'000, '[')).status().message()),
+              HasSubstr("nested deeper"));
+  json truncated = GoodConfig();
+  const std::string text = truncated.dump();
+  for (size_t length = 0; length < text.size(); length += 7)
+    EXPECT_FALSE(Read(text.substr(0, length)).ok());
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,285 @@
+#include "serve/admin/vocab_admin.h"
+
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "serve/http/api_error.h"
+#include "serve/page.h"
+#include "tests/serve/fake_generator.h"
+
+namespace shortlist {
+namespace {
+
+namespace asio = boost::asio;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr int64_t kVocabSize = 100;
+constexpr char kFingerprint[] = "fnv1a64:0123456789abcdef";
+
+std::vector<TokenId> Ids(std::initializer_list<int32_t> values) {
+  std::vector<TokenId> ids;
+  for (const int32_t value : values) ids.push_back(TokenId{value});
+  return ids;
+}
+
+json ListDocument(json ids, json counts) {
+  return {{"format", "shortlist-vocab"}, {"version", 1},          {"vocab_size", kVocabSize},
+          {"fingerprint", kFingerprint}, {"ids", std::move(ids)}, {"counts", std::move(counts)}};
+}
+
+class VocabAdminTest : public ::testing::Test {
+ protected:
+  struct Answer {
+    absl::Status status;
+    std::string body;
+    json Json() const { return json::parse(body); }
+  };
+
+  VocabAdminTest() {
+    std::filesystem::create_directories(directory_);
+    WriteList(ListDocument({7, 3, 9, 1}, {40, 30, 20, 10}));
+    const auto base = VocabBase::Create(Ids({7, 3}), kVocabSize);
+    manager_ = *DynamicVocabularyManager::Create(*base, {.dynamic_capacity = 2});
+    Open(manager_.get(), path_ + ":top=2");
+  }
+  ~VocabAdminTest() override { std::filesystem::remove_all(directory_); }
+
+  void WriteList(const json& document) { std::ofstream(path_) << document; }
+
+  void Open(DynamicVocabularyManager* manager, const std::string& vocab, int64_t num_rows = 0) {
+    VocabAdmin::Options options;
+    options.manager = manager;
+    options.counts = &counts_;
+    options.workers = &workers_;
+    options.vocab = *ParseVocabFlag(vocab);
+    options.target = {kVocabSize, kFingerprint, num_rows};
+    options.pinned = Ids({2});
+    admin_ = std::make_unique<VocabAdmin>(std::move(options));
+    routes_ = RouteTable();
+    ASSERT_TRUE(admin_->AddRoutes(routes_).ok());
+  }
+
+  Answer Do(const std::string& method, const std::string& path, const std::string& body = "") {
+    const RouteTable::Match match = routes_.Find(method, path);
+    if (match.route == nullptr) return {absl::NotFoundError(path)};
+    EXPECT_EQ(match.route->access, Access::kAdmin);
+    HttpRequest http;
+    http.body = body;
+    FakeResponse response;
+    absl::Status status;
+    asio::io_context io;
+    asio::co_spawn(io, match.route->handler(http, response),
+                   [&](std::exception_ptr e, absl::Status s) {
+                     EXPECT_EQ(e, nullptr);
+                     status = std::move(s);
+                   });
+    io.run();
+    return {std::move(status), response.body};
+  }
+
+  const std::string directory_ =
+      (std::filesystem::temp_directory_path() / absl::StrCat("vocab_admin.", ::getpid())).string();
+  const std::string path_ = directory_ + "/list.vocab.json";
+  WorkerThreads workers_{1};
+  TokenCounts counts_{kVocabSize};
+  std::unique_ptr<DynamicVocabularyManager> manager_;
+  std::unique_ptr<VocabAdmin> admin_;
+  RouteTable routes_;
+};
+
+TEST_F(VocabAdminTest, ShowsTheActiveVocabulary) {
+  ASSERT_TRUE(manager_->Observe(Ids({7, 50, 3, 7}), {}).ok());
+  const json ids = Do("GET", "/vocab").Json();
+  EXPECT_EQ(ids["vocab_size"], kVocabSize);
+  EXPECT_EQ(ids["base_ids"], json({3, 7}));
+  EXPECT_EQ(ids["dynamic_ids"], json({50}));
+  const json stats = Do("GET", "/vocab/stats").Json();
+  EXPECT_EQ(stats["version"], ids["version"]);
+  EXPECT_EQ(stats["active_size"], 3);
+  EXPECT_EQ(stats["num_emitted"], 4);
+  EXPECT_EQ(stats["shared_coverage"], 0.75);
+}
+
+TEST_F(VocabAdminTest, ExportsAreListsThatCanBeServedAgain) {
+  EXPECT_EQ(Do("GET", "/vocab/escapes").status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Do("GET", "/vocab/counts").status.code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(manager_->Observe(Ids({50, 7, 60, 7}), {}).ok());
+  ASSERT_TRUE(manager_->Observe(Ids({60}), {}, /*snapshot=*/nullptr).ok());
+  counts_.Add({.rows = {{.token_ids = Ids({60, 7, 50})}, {.token_ids = Ids({7, 99})}}});
+
+  const Answer escapes = Do("GET", "/vocab/escapes");
+  const auto escape_list = ParseVocabList(escapes.Json(), {kVocabSize, kFingerprint});
+  ASSERT_TRUE(escape_list.ok()) << escape_list.status();
+  EXPECT_EQ(escape_list->ids, Ids({50, 60}));
+  EXPECT_EQ(escape_list->pinned, Ids({2}));
+
+  const Answer counts = Do("GET", "/vocab/counts");
+  const auto count_list = ParseVocabList(counts.Json(), {kVocabSize, kFingerprint});
+  ASSERT_TRUE(count_list.ok()) << count_list.status();
+  EXPECT_EQ(count_list->ids, Ids({7, 50, 60, 99}));
+  EXPECT_EQ(count_list->counts, (std::vector<int64_t>{2, 1, 1, 1}));
+
+  // What the server saw becomes its base, pinned ids included.
+  const Answer replaced =
+      Do("POST", "/vocab/base", json{{"list", counts.Json()}, {"top", 3}}.dump());
+  ASSERT_TRUE(replaced.status.ok()) << replaced.status;
+  EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({2, 7, 50}));
+}
+
+TEST_F(VocabAdminTest, ReadsTheListOfTheFlagAgain) {
+  WriteList(ListDocument({11, 12, 13}, {3, 2, 1}));
+  ASSERT_TRUE(Do("POST", "/vocab/base", "{}").status.ok());
+  EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11, 12}));  // top=2, as the flag says
+  ASSERT_TRUE(Do("POST", "/vocab/base", R"({"coverage": 1.0})").status.ok());
+  EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11, 12, 13}));
+  ASSERT_TRUE(Do("POST", "/vocab/base", R"({"ratio": 0.01, "top": null})").status.ok());
+  EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11}));
+}
+
+TEST_F(VocabAdminTest, AddsIds) {
+  const Answer added = Do("POST", "/vocab/ids", R"({"ids": [50, 7, 51]})");
+  ASSERT_TRUE(added.status.ok()) << added.status;
+  EXPECT_EQ(added.Json()["dynamic_size"], 2);
+  EXPECT_EQ(Do("GET", "/vocab").Json()["dynamic_ids"], json({50, 51}));
+}
+
+TEST_F(VocabAdminTest, RefusesIdsWithoutARowInTheDraftsHead) {
+  Open(manager_.get(), path_ + ":top=2", /*num_rows=*/60);
+  EXPECT_TRUE(Do("POST", "/vocab/ids", R"({"ids": [59]})").status.ok());
+  const Answer added = Do("POST", "/vocab/ids", R"({"ids": [60]})");
+  EXPECT_EQ(HttpStatusOf(added.status), 400);
+  EXPECT_THAT(std::string(added.status.message()), HasSubstr("ids[0]"));
+  WriteList(ListDocument({11, 60}, {2, 1}));
+  const Answer replaced = Do("POST", "/vocab/base", "{}");
+  EXPECT_EQ(HttpStatusOf(replaced.status), 400);
+  EXPECT_THAT(std::string(replaced.status.message()), HasSubstr("token id 60 has no row"));
+}
+
+TEST_F(VocabAdminTest, RefusesBadInputAndChangesNothing) {
+  const json before = Do("GET", "/vocab").Json();
+  json foreign = ListDocument({1}, {1});
+  foreign["fingerprint"] = "fnv1a64:ffffffffffffffff";
+  json small = ListDocument({1}, {1});
+  small["vocab_size"] = 99;
+  const auto base = [](const json& list) { return json{{"list", list}}.dump(); };
+  const struct {
+    const char* path;
+    std::string body;
+    const char* words;
+  } kCases[] = {
+      {"/vocab/base", "", "request body"},
+      {"/vocab/base", "[]", "object"},
+      {"/vocab/base", R"({"top": 0})", "top"},
+      {"/vocab/base", R"({"top": 101})", "top"},
+      {"/vocab/base", R"({"successors": 0})", "successors"},
+      {"/vocab/base", R"({"successors": 2})", "it holds no successors"},
+      {"/vocab/base", R"({"top": "all"})", "top"},
+      {"/vocab/base", R"({"tpo": 2})", "tpo: there is no such field"},
+      {"/vocab/ids", R"({"ids": [1], "id": 2})", "id: there is no such field"},
+      {"/vocab/base", R"({"top": 5})", "fewer than the 5"},
+      {"/vocab/base", R"({"ratio": 0})", "ratio"},
+      {"/vocab/base", R"({"ratio": 1.5})", "ratio"},
+      {"/vocab/base", R"({"coverage": -1})", "coverage"},
+      {"/vocab/base", R"({"ratio": 0.5, "coverage": 0.5})", "at most 1"},
+      {"/vocab/base", R"({"list": 5})", "list: not a JSON object"},
+      {"/vocab/base", R"({"list": {}})", "list: no member"},
+      {"/vocab/base", base(ListDocument({1, 1}, {2, 1})), "repeats"},
+      {"/vocab/base", base(ListDocument({100}, {1})), "100"},
+      {"/vocab/base", base(ListDocument({-1}, {1})), "-1"},
+      {"/vocab/base", base(ListDocument({1, 2}, {1, 2})), "counts[1]"},
+      {"/vocab/base", base(foreign), "fingerprint"},
+      {"/vocab/base", base(small), "vocab_size 99"},
+      {"/vocab/ids", "{}", "ids"},
+      {"/vocab/ids", R"({"ids": null})", "ids"},
+      {"/vocab/ids", R"({"ids": 5})", "ids"},
+      {"/vocab/ids", R"({"ids": [100]})", "ids[0]"},
+      {"/vocab/ids", R"({"ids": [5, -1]})", "ids[1]"},
+      {"/vocab/ids", R"({"ids": [5, 1.5]})", "ids[1]"},
+      {"/vocab/ids", R"({"ids": [5, "6"]})", "ids[1]"},
+      {"/vocab/ids", json{{"ids", std::vector<int>(65'537, 1)}}.dump(), "ids"},
+  };
+  for (const auto& c : kCases) {
+    const Answer answer = Do("POST", c.path, c.body);
+    EXPECT_EQ(HttpStatusOf(answer.status), 400) << c.body;
+    EXPECT_THAT(std::string(answer.status.message()), HasSubstr(c.words)) << c.body;
+    EXPECT_EQ(Do("GET", "/vocab").Json(), before) << c.body;
+  }
+  WriteList(json{{"format", "other"}});
+  EXPECT_EQ(HttpStatusOf(Do("POST", "/vocab/base", "{}").status), 400);
+  std::filesystem::remove(path_);
+  EXPECT_FALSE(Do("POST", "/vocab/base", "{}").status.ok());
+  EXPECT_EQ(Do("GET", "/vocab").Json(), before);
+}
+
+TEST_F(VocabAdminTest, SaysWhereThereIsNothingToAdminister) {
+  Open(/*manager=*/nullptr, "full");
+  for (const char* path : {"/vocab", "/vocab/stats", "/vocab/escapes"}) {
+    EXPECT_EQ(Do("GET", path).status.code(), absl::StatusCode::kFailedPrecondition) << path;
+  }
+  EXPECT_EQ(Do("POST", "/vocab/base", "{}").status.code(), absl::StatusCode::kFailedPrecondition);
+
+  const auto empty = VocabBase::Create({}, kVocabSize);
+  const auto fixed = DynamicVocabularyManager::Create(*empty, {.dynamic_capacity = 0});
+  Open(fixed->get(), "full");
+  EXPECT_THAT(std::string(Do("POST", "/vocab/ids", R"({"ids": [1]})").status.message()),
+              HasSubstr("room for 0"));
+  EXPECT_THAT(std::string(Do("POST", "/vocab/base", "{}").status.message()), HasSubstr("--vocab"));
+}
+
+TEST_F(VocabAdminTest, CountsWhileItIsAsked) {
+  std::thread router([&] {
+    const BatchTokenIdOut out{.rows = {{.token_ids = Ids({1, 2, 2})}}};
+    for (int i = 0; i < 2000; ++i) counts_.Add(out);
+  });
+  for (int i = 0; i < 20; ++i) Do("GET", "/vocab/counts");
+  router.join();
+  EXPECT_EQ(Do("GET", "/vocab/counts").Json()["counts"], json({4000, 2000}));
+}
+
+std::string PagePart(const std::string& name) {
+  std::ifstream file("serve/page/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(PageTest, IsItsFilesAndMayLoadNothingElse) {
+  RouteTable routes;
+  ASSERT_TRUE(AddPage(routes).ok());
+  const RouteTable::Match match = routes.Find("GET", "/");
+  ASSERT_NE(match.route, nullptr);
+  EXPECT_EQ(match.route->access, Access::kPublic);
+  FakeResponse response;
+  asio::io_context io;
+  asio::co_spawn(io, match.route->handler({}, response), [](std::exception_ptr, absl::Status) {});
+  io.run();
+  const std::string text =
+      absl::StrReplaceAll(PagePart("page.html"),
+                          {{"@PAGE_STYLE@", PagePart("page.css")},
+                           {"@PAGE_SCRIPT@", PagePart("playground.js") + PagePart("charts.js")}});
+  EXPECT_EQ(response.body, text);
+  EXPECT_THAT(text, HasSubstr("<!doctype html>"));
+  EXPECT_THAT(response.headers["Content-Security-Policy"], HasSubstr("default-src 'none'"));
+  for (const char* sink :
+       {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("}) {
+    EXPECT_EQ(text.find(sink), text.npos) << sink;
+  }
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,107 @@
+// /v1/completions: echoes with log-probabilities, streams.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/serve/api_fixture.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+class CompletionsTest : public ApiTest {};
+
+TEST_F(CompletionsTest, EchoedPromptsComeWithTheirLogprobs) {
+  Start();
+  HttpClient client = Connect();
+  // Text beyond ASCII, and a control token that someone spelled.
+  const std::string texts[] = {"Once upon a time", "caf\u00e9 \u65e5\u672c <s>x"};
+  for (const bool stream : {false, true}) {
+    for (const int64_t max_tokens : {0, 1, 4}) {
+      const HttpReply reply = client.Post("/v1/completions", json{{"model", "demo"},
+                                                                  {"prompt", texts},
+                                                                  {"echo", true},
+                                                                  {"logprobs", 1},
+                                                                  {"temperature", 0},
+                                                                  {"stream", stream},
+                                                                  {"max_tokens", max_tokens}});
+      ASSERT_EQ(reply.status, 200) << reply.body;
+      json choices = json::array({json{{"text", ""}, {"logprobs", nullptr}}, {}});
+      choices[1] = choices[0];
+      if (!stream) {
+        choices = reply.Json()["choices"];
+        EXPECT_EQ(reply.Json()["usage"]["completion_tokens"], 2 * max_tokens);
+      } else {
+        for (const std::string& event : reply.Events()) {
+          if (event == "[DONE]") continue;
+          const json part = json::parse(event)["choices"][0];
+          json& whole = choices[part["index"].get<size_t>()];
+          whole["text"] = whole["text"].get<std::string>() + part["text"].get<std::string>();
+          for (const auto& [name, list] : part["logprobs"].items()) {
+            for (const json& entry : list) whole["logprobs"][name].push_back(entry);
+          }
+        }
+      }
+      for (size_t i = 0; i < 2; ++i) {
+        const std::vector<TokenId> prompt = *encoder_.Encode(texts[i], {});
+        const std::string want = texts[i] + Text(engine_.Output(prompt, /*seed=*/0, max_tokens));
+        EXPECT_EQ(choices[i]["text"], want);
+        const json& logprobs = choices[i]["logprobs"];
+        const size_t count = prompt.size() + max_tokens;
+        for (const char* name : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
+          ASSERT_EQ(logprobs[name].size(), count) << name;
+        }
+        // lm-evaluation-harness takes a token for greedy that equals the largest of its top.
+        EXPECT_TRUE(logprobs["token_logprobs"][0].is_null());
+        EXPECT_TRUE(logprobs["top_logprobs"][0].is_null());
+        for (size_t t = 1; t < prompt.size(); ++t) {
+          EXPECT_EQ(logprobs["token_logprobs"][t], -static_cast<double>(t));
+          EXPECT_EQ(logprobs["top_logprobs"][t].begin().value(), logprobs["token_logprobs"][t]);
+        }
+        if (i > 0) continue;
+        // Offsets of ASCII text are bytes.
+        EXPECT_EQ(logprobs["text_offset"][1], 0);  // behind BOS, which is not a text
+        for (size_t t = 1; t < prompt.size(); ++t) {
+          const std::string token = logprobs["tokens"][t];
+          const size_t first = token.find_first_not_of(' ');
+          const size_t offset = logprobs["text_offset"][t];
+          EXPECT_EQ(want.substr(offset).find(token.substr(first)), t == 1 ? 0 : first) << token;
+        }
+        if (max_tokens > 0) {
+          EXPECT_EQ(logprobs["text_offset"][prompt.size()], texts[0].size());
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CompletionsTest, OpenAiStreamsJoinToTheWhole) {
+  Start();
+  HttpClient client = Connect();
+  const std::string text = Text(Ids(kPrompt, 40));
+  const HttpReply reply =
+      client.Post("/v1/completions", json{{"model", "demo"},
+                                          {"prompt", kPrompt},
+                                          {"temperature", 0},
+                                          {"max_tokens", 40},
+                                          {"stream", true},
+                                          {"stream_options", {{"include_usage", true}}}});
+  const std::vector<std::string> events = reply.Events();
+  ASSERT_GE(events.size(), 3u);
+  std::string joined;
+  for (size_t i = 0; i + 2 < events.size(); ++i) {
+    const json chunk = json::parse(events[i]);
+    EXPECT_EQ(chunk["object"], "text_completion");
+    EXPECT_TRUE(chunk["usage"].is_null());
+    joined += chunk["choices"][0]["text"];
+  }
+  EXPECT_EQ(joined, text);
+  const json usage = json::parse(events[events.size() - 2]);
+  EXPECT_TRUE(usage["choices"].empty());
+  EXPECT_EQ(usage["usage"]["completion_tokens"], 40);
+  EXPECT_EQ(events.back(), "[DONE]");
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,123 @@
+// What the server tells of itself: versions, loads, acceptance.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/serve/api_fixture.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class InfoTest : public ApiTest {};
+
+/// The value of a metric without labels of its own.
+double Metric(const std::string& text, const std::string& name) {
+  const size_t line = text.find("\n" + name + "{");
+  EXPECT_NE(line, text.npos) << name;
+  return std::stod(text.substr(text.find("} ", line) + 2));
+}
+
+TEST_F(InfoTest, VersionAndPingNeedNoKey) {
+  Start([](Server::Options& options) { options.keys.api = {{"", "key"}}; });
+  HttpClient client = Connect();
+  EXPECT_EQ(client.Get("/version").Json()["version"], "test");
+  EXPECT_EQ(client.Get("/ping").status, 200);
+  EXPECT_EQ(client.Post("/ping", "", "").status, 200);
+  EXPECT_EQ(client.Get("/tokenizer_info").status, 401);
+}
+
+TEST_F(InfoTest, GatewaysFindWhatTheyAskFor) {
+  Start();
+  HttpClient client = Connect();
+  EXPECT_EQ(client.Get("/health_generate").status, 200);
+  for (const char* path : {"/model_info", "/get_model_info"}) {
+    EXPECT_EQ(client.Get(path).Json()["is_generation"], true) << path;
+  }
+  for (const char* path : {"/server_info", "/get_server_info"}) {
+    const json info = client.Get(path).Json();
+    EXPECT_EQ(info["served_model_name"], "demo") << path;
+    EXPECT_EQ(info["dp_size"], 1) << path;
+    EXPECT_EQ(info["max_total_num_tokens"], 10'000) << path;
+  }
+  const json loads = client.Get("/v1/loads?include=core,queues").Json();
+  EXPECT_EQ(loads["dp_rank_count"], 1);
+  EXPECT_EQ(loads["loads"][0]["num_running_reqs"], 0);
+  EXPECT_EQ(client.Get("/get_load").Json()[0]["num_reqs"], 0);
+  client.Post("/generate", json{{"text", "a"}});
+  const std::string metrics = client.Get("/metrics").body;
+  for (const char* name :
+       {"sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:token_usage",
+        "sglang:generation_tokens_total", "sglang:time_to_first_token_seconds_bucket",
+        "shortlist:coverage", "shortlist:http_requests_total"}) {
+    EXPECT_THAT(metrics, HasSubstr(name));
+  }
+}
+
+TEST_F(InfoTest, AcceptLengthAndCoverageAreTheSameEverywhere) {
+  Start();
+  HttpClient client = Connect();
+  const json reply =
+      client
+          .Post("/generate",
+                json{{"text", kPrompt},
+                     {"return_token_infos", true},
+                     {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 40}}}})
+          .Json();
+  double num_escapes = 0;
+  for (const json& token : reply["token_infos"]) num_escapes += token["escape"].get<bool>();
+  const json meta = reply["meta_info"];
+  const double num_step_tokens = 39;  // the first comes of the prompt's pass
+  EXPECT_DOUBLE_EQ(meta["coverage"], 1.0 - num_escapes / num_step_tokens);
+  EXPECT_DOUBLE_EQ(meta["spec_accept_length"],
+                   num_step_tokens / meta["spec_verify_ct"].get<double>());
+  const json state = client.Get("/server_info").Json()["internal_states"][0];
+  EXPECT_EQ(state["avg_spec_accept_length"], meta["spec_accept_length"]);
+  EXPECT_EQ(state["coverage"], meta["coverage"]);
+  const std::string metrics = client.Get("/metrics").body;
+  EXPECT_NEAR(Metric(metrics, "sglang:spec_accept_length"), meta["spec_accept_length"], 1e-4);
+  EXPECT_NEAR(Metric(metrics, "shortlist:coverage"), meta["coverage"], 1e-4);
+  // What the page makes of counters.
+  EXPECT_EQ(Metric(metrics, "shortlist:step_tokens_total"), num_step_tokens);
+  EXPECT_EQ(Metric(metrics, "sglang:spec_verify_calls_total"),
+            meta["spec_verify_ct"].get<double>());
+  EXPECT_EQ(Metric(metrics, "shortlist:escapes_total"), num_escapes);
+}
+
+TEST_F(InfoTest, WithoutADraftNoAcceptLengthIsTold) {
+  Start([](Server::Options& options) { options.service.num_draft_tokens = 0; });
+  const json state = Connect().Get("/server_info").Json()["internal_states"][0];
+  EXPECT_FALSE(state.contains("avg_spec_accept_length"));
+  EXPECT_FALSE(state.contains("coverage"));
+}
+
+TEST_F(InfoTest, WaitingTokensAreThoseOfTheQueueAndThoseOnTheirWayToIt) {
+  Start();
+  HttpClient client = Connect(), first = Connect(), second = Connect();
+  EXPECT_EQ(client.Get("/get_load").Json()[0]["num_pending_tokens"], 0);
+  engine_.num_waiting_tokens = 10;
+  // A step that takes long, during which another request comes.
+  const json body = {{"text", kPrompt}, {"sampling_params", {{"max_new_tokens", 4}}}};
+  const int64_t prompt_len = std::ssize(*encoder_.Encode(kPrompt, {}));
+  engine_.holds = true;
+  first.Send(PostRequest("/generate", body.dump()));
+  ASSERT_TRUE(Await([this] { return engine_.num_held == 1; }));
+  second.Send(PostRequest("/generate", body.dump()));
+  const auto loads = [&] { return client.Get("/v1/loads").Json()["loads"][0]; };
+  // The held step has not told of the first one, nor of the queue.
+  EXPECT_TRUE(Await([&] { return loads()["num_waiting_tokens"] == 2 * prompt_len; })) << loads();
+  EXPECT_EQ(loads()["num_waiting_uncached_tokens"], 2 * prompt_len);
+  engine_.holds = false;
+  EXPECT_EQ(first.Receive().status, 200);
+  EXPECT_EQ(second.Receive().status, 200);
+  EXPECT_TRUE(Await([&] { return loads()["num_waiting_tokens"] == 10; })) << loads();
+  EXPECT_EQ(loads()["num_waiting_uncached_tokens"], 5);
+  const json load = client.Get("/get_load").Json()[0];
+  EXPECT_EQ(load["num_pending_tokens"], 5);
+  EXPECT_EQ(load["num_tokens"], 10);
+}
+
+}  // namespace
+}  // namespace shortlist

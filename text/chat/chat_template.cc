@@ -1,0 +1,280 @@
+#include "text/chat/chat_template.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+#include "text/chat/final_message.h"
+#include "text/jinja/interpreter.h"
+#include "text/jinja/parser.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+using Variables = std::vector<std::pair<std::string, jinja::Value>>;
+
+constexpr int64_t kMaxConfigBytes = int64_t{64} << 20;
+constexpr size_t kMaxVariables = 64;
+constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                          "pad_token", "cls_token", "mask_token"};
+constexpr const char* kReasoning[] = {"reasoning_content", "thinking", "reasoning"};
+
+absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
+  return absl::Status(status.code(), absl::StrCat(origin, ": ", status.message()));
+}
+
+/// A file's JSON, or null when there is none.
+absl::StatusOr<json> ReadOptionalJson(const std::string& path) {
+  auto document = ReadJsonFile(path, kMaxConfigBytes);
+  if (absl::IsNotFound(document.status())) return json();
+  if (document.ok() && !document->is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  }
+  return document;
+}
+
+/// Adds the special tokens of `config` that `tokens` does not have: each a text, or an object with
+/// its text as "content".
+absl::Status AddSpecialTokens(const json& config, const std::string& path,
+                              std::map<std::string, std::string>& tokens) {
+  for (const char* name : kSpecialTokens) {
+    if (!config.contains(name) || config[name].is_null()) continue;
+    const json& token = config[name];
+    const json& text = token.is_object() && token.contains("content") ? token["content"] : token;
+    if (!text.is_string()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": ", name, " is not a text"));
+    }
+    tokens.emplace(name, text.get<std::string>());
+  }
+  return absl::OkStatus();
+}
+
+/// The templates of a `chat_template` member.
+absl::StatusOr<std::map<std::string, std::string>> ReadMember(const json& config,
+                                                              const std::string& path) {
+  std::map<std::string, std::string> sources;
+  if (!config.contains("chat_template") || config["chat_template"].is_null()) return sources;
+  const json& member = config["chat_template"];
+  if (member.is_string()) {
+    sources["default"] = member.get<std::string>();
+    return sources;
+  }
+  const absl::Status malformed = absl::InvalidArgumentError(absl::StrCat(
+      path, ": chat_template is neither a text nor a list of {\"name\", \"template\"}"));
+  if (!member.is_array()) return malformed;
+  for (const json& entry : member) {
+    const bool well_formed = entry.is_object() && entry.contains("name") &&
+                             entry["name"].is_string() && entry.contains("template") &&
+                             entry["template"].is_string();
+    if (!well_formed) return malformed;
+    sources[entry["name"].get<std::string>()] = entry["template"].get<std::string>();
+  }
+  return sources;
+}
+
+/// chat_template.jinja and additional_chat_templates/*.jinja.
+absl::StatusOr<std::map<std::string, std::string>> ReadTemplateFiles(
+    const std::filesystem::path& dir) {
+  std::map<std::string, std::string> sources;
+  auto main = ReadFile((dir / "chat_template.jinja").string(), ChatTemplate::kMaxBytes);
+  if (absl::IsNotFound(main.status())) return sources;
+  SHORTLIST_RETURN_IF_ERROR(main.status());
+  sources["default"] = *std::move(main);
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(dir / "additional_chat_templates", error), end;
+       !error && it != end; it.increment(error)) {
+    if (it->path().extension() != ".jinja") continue;
+    SHORTLIST_ASSIGN_OR_RETURN(sources[it->path().stem().string()],
+                               ReadFile(it->path().string(), ChatTemplate::kMaxBytes));
+  }
+  return sources;
+}
+
+bool IsPlainWord(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
+/// A message without its null members, its reasoning under each name that templates read.
+ordered_json NormalizedMessage(const ordered_json& message) {
+  ordered_json normalized = ordered_json::object();
+  const ordered_json* reasoning = nullptr;
+  for (const char* name : kReasoning) {
+    const auto found = message.find(name);
+    if (reasoning == nullptr && found != message.end() && !found->is_null()) reasoning = &*found;
+  }
+  if (reasoning != nullptr) normalized["thinking"] = *reasoning;
+  for (const auto& [key, value] : message.items()) {
+    if (!value.is_null()) normalized[key] = value;
+  }
+  if (reasoning != nullptr) normalized["reasoning_content"] = *reasoning;
+  return normalized;
+}
+
+absl::StatusOr<jinja::Value> ToMessages(const ordered_json& messages) {
+  if (!messages.is_array() || messages.empty()) {
+    return absl::InvalidArgumentError("messages: not a list with at least one message");
+  }
+  std::vector<jinja::Value> converted;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const std::string origin = absl::StrCat("messages[", i, "]");
+    if (!messages[i].is_object()) {
+      return absl::InvalidArgumentError(absl::StrCat(origin, ": not an object"));
+    }
+    const auto value = jinja::FromJson(NormalizedMessage(messages[i]));
+    if (!value.ok()) return WithOrigin(value.status(), origin);
+    jinja::Dict message = value->dict();
+    const jinja::Value* role = message.Find("role");
+    if (role != nullptr && role->Is(jinja::Kind::kText) && IsPlainWord(role->bytes())) {
+      message.Set(jinja::Text::FromTemplate("role"), jinja::Text::FromTemplate(role->bytes()));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(converted.emplace_back(),
+                               jinja::Value::MakeDict(std::move(message)));
+  }
+  return jinja::Value::MakeList(std::move(converted));
+}
+
+absl::StatusOr<Variables> ToVariables(const Chat& chat,
+                                      const std::map<std::string, std::string>& special_tokens) {
+  Variables variables;
+  SHORTLIST_ASSIGN_OR_RETURN(jinja::Value messages, ToMessages(chat.messages));
+  variables.emplace_back("messages", std::move(messages));
+  if (!chat.tools.is_null() && !chat.tools.is_array()) {
+    return absl::InvalidArgumentError("tools: neither a list nor null");
+  }
+  const auto tools = jinja::FromJson(chat.tools);
+  if (!tools.ok()) return WithOrigin(tools.status(), "tools");
+  variables.emplace_back("tools", *tools);
+  variables.emplace_back("documents", jinja::None{});
+  variables.emplace_back("add_generation_prompt", chat.add_generation_prompt);
+  for (const auto& [name, token] : special_tokens) {
+    variables.emplace_back(name, jinja::Text::FromTemplate(token));
+  }
+  if (!chat.variables.is_object() || chat.variables.size() > kMaxVariables) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("template variables: not an object of at most ", kMaxVariables, " members"));
+  }
+  for (const auto& [name, json_value] : chat.variables.items()) {
+    if (name == "messages" || name == "tools" || name == "add_generation_prompt") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("template variables: '", Excerpt(name), "' is taken"));
+    }
+    const auto value = jinja::FromJson(json_value);
+    if (!value.ok()) return WithOrigin(value.status(), "template variable");
+    variables.emplace_back(name, *value);
+  }
+  return variables;
+}
+
+std::tm LocalTime() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm now = {};
+  localtime_r(&seconds, &now);
+  return now;
+}
+
+}  // namespace
+
+struct ChatTemplate::Parsed {
+  jinja::Block block;
+  std::string source;
+};
+
+absl::StatusOr<ChatTemplate> ChatTemplate::Create(
+    const std::map<std::string, std::string>& sources,
+    std::map<std::string, std::string> special_tokens) {
+  ChatTemplate result;
+  for (const auto& [name, source] : sources) {
+    const std::string origin = absl::StrCat("chat template \"", name.substr(0, 80), "\"");
+    if (source.size() > static_cast<size_t>(kMaxBytes)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(origin, ": ", source.size(), " bytes, above the bound of ", kMaxBytes));
+    }
+    if (const auto offset = FindInvalidUtf8(source)) {
+      return absl::InvalidArgumentError(absl::StrCat(origin, ": invalid UTF-8 at byte ", *offset));
+    }
+    auto block = jinja::ParseTemplate(source);
+    if (!block.ok()) return WithOrigin(block.status(), origin);
+    result.templates_.emplace(name,
+                              std::make_shared<const Parsed>(Parsed{*std::move(block), source}));
+  }
+  if (!result.templates_.contains("default")) {
+    return absl::InvalidArgumentError("chat templates: none is named \"default\"");
+  }
+  result.source_ = sources.at("default");
+  for (const auto& [name, token] : special_tokens) {
+    if (FindInvalidUtf8(token))
+      return absl::InvalidArgumentError(absl::StrCat(name, ": invalid UTF-8"));
+  }
+  result.special_tokens_ = std::move(special_tokens);
+  return result;
+}
+
+absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir) {
+  const std::filesystem::path dir(model_dir);
+  const std::string config_path = (dir / "tokenizer_config.json").string();
+  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadOptionalJson(config_path));
+  SHORTLIST_ASSIGN_OR_RETURN(auto sources, ReadTemplateFiles(dir));
+  if (sources.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(sources, ReadMember(config, config_path));
+  }
+  if (sources.empty()) {
+    const std::string path = (dir / "chat_template.json").string();
+    SHORTLIST_ASSIGN_OR_RETURN(const json document, ReadOptionalJson(path));
+    SHORTLIST_ASSIGN_OR_RETURN(sources, ReadMember(document, path));
+  }
+  if (sources.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        model_dir, ": no chat template in chat_template.jinja, tokenizer_config.json or ",
+        "chat_template.json"));
+  }
+  std::map<std::string, std::string> tokens;
+  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokens(config, config_path, tokens));
+  const std::string map_path = (dir / "special_tokens_map.json").string();
+  SHORTLIST_ASSIGN_OR_RETURN(const json map, ReadOptionalJson(map_path));
+  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokens(map, map_path, tokens));
+  auto result = Create(sources, std::move(tokens));
+  if (!result.ok()) return WithOrigin(result.status(), model_dir);
+  return result;
+}
+
+absl::StatusOr<RenderedChat> ChatTemplate::Render(const Chat& chat) const {
+  if (chat.continue_final_message) {
+    Chat marked = chat;
+    marked.continue_final_message = false;
+    SHORTLIST_ASSIGN_OR_RETURN(marked.messages, MarkFinalMessage(chat.messages));
+    SHORTLIST_ASSIGN_OR_RETURN(RenderedChat rendered, Render(marked));
+    return CutAtMark(std::move(rendered), chat.messages);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const Variables variables, ToVariables(chat, special_tokens_));
+  const auto tool_use = templates_.find("tool_use");
+  const bool with_tools = !chat.tools.is_null() && tool_use != templates_.end();
+  const Parsed& parsed = with_tools ? *tool_use->second : *templates_.at("default");
+  const auto text = jinja::Render(parsed.block, variables, chat.now ? *chat.now : LocalTime());
+  if (!text.ok()) return WithOrigin(text.status(), "chat template");
+  return RenderedChat{text->bytes(), text->content()};
+}
+
+bool ChatTemplate::KnowsRole(std::string_view name) const {
+  return std::any_of(templates_.begin(), templates_.end(), [name](const auto& entry) {
+    return entry.second->source.find(name) != std::string::npos;
+  });
+}
+
+std::vector<std::string> ChatTemplate::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, parsed] : templates_) names.push_back(name);
+  return names;
+}
+
+}  // namespace shortlist

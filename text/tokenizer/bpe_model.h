@@ -1,0 +1,103 @@
+#ifndef SHORTLIST_TEXT_TOKENIZER_BPE_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_BPE_MODEL_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "text/tokenizer/vocabulary.h"
+#include "text/tokenizer/word_model.h"
+
+namespace shortlist {
+
+/// Byte-pair encoding (Sennrich et al. 2016): a word begins as its characters; of all neighbours
+/// that have a merge, the one of lowest rank, the leftmost of these, becomes one symbol, until
+/// there is none.
+class BpeModel final : public WordModel {
+ public:
+  struct Options {
+    /// Words come as plain bytes, and the vocabulary spells them in GPT-2's byte alphabet.
+    bool byte_level = false;
+    /// A word that is a token is that token, whatever the merges say.
+    bool ignore_merges = false;
+    /// Characters without a token become tokens <0x00> to <0xFF>, where these exist.
+    bool byte_fallback = false;
+    /// Neighbouring characters without a token become one unknown token, not one each.
+    bool fuse_unk = false;
+    /// Without it, characters without a token vanish.
+    std::optional<int32_t> unk;
+    /// Put before every character but the first, and behind the last one, before it is looked up.
+    std::string continuing_subword_prefix;
+    std::string end_of_word_suffix;
+  };
+  using Merges = std::vector<std::pair<std::string, std::string>>;
+
+  /// `vocabulary` outlives the model. `merges` in rank order; the last one counts where a pair
+  /// repeats. InvalidArgument names a merge whose parts or result the vocabulary lacks.
+  static absl::StatusOr<std::unique_ptr<BpeModel>> Create(const Vocabulary& vocabulary,
+                                                          const Merges& merges, Options options);
+
+  /// A model of ranks alone (tiktoken): `vocabulary`, which outlives it, spells bytes as they are,
+  /// its ids are the ranks, and any two tokens merge whose bytes together are a token.
+  /// InvalidArgument names a byte that has no token.
+  static absl::StatusOr<std::unique_ptr<BpeModel>> CreateFromRanks(const Vocabulary& vocabulary);
+
+  void Encode(std::string_view word, EncodeScratch& scratch,
+              std::vector<TokenId>& ids) const override;
+  /// None where neighbouring characters without a token become one unknown token, or vanish.
+  std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
+  bool drops_words() const override { return drops_words_; }
+  bool SplitsBeforeSpaceMarks() const override { return splits_before_space_marks_; }
+
+ private:
+  struct Merge {
+    uint32_t rank;
+    int32_t id;
+  };
+  using Symbol = EncodeScratch::Symbol;
+
+  BpeModel(const Vocabulary& vocabulary, Options options)
+      : vocabulary_(vocabulary), options_(std::move(options)) {}
+  absl::Status AddMerges(const Merges& merges);
+  void FindBytes();
+  void FindMaxTokenBytes(bool spelled_in_alphabet);
+
+  const Merge* FindMerge(int32_t left, int32_t right) const {
+    const auto found = merges_.find(PairKey(left, right));
+    return found == merges_.end() ? nullptr : &found->second;
+  }
+  static uint64_t PairKey(int32_t left, int32_t right) {
+    return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
+  }
+  std::optional<int32_t> FindWord(std::string_view word) const;
+
+  void AppendBytes(std::string_view word, std::vector<Symbol>& symbols) const;
+  void AppendCharacters(std::string_view word, std::vector<Symbol>& symbols) const;
+  void AppendUnknown(bool& after_unknown, std::vector<Symbol>& symbols) const;
+  bool AppendFallback(std::string_view character, std::vector<Symbol>& symbols) const;
+  void MergeShort(std::vector<Symbol>& symbols) const;
+  void MergeLong(EncodeScratch& scratch) const;
+
+  const Vocabulary& vocabulary_;
+  const Options options_;
+  absl::flat_hash_map<uint64_t, Merge> merges_;
+  std::array<int32_t, 256> byte_ids_;       // tokens of single bytes; -1 where there is none
+  std::array<int32_t, 256> last_byte_ids_;  // the same with the end-of-word suffix
+  std::array<int32_t, 256> fallback_ids_;   // <0x00> to <0xFF>
+  // Words as bytes, for ignore_merges where the vocabulary spells them in the byte alphabet.
+  absl::flat_hash_map<std::string, int32_t> word_ids_;
+  bool splits_before_space_marks_ = false;
+  bool drops_words_ = false;
+  std::optional<int64_t> max_token_bytes_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_TOKENIZER_BPE_MODEL_H_

@@ -1,0 +1,197 @@
+#include "text/tokenizer/json_model.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "text/tokenizer/bpe_model.h"
+#include "text/tokenizer/json_fields.h"
+#include "text/tokenizer/unigram_model.h"
+#include "text/tokenizer/word_level_model.h"
+#include "text/tokenizer/word_piece_model.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+/// "vocab": {token: id}.
+absl::StatusOr<Vocabulary> ParseVocabulary(const json& spec) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json* vocab, FindMember(spec, "vocab"));
+  if (vocab == nullptr || !vocab->is_object()) {
+    return absl::InvalidArgumentError("\"vocab\" is not an object of tokens and ids");
+  }
+  Vocabulary::Entries entries;
+  entries.reserve(vocab->size());
+  for (const auto& [token, id] : vocab->items()) {
+    SHORTLIST_ASSIGN_OR_RETURN(const int64_t value, ToInteger(id, "id of " + token.substr(0, 80), 0,
+                                                              kMaxVocabularySize - 1));
+    entries.emplace_back(token, value);
+  }
+  return Vocabulary::Create(std::move(entries));
+}
+
+/// "a b" or ["a", "b"].
+absl::StatusOr<std::pair<std::string, std::string>> ParseMerge(const json& merge, size_t rank) {
+  const absl::Status problem = absl::InvalidArgumentError(
+      absl::StrCat("merge ", rank, " is not a pair of tokens: ", merge.dump().substr(0, 80)));
+  if (merge.is_array()) {
+    if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) return problem;
+    return std::pair(merge[0].get<std::string>(), merge[1].get<std::string>());
+  }
+  if (!merge.is_string()) return problem;
+  const std::string& text = merge.get_ref<const std::string&>();
+  const size_t space = text.find(' ');
+  if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) return problem;
+  return std::pair(text.substr(0, space), text.substr(space + 1));
+}
+
+/// The id of the token that `name` names; none where the member is missing.
+absl::StatusOr<std::optional<int32_t>> FindNamed(const json& spec, const char* name,
+                                                 const Vocabulary& vocabulary) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json* member, FindMember(spec, name));
+  if (member == nullptr) return std::nullopt;
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string token, ReadString(spec, name));
+  const std::optional<int32_t> id = vocabulary.Find(token);
+  if (!id.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " \"", token.substr(0, 80), "\" is not in the vocabulary"));
+  }
+  return id;
+}
+
+absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level) {
+  JsonModel result;
+  SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
+  result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
+  SHORTLIST_ASSIGN_OR_RETURN(const json* dropout, FindMember(spec, "dropout"));
+  if (dropout != nullptr && *dropout != 0) {
+    return absl::InvalidArgumentError("\"dropout\", which makes ids random, is not supported");
+  }
+  BpeModel::Options options{.byte_level = byte_level};
+  SHORTLIST_ASSIGN_OR_RETURN(options.ignore_merges, ReadBool(spec, "ignore_merges", false));
+  SHORTLIST_ASSIGN_OR_RETURN(options.byte_fallback, ReadBool(spec, "byte_fallback", false));
+  SHORTLIST_ASSIGN_OR_RETURN(options.fuse_unk, ReadBool(spec, "fuse_unk", false));
+  SHORTLIST_ASSIGN_OR_RETURN(options.unk, FindNamed(spec, "unk_token", *result.vocabulary));
+  SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
+                             ReadString(spec, "continuing_subword_prefix", ""));
+  SHORTLIST_ASSIGN_OR_RETURN(options.end_of_word_suffix, ReadEndOfWordSuffix(spec));
+
+  SHORTLIST_ASSIGN_OR_RETURN(const json* members, ReadArray(spec, "merges"));
+  BpeModel::Merges merges;
+  merges.reserve(members->size());
+  for (const json& member : *members) {
+    SHORTLIST_ASSIGN_OR_RETURN(auto merge, ParseMerge(member, merges.size()));
+    merges.push_back(std::move(merge));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(result.model,
+                             BpeModel::Create(*result.vocabulary, merges, std::move(options)));
+  return result;
+}
+
+/// The id of "unk_token", which must be there.
+absl::StatusOr<int32_t> FindUnk(const json& spec, const Vocabulary& vocabulary) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int32_t> unk,
+                             FindNamed(spec, "unk_token", vocabulary));
+  if (!unk.has_value()) return absl::InvalidArgumentError("no \"unk_token\"");
+  return *unk;
+}
+
+absl::StatusOr<JsonModel> ParseWordLevel(const json& spec) {
+  JsonModel result;
+  SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
+  result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
+  SHORTLIST_ASSIGN_OR_RETURN(const int32_t unk, FindUnk(spec, *result.vocabulary));
+  result.model = std::make_unique<WordLevelModel>(*result.vocabulary, unk);
+  return result;
+}
+
+absl::StatusOr<JsonModel> ParseWordPiece(const json& spec) {
+  JsonModel result;
+  SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
+  result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
+  WordPieceModel::Options options;
+  SHORTLIST_ASSIGN_OR_RETURN(options.unk, FindUnk(spec, *result.vocabulary));
+  SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
+                             ReadString(spec, "continuing_subword_prefix", "##"));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      options.max_input_chars_per_word,
+      ReadInteger(spec, "max_input_chars_per_word", 0, std::numeric_limits<int32_t>::max(), 100));
+  result.model = std::make_unique<WordPieceModel>(*result.vocabulary, std::move(options));
+  return result;
+}
+
+/// "vocab": [[token, score], …].
+absl::StatusOr<JsonModel> ParseUnigram(const json& spec) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json* members, ReadArray(spec, "vocab"));
+  Vocabulary::Entries entries;
+  std::vector<double> scores;
+  for (const json& member : *members) {
+    if (!member.is_array() || member.size() != 2 || !member[0].is_string() ||
+        !member[1].is_number() || !std::isfinite(member[1].get<double>())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("vocab[", entries.size(),
+                       "] is not a pair of token and score: ", member.dump().substr(0, 80)));
+    }
+    entries.emplace_back(member[0].get<std::string>(), static_cast<int64_t>(entries.size()));
+    scores.push_back(member[1].get<double>());
+  }
+  const int64_t size = static_cast<int64_t>(entries.size());
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t unk, ReadInteger(spec, "unk_id", 0, size - 1));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool byte_fallback, ReadBool(spec, "byte_fallback", false));
+  JsonModel result;
+  SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, Vocabulary::Create(std::move(entries)));
+  result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
+  result.model = std::make_unique<UnigramModel>(*result.vocabulary, std::move(scores),
+                                                static_cast<int32_t>(unk), byte_fallback);
+  return result;
+}
+
+/// Older files do not name the type.
+absl::StatusOr<std::string> TypeOf(const json& spec) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json* type, FindMember(spec, "type"));
+  if (type != nullptr) return ReadString(spec, "type");
+  if (spec.contains("merges")) return std::string("BPE");
+  if (spec.contains("unk_id")) return std::string("Unigram");
+  if (spec.contains("max_input_chars_per_word")) return std::string("WordPiece");
+  return absl::InvalidArgumentError("no \"type\"");
+}
+
+absl::StatusOr<JsonModel> Parse(const json& spec, bool byte_level) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string type, TypeOf(spec));
+  if (type == "BPE") return ParseBpe(spec, byte_level);
+  if (type == "WordPiece") return ParseWordPiece(spec);
+  if (type == "Unigram") return ParseUnigram(spec);
+  if (type == "WordLevel") return ParseWordLevel(spec);
+  return absl::InvalidArgumentError(absl::StrCat("type \"", Excerpt(type), "\" is not supported"));
+}
+
+}  // namespace
+
+bool CanTakeBytes(const json& spec) {
+  const absl::StatusOr<std::string> type = TypeOf(spec);
+  const absl::StatusOr<std::string> prefix = ReadString(spec, "continuing_subword_prefix", "");
+  const absl::StatusOr<bool> byte_fallback = ReadBool(spec, "byte_fallback", false);
+  return type.ok() && *type == "BPE" && prefix.ok() && prefix->empty() && byte_fallback.ok() &&
+         !*byte_fallback;
+}
+
+absl::StatusOr<JsonModel> ParseModel(const json& spec, bool byte_level) {
+  absl::StatusOr<JsonModel> model = Parse(spec, byte_level);
+  if (!model.ok()) return Within("model", model.status());
+  model->kind = *TypeOf(spec);
+  return model;
+}
+
+absl::StatusOr<std::string> ReadEndOfWordSuffix(const json& spec) {
+  return ReadString(spec, "end_of_word_suffix", "");
+}
+
+}  // namespace shortlist

@@ -1,0 +1,32 @@
+#ifndef SHORTLIST_TEXT_TOKENIZER_JSON_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_JSON_MODEL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+#include "text/tokenizer/vocabulary.h"
+#include "text/tokenizer/word_model.h"
+
+namespace shortlist {
+
+/// The member "model" of a tokenizer.json.
+struct JsonModel {
+  std::string kind;  // "BPE", "WordPiece" or "Unigram"
+  std::unique_ptr<const Vocabulary> vocabulary;
+  std::unique_ptr<const WordModel> model;
+};
+
+/// True where the model can take words as plain bytes (BpeModel::Options::byte_level).
+bool CanTakeBytes(const nlohmann::json& spec);
+
+/// `byte_level`: words come so. InvalidArgument names the member that is wrong or not supported.
+absl::StatusOr<JsonModel> ParseModel(const nlohmann::json& spec, bool byte_level);
+
+/// The model's "end_of_word_suffix", empty where there is none.
+absl::StatusOr<std::string> ReadEndOfWordSuffix(const nlohmann::json& spec);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_TOKENIZER_JSON_MODEL_H_

@@ -1,0 +1,33 @@
+#ifndef SHORTLIST_TEXT_TOKENIZER_PATTERN_H_
+#define SHORTLIST_TEXT_TOKENIZER_PATTERN_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+#include "text/tokenizer/regex.h"
+
+namespace shortlist {
+
+/// What tokenizer.json looks for in a text: a string or a regular expression. Immutable.
+struct Pattern {
+  std::string literal;  // counts where there is not a regex; empty: matches nothing
+  std::optional<Regex> regex;
+  std::string expression;  // of the regex, as the file spells it
+
+  /// Calls visit(match) for all matches from left to right, which do not overlap, until it fails.
+  /// Empty ones count only where no match has just ended.
+  absl::Status ForEachMatch(std::string_view text,
+                            absl::FunctionRef<absl::Status(Match)> visit) const;
+};
+
+/// The member "pattern" of `spec`: {"String": s} or {"Regex": e}.
+absl::StatusOr<Pattern> ParsePattern(const nlohmann::json& spec);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_TOKENIZER_PATTERN_H_

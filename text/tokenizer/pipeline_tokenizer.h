@@ -1,0 +1,106 @@
+#ifndef SHORTLIST_TEXT_TOKENIZER_PIPELINE_TOKENIZER_H_
+#define SHORTLIST_TEXT_TOKENIZER_PIPELINE_TOKENIZER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "text/tokenizer.h"
+#include "text/tokenizer/added_tokens.h"
+#include "text/tokenizer/decoder.h"
+#include "text/tokenizer/normalizer.h"
+#include "text/tokenizer/pre_tokenizer.h"
+#include "text/tokenizer/sequence_template.h"
+#include "text/tokenizer/vocabulary.h"
+#include "text/tokenizer/word_cache.h"
+#include "text/tokenizer/word_model.h"
+
+namespace shortlist {
+
+/// The parts of a tokenizer. A text runs through them in this order: added tokens that are not
+/// normalised are cut out; the rest is normalised; the other added tokens are cut out; the rest is
+/// cut into words; the model encodes each word; the template puts tokens round the whole.
+struct TokenizerPipeline {
+  std::string kind;                              // Tokenizer::kind
+  std::unique_ptr<const Vocabulary> vocabulary;  // the model refers to it
+  std::unique_ptr<const WordModel> model;
+  Normalizer normalizer;
+  PreTokenizer pre_tokenizer;
+  std::vector<AddedToken> added_tokens;
+  TokenDecoder decoder;
+  SequenceTemplate sequence_template;
+  std::optional<TokenId> bos;
+  std::optional<TokenId> eos;
+
+  /// The id of an added token, or of one of the vocabulary.
+  std::optional<int32_t> FindToken(std::string_view token) const;
+  /// One more than the highest id.
+  int32_t size() const;
+};
+
+/// A Tokenizer made of such parts. Words are cached; threads share nothing but what is immutable.
+class PipelineTokenizer final : public Tokenizer {
+ public:
+  /// InvalidArgument when the spelling of an added token cannot be normalised, InvalidArgument
+  /// when that makes it too long.
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(TokenizerPipeline pipeline);
+
+  std::string_view kind() const override { return pipeline_.kind; }
+  int64_t size() const override { return static_cast<int64_t>(texts_.size()); }
+  std::string_view TokenBytes(TokenId id) const override { return texts_[Checked(id)]; }
+  bool IsSpecial(TokenId id) const override { return is_special_[Checked(id)]; }
+  std::string_view ControlPiece(TokenId id) const override;
+  std::optional<TokenId> bos() const override { return pipeline_.bos; }
+  std::optional<TokenId> eos() const override { return pipeline_.eos; }
+  std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
+  bool adds_leading_space() const override { return pipeline_.decoder.strips_leading_space; }
+  bool strips_trailing_space() const override { return pipeline_.decoder.strips_trailing_space; }
+  Replacement replacement() const override {
+    return pipeline_.decoder.has_byte_tokens ? Replacement::kPerByte : Replacement::kPerSubpart;
+  }
+  std::string_view NextBytes(TokenId id, bool& at_start) const override;
+
+ protected:
+  absl::Status EncodeText(std::string_view text, const EncodeOptions& options, EncodeBudget& budget,
+                          std::vector<TokenId>& ids) const override;
+  const SequenceTemplate& sequence_template() const override { return pipeline_.sequence_template; }
+
+ private:
+  struct Scratch;
+
+  PipelineTokenizer(TokenizerPipeline pipeline,
+                    const std::vector<std::string>& normalized_spellings);
+  void ReadTokens();
+  void FindMaxTokenBytes(const std::vector<std::string>& normalized_spellings);
+  int32_t Checked(TokenId id) const;
+
+  /// What one call works with: the caller's ids and budget, and memory of the pool.
+  struct Call;
+  absl::Status EncodeParts(std::string_view text, Call& call) const;
+  absl::Status EncodePart(std::string_view part, std::string_view text, Call& call) const;
+  absl::Status SplitNormalized(std::string_view part, std::string_view text,
+                               NormalizedText& normalized, Call& call) const;
+  absl::Status EncodeWords(std::string_view text, bool at_origin, Call& call) const;
+  absl::Status EncodeBertText(std::string_view text, Call& call) const;
+  absl::Status EncodeBertChunk(std::string_view chunk, Call& call) const;
+
+  const TokenizerPipeline pipeline_;
+  const AddedTokenMatcher raw_matcher_;
+  const AddedTokenMatcher normalized_matcher_;
+  const bool is_bert_;                        // EncodeBertText applies
+  const bool words_have_ids_;                 // one or more each
+  std::optional<int64_t> word_bytes_per_id_;  // of normalised text; none: no bound
+  std::optional<int64_t> max_token_bytes_;
+  std::vector<std::string> texts_;        // [size] bytes of each token
+  std::vector<std::string> first_texts_;  // [size] the same for the first of a text; may be empty
+  std::vector<bool> is_special_;          // [size]
+  std::vector<std::string> spellings_;    // [size] of special tokens
+  mutable LendingPool<Scratch> scratch_pool_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_TOKENIZER_PIPELINE_TOKENIZER_H_

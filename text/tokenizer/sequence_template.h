@@ -1,0 +1,40 @@
+#ifndef SHORTLIST_TEXT_TOKENIZER_SEQUENCE_TEMPLATE_H_
+#define SHORTLIST_TEXT_TOKENIZER_SEQUENCE_TEMPLATE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace shortlist {
+
+/// What a tokenizer puts round one text, and round a pair of texts.
+struct SequenceTemplate {
+  struct Part {
+    enum class Kind { kFirst, kSecond, kToken } kind;
+    TokenId token;    // of a kToken
+    int32_t type_id;  // of all its tokens
+  };
+  static constexpr Part First(int32_t type_id = 0) { return {Part::Kind::kFirst, {}, type_id}; }
+  static constexpr Part Second(int32_t type_id = 1) { return {Part::Kind::kSecond, {}, type_id}; }
+  static constexpr Part Token(TokenId id, int32_t type_id = 0) {
+    return {Part::Kind::kToken, id, type_id};
+  }
+
+  std::vector<Part> single = {First()};
+  std::vector<Part> pair = {First(), Second()};
+};
+
+/// `before` and `behind` round each text, as Llama's tokenizers put BOS and EOS.
+SequenceTemplate WithEnds(const std::vector<TokenId>& before, const std::vector<TokenId>& behind);
+
+/// The member "post_processor" of a tokenizer.json, which may be null; its token ids are in
+/// [0, vocab_size). InvalidArgument names a type that is not known, or the member that is wrong.
+absl::StatusOr<SequenceTemplate> ParseSequenceTemplate(const nlohmann::json& spec,
+                                                       int32_t vocab_size);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_TOKENIZER_SEQUENCE_TEMPLATE_H_

@@ -1,0 +1,47 @@
+#ifndef SHORTLIST_TEXT_TOKENIZER_UNIGRAM_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_UNIGRAM_MODEL_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer/byte_trie.h"
+#include "text/tokenizer/vocabulary.h"
+#include "text/tokenizer/word_model.h"
+
+namespace shortlist {
+
+/// The unigram language model (Kudo 2018): of all ways to cut a word into tokens, the one of
+/// highest score, found by Viterbi's algorithm. A character without a token scores 10 below the
+/// least score there is; neighbours of that kind become one unknown token.
+class UnigramModel final : public WordModel {
+ public:
+  /// `vocabulary` outlives the model; `scores` [vocabulary.size()] are finite; `unk` is a token.
+  /// `byte_fallback`: what is unknown becomes tokens <0x00> to <0xFF>, where these exist.
+  UnigramModel(const Vocabulary& vocabulary, std::vector<double> scores, int32_t unk,
+               bool byte_fallback);
+
+  void Encode(std::string_view word, EncodeScratch& scratch,
+              std::vector<TokenId>& ids) const override;
+  /// None unless byte tokens stand for what is unknown.
+  std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
+
+ private:
+  void FindBestPath(std::string_view word, std::vector<EncodeScratch::PathNode>& path) const;
+  void AppendUnknown(std::string_view part, std::vector<TokenId>& ids) const;
+
+  const Vocabulary& vocabulary_;
+  const std::vector<double> scores_;
+  const int32_t unk_;
+  const bool byte_fallback_;
+  double unk_score_;
+  ByteTrie tokens_;
+  std::array<std::optional<int32_t>, 256> fallback_ids_;
+  std::optional<int64_t> max_token_bytes_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_TOKENIZER_UNIGRAM_MODEL_H_

@@ -1,0 +1,33 @@
+#ifndef SHORTLIST_TEXT_TOKENIZER_WORD_LEVEL_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_WORD_LEVEL_MODEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer/vocabulary.h"
+#include "text/tokenizer/word_model.h"
+
+namespace shortlist {
+
+/// A word is a token, or unknown.
+class WordLevelModel final : public WordModel {
+ public:
+  /// `vocabulary` must outlive this.
+  WordLevelModel(const Vocabulary& vocabulary, int32_t unk) : vocabulary_(vocabulary), unk_(unk) {}
+
+  void Encode(std::string_view word, EncodeScratch&, std::vector<TokenId>& ids) const override {
+    ids.push_back(TokenId{vocabulary_.Find(word).value_or(unk_)});
+  }
+  /// None: a word of any length may be unknown.
+  std::optional<int64_t> max_token_bytes() const override { return std::nullopt; }
+
+ private:
+  const Vocabulary& vocabulary_;
+  const int32_t unk_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_TOKENIZER_WORD_LEVEL_MODEL_H_

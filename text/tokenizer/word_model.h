@@ -1,0 +1,77 @@
+#ifndef SHORTLIST_TEXT_TOKENIZER_WORD_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_WORD_MODEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "text/tokenizer/word_cache.h"
+
+namespace shortlist {
+
+/// Working memory of one Encode call; its cache belongs to one tokenizer.
+struct EncodeScratch {
+  /// A symbol of a word in a list; `prev` and `next` are -1 at its ends.
+  struct Symbol {
+    int32_t id;
+    int32_t prev, next;
+  };
+  /// A merge that was possible when it was pushed: of the symbol at `pos` with the next one.
+  struct Candidate {
+    uint32_t rank;
+    int32_t pos;
+    int32_t id;
+  };
+  /// The best path that ends at a byte.
+  struct PathNode {
+    double score;
+    int32_t id;
+    int32_t begin;  // -1 where no path ends
+  };
+
+  WordCache cache;
+  std::vector<Symbol> symbols;
+  std::vector<Candidate> candidates;
+  std::vector<PathNode> path;
+};
+
+/// Turns a word (what the pre-tokenizer cuts) into ids. Immutable; any thread may call Encode with
+/// a scratch of its own.
+class WordModel {
+ public:
+  virtual ~WordModel() = default;
+
+  /// Appends the ids of `word`, valid UTF-8 and not empty.
+  virtual void Encode(std::string_view word, EncodeScratch& scratch,
+                      std::vector<TokenId>& ids) const = 0;
+
+  /// The most bytes of a word that one id stands for, at least 1; none where there is no bound.
+  virtual std::optional<int64_t> max_token_bytes() const = 0;
+
+  /// True where a word may have no ids.
+  virtual bool drops_words() const { return false; }
+
+  /// True where encoding the parts between a U+2581 and the character before it, each on its own,
+  /// gives what encoding the whole gives.
+  virtual bool SplitsBeforeSpaceMarks() const { return false; }
+};
+
+/// The same as model.Encode, from the cache where it holds the word.
+inline void EncodeCached(const WordModel& model, std::string_view word, EncodeScratch& scratch,
+                         std::vector<TokenId>& ids) {
+  if (word.size() > WordCache::kMaxWordBytes) return model.Encode(word, scratch, ids);
+  WordCache::Entry& entry = scratch.cache.Find(word);
+  if (entry.Holds(word)) {
+    ids.insert(ids.end(), entry.ids, entry.ids + entry.num_ids);
+    return;
+  }
+  const size_t begin = ids.size();
+  model.Encode(word, scratch, ids);
+  entry.Store(word, ids.data() + begin, ids.size() - begin);
+}
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_TOKENIZER_WORD_MODEL_H_

@@ -1,0 +1,38 @@
+#include "text/tokenizer/word_piece_model.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shortlist {
+
+WordPieceModel::WordPieceModel(const Vocabulary& vocabulary, Options options)
+    : options_(std::move(options)) {
+  const std::string& prefix = options_.continuing_subword_prefix;
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string_view token = vocabulary.token(id);
+    if (token.empty()) continue;
+    first_.Add(token, id);
+    if (token.starts_with(prefix) && token.size() > prefix.size()) {
+      continuation_.Add(token.substr(prefix.size()), id);
+    }
+  }
+}
+
+void WordPieceModel::Encode(std::string_view word, EncodeScratch&,
+                            std::vector<TokenId>& ids) const {
+  const size_t num_ids_before = ids.size();
+  const auto num_chars =
+      std::count_if(word.begin(), word.end(), [](char c) { return (c & 0xC0) != 0x80; });
+  size_t at = num_chars > options_.max_input_chars_per_word ? std::string_view::npos : 0;
+  while (at < word.size()) {
+    const auto found = (at == 0 ? first_ : continuation_).Longest(word, at);
+    at = found.has_value() ? at + found->length : std::string_view::npos;
+    if (found.has_value()) ids.push_back(TokenId{found->value});
+  }
+  if (at == std::string_view::npos) {
+    ids.resize(num_ids_before);
+    ids.push_back(TokenId{options_.unk});
+  }
+}
+
+}  // namespace shortlist
