@@ -3,7 +3,7 @@
 
 Runs `shortlist compare --sweep` over held-out prompts, once for each draft and temperature, and writes to --out
   demo.json   what compare reported, and on which machine
-  demo.md     tables for README
+  demo.md     tables for bench/results
   demo.svg    tokens/s and accept length against the rows that a draft step scores
 
 usage: bench/demo/run.py [--draft NAME=DIR]... [--prompts FILE.jsonl] [--prefix 'taskset -c 0,1'] ...
