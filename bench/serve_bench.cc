@@ -16,11 +16,10 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "bench/stream_client.h"
-#include "cli/routed_engine.h"
 #include "cli/session.h"
 #include "nlohmann/json.hpp"
+#include "runtime/engine.h"
 #include "serve/server.h"
-#include "text/chat/conversation.h"
 #include "text/chat/prompt_encoder.h"
 
 namespace shortlist {
@@ -105,16 +104,16 @@ absl::Status Run(const Flags& flags) {
   const SchedulerOptions scheduling{
       .max_total_tokens = flags.num_streams * (8 * flags.num_prompt_words + flags.max_tokens + 64),
       .disable_radix_cache = true};
-  SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
-                             RoutedEngine::Open(*session, scheduling, /*num_shared_rows=*/0));
-  SHORTLIST_ASSIGN_OR_RETURN(const Conversation* conversation, FindConversation("zero_shot"));
-  const PromptEncoder encoder(session->tokenizer(), std::nullopt, *conversation);
-  Router& router = *engine.router;
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Engine> engine,
+      Engine::Create(session->models(), session->decoding(/*num_shared_rows=*/0), scheduling));
+  const PromptEncoder encoder(session->models().tokenizer());
+  Router& router = engine->router();
   Server::Options options;
   options.http.port = 0;
   options.logs_requests = false;
   options.service.model_name = "model";
-  options.generator = {.tokenizer = &session->tokenizer(),
+  options.generator = {.tokenizer = &session->models().tokenizer(),
                        .prompt_encoder = &encoder,
                        .context_length = router.scheduler().options().context_length,
                        .max_tail_rows = flags.run.dynamic_rows,
@@ -155,8 +154,8 @@ int main(int argc, char** argv) {
   CLI::App app("What HTTP costs on top of the engine");
   shortlist::Flags flags;
   flags.run.num_threads = std::thread::hardware_concurrency();
-  app.add_option("--model", flags.run.model_dir)->required();
-  app.add_option("--draft", flags.run.draft_dir);
+  app.add_option("--model", flags.run.models.model)->required();
+  app.add_option("--draft", flags.run.models.draft);
   app.add_option("--threads", flags.run.num_threads);
   app.add_option("--streams", flags.num_streams);
   app.add_option("--prompt-words", flags.num_prompt_words);

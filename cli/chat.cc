@@ -13,10 +13,10 @@
 #include "absl/strings/str_join.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
-#include "cli/routed_engine.h"
 #include "cli/session.h"
 #include "cli/transcript.h"
 #include "model/checkpoint/hub_cache.h"
+#include "runtime/engine.h"
 #include "serve/output_text.h"
 #include "text/chat/prompt_encoder.h"
 
@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<PromptEncoder>> OpenEncoder(const ChatFlags& flag
                                                            const std::string& model_dir,
                                                            int64_t num_rows) {
   SHORTLIST_ASSIGN_OR_RETURN(PromptEncoder encoder,
-                             PromptEncoder::Open(tokenizer, {.name = flags.run.model_dir,
+                             PromptEncoder::Open(tokenizer, {.name = flags.run.models.model,
                                                              .dir = model_dir,
                                                              .conv_template = flags.conv_template,
                                                              .num_rows = num_rows}));
@@ -80,7 +80,7 @@ class PromptShower final : public Responder {
  public:
   static absl::StatusOr<std::unique_ptr<Responder>> Create(const ChatFlags& flags) {
     auto shower = std::make_unique<PromptShower>();
-    SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.run.model_dir));
+    SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.run.models.model));
     SHORTLIST_ASSIGN_OR_RETURN(shower->tokenizer_, OpenTokenizer(dir));
     SHORTLIST_ASSIGN_OR_RETURN(
         shower->encoder_, OpenEncoder(flags, *shower->tokenizer_, dir, shower->tokenizer_->size()));
@@ -108,15 +108,17 @@ class Answerer final : public Responder {
     auto answerer = std::make_unique<Answerer>();
     SHORTLIST_ASSIGN_OR_RETURN(answerer->session_, Session::Open(flags.run));
     Session& session = *answerer->session_;
-    SHORTLIST_ASSIGN_OR_RETURN(answerer->encoder_,
-                               OpenEncoder(flags, session.tokenizer(), session.flags().model_dir,
-                                           session.target().config().vocab_size));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        answerer->encoder_,
+        OpenEncoder(flags, session.models().tokenizer(), session.models().model_dir(),
+                    session.models().config().vocab_size));
     answerer->context_len_ =
-        std::min(flags.max_total_tokens, session.target().config().context_len);
+        std::min(flags.max_total_tokens, session.models().config().context_len);
     const SchedulerOptions scheduler{.max_total_tokens = answerer->context_len_,
                                      .context_length = answerer->context_len_};
-    SHORTLIST_ASSIGN_OR_RETURN(answerer->engine_,
-                               RoutedEngine::Open(session, scheduler, flags.run.dynamic_rows));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        answerer->engine_,
+        Engine::Create(session.models(), session.decoding(flags.run.dynamic_rows), scheduler));
     return answerer;
   }
 
@@ -133,7 +135,7 @@ class Answerer final : public Responder {
     input.max_tail_rows = session_->flags().dynamic_rows;
     const OutputText::Options text{.stop = encoder_->ChatStops(),
                                    .stop_token_ids = input.sampling_params.stop_token_ids};
-    OutputText matcher(session_->tokenizer(), text);
+    OutputText matcher(session_->models().tokenizer(), text);
     input.stop = [&matcher](TokenId id) {
       std::string ignored;
       matcher.Append(id, ignored);
@@ -141,7 +143,7 @@ class Answerer final : public Responder {
     };
     std::string answer;
     SHORTLIST_RETURN_IF_ERROR(
-        Generate(std::move(input), OutputText(session_->tokenizer(), text), answer, out));
+        Generate(std::move(input), OutputText(session_->models().tokenizer(), text), answer, out));
     transcript.Add(answer);
     NoteDraftFailure();
     return absl::OkStatus();
@@ -168,7 +170,7 @@ class Answerer final : public Responder {
     for (bool ends = false, aborts = false; !ends;) {
       if (interrupted != 0 && !std::exchange(aborts, true)) messages.emplace_back(AbortReq{kRid});
       const size_t num_written = answer.size();
-      const BatchTokenIdOut step = engine_.router->ExposedStep(std::exchange(messages, {}));
+      const BatchTokenIdOut step = engine_->router().ExposedStep(std::exchange(messages, {}));
       for (const BatchTokenIdOut::Row& row : step.rows) {
         for (const TokenId id : row.token_ids) text.Append(id, answer);
         ends = row.finished;
@@ -184,7 +186,7 @@ class Answerer final : public Responder {
 
   /// On stderr, once.
   void NoteDraftFailure() {
-    const absl::Status& failure = engine_.engine->draft_error();
+    const absl::Status& failure = engine_->speculative().draft_error();
     if (failure.ok() || std::exchange(failure_noted_, true)) return;
     std::cerr << "note: the draft failed, decoding goes on without: " << failure.message() << "\n";
   }
@@ -192,7 +194,7 @@ class Answerer final : public Responder {
   bool failure_noted_ = false;
   std::unique_ptr<Session> session_;
   std::unique_ptr<PromptEncoder> encoder_;
-  RoutedEngine engine_;
+  std::unique_ptr<Engine> engine_;
   int64_t context_len_ = 0;
 };
 

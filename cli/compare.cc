@@ -53,7 +53,7 @@ absl::Status AddSweep(Session& session, Field& field) {
         "--sweep needs --vocab FILE[:successors=M], without :top, :ratio, :coverage");
   }
   const int64_t most_successors = std::exchange(options.successors, std::nullopt).value_or(0);
-  const int64_t vocab_size = session.target().config().vocab_size;
+  const int64_t vocab_size = session.models().config().vocab_size;
   const int64_t dynamic_rows = session.flags().dynamic_rows;
   for (int64_t divisor : kSweepDivisors) {
     const int64_t num_rows = vocab_size / divisor;
@@ -65,7 +65,8 @@ absl::Status AddSweep(Session& session, Field& field) {
       VocabOptions sized = options;
       sized.top_n = num_rows - dynamic - successors;
       if (successors > 0) sized.successors = successors;
-      SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base, session.SelectBase(sized));
+      SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
+                                 session.models().SelectBase(sized));
       return AddContender(session, std::move(base), dynamic, successors, field);
     };
     const int64_t successors = std::min(most_successors, (num_rows - dynamic_rows) / 2);
@@ -79,12 +80,12 @@ absl::Status AddSweep(Session& session, Field& field) {
 absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   Field field;
   SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const VocabBase> all_rows,
-                             VocabBase::FullHead(session.vocab_target().vocab_size));
+                             VocabBase::FullHead(session.models().config().vocab_size));
   for (const bool use_draft : {false, true}) {
     SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane,
                                Lane::Create(session, {.use_draft = use_draft, .base = all_rows}));
     field.contenders.push_back({.name = use_draft ? "draft, full head" : "plain",
-                                .base_rows = use_draft ? session.num_ids() : 0});
+                                .base_rows = use_draft ? session.models().num_ids() : 0});
     field.lanes.push_back(std::move(lane));
   }
   if (sweep) {
@@ -149,7 +150,7 @@ absl::Status RunAll(const Session& session, int64_t num_repetitions, Field& fiel
 
 absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
   const RunFlags& run = flags.run;
-  if (run.draft_dir.empty()) return absl::InvalidArgumentError("compare needs --draft");
+  if (run.models.draft.empty()) return absl::InvalidArgumentError("compare needs --draft");
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(run));
   SHORTLIST_ASSIGN_OR_RETURN(Field field, MakeField(*session, flags.sweep));
   SHORTLIST_RETURN_IF_ERROR(RunAll(*session, flags.num_repetitions, field));
@@ -164,14 +165,14 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
   const bool greedy = session->sampling().greedy();
   Comparison comparison{.contenders = std::move(field.contenders),
                         .greedy = greedy,
-                        .comparable = run.verify == VerifyMode::kCoupled || greedy,
+                        .comparable = run.decoding.verify == VerifyMode::kCoupled || greedy,
                         .num_repetitions = flags.num_repetitions,
                         .batch = run.batch,
                         .num_threads = run.num_threads,
                         .temperature = session->sampling().temperature,
-                        .num_draft_tokens = run.num_draft_tokens,
-                        .draft_p_min = run.draft_p_min,
-                        .prompt_lookup = run.prompt_lookup,
+                        .num_draft_tokens = run.decoding.num_draft_tokens,
+                        .draft_p_min = run.decoding.draft_p_min,
+                        .prompt_lookup = run.decoding.prompt_lookup,
                         .max_new_tokens = session->sampling().max_new_tokens};
   for (const Session::Request& request : session->requests()) {
     comparison.sources.push_back(request.source);

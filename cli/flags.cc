@@ -106,11 +106,11 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
                            const std::string& model_names = "--model,--model-path") {
   CLI::Option* const model =
       command
-          .add_option(model_names, flags.model_dir,
+          .add_option(model_names, flags.models.model,
                       "Target: a Hugging Face model directory, or org/name[@revision] of the cache")
           ->type_name("DIR");
   command
-      .add_option("--draft", flags.draft_dir,
+      .add_option("--draft", flags.models.draft,
                   "Draft: a Llama model with the target's tokenizer, or an EAGLE-1 head for it")
       ->type_name("DIR");
   auto parse_vocab = [&flags](const std::string& text) {
@@ -125,16 +125,17 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
       ->default_str("full");
   AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
                       "Rows that prompt tokens and escapes of one request may add");
-  AddInteger<int64_t>(command, "--num-draft-tokens", flags.num_draft_tokens, 1, kMaxDraftTokens,
-                      "Most draft tokens per step, without the bonus token");
-  AddReal(command, "--draft-p-min", flags.draft_p_min, 0.0, 1.0, Low::kIncluded,
+  AddInteger<int64_t>(command, "--num-draft-tokens", flags.decoding.num_draft_tokens, 1,
+                      kMaxDraftTokens, "Most draft tokens per step, without the bonus token");
+  AddReal(command, "--draft-p-min", flags.decoding.draft_p_min, 0.0, 1.0, Low::kIncluded,
           "Draft on while the target is likely to take all tokens of this step, by at least this "
           "forecast; 0 drafts --num-draft-tokens always");
-  AddChoice<bool>(command, "--prompt-lookup", flags.prompt_lookup, {{"on", true}, {"off", false}},
+  AddChoice<bool>(command, "--prompt-lookup", flags.decoding.prompt_lookup,
+                  {{"on", true}, {"off", false}},
                   "Draft on with what followed the same tokens earlier in the request's text; not "
                   "with --draft-p-min 0")
       ->default_str("on");
-  AddChoice<std::optional<DType>>(command, "--dtype", flags.dtype,
+  AddChoice<std::optional<DType>>(command, "--dtype", flags.models.dtype,
                                   {{"auto", std::nullopt},
                                    {"f32", DType::kF32},
                                    {"float32", DType::kF32},
@@ -146,25 +147,25 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
                                    {"bfloat16", DType::kBf16}},
                                   "Weights and KV cache; auto keeps the checkpoint's")
       ->default_str("auto");
-  AddChoice<std::optional<DType>>(command, "--quantize", flags.quantize,
+  AddChoice<std::optional<DType>>(command, "--quantize", flags.models.quantize,
                                   {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
                                   "Linear layers and heads, target's and draft's, on load");
   AddChoice<std::optional<DType>>(
-      command, "--quantize-draft", flags.quantize_draft,
+      command, "--quantize-draft", flags.models.quantize_draft,
       {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
       "The draft's alone: cheaper drafts, and the output stays the target's");
   return model;
 }
 
 void AddVerifyFlag(CLI::App& command, RunFlags& flags) {
-  AddChoice<VerifyMode>(command, "--verify", flags.verify,
+  AddChoice<VerifyMode>(command, "--verify", flags.decoding.verify,
                         {{"coupled", VerifyMode::kCoupled}, {"rejection", VerifyMode::kRejection}},
                         "How sampled drafts are verified")
       ->default_str("coupled");
 }
 
 void AddDeviceFlag(CLI::App& command, RunFlags& flags) {
-  AddChoice<Device>(command, "--device", flags.device,
+  AddChoice<Device>(command, "--device", flags.models.device,
                     {{"cpu", Device::kCpu}, {"cuda", Device::kCuda}},
                     "Where the draft's head is scored")
       ->default_str("cpu");

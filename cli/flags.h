@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "draft/engine.h"
-#include "draft/verifier.h"
-#include "kernels/dtype.h"
 #include "request/sampling_params.h"
 #include "router/scheduler.h"
+#include "runtime/decoding.h"
+#include "runtime/models.h"
 #include "serve/http/server.h"
 #include "vocab/vocab_options.h"
 
@@ -20,18 +19,12 @@ class App;
 
 namespace shortlist {
 
-/// Where the draft's head is scored; everything else runs on the CPU.
-enum class Device { kCpu, kCuda };
-
 /// The flags that subcommands which run a model share.
 struct RunFlags {
-  std::string model_dir;     // or org/name[@revision] of the Hugging Face cache
-  std::string draft_dir;     // likewise; empty: plain decoding
-  VocabOptions vocab;        // the full head unless --vocab says otherwise
-  int64_t dynamic_rows = 0;  // at most the target's vocabulary, checked once that is known
-  int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
-  double draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
-  bool prompt_lookup = SpeculativeEngine::Options{}.prompt_lookup;
+  ModelOptions models;
+  VocabOptions vocab;                 // the full head unless --vocab says otherwise
+  int64_t dynamic_rows = 0;           // at most the target's vocabulary, checked once that is known
+  DecodingOptions decoding;           // its base and shared rows are chosen by the flags above
   std::optional<std::string> prompt;  // at most one of prompt and prompts_path is given
   std::string prompts_path;
   bool parse_special = true;  // spellings of control tokens in prompts are these tokens
@@ -44,13 +37,8 @@ struct RunFlags {
     bool min_p = false;
     bool max_new_tokens = false;
   } given;
-  VerifyMode verify = VerifyMode::kCoupled;
   int64_t batch = 1;
   int64_t num_threads = 0;  // set to the hardware's when --threads is not given
-  Device device = Device::kCpu;
-  std::optional<DType> dtype;           // nullopt: the checkpoint's
-  std::optional<DType> quantize;        // of linear layers and heads; nullopt: not at all
-  std::optional<DType> quantize_draft;  // of the draft's; nullopt: as `quantize`
   bool json = false;
 };
 

@@ -14,14 +14,14 @@ namespace shortlist {
 
 absl::Status Generate(const RunFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags));
-  const Lane::Options options{.use_draft = session->has_draft(),
+  const Lane::Options options{.use_draft = session->models().has_draft(),
                               .base = session->base(),
                               .max_tail_rows = flags.dynamic_rows};
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Lane> lane, Lane::Create(*session, options));
 
   const auto format =
       flags.json ? CompletionWriter::Format::kJson : CompletionWriter::Format::kText;
-  CompletionWriter writer(session->tokenizer(), session->requests(), format, out);
+  CompletionWriter writer(session->models().tokenizer(), session->requests(), format, out);
   Progress progress("prompts", static_cast<int64_t>(session->requests().size()));
   Lane::Observer observer;
   observer.on_tokens = [&writer](size_t index, std::span<const TokenId> tokens) {

@@ -48,21 +48,11 @@ absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(Session& session, Options opt
   }
   std::unique_ptr<Lane> lane(
       new Lane(session, options.use_draft ? options.max_tail_rows : 0, num_rows));
-  if (options.use_draft) {
-    SHORTLIST_ASSIGN_OR_RETURN(lane->drafter_, session.NewDrafter(num_slots));
-    SHORTLIST_ASSIGN_OR_RETURN(
-        lane->vocab_, DynamicVocabularyManager::Create(options.base, {.dynamic_capacity = 0}));
-  }
-  const SpeculativeEngine::Options engine_options{
-      .num_draft_tokens = options.use_draft ? session.flags().num_draft_tokens : 0,
-      .draft_p_min = session.flags().draft_p_min,
-      .prompt_lookup = session.flags().prompt_lookup,
-      .verify = session.flags().verify,
-      .num_slots = num_slots,
-      .emit_size = session.num_ids()};
-  SHORTLIST_ASSIGN_OR_RETURN(
-      lane->engine_, SpeculativeEngine::Create(session.target(), lane->drafter_.get(),
-                                               lane->vocab_.get(), engine_options, session.pool()));
+  DecodingOptions decoding = session.decoding(/*num_shared_rows=*/0);
+  decoding.use_draft = options.use_draft;
+  decoding.base = options.base;
+  SHORTLIST_ASSIGN_OR_RETURN(lane->decoding_,
+                             Decoding::Create(session.models(), decoding, num_slots));
   return lane;
 }
 
@@ -91,7 +81,7 @@ absl::Status Lane::Admit(std::span<const Session::Request> requests, size_t& nex
     Sequence::Options options{.sampling = session_.sampling(), .max_tail_rows = max_tail_rows_};
     SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
                                Sequence::Create(request.token_ids, std::move(options),
-                                                session_.target().config().vocab_size));
+                                                session_.models().config().vocab_size));
     std::vector<int32_t> kv_slots(row_slots);
     std::iota(kv_slots.begin(), kv_slots.end(), static_cast<int32_t>(row * row_slots));
     running.push_back({.index = next,
@@ -111,7 +101,7 @@ absl::Status Lane::Prefill(std::vector<Running>& running) {
       if (!r.sequence->prefilled()) pending.push_back({r.sequence.get(), r.kv_slots});
     }
     if (pending.empty()) return absl::OkStatus();
-    SHORTLIST_RETURN_IF_ERROR(engine_->Prefill(pending, kPrefillChunk).status());
+    SHORTLIST_RETURN_IF_ERROR(decoding_.engine->Prefill(pending, kPrefillChunk).status());
     const Clock::time_point now = Clock::now();
     for (Running& r : running) {
       if (r.sequence->prefilled() && r.prefilled_at == Clock::time_point{}) {
@@ -125,11 +115,11 @@ absl::Status Lane::Step(std::vector<Running>& running) {
   std::vector<StepWork> work;
   for (const Running& r : running) work.push_back({r.sequence.get(), r.kv_slots});
   if (work.empty()) return absl::OkStatus();
-  const EngineStats before = engine_->stats();
+  const EngineStats before = decoding_.engine->stats();
   const Clock::time_point begin = Clock::now();
-  SHORTLIST_RETURN_IF_ERROR(engine_->Step(work).status());
+  SHORTLIST_RETURN_IF_ERROR(decoding_.engine->Step(work).status());
   const double share = SecondsSince(begin) / static_cast<double>(running.size());
-  const EngineStats step = engine_->stats().Since(before);
+  const EngineStats step = decoding_.engine->stats().Since(before);
   for (Running& r : running) {
     r.step_seconds += share;
     r.engine.Add(step);

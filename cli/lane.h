@@ -12,10 +12,9 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "cli/session.h"
-#include "draft/drafter.h"
 #include "draft/engine.h"
 #include "request/sequence.h"
-#include "vocab/dynamic_vocabulary_manager.h"
+#include "runtime/decoding.h"
 
 namespace shortlist {
 
@@ -35,7 +34,7 @@ class Lane {
  public:
   struct Options {
     bool use_draft = false;                 // false: plain decoding, the rest is ignored
-    std::shared_ptr<const VocabBase> base;  // not null with a draft
+    std::shared_ptr<const VocabBase> base;  // DecodingOptions'
     int64_t max_tail_rows = 0;              // rows one request may add
   };
 
@@ -48,12 +47,12 @@ class Lane {
   static absl::StatusOr<std::unique_ptr<Lane>> Create(Session& session, Options options);
 
   /// Decodes `requests`, at most --batch at a time, the next one starting as soon as one has
-  /// finished. Completions in the order of `requests`. Internal when the target gave no usable
-  /// logit.
+  /// finished. Completions in the order of `requests`. The error of a sequence that fails
+  /// (Sequence::error).
   absl::StatusOr<std::vector<Completion>> Run(std::span<const Session::Request> requests,
                                               const Observer& observer);
 
-  const SpeculativeEngine& engine() const { return *engine_; }
+  const SpeculativeEngine& engine() const { return *decoding_.engine; }
 
  private:
   struct Running;
@@ -71,9 +70,7 @@ class Lane {
   Session& session_;
   const int64_t max_tail_rows_;
   const int64_t num_rows_;  // sequences that the KV cache holds at a time
-  std::unique_ptr<DynamicVocabularyManager> vocab_;
-  std::unique_ptr<Drafter> drafter_;
-  std::unique_ptr<SpeculativeEngine> engine_;
+  Decoding decoding_;
 };
 
 /// Says on stderr what the output cannot show: that the draft failed in some steps, and why, or

@@ -15,13 +15,13 @@
 #include "cli/lane.h"
 #include "cli/progress.h"
 #include "cli/prompts.h"
-#include "cli/routed_engine.h"
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/trace.h"
 #include "model/checkpoint/config.h"
 #include "nlohmann/json.hpp"
 #include "router/simulator.h"
+#include "runtime/engine.h"
 #include "text/chat/conversation.h"
 #include "text/chat/prompt_encoder.h"
 
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<TraceRow>> TraceRows(const ReplayFlags& flags) {
   if (!shape.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--generate: ", shape.status().message()));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.run.model_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.run.models.model));
   std::vector<TraceRow> rows;
   for (GeneratedRequest& request :
        GenerateTrace(*shape, config.vocab_size, flags.run.sampling.seed)) {
@@ -143,10 +143,10 @@ std::vector<size_t> ByArrival(const std::vector<TraceRow>& rows) {
 
 absl::StatusOr<ReplayResult> SimulateTrace(const ReplayFlags& flags,
                                            const std::vector<TraceRow>& rows) {
-  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.run.model_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.run.models.model));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
-                             OpenTokenizer(flags.run.model_dir));
-  const PromptEncoder encoder(*tokenizer, std::nullopt, Conversations().front());
+                             OpenTokenizer(flags.run.models.model));
+  const PromptEncoder encoder(*tokenizer);
   std::vector<PromptRow> prompts;
   if (flags.generate.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(prompts, ReadPrompts(flags.run.prompts_path));
@@ -186,9 +186,10 @@ class Replayer {
                                                           const std::vector<TraceRow>& rows) {
     std::unique_ptr<Replayer> replayer(new Replayer(rows));
     SHORTLIST_ASSIGN_OR_RETURN(replayer->session_, Session::Open(flags.run));
-    SHORTLIST_ASSIGN_OR_RETURN(replayer->engine_,
-                               RoutedEngine::Open(*replayer->session_, flags.scheduler,
-                                                  /*num_shared_rows=*/0));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        replayer->engine_,
+        Engine::Create(replayer->session_->models(),
+                       replayer->session_->decoding(/*num_shared_rows=*/0), flags.scheduler));
     return replayer;
   }
 
@@ -197,8 +198,8 @@ class Replayer {
     result_.requests.resize(rows_.size());
     const std::vector<size_t> order = ByArrival(rows_);
     start_ = Clock::now();
-    for (size_t next = 0; next < order.size() || !engine_.router->idle();) {
-      if (engine_.router->idle()) {
+    for (size_t next = 0; next < order.size() || !engine_->router().idle();) {
+      if (engine_->router().idle()) {
         std::this_thread::sleep_until(
             start_ + std::chrono::duration_cast<Clock::duration>(
                          std::chrono::duration<double>(rows_[order[next]].arrival_s)));
@@ -208,11 +209,11 @@ class Replayer {
       while (next < order.size() && rows_[order[next]].arrival_s <= now_s) {
         messages.push_back(NewRequest(order[next++]));
       }
-      Take(engine_.router->ExposedStep(std::move(messages)), progress);
+      Take(engine_->router().ExposedStep(std::move(messages)), progress);
     }
     result_.duration_s = Seconds();
-    result_.scheduling = engine_.router->scheduler().stats();
-    NoteDraftTrouble("replay", *engine_.engine, result_.speculation.num_mapping_faults);
+    result_.scheduling = engine_->router().scheduler().stats();
+    NoteDraftTrouble("replay", engine_->speculative(), result_.speculation.num_mapping_faults);
     return std::move(result_);
   }
 
@@ -253,7 +254,7 @@ class Replayer {
 
   const std::vector<TraceRow>& rows_;
   std::unique_ptr<Session> session_;
-  RoutedEngine engine_;
+  std::unique_ptr<Engine> engine_;
   Clock::time_point start_;
   ReplayResult result_;
 };

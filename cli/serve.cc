@@ -17,13 +17,13 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/keys.h"
-#include "cli/routed_engine.h"
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
 #include "cli/version.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/hub_cache.h"
 #include "nlohmann/json.hpp"
+#include "runtime/engine.h"
 #include "serve/fastchat/frame.h"
 #include "serve/http/admission.h"
 #include "serve/http/health_port.h"
@@ -62,11 +62,11 @@ absl::StatusOr<fs::path> FindDemoRoot() {
 absl::Status TakeDemoPair(ServeFlags& flags) {
   SHORTLIST_ASSIGN_OR_RETURN(const fs::path root, FindDemoRoot());
   RunFlags& run = flags.run;
-  run.model_dir = root / "models/demo/target";
+  run.models.model = root / "models/demo/target";
   if (flags.served_model_name.empty()) flags.served_model_name = kDemoName;
   if (flags.conv_template.empty()) flags.conv_template = kDemoConversation;
-  if (!run.draft_dir.empty()) return absl::OkStatus();
-  run.draft_dir = root / "models/demo/draft";
+  if (!run.models.draft.empty()) return absl::OkStatus();
+  run.models.draft = root / "models/demo/draft";
   if (flags.vocab_given) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(
       run.vocab, ParseVocabFlag(absl::StrCat((root / "vocab_lists/demo.vocab.json").string(),
@@ -106,12 +106,22 @@ absl::Status FitConnections(ServeFlags& flags) {
   return absl::OkStatus();
 }
 
+/// Dynamic rows that all requests share. What is in them tells of what others generated, so that
+/// clients with keys of their own share none.
+int64_t NumSharedRows(const ServeFlags& flags, const Keys& keys) {
+  if (keys.api.size() <= 1) return flags.run.dynamic_rows;
+  if (flags.run.dynamic_rows > 0 && !flags.run.models.draft.empty()) {
+    std::cerr << "note: with several API keys requests share no dynamic rows, each has its own\n";
+  }
+  return 0;
+}
+
 /// How FastChat's API server makes prompts; nullopt where it cannot, which --controller refuses.
 absl::StatusOr<std::optional<FastchatFrame>> OpenFastchatFrame(const ServeFlags& flags) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.run.model_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.run.models.model));
   const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(dir);
   absl::StatusOr<FastchatFrame> frame =
-      ChooseFastchatFrame(flags.conv_template, own.ok() ? &*own : nullptr, flags.run.model_dir);
+      ChooseFastchatFrame(flags.conv_template, own.ok() ? &*own : nullptr, flags.run.models.model);
   if (frame.ok()) return *std::move(frame);
   if (flags.controller.empty()) return std::nullopt;
   return absl::InvalidArgumentError(absl::StrCat("--controller: ", frame.status().message()));
@@ -167,11 +177,11 @@ EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
 }
 
 Generator::Options GeneratorOptions(const Session& session, const PromptEncoder& encoder,
-                                    const RoutedEngine& engine) {
-  Router* const router = engine.router.get();
-  const SpeculativeEngine* const speculative = engine.engine.get();
+                                    Engine& engine) {
+  Router* const router = &engine.router();
+  const SpeculativeEngine* const speculative = &engine.speculative();
   const SchedulerOptions& scheduling = router->scheduler().options();
-  return {.tokenizer = &session.tokenizer(),
+  return {.tokenizer = &session.models().tokenizer(),
           .prompt_encoder = &encoder,
           .stop_token_ids = session.sampling().stop_token_ids,
           .context_length = scheduling.context_length,
@@ -186,19 +196,18 @@ Generator::Options GeneratorOptions(const Session& session, const PromptEncoder&
           .flush_cache = [router] { router->FlushCache(); }};
 }
 
-absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& session,
-                                        const RoutedEngine& engine) {
-  const std::string& dir = session.flags().model_dir;
+absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& session, Engine& engine) {
+  const std::string& dir = session.models().model_dir();
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config,
                              ReadJsonFile(dir + "/config.json", kMaxConfigBytes));
-  const SchedulerOptions& scheduling = engine.router->scheduler().options();
+  const SchedulerOptions& scheduling = engine.router().scheduler().options();
   Service service;
   service.model_name = flags.served_model_name;
   service.model_path = dir;
   service.version = kVersion;
   service.model_type = config.value("model_type", "");
-  service.architectures = {ArchitectureName(session.target().config().architecture)};
-  service.arguments = {{"draft_path", session.flags().draft_dir},
+  service.architectures = {ArchitectureName(session.models().config().architecture)};
+  service.arguments = {{"draft_path", session.models().draft_dir()},
                        {"host", flags.http.host},
                        {"port", flags.http.port},
                        {"dynamic_rows", session.flags().dynamic_rows},
@@ -207,8 +216,9 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
                        {"max_queued_requests", scheduling.max_queued_requests},
                        {"disable_radix_cache", scheduling.disable_radix_cache}};
   service.max_running_requests = scheduling.max_running_requests;
-  service.sampling = WishOf(session.sampling_defaults());
-  service.num_draft_tokens = session.has_draft() ? session.flags().num_draft_tokens : 0;
+  service.sampling = WishOf(session.models().sampling());
+  service.num_draft_tokens =
+      session.models().has_draft() ? session.flags().decoding.num_draft_tokens : 0;
   return service;
 }
 
@@ -221,22 +231,24 @@ int64_t ResidentMegabytes() {
 }
 
 /// What is served, for one line of the log.
-std::string Summary(const ServeFlags& flags, Session& session, const RoutedEngine& engine,
+std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
                     const PromptEncoder& encoder) {
   const auto quoted = [](const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
   const RunFlags& run = session.flags();
-  const SchedulerOptions& scheduling = engine.router->scheduler().options();
-  std::string summary = absl::StrCat(
-      "model=", quoted(run.model_dir),
-      " architecture=", ArchitectureName(session.target().config().architecture),
-      " weights=", DTypeName(session.target().weight_dtype()), " memory_mb=", ResidentMegabytes(),
-      " pool_tokens=", scheduling.max_total_tokens, " context_length=", scheduling.context_length);
-  if (session.has_draft()) {
+  const SchedulerOptions& scheduling = engine.router().scheduler().options();
+  std::string summary =
+      absl::StrCat("model=", quoted(run.models.model),
+                   " architecture=", ArchitectureName(session.models().config().architecture),
+                   " weights=", DTypeName(session.models().target().weight_dtype()),
+                   " memory_mb=", ResidentMegabytes(), " pool_tokens=", scheduling.max_total_tokens,
+                   " context_length=", scheduling.context_length);
+  if (session.models().has_draft()) {
     const VocabBase& base = *session.base();
-    const int64_t num_rows = base.is_full_head() ? session.tokenizer().size() : base.size();
-    absl::StrAppend(&summary, " draft=", quoted(run.draft_dir), " rows=", num_rows);
+    const int64_t num_rows =
+        base.is_full_head() ? session.models().tokenizer().size() : base.size();
+    absl::StrAppend(&summary, " draft=", quoted(run.models.draft), " rows=", num_rows);
     if (!base.is_full_head()) {
       absl::StrAppend(&summary, " successors=", base.max_successors(),
                       " dynamic_rows=", run.dynamic_rows,
@@ -246,7 +258,7 @@ std::string Summary(const ServeFlags& flags, Session& session, const RoutedEngin
     absl::StrAppend(&summary, " draft=none");
   }
   return absl::StrCat(summary, " template=", std::string(encoder.template_name()),
-                      Described(WishOf(session.sampling_defaults())));
+                      Described(WishOf(session.models().sampling())));
 }
 
 /// The controller to register with; nullopt: none.
@@ -282,9 +294,9 @@ absl::Status Serve(const ServeFlags& given) {
   EndOnSignals();
   if (!given.log_file.empty()) std::signal(SIGHUP, SIG_IGN);  // until the log is open
   ServeFlags flags = given;
-  if (flags.run.model_dir.empty()) SHORTLIST_RETURN_IF_ERROR(TakeDemoPair(flags));
+  if (flags.run.models.model.empty()) SHORTLIST_RETURN_IF_ERROR(TakeDemoPair(flags));
   if (flags.served_model_name.empty()) {
-    flags.served_model_name = DefaultModelName(flags.run.model_dir);
+    flags.served_model_name = DefaultModelName(flags.run.models.model);
   }
   Server::Options options;
   SHORTLIST_ASSIGN_OR_RETURN(options.keys, ReadKeys(flags));
@@ -294,27 +306,28 @@ absl::Status Serve(const ServeFlags& given) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   SHORTLIST_ASSIGN_OR_RETURN(
       const PromptEncoder encoder,
-      PromptEncoder::Open(session->tokenizer(),
-                          {.name = flags.run.model_dir,
-                           .dir = session->flags().model_dir,
+      PromptEncoder::Open(session->models().tokenizer(),
+                          {.name = flags.run.models.model,
+                           .dir = session->models().model_dir(),
                            .conv_template = flags.conv_template,
-                           .num_rows = session->target().config().vocab_size}));
-  SHORTLIST_ASSIGN_OR_RETURN(const RoutedEngine engine,
-                             RoutedEngine::Open(*session, flags.scheduler,
-                                                /*num_shared_rows=*/flags.run.dynamic_rows));
+                           .num_rows = session->models().config().vocab_size}));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Engine> engine,
+      Engine::Create(session->models(), session->decoding(NumSharedRows(flags, options.keys)),
+                     flags.scheduler));
   options.http = flags.http;
   if (flags.health_port != 0) options.health_port = flags.health_port;
   options.health_host = flags.health_host;
   options.log_file = flags.log_file;
-  options.summary = Summary(flags, *session, engine, encoder);
-  options.generator = GeneratorOptions(*session, encoder, engine);
-  SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, engine));
+  options.summary = Summary(flags, *session, *engine, encoder);
+  options.generator = GeneratorOptions(*session, encoder, *engine);
+  SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, *engine));
   options.service.chat_template = std::string(encoder.template_name());
   options.fastchat.model_names = flags.model_names;
   options.fastchat.limit_worker_concurrency = flags.limit_worker_concurrency;
-  options.vocab = {.manager = engine.vocab.get(),
+  options.vocab = {.manager = engine->vocab(),
                    .vocab = flags.run.vocab,
-                   .target = session->vocab_target(),
+                   .target = session->models().vocab_target(),
                    .pinned = session->sampling().stop_token_ids};
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                              Server::Create(std::move(options)));

@@ -263,7 +263,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
     std::span<const StepWork> work) {
   results_.assign(work.size(), StepResult());
   if (work.empty()) return TakeResults(work);
-  SHORTLIST_RETURN_IF_ERROR(TakeSnapshots(work));
+  TakeSnapshots(work);
   std::vector<DraftTask> tasks(work.size());
   {
     Timer timer(stats_.draft_ms);
@@ -277,6 +277,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   for (const DraftTask& task : tasks) {
     const Sequence& sequence = *task.sequence;
     SHORTLIST_CHECK(!sequence.finished() && sequence.cached_len == sequence.num_tokens() - 1);
+    SHORTLIST_CHECK(std::ssize(task.kv_slots) >= sequence.num_tokens());
     chain.assign(1, sequence.tokens().back());
     chain.insert(chain.end(), task.tokens.begin(), task.tokens.end());
     batch_.AddChain(chain, sequence.cached_len,
@@ -314,31 +315,32 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   return TakeResults(work);
 }
 
-absl::Status SpeculativeEngine::TakeSnapshots(std::span<const StepWork> work) {
+/// A vocabulary that does not fit costs its requests their drafts, and nobody anything else.
+void SpeculativeEngine::TakeSnapshots(std::span<const StepWork> work) {
   snapshots_.clear();
   for (const StepWork& of : work) {
     DynamicVocabularyManager* const vocab = &VocabOf(of);
-    const bool is_known =
-        std::any_of(snapshots_.begin(), snapshots_.end(),
-                    [&](const Snapshot& snapshot) { return snapshot.of == vocab; });
+    const bool is_known = std::any_of(snapshots_.begin(), snapshots_.end(),
+                                      [&](const Snapshot& taken) { return taken.of == vocab; });
     if (is_known) continue;
-    snapshots_.push_back({vocab, vocab->Active()});
-    if (of.vocab == nullptr) continue;  // checked by Create
-    SHORTLIST_RETURN_IF_ERROR(
-        CheckVocab(*snapshots_.back().active, target_.config().vocab_size, drafter_));
+    Snapshot snapshot{.of = vocab, .active = vocab->Active()};
+    const absl::Status fits = CheckVocab(*snapshot.active, vocab_size(), drafter_);
+    if (!fits.ok()) {
+      CountDraftFailure(fits);
+      snapshot = {.of = vocab, .active = full_head_->Active(), .fits = false};
+    }
+    snapshots_.push_back(std::move(snapshot));
   }
-  return absl::OkStatus();
 }
 
 DynamicVocabularyManager& SpeculativeEngine::VocabOf(const StepWork& work) const {
   return work.vocab != nullptr ? *work.vocab : vocab_;
 }
 
-const ActiveVocab& SpeculativeEngine::SnapshotOf(const StepWork& work) const {
+const SpeculativeEngine::Snapshot& SpeculativeEngine::SnapshotOf(const StepWork& work) const {
   const DynamicVocabularyManager* const vocab = &VocabOf(work);
-  return *std::find_if(snapshots_.begin(), snapshots_.end(), [&](const Snapshot& snapshot) {
-            return snapshot.of == vocab;
-          })->active;
+  return *std::find_if(snapshots_.begin(), snapshots_.end(),
+                       [&](const Snapshot& snapshot) { return snapshot.of == vocab; });
 }
 
 int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
@@ -361,16 +363,21 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
     Sequence& sequence = *work[i].sequence;
     tasks[i].sequence = &sequence;
     tasks[i].kv_slots = work[i].kv_slots;
-    const ActiveVocab& active = SnapshotOf(work[i]);
+    const Snapshot& snapshot = SnapshotOf(work[i]);
+    const ActiveVocab& active = *snapshot.active;
     tasks[i].active = &active;
-    tasks[i].num_draft_tokens = NumDraftTokens(work[i]);
+    tasks[i].num_draft_tokens = snapshot.fits ? NumDraftTokens(work[i]) : 0;
     tasks[i].p_min = options_.draft_p_min;
     tasks[i].looks_up = options_.prompt_lookup;
     Speculation& speculation = SpeculationOf(sequence);
     RequestTail& tail = speculation.tail;
     tail.Reconcile(active);
-    tail.Add(std::exchange(speculation.adopted_rows, {}), active);
-    if (!std::exchange(speculation.tail_has_prompt, true)) tail.Add(sequence.tokens(), active);
+    if (active.is_full_head()) {
+      speculation.tail_has_prompt = false;  // another vocabulary begins anew
+    } else {
+      tail.Add(std::exchange(speculation.adopted_rows, {}), active);
+      if (!std::exchange(speculation.tail_has_prompt, true)) tail.Add(sequence.tokens(), active);
+    }
     sequence.stats.active_rows =
         active.is_full_head() ? options_.emit_size
                               : active.size() + tail.size() + active.base()->max_successors();
@@ -394,7 +401,8 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
 void SpeculativeEngine::Learn(const StepWork& work, std::span<const TokenId> emitted,
                               std::span<const TokenId> drafted) {
   Sequence& sequence = *work.sequence;
-  const ActiveVocab& active = SnapshotOf(work);
+  const Snapshot& snapshot = SnapshotOf(work);
+  const ActiveVocab& active = *snapshot.active;
   RequestTail& tail = SpeculationOf(sequence).tail;
   // Rows that this request scored for itself, behind the token `last`.
   const auto own = [&](TokenId last, TokenId id) {
@@ -416,6 +424,7 @@ void SpeculativeEngine::Learn(const StepWork& work, std::span<const TokenId> emi
     last = id;
   }
   tail.Add(emitted, active);
+  if (!snapshot.fits) return;
   const absl::Status status = VocabOf(work).Observe(emitted, shared_drafted, &active);
   SHORTLIST_CHECK(status.ok());  // ids of the target and of the snapshot are in range
 }

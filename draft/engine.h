@@ -92,14 +92,18 @@ class SpeculativeEngine {
   std::vector<TokenId> TailRows(const Sequence& sequence) const;
 
   /// One speculation step for every sequence (prefilled, not finished): emits between 1 and K + 1
-  /// tokens each. Results and errors as Prefill's; a drafter's error is no error, the step is then
-  /// plain.
+  /// tokens each, but none for one that fails (Sequence::error). Results and errors as Prefill's; a
+  /// drafter's error is no error, the step is then plain, and so it is for work whose vocabulary
+  /// has another size or ids that the drafter has no rows of. What is thrown (std::bad_alloc)
+  /// leaves sequences that must not be used any more.
   absl::StatusOr<std::span<const StepResult>> Step(std::span<const StepWork> work);
 
   const EngineStats& stats() const { return stats_; }
   /// Why drafting failed last; ok while it never has.
   const absl::Status& draft_error() const { return draft_error_; }
   const Decoder& target() const { return target_; }
+  int64_t vocab_size() const { return target_.config().vocab_size; }
+  int64_t context_len() const { return target_.config().context_len; }
   const Drafter* drafter() const { return drafter_; }
   const Options& options() const { return options_; }
 
@@ -119,9 +123,15 @@ class SpeculativeEngine {
   std::span<const StepResult> TakeResults(std::span<const StepWork> work);
   int64_t ShareableLen(const Sequence& sequence) const;
   absl::Status ScorePrompt(const Sequence& sequence, const at::Tensor& hidden, Chunk& chunk);
-  absl::Status TakeSnapshots(std::span<const StepWork> work);
+  /// Of a step: one of each vocabulary, from the first draft token to the end of verification.
+  struct Snapshot {
+    DynamicVocabularyManager* of;
+    std::shared_ptr<const ActiveVocab> active;
+    bool fits = true;  // false: its requests are not drafted for, `active` is the full head
+  };
+  void TakeSnapshots(std::span<const StepWork> work);
   DynamicVocabularyManager& VocabOf(const StepWork& work) const;
-  const ActiveVocab& SnapshotOf(const StepWork& work) const;
+  const Snapshot& SnapshotOf(const StepWork& work) const;
   void Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks);
   int64_t NumDraftTokens(const StepWork& work) const;
   void Learn(const StepWork& work, std::span<const TokenId> emitted,
@@ -139,13 +149,7 @@ class SpeculativeEngine {
   TargetHead::Verdict verdict_;  // memory of the last step's
   Verifier verifier_;
   ForwardBatch batch_;
-  // Of this step: one snapshot of each vocabulary, from the first draft token to the end of
-  // verification.
-  struct Snapshot {
-    DynamicVocabularyManager* of;
-    std::shared_ptr<const ActiveVocab> active;
-  };
-  std::vector<Snapshot> snapshots_;
+  std::vector<Snapshot> snapshots_;  // of the last step
   std::vector<StepResult> results_;  // of the last pass
   EngineStats stats_;
   absl::Status draft_error_;

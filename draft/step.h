@@ -12,9 +12,9 @@ namespace shortlist {
 /// A sequence's part of one pass of the engine.
 struct StepWork {
   Sequence* sequence = nullptr;
-  /// By position, as many as there are tokens to be computed. The engine writes those of the tokens
-  /// that it computes and, when it drafts, those right behind; it drafts fewer tokens where they
-  /// are missing.
+  /// By position: those of the tokens computed and to be computed, at least. The engine writes
+  /// those of the tokens that it computes and, when it drafts, those right behind; it drafts fewer
+  /// tokens where they are missing.
   std::span<const int32_t> kv_slots;
   /// Whose rows its draft scores, and what learns from the verdict: the same one from step to step,
   /// or another. Null: the engine's own.

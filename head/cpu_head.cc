@@ -27,7 +27,7 @@ HeadArgs CpuHead::Arguments(const at::Tensor& hidden, const HeadSelection& selec
   args.num_rows = active.size();
   if (packs_base_) {
     args.packed = PackedRows(active.base());
-    args.num_packed = active.base_size();
+    args.num_packed = args.packed != nullptr ? active.base_size() : 0;
   }
   if (!selection.tails.empty()) {
     tail_indptr_.assign(1, 0);
@@ -43,13 +43,24 @@ HeadArgs CpuHead::Arguments(const at::Tensor& hidden, const HeadSelection& selec
 }
 
 const void* CpuHead::PackedRows(const std::shared_ptr<const VocabBase>& base) {
+  ++num_calls_;
   const auto packed = std::find_if(packed_.begin(), packed_.end(),
                                    [&](const Packed& kept) { return kept.base == base; });
   if (packed != packed_.end()) {
-    std::rotate(packed_.begin(), packed, packed + 1);  // most recently used first
-    return packed_.front().rows.data();
+    packed->last_call = num_calls_;
+    return packed->rows.data();
   }
-  if (std::ssize(packed_) == kMaxPacked) packed_.pop_back();
+  if (base->size() == 0) return nullptr;
+  std::erase_if(packed_, [](const Packed& kept) { return kept.base.use_count() == 1; });
+  if (std::ssize(packed_) == kMaxPacked) {
+    // More bases that take turns than there is room for: the others are read in place, since a copy
+    // for each call costs more.
+    const auto oldest = std::min_element(
+        packed_.begin(), packed_.end(),
+        [](const Packed& a, const Packed& b) { return a.last_call < b.last_call; });
+    if (num_calls_ - oldest->last_call < kCallsInUse) return nullptr;
+    packed_.erase(oldest);
+  }
   const int64_t row_bytes = RowBytes(weight_.dtype, weight_.hidden);
   const std::span<const int32_t> ids = base->ids();
   Arena rows(static_cast<int64_t>(ids.size()) * row_bytes);
@@ -59,8 +70,8 @@ const void* CpuHead::PackedRows(const std::shared_ptr<const VocabBase>& base) {
     std::memcpy(to + slot * row_bytes, from + ids[slot] * row_bytes, row_bytes);
   }
   ++num_packings_;
-  packed_.insert(packed_.begin(), Packed{base, std::move(rows)});
-  return packed_.front().rows.data();
+  packed_.push_back(Packed{base, std::move(rows), num_calls_});
+  return packed_.back().rows.data();
 }
 
 absl::Status CpuHead::Logits(const at::Tensor& hidden, const HeadSelection& selection,
@@ -78,10 +89,10 @@ absl::Status CpuHead::TopK(const at::Tensor& hidden, const HeadSelection& select
   const HeadArgs args = Arguments(hidden, selection);
   if (k == 1 && log_sum_exp == nullptr) {
     HeadArgmaxCpu(args, ids, logits, pool_);
-    return absl::OkStatus();
+  } else {
+    sums_.resize(args.num_tokens);
+    HeadTopKCpu(args, k, ids, logits, log_sum_exp != nullptr ? log_sum_exp : sums_.data(), pool_);
   }
-  sums_.resize(args.num_tokens);
-  HeadTopKCpu(args, k, ids, logits, log_sum_exp != nullptr ? log_sum_exp : sums_.data(), pool_);
   for (int64_t i = 0; i < args.num_tokens * k; ++i) {
     if (logits[i] == -std::numeric_limits<float>::infinity()) ids[i] = -1;
   }

@@ -18,6 +18,7 @@ namespace shortlist {
 class CpuHead final : public HeadScorer {
  public:
   static constexpr int64_t kMaxPacked = 4;
+  static constexpr int64_t kCallsInUse = 256;  // a base that was scored within so many is in use
 
   /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, weight.vocab_size]. `owner` keeps
   /// the weight's memory alive; undefined where the caller does.
@@ -42,6 +43,7 @@ class CpuHead final : public HeadScorer {
 
   /// How often a base was packed.
   int64_t num_packings() const { return num_packings_; }
+  int64_t num_packed() const { return static_cast<int64_t>(packed_.size()); }
 
  private:
   HeadArgs Arguments(const at::Tensor& hidden, const HeadSelection& selection);
@@ -55,9 +57,10 @@ class CpuHead final : public HeadScorer {
   struct Packed {
     std::shared_ptr<const VocabBase> base;
     Arena rows;
+    int64_t last_call;
   };
-  std::vector<Packed> packed_;  // most recently used first
-  int64_t num_packings_ = 0;
+  std::vector<Packed> packed_;
+  int64_t num_calls_ = 0, num_packings_ = 0;
   std::vector<int32_t> tail_indptr_, tail_ids_;
   std::vector<float> sums_;  // that nobody asked for
 };

@@ -13,10 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "head/lm_head.h"
 #include "tensor/catch_torch.h"
 
 namespace shortlist {
 namespace {
+
+static_assert(LmHead::kMaxTopK <= kHeadMaxTopK);
 
 constexpr int64_t kMaxResults = kHeadMaxTokens * (2 * kHeadMaxTopK + 1);
 constexpr int64_t kIndptrLen = kHeadMaxTokens + 1;
@@ -67,7 +70,16 @@ DeviceSlots* DeviceHead::MakeRoom(const HeadSelection& selection) {
     tail = std::max(tail, slots.tail_capacity());
     residents_.erase(residents_.begin());
   }
-  if (std::ssize(residents_) == kMaxResident) residents_.pop_back();
+  // Beside the resident its slots hold the base.
+  std::erase_if(residents_, [](const Resident& of) { return of.base.use_count() <= 2; });
+  if (std::ssize(residents_) == kMaxResident) {
+    // The arrays of the one that was used longest ago, where they have the room.
+    std::rotate(residents_.begin(), residents_.end() - 1, residents_.end());
+    DeviceSlots& slots = residents_.front().slots;
+    residents_.front().base = base;
+    if (size <= slots.row_capacity() && tail <= slots.tail_capacity()) return &slots;
+    residents_.erase(residents_.begin());
+  }
   // Room for a dynamic part that grows. Capacities decide how the work is cut, so they stay close.
   const int64_t rows = std::min(vocab_size(), size + std::max<int64_t>(size / 8, 256));
   residents_.insert(residents_.begin(), Resident{base, DeviceSlots(rows, tail, device())});

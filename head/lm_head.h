@@ -27,6 +27,7 @@ class SlotIds {
  public:
   /// Full head over `size` tokens.
   explicit SlotIds(int64_t size) : size_(size) {}
+  /// `active` is not the full head.
   SlotIds(const ActiveVocab& active, std::span<const int32_t> tail)
       : active_(&active), tail_(tail), size_(active.size() + static_cast<int64_t>(tail.size())) {}
 
@@ -58,8 +59,8 @@ struct LogitRows {
 /// them or an active vocabulary, on the device where the rows lie.
 ///
 /// What crosses to a device and back: the rows once (DeviceRows); the ids of slots when they
-/// change; of a call, its tails, and one or three words a token (Argmax) or its logits (Logits).
-/// Hidden states are the caller's to move.
+/// change; of a call, its tails, and 2 words a token (Argmax), 2k + 1 (TopK) or its logits
+/// (Logits). Hidden states are the caller's to move.
 ///
 /// Not thread-safe.
 class LmHead {

@@ -22,6 +22,7 @@ struct GenerateReq final : Req {
   std::unique_ptr<Sequence> sequence;
   int64_t retractions_seen = -1;  // by the sequence: num_retractions when it took over its prefix
   absl::Status status;            // what a callback of this request alone broke
+  int64_t num_sent = 0;           // tokens of the output that are in a row
 };
 
 /// Takes the hidden states [n, hidden] f32 of tokens first_position .. first_position + n - 1 of a

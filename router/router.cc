@@ -30,7 +30,7 @@ absl::Status StatusOf(const std::exception& error) {
 
 absl::StatusOr<std::unique_ptr<Router>> Router::Create(SpeculativeEngine& engine, Options options) {
   SchedulerOptions& scheduling = options.scheduler;
-  const int64_t context_len = engine.target().config().context_len;
+  const int64_t context_len = engine.context_len();
   if (scheduling.context_length == 0) scheduling.context_length = context_len;
   if (scheduling.context_length > context_len) {
     return absl::InvalidArgumentError(absl::StrCat("context_length ", scheduling.context_length,
@@ -114,9 +114,9 @@ absl::Status Router::AddRequest(TokenizedGenerateReqInput& input) {
       }
     };
   }
-  SHORTLIST_ASSIGN_OR_RETURN(req->sequence,
-                             Sequence::Create(std::move(input.input_ids), std::move(options),
-                                              engine_.target().config().vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      req->sequence,
+      Sequence::Create(std::move(input.input_ids), std::move(options), engine_.vocab_size()));
   req->rid = input.rid;
   req->input_ids = &req->sequence->tokens();
   req->prompt_len = req->num_tokens();
@@ -193,6 +193,7 @@ void Router::ForwardDecodeBatch() { RunBatch(scheduler_->PrepareDecode()); }
 void Router::RunBatch(const Batch& batch) {
   if (batch.IsEmpty()) return;
   const absl::StatusOr<std::span<const StepResult>> results = runner_.Forward(batch);
+  out_.rows.reserve(out_.rows.size() + 2 * batch.reqs.size());
   for (size_t i = 0; i < batch.reqs.size(); ++i) {
     GenerateReq& computed = AsGenerate(batch.reqs[i]);
     if (!results.ok()) {
@@ -219,11 +220,14 @@ void Router::HandleResult(GenerateReq& req, const StepResult& result) {
   BatchTokenIdOut::Row row{.rid = req.rid,
                            .token_ids = {news.begin(), news.end()},
                            .token_infos = {infos.begin(), infos.end()}};
-  if (req.num_output() == result.num_emitted) row.prompt_infos = sequence.prompt_infos;
+  if (req.num_sent == 0 && result.num_emitted > 0) row.prompt_infos = sequence.prompt_infos;
   out_.rows.reserve(out_.rows.size() + 1);
   finished_.reserve(finished_.size() + 1);
   scheduler_->Computed(req, result.cached_len, shareable_len);
-  if (!row.token_ids.empty()) out_.rows.push_back(std::move(row));
+  if (!row.token_ids.empty()) {
+    out_.rows.push_back(std::move(row));
+    req.num_sent += result.num_emitted;
+  }
   if (ends) finished_.push_back(&req);
 }
 
@@ -246,7 +250,7 @@ void Router::HandleFinished(GenerateReq& req) {
                        .finished = true,
                        .finish_reason = sequence.finish_reason(),
                        .prompt_tokens = req.prompt_len,
-                       .completion_tokens = req.num_output(),
+                       .completion_tokens = req.num_sent,
                        .cached_tokens = req.num_hit_tokens,
                        .stats = sequence.stats});
   scheduler_->Finish(req);
@@ -259,7 +263,7 @@ void Router::Fail(GenerateReq& req, absl::Status status) {
                        .finished = true,
                        .status = std::move(status),
                        .prompt_tokens = req.prompt_len,
-                       .completion_tokens = req.num_output(),
+                       .completion_tokens = req.num_sent,
                        .cached_tokens = req.num_hit_tokens,
                        .stats = req.sequence->stats});
   reqs_.erase(reqs_.find(req.rid));

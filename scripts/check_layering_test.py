@@ -50,6 +50,7 @@ class CheckLayeringTest(unittest.TestCase):
         self.assert_caught("base/a.h", '  #  include "vocab/a.h"\n', "base may not include vocab")
         self.assert_caught("draft/a.cc", '#include "text/tokenizer.h"\n', "draft may not include text")
         self.assert_caught("model/a.cc", '#include "tests/model/b.h"\n', "model may not include tests")
+        self.assert_caught("vocab/a.cc", '#include "fuzz/b.h"\n', "vocab may not include fuzz")
 
     def test_targets_of_one_folder_are_told_apart(self):
         router = [("router/CMakeLists.txt", ROUTER)]
@@ -59,6 +60,7 @@ class CheckLayeringTest(unittest.TestCase):
         self.assert_caught("router/req.h", '#include "router/router.h"\n',
                            "router_core may not include router", router)
         self.assert_caught("router/scheduler.cc", "#include <ATen/ATen.h>\n", "router_core is torch-free", router)
+        self.assert_caught("router/batch.h", "", "no library of router/CMakeLists.txt lists it", router)
         self.assert_caught("serve/http/server.cc", '#include "serve/generator.h"\n',
                            "serve_http may not include serve")
         self.assert_caught("text/jinja/parser.cc", '#include "text/tokenizer.h"\n', "text_jinja may not include text")
@@ -72,6 +74,9 @@ class CheckLayeringTest(unittest.TestCase):
         self.assert_caught("text/CMakeLists.txt", "shortlist_library(text\n  DEPS shortlist::model)\n",
                            ":2: shortlist::model: text may not depend on model")
         self.assert_caught("text/CMakeLists.txt", "shortlist_library(prose DEPS shortlist::base)\n", "no such target")
+        self.assert_caught("text/CMakeLists.txt", "shortlist_library(text DEPS shortlist::test_support)\n",
+                           "no such target")
+        self.assertEqual(self.breaches_of("text/CMakeLists.txt", "# shortlist_library(text DEPS shortlist::model)\n"), [])
 
     def test_kernels_stay_free_of_abseil_and_torch(self):
         self.assert_caught("kernels/a.h", '#include "absl/status/status.h"\n', "abseil")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that no two files define types of one name in namespace shortlist: the linker would take one's functions for
+"""Checks that no two files define types of one name: the linker would take one's functions for
 the other's.
 
 usage: check_names.py [REPOSITORY]
@@ -15,26 +15,27 @@ FOLDERS = ("base", "vocab", "kernels", "text", "request", "tensor", "model", "he
 SKIPPED = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^(\s]{0,16})\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\''
     r'|^[ \t]*#(?:[^\n\\]|\\.)*', re.DOTALL | re.MULTILINE)
-TOKEN = re.compile(r"namespace(?:\s+[\w:]+)?\s*\{|[{};]|\b(?:class|struct|enum class|enum)\s+(?:\[\[\w+\]\]\s*)?(\w+)\b(?!\s*::)"
-                   r"(?=[^;{}()<>=]*\{)")
+TOKEN = re.compile(r"namespace(?:\s+[\w:]+)?\s*\{|[{}]|\b(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+"
+                   r"(?:\[\[\w+\]\]\s*)?(\w+)\b(?!\s*::)(?=[^;{}]*\{)")
 
 
 def types_of(text):
-    """Names and lines of the types that `text` defines in namespace shortlist itself."""
+    """Qualified names and lines of the types that `text` defines in named namespaces."""
     text = SKIPPED.sub(lambda match: "\n" * match.group().count("\n"), text)
     scopes, found = [], []
     for match in TOKEN.finditer(text):
         token = match.group()
         if token.startswith("namespace"):
-            name = token[len("namespace"):-1].strip()
-            scopes.append(name or "(anonymous)")
+            scopes.append(token[len("namespace"):-1].strip() or "(anonymous)")
         elif token == "{":
             scopes.append("")
         elif token == "}":
             if scopes:
                 scopes.pop()
-        elif match.group(1) and scopes == ["shortlist"]:
-            found.append((match.group(1), text.count("\n", 0, match.start()) + 1))
+        elif match.group(1) and all(scopes) and "(anonymous)" not in scopes:
+            # Behind a comma or an angle it is a parameter of a template.
+            if not text[:match.start()].rstrip().endswith(("<", ",")):
+                found.append(("::".join([*scopes, match.group(1)]), text.count("\n", 0, match.start()) + 1))
     return found
 
 

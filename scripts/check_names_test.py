@@ -18,13 +18,17 @@ class CheckNamesTest(unittest.TestCase):
             return check_names.repeated(Path(directory))
 
     def test_two_types_of_one_name_are_caught(self):
-        for text in ("struct Job {\n  int a;\n};", "class Job final : public Base {};", "enum class Job : int { kA };"):
-            self.assertEqual(self.repeated(text, "struct Job {};"), ["Job: text/a.cc:2 and model/b.h:2"], text)
+        for text in ("struct Job {\n  int a;\n};", "class Job final : public Base<int> {};", "enum class Job : int { kA };",
+                     "template <class T>\nstruct Job {};", "union Job {};"):
+            found = self.repeated(text, "struct Job {};")
+            self.assertEqual(len(found), 1, text)
+            self.assertTrue(found[0].startswith("shortlist::Job: text/a.cc:"), found)
+        self.assertEqual(len(self.repeated("namespace jinja {\nstruct Job {};\n}", "namespace jinja {\nclass Job {};\n}")), 1)
 
     def test_what_the_linker_tells_apart_passes(self):
         for text in ("struct Job;", "namespace {\nstruct Job {};\n}", "struct Other {\n  struct Job {};\n};",
                      "struct Other::Job {};", "// struct Job {};", "const char* a = \"struct Job {\";",
-                     "namespace jinja {\nstruct Job {};\n}"):
+                     "namespace jinja {\nstruct Job {};\n}", "template <typename A, class Job>\nvoid F() {}"):
             self.assertEqual(self.repeated(text, "struct Job {};"), [], text)
 
 

@@ -87,6 +87,7 @@ class GeneratorImpl final : public Generator {
   }
 
   void AbortAll() override {
+    ++num_abort_alls_;
     std::vector<std::string> ids;
     {
       const std::lock_guard lock(mutex_);
@@ -94,6 +95,8 @@ class GeneratorImpl final : public Generator {
     }
     for (const std::string& id : ids) pipeline_.Abort(id);
   }
+
+  int64_t num_abort_alls() const override { return num_abort_alls_; }
 
   void Drain() override { draining_ = true; }
   bool draining() const override { return draining_; }
@@ -118,6 +121,7 @@ class GeneratorImpl final : public Generator {
   const Options options_;
   const std::shared_ptr<LiveRegistry> registry_ = std::make_shared<LiveRegistry>();
   bool draining_ = false;
+  int64_t num_abort_alls_ = 0;
   uint64_t num_started_ = 0;
 
   std::mutex mutex_;  // guards live_

@@ -163,6 +163,8 @@ class Generator {
   /// when there are none.
   virtual bool Abort(const Client& client, const std::string& rid) = 0;
   virtual void AbortAll() = 0;
+  /// How often that was called: what waits to be started somewhere goes by it.
+  virtual int64_t num_abort_alls() const = 0;
 
   /// Starts nothing any more: Unavailable.
   virtual void Drain() = 0;

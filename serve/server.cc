@@ -189,7 +189,7 @@ class ServerImpl final : public Server {
     port.host = options_.health_host.empty() ? options_.http.host : options_.health_host;
     port.port = *options_.health_port;
     port.health = [this] { return Health(); };
-    port.metrics = [this] { return metrics_.Text(generator_->Load(), generator_->Throughput()); };
+    port.metrics = [this] { return metrics_.Text(service_.Load(), generator_->Throughput()); };
     SHORTLIST_ASSIGN_OR_RETURN(health_port_, HealthPort::Start(std::move(port)));
     return absl::OkStatus();
   }

@@ -30,9 +30,9 @@ absl::StatusOr<std::vector<std::vector<TokenId>>> EncodeWords(const Tokenizer& t
 }
 
 absl::StatusOr<std::shared_ptr<const TokenBans>> EncodeBans(const Tokenizer& tokenizer,
-                                                            std::vector<TokenId> allowed,
+                                                            const std::vector<TokenId>& allowed,
                                                             const std::vector<std::string>& words) {
-  TokenBans bans{.allowed_token_ids = std::move(allowed)};
+  TokenBans bans{.allowed_token_ids = allowed};
   SHORTLIST_ASSIGN_OR_RETURN(bans.bad_words, EncodeWords(tokenizer, words));
   return std::make_shared<const TokenBans>(std::move(bans));
 }
@@ -43,8 +43,9 @@ const absl::StatusOr<std::shared_ptr<const TokenBans>>& SharedBans::Encode(
     const Tokenizer& tokenizer) {
   const std::lock_guard lock(mutex_);
   if (!bans_.has_value()) {
-    bans_ = EncodeBans(tokenizer, std::move(allowed_token_ids_), bad_words_);
-    bad_words_.clear();
+    bans_ = EncodeBans(tokenizer, allowed_token_ids_, bad_words_);
+    allowed_token_ids_ = {};
+    bad_words_ = {};
   }
   return *bans_;
 }

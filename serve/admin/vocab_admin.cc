@@ -107,6 +107,7 @@ absl::StatusOr<std::string> VocabAdmin::Stats(const std::string&) const {
   const auto shared_coverage =
       stats.num_emitted == 0 ? json() : json(1.0 * stats.num_covered / stats.num_emitted);
   return Dump(json{{"version", manager->Active()->version()},
+                   {"full_head", manager->Active()->is_full_head()},
                    {"active_size", manager->ActiveSize()},
                    {"base_size", stats.base_size},
                    {"dynamic_size", stats.dynamic_size},

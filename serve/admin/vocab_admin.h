@@ -35,8 +35,7 @@ namespace shortlist {
 class VocabAdmin {
  public:
   struct Options {
-    DynamicVocabularyManager* manager = nullptr;  // must outlive this; null: the draft scores the
-                                                  // full head, or there is no draft
+    DynamicVocabularyManager* manager = nullptr;  // must outlive this; null: there is no draft
     const TokenCounts* counts = nullptr;          // must outlive this
     WorkerThreads* workers = nullptr;             // must outlive the coroutines of the routes
     VocabOptions vocab;                           // as --vocab says

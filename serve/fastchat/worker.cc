@@ -177,8 +177,12 @@ asio::awaitable<absl::StatusOr<std::string>> FastchatWorker::Run(const HttpReque
   http.DropBody();
   ConcurrencyLimit::Ticket ticket(limit_, http.client.name);
   std::optional<Waiting> waiting(std::in_place, num_waiting_, service_.metrics);
+  const int64_t num_abort_alls = service_.generator->num_abort_alls();
   while (!co_await ticket.WaitWithin(options_.keep_alive)) {
     if (stream != nullptr) co_await WriteObject(*stream, "");
+  }
+  if (service_.generator->num_abort_alls() > num_abort_alls) {
+    co_return absl::CancelledError("aborted");
   }
   auto generation = service_.generator->Start({request->generate}, http.client, /*rid=*/"");
   waiting.reset();

@@ -25,7 +25,9 @@ constexpr int64_t kMaxBodyValues = 1 << 20;  // a prompt of a million ids
 std::string Shown(const json& value) {
   std::string text = Dump(value);
   if (text.size() <= kShownBytes) return text;
-  return absl::StrCat("a ", value.type_name(), " of ", text.size(), " bytes");
+  const std::string type = value.type_name();
+  const bool has_vowel = type == "array" || type == "object";
+  return absl::StrCat(has_vowel ? "an " : "a ", type, " of ", text.size(), " bytes");
 }
 
 /// 16.0 is a whole number too; what no int64_t holds is none.

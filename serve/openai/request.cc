@@ -90,8 +90,12 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
   sampling.truncate_prompt_tokens =
       ReadTruncation(fields, service.generator->options().context_length);
   sampling.sampling.temperature = ReadTemperature(fields, service.sampling.temperature, 2.0);
-  sampling.sampling.min_new_tokens =
-      fields.Integer("min_tokens", 0, 0, sampling.max_new_tokens.value_or(kMaxCount));
+  const bool is_bounded = !sampling.clamps_max_new_tokens;
+  sampling.sampling.min_new_tokens = fields.Integer(
+      "min_tokens", 0, 0, is_bounded ? sampling.max_new_tokens.value_or(kMaxCount) : kMaxCount);
+  if (sampling.max_new_tokens.has_value()) {
+    sampling.max_new_tokens = std::max(*sampling.max_new_tokens, sampling.sampling.min_new_tokens);
+  }
   ReadCommonSampling(fields, service.sampling, service.generator->options().tokenizer->size(),
                      sampling);
   ReadScheduling(fields, sampling);

@@ -174,7 +174,7 @@ awaitable<absl::Status> AbortOne(const Service& service, const HttpRequest& http
 
 awaitable<absl::Status> AbortAll(const Service& service, const HttpRequest&,
                                  HttpResponse& response) {
-  const int64_t num_live = service.generator->num_live();
+  const int64_t num_live = service.generator->num_live() + service.metrics->num_waiting();
   service.generator->AbortAll();
   absl::Status status = co_await SendJson(response, Single("aborted", num_live));
   co_return status;

@@ -18,33 +18,33 @@ const Args kLeast = {"--model", "m", "--prompt", "p"};
 TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   const absl::StatusOr<RunFlags> flags = ParseRunFlags(kLeast);
   ASSERT_TRUE(flags.ok()) << flags.status();
-  EXPECT_EQ(flags->model_dir, "m");
+  EXPECT_EQ(flags->models.model, "m");
   EXPECT_EQ(flags->prompt, "p");
-  EXPECT_TRUE(flags->draft_dir.empty());
+  EXPECT_TRUE(flags->models.draft.empty());
   EXPECT_FALSE(flags->vocab.use_static_vocab);
   EXPECT_EQ(flags->dynamic_rows, 0);
-  EXPECT_EQ(flags->num_draft_tokens, 8);
-  EXPECT_EQ(flags->draft_p_min, 0.35);
-  EXPECT_TRUE(flags->prompt_lookup);
+  EXPECT_EQ(flags->decoding.num_draft_tokens, 8);
+  EXPECT_EQ(flags->decoding.draft_p_min, 0.35);
+  EXPECT_TRUE(flags->decoding.prompt_lookup);
   EXPECT_EQ(flags->sampling.max_new_tokens, 128);
   EXPECT_EQ(flags->sampling.temperature, 0.0);
   EXPECT_EQ(flags->sampling.top_p, 1.0);
   EXPECT_EQ(flags->sampling.top_k, 0);
   EXPECT_EQ(flags->sampling.min_p, 0.0);
   EXPECT_EQ(flags->sampling.seed, 0u);
-  EXPECT_EQ(flags->verify, VerifyMode::kCoupled);
+  EXPECT_EQ(flags->decoding.verify, VerifyMode::kCoupled);
   EXPECT_EQ(flags->batch, 1);
   EXPECT_GE(flags->num_threads, 1);
-  EXPECT_EQ(flags->dtype, std::nullopt);
+  EXPECT_EQ(flags->models.dtype, std::nullopt);
   EXPECT_FALSE(flags->json);
 }
 
 TEST(FlagsTest, NamesThatOtherServersGiveAreTaken) {
   const auto flags = ParseRunFlags({"--model-path", "m", "--prompt", "p", "--dtype", "bfloat16"});
   ASSERT_TRUE(flags.ok()) << flags.status();
-  EXPECT_EQ(flags->model_dir, "m");
-  EXPECT_EQ(flags->dtype, DType::kBf16);
-  EXPECT_EQ(ParseRunFlags(kLeast + Args{"--dtype", "float16"})->dtype, DType::kF16);
+  EXPECT_EQ(flags->models.model, "m");
+  EXPECT_EQ(flags->models.dtype, DType::kBf16);
+  EXPECT_EQ(ParseRunFlags(kLeast + Args{"--dtype", "float16"})->models.dtype, DType::kF16);
 }
 
 TEST(FlagsTest, ReadsEveryFlag) {
@@ -90,13 +90,13 @@ TEST(FlagsTest, ReadsEveryFlag) {
                                                         "int8",
                                                         "--json"});
   ASSERT_TRUE(flags.ok()) << flags.status();
-  EXPECT_EQ(flags->draft_dir, "d");
+  EXPECT_EQ(flags->models.draft, "d");
   EXPECT_EQ(flags->vocab.custom_vocab_path, "list.json");
   EXPECT_EQ(flags->vocab.top_n, 7);
   EXPECT_EQ(flags->dynamic_rows, 5);
-  EXPECT_EQ(flags->num_draft_tokens, 6);
-  EXPECT_EQ(flags->draft_p_min, 0.3);
-  EXPECT_FALSE(flags->prompt_lookup);
+  EXPECT_EQ(flags->decoding.num_draft_tokens, 6);
+  EXPECT_EQ(flags->decoding.draft_p_min, 0.3);
+  EXPECT_FALSE(flags->decoding.prompt_lookup);
   EXPECT_EQ(flags->prompt, std::nullopt);
   EXPECT_EQ(flags->prompts_path, "p.jsonl");
   EXPECT_EQ(flags->sampling.max_new_tokens, 9);
@@ -105,12 +105,12 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_EQ(flags->sampling.top_k, 40);
   EXPECT_EQ(flags->sampling.min_p, 0.1);
   EXPECT_EQ(flags->sampling.seed, 18446744073709551615u);
-  EXPECT_EQ(flags->verify, VerifyMode::kRejection);
+  EXPECT_EQ(flags->decoding.verify, VerifyMode::kRejection);
   EXPECT_EQ(flags->batch, 3);
   EXPECT_EQ(flags->num_threads, 2);
-  EXPECT_EQ(flags->dtype, DType::kBf16);
-  EXPECT_EQ(flags->quantize, DType::kInt4);
-  EXPECT_EQ(flags->quantize_draft, DType::kInt8);
+  EXPECT_EQ(flags->models.dtype, DType::kBf16);
+  EXPECT_EQ(flags->models.quantize, DType::kInt4);
+  EXPECT_EQ(flags->models.quantize_draft, DType::kInt8);
   EXPECT_TRUE(flags->json);
 }
 

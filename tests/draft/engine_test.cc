@@ -381,18 +381,68 @@ TEST_F(EngineTest, EachRequestOfABatchHasAVocabularyOfItsOwn) {
   EXPECT_LT(together.stats[2].coverage(), together.stats[1].coverage());
 }
 
-TEST_F(EngineTest, RefusesAVocabularyOfAnotherSizeForTheStepAlone) {
+TEST_F(EngineTest, AVocabularyThatDoesNotFitCostsItsRequestItsDraftsAlone) {
+  const auto prompts = TestPrompts(/*count=*/2, /*max_len=*/40);
+  const auto plain = NewEngine(nullptr, nullptr);
   const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
   const auto engine = NewEngine(drafter.get(), /*vocab=*/nullptr);
-  const auto other = DynamicVocabularyManager::Create(*VocabBase::Create({}, 90), {});
-  auto sequence = MakeSequence(TestPrompts(1, 40)[0], {.sampling = UpTo(8)}, pair_->emit_size());
-  ASSERT_TRUE(engine->Prefill(std::vector<StepWork>{{sequence.get(), Slots()}}, 512).ok());
-  const int64_t num_tokens = sequence->num_tokens();
-  const std::vector<StepWork> foreign = {{sequence.get(), Slots(), other->get()}};
-  EXPECT_EQ(engine->Step(foreign).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(sequence->num_tokens(), num_tokens);
-  RunToEnd(*engine, *sequence);
-  EXPECT_EQ(sequence->num_output(), 8);
+  const auto foreign = DynamicVocabularyManager::Create(*VocabBase::Create({}, 90), {});
+  std::vector<std::unique_ptr<Sequence>> sequences, expected;
+  for (const std::vector<TokenId>& prompt : prompts) {
+    sequences.push_back(MakeSequence(prompt, {.sampling = UpTo(24)}, pair_->emit_size()));
+    expected.push_back(MakeSequence(prompt, {.sampling = UpTo(24)}, pair_->emit_size()));
+    RunToEnd(*plain, *expected.back());
+  }
+  std::vector<StepWork> work = {{sequences[0].get(), Slots().first(100), foreign->get()},
+                                {sequences[1].get(), Slots(100)}};
+  while (!sequences[0]->prefilled() || !sequences[1]->prefilled()) {
+    ASSERT_TRUE(engine->Prefill(work, 512).ok());
+  }
+  while (true) {
+    std::erase_if(work, [](const StepWork& of) { return of.sequence->finished(); });
+    if (work.empty()) break;
+    ASSERT_TRUE(engine->Step(work).ok());
+  }
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    EXPECT_EQ(sequences[i]->tokens(), expected[i]->tokens());
+  }
+  EXPECT_EQ(sequences[0]->stats.num_drafted, 0);
+  EXPECT_GT(sequences[1]->stats.num_drafted, 0);
+  EXPECT_GT(engine->stats().num_draft_failures, 0);
+  EXPECT_NE(std::string(engine->draft_error().message()).find("90"), std::string::npos);
+}
+
+TEST_F(EngineTest, AVocabularyMayBecomeAnotherBetweenSteps) {
+  const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/60)[0];
+  const auto plain = NewEngine(nullptr, nullptr);
+  auto expected = MakeSequence(prompt, {.sampling = UpTo(60)}, pair_->emit_size());
+  RunToEnd(*plain, *expected);
+  const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
+  const auto vocab = *DynamicVocabularyManager::Create(*VocabBase::FullHead(pair_->emit_size()),
+                                                       {.dynamic_capacity = 16});
+  const auto engine = NewEngine(drafter.get(), vocab.get());
+  auto sequence =
+      MakeSequence(prompt, {.sampling = UpTo(60), .max_tail_rows = 200}, pair_->emit_size());
+  const std::vector<StepWork> one = {{sequence.get(), Slots()}};
+  ASSERT_TRUE(engine->Prefill(one, 512).ok());
+  ASSERT_TRUE(engine->Step(one).ok());
+  EXPECT_EQ(SpeculationOf(*sequence).tail.size(), 0);
+  // The prompt's tokens enter as if it had begun with the list.
+  const auto list = [&](int32_t id) {
+    return *VocabBase::Create(std::vector<TokenId>{TokenId{id}}, pair_->emit_size());
+  };
+  ASSERT_TRUE(vocab->ReplaceBase(list(13)).ok());
+  ASSERT_TRUE(engine->Step(one).ok());
+  EXPECT_TRUE(SpeculationOf(*sequence).tail.Contains(prompt[prompt.size() / 2]) ||
+              vocab->Active()->Contains(prompt[prompt.size() / 2]));
+  ASSERT_TRUE(vocab->ReplaceBase(*VocabBase::FullHead(pair_->emit_size())).ok());
+  ASSERT_TRUE(engine->Step(one).ok());
+  EXPECT_EQ(SpeculationOf(*sequence).tail.size(), 0);
+  ASSERT_TRUE(vocab->ReplaceBase(list(14)).ok());
+  while (!sequence->finished()) ASSERT_TRUE(engine->Step(one).ok());
+  EXPECT_GT(SpeculationOf(*sequence).tail.size(), 10);
+  EXPECT_EQ(sequence->tokens(), expected->tokens());
+  EXPECT_EQ(sequence->stats.num_mapping_faults, 0);
 }
 
 TEST_F(EngineTest, RefusesWhatCannotWork) {

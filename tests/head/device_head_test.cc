@@ -153,6 +153,28 @@ TEST_F(DeviceHeadTest, FollowsASetThatOutgrowsItsSlots) {
   }
 }
 
+TEST_F(DeviceHeadTest, BasesThatTakeTurnsKeepTheirRowsApart) {
+  const at::Tensor hidden = at::randn({2, kHidden});
+  const std::vector<float> full = FullLogits(hidden);
+  std::vector<ActiveVocab> actives;
+  for (int32_t i = 0; i < DeviceHead::kMaxResident + 2; ++i) {
+    actives.push_back(MakeActive({i, 40 + 3 * i, 100 - i}, {120 + i}));
+  }
+  actives.push_back(ActiveVocab(1, actives[0].base(), {77}));  // another set over the same base
+  for (int round = 0; round < 3; ++round) {
+    for (const ActiveVocab& active : actives) {
+      std::vector<float> values;
+      int64_t stride = 0;
+      ASSERT_TRUE(head_->Logits(hidden, {active}, values, stride).ok());
+      for (int64_t m = 0; m < 2; ++m) {
+        for (int64_t s = 0; s < active.size(); ++s) {
+          EXPECT_EQ(Bits(values[m * stride + s]), Bits(full[m * kVocab + active.rows()[s]]));
+        }
+      }
+    }
+  }
+}
+
 TEST_F(DeviceHeadTest, HiddenStatesThatAreNoNumbersProposeNothing) {
   const at::Tensor hidden = at::randn({3, kHidden});
   int32_t good[3], ids[3];

@@ -63,9 +63,34 @@ TEST_F(DialectsTest, FastchatRefusesWhatExceedsTheContextBeforeComputingIt) {
   EXPECT_LE(engine_.num_steps, num_steps + 1);
 }
 
+TEST_F(DialectsTest, AllAreAbortedThoseThatWaitForAPlaceToo) {
+  engine_.step_us = 5'000;
+  Start([](Server::Options& options) {
+    options.fastchat.limit_worker_concurrency = 1;
+    options.keys.admin = "admin";
+  });
+  HttpClient runs = Connect(), waits = Connect(), waits_too = Connect();
+  for (HttpClient* client : {&runs, &waits, &waits_too}) {
+    client->Send(
+        PostRequest("/worker_generate", json{{"prompt", "Hi"}, {"max_new_tokens", 900}}.dump()));
+  }
+  EXPECT_TRUE(Await([this] { return QueueLength() == 3 && engine_.num_tokens > 0; }));
+  const json aborted =
+      Connect().Post("/abort_all_requests", "{}", "Authorization: Bearer admin\r\n").Json();
+  EXPECT_EQ(aborted["aborted"], 3);
+  for (HttpClient* client : {&runs, &waits, &waits_too}) {
+    const json reply = client->Receive().Json();
+    EXPECT_NE(reply["error_code"], 0) << reply;
+  }
+  EXPECT_TRUE(Await([this] { return QueueLength() == 0; }));
+}
+
 TEST_F(DialectsTest, FastchatClientThatGoesGivesItsPlaceBack) {
   engine_.step_us = 5'000;
-  Start([](Server::Options& options) { options.fastchat.limit_worker_concurrency = 1; });
+  Start([](Server::Options& options) {
+    options.fastchat.limit_worker_concurrency = 1;
+    options.health_port = 0;
+  });
   {
     HttpClient runs = Connect(), waits = Connect();
     for (HttpClient* client : {&runs, &waits}) {
@@ -78,6 +103,7 @@ TEST_F(DialectsTest, FastchatClientThatGoesGivesItsPlaceBack) {
     const testing::Matcher<const std::string&> tells =
         testing::ContainsRegex("sglang:num_queue_reqs\\{[^}]*\\} 1\n");
     EXPECT_TRUE(Await([&] { return tells.Matches(Connect().Get("/metrics").body); }));
+    EXPECT_TRUE(tells.Matches(HttpClient(server_->health_port()).Get("/metrics").body));
     EXPECT_EQ(Connect().Get("/v1/loads").Json()["loads"][0]["num_waiting_reqs"], 1);
     EXPECT_EQ(Connect().Get("/get_load").Json()[0]["num_reqs"], 2);
     EXPECT_EQ(Connect().Get("/server_info").Json()["internal_states"][0]["num_waiting_reqs"], 1);

@@ -36,6 +36,7 @@ class FakeGenerator : public Generator {
                                                     const std::string& rid) override;
   bool Abort(const Client&, const std::string&) override { return false; }
   void AbortAll() override {}
+  int64_t num_abort_alls() const override { return 0; }
   void Drain() override {}
   bool draining() const override { return false; }
   int64_t num_live() const override { return num_alive; }

@@ -342,6 +342,10 @@ TEST_F(RequestFieldsTest, TheModelsOwnSamplingIsTheDefaultOfOpenAisDialect) {
   expect(0, 0, 0.9, 0, 1.1);
   Ok("/v1/chat/completions", json{{"messages", kMessages}});
   EXPECT_EQ(Last().sampling.max_new_tokens, 3);
+  // The model's own length is no bound of what a client asks for.
+  Ok("/v1/chat/completions", json{{"messages", kMessages}, {"min_tokens", 8}});
+  EXPECT_EQ(Last().sampling.min_new_tokens, 8);
+  EXPECT_EQ(Last().sampling.max_new_tokens, 8);
   // SGLang's own route keeps the defaults of its dialect.
   Ok("/generate", kGenerate);
   expect(1, 0, 1, 0, 1);

@@ -37,6 +37,13 @@ nlohmann::ordered_json WithoutDeveloper(nlohmann::ordered_json messages) {
 
 PromptEncoder::PromptEncoder(const Tokenizer& tokenizer, std::optional<ChatTemplate> chat_template,
                              const Conversation& fallback, int64_t num_rows)
+    : PromptEncoder(tokenizer, std::move(chat_template), &fallback, num_rows) {}
+
+PromptEncoder::PromptEncoder(const Tokenizer& tokenizer, int64_t num_rows)
+    : PromptEncoder(tokenizer, std::nullopt, nullptr, num_rows) {}
+
+PromptEncoder::PromptEncoder(const Tokenizer& tokenizer, std::optional<ChatTemplate> chat_template,
+                             const Conversation* fallback, int64_t num_rows)
     : tokenizer_(tokenizer),
       chat_template_(std::move(chat_template)),
       fallback_(fallback),
@@ -91,6 +98,7 @@ absl::StatusOr<RenderedChat> PromptEncoder::Render(const Chat& chat) const {
     return Render(renamed);
   }
   if (chat_template_.has_value()) return chat_template_->Render(chat);
+  if (fallback_ == nullptr) return absl::InvalidArgumentError("there is no chat template");
   if (!chat.tools.is_null()) {
     return absl::InvalidArgumentError("tools: the model has no chat template that renders them");
   }
@@ -98,10 +106,10 @@ absl::StatusOr<RenderedChat> PromptEncoder::Render(const Chat& chat) const {
     return absl::InvalidArgumentError(
         "chat_template_kwargs, documents: the model has no chat template that reads them");
   }
-  if (!chat.continue_final_message) return fallback_.Render(chat.messages);
+  if (!chat.continue_final_message) return fallback_->Render(chat.messages);
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::ordered_json messages,
                              MarkFinalMessage(chat.messages));
-  SHORTLIST_ASSIGN_OR_RETURN(RenderedChat rendered, fallback_.Render(messages));
+  SHORTLIST_ASSIGN_OR_RETURN(RenderedChat rendered, fallback_->Render(messages));
   return CutAtMark(std::move(rendered), chat.messages);
 }
 
@@ -143,13 +151,14 @@ absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeText(
 }
 
 std::vector<std::string> PromptEncoder::ChatStops() const {
-  return chat_template_.has_value() ? std::vector<std::string>() : fallback_.stop_str;
+  const bool has_stops = !chat_template_.has_value() && fallback_ != nullptr;
+  return has_stops ? fallback_->stop_str : std::vector<std::string>();
 }
 
 std::vector<TokenId> PromptEncoder::ChatStopTokenIds() const {
   std::vector<TokenId> ids;
-  if (chat_template_.has_value()) return ids;
-  for (const int id : fallback_.stop_token_ids) {
+  if (chat_template_.has_value() || fallback_ == nullptr) return ids;
+  for (const int id : fallback_->stop_token_ids) {
     if (id >= 0 && id < tokenizer_.size()) ids.push_back(TokenId{id});
   }
   return ids;

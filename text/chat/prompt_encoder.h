@@ -58,6 +58,10 @@ class PromptEncoder {
                 const Conversation& fallback,
                 int64_t num_rows = std::numeric_limits<int64_t>::max());
 
+  /// For texts and ids alone: conversations are refused.
+  explicit PromptEncoder(const Tokenizer& tokenizer,
+                         int64_t num_rows = std::numeric_limits<int64_t>::max());
+
   /// InvalidArgument for text that is not valid UTF-8, a conversation that the template refuses,
   /// ids outside the vocabulary or without a row, and a prompt without tokens. OutOfRange for more
   /// than max_tokens: what is far beyond them is refused before it is encoded, going by the longest
@@ -73,9 +77,10 @@ class PromptEncoder {
   /// template refuses.
   absl::StatusOr<RenderedChat> Render(const Chat& chat) const;
 
-  /// What conversations are rendered by: "checkpoint", or the name of the fallback.
+  /// What conversations are rendered by: "checkpoint", the name of the fallback, or "none".
   std::string_view template_name() const {
-    return chat_template_.has_value() ? "checkpoint" : std::string_view(fallback_.name);
+    if (chat_template_.has_value()) return "checkpoint";
+    return fallback_ != nullptr ? std::string_view(fallback_->name) : "none";
   }
 
   /// Texts that end the assistant's turn where the template of the fallback says so; empty with the
@@ -85,6 +90,9 @@ class PromptEncoder {
   std::vector<TokenId> ChatStopTokenIds() const;
 
  private:
+  PromptEncoder(const Tokenizer& tokenizer, std::optional<ChatTemplate> chat_template,
+                const Conversation* fallback, int64_t num_rows);
+
   absl::Status CheckBytes(std::string_view text, int64_t max_tokens) const;
   absl::StatusOr<std::vector<TokenId>> EncodeText(const std::string& text, const Options& options,
                                                   std::span<const ByteRange> content) const;
@@ -92,7 +100,7 @@ class PromptEncoder {
 
   const Tokenizer& tokenizer_;
   const std::optional<ChatTemplate> chat_template_;
-  const Conversation& fallback_;
+  const Conversation* const fallback_;  // null: none
   const int64_t num_rows_;
   int64_t longest_ = 1;  // token, in bytes
 };

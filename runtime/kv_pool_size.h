@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_CLI_KV_POOL_SIZE_H_
-#define SHORTLIST_CLI_KV_POOL_SIZE_H_
+#ifndef SHORTLIST_RUNTIME_KV_POOL_SIZE_H_
+#define SHORTLIST_RUNTIME_KV_POOL_SIZE_H_
 
 #include <cstdint>
 #include <string>
@@ -19,4 +19,4 @@ int64_t ChooseNumSlots(int64_t free_bytes, int64_t slot_bytes, int64_t context_l
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_CLI_KV_POOL_SIZE_H_
+#endif  // SHORTLIST_RUNTIME_KV_POOL_SIZE_H_

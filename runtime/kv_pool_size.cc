@@ -1,4 +1,4 @@
-#include "cli/kv_pool_size.h"
+#include "runtime/kv_pool_size.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,33 @@
+#include "runtime/decoding.h"
+
+#include "base/status_macros.h"
+
+namespace shortlist {
+
+absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions& options,
+                                          int64_t num_slots) {
+  Decoding made;
+  const bool drafts = options.use_draft && models.has_draft();
+  if (drafts) {
+    SHORTLIST_ASSIGN_OR_RETURN(made.drafter, models.NewDrafter(num_slots));
+    std::shared_ptr<const VocabBase> base = options.base;
+    if (base == nullptr) {
+      SHORTLIST_ASSIGN_OR_RETURN(base, VocabBase::FullHead(models.config().vocab_size));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(made.vocab,
+                               DynamicVocabularyManager::Create(
+                                   std::move(base), {.dynamic_capacity = options.num_shared_rows}));
+  }
+  const SpeculativeEngine::Options engine{.num_draft_tokens = drafts ? options.num_draft_tokens : 0,
+                                          .draft_p_min = options.draft_p_min,
+                                          .prompt_lookup = options.prompt_lookup,
+                                          .verify = options.verify,
+                                          .num_slots = num_slots,
+                                          .emit_size = models.num_ids()};
+  SHORTLIST_ASSIGN_OR_RETURN(
+      made.engine, SpeculativeEngine::Create(models.target(), made.drafter.get(), made.vocab.get(),
+                                             engine, models.pool()));
+  return made;
+}
+
+}  // namespace shortlist

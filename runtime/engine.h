@@ -1,0 +1,89 @@
+#ifndef SHORTLIST_RUNTIME_ENGINE_H_
+#define SHORTLIST_RUNTIME_ENGINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/thread_pool.h"
+#include "request/sampling_params.h"
+#include "request/sequence.h"
+#include "router/router.h"
+#include "router/scheduler.h"
+#include "runtime/decoding.h"
+#include "runtime/models.h"
+#include "vocab/vocab_options.h"
+
+namespace shortlist {
+
+/// Models, a way to decode with them and a Router, in one: what a program that wants text opens.
+///
+///   auto engine = *Engine::Open({.models = {.model = "models/demo/target",
+///                                           .draft = "models/demo/draft"},
+///                                .vocab =
+///                                *ParseVocabFlag("vocab_lists/demo.vocab.json:top=2048")});
+///   std::cout << engine->Generate("Once upon a time", {.max_new_tokens = 100})->text;
+///
+/// Used by one thread at a time.
+class Engine {
+ public:
+  struct Options {
+    ModelOptions models;
+    int64_t num_threads = 0;     // 0: the hardware's
+    VocabOptions vocab;          // the full head unless it says otherwise
+    int64_t num_tail_rows = 0;   // dynamic rows of each request; `decoding` has those of all
+    DecodingOptions decoding;    // its base is chosen by `vocab`
+    SchedulerOptions scheduler;  // as Create takes it
+  };
+
+  static absl::StatusOr<std::unique_ptr<Engine>> Open(Options options);
+
+  /// Over `models`, which are loaded and must outlive this. max_total_tokens 0 stands for what
+  /// ChooseNumSlots makes of the free memory, context_length 0 for the model's.
+  static absl::StatusOr<std::unique_ptr<Engine>> Create(Models& models,
+                                                        const DecodingOptions& decoding,
+                                                        SchedulerOptions scheduler);
+
+  struct Output {
+    std::vector<TokenId> ids;
+    std::string text;  // of the ids, but for stop tokens
+    FinishReason finish_reason = FinishReason::kNone;
+    SequenceStats stats;
+  };
+  /// Called with the text that each step brings; what it throws goes on to the caller.
+  using OnText = std::function<void(std::string_view)>;
+
+  /// Continues `prompt` alone; the model's end of text ends it besides the params' stops. Control
+  /// tokens spelled in it are these tokens. InvalidArgument for a prompt or params that do not fit.
+  /// Precondition: router().idle().
+  absl::StatusOr<Output> Generate(const std::string& prompt, SamplingParams params,
+                                  const OnText& on_text = {});
+
+  Models& models() { return models_; }
+  Router& router() { return *router_; }
+  const SpeculativeEngine& speculative() const { return *decoding_.engine; }
+  /// Null: plain decoding.
+  DynamicVocabularyManager* vocab() { return decoding_.vocab.get(); }
+
+ private:
+  explicit Engine(Models& models) : models_(models) {}
+
+  // Of Open alone; in this order, each needs those before it.
+  std::unique_ptr<ThreadPool> own_pool_;
+  std::unique_ptr<Models> own_models_;
+
+  Models& models_;
+  int64_t num_tail_rows_ = 0;
+  Decoding decoding_;
+  std::unique_ptr<Router> router_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_RUNTIME_ENGINE_H_

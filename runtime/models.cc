@@ -1,0 +1,134 @@
+#include "runtime/models.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "draft/eagle_drafter.h"
+#include "draft/model_drafter.h"
+#include "model/checkpoint/hub_cache.h"
+#include "model/kv_cache.h"
+
+namespace shortlist {
+namespace {
+
+absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
+}
+
+/// Both models must give token ids the same meaning. An EAGLE head often comes without a tokenizer
+/// of its own: it works on the target's embeddings.
+absl::Status CheckSameTokenizer(const std::string& target_dir, const Tokenizer& target,
+                                const std::string& draft_dir, bool is_eagle) {
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> draft = OpenTokenizer(draft_dir);
+  if (is_eagle && absl::IsNotFound(draft.status())) return absl::OkStatus();
+  if (!draft.ok()) return draft.status();
+  const std::string wanted = target.Fingerprint(), found = (*draft)->Fingerprint();
+  if (wanted == found) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("draft ", draft_dir, " has tokenizer ", found,
+                                                    ", target ", target_dir, " has ", wanted));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options,
+                                                     ThreadPool& pool) {
+  std::unique_ptr<Models> models(new Models(options, pool));
+  if (options.device == Device::kCuda) {
+    absl::StatusOr<std::shared_ptr<HeadKernels>> kernels = OpenCudaHeadKernels();
+    if (!kernels.ok()) return Prefixed("--device cuda", kernels.status());
+    models->head_kernels_ = *std::move(kernels);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(models->model_dir_, ResolveModelDir(options.model));
+  if (!options.draft.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(models->draft_dir_, ResolveModelDir(options.draft));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(models->config_, ReadModelConfig(models->model_dir_));
+  if (models->has_draft()) {
+    SHORTLIST_ASSIGN_OR_RETURN(models->draft_config_, ReadModelConfig(models->draft_dir_));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(models->generation_,
+                             ReadGenerationConfig(models->model_dir_, models->config_.vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(models->tokenizer_, OpenTokenizer(models->model_dir_));
+  return models;
+}
+
+absl::Status Models::Load() {
+  if (config_.architecture == ModelConfig::Architecture::kLlamaEagle) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--model ", model_dir_, " is a draft head, not a model of its own"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(target_,
+                             Decoder::Load(model_dir_, options_.dtype, pool_, options_.quantize));
+  if (!has_draft()) return absl::OkStatus();
+  SHORTLIST_RETURN_IF_ERROR(LoadDraft());
+  return MoveHead();
+}
+
+absl::Status Models::LoadDraft() {
+  const bool is_eagle = draft_config_.architecture == ModelConfig::Architecture::kLlamaEagle;
+  SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(model_dir_, *tokenizer_, draft_dir_, is_eagle));
+  const std::optional<DType> quantize =
+      options_.quantize_draft ? options_.quantize_draft : options_.quantize;
+  if (is_eagle) {
+    SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_,
+                               EagleModel::Load(draft_dir_, *target_, pool_, quantize));
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_,
+                               Decoder::Load(draft_dir_, options_.dtype, pool_, quantize));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Models::MoveHead() {
+  if (head_kernels_ == nullptr) return absl::OkStatus();
+  const HeadWeight head =
+      draft_eagle_ ? draft_eagle_->head_weight() : draft_decoder_->head_weight();
+  absl::StatusOr<std::shared_ptr<const DeviceRows>> rows = DeviceRows::Copy(head, head_kernels_);
+  if (!rows.ok()) return Prefixed("--device cuda", rows.status());
+  device_rows_ = *std::move(rows);
+  return absl::OkStatus();
+}
+
+std::vector<TokenId> Models::stop_token_ids() const {
+  std::vector<TokenId> ids;
+  for (const int32_t id : generation_.eos_token_ids.value_or(config_.eos_token_ids)) {
+    ids.push_back(TokenId{id});
+  }
+  const std::optional<TokenId> eos = tokenizer_->eos();
+  if (ids.empty() && eos.has_value() && Raw(*eos) < num_ids()) ids.push_back(*eos);
+  return ids;
+}
+
+VocabTarget Models::vocab_target() const {
+  return {.vocab_size = config_.vocab_size,
+          .fingerprint = tokenizer_->Fingerprint(),
+          .num_rows = draft_config_.vocab_size};
+}
+
+absl::StatusOr<std::shared_ptr<const VocabBase>> Models::SelectBase(
+    const VocabOptions& options) const {
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = SelectVocabBase(options, vocab_target());
+  if (!base.ok()) return Prefixed("--vocab", base.status());
+  return base;
+}
+
+int64_t Models::kv_slot_bytes() const {
+  int64_t bytes = KvCache::SlotBytes(target_->config(), target_->dtype());
+  if (draft_decoder_) {
+    bytes += KvCache::SlotBytes(draft_decoder_->config(), draft_decoder_->dtype());
+  }
+  if (draft_eagle_) bytes += KvCache::SlotBytes(draft_eagle_->config(), target_->dtype());
+  return bytes;
+}
+
+absl::StatusOr<std::unique_ptr<Drafter>> Models::NewDrafter(int64_t num_slots) {
+  SHORTLIST_CHECK(draft_eagle_ != nullptr || draft_decoder_ != nullptr);
+  if (draft_eagle_) {
+    return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, num_ids(), pool_, device_rows_);
+  }
+  return ModelDrafter::Create(*draft_decoder_, num_slots, num_ids(), pool_, device_rows_);
+}
+
+}  // namespace shortlist
