@@ -158,7 +158,7 @@ TEST_F(DeviceHeadTest, BasesThatTakeTurnsKeepTheirRowsApart) {
   const std::vector<float> full = FullLogits(hidden);
   std::vector<ActiveVocab> actives;
   for (int32_t i = 0; i < DeviceHead::kMaxResident + 2; ++i) {
-    actives.push_back(MakeActive({i, 40 + 3 * i, 100 - i}, {120 + i}));
+    actives.push_back(MakeActive({i, 40 + 3 * i, 100 - i}, {20 + i}));
   }
   actives.push_back(ActiveVocab(1, actives[0].base(), {77}));  // another set over the same base
   for (int round = 0; round < 3; ++round) {
