@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "nlohmann/json_fwd.hpp"
 #include "base/byte_range.h"
+#include "nlohmann/json_fwd.hpp"
 #include "text/tokenizer/longest_keys.h"
 
 namespace shortlist {
