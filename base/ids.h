@@ -11,7 +11,7 @@ namespace shortlist {
 /// shows in the output: the target corrects every wrong draft, and only the acceptance falls.
 enum class TokenId : int32_t {};
 
-/// A slot in the active vocabulary of one speculation step, in [0, active_size).
+/// A row of the active vocabulary of one speculation step, in [0, active_size).
 enum class DraftId : int32_t {};
 
 constexpr int32_t Raw(TokenId id) { return static_cast<int32_t>(id); }

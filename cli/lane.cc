@@ -162,7 +162,7 @@ void NoteDraftTrouble(const std::string& name, const SpeculativeEngine& engine,
   }
   if (num_mapping_faults > 0) {
     std::cerr << "warning: " << name << ": " << num_mapping_faults
-              << " drafted tokens do not match their row: the slot map is broken\n";
+              << " drafted tokens do not match their row: the row map is broken\n";
   }
 }
 

@@ -114,30 +114,30 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
   SHORTLIST_ASSIGN_OR_RETURN(logits_, head_.Logits(hidden, selection, std::move(logits_)));
   for (size_t m = 0; m < tasks.size(); ++m) {
     DraftTask& task = *tasks[m];
-    chooser_.Prepare(logits_.row(m), logits_.ids[m], *task.sequence, task.tokens);
-    std::optional<DraftId> slot;
+    chooser_.Prepare(logits_.of_token(m), logits_.ids[m], *task.sequence, task.tokens);
+    std::optional<DraftId> row;
     bool stands = true;
     if (weighs && !wants_distributions) {
       const std::optional<TokenChooser::SureChoice> choice = chooser_.ChooseSurely();
       if (!choice) continue;
-      slot = choice->slot;
-      stands = task.Weigh(chooser_.TokenAt(*slot), choice->probability);
+      row = choice->row;
+      stands = task.Weigh(chooser_.TokenAt(*row), choice->probability);
     } else {
-      slot = chooser_.Choose();
-      if (!slot) continue;
+      row = chooser_.Choose();
+      if (!row) continue;
       if (weighs) {
-        task.WeighDraw(LargestProbabilityCpu(logits_.row(m).data(), logits_.ids[m].size()));
+        task.WeighDraw(LargestProbabilityCpu(logits_.of_token(m).data(), logits_.ids[m].size()));
       }
     }
     if (wants_distributions) task.distributions.push_back(chooser_.Distribution());
-    choices[m] = {chooser_.TokenAt(*slot), logits_.row(m)[Raw(*slot)], stands};
+    choices[m] = {chooser_.TokenAt(*row), logits_.of_token(m)[Raw(*row)], stands};
   }
   return Append(tasks, choices, hidden);
 }
 
 absl::Status ChainDrafter::Append(std::span<DraftTask* const> tasks,
                                   std::span<const Choice> choices, const at::Tensor& hidden) {
-  // A token mapped from the wrong slot never shows in the output, only in the acceptance. Its logit
+  // A token mapped from the wrong row never shows in the output, only in the acceptance. Its logit
   // betrays it: recomputed from the token's own row it must have the same bits, and that costs one
   // row of the head.
   std::vector<TokenId> ids;  // where there is no choice, any will do

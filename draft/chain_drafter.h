@@ -10,13 +10,13 @@
 #include "draft/drafter.h"
 #include "draft/token_chooser.h"
 #include "head/lm_head.h"
-#include "head/slot_tails.h"
+#include "head/row_tails.h"
 
 namespace shortlist {
 
 /// Drafts a chain, one token per pass, for a batch of sequences: what ModelDrafter and EagleDrafter
 /// share. A subclass says which network runs, on the CPU; this class scores, chooses, decides where
-/// each chain ends, and checks the slot map. The head may lie on another device: hidden states then
+/// each chain ends, and checks the row map. The head may lie on another device: hidden states then
 /// cross to it, and token ids come back.
 class ChainDrafter : public Drafter {
  public:
@@ -50,8 +50,8 @@ class ChainDrafter : public Drafter {
                       const at::Tensor& hidden);
 
   LmHead head_;
-  SlotTails tails_;
-  LogitRows logits_;
+  RowTails tails_;
+  TokenLogits logits_;
   TokenChooser chooser_;
 };
 

@@ -30,9 +30,9 @@ void DraftTask::Add(const Evidence& of) {
   evidence.push_back(of);
 }
 
-double DraftTask::Covered(double probability_of_slots) const {
+double DraftTask::Covered(double probability_of_rows) const {
   const SequenceStats& stats = sequence->stats;
-  return probability_of_slots * (stats.num_step_tokens > 0 ? stats.coverage() : 1.0);
+  return probability_of_rows * (stats.num_step_tokens > 0 ? stats.coverage() : 1.0);
 }
 
 bool DraftTask::Weigh(TokenId token, double token_probability) {

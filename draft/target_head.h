@@ -35,8 +35,8 @@ class TargetHead {
   struct Verdict {
     RowDetail detail = RowDetail::kBest;
     std::vector<LmHead::Best> best;  // [num_tokens], for kBest alone
-    LogitRows logits;                // for the others
-    LogitRows padding;               // for kLogprobs, where there are such rows
+    TokenLogits logits;              // for the others
+    TokenLogits padding;             // for kLogprobs, where there are such rows
 
     /// A view of this.
     TargetRows From(int64_t first_row) const;

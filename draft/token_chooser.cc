@@ -17,7 +17,7 @@ constexpr float kExcluded = -std::numeric_limits<float>::infinity();
 constexpr uint32_t kTokenStream = 0;
 constexpr uint32_t kResidualStream = 2;
 
-/// Keeps the `keep` best of `order` (slots) at its front; "best" is a strict order, so the set is
+/// Keeps the `keep` best of `order` (rows) at its front; "best" is a strict order, so the set is
 /// unique.
 template <typename Better>
 void KeepBest(std::vector<int32_t>& order, int64_t keep, const Better& better) {
@@ -43,14 +43,14 @@ bool EndsWith(std::span<const TokenId> output, std::span<const TokenId> drafted,
 }
 
 /// A kernel's answer: -1 for none.
-std::optional<DraftId> SlotAt(int64_t index) {
+std::optional<DraftId> RowAt(int64_t index) {
   if (index < 0) return std::nullopt;
   return DraftId{static_cast<int32_t>(index)};
 }
 
 }  // namespace
 
-void TokenChooser::Prepare(std::span<const float> logits, const SlotIds& ids,
+void TokenChooser::Prepare(std::span<const float> logits, const RowIds& ids,
                            const Sequence& sequence, std::span<const TokenId> drafted) {
   ids_ = &ids;
   params_ = &sequence.sampling();
@@ -86,9 +86,9 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
   std::unordered_map<int32_t, TokenHistory::Count> counts = sequence.history().counts();
   for (TokenId id : drafted) ++counts[Raw(id)].in_output;
   for (const auto& [id, count] : counts) {
-    const std::optional<DraftId> slot = ids_->Find(TokenId{id});
-    if (!slot) continue;
-    float& score = scores_[Raw(*slot)];
+    const std::optional<DraftId> row = ids_->Find(TokenId{id});
+    if (!row) continue;
+    float& score = scores_[Raw(*row)];
     const float repetition = static_cast<float>(params.repetition_penalty);
     score = score > 0.0f ? score / repetition : score * repetition;
     if (count.in_output > 0) {
@@ -97,14 +97,14 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
     }
   }
   for (const auto& [id, bias] : params.logit_bias) {
-    if (const std::optional<DraftId> slot = ids_->Find(id)) scores_[Raw(*slot)] += bias;
+    if (const std::optional<DraftId> row = ids_->Find(id)) scores_[Raw(*row)] += bias;
   }
 }
 
 void TokenChooser::ApplyBans(const Sequence& sequence, std::span<const TokenId> drafted) {
   const SamplingParams& params = *params_;
   const auto ban = [this](TokenId id) {
-    if (const std::optional<DraftId> slot = ids_->Find(id)) scores_[Raw(*slot)] = kExcluded;
+    if (const std::optional<DraftId> row = ids_->Find(id)) scores_[Raw(*row)] = kExcluded;
   };
   if (sequence.num_output() + static_cast<int64_t>(drafted.size()) < params.min_new_tokens) {
     for (TokenId id : params.stop_token_ids) ban(id);
@@ -148,7 +148,7 @@ void TokenChooser::ApplyTemperature() {
 void TokenChooser::ApplyFilters() {
   const SamplingParams& params = *params_;
   const int64_t size = static_cast<int64_t>(scores_.size());
-  std::vector<int32_t> kept;  // slots that survive so far
+  std::vector<int32_t> kept;  // rows that survive so far
   kept.reserve(size);
   for (int64_t s = 0; s < size; ++s) {
     if (scores_[s] > kExcluded) kept.push_back(static_cast<int32_t>(s));
@@ -196,7 +196,7 @@ RaceRow TokenChooser::Racers() const {
 RaceNoise TokenChooser::Noise(uint32_t stream) const { return {params_->seed, position_, stream}; }
 
 std::optional<DraftId> TokenChooser::Choose() const {
-  if (!params_->greedy()) return SlotAt(SampleRaceCpu(Racers(), Noise(kTokenStream)));
+  if (!params_->greedy()) return RowAt(SampleRaceCpu(Racers(), Noise(kTokenStream)));
   const std::span<const float> scores = scores_.empty() ? logits_ : std::span<const float>(scores_);
   int64_t best = -1;
   for (int64_t s = 0; s < static_cast<int64_t>(scores.size()); ++s) {
@@ -206,26 +206,26 @@ std::optional<DraftId> TokenChooser::Choose() const {
       best = s;
     }
   }
-  return SlotAt(best);
+  return RowAt(best);
 }
 
 std::optional<TokenChooser::SureChoice> TokenChooser::ChooseSurely() const {
   if (!params_->greedy()) {
     const RaceWinner winner = SampleRaceWithShareCpu(Racers(), Noise(kTokenStream));
-    const std::optional<DraftId> slot = SlotAt(winner.index);
-    return slot ? std::optional(SureChoice{*slot, winner.share}) : std::nullopt;
+    const std::optional<DraftId> row = RowAt(winner.index);
+    return row ? std::optional(SureChoice{*row, winner.share}) : std::nullopt;
   }
-  const std::optional<DraftId> slot = Choose();
-  if (!slot) return std::nullopt;
-  return SureChoice{*slot,
+  const std::optional<DraftId> row = Choose();
+  if (!row) return std::nullopt;
+  return SureChoice{*row,
                     LargestProbabilityCpu(logits_.data(), static_cast<int64_t>(logits_.size()))};
 }
 
 DraftDistribution TokenChooser::Distribution() {
   DraftDistribution distribution;
   if (params_->greedy()) {
-    if (const std::optional<DraftId> slot = Choose()) {
-      distribution.ids.push_back(Raw(TokenAt(*slot)));
+    if (const std::optional<DraftId> row = Choose()) {
+      distribution.ids.push_back(Raw(TokenAt(*row)));
       distribution.probs.push_back(1.0f);
     }
     return distribution;
@@ -240,11 +240,11 @@ DraftDistribution TokenChooser::Distribution() {
 }
 
 double TokenChooser::Probability(TokenId id) {
-  const std::optional<DraftId> slot = ids_->Find(id);
-  if (!slot) return 0.0;
-  if (params_->greedy()) return slot == Choose() ? 1.0 : 0.0;
+  const std::optional<DraftId> row = ids_->Find(id);
+  if (!row) return 0.0;
+  if (params_->greedy()) return row == Choose() ? 1.0 : 0.0;
   const double log_sum_exp = LogSumExp();  // before scores_ is read: it may fill it
-  return std::exp(scores_[Raw(*slot)] - log_sum_exp);
+  return std::exp(scores_[Raw(*row)] - log_sum_exp);
 }
 
 std::optional<DraftId> TokenChooser::ChooseResidual(const DraftDistribution& q) {
@@ -253,17 +253,17 @@ std::optional<DraftId> TokenChooser::ChooseResidual(const DraftDistribution& q) 
   const double log_sum_exp = LogSumExp();
   const std::vector<float> prepared = scores_;
   for (size_t i = 0; i < q.ids.size(); ++i) {
-    const std::optional<DraftId> slot = ids_->Find(TokenId{q.ids[i]});
-    if (!slot) continue;
-    float& score = scores_[Raw(*slot)];
+    const std::optional<DraftId> row = ids_->Find(TokenId{q.ids[i]});
+    if (!row) continue;
+    float& score = scores_[Raw(*row)];
     const double rest = std::exp(score - log_sum_exp) - static_cast<double>(q.probs[i]);
     score = rest > 0.0 ? static_cast<float>(std::log(rest) + log_sum_exp) : kExcluded;
   }
-  const std::optional<DraftId> slot = SlotAt(SampleRaceCpu(Racers(), Noise(kResidualStream)));
+  const std::optional<DraftId> row = RowAt(SampleRaceCpu(Racers(), Noise(kResidualStream)));
   scores_ = prepared;
   // p <= q everywhere happens by rounding alone, where p and q are equal: p is the residual's
   // limit.
-  return slot ? slot : SlotAt(SampleRaceCpu(Racers(), Noise(kResidualStream)));
+  return row ? row : RowAt(SampleRaceCpu(Racers(), Noise(kResidualStream)));
 }
 
 }  // namespace shortlist

@@ -14,7 +14,7 @@
 
 namespace shortlist {
 
-/// Turns one row of logits into a choice, for target and draft alike: penalties, bias and bans,
+/// Turns one token's logits into a choice, for target and draft alike: penalties, bias and bans,
 /// temperature, filters, then the likeliest token or a draw. Holds scratch; one per thread.
 ///
 /// Use: Prepare(...), then any of the others.
@@ -23,17 +23,17 @@ class TokenChooser {
   /// logits: [ids.size()], raw from the head, for the token that follows the sequence's tokens and
   /// then `drafted` (tokens proposed but not emitted; empty on the target's side, where they are
   /// emitted one by one). Both views must outlive the calls below.
-  void Prepare(std::span<const float> logits, const SlotIds& ids, const Sequence& sequence,
+  void Prepare(std::span<const float> logits, const RowIds& ids, const Sequence& sequence,
                std::span<const TokenId> drafted);
 
-  /// The token: greedily, or by the noise of (seed, position). The slot, or nullopt when no logit
+  /// The token: greedily, or by the noise of (seed, position). The row, or nullopt when no logit
   /// is a number.
   std::optional<DraftId> Choose() const;
 
   /// The same choice, and how likely a target that sees the same noise makes it too: for a draw its
-  /// share in the race (kernels/sampling.h), for a greedy choice the row's largest probability.
+  /// share in the race (kernels/sampling.h), for a greedy choice the largest probability.
   struct SureChoice {
-    DraftId slot;
+    DraftId row;
     double probability;
   };
   std::optional<SureChoice> ChooseSurely() const;
@@ -41,14 +41,14 @@ class TokenChooser {
   /// The distribution Choose draws from, over its support. Temperature 0 gives one token.
   DraftDistribution Distribution();
 
-  /// One draw from norm(max(0, p - q)), the residual of rejection sampling, where p is the prepared
-  /// row.
+  /// One draw from norm(max(0, p - q)), the residual of rejection sampling, where p is what
+  /// was prepared.
   std::optional<DraftId> ChooseResidual(const DraftDistribution& q);
 
-  /// Probability of `id` under the prepared row.
+  /// Probability of `id` under what was prepared.
   double Probability(TokenId id);
 
-  TokenId TokenAt(DraftId slot) const { return ids_->TokenAt(slot); }
+  TokenId TokenAt(DraftId row) const { return ids_->TokenAt(row); }
   /// Position in the sequence of the token being chosen.
   int64_t position() const { return position_; }
 
@@ -61,7 +61,7 @@ class TokenChooser {
   RaceNoise Noise(uint32_t stream) const;
   double LogSumExp();
 
-  const SlotIds* ids_ = nullptr;
+  const RowIds* ids_ = nullptr;
   const SamplingParams* params_ = nullptr;
   int64_t position_ = 0;
   std::span<const float> logits_;   // [ids_->size()], raw

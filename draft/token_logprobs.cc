@@ -25,15 +25,15 @@ double LogSumExp(std::span<const float> logits, std::span<const float> padding) 
 
 }  // namespace
 
-void AddLogprobs(std::span<const float> logits, const SlotIds& ids, TokenId token, int64_t num_top,
+void AddLogprobs(std::span<const float> logits, const RowIds& ids, TokenId token, int64_t num_top,
                  TokenInfo& info, std::span<const float> padding) {
   const double log_sum_exp = LogSumExp(logits, padding);
   const auto logprob = [&](float logit) {
     if (std::isinf(log_sum_exp)) return logit == log_sum_exp ? 0.0f : kNone;
     return logit > kNone ? static_cast<float>(logit - log_sum_exp) : kNone;
   };
-  const std::optional<DraftId> slot = ids.Find(token);
-  info.logprob = slot.has_value() ? logprob(logits[Raw(*slot)]) : kNone;
+  const std::optional<DraftId> row = ids.Find(token);
+  info.logprob = row.has_value() ? logprob(logits[Raw(*row)]) : kNone;
 
   info.top.clear();
   if (num_top == 0) return;

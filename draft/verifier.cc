@@ -24,24 +24,24 @@ bool HasNumber(std::span<const float> logits) {
 void TargetRows::AddLogprobs(int64_t row, TokenId token, int64_t num_top, TokenInfo& info) const {
   SHORTLIST_CHECK(logits != nullptr);
   const std::span<const float> others =
-      padding == nullptr ? std::span<const float>() : padding->row(row);
-  shortlist::AddLogprobs(logits->row(row), logits->ids[row], token, num_top, info, others);
+      padding == nullptr ? std::span<const float>() : padding->of_token(row);
+  shortlist::AddLogprobs(logits->of_token(row), logits->ids[row], token, num_top, info, others);
 }
 
 /// The token for the prepared row: the drafted one if it is accepted, else another. `drafted` null:
 /// the bonus.
 std::optional<TokenId> Verifier::JudgeByRejection(const TokenId* drafted,
                                                   const DraftDistribution* q, uint64_t seed) {
-  std::optional<DraftId> slot;
+  std::optional<DraftId> row;
   if (drafted == nullptr) {
-    slot = chooser_.Choose();
+    row = chooser_.Choose();
   } else {
     const float noise = UniformNoise(seed, chooser_.position(), kAcceptStream, /*id=*/0);
     if (noise * q->Probability(*drafted) < chooser_.Probability(*drafted)) return *drafted;
-    slot = chooser_.ChooseResidual(*q);
+    row = chooser_.ChooseResidual(*q);
   }
-  if (!slot) return std::nullopt;
-  return chooser_.TokenAt(*slot);
+  if (!row) return std::nullopt;
+  return chooser_.TokenAt(*row);
 }
 
 int64_t Verifier::Verify(Sequence& sequence, std::span<const TokenId> tokens,
@@ -54,17 +54,17 @@ int64_t Verifier::Verify(Sequence& sequence, std::span<const TokenId> tokens,
     if (rows.logits == nullptr) {
       if (Raw(rows.best[row].id) >= 0) choice = rows.best[row].id;
     } else {
-      chooser_.Prepare(rows.logits->row(row), rows.logits->ids[row], sequence, /*drafted=*/{});
+      chooser_.Prepare(rows.logits->of_token(row), rows.logits->ids[row], sequence, /*drafted=*/{});
       if (mode == VerifyMode::kRejection) {
         const bool is_bonus = j == num_drafted;
         choice = JudgeByRejection(is_bonus ? nullptr : &tokens[j],
                                   is_bonus ? nullptr : &distributions[j], sequence.sampling().seed);
-      } else if (const std::optional<DraftId> slot = chooser_.Choose()) {
-        choice = chooser_.TokenAt(*slot);
+      } else if (const std::optional<DraftId> row = chooser_.Choose()) {
+        choice = chooser_.TokenAt(*row);
       }
     }
     if (!choice) {
-      const bool all_banned = rows.logits != nullptr && HasNumber(rows.logits->row(row));
+      const bool all_banned = rows.logits != nullptr && HasNumber(rows.logits->of_token(row));
       sequence.Fail(all_banned ? absl::InvalidArgumentError(
                                      "allowed_token_ids and bad_words leave no token to go on with")
                                : absl::InternalError("the target gave no usable logit"));

@@ -30,12 +30,12 @@ enum class VerifyMode {
 /// the j-th draft token. Either logits, or (all greedy, raw logits, no log-probabilities asked)
 /// only the best token of each row.
 struct TargetRows {
-  const LogitRows* logits = nullptr;
+  const TokenLogits* logits = nullptr;
   std::span<const LmHead::Best> best;  // used when logits is null
   int64_t first_row = 0;
   // Of the same rows, the logits of what is nobody's token, where log-probabilities are asked for;
   // null: there are no such rows.
-  const LogitRows* padding = nullptr;
+  const TokenLogits* padding = nullptr;
 
   /// Fills in logprob and top of `info`, for `token` in row `row`. Wants logits.
   void AddLogprobs(int64_t row, TokenId token, int64_t num_top, TokenInfo& info) const;

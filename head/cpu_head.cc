@@ -66,8 +66,8 @@ const void* CpuHead::PackedRows(const std::shared_ptr<const VocabBase>& base) {
   Arena rows(static_cast<int64_t>(ids.size()) * row_bytes);
   const char* from = static_cast<const char*>(weight_.rows);
   char* to = static_cast<char*>(rows.data());
-  for (size_t slot = 0; slot < ids.size(); ++slot) {
-    std::memcpy(to + slot * row_bytes, from + ids[slot] * row_bytes, row_bytes);
+  for (size_t row = 0; row < ids.size(); ++row) {
+    std::memcpy(to + row * row_bytes, from + ids[row] * row_bytes, row_bytes);
   }
   ++num_packings_;
   packed_.push_back(Packed{base, std::move(rows), num_calls_});
@@ -77,7 +77,7 @@ const void* CpuHead::PackedRows(const std::shared_ptr<const VocabBase>& base) {
 absl::Status CpuHead::Logits(const at::Tensor& hidden, const HeadSelection& selection,
                              std::vector<float>& logits, int64_t& stride) {
   const HeadArgs args = Arguments(hidden, selection);
-  stride = HeadMaxSlots(args);
+  stride = HeadMaxRows(args);
   const auto size = static_cast<size_t>(args.num_tokens * stride);
   if (logits.size() < size) logits.resize(size);
   HeadLogitsCpu(args, logits.data(), stride, pool_);

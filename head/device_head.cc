@@ -51,7 +51,7 @@ void DeviceHead::Allocate() {
   row_tails_.narrow(0, 0, kIndptrLen).copy_(at::from_blob(indptr.data(), {kIndptrLen}, at::kInt));
 }
 
-DeviceSlots* DeviceHead::MakeRoom(const HeadSelection& selection) {
+DeviceSelection* DeviceHead::MakeRoom(const HeadSelection& selection) {
   if (selection.active.is_full_head()) return nullptr;
   const std::shared_ptr<const VocabBase>& base = selection.active.base();
   const int64_t size = selection.active.size();
@@ -65,25 +65,25 @@ DeviceSlots* DeviceHead::MakeRoom(const HeadSelection& selection) {
                                  [&](const Resident& resident) { return resident.base == base; });
   if (here != residents_.end()) {
     std::rotate(residents_.begin(), here, here + 1);
-    DeviceSlots& slots = residents_.front().slots;
-    if (size <= slots.row_capacity() && tail <= slots.tail_capacity()) return &slots;
-    tail = std::max(tail, slots.tail_capacity());
+    DeviceSelection& resident = residents_.front().selection;
+    if (size <= resident.row_capacity() && tail <= resident.tail_capacity()) return &resident;
+    tail = std::max(tail, resident.tail_capacity());
     residents_.erase(residents_.begin());
   }
-  // Beside the resident its slots hold the base.
+  // Beside the resident its selection holds the base.
   std::erase_if(residents_, [](const Resident& of) { return of.base.use_count() <= 2; });
   if (std::ssize(residents_) == kMaxResident) {
     // The arrays of the one that was used longest ago, where they have the room.
     std::rotate(residents_.begin(), residents_.end() - 1, residents_.end());
-    DeviceSlots& slots = residents_.front().slots;
+    DeviceSelection& resident = residents_.front().selection;
     residents_.front().base = base;
-    if (size <= slots.row_capacity() && tail <= slots.tail_capacity()) return &slots;
+    if (size <= resident.row_capacity() && tail <= resident.tail_capacity()) return &resident;
     residents_.erase(residents_.begin());
   }
   // Room for a dynamic part that grows. Capacities decide how the work is cut, so they stay close.
   const int64_t rows = std::min(vocab_size(), size + std::max<int64_t>(size / 8, 256));
-  residents_.insert(residents_.begin(), Resident{base, DeviceSlots(rows, tail, device())});
-  return &residents_.front().slots;
+  residents_.insert(residents_.begin(), Resident{base, DeviceSelection(rows, tail, device())});
+  return &residents_.front().selection;
 }
 
 absl::Status DeviceHead::ForTokens(const at::Tensor& hidden, Body body) {
@@ -104,16 +104,16 @@ absl::Status DeviceHead::ForTokens(const at::Tensor& hidden, Body body) {
   return absl::OkStatus();
 }
 
-absl::Status DeviceHead::AddSlots(const HeadSelection& selection, DeviceSlots* slots, int64_t first,
-                                  CudaHeadArgs& args) {
-  if (slots == nullptr) {
+absl::Status DeviceHead::AddSelection(const HeadSelection& selection, DeviceSelection* resident,
+                                      int64_t first, CudaHeadArgs& args) {
+  if (resident == nullptr) {
     args.row_capacity = num_rows_;
     return absl::OkStatus();
   }
   const auto tails =
       selection.tails.empty() ? selection.tails : selection.tails.subspan(first, args.x.num_tokens);
-  SHORTLIST_RETURN_IF_ERROR(slots->Set(selection.active, tails, args.x.num_tokens));
-  slots->Fill(args);
+  SHORTLIST_RETURN_IF_ERROR(resident->Set(selection.active, tails, args.x.num_tokens));
+  resident->Fill(args);
   return absl::OkStatus();
 }
 
@@ -130,12 +130,12 @@ absl::StatusOr<const int32_t*> DeviceHead::Fetch(int64_t count) {
 absl::Status DeviceHead::Logits(const at::Tensor& hidden, const HeadSelection& selection,
                                 std::vector<float>& logits, int64_t& stride) {
   return CatchTorch(kWhat, [&]() -> absl::Status {
-    DeviceSlots* const slots = MakeRoom(selection);
-    stride = slots == nullptr ? num_rows_ : slots->row_capacity() + slots->tail_capacity();
+    DeviceSelection* const resident = MakeRoom(selection);
+    stride = resident == nullptr ? num_rows_ : resident->row_capacity() + resident->tail_capacity();
     const auto size = static_cast<size_t>(hidden.size(0) * stride);
     if (logits.size() < size) logits.resize(size);
     return ForTokens(hidden, [&](CudaHeadArgs& args, int64_t first) -> absl::Status {
-      SHORTLIST_RETURN_IF_ERROR(AddSlots(selection, slots, first, args));
+      SHORTLIST_RETURN_IF_ERROR(AddSelection(selection, resident, first, args));
       const int64_t num_tokens = args.x.num_tokens;
       const at::Tensor scored =
           at::empty({num_tokens, stride}, at::TensorOptions(device()).dtype(at::kFloat));
@@ -149,9 +149,9 @@ absl::Status DeviceHead::Logits(const at::Tensor& hidden, const HeadSelection& s
 absl::Status DeviceHead::TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
                               int32_t* ids, float* logits, float* log_sum_exp) {
   return CatchTorch(kWhat, [&]() -> absl::Status {
-    DeviceSlots* const slots = MakeRoom(selection);
+    DeviceSelection* const resident = MakeRoom(selection);
     return ForTokens(hidden, [&](CudaHeadArgs& args, int64_t first) -> absl::Status {
-      SHORTLIST_RETURN_IF_ERROR(AddSlots(selection, slots, first, args));
+      SHORTLIST_RETURN_IF_ERROR(AddSelection(selection, resident, first, args));
       const int64_t num_tokens = args.x.num_tokens, size = num_tokens * k;
       const bool sums = log_sum_exp != nullptr;
       auto* const values = reinterpret_cast<float*>(results() + size);

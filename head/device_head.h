@@ -10,13 +10,13 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "head/device_rows.h"
-#include "head/device_slots.h"
+#include "head/device_selection.h"
 #include "head/head_scorer.h"
 
 namespace shortlist {
 
-/// Scores by the kernels of kernels/cuda/, kHeadMaxTokens tokens at a time. Slots lie in
-/// DeviceSlots, of the kMaxResident bases seen last, which are made anew, larger, when a set
+/// Scores by the kernels of kernels/cuda/, kHeadMaxTokens tokens at a time. Rows lie in
+/// DeviceSelection, of the kMaxResident bases seen last, which are made anew, larger, when a set
 /// outgrows them.
 class DeviceHead final : public HeadScorer {
  public:
@@ -44,14 +44,14 @@ class DeviceHead final : public HeadScorer {
 
   void Allocate();
   /// Those of the selection's base, with room for it; null for the full head, which needs none.
-  DeviceSlots* MakeRoom(const HeadSelection& selection);
+  DeviceSelection* MakeRoom(const HeadSelection& selection);
   using Body = absl::FunctionRef<absl::Status(CudaHeadArgs& args, int64_t first)>;
   /// Calls `body` for every kHeadMaxTokens tokens, the first of them being `first`, with their
   /// states prepared and `args` filled in as far as rows and states go.
   absl::Status ForTokens(const at::Tensor& hidden, Body body);
-  /// Adds the slots of args.x.num_tokens tokens from `first` on.
-  absl::Status AddSlots(const HeadSelection& selection, DeviceSlots* slots, int64_t first,
-                        CudaHeadArgs& args);
+  /// Adds the rows of args.x.num_tokens tokens from `first` on.
+  absl::Status AddSelection(const HeadSelection& selection, DeviceSelection* resident,
+                            int64_t first, CudaHeadArgs& args);
   /// The first `count` words of the results once the device has them. Internal when it has flagged
   /// input that the checks on the host should have kept away.
   absl::StatusOr<const int32_t*> Fetch(int64_t count);
@@ -61,7 +61,7 @@ class DeviceHead final : public HeadScorer {
   const int64_t num_rows_;
   struct Resident {
     std::shared_ptr<const VocabBase> base;
-    DeviceSlots slots;
+    DeviceSelection selection;
   };
   std::vector<Resident> residents_;      // most recently used first
   at::Tensor codes_, scales_, factors_;  // HeadStates of kHeadMaxTokens tokens

@@ -31,25 +31,25 @@ absl::Status CheckNumRows(int64_t num_rows, int64_t vocab_size) {
 
 }  // namespace
 
-TokenId SlotIds::TokenAt(DraftId slot) const {
-  const int64_t s = Raw(slot);
-  if (active_ == nullptr) return TokenId{Raw(slot)};
-  return s < active_->size() ? active_->ToTokenId(slot) : TokenId{tail_[s - active_->size()]};
+TokenId RowIds::TokenAt(DraftId row) const {
+  const int64_t s = Raw(row);
+  if (active_ == nullptr) return TokenId{Raw(row)};
+  return s < active_->size() ? active_->ToTokenId(row) : TokenId{tail_[s - active_->size()]};
 }
 
-void SlotIds::CopyTo(std::vector<int32_t>& ids) const {
+void RowIds::CopyTo(std::vector<int32_t>& ids) const {
   ids.clear();
   if (active_ == nullptr) return;
   ids.insert(ids.end(), active_->rows().begin(), active_->rows().end());
   ids.insert(ids.end(), tail_.begin(), tail_.end());
 }
 
-std::optional<DraftId> SlotIds::Find(TokenId id) const {
+std::optional<DraftId> RowIds::Find(TokenId id) const {
   if (active_ == nullptr) {
     if (Raw(id) >= size_) return std::nullopt;
     return DraftId{Raw(id)};
   }
-  if (const std::optional<DraftId> slot = active_->Find(id)) return slot;
+  if (const std::optional<DraftId> row = active_->Find(id)) return row;
   const auto found = std::find(tail_.begin(), tail_.end(), Raw(id));
   if (found == tail_.end()) return std::nullopt;
   return DraftId{static_cast<int32_t>(active_->size() + (found - tail_.begin()))};
@@ -119,10 +119,10 @@ absl::Status LmHead::Check(const at::Tensor& hidden, const Selection& selection)
   return absl::OkStatus();
 }
 
-absl::StatusOr<LogitRows> LmHead::Logits(const at::Tensor& hidden, const Selection& selection,
-                                         LogitRows storage) {
+absl::StatusOr<TokenLogits> LmHead::Logits(const at::Tensor& hidden, const Selection& selection,
+                                           TokenLogits storage) {
   SHORTLIST_RETURN_IF_ERROR(Check(hidden, selection));
-  LogitRows rows = std::move(storage);
+  TokenLogits rows = std::move(storage);
   SHORTLIST_RETURN_IF_ERROR(scorer_->Logits(hidden, selection, rows.values, rows.stride));
   rows.ids.clear();
   for (int64_t m = 0; m < hidden.size(0); ++m) {
@@ -173,10 +173,10 @@ absl::Status LmHead::CheckK(const Selection& selection, int64_t num_tokens, int6
   const bool full = selection.active.is_full_head();
   for (int64_t m = 0; m < num_tokens; ++m) {
     const int64_t tail = full || selection.tails.empty() ? 0 : std::ssize(selection.tails[m]);
-    const int64_t slots = (full ? num_rows_ : selection.active.size()) + tail;
-    if (k <= slots) continue;
+    const int64_t rows = (full ? num_rows_ : selection.active.size()) + tail;
+    if (k <= rows) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("k ", k, " passes the ", slots, " slots of token ", m));
+        absl::StrCat("k ", k, " passes the ", rows, " rows of token ", m));
   }
   return absl::OkStatus();
 }

@@ -20,22 +20,22 @@
 
 namespace shortlist {
 
-/// What the slots of one row of logits stand for: the active vocabulary, then the token's own
+/// What the rows that one token scores stand for: the active vocabulary, then the token's own
 /// tail; or, for the full head, the token ids 0 .. size - 1 themselves. A view; the snapshot and
 /// the tail must outlive it.
-class SlotIds {
+class RowIds {
  public:
   /// Full head over `size` tokens.
-  explicit SlotIds(int64_t size) : size_(size) {}
+  explicit RowIds(int64_t size) : size_(size) {}
   /// `active` is not the full head.
-  SlotIds(const ActiveVocab& active, std::span<const int32_t> tail)
+  RowIds(const ActiveVocab& active, std::span<const int32_t> tail)
       : active_(&active), tail_(tail), size_(active.size() + static_cast<int64_t>(tail.size())) {}
 
   int64_t size() const { return size_; }
-  TokenId TokenAt(DraftId slot) const;
-  /// The token ids of all slots in order; empty for the full head.
+  TokenId TokenAt(DraftId row) const;
+  /// The token ids of all rows in order; empty for the full head.
   void CopyTo(std::vector<int32_t>& ids) const;
-  /// nullopt when `id` has no slot. O(1) but for the tail, which is searched.
+  /// nullopt when `id` has no row. O(1) but for the tail, which is searched.
   std::optional<DraftId> Find(TokenId id) const;
 
  private:
@@ -44,13 +44,13 @@ class SlotIds {
   int64_t size_ = 0;
 };
 
-/// Logits of several rows over their slots. Row m holds ids[m].size() values.
-struct LogitRows {
-  std::vector<float> values;  // [num_rows, stride], and maybe more behind
+/// Logits of several tokens, each over its rows: token m has ids[m].size().
+struct TokenLogits {
+  std::vector<float> values;  // [num_tokens, stride], and maybe more behind
   int64_t stride = 0;
-  std::vector<SlotIds> ids;  // [num_rows]
+  std::vector<RowIds> ids;  // [num_tokens]
 
-  std::span<const float> row(int64_t m) const {
+  std::span<const float> of_token(int64_t m) const {
     return std::span<const float>(values).subspan(m * stride, ids[m].size());
   }
 };
@@ -58,7 +58,7 @@ struct LogitRows {
 /// An LM head, the target's or a draft's: scores hidden states against the rows of a weight, all of
 /// them or an active vocabulary, on the device where the rows lie.
 ///
-/// What crosses to a device and back: the rows once (DeviceRows); the ids of slots when they
+/// What crosses to a device and back: the rows once (DeviceRows); the ids of rows when they
 /// change; of a call, its tails, and 2 words a token (Argmax), 2k + 1 (TopK) or its logits
 /// (Logits). Hidden states are the caller's to move.
 ///
@@ -83,7 +83,7 @@ class LmHead {
   struct Best {
     TokenId id{-1};  // -1: no logit is a number
     float logit = 0.0f;
-    float probability = 0.0f;  // softmax over the token's slots; TopK only
+    float probability = 0.0f;  // softmax over the token's rows; TopK only
   };
 
   // hidden: [num_tokens, hidden()] f32, contiguous, on device(); else InvalidArgument, as for an
@@ -91,18 +91,18 @@ class LmHead {
 
   /// Views in the result point to the selection's active vocabulary and tails. Takes over the
   /// memory of `storage`, so that a caller who hands back the last result allocates nothing.
-  absl::StatusOr<LogitRows> Logits(const at::Tensor& hidden, const Selection& selection,
-                                   LogitRows storage = {});
-  /// The token with the largest logit of each row; ties go to the lower id. [num_tokens] Refuses a
-  /// token without slots, as TopK does.
+  absl::StatusOr<TokenLogits> Logits(const at::Tensor& hidden, const Selection& selection,
+                                     TokenLogits storage = {});
+  /// The token with the largest logit for each token; ties go to the lower id. [num_tokens] Refuses
+  /// a token without rows, as TopK does.
   absl::StatusOr<std::vector<Best>> Argmax(const at::Tensor& hidden, const Selection& selection);
   /// The k best of each, best first: [num_tokens, k]. InvalidArgument when k is not in
-  /// [1, kMaxTopK] or passes the slots of a token, which it names.
+  /// [1, kMaxTopK] or passes the rows of a token, which it names.
   absl::StatusOr<std::vector<Best>> TopK(const at::Tensor& hidden, const Selection& selection,
                                          int64_t k);
 
   /// The logit of token ids[m] for hidden state m, read from the weight itself: the very bits that
-  /// Logits and Argmax give for the slot of that token, whatever copy they read. [num_tokens]
+  /// Logits and Argmax give for that token, whatever copy they read. [num_tokens]
   absl::StatusOr<std::vector<float>> RowLogits(const at::Tensor& hidden,
                                                std::span<const TokenId> ids);
 

@@ -20,7 +20,8 @@ struct HeadWeight {
 /// back token ids. The same call serves the target (all rows) and the draft (the active
 /// vocabulary).
 ///
-/// Slots of token m, in order: the shared rows 0 .. num_rows - 1, then the token's own tail. A
+/// A row is a place among those that are scored. Those of token m, in order: the shared rows
+/// 0 .. num_rows - 1, then the token's own tail. A
 /// row's logit has the same bits in the full head, gathered in place by index, read from the packed
 /// copy, or in a tail, for any num_tokens and any number of threads: there is one dot order.
 struct HeadArgs {
@@ -35,11 +36,11 @@ struct HeadArgs {
   const float* x = nullptr;
   int64_t num_tokens = 0;
 
-  // Shared slots. Null: slot s is row s (the full head has num_rows = vocab_size).
+  // Shared rows. Null: row s is the weight's row s (the full head has num_rows = vocab_size).
   const int32_t* row_ids = nullptr;  // [num_rows], each in [0, vocab_size)
   int64_t num_rows = 0;
 
-  // Optional copy of the rows of the first num_packed slots, one behind the other, each RowBytes
+  // Optional copy of the rows of the first num_packed rows, one behind the other, each RowBytes
   // (kernels/quant.h) long; it must hold the very bytes of weight[row_ids[s]]. Null: every row is
   // read in place.
   const void* packed = nullptr;
@@ -51,23 +52,23 @@ struct HeadArgs {
   const int32_t* tail_ids = nullptr;
 };
 
-/// Number of slots of the token with the longest tail: the least admissible `stride` below.
-int64_t HeadMaxSlots(const HeadArgs& args);
+/// Number of rows of the token with the longest tail: the least admissible `stride` below.
+int64_t HeadMaxRows(const HeadArgs& args);
 
-/// Token id of slot `slot` of token `token`.
-int32_t HeadTokenId(const HeadArgs& args, int64_t token, int64_t slot);
+/// Token id of `row` of `token`.
+int32_t HeadTokenId(const HeadArgs& args, int64_t token, int64_t row);
 
-/// logits[m * stride + s] is the logit of slot s; slots past a token's own tail hold -infinity.
-/// stride >= HeadMaxSlots(args).
+/// logits[m * stride + s] is the logit of row s; rows past a token's own tail hold -infinity.
+/// stride >= HeadMaxRows(args).
 void HeadLogitsCpu(const HeadArgs& args, float* logits, int64_t stride, ThreadPool& pool);
 
 /// ids[m]: the token id with the largest logit; ties go to the lower id; NaN counts as -infinity.
-/// -1 when the token has no slot or every logit is NaN. logits[m] (may be null): its logit.
+/// -1 when the token has no row or every logit is NaN. logits[m] (may be null): its logit.
 void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool& pool);
 
-/// The k best slots of each token, best first, ties to the lower id, NaN as -infinity, as token
+/// The k best rows of each token, best first, ties to the lower id, NaN as -infinity, as token
 /// ids: ids, logits: [num_tokens, k], padded with id -1 and logit -infinity where a token has fewer
-/// than k slots. log_sum_exp: [num_tokens], over all slots of the token, -infinity for none. k
+/// than k rows. log_sum_exp: [num_tokens], over all rows of the token, -infinity for none. k
 /// >= 1.
 void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, float* log_sum_exp,
                  ThreadPool& pool);

@@ -43,23 +43,23 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(
   SHORTLIST_RETURN_IF_ERROR(CheckVocabSize(vocab_size));
   std::shared_ptr<VocabBase> base(new VocabBase);
   base->vocab_size_ = vocab_size;
-  base->slot_of_.assign(vocab_size, -1);
+  base->row_of_.assign(vocab_size, -1);
   for (size_t i = 0; i < ids.size(); ++i) {
     const int32_t id = Raw(ids[i]);
     if (id < 0 || id >= vocab_size) {
       return absl::InvalidArgumentError(
           absl::StrCat("token id ", id, " at index ", i, " not in [0, ", vocab_size, ")"));
     }
-    if (base->slot_of_[id] >= 0) {
+    if (base->row_of_[id] >= 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("token id ", id, " at index ", i, " repeated"));
     }
-    base->slot_of_[id] = 0;
+    base->row_of_[id] = 0;
   }
   base->ids_.reserve(ids.size());
   for (int32_t id = 0; id < vocab_size; ++id) {
-    if (base->slot_of_[id] < 0) continue;
-    base->slot_of_[id] = static_cast<int32_t>(base->ids_.size());
+    if (base->row_of_[id] < 0) continue;
+    base->row_of_[id] = static_cast<int32_t>(base->ids_.size());
     base->ids_.push_back(id);
   }
   if (!successors.empty() && max_successors > 0) {
@@ -90,7 +90,7 @@ absl::Status VocabBase::KeepSuccessors(std::span<const std::vector<TokenId>> suc
             absl::StrCat("successors[", last, "]: token id ", Raw(id), " repeated"));
       }
       const bool has_room = std::ssize(successors_) - begin < max;
-      if (has_room && SlotOf(id) < 0) successors_.push_back(Raw(id));
+      if (has_room && RowOf(id) < 0) successors_.push_back(Raw(id));
     }
     successors_begin_.push_back(std::ssize(successors_));
     max_successors_ = std::max(max_successors_, std::ssize(successors_) - begin);
@@ -121,18 +121,18 @@ ActiveVocab::ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base
     : version_(version), serial_(NextSerial()), base_(std::move(base)) {
   rows_.reserve(base_->size() + dynamic.size());
   rows_.assign(base_->ids().begin(), base_->ids().end());
-  dynamic_slot_.reserve(dynamic.size());
+  dynamic_row_.reserve(dynamic.size());
   for (const int32_t id : dynamic) {
-    SHORTLIST_CHECK(id >= 0 && id < base_->vocab_size() && base_->SlotOf(TokenId{id}) < 0);
-    const bool is_new = dynamic_slot_.emplace(id, static_cast<int32_t>(rows_.size())).second;
+    SHORTLIST_CHECK(id >= 0 && id < base_->vocab_size() && base_->RowOf(TokenId{id}) < 0);
+    const bool is_new = dynamic_row_.emplace(id, static_cast<int32_t>(rows_.size())).second;
     SHORTLIST_CHECK(is_new);
     rows_.push_back(id);
   }
 }
 
 std::optional<DraftId> ActiveVocab::Find(TokenId id) const {
-  if (const int32_t slot = base_->SlotOf(id); slot >= 0) return DraftId{slot};
-  if (const auto it = dynamic_slot_.find(Raw(id)); it != dynamic_slot_.end()) {
+  if (const int32_t row = base_->RowOf(id); row >= 0) return DraftId{row};
+  if (const auto it = dynamic_row_.find(Raw(id)); it != dynamic_row_.end()) {
     return DraftId{it->second};
   }
   return std::nullopt;

@@ -38,10 +38,10 @@ class VocabBase {
   /// The largest of its ids and successors: a head must have a row of it. -1: there is none, or it
   /// is the full head, of which a head has as many rows as it has.
   int32_t largest_id() const { return largest_id_; }
-  /// [size] ascending; slot s holds ids()[s].
+  /// [size] ascending; row s holds ids()[s].
   std::span<const int32_t> ids() const { return ids_; }
-  /// Slot of `id`, or -1. `id` in [0, vocab_size). Of the full head all ids have one.
-  int32_t SlotOf(TokenId id) const { return is_full_head_ ? Raw(id) : slot_of_[Raw(id)]; }
+  /// Row of `id`, or -1. `id` in [0, vocab_size). Of the full head all ids have one.
+  int32_t RowOf(TokenId id) const { return is_full_head_ ? Raw(id) : row_of_[Raw(id)]; }
 
   /// What is to be scored behind the token `last` besides the base: distinct ids outside of it,
   /// likeliest first, at most max_successors(). `last` in [0, vocab_size).
@@ -57,29 +57,29 @@ class VocabBase {
   bool is_full_head_ = false;
   int64_t vocab_size_ = 0;
   std::vector<int32_t> ids_;
-  std::vector<int32_t> slot_of_;  // [vocab_size]; empty for the full head
+  std::vector<int32_t> row_of_;  // [vocab_size]; empty for the full head
   int32_t largest_id_ = -1;
   int64_t max_successors_ = 0;
   std::vector<int64_t> successors_begin_;  // [vocab_size + 1], empty where there are none
   std::vector<int32_t> successors_;
 };
 
-/// One version of the active vocabulary: base slots 0 .. base_size - 1 in ascending id order, then
-/// the shared dynamic part in stable slots. Immutable; any thread may read it. A speculation step
-/// holds one snapshot from its first draft token to its verification, because (snapshot, slot ->
+/// One version of the active vocabulary: base rows 0 .. base_size - 1 in ascending id order, then
+/// the shared dynamic part in stable rows. Immutable; any thread may read it. A speculation step
+/// holds one snapshot from its first draft token to its verification, because (snapshot, row ->
 /// id, draft probabilities) belong together.
 ///
-/// A request scores more behind these slots: its own tail, and the base's successors of the token
+/// A request scores more behind these rows: its own tail, and the base's successors of the token
 /// that it is at.
 ///
-/// The full head is a snapshot too: it has no rows of its own, all tokens are active, and slots are
+/// The full head is a snapshot too: it has no rows of its own, all tokens are active, and rows are
 /// token ids.
 class ActiveVocab {
  public:
   /// The full head of a vocabulary of `vocab_size` in [1, 2^31).
   static std::shared_ptr<const ActiveVocab> FullHead(int64_t vocab_size);
 
-  /// `dynamic`: the shared part in slot order, disjoint from `base`, distinct, in range (checked
+  /// `dynamic`: the shared part in row order, disjoint from `base`, distinct, in range (checked
   /// invariants).
   ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base,
               std::vector<int32_t> dynamic);
@@ -93,14 +93,14 @@ class ActiveVocab {
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
   const std::shared_ptr<const VocabBase>& base() const { return base_; }
 
-  /// [size] token id of each slot; none for the full head.
+  /// [size] token id of each row; none for the full head.
   std::span<const int32_t> rows() const { return rows_; }
 
-  /// `slot` in [0, size), or a token's own for the full head.
-  TokenId ToTokenId(DraftId slot) const {
-    return TokenId{is_full_head() ? Raw(slot) : rows_[Raw(slot)]};
+  /// `row` in [0, size), or a token's own for the full head.
+  TokenId ToTokenId(DraftId row) const {
+    return TokenId{is_full_head() ? Raw(row) : rows_[Raw(row)]};
   }
-  /// The slot of `id`, or nullopt when it is not active. `id` in [0, vocab_size). O(1).
+  /// The row of `id`, or nullopt when it is not active. `id` in [0, vocab_size). O(1).
   std::optional<DraftId> Find(TokenId id) const;
   bool Contains(TokenId id) const { return Find(id).has_value(); }
 
@@ -109,7 +109,7 @@ class ActiveVocab {
   uint64_t serial_;
   std::shared_ptr<const VocabBase> base_;
   std::vector<int32_t> rows_;
-  std::unordered_map<int32_t, int32_t> dynamic_slot_;  // token id -> slot
+  std::unordered_map<int32_t, int32_t> dynamic_row_;  // token id -> row
 };
 
 }  // namespace shortlist

@@ -48,7 +48,7 @@ struct DynamicVocabularyManager::State {
   uint64_t num_entered = 0;
   uint64_t version = 0;
   std::shared_ptr<const VocabBase> base;
-  std::vector<int32_t> ids;                      // the dynamic part in slot order
+  std::vector<int32_t> ids;                      // the dynamic part in row order
   std::unordered_map<int32_t, Entry> entries;    // by id
   std::set<Entry> evictable;                     // those of `entries` that are not pinned
   std::unordered_map<int32_t, int64_t> escapes;  // by id, how often
@@ -66,7 +66,7 @@ struct DynamicVocabularyManager::State {
 };
 
 bool DynamicVocabularyManager::State::Touch(int32_t id) {
-  if (base->SlotOf(TokenId{id}) >= 0) return false;
+  if (base->RowOf(TokenId{id}) >= 0) return false;
   if (const auto it = entries.find(id); it != entries.end()) {
     Entry& entry = it->second;
     const bool is_evictable = evictable.erase(entry) > 0;
@@ -185,7 +185,7 @@ absl::Status DynamicVocabularyManager::ReplaceBase(std::shared_ptr<const VocabBa
   state.evictable.clear();
   for (const int32_t id : state.ids) {
     const auto it = state.entries.find(id);
-    if (state.base->SlotOf(TokenId{id}) >= 0) {
+    if (state.base->RowOf(TokenId{id}) >= 0) {
       state.entries.erase(it);
       continue;
     }

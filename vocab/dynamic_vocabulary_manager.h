@@ -34,8 +34,8 @@ struct VocabStats {
 /// part; or the full head, which needs no other part.
 ///
 /// Thread-safe. Readers take a snapshot with Active(), then work on it without any lock; writers
-/// serialise among themselves and publish a new snapshot, for which no reader ever waits. Slots of
-/// the dynamic part are stable: adding an id takes the next free slot, or the slot of the id it
+/// serialise among themselves and publish a new snapshot, for which no reader ever waits. Rows of
+/// the dynamic part are stable: adding an id takes the next free row, or the row of the id it
 /// evicts, and moves no other.
 class DynamicVocabularyManager {
  public:
@@ -58,7 +58,7 @@ class DynamicVocabularyManager {
   absl::Status Add(std::span<const TokenId> ids);
 
   /// Learns from one verification: `emitted` are the tokens the target emitted (accepted and
-  /// corrected), `drafted` what was proposed from the snapshot's slots (not from the request's own
+  /// corrected), `drafted` what was proposed from the snapshot's rows (not from the request's own
   /// tail). Escapes (emitted, not active) are counted and added; active ones become recent.
   /// `snapshot` is the one that the step was drafted with: coverage and mapping are judged by it,
   /// because another request may have changed the vocabulary since; null means the current one.

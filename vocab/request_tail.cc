@@ -19,7 +19,7 @@ void RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active) {
   }
   std::reverse(newest.begin(), newest.end());
 
-  // First those that are here become recent, so that no newcomer takes their slots.
+  // First those that are here become recent, so that no newcomer takes their rows.
   std::vector<std::pair<int32_t, uint64_t>> missing;
   for (const int32_t id : newest) {
     ++clock_;
@@ -45,13 +45,13 @@ void RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active) {
 void RequestTail::Reconcile(const ActiveVocab& active) {
   if (active.serial() == active_serial_) return;
   active_serial_ = active.serial();
-  for (size_t slot = 0; slot < ids_.size();) {
-    if (!active.Contains(TokenId{ids_[slot]})) {
-      ++slot;
+  for (size_t row = 0; row < ids_.size();) {
+    if (!active.Contains(TokenId{ids_[row]})) {
+      ++row;
       continue;
     }
-    ids_[slot] = ids_.back();
-    last_used_[slot] = last_used_.back();
+    ids_[row] = ids_.back();
+    last_used_[row] = last_used_.back();
     ids_.pop_back();
     last_used_.pop_back();
   }

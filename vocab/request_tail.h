@@ -11,8 +11,8 @@
 namespace shortlist {
 
 /// The rows that one request adds to the active vocabulary for itself alone: tokens of its prompt
-/// and its escapes, at most `capacity`. Slots are stable (an id keeps its slot until it is evicted,
-/// least recently added first; the newcomer takes that slot; Reconcile alone may move one). Owned
+/// and its escapes, at most `capacity`. Rows are stable (an id keeps its row until it is evicted,
+/// least recently added first; the newcomer takes that row; Reconcile alone may move one). Owned
 /// by one request; not thread-safe.
 class RequestTail {
  public:
@@ -24,11 +24,11 @@ class RequestTail {
   void Add(std::span<const TokenId> ids, const ActiveVocab& active);
 
   /// Drops ids that `active` now holds (the full head: all of them), so that base, shared part and
-  /// tail are disjoint within a step. The last row takes the slot of a dropped one. Cheap when
+  /// tail are disjoint within a step. The last row takes the row of a dropped one. Cheap when
   /// `active` is the snapshot seen last.
   void Reconcile(const ActiveVocab& active);
 
-  /// [size] token id of each tail slot.
+  /// [size] token id of each tail row.
   std::span<const int32_t> ids() const { return ids_; }
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }
   int64_t capacity() const { return capacity_; }

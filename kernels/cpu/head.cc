@@ -9,7 +9,7 @@
 #include "kernels/cpu/input.h"
 #include "kernels/cpu/kernel_table.h"
 
-// The slots are scored in blocks of kBlockSlots. A block's logits stay in a thread's scratch and
+// The rows are scored in blocks of kRowsPerBlock. A block's logits stay in a thread's scratch and
 // are folded there, so that full logits never reach memory unless they are asked for. What is
 // folded does not depend on which thread took which block: the best candidates under a total order,
 // and one partial sum of exponentials per block, added up in block order at the end.
@@ -18,7 +18,7 @@ namespace shortlist {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kBlockSlots = 256;
+constexpr int64_t kRowsPerBlock = 256;
 
 struct Candidate {
   float logit;
@@ -45,19 +45,19 @@ int64_t TailLen(const HeadArgs& args, int64_t token) {
 }
 
 int64_t NumSharedBlocks(const HeadArgs& args) {
-  return (args.num_rows + kBlockSlots - 1) / kBlockSlots;
+  return (args.num_rows + kRowsPerBlock - 1) / kRowsPerBlock;
 }
 
-/// Some tokens' slots [first_slot, first_slot + num_slots), which are all shared or all in one
+/// Some tokens' rows [first_row, first_row + num_rows), which are all shared or all in one
 /// tail.
 struct Block {
   int64_t first_token;
   int64_t num_tokens;
-  int64_t first_slot;
-  int64_t num_slots;
+  int64_t first_row;
+  int64_t num_rows;
 };
 
-/// rows[i]: where the row of slot `first` + i of `token` lies. The slots are all shared or all in
+/// rows[i]: where row `first` + i of `token` lies. The rows are all shared or all in
 /// the token's tail.
 void FindRows(const HeadArgs& args, int64_t token, int64_t first, int64_t count,
               const void** rows) {
@@ -79,23 +79,22 @@ void FindRows(const HeadArgs& args, int64_t token, int64_t first, int64_t count,
   for (; i < count; ++i) rows[i] = weight + tail[i] * row_bytes;
 }
 
-/// out[(t - first_token) * out_stride + s - first_slot] for the block's tokens t and slots s.
+/// out[(t - first_token) * out_stride + s - first_row] for the block's tokens t and rows s.
 void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows& x,
                 const Block& block, float* out, int64_t out_stride) {
-  const void* rows[kBlockSlots + kHeadRowsAhead];
+  const void* rows[kRowsPerBlock + kHeadRowsAhead];
   // The next block is most often the same thread's (see ForEachBlock).
-  const int64_t num_slots = block.first_slot < args.num_rows
-                                ? args.num_rows
-                                : args.num_rows + TailLen(args, block.first_token);
-  const int64_t num_ahead =
-      std::min(num_slots - block.first_slot - block.num_slots, kHeadRowsAhead);
-  FindRows(args, block.first_token, block.first_slot, block.num_slots + num_ahead, rows);
+  const int64_t num_rows = block.first_row < args.num_rows
+                               ? args.num_rows
+                               : args.num_rows + TailLen(args, block.first_token);
+  const int64_t num_ahead = std::min(num_rows - block.first_row - block.num_rows, kHeadRowsAhead);
+  FindRows(args, block.first_token, block.first_row, block.num_rows + num_ahead, rows);
   const int64_t row_bytes = RowBytes(args.dtype, args.hidden);
   table.head({.rows = rows,
-              .num_rows = block.num_slots,
+              .num_rows = block.num_rows,
               .num_ahead = num_ahead,
-              .gathered = rows[block.num_slots - 1] !=
-                          static_cast<const char*>(rows[0]) + (block.num_slots - 1) * row_bytes,
+              .gathered = rows[block.num_rows - 1] !=
+                          static_cast<const char*>(rows[0]) + (block.num_rows - 1) * row_bytes,
               .dtype = args.dtype,
               .hidden = args.hidden,
               .x = {static_cast<const char*>(x.data) + block.first_token * x.row_bytes, x.stride,
@@ -104,7 +103,7 @@ void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows&
               .out_stride = out_stride});
 }
 
-/// Calls visit(block, index) for every block of slots, over the threads of `pool`; each thread asks
+/// Calls visit(block, index) for every block of rows, over the threads of `pool`; each thread asks
 /// for its own visitor as per_thread(). `index` numbers the blocks of a token from 0; all blocks of
 /// one token's tail come in order to one visitor and share one index.
 template <typename PerThread>
@@ -115,13 +114,14 @@ void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread
   // Tails first: for a single token one may be several blocks long.
   const auto visit_item = [&](auto& visit, int64_t item) {
     if (item >= num_tails) {
-      const int64_t index = item - num_tails, first = index * kBlockSlots;
-      visit(Block{0, args.num_tokens, first, std::min(kBlockSlots, args.num_rows - first)}, index);
+      const int64_t index = item - num_tails, first = index * kRowsPerBlock;
+      visit(Block{0, args.num_tokens, first, std::min(kRowsPerBlock, args.num_rows - first)},
+            index);
       return;
     }
-    const int64_t num_slots = args.num_rows + TailLen(args, item);
-    for (int64_t first = args.num_rows; first < num_slots; first += kBlockSlots) {
-      visit(Block{item, 1, first, std::min(kBlockSlots, num_slots - first)}, num_shared);
+    const int64_t num_rows = args.num_rows + TailLen(args, item);
+    for (int64_t first = args.num_rows; first < num_rows; first += kRowsPerBlock) {
+      visit(Block{item, 1, first, std::min(kRowsPerBlock, num_rows - first)}, num_shared);
     }
   };
   // Claimed as threads come free, in runs that get shorter and shorter: memory is read in long
@@ -146,16 +146,17 @@ InputRows PrepareHidden(const KernelTable& table, const HeadArgs& args, ThreadPo
 }
 
 /// As ForEachBlock, with visit(block, index, logits): the block's logits, [block.num_tokens,
-/// kBlockSlots].
+/// kRowsPerBlock].
 template <typename PerThread>
 void ForEachScoredBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread) {
   const KernelTable& table = CurrentKernels();
   const InputRows x = PrepareHidden(table, args, pool);
   ForEachBlock(args, pool, [&] {
     thread_local Scratch scratch;
-    auto* logits = static_cast<float*>(scratch.Get(args.num_tokens * kBlockSlots * sizeof(float)));
+    auto* logits =
+        static_cast<float*>(scratch.Get(args.num_tokens * kRowsPerBlock * sizeof(float)));
     return [&, logits, visit = per_thread()](const Block& block, int64_t index) mutable {
-      ScoreBlock(table, args, x, block, logits, kBlockSlots);
+      ScoreBlock(table, args, x, block, logits, kRowsPerBlock);
       visit(block, index, logits);
     };
   });
@@ -164,12 +165,12 @@ void ForEachScoredBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_
 /// Folds a block's candidates into `best`, a heap of at most `k` whose front is the worst.
 void FoldTopK(const HeadArgs& args, const Block& block, int64_t token, const float* logits,
               float max, int64_t k, std::vector<Candidate>& best) {
-  for (int64_t s = 0; s < block.num_slots; ++s) {
+  for (int64_t s = 0; s < block.num_rows; ++s) {
     const bool full = static_cast<int64_t>(best.size()) == k;
     if (full && max < best.front().logit) return;
     const float logit = std::isnan(logits[s]) ? -kInfinity : logits[s];
     if (full && logit < best.front().logit) continue;
-    const Candidate candidate{logit, HeadTokenId(args, token, block.first_slot + s)};
+    const Candidate candidate{logit, HeadTokenId(args, token, block.first_row + s)};
     if (full) {
       if (!Better(candidate, best.front())) continue;
       std::pop_heap(best.begin(), best.end(), Better);
@@ -225,16 +226,16 @@ float LogSumExp(const PartialSum* partials, int64_t count) {
 
 }  // namespace
 
-int64_t HeadMaxSlots(const HeadArgs& args) {
+int64_t HeadMaxRows(const HeadArgs& args) {
   int64_t longest_tail = 0;
   for (int64_t m = 0; m < args.num_tokens; ++m)
     longest_tail = std::max(longest_tail, TailLen(args, m));
   return args.num_rows + longest_tail;
 }
 
-int32_t HeadTokenId(const HeadArgs& args, int64_t token, int64_t slot) {
-  if (slot >= args.num_rows) return args.tail_ids[TailBegin(args, token) + slot - args.num_rows];
-  return args.row_ids != nullptr ? args.row_ids[slot] : static_cast<int32_t>(slot);
+int32_t HeadTokenId(const HeadArgs& args, int64_t token, int64_t row) {
+  if (row >= args.num_rows) return args.tail_ids[TailBegin(args, token) + row - args.num_rows];
+  return args.row_ids != nullptr ? args.row_ids[row] : static_cast<int32_t>(row);
 }
 
 void HeadLogitsCpu(const HeadArgs& args, float* logits, int64_t stride, ThreadPool& pool) {
@@ -243,7 +244,7 @@ void HeadLogitsCpu(const HeadArgs& args, float* logits, int64_t stride, ThreadPo
   const InputRows x = PrepareHidden(table, args, pool);
   ForEachBlock(args, pool, [&] {
     return [&](const Block& block, int64_t) {
-      ScoreBlock(table, args, x, block, logits + block.first_token * stride + block.first_slot,
+      ScoreBlock(table, args, x, block, logits + block.first_token * stride + block.first_row,
                  stride);
     };
   });
@@ -266,12 +267,12 @@ void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool
     return [&, mine](const Block& block, int64_t, const float* scores) {
       for (int64_t t = 0; t < block.num_tokens; ++t) {
         const int64_t token = block.first_token + t;
-        const float* row = scores + t * kBlockSlots;
+        const float* row = scores + t * kRowsPerBlock;
         Candidate& best = mine[token];
-        const float max = table.max(row, block.num_slots);
+        const float max = table.max(row, block.num_rows);
         if (best.id >= 0 && max < best.logit) continue;
-        ForEachEqual(row, block.num_slots, max, [&](int64_t s) {
-          const Candidate candidate{max, HeadTokenId(args, token, block.first_slot + s)};
+        ForEachEqual(row, block.num_rows, max, [&](int64_t s) {
+          const Candidate candidate{max, HeadTokenId(args, token, block.first_row + s)};
           if (best.id < 0 || Better(candidate, best)) best = candidate;
         });
       }
@@ -307,10 +308,10 @@ void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, f
     return [&, mine, sums](const Block& block, int64_t index, const float* scores) {
       for (int64_t t = 0; t < block.num_tokens; ++t) {
         const int64_t token = block.first_token + t;
-        const float* row = scores + t * kBlockSlots;
-        const float max = table.max(row, block.num_slots);
+        const float* row = scores + t * kRowsPerBlock;
+        const float max = table.max(row, block.num_rows);
         FoldTopK(args, block, token, row, max, k, mine[token]);
-        FoldSum(table, row, block.num_slots, max, sums[token * num_partials + index]);
+        FoldSum(table, row, block.num_rows, max, sums[token * num_partials + index]);
       }
     };
   });

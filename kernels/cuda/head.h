@@ -23,7 +23,7 @@ namespace shortlist {
 cudaError_t PrepareHeadStatesCuda(RowFormat format, int64_t hidden, const float* x,
                                   const HeadStates& states, cudaStream_t stream);
 
-/// logits[m * stride + s] is the logit of slot s; slots past a token's own hold -infinity, up to
+/// logits[m * stride + s] is the logit of row s; rows past a token's own hold -infinity, up to
 /// stride >= row_capacity + tail_capacity. One launch.
 cudaError_t HeadLogitsCuda(const CudaHeadArgs& args, float* logits, int64_t stride,
                            cudaStream_t stream);
@@ -32,8 +32,8 @@ cudaError_t HeadLogitsCuda(const CudaHeadArgs& args, float* logits, int64_t stri
 /// num_tokens, k, format, hidden and the capacities.
 cudaError_t HeadTopKWorkspace(const CudaHeadArgs& args, int64_t k, int64_t* bytes);
 
-/// The k best slots of each token, best first, ties to the lower id, NaN as -infinity, as token
-/// ids, and the log-sum-exp over all its slots. k = 1 is the argmax; with noise, a draw from the
+/// The k best rows of each token, best first, ties to the lower id, NaN as -infinity, as token
+/// ids, and the log-sum-exp over all its rows. k = 1 is the argmax; with noise, a draw from the
 /// softmax (or, for k > 1, k draws without replacement), where -infinity and NaN are never drawn.
 /// Logits do not reach memory. workspace: 16-byte aligned device memory, free again when the stream
 /// is past the call. Two launches.

@@ -35,7 +35,7 @@ inline constexpr int kHeadMaxTopK = 32;
 /// device memory; arrays have a fixed capacity and their lengths are read on the device, so that a
 /// captured graph serves a set that changes; the error word.
 ///
-/// Slots of token m: shared slots 0 .. *num_rows - 1, then the token's own tail.
+/// Rows of token m: shared rows 0 .. *num_rows - 1, then the token's own tail.
 /// A row's logit has the same bits gathered or not, in a tail, at any place and in any batch: sums
 /// over the hidden dimension run in one order.
 struct CudaHeadArgs {
@@ -47,7 +47,7 @@ struct CudaHeadArgs {
 
   HeadStates x;
 
-  const int32_t* row_ids = nullptr;   // [row_capacity], or null: slot s is row s
+  const int32_t* row_ids = nullptr;   // [row_capacity], or null: row s is the weight's
   const int32_t* num_rows = nullptr;  // one number, or null: row_capacity
   int64_t row_capacity = 0;
 
@@ -70,9 +70,9 @@ struct HeadNoise {
 
 /// What HeadTopKCuda writes. All on the device.
 struct HeadTopKOutputs {
-  int32_t* ids = nullptr;        // [num_tokens, k], -1 where there is no further slot
+  int32_t* ids = nullptr;        // [num_tokens, k], -1 where there is no further row
   float* logits = nullptr;       // [num_tokens, k], divided by the temperature; -infinity likewise
-  float* log_sum_exp = nullptr;  // [num_tokens] of those logits, over all slots; may be null
+  float* log_sum_exp = nullptr;  // [num_tokens] of those logits, over all rows; may be null
 };
 
 }  // namespace shortlist

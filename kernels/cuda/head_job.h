@@ -41,13 +41,13 @@ inline HeadJob MakeHeadJob(const CudaHeadArgs& args, int64_t k, const HeadPlan& 
   return job;
 }
 
-/// Some slots that are scored together: `num_rows` shared ones from `first` on, against all tokens,
+/// Some rows that are scored together: `num_rows` shared ones from `first` on, against all tokens,
 /// or as many of token `token`'s tail, against that token.
 struct HeadItem {
   int index = 0;
   int token = -1;  // -1: shared
   int tail_item = 0;
-  int first = 0;  // slot, or place in the tail
+  int first = 0;  // row, or place in the tail
   int num_rows = 0;
   const int32_t* ids = nullptr;  // of the rows; null: row r is `first` + r
 };
@@ -58,8 +58,8 @@ struct TailRange {
   bool valid = true;
 };
 
-/// Number of shared slots, whatever the device array says.
-SHORTLIST_HOST_DEVICE inline int SharedSlots(const CudaHeadArgs& args) {
+/// Number of shared rows, whatever the device array says.
+SHORTLIST_HOST_DEVICE inline int NumSharedRows(const CudaHeadArgs& args) {
   const int capacity = static_cast<int>(args.row_capacity);
   if (args.num_rows == nullptr) return capacity;
   const int count = *args.num_rows;
@@ -90,7 +90,7 @@ SHORTLIST_HOST_DEVICE inline HeadItem ItemAt(const HeadJob& job, int index) {
   int left;
   if (index < job.plan.shared_items) {
     item.first = index * item_rows;
-    left = SharedSlots(job.args) - item.first;
+    left = NumSharedRows(job.args) - item.first;
     if (job.args.row_ids != nullptr) item.ids = job.args.row_ids + item.first;
   } else {
     const int tail = index - job.plan.shared_items;

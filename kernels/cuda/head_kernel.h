@@ -24,7 +24,7 @@ class HeadEpilogue {
         keys_(reinterpret_cast<uint64_t*>(shared + job.plan.keys_offset)),
         logits_(reinterpret_cast<float*>(shared + job.plan.logits_offset)),
         sums_(reinterpret_cast<SumExp*>(shared + job.plan.sums_offset)),
-        num_shared_(SharedSlots(job.args)) {
+        num_shared_(NumSharedRows(job.args)) {
     const int num_tokens = static_cast<int>(job.args.x.num_tokens);
     for (int i = Device::Thread(); i < num_tokens * job.k; i += kHeadThreads) {
       keys_[i] = 0;
@@ -45,12 +45,12 @@ class HeadEpilogue {
       values[i] = ids[i] < 0 ? -kFloatInfinity : Logit(token, column, row, ids[i]);
     }
     if (job_.logits != nullptr) {
-      const int first_slot = item.token < 0 ? item.first : num_shared_ + item.first;
+      const int first_row = item.token < 0 ? item.first : num_shared_ + item.first;
       SHORTLIST_DEVICE_UNROLL
       for (int i = 0; i < 2; ++i) {
         const int row = Device::Lane() + 32 * i;
         if (row < item.num_rows) {
-          job_.logits[token * job_.stride + first_slot + row] = values[i];
+          job_.logits[token * job_.stride + first_row + row] = values[i];
         }
       }
       return;
@@ -58,7 +58,7 @@ class HeadEpilogue {
     Select(item, token, ids, values);
   }
 
-  /// Slots past a token's own hold -infinity. The blocks of the grid share them out.
+  /// Rows past a token's own hold -infinity. The blocks of the grid share them out.
   SHORTLIST_DEVICE void PadLogits() {
     for (int token = 0; token < job_.args.x.num_tokens; ++token) {
       const int64_t used = num_shared_ + TailOf(job_.args, token).len;
@@ -160,7 +160,7 @@ SHORTLIST_DEVICE void ScoreItems(const HeadJob& job, uint8_t* shared) {
   const HeadPlan& plan = job.plan;
   if (Device::Block() == 0 && Device::Thread() == 0) {
     const int32_t* count = job.args.num_rows;
-    if (count != nullptr && *count != SharedSlots(job.args)) {
+    if (count != nullptr && *count != NumSharedRows(job.args)) {
       Device::Flag(job.args.error, kHeadCountError);
     }
     for (int token = 0; token < job.args.x.num_tokens; ++token) {

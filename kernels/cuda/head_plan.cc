@@ -58,7 +58,7 @@ const char* StatesProblem(RowFormat format, const HeadStates& x) {
   return nullptr;
 }
 
-const char* SlotsProblem(const CudaHeadArgs& args) {
+const char* RowsProblem(const CudaHeadArgs& args) {
   if (args.row_capacity < 0 || args.row_capacity > kMaxInt / 2) {
     return "row_capacity is not in [0, 2^30)";
   }
@@ -70,7 +70,7 @@ const char* SlotsProblem(const CudaHeadArgs& args) {
   }
   if (args.tail_indptr == nullptr && args.tail_capacity > 0) return "tail_indptr is null";
   if (args.tail_capacity > 0 && args.tail_ids == nullptr) return "tail_ids is null";
-  if (args.row_capacity + args.tail_capacity == 0) return "the set of slots is empty";
+  if (args.row_capacity + args.tail_capacity == 0) return "the set of rows is empty";
   if (args.error == nullptr) return "the error word is null";
   return nullptr;
 }
@@ -118,7 +118,7 @@ int64_t LayOutRest(int64_t num_tokens, int64_t k, int64_t begin, HeadPlan& plan)
 const char* HeadArgsProblem(const CudaHeadArgs& args) {
   if (const char* problem = WeightProblem(args)) return problem;
   if (const char* problem = StatesProblem(args.format, args.x)) return problem;
-  return SlotsProblem(args);
+  return RowsProblem(args);
 }
 
 const char* HeadLogitsProblem(const CudaHeadArgs& args, const float* logits, int64_t stride) {
@@ -134,7 +134,7 @@ const char* HeadTopKProblem(const CudaHeadArgs& args, int64_t k, const HeadNoise
                             const HeadTopKOutputs& out) {
   if (const char* problem = HeadArgsProblem(args)) return problem;
   if (k < 1 || k > kHeadMaxTopK) return "k is not in [1, 32]";
-  if (k > args.row_capacity + args.tail_capacity) return "k passes the capacity of the slots";
+  if (k > args.row_capacity + args.tail_capacity) return "k passes the capacity of the rows";
   if (out.ids == nullptr || out.logits == nullptr) return "ids or logits is null";
   if (noise.temperatures != nullptr && (noise.seeds == nullptr || noise.positions == nullptr)) {
     return "the noise has no seeds or no positions";

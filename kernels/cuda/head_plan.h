@@ -34,7 +34,7 @@ struct StagePart {
 
 /// How a head is cut into blocks, items, chunks and stages.
 ///
-/// An item is row_tiles * 16 slots of the shared set against all tokens, or of one token's tail
+/// An item is row_tiles * 16 rows of the shared set against all tokens, or of one token's tail
 /// against that token. Block b takes items b, b + num_blocks, ... . An item's rows come in chunks
 /// of chunk_units units through a ring of num_stages stages; the warps of a block share out a
 /// chunk's units, and their sums meet at the end of the item. row_tiles and num_blocks do not

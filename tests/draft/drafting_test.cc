@@ -27,7 +27,7 @@ class DraftingTest : public testing::Test {
 DemoPair* DraftingTest::pair_ = nullptr;
 
 TEST_F(DraftingTest, ADraftThatIsTheTargetIsAlwaysAccepted) {
-  // One wrong position, slot, noise or history anywhere in drafting and this falls below K + 1.
+  // One wrong position, row, noise or history anywhere in drafting and this falls below K + 1.
   for (double temperature : {0.0, 0.8}) {
     RunConfig config;
     config.drafter = DrafterKind::kSelf;

@@ -133,8 +133,8 @@ TEST_F(EngineTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCut)
   std::vector<double> expected;  // of the tokens behind the first
   for (int64_t i = 0; i + 1 < num_tokens; ++i) {
     double sum = 0.0;
-    for (const float logit : logits->row(i)) sum += std::exp(static_cast<double>(logit));
-    expected.push_back(logits->row(i)[Raw(prompt[i + 1])] - std::log(sum));
+    for (const float logit : logits->of_token(i)) sum += std::exp(static_cast<double>(logit));
+    expected.push_back(logits->of_token(i)[Raw(prompt[i + 1])] - std::log(sum));
   }
 
   std::vector<TokenInfo> first_run;

@@ -72,7 +72,7 @@ TEST(TokenChooserTest, FiltersKeepWhatTheirDefinitionsKeep) {
     if (random() % 2) params.min_p = 0.5 * (random() % 1000) / 1000.0;
     const auto sequence = MakeSequence(params, {0}, {}, vocab_size);
     TokenChooser chooser;
-    const SlotIds ids(vocab_size);
+    const RowIds ids(vocab_size);
     chooser.Prepare(logits, ids, *sequence, {});
     const DraftDistribution distribution = chooser.Distribution();
     const std::vector<int32_t> expected = OracleSupport(logits, params);
@@ -82,14 +82,14 @@ TEST(TokenChooserTest, FiltersKeepWhatTheirDefinitionsKeep) {
     for (size_t i = 0; i < distribution.ids.size(); ++i) {
       EXPECT_NEAR(distribution.probs[i], chooser.Probability(TokenId{distribution.ids[i]}), 1e-6);
     }
-    const std::optional<DraftId> slot = chooser.Choose();
-    ASSERT_TRUE(slot.has_value());
-    EXPECT_TRUE(std::binary_search(expected.begin(), expected.end(), Raw(chooser.TokenAt(*slot))));
+    const std::optional<DraftId> row = chooser.Choose();
+    ASSERT_TRUE(row.has_value());
+    EXPECT_TRUE(std::binary_search(expected.begin(), expected.end(), Raw(chooser.TokenAt(*row))));
   }
 }
 
 TEST(TokenChooserTest, CompactRowChoosesTheTokenOfTheFullRow) {
-  // Where the active slots hold all tokens (in another order), every choice is the same.
+  // Where the active rows hold all tokens (in another order), every choice is the same.
   const int64_t vocab_size = 64;
   auto base = VocabBase::Create({}, vocab_size);
   ASSERT_TRUE(base.ok());
@@ -113,7 +113,7 @@ TEST(TokenChooserTest, CompactRowChoosesTheTokenOfTheFullRow) {
     const auto sequence = MakeSequence(params, {3, 9}, {9, 10}, vocab_size);
     const std::vector<TokenId> drafted = {TokenId{10}, TokenId{11}};
     TokenChooser full_chooser, compact_chooser;
-    const SlotIds full_ids(vocab_size), compact_ids(active, {});
+    const RowIds full_ids(vocab_size), compact_ids(active, {});
     full_chooser.Prepare(full, full_ids, *sequence, drafted);
     compact_chooser.Prepare(compact, compact_ids, *sequence, drafted);
     EXPECT_EQ(full_chooser.TokenAt(*full_chooser.Choose()),
@@ -137,7 +137,7 @@ TEST(TokenChooserTest, PenaltiesSeeThePromptTheOutputAndTheDraft) {
   double total = 0.0;
   for (double value : penalised) total += std::exp(value);
   TokenChooser chooser;
-  const SlotIds ids(8);
+  const RowIds ids(8);
   chooser.Prepare(logits, ids, *sequence, drafted);
   for (int32_t id = 0; id < 8; ++id) {
     EXPECT_NEAR(chooser.Probability(TokenId{id}), std::exp(penalised[id]) / total, 1e-5) << id;
@@ -151,7 +151,7 @@ TEST(TokenChooserTest, StopTokensAreBannedBeforeMinNewTokens) {
   params.stop_token_ids = {TokenId{3}};
   const std::vector<float> logits = {0.0f, 1.0f, 2.0f, 9.0f};
   TokenChooser chooser;
-  const SlotIds ids(4);
+  const RowIds ids(4);
   const auto sequence = MakeSequence(params, {0}, {1}, /*vocab_size=*/4);
   chooser.Prepare(logits, ids, *sequence, {});
   EXPECT_EQ(*chooser.Choose(), DraftId{2});
@@ -216,7 +216,7 @@ TEST(TokenChooserTest, BansKeepWhatTheirDefinitionsKeep) {
     for (float& logit : full) logit = static_cast<float>(random() % 6);
     for (int32_t id : order) compact.push_back(full[id]);
     TokenChooser full_chooser, compact_chooser;
-    const SlotIds full_ids(vocab_size), compact_ids(active, {});
+    const RowIds full_ids(vocab_size), compact_ids(active, {});
     full_chooser.Prepare(full, full_ids, *sequence, drafted_ids);
     compact_chooser.Prepare(compact, compact_ids, *sequence, drafted_ids);
     const std::optional<DraftId> choice = full_chooser.Choose();
@@ -233,7 +233,7 @@ TEST(TokenChooserTest, BansKeepWhatTheirDefinitionsKeep) {
 
 TEST(TokenChooserTest, DegenerateRows) {
   TokenChooser chooser;
-  const SlotIds ids(3);
+  const RowIds ids(3);
   const std::vector<float> nothing = {kNaN, -kInfinity, kNaN};
   const std::vector<float> one = {kNaN, 1.0f, -kInfinity};
   const std::vector<float> infinite = {3.0f, kInfinity, kInfinity};

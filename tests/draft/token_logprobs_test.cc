@@ -26,7 +26,7 @@ TEST(TokenLogprobsTest, AreTheLogSoftmaxAndItsLargest) {
       for (float& logit : logits) logit = static_cast<float>(random() % 16) - 8.0f;
       const TokenId token{static_cast<int32_t>(random() % size)};
       TokenInfo info;
-      AddLogprobs(logits, SlotIds(size), token, num_top, info);
+      AddLogprobs(logits, RowIds(size), token, num_top, info);
 
       double sum = 0.0;
       for (float logit : logits) sum += std::exp(static_cast<double>(logit));
@@ -47,39 +47,39 @@ TEST(TokenLogprobsTest, AreTheLogSoftmaxAndItsLargest) {
 TEST(TokenLogprobsTest, PaddingTakesItsShareAndIsNotTold) {
   const std::vector<float> logits = {1.0f, 2.0f};
   TokenInfo info;
-  AddLogprobs(logits, SlotIds(2), TokenId{0}, /*num_top=*/3, info, std::vector<float>{5.0f, kNaN});
+  AddLogprobs(logits, RowIds(2), TokenId{0}, /*num_top=*/3, info, std::vector<float>{5.0f, kNaN});
   const double sum = std::exp(1.0) + std::exp(2.0) + std::exp(5.0);
   EXPECT_NEAR(info.logprob, 1.0 - std::log(sum), 1e-6);
   ASSERT_EQ(info.top.size(), 2u);
   EXPECT_NEAR(info.top[0].second, 2.0 - std::log(sum), 1e-6);
   for (const float nothing : {kNaN, -kInfinity}) {
-    AddLogprobs(logits, SlotIds(2), TokenId{0}, /*num_top=*/1, info, std::vector<float>{nothing});
+    AddLogprobs(logits, RowIds(2), TokenId{0}, /*num_top=*/1, info, std::vector<float>{nothing});
     EXPECT_NEAR(info.logprob, 1.0 - std::log(std::exp(1.0) + std::exp(2.0)), 1e-6);
   }
-  AddLogprobs(logits, SlotIds(2), TokenId{0}, /*num_top=*/1, info, std::vector<float>{kInfinity});
+  AddLogprobs(logits, RowIds(2), TokenId{0}, /*num_top=*/1, info, std::vector<float>{kInfinity});
   EXPECT_EQ(info.logprob, -kInfinity);
-  AddLogprobs(std::vector<float>{kNaN}, SlotIds(1), TokenId{0}, /*num_top=*/1, info,
+  AddLogprobs(std::vector<float>{kNaN}, RowIds(1), TokenId{0}, /*num_top=*/1, info,
               std::vector<float>{0.0f});
   EXPECT_EQ(info.logprob, -kInfinity);
 }
 
-TEST(TokenLogprobsTest, ATokenWithoutASlotHasNoProbability) {
+TEST(TokenLogprobsTest, ATokenWithoutARowHasNoProbability) {
   TokenInfo info;
-  AddLogprobs(std::vector<float>{1.0f, 2.0f}, SlotIds(2), TokenId{2}, /*num_top=*/1, info);
+  AddLogprobs(std::vector<float>{1.0f, 2.0f}, RowIds(2), TokenId{2}, /*num_top=*/1, info);
   EXPECT_EQ(info.logprob, -kInfinity);
   EXPECT_EQ(info.top[0].first, TokenId{1});
 }
 
 TEST(TokenLogprobsTest, WhatIsNoNumberHasNoProbability) {
   TokenInfo info;
-  AddLogprobs(std::vector<float>{kNaN, 1.0f, -kInfinity, 1.0f}, SlotIds(4), TokenId{3},
+  AddLogprobs(std::vector<float>{kNaN, 1.0f, -kInfinity, 1.0f}, RowIds(4), TokenId{3},
               /*num_top=*/4, info);
   EXPECT_NEAR(info.logprob, std::log(0.5), 1e-6);
   ASSERT_EQ(info.top.size(), 2u);
   EXPECT_EQ(info.top[0].first, TokenId{1});
   EXPECT_EQ(info.top[1].first, TokenId{3});
 
-  AddLogprobs(std::vector<float>{0.0f, kInfinity}, SlotIds(2), TokenId{1}, /*num_top=*/2, info);
+  AddLogprobs(std::vector<float>{0.0f, kInfinity}, RowIds(2), TokenId{1}, /*num_top=*/2, info);
   EXPECT_EQ(info.logprob, 0.0f);
   ASSERT_EQ(info.top.size(), 2u);
   EXPECT_EQ(info.top[1].second, -kInfinity);

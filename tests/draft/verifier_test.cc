@@ -79,8 +79,8 @@ struct Scenario {
   bool prompt_lookup = false;
 };
 
-LogitRows Rows(const std::vector<std::vector<float>>& logits) {
-  LogitRows rows;
+TokenLogits Rows(const std::vector<std::vector<float>>& logits) {
+  TokenLogits rows;
   rows.stride = static_cast<int64_t>(logits[0].size());
   for (const auto& row : logits) {
     rows.values.insert(rows.values.end(), row.begin(), row.end());
@@ -97,7 +97,7 @@ void DraftChain(const Scenario& scenario, const ActiveVocab& active, DraftTask& 
     const std::vector<float>& full = scenario.draft[Raw(last)];
     std::vector<float> logits;
     for (int32_t id : active.rows()) logits.push_back(full[id]);
-    const SlotIds ids = active.is_full_head() ? SlotIds(kVocab) : SlotIds(active, {});
+    const RowIds ids = active.is_full_head() ? RowIds(kVocab) : RowIds(active, {});
     const std::vector<float>& scored = active.is_full_head() ? full : logits;
     chooser.Prepare(scored, ids, *task.sequence, task.tokens);
     const std::optional<TokenChooser::SureChoice> choice = chooser.ChooseSurely();
@@ -139,7 +139,7 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
     DraftChain(scenario, active, task);
     std::vector<std::vector<float>> logits = {scenario.target[Raw((*sequence)->tokens().back())]};
     for (TokenId token : task.tokens) logits.push_back(scenario.target[Raw(token)]);
-    const LogitRows rows = Rows(logits);
+    const TokenLogits rows = Rows(logits);
     const int64_t accepted = verifier.Verify(**sequence, task.tokens, task.distributions,
                                              {&rows, {}, 0}, scenario.mode, kContext);
     task.Learn(accepted);
@@ -388,8 +388,8 @@ TEST(VerifierRunTest, AnErrorIsTheClientsWhereItsBansAreToBlameAlone) {
   for (const auto& [logit, code] : {std::pair(1.0f, absl::StatusCode::kInvalidArgument),
                                     std::pair(nan, absl::StatusCode::kInternal)}) {
     const auto sequence = *Sequence::Create({TokenId{0}}, options, kVocab);
-    const LogitRows rows{
-        .values = std::vector<float>(kVocab, logit), .stride = kVocab, .ids = {SlotIds(kVocab)}};
+    const TokenLogits rows{
+        .values = std::vector<float>(kVocab, logit), .stride = kVocab, .ids = {RowIds(kVocab)}};
     Verifier().Verify(*sequence, {}, {}, {&rows, {}, 0}, VerifyMode::kCoupled, kContext);
     EXPECT_EQ(sequence->finish_reason(), FinishReason::kError);
     EXPECT_EQ(sequence->error().code(), code) << sequence->error();

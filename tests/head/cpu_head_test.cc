@@ -18,7 +18,7 @@ constexpr int64_t kHidden = 65;
 /// With and without a packed copy of the base.
 class CpuHeadTest : public testing::TestWithParam<bool> {};
 
-TEST_P(CpuHeadTest, EverySlotHasTheBitsOfItsRowWhateverTheBase) {
+TEST_P(CpuHeadTest, EveryRowHasItsBitsWhateverTheBase) {
   ThreadPool pool(2);
   const at::Tensor weight = at::randn({kVocab, kHidden}).to(at::kBFloat16);
   const at::Tensor hidden = at::randn({2, kHidden});
@@ -38,14 +38,14 @@ TEST_P(CpuHeadTest, EverySlotHasTheBitsOfItsRowWhateverTheBase) {
     std::vector<float> logits;
     int64_t stride = 0;
     ASSERT_TRUE(head.Logits(hidden, {active, tails}, logits, stride).ok());
-    for (size_t slot = 0; slot < rows.size(); ++slot) {
+    for (size_t row = 0; row < rows.size(); ++row) {
       float expected[2];
-      const Ids both(2, TokenId{rows[slot]});
+      const Ids both(2, TokenId{rows[row]});
       ASSERT_TRUE(head.RowLogits(hidden, both, expected).ok());
       for (int64_t m = 0; m < 2; ++m) {
-        EXPECT_EQ(std::bit_cast<uint32_t>(logits[m * stride + static_cast<int64_t>(slot)]),
+        EXPECT_EQ(std::bit_cast<uint32_t>(logits[m * stride + static_cast<int64_t>(row)]),
                   std::bit_cast<uint32_t>(expected[m]))
-            << "token " << m << ", slot " << slot;
+            << "token " << m << ", row " << row;
       }
     }
   }

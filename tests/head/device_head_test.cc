@@ -104,9 +104,9 @@ TEST_F(DeviceHeadTest, MoreTokensThanACallTakesHaveTheBitsOfOne) {
     EXPECT_EQ(Bits(logit), Bits(full[id]));
     EXPECT_EQ(Bits(logit), Bits(rows[m]));
     EXPECT_EQ(Bits(sum), Bits(sums[m]));
-    const SlotIds slots(active, tails[m]);
-    for (int32_t s = 0; s < slots.size(); ++s) {
-      EXPECT_EQ(Bits(values[m * stride + s]), Bits(full[Raw(slots.TokenAt(DraftId{s}))]));
+    const RowIds rows(active, tails[m]);
+    for (int32_t s = 0; s < rows.size(); ++s) {
+      EXPECT_EQ(Bits(values[m * stride + s]), Bits(full[Raw(rows.TokenAt(DraftId{s}))]));
     }
   }
 }
@@ -130,7 +130,7 @@ TEST_F(DeviceHeadTest, TopKIsTheOrderOfTheLogits) {
   }
 }
 
-TEST_F(DeviceHeadTest, FollowsASetThatOutgrowsItsSlots) {
+TEST_F(DeviceHeadTest, FollowsASetThatOutgrowsItsRoom) {
   const at::Tensor hidden = at::randn({1, kHidden});
   const std::vector<float> full = FullLogits(hidden);
   std::vector<int32_t> base = {4};
@@ -145,9 +145,9 @@ TEST_F(DeviceHeadTest, FollowsASetThatOutgrowsItsSlots) {
       std::vector<float> logits;
       int64_t stride = 0;
       ASSERT_TRUE(head_->Logits(hidden, {active, {&own, 1}}, logits, stride).ok());
-      const SlotIds slots(active, own);
-      for (int32_t s = 0; s < slots.size(); ++s) {
-        EXPECT_EQ(Bits(logits[s]), Bits(full[Raw(slots.TokenAt(DraftId{s}))]));
+      const RowIds rows(active, own);
+      for (int32_t s = 0; s < rows.size(); ++s) {
+        EXPECT_EQ(Bits(logits[s]), Bits(full[Raw(rows.TokenAt(DraftId{s}))]));
       }
     }
   }
@@ -238,11 +238,11 @@ TEST(DeviceRowsTest, CopiesScoreAsTheirSourceDoesOnTheCpu) {
     doomed = nullptr;
     LmHead copy = *LmHead::Create(*rows, kVocab);
     LmHead cpu = *LmHead::Create(HeadWeight{bytes.data(), dtype, kVocab, width}, kVocab, pool);
-    const LogitRows from_copy = *copy.Logits(x, {full}), from_cpu = *cpu.Logits(x, {full});
+    const TokenLogits from_copy = *copy.Logits(x, {full}), from_cpu = *cpu.Logits(x, {full});
     const double tolerance = dtype == DType::kF16 ? 2e-2 : 1e-3;  // f16 rounds hidden states
     for (int64_t m = 0; m < 2; ++m) {
       for (int64_t r = 0; r < kVocab; ++r) {
-        EXPECT_NEAR(from_copy.row(m)[r], from_cpu.row(m)[r], tolerance);
+        EXPECT_NEAR(from_copy.of_token(m)[r], from_cpu.of_token(m)[r], tolerance);
       }
     }
   }
@@ -321,7 +321,7 @@ TEST(DeviceDrafterTest, ADeviceThatBreaksLeavesPlainDecoding) {
   EXPECT_GT(drafted.engine.num_draft_failures, 0);
 }
 
-TEST(DeviceDrafterTest, SwappedSlotsLowerTheAcceptanceAndTelemetrySaysSo) {
+TEST(DeviceDrafterTest, SwappedRowsLowerTheAcceptanceAndTelemetrySaysSo) {
   constexpr int64_t kSlots = 80;
   const std::unique_ptr<DemoPair> pair = DemoPair::Load(/*num_threads=*/2);
   ASSERT_NE(pair, nullptr);
@@ -335,7 +335,7 @@ TEST(DeviceDrafterTest, SwappedSlotsLowerTheAcceptanceAndTelemetrySaysSo) {
     ASSERT_TRUE(engine.ok()) << engine.status();
     Sequence::Options options;
     options.sampling.max_new_tokens = 40;
-    options.sampling.temperature = 0.8;  // slots are mapped on the host
+    options.sampling.temperature = 0.8;  // rows are mapped on the host
     options.max_tail_rows = 0;
     auto sequence = Sequence::Create(TestPrompts(/*count=*/1, /*max_len=*/30)[0],
                                      std::move(options), pair->emit_size());
@@ -344,12 +344,12 @@ TEST(DeviceDrafterTest, SwappedSlotsLowerTheAcceptanceAndTelemetrySaysSo) {
     std::iota(kv_slots.begin(), kv_slots.end(), 0);
     const std::vector<StepWork> one = {{sequence->get(), kv_slots}};
     ASSERT_TRUE((*engine)->Prefill(one, /*max_tokens=*/512).ok());
-    ASSERT_TRUE((*engine)->Step(one).ok());  // the slots' ids go to the device
+    ASSERT_TRUE((*engine)->Step(one).ok());  // the rows' ids go to the device
     if (swap) {
-      // The fault: ids of neighbouring slots change places, the rows stay.
+      // The fault: ids of neighbouring rows change places, the weights stay.
       const std::span<const int32_t> rows = vocab->Active()->rows();
       int32_t* ids = const_cast<int32_t*>(rows.data());
-      for (size_t slot = 0; slot + 1 < rows.size(); slot += 2) std::swap(ids[slot], ids[slot + 1]);
+      for (size_t row = 0; row + 1 < rows.size(); row += 2) std::swap(ids[row], ids[row + 1]);
     }
     while (!(*sequence)->finished()) ASSERT_TRUE((*engine)->Step(one).ok());
     *stats = (*sequence)->stats;

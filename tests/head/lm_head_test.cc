@@ -62,13 +62,13 @@ class LmHeadTest : public testing::TestWithParam<HeadCase> {
 };
 
 TEST_P(LmHeadTest, FullHeadAgreesWithAten) {
-  const LogitRows rows = *head_.Logits(hidden_, {full_});
+  const TokenLogits rows = *head_.Logits(hidden_, {full_});
   const bool bf16 = GetParam().dtype == at::kBFloat16;
   const at::Tensor rounded = bf16 ? hidden_.to(at::kBFloat16) : hidden_;
   const at::Tensor expected = at::linear(rounded.to(at::kDouble), weight_.to(at::kDouble));
   for (int64_t m = 0; m < 3; ++m) {
     for (int64_t id = 0; id < kVocab; ++id) {
-      EXPECT_NEAR(rows.row(m)[id], expected[m][id].item<double>(), GetParam().tolerance);
+      EXPECT_NEAR(rows.of_token(m)[id], expected[m][id].item<double>(), GetParam().tolerance);
     }
   }
 }
@@ -78,15 +78,15 @@ TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
   RequestTail some(/*capacity=*/4), none(/*capacity=*/0);
   some.Add(Ids({50, 5, 60, 61}), active);
   const std::vector<std::span<const int32_t>> tails = {some.ids(), none.ids(), some.ids()};
-  const LogitRows full = *head_.Logits(hidden_, {full_});
-  const LogitRows rows = *head_.Logits(hidden_, {active, tails});
+  const TokenLogits full = *head_.Logits(hidden_, {full_});
+  const TokenLogits rows = *head_.Logits(hidden_, {active, tails});
   for (int64_t m = 0; m < 3; ++m) {
     EXPECT_EQ(rows.ids[m].size(), m == 1 ? 7 : 10);
-    for (int32_t slot = 0; slot < rows.ids[m].size(); ++slot) {
-      const TokenId id = rows.ids[m].TokenAt(DraftId{slot});
-      EXPECT_EQ(rows.ids[m].Find(id), DraftId{slot});
-      const float expected = full.row(m)[Raw(id)];
-      EXPECT_EQ(std::bit_cast<uint32_t>(rows.row(m)[slot]), std::bit_cast<uint32_t>(expected));
+    for (int32_t row = 0; row < rows.ids[m].size(); ++row) {
+      const TokenId id = rows.ids[m].TokenAt(DraftId{row});
+      EXPECT_EQ(rows.ids[m].Find(id), DraftId{row});
+      const float expected = full.of_token(m)[Raw(id)];
+      EXPECT_EQ(std::bit_cast<uint32_t>(rows.of_token(m)[row]), std::bit_cast<uint32_t>(expected));
     }
     EXPECT_FALSE(rows.ids[m].Find(TokenId{11}).has_value());
   }
@@ -95,7 +95,7 @@ TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
     const std::vector<float> logits = *head_.RowLogits(hidden_, ids);
     for (int64_t m = 0; m < 3; ++m) {
       EXPECT_EQ(std::bit_cast<uint32_t>(logits[m]),
-                std::bit_cast<uint32_t>(full.row(m)[Raw(ids[m])]));
+                std::bit_cast<uint32_t>(full.of_token(m)[Raw(ids[m])]));
     }
   }
 }
@@ -103,10 +103,10 @@ TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
 TEST_P(LmHeadTest, ArgmaxIsTheBestOfTheLogits) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   for (const ActiveVocab* vocab : {&full_, &active}) {
-    const LogitRows rows = *head_.Logits(hidden_, {*vocab});
+    const TokenLogits rows = *head_.Logits(hidden_, {*vocab});
     const std::vector<LmHead::Best> best = *head_.Argmax(hidden_, {*vocab});
     for (int64_t m = 0; m < 3; ++m) {
-      const std::span<const float> row = rows.row(m);
+      const std::span<const float> row = rows.of_token(m);
       const auto top = std::max_element(row.begin(), row.end());
       EXPECT_EQ(best[m].logit, *top);
       EXPECT_EQ(best[m].id, rows.ids[m].TokenAt(DraftId{static_cast<int32_t>(top - row.begin())}));
@@ -114,21 +114,21 @@ TEST_P(LmHeadTest, ArgmaxIsTheBestOfTheLogits) {
   }
 }
 
-TEST_P(LmHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheSlots) {
+TEST_P(LmHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheRows) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   RequestTail tail(/*capacity=*/4), none(/*capacity=*/0);
   tail.Add(Ids({50, 60, 61}), active);
   const std::vector<std::span<const int32_t>> tails = {tail.ids(), none.ids(), tail.ids()};
   for (const LmHead::Selection& selection :
        {LmHead::Selection{full_}, LmHead::Selection{active, tails}}) {
-    const LogitRows rows = *head_.Logits(hidden_, selection);
+    const TokenLogits rows = *head_.Logits(hidden_, selection);
     const std::vector<LmHead::Best> plain = *head_.Argmax(hidden_, selection);
     const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, /*k=*/1);
     for (int64_t m = 0; m < 3; ++m) {
       EXPECT_EQ(best[m].id, plain[m].id);
       EXPECT_EQ(best[m].logit, plain[m].logit);
       double total = 0.0;
-      for (float logit : rows.row(m)) total += std::exp(static_cast<double>(logit));
+      for (float logit : rows.of_token(m)) total += std::exp(static_cast<double>(logit));
       EXPECT_NEAR(best[m].probability, std::exp(static_cast<double>(best[m].logit)) / total, 1e-5);
     }
   }
@@ -141,7 +141,7 @@ TEST_P(LmHeadTest, TopKIsTheOrderOfTheLogits) {
   const std::vector<std::span<const int32_t>> tails = {tail.ids(), none.ids(), tail.ids()};
   for (const LmHead::Selection& selection :
        {LmHead::Selection{full_}, LmHead::Selection{active, tails}}) {
-    const LogitRows rows = *head_.Logits(hidden_, selection);
+    const TokenLogits rows = *head_.Logits(hidden_, selection);
     for (const int64_t k : {1, 3, 7}) {
       const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, k);
       ASSERT_EQ(std::ssize(best), 3 * k);
@@ -149,8 +149,8 @@ TEST_P(LmHeadTest, TopKIsTheOrderOfTheLogits) {
         std::vector<std::pair<float, int32_t>> order;
         double total = 0.0;
         for (int32_t s = 0; s < rows.ids[m].size(); ++s) {
-          order.emplace_back(-rows.row(m)[s], Raw(rows.ids[m].TokenAt(DraftId{s})));
-          total += std::exp(static_cast<double>(rows.row(m)[s]));
+          order.emplace_back(-rows.of_token(m)[s], Raw(rows.ids[m].TokenAt(DraftId{s})));
+          total += std::exp(static_cast<double>(rows.of_token(m)[s]));
         }
         std::sort(order.begin(), order.end());
         for (int64_t i = 0; i < k; ++i) {
@@ -164,14 +164,14 @@ TEST_P(LmHeadTest, TopKIsTheOrderOfTheLogits) {
   }
 }
 
-TEST_P(LmHeadTest, KBeyondTheSlotsOfATokenIsRefused) {
+TEST_P(LmHeadTest, KBeyondTheRowsOfATokenIsRefused) {
   const ActiveVocab active = MakeActive({3, 50, 7}, {});
   RequestTail one(/*capacity=*/9), none(/*capacity=*/9);
   one.Add(Ids({60}), active);
   const std::vector<std::span<const int32_t>> tails = {one.ids(), none.ids(), one.ids()};
   EXPECT_TRUE(head_.TopK(hidden_, {active, tails}, 3).ok());
   EXPECT_EQ(std::string(head_.TopK(hidden_, {active, tails}, 4).status().message()),
-            "k 4 passes the 3 slots of token 1");
+            "k 4 passes the 3 rows of token 1");
   for (const int64_t k : {int64_t{-1}, int64_t{0}, int64_t{33}, int64_t{1} << 40}) {
     EXPECT_EQ(std::string(head_.TopK(hidden_, {full_}, k).status().message()),
               "k " + std::to_string(k) + " not in [1, 32]");
@@ -183,17 +183,17 @@ TEST_P(LmHeadTest, KBeyondTheSlotsOfATokenIsRefused) {
 TEST_P(LmHeadTest, FollowsAReplacedBase) {
   for (const std::vector<int32_t>& base : {std::vector<int32_t>{1, 2, 3}, {3, 8}, {200, 1, 2, 4}}) {
     const ActiveVocab active = MakeActive(base, {});
-    const LogitRows full = *head_.Logits(hidden_, {full_});
-    const LogitRows rows = *head_.Logits(hidden_, {active});
-    for (int32_t slot = 0; slot < rows.ids[0].size(); ++slot) {
-      EXPECT_EQ(rows.row(0)[slot], full.row(0)[Raw(rows.ids[0].TokenAt(DraftId{slot}))]);
+    const TokenLogits full = *head_.Logits(hidden_, {full_});
+    const TokenLogits rows = *head_.Logits(hidden_, {active});
+    for (int32_t row = 0; row < rows.ids[0].size(); ++row) {
+      EXPECT_EQ(rows.of_token(0)[row], full.of_token(0)[Raw(rows.ids[0].TokenAt(DraftId{row}))]);
     }
   }
 }
 
 TEST_P(LmHeadTest, PaddingRowsAreNeverScored) {
   LmHead head = *MakeHead(/*num_rows=*/100);
-  const LogitRows rows = *head.Logits(hidden_, {full_});
+  const TokenLogits rows = *head.Logits(hidden_, {full_});
   EXPECT_EQ(rows.ids[0].size(), 100);
   const std::vector<LmHead::Best> best = *head.Argmax(hidden_, {full_});
   ASSERT_EQ(best.size(), 3u);

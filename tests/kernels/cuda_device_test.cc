@@ -76,8 +76,8 @@ void CheckGraphReplay(CudaMachine& machine, uint32_t seed, Failures& failures) {
   for (const RowFormat format : kRowFormats) {
     const CudaRows rows(machine, rng, format, kVocabSize, kHidden);
     CudaStates states(machine, format, kHidden, RandomFloats(rng, kTokens * kHidden));
-    CudaSlots slots(machine, SlotSet(rng, kVocabSize, kTokens, kRows, kTails));
-    const CudaHeadArgs args = ArgsOf(rows, states, slots);
+    CudaRowSet chosen(machine, RowSet(rng, kVocabSize, kTokens, kRows, kTails));
+    const CudaHeadArgs args = ArgsOf(rows, states, chosen);
     const MachineArray<int32_t> ids(machine, kTokens * kK), plain_ids(machine, kTokens * kK);
     const MachineArray<float> logits(machine, kTokens * kK), plain_logits(machine, kTokens * kK);
     const MachineArray<float> sums(machine, kTokens), plain_sums(machine, kTokens);
@@ -99,7 +99,7 @@ void CheckGraphReplay(CudaMachine& machine, uint32_t seed, Failures& failures) {
     Require(cudaGraphInstantiateWithFlags(&replay, graph, 0), "graph");
     for (int round = 0; round < 10; ++round) {
       states.plain.Set(RandomFloats(rng, kTokens * kHidden));
-      slots.Set(SlotSet(rng, kVocabSize, kTokens, kRows, kTails));
+      chosen.Set(RowSet(rng, kVocabSize, kTokens, kRows, kTails));
       Require(cudaGraphLaunch(replay, stream), "replay");
       Require(cudaStreamSynchronize(stream), "replay");
       machine.PrepareStates(format, kHidden, states.plain.data(), states.view());
@@ -109,7 +109,7 @@ void CheckGraphReplay(CudaMachine& machine, uint32_t seed, Failures& failures) {
                       std::string("a replay equals a plain call, ") + RowFormatName(format) +
                           " round " + std::to_string(round));
     }
-    failures.Expect(slots.error.Get()[0] == 0, "replays flag nothing");
+    failures.Expect(chosen.error.Get()[0] == 0, "replays flag nothing");
     Require(cudaGraphExecDestroy(replay), "graph");
     Require(cudaGraphDestroy(graph), "graph");
     Require(cudaStreamDestroy(stream), "stream");

@@ -67,8 +67,8 @@ class HeadCheck {
         x_(RandomFloats(rng, num_tokens_ * hidden_)),
         states_(machine, format, hidden_, x_),
         set_(rng, vocab_size_, num_tokens_, row_capacity_, tail_capacity_),
-        slots_(machine, set_),
-        args_(ArgsOf(rows_, states_, slots_)),
+        chosen_(machine, set_),
+        args_(ArgsOf(rows_, states_, chosen_)),
         trace_(trace + " " + RowFormatName(format) + " hidden " + std::to_string(hidden_) +
                " vocab " + std::to_string(vocab_size_) + " tokens " + std::to_string(num_tokens_) +
                " capacities " + std::to_string(row_capacity_) + " + " +
@@ -81,10 +81,10 @@ class HeadCheck {
     CheckSingleRows();
     CheckDraws();
     // The same arrays, as a captured graph would see them, with another set.
-    set_ = SlotSet(rng_, vocab_size_, num_tokens_, row_capacity_, tail_capacity_);
-    slots_.Set(set_);
+    set_ = RowSet(rng_, vocab_size_, num_tokens_, row_capacity_, tail_capacity_);
+    chosen_.Set(set_);
     CheckPruned();
-    Expect(slots_.error.Get()[0] == 0, "no error is flagged");
+    Expect(chosen_.error.Get()[0] == 0, "no error is flagged");
   }
 
  private:
@@ -141,7 +141,7 @@ class HeadCheck {
         const bool used = s < static_cast<int64_t>(ids.size());
         const float expected = used ? full_[m * vocab_size_ + ids[s]] : -kInf;
         Expect(std::bit_cast<uint32_t>(logit) == std::bit_cast<uint32_t>(expected),
-               "slot " + std::to_string(s) + " of token " + std::to_string(m) + " has " +
+               "row " + std::to_string(s) + " of token " + std::to_string(m) + " has " +
                    std::to_string(logit) + ", not the bits of " + std::to_string(expected));
       }
     }
@@ -178,14 +178,14 @@ class HeadCheck {
     const int64_t m = RandomInt(rng_, 0, num_tokens_ - 1);
     const std::vector<float> x(x_.begin() + m * hidden_, x_.begin() + (m + 1) * hidden_);
     const CudaStates state(machine_, rows_.format, hidden_, x);
-    SlotSet set = set_;
+    RowSet set = set_;
     set.tail_ids.assign(set_.tail_ids.begin() + set_.tail_indptr[m],
                         set_.tail_ids.begin() + set_.tail_indptr[m + 1]);
     set.tail_indptr = {0, static_cast<int32_t>(set.tail_ids.size())};
     set.tail_ids.resize(tail_capacity_, -1);
-    const CudaSlots slots(machine_, set);
+    const CudaRowSet chosen(machine_, set);
     const int64_t k = static_cast<int64_t>(top_.ids.size()) / num_tokens_;
-    const TopK alone = RunTopK(machine_, ArgsOf(rows_, state, slots), k, failures_);
+    const TopK alone = RunTopK(machine_, ArgsOf(rows_, state, chosen), k, failures_);
     for (int64_t i = 0; i < k; ++i) {
       Expect(alone.ids[i] == top_.ids[m * k + i] && alone.logits[i] == top_.logits[m * k + i],
              "token " + std::to_string(m) + " alone has the same best");
@@ -275,8 +275,8 @@ class HeadCheck {
   CudaRows rows_;
   std::vector<float> x_;
   CudaStates states_;
-  SlotSet set_;
-  CudaSlots slots_;
+  RowSet set_;
+  CudaRowSet chosen_;
   CudaHeadArgs args_;
   std::string trace_;
   std::vector<float> full_;  // [num_tokens, vocab_size]
@@ -305,25 +305,25 @@ struct SmallHead {
   };
   Result Run(Failures& failures) const {
     const CudaStates states(machine, rows.format, kHidden, x);
-    const CudaSlots slots(machine, set);
-    const CudaHeadArgs args = ArgsOf(rows, states, slots);
+    const CudaRowSet chosen(machine, set);
+    const CudaHeadArgs args = ArgsOf(rows, states, chosen);
     Result result;
     result.logits = RunLogits(machine, args, kRowCapacity + kTailCapacity, failures);
     result.top = RunTopK(machine, args, /*k=*/4, failures);
-    result.error = slots.error.Get()[0];
+    result.error = chosen.error.Get()[0];
     return result;
   }
 
   CudaMachine& machine;
   CudaRows rows;
   std::vector<float> x;
-  SlotSet set;
+  RowSet set;
 };
 
-void CheckSpoiltSlots(SmallHead& head, const std::string& trace, Failures& failures) {
+void CheckSpoiltRows(SmallHead& head, const std::string& trace, Failures& failures) {
   constexpr int64_t kStride = SmallHead::kRowCapacity + SmallHead::kTailCapacity;
   const SmallHead::Result good = head.Run(failures);
-  const SlotSet set = head.set;
+  const RowSet set = head.set;
   failures.Expect(good.error == 0, trace + ": a good set flags nothing");
 
   head.set.row_ids[3] = SmallHead::kVocabSize;
@@ -332,10 +332,10 @@ void CheckSpoiltSlots(SmallHead& head, const std::string& trace, Failures& failu
   const SmallHead::Result ids = head.Run(failures);
   failures.Expect(ids.error == kHeadRowIdError, trace + ": ids out of range are flagged");
   for (int64_t i = 0; i < SmallHead::kTokens * kStride; ++i) {
-    const int64_t token = i / kStride, slot = i % kStride;
-    const bool spoilt = slot == 3 || slot == 17 || (token == 0 && slot == 42);
+    const int64_t token = i / kStride, row = i % kStride;
+    const bool spoilt = row == 3 || row == 17 || (token == 0 && row == 42);
     failures.Expect(spoilt ? ids.logits[i] == -kInf : ids.logits[i] == good.logits[i],
-                    trace + ": only slots with a bad id change");
+                    trace + ": only rows with a bad id change");
   }
   for (const int32_t id : ids.top.ids) {
     failures.Expect(id >= 0 && id < SmallHead::kVocabSize, trace + ": ids stay in range");
@@ -350,7 +350,7 @@ void CheckSpoiltSlots(SmallHead& head, const std::string& trace, Failures& failu
       failures.Expect(counted.logits[0] == good.logits[SmallHead::kRowCapacity],
                       trace + ": a negative count leaves the tails");
       failures.Expect(counted.top.ids[2 * 4] == -1 && counted.top.log_sum_exp[2] == -kInf,
-                      trace + ": a token without slots has no best");
+                      trace + ": a token without rows has no best");
     } else {
       failures.Expect(SameBits(counted.logits, good.logits),
                       trace + ": counts end at the capacity");
@@ -424,7 +424,7 @@ void CheckHeadBadInput(CudaMachine& machine, uint32_t seed, Failures& failures) 
   for (const RowFormat format : kRowFormats) {
     SmallHead head(machine, rng, format);
     const std::string trace = "seed " + std::to_string(seed) + " " + RowFormatName(format);
-    CheckSpoiltSlots(head, trace, failures);
+    CheckSpoiltRows(head, trace, failures);
     CheckSpoiltStates(head, trace, failures);
   }
 }
@@ -433,8 +433,8 @@ void CheckHeadRefusals(CudaMachine& machine, Failures& failures) {
   std::mt19937 rng(1);
   const SmallHead head(machine, rng, RowFormat::kFp8);
   const CudaStates states(machine, RowFormat::kFp8, SmallHead::kHidden, head.x);
-  const CudaSlots slots(machine, head.set);
-  const CudaHeadArgs good = ArgsOf(head.rows, states, slots);
+  const CudaRowSet chosen(machine, head.set);
+  const CudaHeadArgs good = ArgsOf(head.rows, states, chosen);
   MachineArray<float> logits(machine, std::vector<float>(3 * 60, kGuard));
   MachineArray<int32_t> ids(machine, std::vector<int32_t>(3 * 4, -9));
   const HeadTopKOutputs out{ids.data(), logits.data(), nullptr};
@@ -470,7 +470,7 @@ void CheckHeadRefusals(CudaMachine& machine, Failures& failures) {
   refused("no indptr", [](CudaHeadArgs& a) { a.tail_indptr = nullptr; });
   refused("no error word", [](CudaHeadArgs& a) { a.error = nullptr; });
   failures.Expect(!machine.HeadLogits(good, logits.data(), 59),
-                  "refused: a stride below the slots");
+                  "refused: a stride below the chosen rows");
   failures.Expect(!machine.HeadLogits(good, nullptr, 60), "refused: no logits");
   for (const int64_t k : {int64_t{-1}, int64_t{0}, int64_t{33}, int64_t{1} << 40}) {
     failures.Expect(!machine.HeadTopK(good, k, {}, out), "refused: k " + std::to_string(k));

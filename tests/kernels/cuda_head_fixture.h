@@ -117,10 +117,10 @@ inline ExactDot HeadOracle(const std::vector<double>& state, const float* row) {
   return {sum, 16 * 0x1p-23 * magnitude + 1e-30};
 }
 
-/// A set of slots over `vocab_size` rows: shared ones and tails, disjoint per token.
-struct SlotSet {
-  SlotSet(std::mt19937& rng, int64_t vocab_size, int64_t num_tokens, int64_t row_capacity,
-          int64_t tail_capacity) {
+/// A choice among `vocab_size` rows: shared ones and tails, disjoint per token.
+struct RowSet {
+  RowSet(std::mt19937& rng, int64_t vocab_size, int64_t num_tokens, int64_t row_capacity,
+         int64_t tail_capacity) {
     std::vector<int32_t> ids(vocab_size);
     std::iota(ids.begin(), ids.end(), 0);
     std::shuffle(ids.begin(), ids.end(), rng);
@@ -137,7 +137,7 @@ struct SlotSet {
     tail_ids.resize(num_tokens * tail_capacity, -1);
   }
 
-  /// The token ids of a token's slots in order.
+  /// The token ids of a token's rows in order.
   std::vector<int32_t> IdsOf(int64_t token) const {
     std::vector<int32_t> ids(row_ids.begin(), row_ids.begin() + num_rows);
     ids.insert(ids.end(), tail_ids.begin() + tail_indptr[token],
@@ -150,15 +150,15 @@ struct SlotSet {
   std::vector<int32_t> tail_indptr, tail_ids;
 };
 
-/// A slot set in a machine's memory; Set puts another one into the same arrays.
-struct CudaSlots {
-  CudaSlots(CudaMachine& machine, const SlotSet& set)
+/// A row set in a machine's memory; Set puts another one into the same arrays.
+struct CudaRowSet {
+  CudaRowSet(CudaMachine& machine, const RowSet& set)
       : row_ids(machine, set.row_ids),
         num_rows(machine, std::vector<int32_t>{set.num_rows}),
         tail_indptr(machine, set.tail_indptr),
         tail_ids(machine, set.tail_ids),
         error(machine, std::vector<int32_t>{0}) {}
-  void Set(const SlotSet& set) {
+  void Set(const RowSet& set) {
     row_ids.Set(set.row_ids);
     num_rows.Set({set.num_rows});
     tail_indptr.Set(set.tail_indptr);
@@ -168,7 +168,8 @@ struct CudaSlots {
   MachineArray<int32_t> row_ids, num_rows, tail_indptr, tail_ids, error;
 };
 
-inline CudaHeadArgs ArgsOf(const CudaRows& rows, const CudaStates& states, const CudaSlots& slots) {
+inline CudaHeadArgs ArgsOf(const CudaRows& rows, const CudaStates& states,
+                           const CudaRowSet& chosen) {
   CudaHeadArgs args;
   args.weight = rows.bytes.data();
   args.row_factors = rows.factors.data();
@@ -176,15 +177,15 @@ inline CudaHeadArgs ArgsOf(const CudaRows& rows, const CudaStates& states, const
   args.vocab_size = static_cast<int64_t>(rows.factors.size());
   args.hidden = rows.layout.hidden;
   args.x = states.view();
-  args.row_ids = slots.row_ids.data();
-  args.num_rows = slots.num_rows.data();
-  args.row_capacity = static_cast<int64_t>(slots.row_ids.size());
-  args.tail_capacity = static_cast<int64_t>(slots.tail_ids.size()) / states.num_tokens;
+  args.row_ids = chosen.row_ids.data();
+  args.num_rows = chosen.num_rows.data();
+  args.row_capacity = static_cast<int64_t>(chosen.row_ids.size());
+  args.tail_capacity = static_cast<int64_t>(chosen.tail_ids.size()) / states.num_tokens;
   if (args.tail_capacity > 0) {
-    args.tail_indptr = slots.tail_indptr.data();
-    args.tail_ids = slots.tail_ids.data();
+    args.tail_indptr = chosen.tail_indptr.data();
+    args.tail_ids = chosen.tail_ids.data();
   }
-  args.error = slots.error.data();
+  args.error = chosen.error.data();
   return args;
 }
 

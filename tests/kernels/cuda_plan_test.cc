@@ -225,7 +225,7 @@ TEST(HeadPlanTest, RefusesADeviceWithTooLittleSharedMemory) {
   EXPECT_EQ(PlanHead(Args(RowFormat::kFp8, 4096, 64, 1000, 0), 1, {132, 48 << 10}).num_blocks, 0);
 }
 
-TEST(HeadItemTest, BlocksCoverEverySlotOnce) {
+TEST(HeadItemTest, BlocksCoverEveryRowOnce) {
   std::mt19937 rng(44);
   for (int round = 0; round < 200; ++round) {
     const int64_t num_tokens = RandomInt(rng, 1, 64);
@@ -242,7 +242,7 @@ TEST(HeadItemTest, BlocksCoverEverySlotOnce) {
     args.tail_indptr = indptr.data();
     args.tail_ids = tail_ids.data();
     const HeadJob job = MakeHeadJob(args, 1, PlanHead(args, 1, kSmall), nullptr);
-    std::vector<std::vector<int>> covered(num_tokens + 1);  // the last: shared slots
+    std::vector<std::vector<int>> covered(num_tokens + 1);  // the last: shared rows
     covered[num_tokens].resize(num_rows);
     for (int64_t m = 0; m < num_tokens; ++m) covered[m].resize(indptr[m + 1] - indptr[m]);
     for (int block = 0; block < job.plan.num_blocks; ++block) {

@@ -63,14 +63,14 @@ struct Fixture {
   HeadArgs full, pruned, pruned_packed;
 };
 
-int64_t NumSlots(const HeadArgs& args, int64_t token) {
+int64_t NumRows(const HeadArgs& args, int64_t token) {
   const int32_t* tails = args.tail_indptr;
   return args.num_rows + (tails != nullptr ? tails[token + 1] - tails[token] : 0);
 }
 
 std::vector<float> Logits(const HeadArgs& args, int num_threads = 1, int64_t extra_stride = 0) {
   ThreadPool pool(num_threads);
-  const int64_t stride = HeadMaxSlots(args) + extra_stride;
+  const int64_t stride = HeadMaxRows(args) + extra_stride;
   std::vector<float> logits(args.num_tokens * stride, -7.0f);
   HeadLogitsCpu(args, logits.data(), stride, pool);
   return logits;
@@ -102,19 +102,18 @@ Argmax RunArgmax(const HeadArgs& args, int num_threads = 1) {
 }
 
 /// One token's candidates sorted by their definition. `logits` are Logits(args).
-std::vector<std::pair<float, int32_t>> SortedSlots(const HeadArgs& args,
-                                                   const std::vector<float>& logits,
-                                                   int64_t token) {
-  const int64_t stride = HeadMaxSlots(args);
-  std::vector<std::pair<float, int32_t>> slots;
-  for (int64_t s = 0; s < NumSlots(args, token); ++s) {
+std::vector<std::pair<float, int32_t>> SortedRows(const HeadArgs& args,
+                                                  const std::vector<float>& logits, int64_t token) {
+  const int64_t stride = HeadMaxRows(args);
+  std::vector<std::pair<float, int32_t>> rows;
+  for (int64_t s = 0; s < NumRows(args, token); ++s) {
     const float logit = logits[token * stride + s];
-    slots.emplace_back(std::isnan(logit) ? -kInf : logit, HeadTokenId(args, token, s));
+    rows.emplace_back(std::isnan(logit) ? -kInf : logit, HeadTokenId(args, token, s));
   }
-  std::sort(slots.begin(), slots.end(), [](const auto& a, const auto& b) {
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   });
-  return slots;
+  return rows;
 }
 
 /// Calls body(fixture, description) over random shapes, dtypes and every instruction set.
@@ -171,7 +170,7 @@ struct LargeShape {
   int64_t hidden, vocab_size, num_tokens;
 };
 
-// Every slot is compared between the ways to read it, a sample of them with the oracle.
+// Every row is compared between the ways to read it, a sample of them with the oracle.
 TEST(HeadTest, LargeShapesAreExactWhereverARowIsReadAndOnAnyThreads) {
   const uint32_t seed = 6;
   std::mt19937 rng(seed);
@@ -191,13 +190,13 @@ TEST(HeadTest, LargeShapesAreExactWhereverARowIsReadAndOnAnyThreads) {
         ASSERT_TRUE(SameBits(full, Logits(f.full)));
         ASSERT_TRUE(SameBits(pruned, Logits(f.pruned_packed, /*num_threads=*/2)));
         const TopK top = RunTopK(f.pruned_packed, /*k=*/8, /*num_threads=*/2);
-        const int64_t stride = HeadMaxSlots(f.pruned);
+        const int64_t stride = HeadMaxRows(f.pruned);
         for (int64_t m = 0; m < shape.num_tokens; ++m) {
-          for (int64_t s = 0; s < NumSlots(f.pruned, m); ++s) {
+          for (int64_t s = 0; s < NumRows(f.pruned, m); ++s) {
             const int32_t id = HeadTokenId(f.pruned, m, s);
             ASSERT_EQ(pruned[m * stride + s], full[m * shape.vocab_size + id]);
           }
-          const auto expected = SortedSlots(f.pruned, pruned, m);
+          const auto expected = SortedRows(f.pruned, pruned, m);
           for (int64_t i = 0; i < 8; ++i) {
             const bool present = i < static_cast<int64_t>(expected.size());
             ASSERT_EQ(top.ids[m * 8 + i], present ? expected[i].second : -1);
@@ -219,13 +218,13 @@ TEST(HeadTest, LargeShapesAreExactWhereverARowIsReadAndOnAnyThreads) {
 TEST(HeadTest, ARowHasTheSameBitsWhereverItIsRead) {
   ForRandomHeads(/*seed=*/2, /*num_rounds=*/36, [](const Fixture& f) {
     const std::vector<float> full = Logits(f.full);
-    const int64_t stride = HeadMaxSlots(f.pruned);
+    const int64_t stride = HeadMaxRows(f.pruned);
     const std::vector<float> pruned = Logits(f.pruned);
     ASSERT_TRUE(SameBits(pruned, Logits(f.pruned_packed)));
     for (int64_t m = 0; m < f.full.num_tokens; ++m) {
       for (int64_t s = 0; s < stride; ++s) {
         const float logit = pruned[m * stride + s];
-        if (s >= NumSlots(f.pruned, m)) {
+        if (s >= NumRows(f.pruned, m)) {
           ASSERT_EQ(logit, -kInf);
           continue;
         }
@@ -252,7 +251,7 @@ TEST(HeadTest, ATokenHasTheSameBitsAloneAndOnAnyThreads) {
       ASSERT_TRUE(SameBits(top.log_sum_exp, other.log_sum_exp));
       ASSERT_EQ(RunArgmax(f.pruned_packed).ids, RunArgmax(f.pruned_packed, num_threads).ids);
     }
-    const int64_t stride = HeadMaxSlots(f.pruned);
+    const int64_t stride = HeadMaxRows(f.pruned);
     for (int64_t m = 0; m < f.full.num_tokens; ++m) {
       HeadArgs one = f.pruned_packed;
       one.x += m * one.hidden;
@@ -278,7 +277,7 @@ TEST(HeadTest, ArgmaxAndTopKMatchASort) {
       for (const int64_t k : {1, 8, 1000}) {
         const TopK top = RunTopK(args, k, /*num_threads=*/2);
         for (int64_t m = 0; m < args.num_tokens; ++m) {
-          const auto expected = SortedSlots(args, logits, m);
+          const auto expected = SortedRows(args, logits, m);
           for (int64_t i = 0; i < k; ++i) {
             const bool present = i < static_cast<int64_t>(expected.size());
             ASSERT_EQ(top.ids[m * k + i], present ? expected[i].second : -1);
@@ -385,10 +384,10 @@ TEST(HeadTest, LogSumExpDoesNotOverflow) {
 TEST(HeadTest, LogitsFillTheWholeStride) {
   std::mt19937 rng(5);
   const Fixture f(rng, DType::kBf16, /*vocab_size=*/300, /*hidden=*/16, /*num_tokens=*/3);
-  const int64_t stride = HeadMaxSlots(f.pruned) + 9;
+  const int64_t stride = HeadMaxRows(f.pruned) + 9;
   const std::vector<float> logits = Logits(f.pruned, /*num_threads=*/2, /*extra_stride=*/9);
   for (int64_t m = 0; m < 3; ++m) {
-    for (int64_t s = NumSlots(f.pruned, m); s < stride; ++s)
+    for (int64_t s = NumRows(f.pruned, m); s < stride; ++s)
       ASSERT_EQ(logits[m * stride + s], -kInf);
   }
 }
@@ -399,7 +398,7 @@ TEST(HeadTest, NoTokensTouchNothing) {
   HeadLogitsCpu(args, nullptr, /*stride=*/0, pool);
   HeadArgmaxCpu(args, nullptr, nullptr, pool);
   HeadTopKCpu(args, /*k=*/1, nullptr, nullptr, nullptr, pool);
-  EXPECT_EQ(HeadMaxSlots(args), 0);
+  EXPECT_EQ(HeadMaxRows(args), 0);
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST(SampleRaceTest, DrawsFromTheSoftmax) {
   }
 }
 
-TEST(SampleRaceTest, NoiseBelongsToTheTokenNotToTheSlot) {
+TEST(SampleRaceTest, NoiseBelongsToTheTokenNotToTheRow) {
   // A subset that holds the winner of the full row elects the same token: this is what couples the
   // draft's active vocabulary to the target's full one.
   std::mt19937 random(5);

@@ -17,9 +17,9 @@ TEST(VocabBaseTest, SortsIdsAndInvertsThem) {
   const auto base = Base({7, 2, 5}, /*vocab_size=*/9);
   EXPECT_EQ(base->vocab_size(), 9);
   EXPECT_THAT(base->ids(), ElementsAre(2, 5, 7));
-  EXPECT_EQ(base->SlotOf(TokenId{5}), 1);
-  EXPECT_EQ(base->SlotOf(TokenId{0}), -1);
-  EXPECT_EQ(base->SlotOf(TokenId{8}), -1);
+  EXPECT_EQ(base->RowOf(TokenId{5}), 1);
+  EXPECT_EQ(base->RowOf(TokenId{0}), -1);
+  EXPECT_EQ(base->RowOf(TokenId{8}), -1);
 }
 
 TEST(VocabBaseTest, EmptyIsFine) { EXPECT_EQ(Base({}, /*vocab_size=*/4)->size(), 0); }
@@ -120,10 +120,10 @@ TEST(ActiveVocabTest, FindInvertsToTokenIdForEveryId) {
         /*version=*/1, Base({all.begin(), all.begin() + num_base}, vocab_size),
         {all.begin() + num_base, all.begin() + num_active});
     for (int32_t i = 0; i < vocab_size; ++i) {
-      const auto slot = active.Find(TokenId{all[i]});
-      ASSERT_EQ(slot.has_value(), i < num_active);
-      if (slot.has_value()) {
-        ASSERT_EQ(active.ToTokenId(*slot), TokenId{all[i]});
+      const auto row = active.Find(TokenId{all[i]});
+      ASSERT_EQ(row.has_value(), i < num_active);
+      if (row.has_value()) {
+        ASSERT_EQ(active.ToTokenId(*row), TokenId{all[i]});
       }
     }
   }

@@ -87,7 +87,7 @@ TEST(DynamicVocabularyManagerTest, AnIdOutOfRangeChangesNothing) {
   EXPECT_EQ(manager->Stats().num_emitted, 0);
 }
 
-TEST(DynamicVocabularyManagerTest, EvictsTheLeastRecentIntoItsSlot) {
+TEST(DynamicVocabularyManagerTest, EvictsTheLeastRecentIntoItsRow) {
   const auto manager = Manager({0}, /*vocab_size=*/10, /*capacity=*/3);
   for (const int32_t id : {5, 6, 7, 5}) EXPECT_TRUE(manager->Add(Ids({id})).ok());
   EXPECT_TRUE(manager->Add(Ids({8})).ok());
@@ -188,7 +188,7 @@ TEST(DynamicVocabularyManagerTest, ReplaceBaseKeepsTheDynamicOrder) {
   EXPECT_THAT(Rows(*manager), ElementsAre(1, 5, 9, 7));
 }
 
-/// The contract by linear search over a plain list of slots.
+/// The contract by linear search over a plain list of rows.
 class Oracle {
  public:
   Oracle(std::set<int32_t> base, size_t capacity, std::set<int32_t> pinned)
@@ -208,39 +208,39 @@ class Oracle {
   }
   void ReplaceBase(std::set<int32_t> base) {
     base_ = std::move(base);
-    std::erase_if(slots_, [&](const Slot& slot) { return base_.contains(slot.id); });
+    std::erase_if(rows_, [&](const Row& row) { return base_.contains(row.id); });
   }
   std::vector<int32_t> Rows() const {
     std::vector<int32_t> rows(base_.begin(), base_.end());
-    for (const Slot& slot : slots_) rows.push_back(slot.id);
+    for (const Row& row : rows_) rows.push_back(row.id);
     return rows;
   }
   const std::map<int32_t, int64_t>& escapes() const { return escapes_; }
 
  private:
-  struct Slot {
+  struct Row {
     int32_t id;
     int64_t last_used, frequency, entered;
   };
   void Touch(int32_t id) {
     if (base_.contains(id)) return;
-    for (Slot& slot : slots_) {
-      if (slot.id != id) continue;
-      slot.last_used = time_;
-      ++slot.frequency;
+    for (Row& row : rows_) {
+      if (row.id != id) continue;
+      row.last_used = time_;
+      ++row.frequency;
       return;
     }
-    const Slot fresh{id, time_, 1, entered_};
-    if (slots_.size() < capacity_) {
-      slots_.push_back(fresh);
+    const Row fresh{id, time_, 1, entered_};
+    if (rows_.size() < capacity_) {
+      rows_.push_back(fresh);
       ++entered_;
       return;
     }
-    Slot* victim = nullptr;
-    const auto rank = [](const Slot& s) { return std::tie(s.last_used, s.frequency, s.entered); };
-    for (Slot& slot : slots_) {
-      if (pinned_.contains(slot.id)) continue;
-      if (victim == nullptr || rank(slot) < rank(*victim)) victim = &slot;
+    Row* victim = nullptr;
+    const auto rank = [](const Row& s) { return std::tie(s.last_used, s.frequency, s.entered); };
+    for (Row& row : rows_) {
+      if (pinned_.contains(row.id)) continue;
+      if (victim == nullptr || rank(row) < rank(*victim)) victim = &row;
     }
     if (victim == nullptr) return;
     *victim = fresh;
@@ -250,7 +250,7 @@ class Oracle {
   std::set<int32_t> base_;
   size_t capacity_;
   std::set<int32_t> pinned_;
-  std::vector<Slot> slots_;
+  std::vector<Row> rows_;
   std::map<int32_t, int64_t> escapes_;
   int64_t time_ = 0, entered_ = 0;
 };
@@ -319,8 +319,8 @@ TEST(DynamicVocabularyManagerTest, ReadersSeeWholeSnapshotsWhileWritersWrite) {
         ASSERT_GE(active->version(), last_version);
         last_version = active->version();
         ASSERT_LE(active->size(), active->base_size() + 50);
-        for (int32_t slot = 0; slot < active->size(); slot += 7) {
-          ASSERT_EQ(active->Find(active->ToTokenId(DraftId{slot})), DraftId{slot});
+        for (int32_t row = 0; row < active->size(); row += 7) {
+          ASSERT_EQ(active->Find(active->ToTokenId(DraftId{row})), DraftId{row});
         }
         manager->Stats();
         num_read.fetch_add(1, std::memory_order_relaxed);

@@ -27,7 +27,7 @@ TEST(RequestTailTest, AddsWhatIsNotActiveInOrder) {
   EXPECT_FALSE(tail.Contains(TokenId{1}));
 }
 
-TEST(RequestTailTest, NewcomerTakesTheSlotOfTheLeastRecentlyAdded) {
+TEST(RequestTailTest, NewcomerTakesTheRowOfTheLeastRecentlyAdded) {
   RequestTail tail(/*capacity=*/3);
   const ActiveVocab active = Active(1, {0});
   tail.Add(Ids({10, 11, 12}), active);
@@ -84,7 +84,7 @@ class Oracle {
   std::vector<int32_t> by_age_;
 };
 
-TEST(RequestTailTest, MatchesAnOracleAndKeepsSlots) {
+TEST(RequestTailTest, MatchesAnOracleAndKeepsRows) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -123,10 +123,10 @@ TEST(RequestTailTest, MatchesAnOracleAndKeepsSlots) {
       const std::vector<int32_t> after = ToVector(tail.ids());
       ASSERT_THAT(after, UnorderedElementsAreArray(oracle.ids()));
       if (reconciled) continue;
-      for (size_t slot = 0; slot < before.size(); ++slot) {
-        const auto now = std::find(after.begin(), after.end(), before[slot]);
+      for (size_t row = 0; row < before.size(); ++row) {
+        const auto now = std::find(after.begin(), after.end(), before[row]);
         if (now != after.end()) {
-          ASSERT_EQ(now - after.begin(), static_cast<int64_t>(slot));
+          ASSERT_EQ(now - after.begin(), static_cast<int64_t>(row));
         }
       }
     }

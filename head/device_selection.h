@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_HEAD_DEVICE_SLOTS_H_
-#define SHORTLIST_HEAD_DEVICE_SLOTS_H_
+#ifndef SHORTLIST_HEAD_DEVICE_SELECTION_H_
+#define SHORTLIST_HEAD_DEVICE_SELECTION_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -14,16 +14,16 @@
 
 namespace shortlist {
 
-/// The slots that a head scores, in a device's memory: arrays of fixed address and capacity, whose
+/// The rows that a head scores, in a device's memory: arrays of fixed address and capacity, whose
 /// lengths the kernels read there. So a captured graph stays valid while the active vocabulary and
 /// the tails change, as long as they fit: Set between two replays is all it takes.
 ///
 /// Not thread-safe.
-class DeviceSlots {
+class DeviceSelection {
  public:
-  /// Room for `row_capacity` shared slots and, of each of kHeadMaxTokens tokens, `tail_capacity` of
+  /// Room for `row_capacity` shared rows and, of each of kHeadMaxTokens tokens, `tail_capacity` of
   /// its own. Throws what ATen throws.
-  DeviceSlots(int64_t row_capacity, int64_t tail_capacity, at::Device device);
+  DeviceSelection(int64_t row_capacity, int64_t tail_capacity, at::Device device);
 
   /// Makes the arrays hold `active` and one tail for each of num_tokens tokens; `tails` empty: no
   /// token has one. Copies what has changed alone. ResourceExhausted names the size and the
@@ -42,7 +42,7 @@ class DeviceSlots {
   void SetRows(const ActiveVocab& active);
 
   int64_t row_capacity_, tail_capacity_;
-  at::Tensor rows_;   // i32: the number of shared slots, then [row_capacity] their ids
+  at::Tensor rows_;   // i32: the number of shared rows, then [row_capacity] their ids
   at::Tensor tails_;  // i32: [kHeadMaxTokens + 1] indptr, then [kHeadMaxTokens * tail_capacity] ids
   // What the arrays hold.
   std::shared_ptr<const VocabBase> base_;
@@ -52,4 +52,4 @@ class DeviceSlots {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_HEAD_DEVICE_SLOTS_H_
+#endif  // SHORTLIST_HEAD_DEVICE_SELECTION_H_

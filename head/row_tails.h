@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_HEAD_SLOT_TAILS_H_
-#define SHORTLIST_HEAD_SLOT_TAILS_H_
+#ifndef SHORTLIST_HEAD_ROW_TAILS_H_
+#define SHORTLIST_HEAD_ROW_TAILS_H_
 
 #include <cstdint>
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace shortlist {
 
-/// The slots that the tokens of one draft pass score for themselves, behind those of the active
+/// The rows that the tokens of one draft pass score for themselves, behind those of the active
 /// vocabulary: the request's own tail, then the successors of its last token that neither holds.
 /// Keeps its memory from pass to pass. Not thread-safe.
-class SlotTails {
+class RowTails {
  public:
   /// Starts a pass over `active`, which must outlive it.
   void Clear(const ActiveVocab& active);
@@ -36,4 +36,4 @@ class SlotTails {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_HEAD_SLOT_TAILS_H_
+#endif  // SHORTLIST_HEAD_ROW_TAILS_H_

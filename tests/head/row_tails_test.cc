@@ -1,4 +1,4 @@
-#include "head/slot_tails.h"
+#include "head/row_tails.h"
 
 #include <algorithm>
 #include <memory>
@@ -23,13 +23,13 @@ std::vector<TokenId> Ids(const std::vector<int32_t>& raw) {
   return ids;
 }
 
-TEST(SlotTailsTest, SuccessorsOfTheLastTokenStandBehindTheRequestsTail) {
+TEST(RowTailsTest, SuccessorsOfTheLastTokenStandBehindTheRequestsTail) {
   std::vector<std::vector<TokenId>> successors(10);
   successors[4] = Ids({9, 2, 7, 5, 8});
   auto base = VocabBase::Create(Ids({1, 2}), /*vocab_size=*/10, successors, /*max_successors=*/3);
   ASSERT_TRUE(base.ok()) << base.status();
   const ActiveVocab active(1, *base, /*dynamic=*/{7});
-  SlotTails tails;
+  RowTails tails;
   tails.Clear(active);
   tails.Add(std::vector<int32_t>{3, 5}, TokenId{4});
   tails.Add({}, TokenId{4});
@@ -42,7 +42,7 @@ TEST(SlotTailsTest, SuccessorsOfTheLastTokenStandBehindTheRequestsTail) {
   EXPECT_THAT(tails.of_tokens(), IsEmpty());
 }
 
-TEST(SlotTailsTest, NothingIsScoredTwiceAndNothingIsLost) {
+TEST(RowTailsTest, NothingIsScoredTwiceAndNothingIsLost) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -60,7 +60,7 @@ TEST(SlotTailsTest, NothingIsScoredTwiceAndNothingIsLost) {
     set.insert(more.begin(), more.end());
     return set;
   };
-  SlotTails tails;
+  RowTails tails;
   for (int round = 0; round < 300; ++round) {
     std::vector<std::vector<TokenId>> successors(kVocab);
     for (auto& of_token : successors) of_token = Ids(some(12, {}));

@@ -1,4 +1,4 @@
-#include "head/device_slots.h"
+#include "head/device_selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,18 +50,18 @@ struct Seen {
   std::vector<std::vector<int32_t>> tails;
 };
 
-CudaHeadArgs Pointers(const DeviceSlots& slots) {
+CudaHeadArgs Pointers(const DeviceSelection& selection) {
   CudaHeadArgs args;
-  slots.Fill(args);
+  selection.Fill(args);
   return args;
 }
 
-TEST(DeviceSlotsTest, FixedArraysFollowAManagerAndTails) {
+TEST(DeviceSelectionTest, FixedArraysFollowAManagerAndTails) {
   constexpr uint32_t kSeed = 801;
   std::mt19937 rng(kSeed);
   const auto manager = Manager({7, 3, 150, 299, 20}, /*dynamic_capacity=*/6);
-  DeviceSlots slots(/*row_capacity=*/11, /*tail_capacity=*/3, at::kCPU);
-  const CudaHeadArgs captured = Pointers(slots);
+  DeviceSelection selection(/*row_capacity=*/11, /*tail_capacity=*/3, at::kCPU);
+  const CudaHeadArgs captured = Pointers(selection);
   std::vector<RequestTail> tails(4, RequestTail(/*capacity=*/3));
   for (int round = 0; round < 200; ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
@@ -83,7 +83,7 @@ TEST(DeviceSlotsTest, FixedArraysFollowAManagerAndTails) {
     for (RequestTail& tail : tails) tail.Reconcile(*active);
     for (int64_t m = 0; m < num_tokens; ++m) of_tokens.push_back(tails[rng() % 4].ids());
     if (round % 5 == 0) of_tokens.clear();
-    const absl::Status status = slots.Set(*active, of_tokens, num_tokens);
+    const absl::Status status = selection.Set(*active, of_tokens, num_tokens);
     ASSERT_TRUE(status.ok()) << status;
 
     const Seen seen(captured, num_tokens);
@@ -95,37 +95,37 @@ TEST(DeviceSlotsTest, FixedArraysFollowAManagerAndTails) {
   }
 }
 
-TEST(DeviceSlotsTest, WhatPassesACapacityIsRefusedAndWritesNothing) {
+TEST(DeviceSelectionTest, WhatPassesACapacityIsRefusedAndWritesNothing) {
   const auto manager = Manager({7, 3, 150}, /*dynamic_capacity=*/6);
-  DeviceSlots slots(/*row_capacity=*/4, /*tail_capacity=*/2, at::kCPU);
+  DeviceSelection selection(/*row_capacity=*/4, /*tail_capacity=*/2, at::kCPU);
   RequestTail two(/*capacity=*/2), three(/*capacity=*/3);
   two.Add(Ids({10, 11}), *manager->Active());
   three.Add(Ids({12, 13, 14}), *manager->Active());
   const std::vector<std::span<const int32_t>> good = {two.ids(), two.ids()},
                                               bad = {two.ids(), three.ids()};
-  ASSERT_TRUE(slots.Set(*manager->Active(), good, 2).ok());
-  const Seen before(Pointers(slots), 2);
+  ASSERT_TRUE(selection.Set(*manager->Active(), good, 2).ok());
+  const Seen before(Pointers(selection), 2);
 
-  absl::Status status = slots.Set(*manager->Active(), bad, 2);
+  absl::Status status = selection.Set(*manager->Active(), bad, 2);
   EXPECT_TRUE(absl::IsResourceExhausted(status));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("3 slots for a capacity of 2"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("3 rows for a capacity of 2"));
   ASSERT_TRUE(manager->Add(Ids({20, 21})).ok());
-  status = slots.Set(*manager->Active(), good, 2);
+  status = selection.Set(*manager->Active(), good, 2);
   EXPECT_TRUE(absl::IsResourceExhausted(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("5 tokens for a capacity of 4"));
 
-  const Seen after(Pointers(slots), 2);
+  const Seen after(Pointers(selection), 2);
   EXPECT_EQ(after.rows, before.rows);
   EXPECT_EQ(after.tails, before.tails);
 }
 
-TEST(DeviceSlotsTest, WithoutRoomForTailsThereAreNone) {
+TEST(DeviceSelectionTest, WithoutRoomForTailsThereAreNone) {
   const auto manager = Manager({7, 3}, /*dynamic_capacity=*/0);
-  DeviceSlots slots(/*row_capacity=*/2, /*tail_capacity=*/0, at::kCPU);
+  DeviceSelection selection(/*row_capacity=*/2, /*tail_capacity=*/0, at::kCPU);
   const RequestTail empty(/*capacity=*/0);
   const std::vector<std::span<const int32_t>> tails = {empty.ids()};
-  ASSERT_TRUE(slots.Set(*manager->Active(), tails, 1).ok());
-  const CudaHeadArgs args = Pointers(slots);
+  ASSERT_TRUE(selection.Set(*manager->Active(), tails, 1).ok());
+  const CudaHeadArgs args = Pointers(selection);
   EXPECT_EQ(args.tail_indptr, nullptr);
   EXPECT_THAT(Seen(args, 1).rows, ElementsAreArray({3, 7}));
 }

@@ -1,15 +1,15 @@
-#include "head/slot_tails.h"
+#include "head/row_tails.h"
 
 namespace shortlist {
 
-void SlotTails::Clear(const ActiveVocab& active) {
+void RowTails::Clear(const ActiveVocab& active) {
   active_ = &active;
   ids_.clear();
   begin_.clear();
   if (active.base()->max_successors() > 0) marked_.resize(active.vocab_size());
 }
 
-void SlotTails::Add(std::span<const int32_t> request_tail, TokenId last) {
+void RowTails::Add(std::span<const int32_t> request_tail, TokenId last) {
   begin_.push_back(ids_.size());
   ids_.insert(ids_.end(), request_tail.begin(), request_tail.end());
   const std::span<const int32_t> successors = active_->base()->SuccessorsOf(last);
@@ -23,7 +23,7 @@ void SlotTails::Add(std::span<const int32_t> request_tail, TokenId last) {
   }
 }
 
-std::span<const std::span<const int32_t>> SlotTails::of_tokens() {
+std::span<const std::span<const int32_t>> RowTails::of_tokens() {
   of_tokens_.clear();
   for (size_t m = 0; m < begin_.size(); ++m) {
     const size_t end = m + 1 < begin_.size() ? begin_[m + 1] : ids_.size();

@@ -1,4 +1,4 @@
-#include "head/device_slots.h"
+#include "head/device_selection.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -23,15 +23,16 @@ void Send(std::span<const int32_t> words, at::Tensor& array, int64_t first) {
 
 }  // namespace
 
-DeviceSlots::DeviceSlots(int64_t row_capacity, int64_t tail_capacity, at::Device device)
+DeviceSelection::DeviceSelection(int64_t row_capacity, int64_t tail_capacity, at::Device device)
     : row_capacity_(row_capacity), tail_capacity_(tail_capacity) {
   const at::TensorOptions words = at::TensorOptions(device).dtype(at::kInt);
   rows_ = at::empty({1 + row_capacity}, words);
   tails_ = at::empty({kIndptrLen + kHeadMaxTokens * tail_capacity}, words);
 }
 
-absl::Status DeviceSlots::Set(const ActiveVocab& active,
-                              std::span<const std::span<const int32_t>> tails, int64_t num_tokens) {
+absl::Status DeviceSelection::Set(const ActiveVocab& active,
+                                  std::span<const std::span<const int32_t>> tails,
+                                  int64_t num_tokens) {
   SHORTLIST_CHECK(num_tokens <= kHeadMaxTokens);
   if (active.size() > row_capacity_) {
     return absl::ResourceExhaustedError(absl::StrCat("an active vocabulary of ", active.size(),
@@ -40,7 +41,7 @@ absl::Status DeviceSlots::Set(const ActiveVocab& active,
   for (const std::span<const int32_t> tail : tails) {
     if (std::ssize(tail) <= tail_capacity_) continue;
     return absl::ResourceExhaustedError(
-        absl::StrCat("a token's own ", tail.size(), " slots for a capacity of ", tail_capacity_));
+        absl::StrCat("a token's own ", tail.size(), " rows for a capacity of ", tail_capacity_));
   }
   SetRows(active);
   if (tail_capacity_ == 0) return absl::OkStatus();
@@ -56,7 +57,7 @@ absl::Status DeviceSlots::Set(const ActiveVocab& active,
   return absl::OkStatus();
 }
 
-void DeviceSlots::SetRows(const ActiveVocab& active) {
+void DeviceSelection::SetRows(const ActiveVocab& active) {
   const std::span<const int32_t> dynamic = active.rows().subspan(active.base_size());
   const bool same_base = base_ == active.base();
   if (same_base && std::ranges::equal(dynamic, dynamic_)) return;
@@ -69,7 +70,7 @@ void DeviceSlots::SetRows(const ActiveVocab& active) {
   base_ = active.base();
 }
 
-void DeviceSlots::Fill(CudaHeadArgs& args) const {
+void DeviceSelection::Fill(CudaHeadArgs& args) const {
   args.num_rows = rows_.data_ptr<int32_t>();
   args.row_ids = args.num_rows + 1;
   args.row_capacity = row_capacity_;
