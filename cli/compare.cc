@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/compare_report.h"
-#include "cli/lane.h"
+#include "cli/decode_all.h"
 #include "cli/progress.h"
 #include "cli/repetition.h"
 #include "cli/session.h"
@@ -20,15 +20,26 @@ namespace {
 // --sweep takes the vocabulary's size over these.
 constexpr int64_t kSweepDivisors[] = {2, 4, 8, 16, 32};
 
-/// The ways to decode: lanes[i] runs contenders[i].
+/// The ways to decode: engines[i] runs contenders[i].
 struct Field {
   std::vector<Contender> contenders;
-  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<std::unique_ptr<Engine>> engines;
   std::vector<std::vector<TokenId>> outputs;  // [prompts], of plain decoding
 };
 
-absl::Status AddContender(Session& session, std::shared_ptr<const VocabBase> base,
-                          int64_t dynamic_rows, int64_t successor_rows, Field& field) {
+absl::Status Add(Session& session, Contender contender, bool use_draft,
+                 std::shared_ptr<const VocabBase> base, Field& field) {
+  DecodingOptions decoding = session.decoding(/*num_shared_rows=*/0);
+  decoding.use_draft = use_draft;
+  decoding.base = std::move(base);
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, OpenEngine(session, decoding));
+  field.contenders.push_back(std::move(contender));
+  field.engines.push_back(std::move(engine));
+  return absl::OkStatus();
+}
+
+absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base,
+                       int64_t dynamic_rows, int64_t successor_rows, Field& field) {
   Contender contender;
   contender.name = absl::StrCat("draft, top ", base->size());
   if (dynamic_rows > 0) absl::StrAppend(&contender.name, " + ", dynamic_rows, " dynamic");
@@ -36,12 +47,7 @@ absl::Status AddContender(Session& session, std::shared_ptr<const VocabBase> bas
   contender.base_rows = base->size();
   contender.dynamic_rows = dynamic_rows;
   contender.successor_rows = successor_rows;
-  SHORTLIST_ASSIGN_OR_RETURN(
-      std::unique_ptr<Lane> lane,
-      Lane::Create(session, {.use_draft = true, .base = base, .max_tail_rows = dynamic_rows}));
-  field.contenders.push_back(std::move(contender));
-  field.lanes.push_back(std::move(lane));
-  return absl::OkStatus();
+  return Add(session, std::move(contender), /*use_draft=*/true, std::move(base), field);
 }
 
 /// The list at several sizes: alone, with dynamic rows, and with successors too, for as many rows
@@ -67,7 +73,7 @@ absl::Status AddSweep(Session& session, Field& field) {
       if (successors > 0) sized.successors = successors;
       SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
                                  session.models().SelectBase(sized));
-      return AddContender(session, std::move(base), dynamic, successors, field);
+      return AddPruned(session, std::move(base), dynamic, successors, field);
     };
     const int64_t successors = std::min(most_successors, (num_rows - dynamic_rows) / 2);
     SHORTLIST_RETURN_IF_ERROR(add(0, 0));
@@ -81,22 +87,20 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   Field field;
   SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const VocabBase> all_rows,
                              VocabBase::FullHead(session.models().config().vocab_size));
-  for (const bool use_draft : {false, true}) {
-    SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane,
-                               Lane::Create(session, {.use_draft = use_draft, .base = all_rows}));
-    field.contenders.push_back({.name = use_draft ? "draft, full head" : "plain",
-                                .base_rows = use_draft ? session.models().num_ids() : 0});
-    field.lanes.push_back(std::move(lane));
-  }
+  SHORTLIST_RETURN_IF_ERROR(
+      Add(session, {.name = "plain"}, /*use_draft=*/false, /*base=*/nullptr, field));
+  const int64_t num_ids = session.models().num_ids();
+  SHORTLIST_RETURN_IF_ERROR(Add(session, {.name = "draft, full head", .base_rows = num_ids},
+                                /*use_draft=*/true, all_rows, field));
   if (sweep) {
     SHORTLIST_RETURN_IF_ERROR(AddSweep(session, field));
   } else if (!session.base()->is_full_head()) {
     const int64_t successors = session.flags().vocab.successors.value_or(0);
     SHORTLIST_RETURN_IF_ERROR(
-        AddContender(session, session.base(), /*dynamic_rows=*/0, successors, field));
+        AddPruned(session, session.base(), /*dynamic_rows=*/0, successors, field));
     if (session.flags().dynamic_rows > 0) {
       SHORTLIST_RETURN_IF_ERROR(
-          AddContender(session, session.base(), session.flags().dynamic_rows, successors, field));
+          AddPruned(session, session.base(), session.flags().dynamic_rows, successors, field));
     }
   }
   return field;
@@ -124,18 +128,20 @@ absl::Status RunAll(const Session& session, int64_t num_repetitions, Field& fiel
   const std::span<const Session::Request> requests = session.requests();
   const auto group_size = static_cast<size_t>(session.flags().batch);
   // Warm up: first touch of the caches, the packed rows, the threads.
-  for (const std::unique_ptr<Lane>& lane : field.lanes) {
-    SHORTLIST_RETURN_IF_ERROR(lane->Run(requests.first(1), {}).status());
+  for (const std::unique_ptr<Engine>& engine : field.engines) {
+    SHORTLIST_RETURN_IF_ERROR(
+        DecodeAll(*engine, session, requests.first(1), /*max_tail_rows=*/0, {}).status());
   }
   const size_t num_groups = (requests.size() + group_size - 1) / group_size;
   Progress progress("runs",
-                    static_cast<int64_t>(num_repetitions * num_groups * field.lanes.size()));
+                    static_cast<int64_t>(num_repetitions * num_groups * field.engines.size()));
   for (int64_t repetition = 0; repetition < num_repetitions; ++repetition) {
     for (size_t first = 0; first < requests.size(); first += group_size) {
       const auto group = requests.subspan(first, std::min(group_size, requests.size() - first));
-      for (size_t c = 0; c < field.lanes.size(); ++c) {
-        SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Completion> completions,
-                                   field.lanes[c]->Run(group, {}));
+      for (size_t c = 0; c < field.engines.size(); ++c) {
+        SHORTLIST_ASSIGN_OR_RETURN(
+            const std::vector<Completion> completions,
+            DecodeAll(*field.engines[c], session, group, field.contenders[c].dynamic_rows, {}));
         for (size_t i = 0; i < completions.size(); ++i) {
           Record(completions[i], first + i, field.contenders[c], field);
         }
@@ -155,12 +161,12 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(Field field, MakeField(*session, flags.sweep));
   SHORTLIST_RETURN_IF_ERROR(RunAll(*session, flags.num_repetitions, field));
 
-  for (size_t c = 0; c < field.lanes.size(); ++c) {
+  for (size_t c = 0; c < field.engines.size(); ++c) {
     int64_t num_mapping_faults = 0;
     for (const PromptResult& result : field.contenders[c].prompts) {
       num_mapping_faults += result.stats.num_mapping_faults;
     }
-    NoteDraftTrouble(field.contenders[c].name, field.lanes[c]->engine(), num_mapping_faults);
+    NoteDraftTrouble(field.contenders[c].name, field.engines[c]->speculative(), num_mapping_faults);
   }
   const bool greedy = session->sampling().greedy();
   Comparison comparison{.contenders = std::move(field.contenders),

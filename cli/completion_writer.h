@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "cli/lane.h"
+#include "cli/decode_all.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer.h"
 

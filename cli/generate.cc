@@ -6,7 +6,7 @@
 
 #include "base/status_macros.h"
 #include "cli/completion_writer.h"
-#include "cli/lane.h"
+#include "cli/decode_all.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 
@@ -14,16 +14,14 @@ namespace shortlist {
 
 absl::Status Generate(const RunFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags));
-  const Lane::Options options{.use_draft = session->models().has_draft(),
-                              .base = session->base(),
-                              .max_tail_rows = flags.dynamic_rows};
-  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Lane> lane, Lane::Create(*session, options));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
+                             OpenEngine(*session, session->decoding(/*num_shared_rows=*/0)));
 
   const auto format =
       flags.json ? CompletionWriter::Format::kJson : CompletionWriter::Format::kText;
   CompletionWriter writer(session->models().tokenizer(), session->requests(), format, out);
   Progress progress("prompts", static_cast<int64_t>(session->requests().size()));
-  Lane::Observer observer;
+  DecodeObserver observer;
   observer.on_tokens = [&writer](size_t index, std::span<const TokenId> tokens) {
     writer.OnTokens(index, tokens);
   };
@@ -31,14 +29,15 @@ absl::Status Generate(const RunFlags& flags, std::ostream& out) {
     writer.OnFinish(index, completion);
     progress.Advance();
   };
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Completion> completions,
-                             lane->Run(session->requests(), observer));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::vector<Completion> completions,
+      DecodeAll(*engine, *session, session->requests(), flags.dynamic_rows, observer));
 
   int64_t num_mapping_faults = 0;
   for (const Completion& completion : completions) {
     num_mapping_faults += completion.stats.num_mapping_faults;
   }
-  NoteDraftTrouble("generate", lane->engine(), num_mapping_faults);
+  NoteDraftTrouble("generate", engine->speculative(), num_mapping_faults);
   return absl::OkStatus();
 }
 

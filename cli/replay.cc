@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/decode_all.h"
 #include "cli/generated_trace.h"
-#include "cli/lane.h"
 #include "cli/progress.h"
 #include "cli/prompts.h"
 #include "cli/session.h"
