@@ -28,6 +28,9 @@ nlohmann::ordered_json ParseOrderedJson(const std::string& text);
 /// ReadFile, then ParseJson with the path as origin.
 absl::StatusOr<nlohmann::json> ReadJsonFile(const std::string& path, int64_t max_bytes);
 
+/// Of a config.json and its like, which people write: more is a mistake, or hostile.
+inline constexpr int64_t kMaxConfigBytes = int64_t{64} << 20;
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_BASE_JSON_H_

@@ -40,7 +40,6 @@ namespace fs = std::filesystem;
 constexpr char kDemoName[] = "demo";
 constexpr char kDemoConversation[] = "zero_shot";
 constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
-constexpr int64_t kMaxConfigBytes = 16 << 20;
 /// Open files beside connections: weights while they load, logs, libraries, the system's.
 constexpr int64_t kOwnFiles = 64;
 

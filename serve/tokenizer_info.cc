@@ -12,8 +12,6 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int64_t kMaxConfigBytes = int64_t{64} << 20;
-
 absl::StatusOr<json> ReadConfig(const std::string& path) {
   absl::StatusOr<json> config = ReadJsonFile(path, kMaxConfigBytes);
   if (absl::IsNotFound(config.status())) return json::object();

@@ -25,7 +25,6 @@ using nlohmann::json;
 
 constexpr int64_t kMaxModelBytes = int64_t{64} << 20;
 constexpr int64_t kMaxJsonBytes = int64_t{256} << 20;
-constexpr int64_t kMaxConfigBytes = int64_t{64} << 20;
 
 /// The *.tiktoken files of `dir`, sorted.
 std::vector<std::string> RanksFiles(const std::filesystem::path& dir) {

@@ -11,8 +11,6 @@
 
 namespace shortlist {
 
-inline constexpr int64_t kMaxConfigBytes = 16 << 20;
-
 /// The JSON object in the file `dir`/`name`; nullopt when there is no such file. InvalidArgument
 /// for one that is larger than kMaxConfigBytes or holds something else.
 absl::StatusOr<std::optional<nlohmann::json>> ReadOptionalObject(const std::string& dir,

@@ -102,7 +102,7 @@ void DraftChain(const Scenario& scenario, const ActiveVocab& active, DraftTask& 
     chooser.Prepare(scored, ids, *task.sequence, task.tokens);
     const std::optional<TokenChooser::SureChoice> choice = chooser.ChooseSurely();
     ASSERT_TRUE(choice.has_value());
-    last = ids.TokenAt(choice->slot);
+    last = ids.TokenAt(choice->row);
     if (scenario.mode == VerifyMode::kRejection) {
       task.WeighDraw(LargestProbabilityCpu(scored.data(), ids.size()));
     } else if (!task.Weigh(last, choice->probability)) {

@@ -21,7 +21,6 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 using Variables = std::vector<std::pair<std::string, jinja::Value>>;
 
-constexpr int64_t kMaxConfigBytes = int64_t{64} << 20;
 constexpr size_t kMaxVariables = 64;
 constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                           "pad_token", "cls_token", "mask_token"};
