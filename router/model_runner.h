@@ -25,6 +25,9 @@ struct GenerateReq final : Req {
   int64_t num_sent = 0;           // tokens of the output that are in a row
 };
 
+/// Every Req that a Router has is one.
+inline GenerateReq& AsGenerate(Req* req) { return static_cast<GenerateReq&>(*req); }
+
 /// Takes the hidden states [n, hidden] f32 of tokens first_position .. first_position + n - 1 of a
 /// prefill-only request, in order, chunk by chunk; the last chunk ends at req.prompt_len. What it
 /// throws fails this request alone.

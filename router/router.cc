@@ -17,8 +17,6 @@ double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-GenerateReq& AsGenerate(Req* req) { return static_cast<GenerateReq&>(*req); }
-
 absl::Status StatusOf(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return absl::ResourceExhaustedError("out of memory");
@@ -164,8 +162,8 @@ void Router::ForwardStep() {
     const double now_s = now_();
     FailOverdue(now_s);
     const Batch batch = GetNewFillBatch(now_s);
-    ForwardFillBatch(batch);
-    if (scheduler_->DecodeIsDue(!batch.IsEmpty())) ForwardDecodeBatch();
+    RunBatch(batch);
+    if (scheduler_->DecodeIsDue(!batch.IsEmpty())) RunBatch(scheduler_->PrepareDecode());
   } catch (const std::bad_alloc&) {
     // Nothing was being computed. Those that wait go on waiting.
   }
@@ -184,10 +182,6 @@ Batch Router::GetNewFillBatch(double now_s) {
   }
   return batch;
 }
-
-void Router::ForwardFillBatch(const Batch& batch) { RunBatch(batch); }
-
-void Router::ForwardDecodeBatch() { RunBatch(scheduler_->PrepareDecode()); }
 
 /// One pass and what came of it. Its requests all fail if it does.
 void Router::RunBatch(const Batch& batch) {
