@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace shortlist {
+
 absl::StatusOr<std::span<const StepResult>> ModelRunner::Forward(const Batch& batch) {
   try {
     return Run(batch);

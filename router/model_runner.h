@@ -13,12 +13,14 @@
 #include "draft/step.h"
 #include "request/sequence.h"
 #include "router/batch.h"
+#include "router/messages.h"
 #include "router/req.h"
 
 namespace shortlist {
 
 /// A request and its place in the speculation loop.
 struct GenerateReq final : Req {
+  std::shared_ptr<Receiver> receiver;  // of its rows
   std::unique_ptr<Sequence> sequence;
   int64_t retractions_seen = -1;  // by the sequence: num_retractions when it took over its prefix
   absl::Status status;            // what a callback of this request alone broke

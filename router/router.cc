@@ -74,7 +74,10 @@ void Router::HandleRequest(TokenizedGenerateReqInput input) {
     status = StatusOf(error);
   }
   if (status.ok()) return;
-  out_.rows.push_back({.rid = std::move(input.rid), .finished = true, .status = std::move(status)});
+  out_.rows.push_back({.rid = std::move(input.rid),
+                       .receiver = std::move(input.receiver),
+                       .finished = true,
+                       .status = std::move(status)});
 }
 
 absl::Status Router::AddRequest(TokenizedGenerateReqInput& input) {
@@ -116,6 +119,7 @@ absl::Status Router::AddRequest(TokenizedGenerateReqInput& input) {
       req->sequence,
       Sequence::Create(std::move(input.input_ids), std::move(options), engine_.vocab_size()));
   req->rid = input.rid;
+  req->receiver = input.receiver;
   req->input_ids = &req->sequence->tokens();
   req->prompt_len = req->num_tokens();
   req->priority = input.priority;
@@ -212,6 +216,7 @@ void Router::HandleResult(GenerateReq& req, const StepResult& result) {
                     (req.prefill_only() && result.cached_len == req.prompt_len);
   const std::span<const TokenInfo> infos = std::span(sequence.token_infos).last(news.size());
   BatchTokenIdOut::Row row{.rid = req.rid,
+                           .receiver = req.receiver,
                            .token_ids = {news.begin(), news.end()},
                            .token_infos = {infos.begin(), infos.end()}};
   if (req.num_sent == 0 && result.num_emitted > 0) row.prompt_infos = sequence.prompt_infos;
@@ -241,6 +246,7 @@ void Router::HandleFinished(GenerateReq& req) {
   if (sequence.finish_reason() == FinishReason::kError) return Fail(req, sequence.error());
   req.rows = engine_.TailRows(sequence);
   out_.rows.push_back({.rid = req.rid,
+                       .receiver = req.receiver,
                        .finished = true,
                        .finish_reason = sequence.finish_reason(),
                        .prompt_tokens = req.prompt_len,
@@ -254,6 +260,7 @@ void Router::HandleFinished(GenerateReq& req) {
 void Router::Fail(GenerateReq& req, absl::Status status) {
   scheduler_->Drop(req);
   out_.rows.push_back({.rid = req.rid,
+                       .receiver = req.receiver,
                        .finished = true,
                        .status = std::move(status),
                        .prompt_tokens = req.prompt_len,
