@@ -26,12 +26,6 @@ void KeepBest(std::vector<int32_t>& order, int64_t keep, const Better& better) {
   order.resize(keep);
 }
 
-/// Finite also where 1 / temperature is none of the floats.
-float InverseTemperature(const SamplingParams& params) {
-  constexpr double kLargest = std::numeric_limits<float>::max();
-  return static_cast<float>(std::min(1.0 / params.temperature, kLargest));
-}
-
 /// True when the output and `drafted` behind it end with `prefix`.
 bool EndsWith(std::span<const TokenId> output, std::span<const TokenId> drafted,
               std::span<const TokenId> prefix) {
@@ -137,7 +131,7 @@ void TokenChooser::ApplyTemperature() {
   // Relative to the best, so that a tiny temperature cannot overflow it. Infinite logits outweigh
   // all others.
   const float max = LargestCpu(scores_.data(), static_cast<int64_t>(scores_.size()));
-  const float inverse_temperature = InverseTemperature(*params_);
+  const float inverse_temperature = InverseTemperature(params_->temperature);
   if (std::isfinite(max)) {
     for (float& score : scores_) score = (score - max) * inverse_temperature;
   } else {
@@ -190,7 +184,7 @@ RaceRow TokenChooser::Racers() const {
   return {.logits = raw ? logits_.data() : scores_.data(),
           .ids = token_ids_.empty() ? nullptr : token_ids_.data(),
           .count = static_cast<int64_t>(logits_.size()),
-          .inverse_temperature = raw ? InverseTemperature(*params_) : 1.0f};
+          .inverse_temperature = raw ? InverseTemperature(params_->temperature) : 1.0f};
 }
 
 RaceNoise TokenChooser::Noise(uint32_t stream) const { return {params_->seed, position_, stream}; }

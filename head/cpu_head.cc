@@ -7,8 +7,51 @@
 #include <utility>
 
 #include "kernels/quant.h"
+#include "kernels/sampling.h"
 
 namespace shortlist {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// The token ids of the rows of token m; empty where row s is the weight's.
+void CopyIds(const HeadArgs& args, int64_t m, std::vector<int32_t>& ids) {
+  ids.clear();
+  if (args.row_ids == nullptr) return;
+  ids.assign(args.row_ids, args.row_ids + args.num_rows);
+  if (args.tail_indptr == nullptr) return;
+  ids.insert(ids.end(), args.tail_ids + args.tail_indptr[m],
+             args.tail_ids + args.tail_indptr[m + 1]);
+}
+
+/// k draws of a token with noise from the logits of its rows. Each winner leaves the race, which
+/// the others run again by the same noise: they are the first k to arrive, however far behind the
+/// first they are.
+void DrawRows(std::span<float> scored, const int32_t* row_ids, const HeadDraw& draw,
+              uint32_t stream, int64_t k, int32_t* ids, float* logits) {
+  const RaceRow row = {scored.data(), row_ids, std::ssize(scored),
+                       InverseTemperature(draw.temperature)};
+  for (int64_t i = 0; i < k; ++i) {
+    const int64_t winner = SampleRaceCpu(row, {draw.seed, draw.position, stream});
+    if (winner < 0) {
+      std::fill(ids + i, ids + k, -1);
+      std::fill(logits + i, logits + k, -kInfinity);
+      return;
+    }
+    ids[i] = row_ids != nullptr ? row_ids[winner] : static_cast<int32_t>(winner);
+    logits[i] = scored[winner] / draw.Divisor();
+    scored[winner] = -kInfinity;
+  }
+}
+
+float LogSumExpOfDivided(std::span<const float> logits, float divisor,
+                         std::vector<float>& divided) {
+  divided.assign(logits.begin(), logits.end());
+  for (float& logit : divided) logit /= divisor;
+  return static_cast<float>(LogSumExpCpu(divided.data(), std::ssize(divided)));
+}
+
+}  // namespace
 
 HeadArgs CpuHead::Arguments(const at::Tensor& hidden, const HeadSelection& selection) {
   HeadArgs args;
@@ -85,18 +128,49 @@ absl::Status CpuHead::Logits(const at::Tensor& hidden, const HeadSelection& sele
 }
 
 absl::Status CpuHead::TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
-                           int32_t* ids, float* logits, float* log_sum_exp) {
+                           const HeadDraws& draws, int32_t* ids, float* logits,
+                           float* log_sum_exp) {
   const HeadArgs args = Arguments(hidden, selection);
-  if (k == 1 && log_sum_exp == nullptr) {
+  const auto has_noise = [](const HeadDraw& draw) { return draw.temperature > 0.0; };
+  if (std::ranges::any_of(draws.of_tokens, has_noise)) {
+    Draw(args, k, draws, ids, logits, log_sum_exp);
+  } else if (k == 1 && log_sum_exp == nullptr) {
     HeadArgmaxCpu(args, ids, logits, pool_);
   } else {
     sums_.resize(args.num_tokens);
     HeadTopKCpu(args, k, ids, logits, log_sum_exp != nullptr ? log_sum_exp : sums_.data(), pool_);
   }
   for (int64_t i = 0; i < args.num_tokens * k; ++i) {
-    if (logits[i] == -std::numeric_limits<float>::infinity()) ids[i] = -1;
+    if (logits[i] == -kInfinity) ids[i] = -1;
   }
   return absl::OkStatus();
+}
+
+void CpuHead::Draw(const HeadArgs& args, int64_t k, const HeadDraws& draws, int32_t* ids,
+                   float* logits, float* log_sum_exp) {
+  const int64_t stride = HeadMaxRows(args);
+  const auto size = static_cast<size_t>(args.num_tokens * stride);
+  if (scored_.size() < size) scored_.resize(size);
+  HeadLogitsCpu(args, scored_.data(), stride, pool_);
+  pool_.ParallelFor(args.num_tokens, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    std::vector<int32_t> row_ids;
+    std::vector<float> divided;
+    for (int64_t m = begin; m < end; ++m) {
+      const HeadDraw& draw = draws.of_tokens[m];
+      float* const row = scored_.data() + m * stride;
+      float sum = 0.0f;
+      if (draw.temperature > 0.0) {
+        CopyIds(args, m, row_ids);
+        const std::span<float> scored(row, row_ids.empty() ? args.num_rows : row_ids.size());
+        if (log_sum_exp != nullptr) sum = LogSumExpOfDivided(scored, draw.Divisor(), divided);
+        DrawRows(scored, row_ids.empty() ? nullptr : row_ids.data(), draw, draws.stream, k,
+                 ids + m * k, logits + m * k);
+      } else {
+        HeadTopKOfLogitsCpu(args, m, row, k, ids + m * k, logits + m * k, &sum);
+      }
+      if (log_sum_exp != nullptr) log_sum_exp[m] = sum;
+    }
+  });
 }
 
 absl::Status CpuHead::RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,

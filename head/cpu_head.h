@@ -37,7 +37,8 @@ class CpuHead final : public HeadScorer {
   absl::Status Logits(const at::Tensor& hidden, const HeadSelection& selection,
                       std::vector<float>& logits, int64_t& stride) override;
   absl::Status TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
-                    int32_t* ids, float* logits, float* log_sum_exp) override;
+                    const HeadDraws& draws, int32_t* ids, float* logits,
+                    float* log_sum_exp) override;
   absl::Status RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
                          float* logits) override;
 
@@ -46,6 +47,9 @@ class CpuHead final : public HeadScorer {
   int64_t num_packed() const { return static_cast<int64_t>(packed_.size()); }
 
  private:
+  /// TopK where a token has noise.
+  void Draw(const HeadArgs& args, int64_t k, const HeadDraws& draws, int32_t* ids, float* logits,
+            float* log_sum_exp);
   HeadArgs Arguments(const at::Tensor& hidden, const HeadSelection& selection);
   const void* PackedRows(const std::shared_ptr<const VocabBase>& base);
 
@@ -62,7 +66,8 @@ class CpuHead final : public HeadScorer {
   std::vector<Packed> packed_;
   int64_t num_calls_ = 0, num_packings_ = 0;
   std::vector<int32_t> tail_indptr_, tail_ids_;
-  std::vector<float> sums_;  // that nobody asked for
+  std::vector<float> sums_;    // that nobody asked for
+  std::vector<float> scored_;  // what draws are made from
 };
 
 }  // namespace shortlist

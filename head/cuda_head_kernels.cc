@@ -39,15 +39,16 @@ class CudaHeadKernels final : public HeadKernels {
     return Outcome(HeadLogitsCuda(args, logits, stride, Stream()));
   }
 
-  absl::Status TopK(const CudaHeadArgs& args, int64_t k, const HeadTopKOutputs& out) override {
-    if (const char* problem = HeadTopKProblem(args, k, /*noise=*/{}, out)) return Refusal(problem);
+  absl::Status TopK(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
+                    const HeadTopKOutputs& out) override {
+    if (const char* problem = HeadTopKProblem(args, k, noise, out)) return Refusal(problem);
     const c10::cuda::CUDAGuard guard(device());
     int64_t bytes = 0;
     if (const absl::Status status = Outcome(HeadTopKWorkspace(args, k, &bytes)); !status.ok()) {
       return status;
     }
     const at::Tensor workspace = at::empty({bytes}, at::TensorOptions(device()).dtype(at::kByte));
-    return Outcome(HeadTopKCuda(args, k, /*noise=*/{}, out, workspace.data_ptr(), bytes, Stream()));
+    return Outcome(HeadTopKCuda(args, k, noise, out, workspace.data_ptr(), bytes, Stream()));
   }
 
  private:

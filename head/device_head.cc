@@ -25,6 +25,13 @@ constexpr int64_t kMaxResults = kHeadMaxTokens * (2 * kHeadMaxTopK + 1);
 constexpr int64_t kIndptrLen = kHeadMaxTokens + 1;
 constexpr const char* kWhat = "LM head on a device";
 
+/// The arrays of a HeadNoise, one behind the other so that one copy brings them all.
+struct NoiseArrays {
+  uint64_t seeds[kHeadMaxTokens];
+  int64_t positions[kHeadMaxTokens];
+  float temperatures[kHeadMaxTokens];
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DeviceHead>> DeviceHead::Create(
@@ -45,6 +52,7 @@ void DeviceHead::Allocate() {
   factors_ = at::empty({kHeadMaxTokens}, on_device.dtype(at::kFloat));
   words_ = at::empty({1 + kMaxResults}, on_device.dtype(at::kInt));
   words_.narrow(0, 0, 1).zero_();
+  draws_ = at::empty({sizeof(NoiseArrays)}, on_device.dtype(at::kByte));
   row_tails_ = at::empty({kIndptrLen + kHeadMaxTokens}, on_device.dtype(at::kInt));
   std::vector<int32_t> indptr(kIndptrLen);
   std::iota(indptr.begin(), indptr.end(), 0);
@@ -146,17 +154,34 @@ absl::Status DeviceHead::Logits(const at::Tensor& hidden, const HeadSelection& s
   });
 }
 
+HeadNoise DeviceHead::SendDraws(std::span<const HeadDraw> draws, uint32_t stream) {
+  NoiseArrays arrays = {};
+  for (size_t m = 0; m < draws.size(); ++m) {
+    arrays.seeds[m] = draws[m].seed;
+    arrays.positions[m] = draws[m].position;
+    arrays.temperatures[m] = draws[m].temperature > 0.0 ? draws[m].Divisor() : 0.0f;
+  }
+  draws_.copy_(at::from_blob(&arrays, {sizeof(arrays)}, at::kByte));
+  const auto* const there = static_cast<const NoiseArrays*>(draws_.data_ptr());
+  return {there->temperatures, there->seeds, there->positions, stream};
+}
+
 absl::Status DeviceHead::TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
-                              int32_t* ids, float* logits, float* log_sum_exp) {
+                              const HeadDraws& draws, int32_t* ids, float* logits,
+                              float* log_sum_exp) {
   return CatchTorch(kWhat, [&]() -> absl::Status {
     DeviceSelection* const resident = MakeRoom(selection);
     return ForTokens(hidden, [&](CudaHeadArgs& args, int64_t first) -> absl::Status {
       SHORTLIST_RETURN_IF_ERROR(AddSelection(selection, resident, first, args));
       const int64_t num_tokens = args.x.num_tokens, size = num_tokens * k;
       const bool sums = log_sum_exp != nullptr;
+      HeadNoise noise;
+      if (!draws.of_tokens.empty()) {
+        noise = SendDraws(draws.of_tokens.subspan(first, num_tokens), draws.stream);
+      }
       auto* const values = reinterpret_cast<float*>(results() + size);
-      SHORTLIST_RETURN_IF_ERROR(
-          rows_->kernels().TopK(args, k, {results(), values, sums ? values + size : nullptr}));
+      SHORTLIST_RETURN_IF_ERROR(rows_->kernels().TopK(
+          args, k, noise, {results(), values, sums ? values + size : nullptr}));
       SHORTLIST_ASSIGN_OR_RETURN(const int32_t* words, Fetch(2 * size + (sums ? num_tokens : 0)));
       std::memcpy(ids + first * k, words, size * sizeof(int32_t));
       std::memcpy(logits + first * k, words + size, size * sizeof(float));

@@ -34,7 +34,8 @@ class DeviceHead final : public HeadScorer {
                       std::vector<float>& logits, int64_t& stride) override;
   /// A logit of -infinity counts as none: NaN becomes that on a device.
   absl::Status TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
-                    int32_t* ids, float* logits, float* log_sum_exp) override;
+                    const HeadDraws& draws, int32_t* ids, float* logits,
+                    float* log_sum_exp) override;
   absl::Status RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
                          float* logits) override;
 
@@ -55,6 +56,8 @@ class DeviceHead final : public HeadScorer {
   /// The first `count` words of the results once the device has them. Internal when it has flagged
   /// input that the checks on the host should have kept away.
   absl::StatusOr<const int32_t*> Fetch(int64_t count);
+  /// Brings the noise of `draws` to the device.
+  HeadNoise SendDraws(std::span<const HeadDraw> draws, uint32_t stream);
   int32_t* results() const { return words_.data_ptr<int32_t>() + 1; }
 
   const std::shared_ptr<const DeviceRows> rows_;
@@ -67,6 +70,7 @@ class DeviceHead final : public HeadScorer {
   at::Tensor codes_, scales_, factors_;  // HeadStates of kHeadMaxTokens tokens
   at::Tensor words_;                     // i32: the word of HeadErrorBits, then what a call gives
   at::Tensor host_;                      // the part of words_ that was fetched last
+  at::Tensor draws_;                     // bytes: the noise of kHeadMaxTokens tokens
   at::Tensor row_tails_;                 // i32: an indptr of one id for each token, then those ids
 };
 

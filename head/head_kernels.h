@@ -28,8 +28,9 @@ class HeadKernels {
                                      const HeadStates& states) = 0;
   /// As HeadLogitsCuda.
   virtual absl::Status Logits(const CudaHeadArgs& args, float* logits, int64_t stride) = 0;
-  /// As HeadTopKCuda, without noise.
-  virtual absl::Status TopK(const CudaHeadArgs& args, int64_t k, const HeadTopKOutputs& out) = 0;
+  /// As HeadTopKCuda.
+  virtual absl::Status TopK(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
+                            const HeadTopKOutputs& out) = 0;
 };
 
 /// The kernels on the first CUDA device. FailedPrecondition says what is missing: CUDA in this

@@ -29,6 +29,29 @@ absl::Status CheckNumRows(int64_t num_rows, int64_t vocab_size) {
       absl::StrCat("LM head: ", num_rows, " rows not in [1, ", vocab_size, "]"));
 }
 
+absl::Status CheckDraws(const HeadDraws& draws, int64_t num_tokens) {
+  const std::span<const HeadDraw> of_tokens = draws.of_tokens;
+  if (of_tokens.empty()) return absl::OkStatus();
+  if (std::ssize(of_tokens) != num_tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("LM head: ", of_tokens.size(), " draws for ", num_tokens, " tokens"));
+  }
+  for (int64_t m = 0; m < num_tokens; ++m) {
+    const double temperature = of_tokens[m].temperature;
+    if (temperature >= 0.0 && temperature <= HeadDraw::kMaxTemperature) continue;
+    return absl::InvalidArgumentError(absl::StrCat("LM head: temperature ", temperature,
+                                                   " of token ", m, " not in [0, ",
+                                                   HeadDraw::kMaxTemperature, "]"));
+  }
+  return absl::OkStatus();
+}
+
+/// exp(logit - log_sum_exp), 1 for a logit of +infinity.
+float ProbabilityOf(float logit, float log_sum_exp) {
+  if (std::isinf(logit)) return logit > 0.0f ? 1.0f : 0.0f;
+  return std::exp(logit - log_sum_exp);
+}
+
 }  // namespace
 
 TokenId RowIds::TokenAt(DraftId row) const {
@@ -143,25 +166,27 @@ absl::StatusOr<std::vector<LmHead::Best>> LmHead::Argmax(const at::Tensor& hidde
   SHORTLIST_RETURN_IF_ERROR(CheckK(selection, num_tokens, /*k=*/1));
   std::vector<int32_t> ids(num_tokens);
   std::vector<float> logits(num_tokens);
-  SHORTLIST_RETURN_IF_ERROR(scorer_->TopK(hidden, selection, /*k=*/1, ids.data(), logits.data(),
-                                          /*log_sum_exp=*/nullptr));
+  SHORTLIST_RETURN_IF_ERROR(scorer_->TopK(hidden, selection, /*k=*/1, /*draws=*/{}, ids.data(),
+                                          logits.data(), /*log_sum_exp=*/nullptr));
   std::vector<Best> best(num_tokens);
   for (int64_t m = 0; m < num_tokens; ++m) best[m] = {TokenId{ids[m]}, logits[m]};
   return best;
 }
 
 absl::StatusOr<std::vector<LmHead::Best>> LmHead::TopK(const at::Tensor& hidden,
-                                                       const Selection& selection, int64_t k) {
+                                                       const Selection& selection, int64_t k,
+                                                       const HeadDraws& draws) {
   SHORTLIST_RETURN_IF_ERROR(Check(hidden, selection));
   const int64_t num_tokens = hidden.size(0);
   SHORTLIST_RETURN_IF_ERROR(CheckK(selection, num_tokens, k));
+  SHORTLIST_RETURN_IF_ERROR(CheckDraws(draws, num_tokens));
   std::vector<int32_t> ids(num_tokens * k);
   std::vector<float> logits(num_tokens * k), log_sum_exp(num_tokens);
   SHORTLIST_RETURN_IF_ERROR(
-      scorer_->TopK(hidden, selection, k, ids.data(), logits.data(), log_sum_exp.data()));
+      scorer_->TopK(hidden, selection, k, draws, ids.data(), logits.data(), log_sum_exp.data()));
   std::vector<Best> best(num_tokens * k);
   for (int64_t i = 0; i < num_tokens * k; ++i) {
-    best[i] = {TokenId{ids[i]}, logits[i], std::exp(logits[i] - log_sum_exp[i / k])};
+    best[i] = {TokenId{ids[i]}, logits[i], ProbabilityOf(logits[i], log_sum_exp[i / k])};
   }
   return best;
 }

@@ -59,8 +59,8 @@ struct TokenLogits {
 /// them or an active vocabulary, on the device where the rows lie.
 ///
 /// What crosses to a device and back: the rows once (DeviceRows); the ids of rows when they
-/// change; of a call, its tails, and 2 words a token (Argmax), 2k + 1 (TopK) or its logits
-/// (Logits). Hidden states are the caller's to move.
+/// change; of a call, its tails and draws, and 2 words a token (Argmax), 2k + 1 (TopK) or its
+/// logits (Logits). Hidden states are the caller's to move.
 ///
 /// Not thread-safe.
 class LmHead {
@@ -81,9 +81,10 @@ class LmHead {
   using Selection = HeadSelection;
 
   struct Best {
-    TokenId id{-1};  // -1: no logit is a number
-    float logit = 0.0f;
-    float probability = 0.0f;  // softmax over the token's rows; TopK only
+    TokenId id{-1};      // -1: no logit is a number
+    float logit = 0.0f;  // of a token that draws: divided by HeadDraw::Divisor()
+    // softmax over the token's rows, of logits so divided; 0 where id is -1; TopK only
+    float probability = 0.0f;
   };
 
   // hidden: [num_tokens, hidden()] f32, contiguous, on device(); else InvalidArgument, as for an
@@ -98,8 +99,13 @@ class LmHead {
   absl::StatusOr<std::vector<Best>> Argmax(const at::Tensor& hidden, const Selection& selection);
   /// The k best of each, best first: [num_tokens, k]. InvalidArgument when k is not in
   /// [1, kMaxTopK] or passes the rows of a token, which it names.
+  ///
+  /// Of a token with noise: k draws without replacement, in order (HeadScorer::TopK). On the CPU
+  /// the first is TokenChooser's choice from raw logits at the same seed, position and temperature,
+  /// where draws.stream is 0; a device may differ in what nearly ties. InvalidArgument when draws
+  /// are not as many as tokens, or a temperature is not in [0, HeadDraw::kMaxTemperature].
   absl::StatusOr<std::vector<Best>> TopK(const at::Tensor& hidden, const Selection& selection,
-                                         int64_t k);
+                                         int64_t k, const HeadDraws& draws = {});
 
   /// The logit of token ids[m] for hidden state m, read from the weight itself: the very bits that
   /// Logits and Argmax give for that token, whatever copy they read. [num_tokens]

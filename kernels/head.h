@@ -73,6 +73,11 @@ void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool
 void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, float* log_sum_exp,
                  ThreadPool& pool);
 
+/// What HeadTopKCpu gives for token `token`, from the logits of its rows as HeadLogitsCpu gives
+/// them. log_sum_exp: one number.
+void HeadTopKOfLogitsCpu(const HeadArgs& args, int64_t token, const float* logits, int64_t k,
+                         int32_t* ids, float* top_logits, float* log_sum_exp);
+
 /// The logit of one row against one hidden state [hidden], the very bits HeadLogitsCpu gives.
 float HeadDotCpu(const void* row, DType dtype, const float* x, int64_t hidden);
 

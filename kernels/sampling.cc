@@ -220,6 +220,11 @@ float UniformNoise(uint64_t seed, int64_t position, uint32_t stream, int32_t id)
   return NoiseOf(NoiseKey(seed, position, stream), id);
 }
 
+float InverseTemperature(double temperature) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::min(1.0 / temperature, kLargest));
+}
+
 int64_t SampleRaceCpu(const RaceRow& row, const RaceNoise& noise) {
   return Run(Chosen().race, row, noise).index;
 }

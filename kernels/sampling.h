@@ -19,6 +19,9 @@ struct RaceRow {
   float inverse_temperature = 1.0f;
 };
 
+/// The inverse of a temperature in (0, 1e30], finite also where it is none of the floats.
+float InverseTemperature(double temperature);
+
 /// Whose noise decides it.
 struct RaceNoise {
   uint64_t seed = 0;

@@ -224,6 +224,16 @@ float LogSumExp(const PartialSum* partials, int64_t count) {
   return static_cast<float>(max + std::log(sum));
 }
 
+/// Writes the k best of `candidates`, which it sorts, and pads them.
+void WriteTopK(std::vector<Candidate>& candidates, int64_t k, int32_t* ids, float* logits) {
+  std::sort(candidates.begin(), candidates.end(), Better);
+  for (int64_t i = 0; i < k; ++i) {
+    const bool present = i < static_cast<int64_t>(candidates.size());
+    ids[i] = present ? candidates[i].id : -1;
+    logits[i] = present ? candidates[i].logit : -kInfinity;
+  }
+}
+
 }  // namespace
 
 int64_t HeadMaxRows(const HeadArgs& args) {
@@ -323,14 +333,29 @@ void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, f
       const std::vector<Candidate>& heap = heaps[v * args.num_tokens + m];
       merged.insert(merged.end(), heap.begin(), heap.end());
     }
-    std::sort(merged.begin(), merged.end(), Better);
-    for (int64_t i = 0; i < k; ++i) {
-      const bool present = i < static_cast<int64_t>(merged.size());
-      ids[m * k + i] = present ? merged[i].id : -1;
-      logits[m * k + i] = present ? merged[i].logit : -kInfinity;
-    }
+    WriteTopK(merged, k, ids + m * k, logits + m * k);
     log_sum_exp[m] = LogSumExp(partials.data() + m * num_partials, num_partials);
   }
+}
+
+void HeadTopKOfLogitsCpu(const HeadArgs& args, int64_t token, const float* logits, int64_t k,
+                         int32_t* ids, float* top_logits, float* log_sum_exp) {
+  const KernelTable& table = CurrentKernels();
+  const int64_t num_shared = NumSharedBlocks(args);
+  const int64_t num_rows = args.num_rows + TailLen(args, token);
+  std::vector<Candidate> best;
+  std::vector<PartialSum> sums(num_shared + 1);  // as HeadTopKCpu cuts them
+  for (int64_t first = 0, index = 0; first < num_rows; ++index) {
+    const int64_t end = first < args.num_rows ? args.num_rows : num_rows;
+    const Block block{token, 1, first, std::min(kRowsPerBlock, end - first)};
+    const float* row = logits + first;
+    const float max = table.max(row, block.num_rows);
+    FoldTopK(args, block, token, row, max, k, best);
+    FoldSum(table, row, block.num_rows, max, sums[std::min(index, num_shared)]);
+    first += block.num_rows;
+  }
+  WriteTopK(best, k, ids, top_logits);
+  *log_sum_exp = LogSumExp(sums.data(), num_shared + 1);
 }
 
 float HeadDotCpu(const void* row, DType dtype, const float* x, int64_t hidden) {

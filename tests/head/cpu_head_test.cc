@@ -66,7 +66,8 @@ TEST(CpuHeadPackingTest, BasesThatTakeTurnsArePackedOnce) {
   const auto best_of = [&](const ActiveVocab& active) {
     int32_t id = -1;
     float logit = 0.0f;
-    EXPECT_TRUE(head.TopK(hidden, {active}, /*k=*/1, &id, &logit, /*log_sum_exp=*/nullptr).ok());
+    EXPECT_TRUE(
+        head.TopK(hidden, {active}, /*k=*/1, {}, &id, &logit, /*log_sum_exp=*/nullptr).ok());
     return id;
   };
   for (int round = 0; round < 5; ++round) {

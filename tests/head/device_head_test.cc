@@ -19,9 +19,9 @@
 
 #include "draft/engine.h"
 #include "head/lm_head.h"
-#include "kernels/quant.h"
 #include "tests/draft/pair.h"
 #include "tests/head/emulated_head_kernels.h"
+#include "tests/head/head_rows.h"
 #include "vocab/request_tail.h"
 
 namespace shortlist {
@@ -85,7 +85,8 @@ TEST_F(DeviceHeadTest, MoreTokensThanACallTakesHaveTheBitsOfOne) {
   }
   std::vector<int32_t> ids(150);
   std::vector<float> logits(150), sums(150), rows, own_row(1);
-  ASSERT_TRUE(head_->TopK(hidden, {active, tails}, 1, ids.data(), logits.data(), sums.data()).ok());
+  ASSERT_TRUE(
+      head_->TopK(hidden, {active, tails}, 1, {}, ids.data(), logits.data(), sums.data()).ok());
   std::vector<TokenId> chosen = Ids(ids);
   rows.resize(150);
   ASSERT_TRUE(head_->RowLogits(hidden, chosen, rows.data()).ok());
@@ -98,7 +99,7 @@ TEST_F(DeviceHeadTest, MoreTokensThanACallTakesHaveTheBitsOfOne) {
     int32_t id;
     float logit, sum;
     ASSERT_TRUE(
-        head_->TopK(one, {active, std::span(tails).subspan(m, 1)}, 1, &id, &logit, &sum).ok());
+        head_->TopK(one, {active, std::span(tails).subspan(m, 1)}, 1, {}, &id, &logit, &sum).ok());
     EXPECT_EQ(id, ids[m]);
     EXPECT_EQ(Bits(logit), Bits(logits[m]));
     EXPECT_EQ(Bits(logit), Bits(full[id]));
@@ -118,7 +119,7 @@ TEST_F(DeviceHeadTest, TopKIsTheOrderOfTheLogits) {
   constexpr int64_t kK = 6;
   std::vector<int32_t> ids(2 * kK);
   std::vector<float> logits(2 * kK);
-  ASSERT_TRUE(head_->TopK(hidden, {active}, kK, ids.data(), logits.data(), nullptr).ok());
+  ASSERT_TRUE(head_->TopK(hidden, {active}, kK, {}, ids.data(), logits.data(), nullptr).ok());
   for (int64_t m = 0; m < 2; ++m) {
     std::vector<int32_t> order(active.rows().begin(), active.rows().end());
     std::ranges::sort(
@@ -179,10 +180,10 @@ TEST_F(DeviceHeadTest, HiddenStatesThatAreNoNumbersProposeNothing) {
   const at::Tensor hidden = at::randn({3, kHidden});
   int32_t good[3], ids[3];
   float logits[3], sums[3];
-  ASSERT_TRUE(head_->TopK(hidden, {full_}, 1, good, logits, sums).ok());
+  ASSERT_TRUE(head_->TopK(hidden, {full_}, 1, {}, good, logits, sums).ok());
   for (const float value : {std::numeric_limits<float>::quiet_NaN(), kInf, -kInf}) {
     hidden[1].fill_(value);
-    ASSERT_TRUE(head_->TopK(hidden, {full_}, 1, ids, logits, sums).ok());
+    ASSERT_TRUE(head_->TopK(hidden, {full_}, 1, {}, ids, logits, sums).ok());
     EXPECT_EQ(ids[0], good[0]);
     EXPECT_EQ(ids[1], -1);
     EXPECT_EQ(ids[2], good[2]);
@@ -194,32 +195,16 @@ TEST_F(DeviceHeadTest, WhatTheDeviceFlagsFailsTheCallAndNotTheNext) {
   int32_t id;
   float logit;
   kernels_->flag = kHeadRowIdError | kHeadTailError;
-  absl::Status status = head_->TopK(hidden, {full_}, 1, &id, &logit, nullptr);
+  absl::Status status = head_->TopK(hidden, {full_}, 1, {}, &id, &logit, nullptr);
   EXPECT_TRUE(absl::IsInternal(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("flagged 5"));
   const std::vector<TokenId> ids = Ids({3});
   EXPECT_TRUE(absl::IsInternal(head_->RowLogits(hidden, ids, &logit)));
   kernels_->flag = 0;
-  EXPECT_TRUE(head_->TopK(hidden, {full_}, 1, &id, &logit, nullptr).ok());
+  EXPECT_TRUE(head_->TopK(hidden, {full_}, 1, {}, &id, &logit, nullptr).ok());
   kernels_->fails_from = kernels_->num_calls;
-  status = head_->TopK(hidden, {full_}, 1, &id, &logit, nullptr);
+  status = head_->TopK(hidden, {full_}, 1, {}, &id, &logit, nullptr);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the device is gone"));
-}
-
-/// The first `width` columns of an f32 weight [kVocab, hidden], as the rows of a head.
-std::vector<char> HeadRows(const at::Tensor& weight, DType dtype, int64_t width) {
-  const int64_t row_bytes = RowBytes(dtype, width);
-  std::vector<char> bytes(kVocab * row_bytes);
-  for (int64_t r = 0; r < kVocab; ++r) {
-    const float* row = weight.data_ptr<float>() + r * weight.size(1);
-    char* const to = bytes.data() + r * row_bytes;
-    if (IsQuantized(dtype)) {
-      QuantizeHeadRow(row, dtype, width, to);
-    } else {
-      for (int64_t k = 0; k < width; ++k) StoreFromFloat(to, dtype, k, row[k]);
-    }
-  }
-  return bytes;
 }
 
 TEST(DeviceRowsTest, CopiesScoreAsTheirSourceDoesOnTheCpu) {

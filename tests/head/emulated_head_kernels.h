@@ -21,13 +21,16 @@ class EmulatedHeadKernels : public HeadKernels {
     *args.error |= flag;
     return Outcome(machine_.HeadLogits(args, logits, stride));
   }
-  absl::Status TopK(const CudaHeadArgs& args, int64_t k, const HeadTopKOutputs& out) override {
+  absl::Status TopK(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
+                    const HeadTopKOutputs& out) override {
     *args.error |= flag;
-    return Outcome(machine_.HeadTopK(args, k, /*noise=*/{}, out));
+    last_noise = noise;
+    return Outcome(machine_.HeadTopK(args, k, noise, out));
   }
 
   int64_t num_calls = 0;
   int64_t fails_from = INT64_MAX;  // the number of the first call that fails, like all after it
+  HeadNoise last_noise;            // of TopK
   int32_t flag = 0;                // HeadErrorBits that every kernel raises
 
  private:

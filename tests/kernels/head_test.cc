@@ -89,6 +89,16 @@ TopK RunTopK(const HeadArgs& args, int64_t k, int num_threads = 1) {
   return top;
 }
 
+TopK TopKOfLogits(const HeadArgs& args, const std::vector<float>& logits, int64_t k) {
+  TopK top{std::vector<int32_t>(args.num_tokens * k, -9), std::vector<float>(args.num_tokens * k),
+           std::vector<float>(args.num_tokens)};
+  for (int64_t m = 0; m < args.num_tokens; ++m) {
+    HeadTopKOfLogitsCpu(args, m, logits.data() + m * HeadMaxRows(args), k, &top.ids[m * k],
+                        &top.logits[m * k], &top.log_sum_exp[m]);
+  }
+  return top;
+}
+
 struct Argmax {
   std::vector<int32_t> ids;
   std::vector<float> logits;
@@ -276,6 +286,10 @@ TEST(HeadTest, ArgmaxAndTopKMatchASort) {
       const std::vector<float> logits = Logits(args);
       for (const int64_t k : {1, 8, 1000}) {
         const TopK top = RunTopK(args, k, /*num_threads=*/2);
+        const TopK of_logits = TopKOfLogits(args, logits, k);
+        ASSERT_EQ(of_logits.ids, top.ids);
+        ASSERT_EQ(of_logits.logits, top.logits);
+        ASSERT_EQ(of_logits.log_sum_exp, top.log_sum_exp);
         for (int64_t m = 0; m < args.num_tokens; ++m) {
           const auto expected = SortedRows(args, logits, m);
           for (int64_t i = 0; i < k; ++i) {

@@ -205,6 +205,15 @@ TEST(SampleRaceTest, DegenerateRows) {
   }
 }
 
+TEST(InverseTemperatureTest, IsAPositiveFiniteFloat) {
+  EXPECT_EQ(InverseTemperature(0.5), 2.0f);
+  EXPECT_EQ(InverseTemperature(0.7), static_cast<float>(1.0 / 0.7));
+  for (const double temperature : {5e-324, 1e-300, 1e-39, 1e30}) {
+    EXPECT_GT(InverseTemperature(temperature), 0.0f);
+    EXPECT_LT(InverseTemperature(temperature), kInfinity);
+  }
+}
+
 TEST(LogSumExpTest, MatchesDouble) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal(-5.0f, 6.0f);
