@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -109,6 +110,7 @@ absl::Status Run(const Flags& flags) {
       Engine::Create(session->models(), session->decoding(/*num_shared_rows=*/0), scheduling));
   const PromptEncoder encoder(session->models().tokenizer());
   Router& router = engine->router();
+  std::mutex router_mutex;  // the server's thread may look at it behind the last reply
   Server::Options options;
   options.http.port = 0;
   options.logs_requests = false;
@@ -118,10 +120,15 @@ absl::Status Run(const Flags& flags) {
                        .context_length = router.scheduler().options().context_length,
                        .max_tail_rows = flags.run.dynamic_rows,
                        .router = {.exposed_step =
-                                      [&router](std::vector<RouterMessage> messages) {
+                                      [&](std::vector<RouterMessage> messages) {
+                                        const std::lock_guard lock(router_mutex);
                                         return router.ExposedStep(std::move(messages));
                                       },
-                                  .idle = [&router] { return router.idle(); }},
+                                  .idle =
+                                      [&] {
+                                        const std::lock_guard lock(router_mutex);
+                                        return router.idle();
+                                      }},
                        .load = [] { return EngineLoad(); },
                        .flush_cache = [] {}};
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
@@ -129,7 +136,10 @@ absl::Status Run(const Flags& flags) {
   std::thread io([&server] { server->Run(); });
   std::vector<double> direct, http;
   for (int64_t round = 0; round <= flags.num_rounds; ++round) {
-    const double direct_rate = RunDirectly(flags, *session, encoder, router, round);
+    const double direct_rate = [&] {
+      const std::lock_guard lock(router_mutex);
+      return RunDirectly(flags, *session, encoder, router, round);
+    }();
     const double http_rate = RunOverHttp(flags, server->port(), round);
     while (server->num_live() > 0) std::this_thread::yield();
     if (round == 0) continue;  // warm-up

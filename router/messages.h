@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,9 +16,12 @@
 
 namespace shortlist {
 
+class Receiver;  // router/pipeline.h
+
 /// From the tokenizer: one request.
 struct TokenizedGenerateReqInput {
-  std::string rid;  // of no other request that is still served
+  std::string rid;                     // of no other request that is still served
+  std::shared_ptr<Receiver> receiver;  // comes back in each row; may be null
   std::vector<TokenId> input_ids;
   SamplingParams sampling_params;  // max_new_tokens 0: prefill only, the pooler gets hidden states
   int64_t max_tail_rows = 0;       // as Sequence::Options
@@ -56,6 +60,7 @@ using RouterMessage = std::variant<TokenizedGenerateReqInput, AbortReq>;
 struct BatchTokenIdOut {
   struct Row {
     std::string rid;
+    std::shared_ptr<Receiver> receiver;   // the request's
     std::vector<TokenId> token_ids;       // new ones; never sent twice, whatever was retracted
     std::vector<TokenInfo> token_infos;   // [token_ids.size()]
     std::vector<TokenInfo> prompt_infos;  // Sequence::prompt_infos, in the row of the first token

@@ -8,11 +8,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace shortlist {
-namespace {
-
-GenerateReq& AsGenerate(Req* req) { return static_cast<GenerateReq&>(*req); }
-
-}  // namespace
 
 absl::StatusOr<std::span<const StepResult>> ModelRunner::Forward(const Batch& batch) {
   try {

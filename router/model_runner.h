@@ -13,17 +13,22 @@
 #include "draft/step.h"
 #include "request/sequence.h"
 #include "router/batch.h"
+#include "router/messages.h"
 #include "router/req.h"
 
 namespace shortlist {
 
 /// A request and its place in the speculation loop.
 struct GenerateReq final : Req {
+  std::shared_ptr<Receiver> receiver;  // of its rows
   std::unique_ptr<Sequence> sequence;
   int64_t retractions_seen = -1;  // by the sequence: num_retractions when it took over its prefix
   absl::Status status;            // what a callback of this request alone broke
   int64_t num_sent = 0;           // tokens of the output that are in a row
 };
+
+/// Every Req that a Router has is one.
+inline GenerateReq& AsGenerate(Req* req) { return static_cast<GenerateReq&>(*req); }
 
 /// Takes the hidden states [n, hidden] f32 of tokens first_position .. first_position + n - 1 of a
 /// prefill-only request, in order, chunk by chunk; the last chunk ends at req.prompt_len. What it

@@ -32,11 +32,8 @@ Pipeline::~Pipeline() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
-    for (auto& [rid, aborted] : live_) {
-      aborted = true;
-      aborts_.push_back(AbortReq{rid});
-    }
   }
+  AbortAll();
   // Each queue is closed when nobody is left who fills it.
   tasks_.Close();
   for (std::thread& tokenizer : tokenizers_) tokenizer.join();
@@ -46,14 +43,13 @@ Pipeline::~Pipeline() {
   detokenizer_.join();
 }
 
-absl::Status Pipeline::Submit(std::string rid, const std::string& client, Tokenize tokenize) {
+absl::Status Pipeline::Submit(std::shared_ptr<Receiver> receiver, const std::string& client,
+                              Tokenize tokenize) {
   const std::lock_guard lock(mutex_);
   if (closing_) return absl::UnavailableError("shutting down");
-  if (live_.contains(rid)) {
-    return absl::AlreadyExistsError(absl::StrCat("request id ", rid, " is being served"));
-  }
-  Task task{rid, std::move(tokenize)};
-  const auto live = live_.emplace(std::move(rid), false).first;
+  receiver->rid_ = absl::StrCat(num_submitted_++);
+  const auto live = live_.insert(receiver).first;
+  Task task{std::move(receiver), std::move(tokenize)};
   try {
     if (tasks_.TryPush(client, task)) return absl::OkStatus();
   } catch (const std::bad_alloc&) {
@@ -64,19 +60,27 @@ absl::Status Pipeline::Submit(std::string rid, const std::string& client, Tokeni
   return absl::ResourceExhaustedError("the queue of requests to tokenize is full");
 }
 
-void Pipeline::Abort(const std::string& rid) {
+void Pipeline::Abort(Receiver& receiver) {
   const std::lock_guard lock(mutex_);
-  const auto live = live_.find(rid);
-  if (live == live_.end() || live->second) return;
-  live->second = true;
-  // The router may not know the request yet; it asks before it takes one in.
-  aborts_.push_back(AbortReq{rid});
+  AbortLocked(receiver);
+}
+
+void Pipeline::AbortAll() {
+  const std::lock_guard lock(mutex_);
+  for (const std::shared_ptr<Receiver>& receiver : live_) AbortLocked(*receiver);
+}
+
+void Pipeline::AbortLocked(Receiver& receiver) {
+  if (receiver.aborted_) return;
+  // One that is on its way there is asked before it is let in.
+  if (receiver.in_router_) aborts_.push_back(AbortReq{receiver.rid_});
+  receiver.aborted_ = true;
 }
 
 absl::StatusOr<TokenizedGenerateReqInput> Pipeline::Prepare(const Task& task) {
   {
     const std::lock_guard lock(mutex_);
-    if (live_.at(task.rid)) return Aborted();
+    if (task.receiver->aborted_) return Aborted();
   }
   try {
     return task.tokenize();
@@ -86,13 +90,14 @@ absl::StatusOr<TokenizedGenerateReqInput> Pipeline::Prepare(const Task& task) {
 }
 
 void Pipeline::RunTokenizer() {
-  while (const std::optional<Task> task = tasks_.Pop()) {
+  while (std::optional<Task> task = tasks_.Pop()) {
     absl::StatusOr<TokenizedGenerateReqInput> input = Prepare(*task);
     if (!input.ok()) {
-      SendTerminalRow(task->rid, std::move(input).status());
+      SendTerminalRow(std::move(task->receiver), std::move(input).status());
       continue;
     }
-    input->rid = task->rid;
+    input->rid = task->receiver->rid_;
+    input->receiver = std::move(task->receiver);
     messages_.Push(*std::move(input));
   }
 }
@@ -100,19 +105,19 @@ void Pipeline::RunTokenizer() {
 /// Turns requests that were aborted on their way into terminal rows, and adds the aborts of those
 /// that the router has.
 void Pipeline::TakeAborts(std::vector<RouterMessage>& messages) {
-  std::vector<std::string> aborted;
+  std::vector<std::shared_ptr<Receiver>> aborted;
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(messages, [&](const RouterMessage& message) {
-      const std::string& rid = std::get<TokenizedGenerateReqInput>(message).rid;
-      if (!live_.at(rid)) return false;
-      aborted.push_back(rid);
-      return true;
+      const auto& receiver = std::get<TokenizedGenerateReqInput>(message).receiver;
+      receiver->in_router_ = !receiver->aborted_;
+      if (receiver->aborted_) aborted.push_back(receiver);
+      return receiver->aborted_;
     });
     for (RouterMessage& abort : aborts_) messages.push_back(std::move(abort));
     aborts_.clear();
   }
-  for (const std::string& rid : aborted) SendTerminalRow(rid, Aborted());
+  for (auto& receiver : aborted) SendTerminalRow(std::move(receiver), Aborted());
 }
 
 void Pipeline::RunRouter() {
@@ -126,23 +131,28 @@ void Pipeline::RunRouter() {
     {
       const std::lock_guard lock(mutex_);
       for (const BatchTokenIdOut::Row& row : out.rows) {
-        if (row.finished) live_.erase(row.rid);
+        if (row.finished) EraseLocked(row.receiver);
       }
     }
     outputs_.Push(std::move(out));
   }
 }
 
-void Pipeline::SendTerminalRow(const std::string& rid, absl::Status status) {
+void Pipeline::EraseLocked(const std::shared_ptr<Receiver>& receiver) {
+  receiver->in_router_ = false;
+  SHORTLIST_CHECK(live_.erase(receiver) == 1);
+}
+
+void Pipeline::SendTerminalRow(std::shared_ptr<Receiver> receiver, absl::Status status) {
   {
     const std::lock_guard lock(mutex_);
-    live_.erase(rid);
-    std::erase_if(aborts_, [&](const RouterMessage& abort) {
-      return std::get<AbortReq>(abort).rid == rid;  // of no later request with this id
-    });
+    EraseLocked(receiver);
   }
   BatchTokenIdOut out;
-  out.rows.push_back({.rid = rid, .finished = true, .status = std::move(status)});
+  out.rows.push_back({.rid = receiver->rid_,
+                      .receiver = std::move(receiver),
+                      .finished = true,
+                      .status = std::move(status)});
   outputs_.Push(std::move(out));
 }
 

@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,16 +18,29 @@
 
 namespace shortlist {
 
+/// Whom the rows of one request are for: Submit takes it, each row of the request carries it. To
+/// derive from.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+
+ private:
+  friend class Pipeline;
+  std::string rid_;         // constant once Submit has it
+  bool aborted_ = false;    // this and the next are guarded by the pipeline's mutex_
+  bool in_router_ = false;  // from its first step to its terminal row
+};
+
 /// The threads around a Router: a pool that tokenizes, the router thread, and one that
 /// detokenizes, joined by bounded queues. Text is prepared and written while the model computes.
 /// A detokenizer that falls behind holds the router back; it does not pile up.
 ///
 /// Every request that Submit took gets exactly one terminal row, at the latest when the pipeline
-/// is destroyed. Submit and Abort may be called by any thread.
+/// is destroyed; until then it is registered here. Members may be called by any thread.
 class Pipeline {
  public:
-  /// Makes the message of one request; called by a tokenizer thread. What it throws refuses the
-  /// request.
+  /// Makes the message of one request, but for rid and receiver; called by a tokenizer thread.
+  /// What it throws refuses the request.
   using Tokenize = std::function<absl::StatusOr<TokenizedGenerateReqInput>()>;
 
   /// The Router as the router thread uses it.
@@ -48,18 +62,20 @@ class Pipeline {
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  /// Takes a request of `client`; clients take turns at the tokenizers. AlreadyExists when one with
-  /// this id has no terminal row yet, ResourceExhausted when the queue of the tokenizers has no
-  /// room for this client (QueueHasRoom), Unavailable when the pipeline is being destroyed; there
-  /// is no row then.
-  absl::Status Submit(std::string rid, const std::string& client, Tokenize tokenize);
+  /// Takes a request of `client`, with a receiver of its own; clients take turns at the tokenizers.
+  /// ResourceExhausted when the queue of the tokenizers has no room for this client (QueueHasRoom),
+  /// Unavailable when the pipeline is being destroyed; there is no row then.
+  absl::Status Submit(std::shared_ptr<Receiver> receiver, const std::string& client,
+                      Tokenize tokenize);
 
-  /// Ends a request, wherever it is; nothing when it has ended.
-  void Abort(const std::string& rid);
+  /// Ends the request that was submitted with `receiver`, wherever it is; nothing when it has
+  /// ended or was not taken.
+  void Abort(Receiver& receiver);
+  void AbortAll();
 
  private:
   struct Task {
-    std::string rid;
+    std::shared_ptr<Receiver> receiver;
     Tokenize tokenize;
   };
 
@@ -67,8 +83,10 @@ class Pipeline {
   void RunRouter();
   void RunDetokenizer();
   absl::StatusOr<TokenizedGenerateReqInput> Prepare(const Task& task);
+  void AbortLocked(Receiver& receiver);
+  void EraseLocked(const std::shared_ptr<Receiver>& receiver);
   void TakeAborts(std::vector<RouterMessage>& messages);
-  void SendTerminalRow(const std::string& rid, absl::Status status);
+  void SendTerminalRow(std::shared_ptr<Receiver> receiver, absl::Status status);
 
   const Stepper router_;
   const std::function<void(BatchTokenIdOut)> detokenize_;
@@ -76,9 +94,10 @@ class Pipeline {
   BoundedQueue<RouterMessage> messages_;
   BoundedQueue<BatchTokenIdOut> outputs_;
 
-  std::mutex mutex_;                            // guards what follows, to closing_
-  std::unordered_map<std::string, bool> live_;  // without a terminal row; whether aborted
-  std::vector<RouterMessage> aborts_;           // for the next step
+  std::mutex mutex_;                                    // guards what follows, to closing_
+  std::unordered_set<std::shared_ptr<Receiver>> live_;  // without a terminal row
+  std::vector<RouterMessage> aborts_;                   // for the next step
+  uint64_t num_submitted_ = 0;
   bool closing_ = false;
 
   std::vector<std::thread> tokenizers_;

@@ -17,8 +17,6 @@ double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-GenerateReq& AsGenerate(Req* req) { return static_cast<GenerateReq&>(*req); }
-
 absl::Status StatusOf(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return absl::ResourceExhaustedError("out of memory");
@@ -76,7 +74,10 @@ void Router::HandleRequest(TokenizedGenerateReqInput input) {
     status = StatusOf(error);
   }
   if (status.ok()) return;
-  out_.rows.push_back({.rid = std::move(input.rid), .finished = true, .status = std::move(status)});
+  out_.rows.push_back({.rid = std::move(input.rid),
+                       .receiver = std::move(input.receiver),
+                       .finished = true,
+                       .status = std::move(status)});
 }
 
 absl::Status Router::AddRequest(TokenizedGenerateReqInput& input) {
@@ -118,6 +119,7 @@ absl::Status Router::AddRequest(TokenizedGenerateReqInput& input) {
       req->sequence,
       Sequence::Create(std::move(input.input_ids), std::move(options), engine_.vocab_size()));
   req->rid = input.rid;
+  req->receiver = input.receiver;
   req->input_ids = &req->sequence->tokens();
   req->prompt_len = req->num_tokens();
   req->priority = input.priority;
@@ -164,8 +166,8 @@ void Router::ForwardStep() {
     const double now_s = now_();
     FailOverdue(now_s);
     const Batch batch = GetNewFillBatch(now_s);
-    ForwardFillBatch(batch);
-    if (scheduler_->DecodeIsDue(!batch.IsEmpty())) ForwardDecodeBatch();
+    RunBatch(batch);
+    if (scheduler_->DecodeIsDue(!batch.IsEmpty())) RunBatch(scheduler_->PrepareDecode());
   } catch (const std::bad_alloc&) {
     // Nothing was being computed. Those that wait go on waiting.
   }
@@ -184,10 +186,6 @@ Batch Router::GetNewFillBatch(double now_s) {
   }
   return batch;
 }
-
-void Router::ForwardFillBatch(const Batch& batch) { RunBatch(batch); }
-
-void Router::ForwardDecodeBatch() { RunBatch(scheduler_->PrepareDecode()); }
 
 /// One pass and what came of it. Its requests all fail if it does.
 void Router::RunBatch(const Batch& batch) {
@@ -218,6 +216,7 @@ void Router::HandleResult(GenerateReq& req, const StepResult& result) {
                     (req.prefill_only() && result.cached_len == req.prompt_len);
   const std::span<const TokenInfo> infos = std::span(sequence.token_infos).last(news.size());
   BatchTokenIdOut::Row row{.rid = req.rid,
+                           .receiver = req.receiver,
                            .token_ids = {news.begin(), news.end()},
                            .token_infos = {infos.begin(), infos.end()}};
   if (req.num_sent == 0 && result.num_emitted > 0) row.prompt_infos = sequence.prompt_infos;
@@ -247,6 +246,7 @@ void Router::HandleFinished(GenerateReq& req) {
   if (sequence.finish_reason() == FinishReason::kError) return Fail(req, sequence.error());
   req.rows = engine_.TailRows(sequence);
   out_.rows.push_back({.rid = req.rid,
+                       .receiver = req.receiver,
                        .finished = true,
                        .finish_reason = sequence.finish_reason(),
                        .prompt_tokens = req.prompt_len,
@@ -260,6 +260,7 @@ void Router::HandleFinished(GenerateReq& req) {
 void Router::Fail(GenerateReq& req, absl::Status status) {
   scheduler_->Drop(req);
   out_.rows.push_back({.rid = req.rid,
+                       .receiver = req.receiver,
                        .finished = true,
                        .status = std::move(status),
                        .prompt_tokens = req.prompt_len,

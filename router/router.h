@@ -63,8 +63,6 @@ class Router {
   void FailOverdue(double now_s);
   void ForwardStep();
   Batch GetNewFillBatch(double now_s);
-  void ForwardFillBatch(const Batch& batch);
-  void ForwardDecodeBatch();
   void RunBatch(const Batch& batch);
   void HandleResult(GenerateReq& req, const StepResult& result);
   void HandleFinishedRequests();

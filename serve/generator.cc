@@ -4,7 +4,6 @@
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -82,18 +81,13 @@ class GeneratorImpl final : public Generator {
   bool Abort(const Client& client, const std::string& rid) override {
     const auto named = registry_->by_name.find(NameOf(client, rid));
     if (named == registry_->by_name.end()) return false;
-    for (const std::string& id : named->second.ids) pipeline_.Abort(id);
+    named->second->Abort();
     return true;
   }
 
   void AbortAll() override {
     ++num_abort_alls_;
-    std::vector<std::string> ids;
-    {
-      const std::lock_guard lock(mutex_);
-      for (const auto& [id, live] : live_) ids.push_back(id);
-    }
-    for (const std::string& id : ids) pipeline_.Abort(id);
+    pipeline_.AbortAll();
   }
 
   int64_t num_abort_alls() const override { return num_abort_alls_; }
@@ -112,25 +106,19 @@ class GeneratorImpl final : public Generator {
   BatchTokenIdOut Step(std::vector<RouterMessage> messages);
   void Detokenize(BatchTokenIdOut out);
   GenerationEvent ToEvent(BatchTokenIdOut::Row& row, LiveRequest& live, Clock::time_point now);
-  using LiveRequests = std::vector<std::shared_ptr<LiveRequest>>;
-  LiveRequests Arriving(const std::vector<RouterMessage>& messages);
   void SetPending(LiveRequest& live, int64_t num_tokens);
-  void StoreLoad(const LiveRequests& arrived);
+  void StoreLoad(const std::vector<LiveRequest*>& arrived);
 
   const asio::any_io_executor executor_;
   const Options options_;
   const std::shared_ptr<LiveRegistry> registry_ = std::make_shared<LiveRegistry>();
   bool draining_ = false;
   int64_t num_abort_alls_ = 0;
-  uint64_t num_started_ = 0;
-
-  std::mutex mutex_;  // guards live_
-  std::unordered_map<std::string, std::shared_ptr<LiveRequest>> live_;
 
   std::mutex router_mutex_;  // held during a step, and by whoever else uses the engine
   mutable std::mutex load_mutex_;
   EngineLoad load_;
-  int64_t num_pending_tokens_ = 0;  // of live_; guarded by load_mutex_
+  int64_t num_pending_tokens_ = 0;  // of all requests; guarded by load_mutex_
   TokenRate rate_;
 
   Pipeline pipeline_;  // last: its threads use what stands above
@@ -232,62 +220,38 @@ void GeneratorImpl::SetPending(LiveRequest& live, int64_t num_tokens) {
 }
 
 /// The engine's load now that it knows the requests of `arrived` itself.
-void GeneratorImpl::StoreLoad(const LiveRequests& arrived) {
+void GeneratorImpl::StoreLoad(const std::vector<LiveRequest*>& arrived) {
   const EngineLoad load = options_.load();
   const std::lock_guard lock(load_mutex_);
   load_ = load;
-  for (const auto& live : arrived)
+  for (LiveRequest* live : arrived) {
     num_pending_tokens_ -= std::exchange(live->num_pending_tokens, 0);
-}
-
-GeneratorImpl::LiveRequests GeneratorImpl::Arriving(const std::vector<RouterMessage>& messages) {
-  LiveRequests arriving;
-  const std::lock_guard lock(mutex_);
-  for (const RouterMessage& message : messages) {
-    const auto* input = std::get_if<TokenizedGenerateReqInput>(&message);
-    if (input != nullptr) arriving.push_back(live_.at(input->rid));
   }
-  return arriving;
 }
 
 absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
     std::vector<GenerateRequest> requests, const Client& client, const std::string& rid) {
   SHORTLIST_CHECK(!requests.empty());
   if (draining_) return absl::UnavailableError("the server is shutting down");
-  const std::string name = NameOf(client, rid);
-  if (!name.empty() && registry_->by_name.contains(name)) {
+  std::string name = NameOf(client, rid);
+  if (registry_->by_name.contains(name)) {
     return absl::AlreadyExistsError(absl::StrCat("Duplicate request ID: ", rid));
   }
-  auto generation = std::make_unique<LiveGeneration>(executor_, registry_);
+  auto generation = std::make_unique<LiveGeneration>(executor_, registry_, std::move(name));
   for (size_t i = 0; i < requests.size(); ++i) {
     auto live = std::make_shared<LiveRequest>();
-    live->id = absl::StrCat(num_started_++);
     live->client = client.name;
-    live->name = name;
     live->index = i;
     live->start = Clock::now();
-    {
-      const std::lock_guard lock(mutex_);
-      live_.emplace(live->id, live);
-    }
+    generation->Add(live);
     auto request = std::make_shared<GenerateRequest>(std::move(requests[i]));
     if (!client.cache_salt.empty()) {
       request->cache_salt = absl::StrCat(client.cache_salt, ":", request->cache_salt);
     }
     const absl::Status status = pipeline_.Submit(
-        live->id, client.name, [this, live, request] { return Tokenize(*request, *live); });
-    if (!status.ok()) {
-      const std::lock_guard lock(mutex_);
-      live_.erase(live->id);
-      return status;  // what was started is aborted with its generation
-    }
+        live, client.name, [this, live, request] { return Tokenize(*request, *live); });
+    if (!status.ok()) return status;  // what was started is aborted with its generation
     ++registry_->num_live;
-    if (!name.empty()) {
-      LiveRegistry::Named& named = registry_->by_name[name];
-      named.ids.push_back(live->id);
-      ++named.num_live;
-    }
-    generation->Add(std::move(live));
   }
   return generation;
 }
@@ -295,7 +259,11 @@ absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
 /// On the router thread.
 BatchTokenIdOut GeneratorImpl::Step(std::vector<RouterMessage> messages) {
   const std::lock_guard lock(router_mutex_);
-  const LiveRequests arriving = Arriving(messages);
+  std::vector<LiveRequest*> arriving;  // held by the pipeline until their last rows
+  for (const RouterMessage& message : messages) {
+    const auto* input = std::get_if<TokenizedGenerateReqInput>(&message);
+    if (input != nullptr) arriving.push_back(static_cast<LiveRequest*>(input->receiver.get()));
+  }
   BatchTokenIdOut out = options_.router.exposed_step(std::move(messages));
   StoreLoad(arriving);
   return out;
@@ -315,19 +283,12 @@ absl::Status GeneratorImpl::FlushCache() {
 /// On the detokenizer thread.
 void GeneratorImpl::Detokenize(BatchTokenIdOut out) {
   std::vector<std::pair<std::shared_ptr<LiveRequest>, GenerationEvent>> events;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const BatchTokenIdOut::Row& row : out.rows) {
-      const auto live = live_.find(row.rid);
-      SHORTLIST_CHECK(live != live_.end());
-      events.emplace_back(live->second, GenerationEvent());
-      if (row.finished) live_.erase(live);
-    }
-  }
   const Clock::time_point now = Clock::now();
-  for (size_t i = 0; i < events.size(); ++i) {
-    if (out.rows[i].finished) SetPending(*events[i].first, 0);  // it may have ended on its way
-    events[i].second = ToEvent(out.rows[i], *events[i].first, now);
+  for (BatchTokenIdOut::Row& row : out.rows) {
+    auto live = std::static_pointer_cast<LiveRequest>(std::move(row.receiver));
+    if (row.finished) SetPending(*live, 0);  // it may have ended on its way
+    GenerationEvent event = ToEvent(row, *live, now);
+    events.emplace_back(std::move(live), std::move(event));
   }
   asio::post(executor_, [registry = registry_, events = std::move(events)]() mutable {
     for (auto& [live, event] : events) Deliver(*registry, *live, std::move(event));

@@ -26,12 +26,25 @@ void Merge(GenerationEvent event, GenerationEvent& into) {
 
 }  // namespace
 
+LiveGeneration::LiveGeneration(const asio::any_io_executor& executor,
+                               std::shared_ptr<LiveRegistry> registry, std::string name)
+    : wake_(executor), registry_(std::move(registry)), name_(std::move(name)) {
+  if (!name_.empty()) registry_->by_name.emplace(name_, this);
+}
+
 LiveGeneration::~LiveGeneration() {
-  for (const std::shared_ptr<LiveRequest>& live : requests_) {
-    if (live->generation == nullptr) continue;
-    live->generation = nullptr;
-    if (registry_->pipeline != nullptr) registry_->pipeline->Abort(live->id);
-  }
+  Abort();
+  for (const std::shared_ptr<LiveRequest>& live : requests_) live->generation = nullptr;
+  GiveBackName();
+}
+
+void LiveGeneration::GiveBackName() {
+  if (!name_.empty()) registry_->by_name.erase(std::exchange(name_, ""));
+}
+
+void LiveGeneration::Abort() {
+  if (registry_->pipeline == nullptr) return;
+  for (const std::shared_ptr<LiveRequest>& live : requests_) registry_->pipeline->Abort(*live);
 }
 
 void LiveGeneration::Add(std::shared_ptr<LiveRequest> live) {
@@ -41,6 +54,7 @@ void LiveGeneration::Add(std::shared_ptr<LiveRequest> live) {
 }
 
 void LiveGeneration::Deliver(GenerationEvent event) {
+  if (event.finished && ++num_ended_ == std::ssize(requests_)) GiveBackName();
   std::optional<GenerationEvent>& pending = pending_[event.index];
   if (pending.has_value()) {
     Merge(std::move(event), *pending);
@@ -82,15 +96,11 @@ GenerationEvent LiveGeneration::Take() {
 }
 
 void Deliver(LiveRegistry& registry, LiveRequest& live, GenerationEvent event) {
+  LiveGeneration* const generation = live.generation;
   if (event.finished) {
     --registry.num_live;
-    const auto named = registry.by_name.find(live.name);
-    if (named != registry.by_name.end() && --named->second.num_live == 0) {
-      registry.by_name.erase(named);
-    }
+    live.generation = nullptr;
   }
-  LiveGeneration* const generation = live.generation;
-  if (event.finished) live.generation = nullptr;
   if (generation != nullptr) generation->Deliver(std::move(event));
 }
 

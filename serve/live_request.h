@@ -22,24 +22,18 @@ namespace shortlist {
 
 class LiveGeneration;
 
-/// What the I/O thread knows of all requests without a last event. Outlives the generator as long
-/// as events are on their way.
+/// What generations share on the I/O thread. Outlives the generator as long as events are on their
+/// way.
 struct LiveRegistry {
-  Pipeline* pipeline = nullptr;  // null: the generator has gone
-  struct Named {
-    std::vector<std::string> ids;
-    int64_t num_live = 0;
-  };
-  std::unordered_map<std::string, Named> by_name;  // those that clients named
-  std::atomic<int64_t> num_live = 0;               // read by any thread
+  Pipeline* pipeline = nullptr;                              // null: the generator has gone
+  std::unordered_map<std::string, LiveGeneration*> by_name;  // those that clients named
+  std::atomic<int64_t> num_live = 0;                         // requests; read by any thread
 };
 
 /// One request between Start and its last event. Each thread has members of its own.
-struct LiveRequest {
+struct LiveRequest final : Receiver {
   // Constant.
-  std::string id;  // inside the pipeline
   std::string client;
-  std::string name;  // among those of all clients, or empty
   size_t index = 0;
   std::chrono::steady_clock::time_point start;
   // The tokenizer thread's, then constant.
@@ -59,15 +53,16 @@ struct LiveRequest {
 };
 
 /// The Generation of a Generator: events wait here, one for each request at most, until they are
-/// taken.
+/// taken. It has its name until the last event of every request has come, or it goes.
 class LiveGeneration final : public Generation {
  public:
+  /// `name`: among those of all clients, not taken; empty: none.
   LiveGeneration(const boost::asio::any_io_executor& executor,
-                 std::shared_ptr<LiveRegistry> registry)
-      : wake_(executor), registry_(std::move(registry)) {}
+                 std::shared_ptr<LiveRegistry> registry, std::string name);
   ~LiveGeneration() override;
 
   void Add(std::shared_ptr<LiveRequest> live);
+  void Abort();
   void Deliver(GenerationEvent event);
 
   boost::asio::awaitable<GenerationEvent> Next() override;
@@ -78,13 +73,16 @@ class LiveGeneration final : public Generation {
  private:
   boost::asio::awaitable<void> Wait(std::chrono::steady_clock::time_point deadline);
   GenerationEvent Take();
+  void GiveBackName();
 
   boost::asio::steady_timer wake_;
   const std::shared_ptr<LiveRegistry> registry_;
+  std::string name_;
   std::vector<std::shared_ptr<LiveRequest>> requests_;
   std::vector<std::optional<GenerationEvent>> pending_;  // by index of the request
   std::deque<size_t> ready_;                             // those that have one, longest first
-  int64_t num_taken_ = 0;                                // last events
+  int64_t num_ended_ = 0;                                // requests: the last event has come,
+  int64_t num_taken_ = 0;                                // and was taken
 };
 
 /// Hands an event to whom it concerns; the last one ends the request. On the I/O thread.

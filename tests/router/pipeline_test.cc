@@ -1,7 +1,9 @@
 #include "router/pipeline.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -9,6 +11,9 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/router/failing_new.h"
 
@@ -28,29 +33,32 @@ class FakeRouter {
     BatchTokenIdOut out;
     for (RouterMessage& message : messages) {
       if (auto* input = std::get_if<TokenizedGenerateReqInput>(&message)) {
-        EXPECT_TRUE(left_.emplace(input->rid, input->sampling_params.max_new_tokens).second);
-      } else if (left_.erase(std::get<AbortReq>(message).rid) > 0) {
-        out.rows.push_back({.rid = std::get<AbortReq>(message).rid,
+        EXPECT_TRUE(left_.emplace(input->rid, std::move(*input)).second);
+      } else if (auto left = left_.extract(std::get<AbortReq>(message).rid); !left.empty()) {
+        out.rows.push_back({.receiver = left.mapped().receiver,
                             .finished = true,
                             .status = absl::CancelledError("aborted")});
       }
     }
     for (auto request = left_.begin(); request != left_.end();) {
-      const bool finished = --request->second == 0;
-      out.rows.push_back({.rid = request->first, .token_ids = {TokenId{1}}, .finished = finished});
+      TokenizedGenerateReqInput& input = request->second;
+      const bool finished = --input.sampling_params.max_new_tokens == 0;
+      out.rows.push_back(
+          {.receiver = input.receiver, .token_ids = {TokenId{1}}, .finished = finished});
       request = finished ? left_.erase(request) : std::next(request);
     }
     return out;
   }
 
-  std::map<std::string, int64_t> left_;
+  std::map<std::string, TokenizedGenerateReqInput> left_;  // max_new_tokens: what is left
 };
 
-/// What the detokenizer thread saw; read when the pipeline is gone.
-struct Seen {
+/// What the detokenizer thread saw of a request; read when the pipeline is gone.
+struct Seen : Receiver {
   int64_t num_tokens = 0;
   int64_t num_terminal_rows = 0;
   absl::StatusCode code = absl::StatusCode::kUnknown;
+  std::atomic<bool> ended = false;  // any thread
 };
 
 class PipelineTest : public testing::Test {
@@ -58,14 +66,15 @@ class PipelineTest : public testing::Test {
   void Start(Pipeline::Options options) {
     pipeline_ = std::make_unique<Pipeline>(
         router_.stepper(),
-        [this](BatchTokenIdOut out) {
+        [](BatchTokenIdOut out) {
           for (const BatchTokenIdOut::Row& row : out.rows) {
-            Seen& seen = seen_[row.rid];
-            EXPECT_EQ(seen.num_terminal_rows, 0) << row.rid;
+            auto& seen = static_cast<Seen&>(*row.receiver);
+            EXPECT_EQ(seen.num_terminal_rows, 0);
             seen.num_tokens += std::ssize(row.token_ids);
             if (!row.finished) continue;
             ++seen.num_terminal_rows;
             seen.code = row.status.code();
+            seen.ended = true;
           }
         },
         options);
@@ -79,29 +88,27 @@ class PipelineTest : public testing::Test {
     };
   }
 
+  std::shared_ptr<Seen> Submit(Pipeline::Tokenize tokenize) {
+    auto seen = std::make_shared<Seen>();
+    EXPECT_TRUE(pipeline_->Submit(seen, /*client=*/"c", std::move(tokenize)).ok());
+    return seen;
+  }
+
   FakeRouter router_;
-  std::map<std::string, Seen> seen_;
   std::unique_ptr<Pipeline> pipeline_;
 };
 
 TEST_F(PipelineTest, EachRequestGetsItsRows) {
   Start({.num_tokenizers = 3, .queue_size = 100});
-  for (int i = 0; i < 50; ++i) {
-    ASSERT_TRUE(pipeline_->Submit(std::to_string(i), /*client=*/"c", Tokens(1 + i % 7)).ok());
-  }
-  ASSERT_TRUE(
-      pipeline_->Submit("bad", /*client=*/"c", [] { return absl::InvalidArgumentError("no text"); })
-          .ok());
-  ASSERT_TRUE(pipeline_
-                  ->Submit("thrower", /*client=*/"c",
-                           []() -> absl::StatusOr<TokenizedGenerateReqInput> {
-                             throw std::runtime_error("no tokenizer");
-                           })
-                  .ok());
+  std::vector<std::shared_ptr<Seen>> all;
+  for (int i = 0; i < 50; ++i) all.push_back(Submit(Tokens(1 + i % 7)));
+  all.push_back(Submit([] { return absl::InvalidArgumentError("no text"); }));
+  all.push_back(Submit([]() -> absl::StatusOr<TokenizedGenerateReqInput> {
+    throw std::runtime_error("no tokenizer");
+  }));
   // Those that are still on their way when the pipeline goes are aborted, not forgotten.
   pipeline_.reset();
-  EXPECT_EQ(seen_.size(), 52u);
-  for (const auto& [rid, seen] : seen_) EXPECT_EQ(seen.num_terminal_rows, 1) << rid;
+  for (const std::shared_ptr<Seen>& seen : all) EXPECT_EQ(seen->num_terminal_rows, 1);
 }
 
 TEST_F(PipelineTest, RefusalsHaveNoRow) {
@@ -111,34 +118,49 @@ TEST_F(PipelineTest, RefusalsHaveNoRow) {
     gate.Pop();
     return absl::InvalidArgumentError("refused");
   };
-  ASSERT_TRUE(pipeline_->Submit("a", /*client=*/"c", wait).ok());
-  EXPECT_EQ(pipeline_->Submit("a", /*client=*/"c", wait).code(), absl::StatusCode::kAlreadyExists);
-  absl::Status status;  // one is being tokenized, one waits, and then there is no room
-  for (int i = 0; status.ok() && i < 100; ++i)
-    status = pipeline_->Submit(std::to_string(i), /*client=*/"c", wait);
+  std::vector<std::shared_ptr<Seen>> taken;
+  // One is being tokenized, at most two wait, and then there is no room.
+  auto refused = std::make_shared<Seen>();
+  absl::Status status;
+  while ((status = pipeline_->Submit(refused, /*client=*/"c", wait)).ok()) {
+    taken.push_back(std::exchange(refused, std::make_shared<Seen>()));
+  }
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(taken.size(), testing::AllOf(testing::Ge(1u), testing::Le(3u)));
+  pipeline_->Abort(*refused);
   gate.Close();
   pipeline_.reset();
-  EXPECT_EQ(seen_["a"].num_terminal_rows, 1);
-  EXPECT_LE(seen_.size(), 4u);
+  EXPECT_EQ(refused->num_terminal_rows, 0);
+  for (const std::shared_ptr<Seen>& seen : taken) EXPECT_EQ(seen->num_terminal_rows, 1);
 }
 
 TEST_F(PipelineTest, AbortEndsARequestThatIsBeingTokenized) {
   Start({.num_tokenizers = 1, .queue_size = 4});
   BoundedQueue<int> gate(/*capacity=*/1);
-  ASSERT_TRUE(pipeline_
-                  ->Submit("a", /*client=*/"c",
-                           [&gate] {
-                             gate.Pop();
-                             return Tokens(1'000'000'000)();
-                           })
-                  .ok());
-  pipeline_->Abort("a");
-  pipeline_->Abort("nobody");
+  const auto seen = Submit([&gate] {
+    gate.Pop();
+    return Tokens(1'000'000'000)();
+  });
+  pipeline_->Abort(*seen);
   gate.Close();
   pipeline_.reset();
-  EXPECT_EQ(seen_["a"].code, absl::StatusCode::kCancelled);
-  EXPECT_EQ(seen_["a"].num_tokens, 0);
+  EXPECT_EQ(seen->code, absl::StatusCode::kCancelled);
+  EXPECT_EQ(seen->num_tokens, 0);
+}
+
+TEST_F(PipelineTest, AbortAllEndsWhatWasSubmittedBefore) {
+  Start({.num_tokenizers = 2, .queue_size = 16});
+  std::vector<std::shared_ptr<Seen>> before;
+  for (int i = 0; i < 8; ++i) before.push_back(Submit(Tokens(1'000'000'000)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // some are in the router, say
+  pipeline_->AbortAll();
+  const auto after = Submit(Tokens(1));
+  while (!after->ended) std::this_thread::yield();
+  pipeline_.reset();
+  for (const std::shared_ptr<Seen>& seen : before) {
+    EXPECT_EQ(seen->code, absl::StatusCode::kCancelled);
+  }
+  EXPECT_EQ(after->code, absl::StatusCode::kOk);
 }
 
 TEST_F(PipelineTest, KillTest) {
@@ -148,26 +170,28 @@ TEST_F(PipelineTest, KillTest) {
   const int64_t num_clients = 4;
   const int64_t per_client = NumRandomOps(2000) / num_clients;
   std::vector<std::thread> clients;
-  std::vector<int64_t> num_taken(num_clients);
+  std::vector<std::vector<std::shared_ptr<Seen>>> taken(num_clients);
   for (int64_t c = 0; c < num_clients; ++c) {
     clients.emplace_back([&, c] {
       std::mt19937_64 random(seed + c);
       for (int64_t i = 0; i < per_client; ++i) {
-        const std::string rid = std::to_string(c) + "/" + std::to_string(i);
         const int64_t len = 1 + static_cast<int64_t>(random() % 50);
-        if (pipeline_->Submit(rid, /*client=*/"c", Tokens(len)).ok()) ++num_taken[c];
-        if (random() % 3 == 0) pipeline_->Abort(rid);
+        auto seen = std::make_shared<Seen>();
+        if (pipeline_->Submit(seen, /*client=*/"c", Tokens(len)).ok()) taken[c].push_back(seen);
+        if (random() % 3 == 0) pipeline_->Abort(*seen);
+        if (random() % 200 == 0) pipeline_->AbortAll();
         if (random() % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
       }
     });
   }
   for (std::thread& client : clients) client.join();
   pipeline_.reset();
-  int64_t num_expected = 0;
-  for (int64_t taken : num_taken) num_expected += taken;
-  EXPECT_EQ(std::ssize(seen_), num_expected);
-  EXPECT_GT(num_expected, 0);
-  for (const auto& [rid, seen] : seen_) EXPECT_EQ(seen.num_terminal_rows, 1) << rid;
+  int64_t num_taken = 0;
+  for (const auto& of_client : taken) {
+    num_taken += std::ssize(of_client);
+    for (const std::shared_ptr<Seen>& seen : of_client) EXPECT_EQ(seen->num_terminal_rows, 1);
+  }
+  EXPECT_GT(num_taken, 0);
 }
 
 }  // namespace

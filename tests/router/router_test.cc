@@ -243,8 +243,11 @@ TEST_F(RouterTest, APassThatFailsTakesItsRequestsAndNothingElse) {
 TEST_F(RouterTest, ThePipelineServesThroughIt) {
   auto router = Router::Create(*engine_, Options());
   ASSERT_TRUE(router.ok()) << router.status();
-  std::map<std::string, std::vector<TokenId>> outputs;
-  BoundedQueue<std::string> finished(/*capacity=*/100);
+  struct Output : Receiver {
+    std::vector<TokenId> ids;
+  };
+  std::vector<std::shared_ptr<Output>> outputs;
+  BoundedQueue<int> finished(/*capacity=*/100);
   {
     Pipeline pipeline({[&](std::vector<RouterMessage> messages) {
                          return (*router)->ExposedStep(std::move(messages));
@@ -252,23 +255,25 @@ TEST_F(RouterTest, ThePipelineServesThroughIt) {
                        [&] { return (*router)->idle(); }},
                       [&](BatchTokenIdOut out) {
                         for (const BatchTokenIdOut::Row& row : out.rows) {
-                          std::vector<TokenId>& output = outputs[row.rid];
-                          output.insert(output.end(), row.token_ids.begin(), row.token_ids.end());
-                          if (row.finished) finished.Push(row.rid);
+                          std::vector<TokenId>& ids = static_cast<Output&>(*row.receiver).ids;
+                          ids.insert(ids.end(), row.token_ids.begin(), row.token_ids.end());
+                          if (row.finished) finished.Push(1);
                         }
                       },
                       {});
     for (int i = 0; i < 20; ++i) {
-      const std::string rid = std::to_string(i);
-      ASSERT_TRUE(
-          pipeline.Submit(rid, /*client=*/"c", [=] { return Input(rid, 10 + i, 5 + i, i); }).ok());
+      outputs.push_back(std::make_shared<Output>());
+      const auto tokenize = [i] { return Input(/*rid=*/"", 10 + i, 5 + i, i); };
+      ASSERT_TRUE(pipeline.Submit(outputs.back(), /*client=*/"c", tokenize).ok());
     }
     for (int i = 0; i < 20; ++i) finished.Pop();
   }
   RouterHarness harness(*engine_, Options());
   for (int i = 0; i < 20; ++i) harness.Step({Input(std::to_string(i), 10 + i, 5 + i, i)});
   harness.StepUntilIdle();
-  for (const auto& [rid, served] : harness.served()) EXPECT_EQ(outputs[rid], served.output) << rid;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(outputs[i]->ids, harness.served()[std::to_string(i)].output) << i;
+  }
 }
 
 /// 1,000 requests that come, go, are late and are retracted, on few slots.

@@ -56,6 +56,7 @@ BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
       }
       if (std::ssize(running_) >= max_running) {
         out.rows.push_back({.rid = input->rid,
+                            .receiver = input->receiver,
                             .finished = true,
                             .status = absl::ResourceExhaustedError("the request queue is full")});
         continue;
@@ -63,6 +64,7 @@ BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
       num_plain += input->speculates ? 0 : 1;
       if (std::ssize(input->input_ids) + input->sampling_params.max_new_tokens > max_total_tokens) {
         out.rows.push_back({.rid = input->rid,
+                            .receiver = input->receiver,
                             .finished = true,
                             .status = absl::OutOfRangeError("need more KV slots than there are")});
         continue;
@@ -70,9 +72,12 @@ BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
       const std::string rid = input->rid;
       running_[rid] = {std::move(*input), {}, Clock::now()};
     } else {
-      const std::string& rid = std::get<AbortReq>(message).rid;
-      if (running_.erase(rid) == 0) continue;
-      out.rows.push_back({.rid = rid, .finished = true, .status = absl::CancelledError("aborted")});
+      const auto aborted = running_.extract(std::get<AbortReq>(message).rid);
+      if (aborted.empty()) continue;
+      out.rows.push_back({.rid = aborted.key(),
+                          .receiver = aborted.mapped().input.receiver,
+                          .finished = true,
+                          .status = absl::CancelledError("aborted")});
     }
   }
   if (step_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(step_us));
@@ -98,7 +103,7 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
   const SamplingParams& sampling = running.input.sampling_params;
   const int64_t prompt_tokens = std::ssize(running.input.input_ids);
   const std::chrono::duration<double> age = Clock::now() - running.arrival;
-  BatchTokenIdOut::Row row{.rid = running.input.rid};
+  BatchTokenIdOut::Row row{.rid = running.input.rid, .receiver = running.input.receiver};
   FinishReason reason = FinishReason::kNone;
   if (running.output.empty() && sampling.prompt_logprobs_start >= 0) {
     for (int64_t i = sampling.prompt_logprobs_start + 1; i < prompt_tokens; ++i) {
@@ -137,6 +142,7 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
   const bool overdue = age.count() >= running.input.timeout_s;
   if (reason == FinishReason::kNone && !overdue) return false;
   out.rows.push_back({.rid = running.input.rid,
+                      .receiver = running.input.receiver,
                       .finished = true,
                       .finish_reason = reason,
                       .status = reason != FinishReason::kNone
