@@ -14,11 +14,14 @@
 
 namespace shortlist {
 
+class Receiver;  // router/pipeline.h
+
 /// A request for encodings, from its arrival to its terminal row.
 struct EncodeReq {
   // What was asked for; constant.
   std::string rid;
-  std::vector<EncodeInput> inputs;  // at least one
+  std::shared_ptr<Receiver> receiver;  // of its row
+  std::vector<EncodeInput> inputs;     // at least one
   EncodeWish wish;
   std::string client;
   int32_t priority = 0;  // larger goes first

@@ -78,14 +78,17 @@ absl::Status EncodingLoop::Check(const TokenizedEmbedReqInput& input) const {
   return absl::OkStatus();
 }
 
-void EncodingLoop::Add(TokenizedEmbedReqInput input, double now_s, BatchTokenIdOut& out) {
+void EncodingLoop::Add(TokenizedEmbedReqInput input, double now_s) {
   if (absl::Status status = Check(input); !status.ok()) {
-    out.rows.push_back(
-        {.rid = std::move(input.rid), .finished = true, .status = std::move(status)});
+    out_.rows.push_back({.rid = std::move(input.rid),
+                         .receiver = std::move(input.receiver),
+                         .finished = true,
+                         .status = std::move(status)});
     return;
   }
   auto req = std::make_unique<EncodeReq>();
   req->rid = std::move(input.rid);
+  req->receiver = std::move(input.receiver);
   req->inputs = std::move(input.inputs);
   req->wish = input.wish;
   req->client = std::move(input.client);
@@ -97,21 +100,21 @@ void EncodingLoop::Add(TokenizedEmbedReqInput input, double now_s, BatchTokenIdO
   queue_.Add(added);
 }
 
-void EncodingLoop::Abort(const std::string& rid, BatchTokenIdOut& out) {
+bool EncodingLoop::Abort(const std::string& rid) {
   const auto found = reqs_.find(rid);
-  if (found != reqs_.end()) End(*found->second, absl::CancelledError("aborted"), out);
+  if (found == reqs_.end()) return false;
+  End(*found->second, absl::CancelledError("aborted"));
+  return true;
 }
 
-void EncodingLoop::Step(double now_s, BatchTokenIdOut& out) {
+void EncodingLoop::Step(double now_s) {
   std::vector<EncodeReq*> overdue;
   for (const auto& [rid, req] : reqs_) {
     if (req->deadline_s <= now_s) overdue.push_back(req.get());
   }
   for (EncodeReq* req : overdue) {
-    End(*req,
-        absl::DeadlineExceededError(absl::StrCat("not finished ", req->deadline_s - req->arrival_s,
-                                                 " s after its arrival")),
-        out);
+    End(*req, absl::DeadlineExceededError(absl::StrCat(
+                  "not finished ", req->deadline_s - req->arrival_s, " s after its arrival")));
   }
   const std::vector<EncodeQueue::Item> taken = queue_.Take(options_.max_batch_tokens);
   if (taken.empty()) return;
@@ -141,7 +144,7 @@ void EncodingLoop::Step(double now_s, BatchTokenIdOut& out) {
   for (size_t i = 0; i < taken.size(); ++i) {
     EncodeReq& req = *taken[i].req;
     req.results[taken[i].input] = results[item_of[i]];
-    if (taken[i].input + 1 == req.inputs.size()) End(req, absl::OkStatus(), out);
+    if (taken[i].input + 1 == req.inputs.size()) End(req, absl::OkStatus());
   }
 }
 
@@ -159,17 +162,18 @@ std::vector<EncodeResult> EncodingLoop::Compute(std::span<const Item> items) {
   return std::vector<EncodeResult>(items.size(), EncodeResult{.status = std::move(status)});
 }
 
-void EncodingLoop::End(EncodeReq& req, absl::Status status, BatchTokenIdOut& out) {
+void EncodingLoop::End(EncodeReq& req, absl::Status status) {
   int64_t num_tokens = 0;
   for (const EncodeInput& input : req.inputs) num_tokens += std::ssize(input.ids);
   if (req.num_taken < req.inputs.size()) queue_.Remove(req);
   if (!status.ok()) req.results.clear();
-  out.rows.push_back({.rid = req.rid,
-                      .results = std::move(req.results),
-                      .finished = true,
-                      .finish_reason = FinishReason::kStop,
-                      .status = std::move(status),
-                      .prompt_tokens = num_tokens});
+  out_.rows.push_back({.rid = req.rid,
+                       .receiver = std::move(req.receiver),
+                       .results = std::move(req.results),
+                       .finished = true,
+                       .finish_reason = FinishReason::kStop,
+                       .status = std::move(status),
+                       .prompt_tokens = num_tokens});
   reqs_.erase(reqs_.find(req.rid));
 }
 

@@ -7,12 +7,14 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "request/encoding.h"
 #include "router/encode_queue.h"
 #include "router/messages.h"
+#include "router/model_loop.h"
 
 namespace shortlist {
 
@@ -21,9 +23,7 @@ namespace shortlist {
 /// values to keep, so a pass takes whole inputs, up to a number of tokens. Inputs that are equal
 /// are computed once in a pass. What breaks a pass is the result of the inputs in it, and of
 /// nothing else.
-///
-/// Used by one thread at a time.
-class EncodingLoop {
+class EncodingLoop final : public ModelLoop {
  public:
   struct Item {
     const EncodeInput* input = nullptr;
@@ -53,14 +53,14 @@ class EncodingLoop {
   /// Takes a request; where it is refused, its terminal row tells: InvalidArgument or OutOfRange
   /// for an input (its index, its length and the bound), ResourceExhausted when the queue has no
   /// room for its client (QueueHasRoom).
-  void Add(TokenizedEmbedReqInput input, double now_s, BatchTokenIdOut& out);
-  /// Ends a request of this id, if there is one.
-  void Abort(const std::string& rid, BatchTokenIdOut& out);
-  /// Ends what is overdue, then runs one pass, if anything waits.
-  void Step(double now_s, BatchTokenIdOut& out);
+  void Add(TokenizedEmbedReqInput input, double now_s);
 
-  bool serves(const std::string& rid) const { return reqs_.contains(rid); }
-  bool idle() const { return reqs_.empty(); }
+  bool Abort(const std::string& rid) override;
+  void Step(double now_s) override;
+  bool idle() const override { return reqs_.empty(); }
+  BatchTokenIdOut TakeRows() override { return std::exchange(out_, {}); }
+
+  const Options& options() const { return options_; }
   int64_t num_queued() const { return queue_.size(); }
   const Stats& stats() const { return stats_; }
 
@@ -69,7 +69,7 @@ class EncodingLoop {
       : options_(options), encode_(std::move(encode)) {}
 
   absl::Status Check(const TokenizedEmbedReqInput& input) const;
-  void End(EncodeReq& req, absl::Status status, BatchTokenIdOut& out);
+  void End(EncodeReq& req, absl::Status status);
   std::vector<EncodeResult> Compute(std::span<const Item> items);
 
   const Options options_;
@@ -77,6 +77,7 @@ class EncodingLoop {
   EncodeQueue queue_;
   std::unordered_map<std::string, std::unique_ptr<EncodeReq>> reqs_;
   Stats stats_;
+  BatchTokenIdOut out_;
 };
 
 }  // namespace shortlist

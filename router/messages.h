@@ -41,8 +41,10 @@ struct TokenizedGenerateReqInput {
 
 /// From the tokenizer: texts to be encoded, all at once or none.
 struct TokenizedEmbedReqInput {
-  std::string rid;                  // of no other request that is still served
-  std::vector<EncodeInput> inputs;  // at least one
+  std::string rid;                     // of no other request that is still served
+  std::shared_ptr<Receiver> receiver;  // comes back in the row; may be null
+  size_t model = 0;                    // whose encodings: an index into Router::Options::encoders
+  std::vector<EncodeInput> inputs;     // at least one
   EncodeWish wish;
   int32_t priority = 0;                                        // larger goes first
   double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last result
@@ -54,7 +56,7 @@ struct AbortReq {
   std::string rid;
 };
 
-using RouterMessage = std::variant<TokenizedGenerateReqInput, AbortReq>;
+using RouterMessage = std::variant<TokenizedGenerateReqInput, TokenizedEmbedReqInput, AbortReq>;
 
 /// To the detokenizer: what one step brought for each request that it brought anything for.
 struct BatchTokenIdOut {

@@ -59,14 +59,12 @@ class EncodingLoopTest : public testing::Test {
     loop_ = *std::move(loop);
   }
   BatchTokenIdOut Add(TokenizedEmbedReqInput input, double now_s = 0.0) {
-    BatchTokenIdOut out;
-    loop_->Add(std::move(input), now_s, out);
-    return out;
+    loop_->Add(std::move(input), now_s);
+    return loop_->TakeRows();
   }
   BatchTokenIdOut Step(double now_s = 0.0) {
-    BatchTokenIdOut out;
-    loop_->Step(now_s, out);
-    return out;
+    loop_->Step(now_s);
+    return loop_->TakeRows();
   }
 
   Summer summer_;
@@ -164,10 +162,10 @@ TEST_F(EncodingLoopTest, AbortedAndOverdueRequestsEndOnce) {
   hasty.timeout_s = 0.5;
   Add(std::move(hasty));
   Step(0.1);
-  BatchTokenIdOut out;
-  loop_->Abort("a", out);
-  loop_->Abort("a", out);
-  loop_->Abort("none", out);
+  EXPECT_TRUE(loop_->Abort("a"));
+  EXPECT_FALSE(loop_->Abort("a"));
+  EXPECT_FALSE(loop_->Abort("none"));
+  BatchTokenIdOut out = loop_->TakeRows();
   ASSERT_EQ(out.rows.size(), 1);
   EXPECT_EQ(out.rows[0].status, absl::CancelledError("aborted"));
   EXPECT_TRUE(out.rows[0].results.empty());
