@@ -60,7 +60,7 @@ void BM_SchedulingStep(benchmark::State& state) {
   };
   const TokenId token{7};
   const auto fill = [&] {
-    for (Req* req : scheduler->GetNewFillBatch(now_s).reqs) {
+    for (Req* req : scheduler->GetNewPrefillBatch(now_s).reqs) {
       const int64_t len = req->num_tokens();
       static_cast<TokensReq*>(req)->tokens.push_back(token);
       scheduler->Computed(*req, len, len);

@@ -158,7 +158,7 @@ EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
   const Scheduler& scheduler = router.scheduler();
   const EngineStats& stats = engine.stats();
   const WaitingTokens waiting = scheduler.waiting_tokens();
-  return {.num_running = std::ssize(scheduler.running()) + scheduler.num_filling(),
+  return {.num_running = std::ssize(scheduler.running()) + scheduler.num_prefilling(),
           .num_queued = scheduler.num_queued(),
           .num_waiting_tokens = waiting.all,
           .num_waiting_uncached_tokens = waiting.uncached,

@@ -9,15 +9,15 @@
 namespace shortlist {
 
 enum class ForwardMode {
-  kExtend,  // prompts, or chunks of them
-  kDecode,  // one token each
-  kVerify,  // drafted tokens and one more each
+  kPrefill,  // prompts, or chunks of them
+  kDecode,   // one token each
+  kVerify,   // drafted tokens and one more each
 };
 
-/// The requests of one pass over the model. Extend takes their next tokens in this order,
+/// The requests of one pass over the model. Prefill takes their next tokens in this order,
 /// num_tokens in all: each whole but perhaps the last.
 struct Batch {
-  ForwardMode mode = ForwardMode::kExtend;
+  ForwardMode mode = ForwardMode::kPrefill;
   bool prefill_only = false;
   int64_t num_tokens = 0;
   std::vector<Req*> reqs;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
+#include "request/encoding.h"
 #include "request/sampling_params.h"
 #include "request/sequence.h"
 
@@ -38,12 +39,24 @@ struct TokenizedGenerateReqInput {
   int64_t dimensions = 0;                // of the embedding; 0: all
 };
 
+/// From the tokenizer: texts to be encoded, all at once or none.
+struct TokenizedEmbedReqInput {
+  std::string rid;                     // of no other request that is still served
+  std::shared_ptr<Receiver> receiver;  // comes back in the row; may be null
+  size_t model = 0;                    // whose encodings: an index into Router::Options::encoders
+  std::vector<EncodeInput> inputs;     // at least one
+  EncodeWish wish;
+  int32_t priority = 0;                                        // larger goes first
+  double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last result
+  std::string client;  // whom it comes from: clients take turns
+};
+
 /// From a client that has gone: ends the request, if it is still served.
 struct AbortReq {
   std::string rid;
 };
 
-using RouterMessage = std::variant<TokenizedGenerateReqInput, AbortReq>;
+using RouterMessage = std::variant<TokenizedGenerateReqInput, TokenizedEmbedReqInput, AbortReq>;
 
 /// To the detokenizer: what one step brought for each request that it brought anything for.
 struct BatchTokenIdOut {
@@ -53,6 +66,7 @@ struct BatchTokenIdOut {
     std::vector<TokenId> token_ids;       // new ones; never sent twice, whatever was retracted
     std::vector<TokenInfo> token_infos;   // [token_ids.size()]
     std::vector<TokenInfo> prompt_infos;  // Sequence::prompt_infos, in the row of the first token
+    std::vector<EncodeResult> results;    // of a request for encodings that ended well: by input
     // The last row of a request, exactly one; the fields below are set in it only. A request that
     // was never queued has one too.
     bool finished = false;

@@ -22,7 +22,7 @@ absl::StatusOr<std::span<const StepResult>> ModelRunner::Forward(const Batch& ba
 absl::StatusOr<std::span<const StepResult>> ModelRunner::Run(const Batch& batch) {
   work_.clear();
   for (Req* req : batch.reqs) work_.push_back({AsGenerate(req).sequence.get(), req->kv_slots});
-  if (batch.mode != ForwardMode::kExtend) return engine_.Step(work_);
+  if (batch.mode != ForwardMode::kPrefill) return engine_.Step(work_);
   if (!batch.prefill_only) return engine_.Prefill(work_, batch.num_tokens);
   return engine_.Encode(work_, batch.num_tokens, [&](size_t index, const at::Tensor& hidden) {
     GenerateReq& req = AsGenerate(batch.reqs[index]);

@@ -12,6 +12,18 @@ namespace {
 
 absl::Status Aborted() { return absl::CancelledError("aborted"); }
 
+// Of a request.
+
+std::string& RidOf(RouterMessage& message) {
+  if (auto* embed = std::get_if<TokenizedEmbedReqInput>(&message)) return embed->rid;
+  return std::get<TokenizedGenerateReqInput>(message).rid;
+}
+
+std::shared_ptr<Receiver>& ReceiverOf(RouterMessage& message) {
+  if (auto* embed = std::get_if<TokenizedEmbedReqInput>(&message)) return embed->receiver;
+  return std::get<TokenizedGenerateReqInput>(message).receiver;
+}
+
 }  // namespace
 
 Pipeline::Pipeline(Stepper router, std::function<void(BatchTokenIdOut)> detokenize, Options options)
@@ -77,7 +89,7 @@ void Pipeline::AbortLocked(Receiver& receiver) {
   receiver.aborted_ = true;
 }
 
-absl::StatusOr<TokenizedGenerateReqInput> Pipeline::Prepare(const Task& task) {
+absl::StatusOr<RouterMessage> Pipeline::Prepare(const Task& task) {
   {
     const std::lock_guard lock(mutex_);
     if (task.receiver->aborted_) return Aborted();
@@ -91,13 +103,13 @@ absl::StatusOr<TokenizedGenerateReqInput> Pipeline::Prepare(const Task& task) {
 
 void Pipeline::RunTokenizer() {
   while (std::optional<Task> task = tasks_.Pop()) {
-    absl::StatusOr<TokenizedGenerateReqInput> input = Prepare(*task);
+    absl::StatusOr<RouterMessage> input = Prepare(*task);
     if (!input.ok()) {
       SendTerminalRow(std::move(task->receiver), std::move(input).status());
       continue;
     }
-    input->rid = task->receiver->rid_;
-    input->receiver = std::move(task->receiver);
+    RidOf(*input) = task->receiver->rid_;
+    ReceiverOf(*input) = std::move(task->receiver);
     messages_.Push(*std::move(input));
   }
 }
@@ -108,8 +120,8 @@ void Pipeline::TakeAborts(std::vector<RouterMessage>& messages) {
   std::vector<std::shared_ptr<Receiver>> aborted;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(messages, [&](const RouterMessage& message) {
-      const auto& receiver = std::get<TokenizedGenerateReqInput>(message).receiver;
+    std::erase_if(messages, [&](RouterMessage& message) {
+      const std::shared_ptr<Receiver>& receiver = ReceiverOf(message);
       receiver->in_router_ = !receiver->aborted_;
       if (receiver->aborted_) aborted.push_back(receiver);
       return receiver->aborted_;

@@ -39,9 +39,9 @@ class Receiver {
 /// is destroyed; until then it is registered here. Members may be called by any thread.
 class Pipeline {
  public:
-  /// Makes the message of one request, but for rid and receiver; called by a tokenizer thread.
-  /// What it throws refuses the request.
-  using Tokenize = std::function<absl::StatusOr<TokenizedGenerateReqInput>()>;
+  /// Makes the message of one request (no abort), but for rid and receiver; called by a tokenizer
+  /// thread. What it throws refuses the request.
+  using Tokenize = std::function<absl::StatusOr<RouterMessage>()>;
 
   /// The Router as the router thread uses it.
   struct Stepper {
@@ -82,7 +82,7 @@ class Pipeline {
   void RunTokenizer();
   void RunRouter();
   void RunDetokenizer();
-  absl::StatusOr<TokenizedGenerateReqInput> Prepare(const Task& task);
+  absl::StatusOr<RouterMessage> Prepare(const Task& task);
   void AbortLocked(Receiver& receiver);
   void EraseLocked(const std::shared_ptr<Receiver>& receiver);
   void TakeAborts(std::vector<RouterMessage>& messages);

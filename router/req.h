@@ -17,7 +17,7 @@ struct Req;
 /// What the scheduler knows of one client that has requests.
 struct ClientAccount {
   int64_t num_queued = 0;
-  int64_t num_active = 0;  // filling or running
+  int64_t num_active = 0;  // prefilling or running
 
   // During an admission: what waits in the lane, in the order in which it is tried.
   std::vector<Req*> waiting;
@@ -28,9 +28,9 @@ struct ClientAccount {
 };
 
 /// A request inside the router, from arrival to its terminal message. Owned by the Router (or a
-/// simulation); the Scheduler moves it between queue, filling and running.
+/// simulation); the Scheduler moves it between queue, prefilling and running.
 struct Req {
-  enum class State { kNew, kQueued, kFilling, kRunning, kReleased };
+  enum class State { kNew, kQueued, kPrefilling, kRunning, kReleased };
 
   virtual ~Req() = default;
 
@@ -59,7 +59,7 @@ struct Req {
   int64_t prefix_len = 0;         // of these, the tree's
   int64_t cached_len = 0;         // leading tokens whose keys and values are computed
   int64_t shareable_len = 0;      // of these, what the tree may take
-  int64_t fill_len = 0;           // of input_ids, what is to be computed before decoding goes on
+  int64_t prefill_len = 0;        // of input_ids, what is to be computed before decoding goes on
   std::vector<TokenId> rows;      // dynamic vocabulary rows that the tree keeps at the end
   int64_t num_retractions = 0;
   int64_t num_hit_tokens = 0;  // tokens found in the tree, first admission only
@@ -79,7 +79,7 @@ struct Req {
     return std::span<const int32_t>(kv_slots).first(prefix_len);
   }
   /// Tokens still to be computed before decoding goes on.
-  int64_t adjust_input_len() const { return fill_len - cached_len; }
+  int64_t num_uncomputed() const { return prefill_len - cached_len; }
 };
 
 /// A request that no model computes: its tokens are its own.

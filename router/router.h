@@ -4,79 +4,77 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "draft/engine.h"
+#include "router/encoding_loop.h"
+#include "router/generation_loop.h"
 #include "router/messages.h"
 #include "router/model_runner.h"
+#include "router/model_turns.h"
 #include "router/scheduler.h"
 
 namespace shortlist {
 
-/// The heart of the server: takes requests at any time, prefills and decodes them together, and
-/// sends their tokens. Every request gets exactly one terminal row. A step is transactional: what
-/// breaks in it fails the requests it was computing, and nothing else.
+/// The heart of the server: requests for one generating model, or none, and any number of encoders
+/// go in at any time, tokens and vectors come out. The models share the thread by turns
+/// (ModelTurns) of equal shares, so that neither starves: a token waits for one pass of each
+/// encoder at most. Every request gets exactly one terminal row.
 ///
 /// Used by one thread at a time.
 class Router {
  public:
+  struct Encoder {
+    EncodingLoop::Options options;
+    EncodingLoop::Encode encode;
+  };
   struct Options {
-    /// As the flags are named. context_length 0: the target's; the scheduler's own is never above
-    /// max_total_tokens, so that whatever is within it fits. num_draft_tokens and bigram_keys are
-    /// taken from the engine.
-    SchedulerOptions scheduler;
-    PoolingCallback pool;         // empty: prefill-only requests are refused
+    SchedulerOptions scheduler;  // of the generating model, as GenerationLoop::Create takes it
+    PoolingCallback pool;        // likewise
+    std::vector<Encoder> encoders;
     std::function<double()> now;  // seconds of a clock that never goes back; empty: steady_clock
   };
 
-  /// `engine`, which must outlive this, has at least max_total_tokens slots. InvalidArgument names
-  /// the option and its bound.
+  /// Errors of GenerationLoop::Create and EncodingLoop::Create.
   static absl::StatusOr<std::unique_ptr<Router>> Create(SpeculativeEngine& engine, Options options);
+  /// Without a generating model, to which all requests are refused: FailedPrecondition.
+  static absl::StatusOr<std::unique_ptr<Router>> Create(Options options);
 
-  /// Takes in what has arrived and runs one ForwardStep. Returns what that brought.
+  /// Takes in what has arrived and steps one model. Returns what that brought.
   BatchTokenIdOut ExposedStep(std::vector<RouterMessage> recv_reqs);
 
   /// True when there is nothing to step for.
-  bool idle() const { return reqs_.empty(); }
+  bool idle() const;
 
-  /// Takes every running and filling request out of its slots, as when memory is short.
-  void RetractAll();
+  bool generates() const { return generation_ != nullptr; }
+  size_t num_encoders() const { return encoders_.size(); }
+  const EncodingLoop& encoder(size_t i) const { return *encoders_[i]; }
 
+  // Of the generating model. Precondition: generates().
+
+  /// Takes every running and prefilling request out of its slots, as when memory is short.
+  void RetractAll() { generation_->RetractAll(); }
   /// As Scheduler's.
-  void FlushCache() { scheduler_->FlushCache(); }
-
-  const Scheduler& scheduler() const { return *scheduler_; }
+  void FlushCache() { generation_->scheduler().FlushCache(); }
+  const Scheduler& scheduler() const { return generation_->scheduler(); }
   /// As Scheduler's.
-  absl::Status CheckInvariants() const { return scheduler_->CheckInvariants(); }
+  absl::Status CheckInvariants() const { return scheduler().CheckInvariants(); }
 
  private:
-  Router(SpeculativeEngine& engine, Options options, std::unique_ptr<Scheduler> scheduler);
+  Router(std::unique_ptr<GenerationLoop> generation,
+         std::vector<std::unique_ptr<EncodingLoop>> encoders, std::function<double()> now);
+  static absl::StatusOr<std::unique_ptr<Router>> Over(std::unique_ptr<GenerationLoop> generation,
+                                                      Options options);
 
-  void HandleRequest(TokenizedGenerateReqInput input);
-  absl::Status AddRequest(TokenizedGenerateReqInput& input);
-  void Abort(const AbortReq& abort);
-  void FailOverdue(double now_s);
-  void ForwardStep();
-  Batch GetNewFillBatch(double now_s);
-  void RunBatch(const Batch& batch);
-  void HandleResult(GenerateReq& req, const StepResult& result);
-  void HandleFinishedRequests();
-  void HandleFinished(GenerateReq& req);
-  void Fail(GenerateReq& req, absl::Status status);
+  void Take(RouterMessage message, double now_s, BatchTokenIdOut& out);
 
-  SpeculativeEngine& engine_;
-  ModelRunner runner_;
+  const std::unique_ptr<GenerationLoop> generation_;  // null: there is none
+  const std::vector<std::unique_ptr<EncodingLoop>> encoders_;
   const std::function<double()> now_;
-  const bool pools_;
-  const std::unique_ptr<Scheduler> scheduler_;
-  std::unordered_map<std::string, std::unique_ptr<GenerateReq>> reqs_;
-  std::vector<GenerateReq*> finished_;
-  BatchTokenIdOut out_;
+  std::vector<ModelLoop*> loops_;  // all of them
+  ModelTurns turns_;
 };
 
 }  // namespace shortlist

@@ -86,7 +86,7 @@ Scheduler::Scheduler(const SchedulerOptions& options)
   // Moving a request from list to list must not fail.
   for (Lane& lane : lanes_) {
     lane.queue.Reserve(MostQueued(options.max_queued_requests) + options.max_running_requests);
-    lane.filling.reserve(options.max_running_requests);
+    lane.prefilling.reserve(options.max_running_requests);
   }
   running_.reserve(options.max_running_requests);
   leaders_.reserve(2 * options.max_running_requests);  // some of them give way in the same pass
@@ -146,8 +146,8 @@ WaitingTokens Scheduler::waiting_tokens() const {
   return tokens;
 }
 
-bool Scheduler::DecodeIsDue(bool filled) const {
-  return !running_.empty() && (!filled || num_passes_ >= options_.max_prefill_passes);
+bool Scheduler::DecodeIsDue(bool prefilled) const {
+  return !running_.empty() && (!prefilled || num_passes_ >= options_.max_prefill_passes);
 }
 
 /// The request to go when memory is short.
@@ -159,7 +159,7 @@ Req& Scheduler::PickVictim() const {
     }
   };
   consider(running_);
-  for (const Lane& lane : lanes_) consider(lane.filling);
+  for (const Lane& lane : lanes_) consider(lane.prefilling);
   SHORTLIST_CHECK(victim != nullptr);
   return *victim;
 }
@@ -216,8 +216,8 @@ void Scheduler::Computed(Req& req, int64_t cached_len, int64_t shareable_len) {
   req.shareable_len = shareable_len;
   const bool was_running = req.state == Req::State::kRunning;
   if (!req.shares_prompt) Share(req);
-  if (!was_running && cached_len >= req.fill_len && !req.prefill_only()) {
-    std::erase(lanes_[0].filling, &req);
+  if (!was_running && cached_len >= req.prefill_len && !req.prefill_only()) {
+    std::erase(lanes_[0].prefilling, &req);
     running_.push_back(&req);
     req.state = Req::State::kRunning;
   }
@@ -252,7 +252,7 @@ void Scheduler::ReleaseSlots(Req& req) {
   pool_.Free(std::span<const int32_t>(req.kv_slots).subspan(req.prefix_len));
   cache_.Unlock(std::exchange(req.last_node, -1));
   req.kv_slots.clear();
-  req.prefix_len = req.cached_len = req.shareable_len = req.fill_len = 0;
+  req.prefix_len = req.cached_len = req.shareable_len = req.prefill_len = 0;
 }
 
 void Scheduler::Remove(Req& req) {
@@ -261,8 +261,8 @@ void Scheduler::Remove(Req& req) {
       LaneOf(req).queue.Remove(req);
       --req.account->num_queued;
       break;
-    case Req::State::kFilling:
-      std::erase(LaneOf(req).filling, &req);
+    case Req::State::kPrefilling:
+      std::erase(LaneOf(req).prefilling, &req);
       --req.account->num_active;
       break;
     case Req::State::kRunning:
@@ -283,7 +283,7 @@ void Scheduler::Forget(const std::string& client) {
 }
 
 void Scheduler::Finish(Req& req) {
-  if (req.state == Req::State::kFilling || req.state == Req::State::kRunning) Share(req);
+  if (req.state == Req::State::kPrefilling || req.state == Req::State::kRunning) Share(req);
   Drop(req);
 }
 
@@ -298,7 +298,7 @@ void Scheduler::Drop(Req& req) {
 }
 
 void Scheduler::Retract(Req& req) {
-  SHORTLIST_CHECK(req.state == Req::State::kFilling || req.state == Req::State::kRunning);
+  SHORTLIST_CHECK(req.state == Req::State::kPrefilling || req.state == Req::State::kRunning);
   Share(req);
   Remove(req);
   ReleaseSlots(req);
@@ -351,7 +351,7 @@ absl::Status Scheduler::CheckInvariants() const {
   };
   SHORTLIST_RETURN_IF_ERROR(check(running_, Req::State::kRunning));
   for (const Lane& lane : lanes_) {
-    SHORTLIST_RETURN_IF_ERROR(check(lane.filling, Req::State::kFilling));
+    SHORTLIST_RETURN_IF_ERROR(check(lane.prefilling, Req::State::kPrefilling));
     for (int64_t i = 0; i < lane.queue.size(); ++i) {
       const Req& req = lane.queue.at(i);
       if (req.state != Req::State::kQueued || !req.kv_slots.empty() || req.last_node >= 0) {

@@ -64,9 +64,9 @@ struct WaitingTokens {
 /// forward queues, prefix sharing, chunks, memory, retraction. It knows tokens and slots only; the
 /// Router runs the model, a simulation a cost model.
 ///
-/// Use, in a loop: GetNewFillBatch; compute it and tell Computed for each request; PrepareDecode;
-/// compute and tell Computed; Finish what has ended. Times are seconds of any clock that never goes
-/// back. Does not own requests. Not thread-safe.
+/// Use, in a loop: GetNewPrefillBatch; compute it and tell Computed for each request;
+/// PrepareDecode; compute and tell Computed; Finish what has ended. Times are seconds of any clock
+/// that never goes back. Does not own requests. Not thread-safe.
 ///
 /// Bounds (tests/router/simulation_test.cc):
 /// - between two decode passes there are at most max_prefill_passes passes, each of at most
@@ -91,21 +91,21 @@ class Scheduler {
   /// without tokens. It is not queued then.
   absl::Status Add(Req& req);
 
-  /// Admits waiting requests and returns the next prefill pass; empty when there is nothing to fill
-  /// or a decode pass is due. Slots are allocated; the tree holds the prefix of each.
-  Batch GetNewFillBatch(double now_s);
+  /// Admits waiting requests and returns the next prefill pass; empty when there is nothing to
+  /// prefill or a decode pass is due. Slots are allocated; the tree holds the prefix of each.
+  Batch GetNewPrefillBatch(double now_s);
 
   /// The running requests, each with the slot that its last token needs and, as far as there is
   /// memory, num_draft_tokens more. Frees memory by eviction, then by retraction: of the client
   /// with most active requests, the lowest priority goes first, then the latest arrival; requests
-  /// that are being filled are victims too.
+  /// that are being prefilled are victims too.
   /// A retracted request keeps its output and waits again, at its old age.
   Batch PrepareDecode();
 
   /// Tells what a pass did for `req`: keys and values of the first `cached_len` tokens are there,
   /// and of the first `shareable_len` they may be shared (a drafter's are written too). Puts the
   /// prompt's into the tree as soon as they are there, unless memory for that is short. A request
-  /// that is filled and generates is running from then on.
+  /// that is prefilled and generates is running from then on.
   void Computed(Req& req, int64_t cached_len, int64_t shareable_len);
 
   /// Releases `req`, in whatever state it is, and keeps in the tree what may be shared. Never
@@ -114,28 +114,28 @@ class Scheduler {
   /// Releases `req`, in whatever state it is; what it computed is not kept. Never throws.
   void Drop(Req& req);
 
-  /// Takes `req`, filling or running, out of its slots and queues it again with its output. Never
-  /// throws.
+  /// Takes `req`, prefilling or running, out of its slots and queues it again with its output.
+  /// Never throws.
   void Retract(Req& req);
 
-  /// Retracts every filling and running request. Never throws.
+  /// Retracts every prefilling and running request. Never throws.
   void RetractAll();
 
   /// Empties the tree of every prefix that no request holds. Never throws.
   void FlushCache() { cache_.Evict(cache_.evictable_len()); }
 
   /// Whether PrepareDecode is due: something runs, and the prefill passes allowed are used up or
-  /// there is nothing to fill (`filled` false).
-  bool DecodeIsDue(bool filled) const;
+  /// there is nothing to prefill (`prefilled` false).
+  bool DecodeIsDue(bool prefilled) const;
 
   std::span<Req* const> running() const { return running_; }
   int64_t num_queued() const { return lanes_[0].queue.size() + lanes_[1].queue.size(); }
   /// Tokens of the queued requests, output of retracted ones included. O(num_queued).
   WaitingTokens waiting_tokens() const;
-  int64_t num_filling() const {
-    return static_cast<int64_t>(lanes_[0].filling.size() + lanes_[1].filling.size());
+  int64_t num_prefilling() const {
+    return static_cast<int64_t>(lanes_[0].prefilling.size() + lanes_[1].prefilling.size());
   }
-  bool idle() const { return num_queued() == 0 && num_filling() == 0 && running_.empty(); }
+  bool idle() const { return num_queued() == 0 && num_prefilling() == 0 && running_.empty(); }
   /// Slots of nobody but the tree or free, in all.
   int64_t available_len() const { return pool_.num_free() + cache_.evictable_len(); }
   double new_token_ratio() const { return new_token_ratio_; }
@@ -153,7 +153,7 @@ class Scheduler {
   struct Lane {
     ForwardQueue queue;
     // Admitted, prompt not computed yet; in the order in which they are computed.
-    std::vector<Req*> filling;
+    std::vector<Req*> prefilling;
     int64_t pass_tokens;  // of one pass
     // The last pass took prompts in front of those that were being computed.
     bool passed_over = false;
@@ -181,13 +181,13 @@ class Scheduler {
   int64_t SlotsToGive(const ClientAccount& account);
   static bool IsFull(const Lane& lane, const Budget& budget);
   Verdict TryAdmit(Req& req, Lane& lane, Budget& budget);
-  void StartFilling(Req& req, Lane& lane, int64_t place);
-  int64_t NumActive() const { return static_cast<int64_t>(running_.size()) + num_filling(); }
+  void StartPrefill(Req& req, Lane& lane, int64_t place);
+  int64_t NumActive() const { return static_cast<int64_t>(running_.size()) + num_prefilling(); }
   int64_t ExpectedSlots(const Req& req) const;
   Budget NextBudget(const Lane& lane) const;
-  Batch FillBatch(Lane& lane) const;
+  Batch PrefillBatch(Lane& lane) const;
   size_t FirstLane(double now_s);
-  static bool IsFilling(const Lane& lane, const ClientAccount& account);
+  static bool IsPrefilling(const Lane& lane, const ClientAccount& account);
   void PassOn(Lane& lane, const Batch& batch);
   void Forget(const std::string& client);
   void ListLeaders();

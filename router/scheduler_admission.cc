@@ -22,7 +22,7 @@ bool IsOf(const Req* req, const ClientAccount* account) { return req->account ==
 }  // namespace
 
 int64_t Scheduler::ExpectedSlots(const Req& req) const {
-  // The fill itself yields a token, and the last one needs no slot.
+  // The prefill itself yields a token, and the last one needs no slot.
   const int64_t left = std::min(req.max_new_tokens - req.num_output() - 1, kMostExpected);
   return static_cast<int64_t>(
       std::ceil(static_cast<double>(std::max<int64_t>(left, 0)) * new_token_ratio_));
@@ -31,21 +31,21 @@ int64_t Scheduler::ExpectedSlots(const Req& req) const {
 Scheduler::Budget Scheduler::NextBudget(const Lane& lane) const {
   Budget budget{
       .tokens = lane.pass_tokens, .slots = available_len(), .front_tokens = lane.pass_tokens};
-  for (const Req* req : lane.filling) budget.tokens -= req->adjust_input_len();
+  for (const Req* req : lane.prefilling) budget.tokens -= req->num_uncomputed();
   for (const Req* req : running_) budget.slots -= ExpectedSlots(*req);
-  for (const Req* req : lanes_[0].filling) budget.slots -= ExpectedSlots(*req);
+  for (const Req* req : lanes_[0].prefilling) budget.slots -= ExpectedSlots(*req);
   return budget;
 }
 
 /// Whether a prompt of this client is being computed.
-bool Scheduler::IsFilling(const Lane& lane, const ClientAccount& account) {
-  return std::any_of(lane.filling.begin(), lane.filling.end(),
+bool Scheduler::IsPrefilling(const Lane& lane, const ClientAccount& account) {
+  return std::any_of(lane.prefilling.begin(), lane.prefilling.end(),
                      [&](const Req* req) { return IsOf(req, &account); });
 }
 
 /// Whether a pass takes nobody any more, whoever comes.
 bool Scheduler::IsFull(const Lane& lane, const Budget& budget) {
-  if (lane.filling.empty() || budget.tokens > 0) return false;
+  if (lane.prefilling.empty() || budget.tokens > 0) return false;
   return !budget.may_go_in_front || (budget.num_in_front > 0 && budget.front_tokens < 1);
 }
 
@@ -55,53 +55,53 @@ Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
     req.match = req.uses_cache ? cache_.Rematch(req.match, req.root, MatchableTokens(req, cache_))
                                : cache_.MatchPrefix(req.root, {});
   }
-  const int64_t extend_len = req.num_tokens() - req.match.len;
+  const int64_t num_uncomputed = req.num_tokens() - req.match.len;
   const bool is_cut = options_.chunked_prefill_size > 0;
-  const int64_t wanted = is_cut ? 1 : extend_len;
-  const bool in_front = budget.tokens < wanted && !lane.filling.empty();
+  const int64_t wanted = is_cut ? 1 : num_uncomputed;
+  const bool in_front = budget.tokens < wanted && !lane.prefilling.empty();
   if (in_front) {
-    if (!budget.may_go_in_front || IsFilling(lane, *req.account)) return Verdict::kPassIsFull;
+    if (!budget.may_go_in_front || IsPrefilling(lane, *req.account)) return Verdict::kPassIsFull;
     if (budget.num_in_front > 0 && budget.front_tokens < wanted) return Verdict::kPassIsFull;
   }
   if (NumActive() >= options_.max_running_requests) return Verdict::kNoRoom;
-  int64_t slots = extend_len + ExpectedSlots(req);
+  int64_t slots = num_uncomputed + ExpectedSlots(req);
   if (slots > budget.slots) return Verdict::kNoRoom;
   slots += cache_.EvictableLen(req.match);  // locked from then on
   if (slots > budget.slots) return Verdict::kNoRoom;
   try {
     // One that went in front may have given way since.
-    const int64_t size = std::ssize(lane.filling);
-    StartFilling(req, lane, in_front ? std::min(budget.num_in_front, size) : size);
+    const int64_t size = std::ssize(lane.prefilling);
+    StartPrefill(req, lane, in_front ? std::min(budget.num_in_front, size) : size);
   } catch (const std::bad_alloc&) {
     return Verdict::kNoRoom;
   }
   budget.slots -= slots;
-  budget.tokens -= extend_len;
+  budget.tokens -= num_uncomputed;
   if (in_front) {
-    budget.front_tokens -= extend_len;
+    budget.front_tokens -= num_uncomputed;
     ++budget.num_in_front;
   }
   return Verdict::kAdmitted;
 }
 
 /// Throws std::bad_alloc before anything has changed.
-void Scheduler::StartFilling(Req& req, Lane& lane, int64_t place) {
+void Scheduler::StartPrefill(Req& req, Lane& lane, int64_t place) {
   const int64_t num_tokens = req.num_tokens();
   req.kv_slots.reserve(num_tokens);
   const int32_t node = cache_.Lock(req.match);
   req.kv_slots.resize(num_tokens);
   req.last_node = node;
   req.prefix_len = req.cached_len = req.shareable_len = req.match.len;
-  req.fill_len = num_tokens;
+  req.prefill_len = num_tokens;
   const std::span slots(req.kv_slots);
   cache_.CopySlots(node, 0, slots.first(req.prefix_len));
   cache_.Evict(num_tokens - req.prefix_len - pool_.num_free());
   SHORTLIST_CHECK(pool_.Allocate(slots.subspan(req.prefix_len)));
-  req.state = Req::State::kFilling;
+  req.state = Req::State::kPrefilling;
   --req.account->num_queued;
   ++req.account->num_active;
   req.shares_prompt = !req.uses_cache || options_.disable_radix_cache;
-  lane.filling.insert(lane.filling.begin() + place, &req);
+  lane.prefilling.insert(lane.prefilling.begin() + place, &req);
   if (!req.shares_prompt) leaders_.push_back(&req);
   if (req.num_retractions == 0) {
     req.num_hit_tokens = req.prefix_len;
@@ -119,7 +119,7 @@ void Scheduler::ListLeaders() {
     }
   };
   add(running_);
-  for (const Lane& lane : lanes_) add(lane.filling);
+  for (const Lane& lane : lanes_) add(lane.prefilling);
 }
 
 /// True when a request being computed goes on from where the match of `req` ends with at least a
@@ -131,7 +131,8 @@ bool Scheduler::WaitsForLeader(const Req& req) const {
   const std::span<const TokenId> tokens = MatchableTokens(req, cache_);
   for (const Req* leader : leaders_) {
     if (leader->last_node != req.match.node) continue;
-    const int64_t count = std::min(static_cast<int64_t>(tokens.size()), leader->fill_len) - begin;
+    const int64_t count =
+        std::min(static_cast<int64_t>(tokens.size()), leader->prefill_len) - begin;
     if (count <= 0) continue;
     const int64_t shared =
         CommonPrefixLen(leader->input_ids->data() + begin, tokens.data() + begin, count) -
@@ -206,7 +207,7 @@ int64_t Scheduler::SlotsToGive(const ClientAccount& account) {
       num_slots += SlotsOf(req);
     }
   };
-  for (const Lane& lane : lanes_) add(lane.filling);
+  for (const Lane& lane : lanes_) add(lane.prefilling);
   add(running_);
   return num_slots;
 }
@@ -228,8 +229,8 @@ bool Scheduler::GiveWay(const Req& req, const Budget& budget, Lane& lane) {
   return true;
 }
 
-/// Moves waiting requests to lane.filling. False when one that must not be passed over any more has
-/// no room.
+/// Moves waiting requests to lane.prefilling. False when one that must not be passed over any more
+/// has no room.
 bool Scheduler::Admit(Lane& lane) {
   const bool passed_over = std::exchange(lane.passed_over, false);
   if (lane.queue.empty()) return true;
@@ -243,7 +244,7 @@ bool Scheduler::Admit(Lane& lane) {
     Req& req = *account->waiting[account->next];
     const bool is_overdue = static_cast<int64_t>(account->next) < account->num_overdue;
     ++account->next;
-    const bool pass_is_full = budget.tokens < 1 && IsFilling(lane, *account);
+    const bool pass_is_full = budget.tokens < 1 && IsPrefilling(lane, *account);
     if (pass_is_full) {
       account->is_closed = true;
       continue;
@@ -267,11 +268,11 @@ bool Scheduler::Admit(Lane& lane) {
   return has_room;
 }
 
-Batch Scheduler::FillBatch(Lane& lane) const {
-  Batch batch{.mode = ForwardMode::kExtend, .prefill_only = &lane == &lanes_[1]};
+Batch Scheduler::PrefillBatch(Lane& lane) const {
+  Batch batch{.mode = ForwardMode::kPrefill, .prefill_only = &lane == &lanes_[1]};
   int64_t left = lane.pass_tokens;
-  for (Req* req : lane.filling) {
-    const int64_t len = req->adjust_input_len();
+  for (Req* req : lane.prefilling) {
+    const int64_t len = req->num_uncomputed();
     const bool is_cut = options_.chunked_prefill_size > 0;
     if (!batch.IsEmpty() && left < (is_cut ? 1 : len)) break;
     batch.reqs.push_back(req);
@@ -296,21 +297,21 @@ size_t Scheduler::FirstLane(double now_s) {
 void Scheduler::PassOn(Lane& lane, const Batch& batch) {
   const size_t last = batch.reqs.size() - 1;
   Req* const cut = batch.reqs[last];
-  const auto begin = lane.filling.begin() + static_cast<int64_t>(last);
+  const auto begin = lane.prefilling.begin() + static_cast<int64_t>(last);
   SHORTLIST_CHECK(*begin == cut);
-  const bool others_wait = std::any_of(begin, lane.filling.end(),
+  const bool others_wait = std::any_of(begin, lane.prefilling.end(),
                                        [cut](const Req* req) { return !IsOf(req, cut->account); });
-  if (others_wait) std::rotate(begin, begin + 1, lane.filling.end());
+  if (others_wait) std::rotate(begin, begin + 1, lane.prefilling.end());
 }
 
-Batch Scheduler::GetNewFillBatch(double now_s) {
+Batch Scheduler::GetNewPrefillBatch(double now_s) {
   if (!running_.empty() && num_passes_ >= options_.max_prefill_passes) return {};
   ListLeaders();
   const size_t first = FirstLane(now_s);
   bool may_admit = true;
   for (size_t lane : {first, 1 - first}) {
     if (may_admit) may_admit = Admit(lanes_[lane]);
-    Batch batch = FillBatch(lanes_[lane]);
+    Batch batch = PrefillBatch(lanes_[lane]);
     if (batch.IsEmpty()) continue;
     PassOn(lanes_[lane], batch);
     next_lane_ = 1 - lane;

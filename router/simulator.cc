@@ -28,16 +28,17 @@ class Simulation {
       while (next_ < trace_.size() && trace_[next_].arrival_s <= now_s_) Arrive(next_++);
       if (scheduler_.idle()) continue;  // all refused
 
-      const Batch fill = scheduler_.GetNewFillBatch(now_s_);
-      Fill(fill);
+      const Batch prefill = scheduler_.GetNewPrefillBatch(now_s_);
+      Prefill(prefill);
       Batch decode;
-      if (scheduler_.DecodeIsDue(!fill.IsEmpty())) {
+      if (scheduler_.DecodeIsDue(!prefill.IsEmpty())) {
         decode = scheduler_.PrepareDecode();
         Decode(decode);
       }
-      if (observer) observer(scheduler_, fill, decode, now_s_);
-      const bool stands_still = scheduler_.num_queued() > 0 && scheduler_.num_filling() == 0 &&
-                                scheduler_.running().empty() && fill.IsEmpty() && decode.IsEmpty();
+      if (observer) observer(scheduler_, prefill, decode, now_s_);
+      const bool stands_still = scheduler_.num_queued() > 0 && scheduler_.num_prefilling() == 0 &&
+                                scheduler_.running().empty() && prefill.IsEmpty() &&
+                                decode.IsEmpty();
       if (stands_still) {
         return absl::InternalError(absl::StrCat("the scheduler stands still with ",
                                                 scheduler_.num_queued(),
@@ -70,19 +71,20 @@ class Simulation {
     if (result_.requests[index].refusal.ok()) reqs_[index] = std::move(req);
   }
 
-  void Fill(const Batch& batch) {
+  void Prefill(const Batch& batch) {
     if (batch.IsEmpty()) return;
     for (const Req* req : batch.reqs) {
       double& admitted_s = ResultOf(*req).admitted_s;
       admitted_s = std::min(admitted_s, now_s_);
     }
-    now_s_ += costs_.fill_pass_s + costs_.fill_token_s * static_cast<double>(batch.num_tokens);
+    now_s_ +=
+        costs_.prefill_pass_s + costs_.prefill_token_s * static_cast<double>(batch.num_tokens);
     int64_t left = batch.num_tokens;
     for (Req* req : batch.reqs) {
-      const int64_t len = std::min(left, req->adjust_input_len());
+      const int64_t len = std::min(left, req->num_uncomputed());
       left -= len;
       const int64_t cached_len = req->cached_len + len;
-      if (cached_len < req->fill_len) {
+      if (cached_len < req->prefill_len) {
         scheduler_.Computed(*req, cached_len, cached_len);
       } else if (req->prefill_only()) {
         scheduler_.Computed(*req, cached_len, cached_len);

@@ -28,8 +28,8 @@ struct TraceRequest {
 
 /// Seconds that passes take: a line through two costs each.
 struct CostModel {
-  double fill_pass_s = 0.005;
-  double fill_token_s = 0.001;
+  double prefill_pass_s = 0.005;
+  double prefill_token_s = 0.001;
   double decode_pass_s = 0.015;
   double decode_request_s = 0.001;
 };
@@ -51,7 +51,7 @@ struct SimulationResult {
 
 /// Called after each pass with the scheduler and virtual time.
 using StepObserver =
-    std::function<void(const Scheduler&, const Batch& fill, const Batch& decode, double now_s)>;
+    std::function<void(const Scheduler&, const Batch& prefill, const Batch& decode, double now_s)>;
 
 /// Runs `trace` (arrivals in ascending order) through the scheduler with a cost model in place of
 /// the model, in virtual time: one step is what Router::ForwardStep does. The output of a request

@@ -148,9 +148,9 @@ TEST_F(RouterTest, AbortFreesSlotsAtOnceInEveryState) {
   options.scheduler.max_running_requests = 2;
   RouterHarness harness(*engine_, options);
   harness.Step({Input("running", 10, 60)});
-  harness.Step({Input("filling", 60, 20, /*first=*/50), Input("queued", 10, 20, /*first=*/80)});
-  harness.Step({AbortReq{"queued"}, AbortReq{"filling"}, AbortReq{"running"}});
-  for (const char* rid : {"running", "filling", "queued"}) {
+  harness.Step({Input("prefilling", 60, 20, /*first=*/50), Input("queued", 10, 20, /*first=*/80)});
+  harness.Step({AbortReq{"queued"}, AbortReq{"prefilling"}, AbortReq{"running"}});
+  for (const char* rid : {"running", "prefilling", "queued"}) {
     EXPECT_EQ(harness.served()[rid].last.status.code(), absl::StatusCode::kCancelled) << rid;
   }
   harness.ExpectNothingHeld();

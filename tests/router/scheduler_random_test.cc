@@ -29,7 +29,8 @@ class Load {
     if (op < 25) {
       Add();
     } else if (op < 55) {
-      Try([&] { return scheduler_->GetNewFillBatch(now_s_); }, [&](Batch batch) { Fill(batch); });
+      Try([&] { return scheduler_->GetNewPrefillBatch(now_s_); },
+          [&](Batch batch) { Fill(batch); });
     } else if (op < 90) {
       if (scheduler_->DecodeIsDue(Draw(2) == 0)) {
         Try([&] { return scheduler_->PrepareDecode(); }, [&](Batch batch) { Decode(batch); });
@@ -39,7 +40,7 @@ class Load {
       Sweep();
     } else if (!live_.empty()) {
       Req& req = AnyReq();
-      const bool active = req.state == Req::State::kFilling || req.state == Req::State::kRunning;
+      const bool active = req.state == Req::State::kPrefilling || req.state == Req::State::kRunning;
       if (active) scheduler_->Retract(req);
     }
     Check();
@@ -99,11 +100,11 @@ class Load {
   void Fill(const Batch& batch) {
     int64_t left = batch.num_tokens;
     for (Req* req : batch.reqs) {
-      const int64_t len = std::min(left, req->adjust_input_len());
+      const int64_t len = std::min(left, req->num_uncomputed());
       ASSERT_GT(len, 0);
       left -= len;
       const int64_t cached_len = req->cached_len + len;
-      const bool completes = cached_len == req->fill_len;
+      const bool completes = cached_len == req->prefill_len;
       Advance(*req, cached_len, completes && !req->prefill_only());
       if (completes && req->prefill_only()) scheduler_->Finish(*req);
     }

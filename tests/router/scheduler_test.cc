@@ -54,14 +54,14 @@ class SchedulerTest : public testing::Test {
 
   /// A prefill pass; returns "rid:tokens" of each request in it.
   std::string Fill(double now_s = 0.0) {
-    const Batch batch = scheduler_->GetNewFillBatch(now_s);
+    const Batch batch = scheduler_->GetNewPrefillBatch(now_s);
     std::string what;
     int64_t left = batch.num_tokens;
     for (Req* req : batch.reqs) {
-      const int64_t len = std::min(left, req->adjust_input_len());
+      const int64_t len = std::min(left, req->num_uncomputed());
       left -= len;
       what += (what.empty() ? "" : " ") + req->rid + ":" + std::to_string(len);
-      const bool completes = len == req->adjust_input_len();
+      const bool completes = len == req->num_uncomputed();
       const int64_t cached_len = req->cached_len + len;
       const TokenId token{1000};
       if (completes && !req->prefill_only()) {
@@ -226,9 +226,9 @@ TEST_F(SchedulerTest, DecodePassesComeBetweenPrefillPasses) {
   Create([](SchedulerOptions& options) { options.max_prefill_passes = 2; });
   for (int32_t i = 0; i < 4; ++i) Add(/*len=*/20, /*max_new_tokens=*/5, /*first=*/100 * i);
   EXPECT_EQ(Fill(), "0:20");
-  EXPECT_FALSE(scheduler_->DecodeIsDue(/*filled=*/true));
+  EXPECT_FALSE(scheduler_->DecodeIsDue(/*prefilled=*/true));
   EXPECT_EQ(Fill(), "1:20");
-  EXPECT_TRUE(scheduler_->DecodeIsDue(/*filled=*/true));
+  EXPECT_TRUE(scheduler_->DecodeIsDue(/*prefilled=*/true));
   EXPECT_EQ(Fill(), "");
   Decode();
   EXPECT_EQ(Fill(), "2:20");
@@ -284,7 +284,7 @@ TEST_F(SchedulerTest, NothingOvertakesARequestThatHasWaitedTooLong) {
   EXPECT_EQ(Fill(/*now_s=*/5.0), "");
   for (int i = 0; i < 20 && !scheduler_->running().empty(); ++i) Decode();
   EXPECT_EQ(Fill(/*now_s=*/6.0), "1:20");
-  EXPECT_EQ(large.state, Req::State::kFilling);
+  EXPECT_EQ(large.state, Req::State::kPrefilling);
 }
 
 TEST_F(SchedulerTest, PrefillOnlyRequestsHaveALaneOfTheirOwn) {
@@ -317,10 +317,10 @@ TEST_F(SchedulerTest, DroppingWorksInEveryState) {
   Req& running = Add(/*len=*/5, /*max_new_tokens=*/5, /*first=*/0);
   Fill();
   Decode();
-  Req& filling = Add(/*len=*/30, /*max_new_tokens=*/5, /*first=*/100);
+  Req& prefilling = Add(/*len=*/30, /*max_new_tokens=*/5, /*first=*/100);
   EXPECT_EQ(Fill(), "1:20");
   Req& queued = Add(/*len=*/5, /*max_new_tokens=*/5, /*first=*/200);
-  for (Req* req : {&running, &filling, &queued}) {
+  for (Req* req : {&running, &prefilling, &queued}) {
     scheduler_->Drop(*req);
     scheduler_->Drop(*req);
     EXPECT_EQ(req->state, Req::State::kReleased);

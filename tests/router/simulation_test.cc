@@ -72,8 +72,9 @@ double GapBound(const SchedulerOptions& options, const CostModel& costs) {
   int64_t lane_tokens = options.prefill_only_tokens;
   if (options.chunked_prefill_size == 0)
     lane_tokens = std::max(lane_tokens, options.context_length);
-  const double pass_s = costs.fill_pass_s + costs.fill_token_s * static_cast<double>(std::max(
-                                                                     pass_tokens, lane_tokens));
+  const double pass_s =
+      costs.prefill_pass_s +
+      costs.prefill_token_s * static_cast<double>(std::max(pass_tokens, lane_tokens));
   return static_cast<double>(options.max_prefill_passes) * pass_s;
 }
 
@@ -119,12 +120,13 @@ TEST(SimulationTest, BoundsHoldUnderRandomLoads) {
     const CostModel costs;
     const double gap_bound_s = GapBound(load.options, costs);
     double gap_s = 0.0;  // of prefill passes since the last decode pass, while something runs
-    const auto observe = [&](const Scheduler& scheduler, const Batch& fill, const Batch& decode,
+    const auto observe = [&](const Scheduler& scheduler, const Batch& prefill, const Batch& decode,
                              double) {
       const absl::Status status = scheduler.CheckInvariants();
       EXPECT_TRUE(status.ok()) << status.message();
-      if (!fill.IsEmpty()) {
-        gap_s += costs.fill_pass_s + costs.fill_token_s * static_cast<double>(fill.num_tokens);
+      if (!prefill.IsEmpty()) {
+        gap_s +=
+            costs.prefill_pass_s + costs.prefill_token_s * static_cast<double>(prefill.num_tokens);
       }
       if (!decode.IsEmpty() || scheduler.running().empty()) {
         if (!decode.IsEmpty()) {

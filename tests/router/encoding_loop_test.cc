@@ -1,0 +1,181 @@
+#include "router/encoding_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace shortlist {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+EncodeInput Input(std::vector<int32_t> ids) {
+  EncodeInput input;
+  for (const int32_t id : ids) input.ids.push_back(TokenId{id});
+  return input;
+}
+
+TokenizedEmbedReqInput Request(std::string rid, std::vector<std::vector<int32_t>> inputs) {
+  TokenizedEmbedReqInput request{.rid = std::move(rid)};
+  for (std::vector<int32_t>& ids : inputs) request.inputs.push_back(Input(std::move(ids)));
+  return request;
+}
+
+/// Sums its ids; id 13 is an error of its own, id 99 breaks the pass.
+class Summer {
+ public:
+  std::vector<EncodeResult> operator()(std::span<const EncodingLoop::Item> items) {
+    std::vector<EncodeResult> results;
+    passes.push_back(static_cast<int64_t>(items.size()));
+    for (const EncodingLoop::Item& item : items) {
+      float sum = 0.0f;
+      bool is_bad = false;
+      for (const TokenId id : item.input->ids) {
+        if (Raw(id) == 99) throw std::runtime_error("it broke");
+        is_bad |= Raw(id) == 13;
+        sum += static_cast<float>(Raw(id));
+      }
+      if (is_bad) {
+        results.push_back({.status = absl::InternalError("13")});
+      } else {
+        results.push_back({.values = std::vector<float>(item.wish->dimensions == 0 ? 2 : 1, sum)});
+      }
+    }
+    return results;
+  }
+
+  std::vector<int64_t> passes;
+};
+
+class EncodingLoopTest : public testing::Test {
+ protected:
+  void Open(EncodingLoop::Options options) {
+    auto loop = EncodingLoop::Create(
+        options, [this](std::span<const EncodingLoop::Item> items) { return summer_(items); });
+    ASSERT_TRUE(loop.ok()) << loop.status();
+    loop_ = *std::move(loop);
+  }
+  BatchTokenIdOut Add(TokenizedEmbedReqInput input, double now_s = 0.0) {
+    loop_->Add(std::move(input), now_s);
+    return loop_->TakeRows();
+  }
+  BatchTokenIdOut Step(double now_s = 0.0) {
+    loop_->Step(now_s);
+    return loop_->TakeRows();
+  }
+
+  Summer summer_;
+  std::unique_ptr<EncodingLoop> loop_;
+};
+
+TEST_F(EncodingLoopTest, ARequestThatTakesSeveralPassesHasOneRowInTheOrderOfItsInputs) {
+  Open({.max_input_tokens = 4, .max_batch_tokens = 4});
+  EXPECT_TRUE(Add(Request("a", {{1, 2}, {3}, {4, 5, 6}, {7}})).rows.empty());
+  EXPECT_FALSE(loop_->idle());
+  EXPECT_TRUE(Step().rows.empty());
+  const BatchTokenIdOut out = Step();
+  ASSERT_EQ(out.rows.size(), 1);
+  EXPECT_EQ(out.rows[0].rid, "a");
+  EXPECT_TRUE(out.rows[0].finished);
+  EXPECT_TRUE(out.rows[0].status.ok());
+  EXPECT_EQ(out.rows[0].prompt_tokens, 7);
+  ASSERT_EQ(out.rows[0].results.size(), 4);
+  for (size_t i = 0; i < 4; ++i) {
+    constexpr float kSums[] = {3.0f, 3.0f, 15.0f, 7.0f};
+    EXPECT_THAT(out.rows[0].results[i].values, ElementsAre(kSums[i], kSums[i]));
+  }
+  EXPECT_TRUE(loop_->idle());
+  EXPECT_THAT(summer_.passes, ElementsAre(2, 2));
+}
+
+TEST_F(EncodingLoopTest, EqualInputsAreComputedOnceInAPass) {
+  Open({.max_input_tokens = 4});
+  TokenizedEmbedReqInput typed = Request("c", {{1, 2}});
+  typed.inputs[0].token_types = {0, 1};
+  TokenizedEmbedReqInput cut = Request("d", {{1, 2}});
+  cut.wish.dimensions = 1;
+  Add(Request("a", {{1, 2}, {1, 2}, {2, 1}}));
+  Add(Request("b", {{1, 2}}));
+  Add(std::move(typed));
+  Add(std::move(cut));
+  const BatchTokenIdOut out = Step();
+  EXPECT_EQ(out.rows.size(), 4);
+  EXPECT_THAT(summer_.passes, ElementsAre(4));
+  EXPECT_EQ(loop_->stats().num_repeated, 2);
+  for (const BatchTokenIdOut::Row& row : out.rows) {
+    for (const EncodeResult& result : row.results) EXPECT_EQ(result.values[0], 3.0f);
+    EXPECT_EQ(row.results.back().values.size(), row.rid == "d" ? 1 : 2);
+  }
+}
+
+TEST_F(EncodingLoopTest, WhatBreaksIsTheResultOfThoseItBroke) {
+  Open({.max_input_tokens = 4, .max_batch_tokens = 2});
+  Add(Request("a", {{1}, {13}, {99, 1}, {2, 2}}));
+  Step();
+  Step();
+  const BatchTokenIdOut out = Step();
+  ASSERT_EQ(out.rows.size(), 1);
+  const std::vector<EncodeResult>& results = out.rows[0].results;
+  EXPECT_TRUE(out.rows[0].status.ok());
+  EXPECT_TRUE(results[0].status.ok());
+  EXPECT_EQ(results[1].status, absl::InternalError("13"));
+  EXPECT_EQ(results[2].status, absl::InternalError("it broke"));
+  EXPECT_THAT(results[3].values, ElementsAre(4.0f, 4.0f));
+}
+
+TEST_F(EncodingLoopTest, RefusesWithValueAndBound) {
+  Open({.max_input_tokens = 3, .max_queued_requests = 1});
+  const auto refusal = [this](TokenizedEmbedReqInput input) {
+    const BatchTokenIdOut out = Add(std::move(input));
+    EXPECT_EQ(out.rows.size(), 1);
+    EXPECT_TRUE(out.rows[0].finished);
+    return std::string(out.rows[0].status.message());
+  };
+  EXPECT_EQ(refusal(Request("a", {})), "there is no input");
+  EXPECT_EQ(refusal(Request("a", {{1}, {}})), "input 1 has no tokens");
+  EXPECT_EQ(refusal(Request("a", {{1}, {1, 2, 3, 4}})),
+            "input 1 has 4 tokens, more than the model's 3");
+  TokenizedEmbedReqInput input = Request("a", {{1, 2}});
+  input.inputs[0].token_types = {0};
+  EXPECT_EQ(refusal(input), "input 0 has 1 token types for 2 tokens");
+  input = Request("a", {{1, 2}});
+  input.timeout_s = -1.0;
+  EXPECT_EQ(refusal(input), "timeout_s -1 below 0");
+  EXPECT_TRUE(loop_->idle());
+
+  EXPECT_TRUE(Add(Request("a", {{1}})).rows.empty());
+  EXPECT_EQ(refusal(Request("a", {{1}})), "request id a is being served");
+  EXPECT_THAT(refusal(Request("b", {{1}})), HasSubstr("the queue is full: 1 requests wait"));
+  EXPECT_EQ(Step().rows.size(), 1);
+
+  const auto created = EncodingLoop::Create({.max_input_tokens = 0}, {});
+  EXPECT_EQ(created.status(), absl::InvalidArgumentError("max_input_tokens 0 below 1"));
+}
+
+TEST_F(EncodingLoopTest, AbortedAndOverdueRequestsEndOnce) {
+  Open({.max_input_tokens = 3, .max_batch_tokens = 1});
+  Add(Request("a", {{1}, {2}}));
+  TokenizedEmbedReqInput hasty = Request("b", {{1}, {2}});
+  hasty.timeout_s = 0.5;
+  Add(std::move(hasty));
+  Step(0.1);
+  EXPECT_TRUE(loop_->Abort("a"));
+  EXPECT_FALSE(loop_->Abort("a"));
+  EXPECT_FALSE(loop_->Abort("none"));
+  BatchTokenIdOut out = loop_->TakeRows();
+  ASSERT_EQ(out.rows.size(), 1);
+  EXPECT_EQ(out.rows[0].status, absl::CancelledError("aborted"));
+  EXPECT_TRUE(out.rows[0].results.empty());
+  out = Step(0.6);
+  ASSERT_EQ(out.rows.size(), 1);
+  EXPECT_EQ(out.rows[0].rid, "b");
+  EXPECT_EQ(out.rows[0].status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(loop_->idle());
+  EXPECT_TRUE(Step(0.7).rows.empty());
+}
+
+}  // namespace
+}  // namespace shortlist
