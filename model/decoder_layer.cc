@@ -164,7 +164,7 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   SelfAttentionCpu(cache, layout, qkv, scale, attended, pool);
   LinearCpu(output_, {attended}, num_tokens, hidden, /*accumulate=*/true, pool);
 
-  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, gated, pool);
+  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, Activation::kSilu, gated, pool);
   LinearCpu(down_, {gated}, num_tokens, hidden, /*accumulate=*/true, pool);
 }
 

@@ -1,3 +1,4 @@
+#include "kernels/cpu/activation.inc"
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/elementwise.inc"
 #include "kernels/cpu/formats.inc"
@@ -19,8 +20,11 @@ const KernelTable kAvx512Kernels = {
     .max = Max,
     .sum_exp = SumExp,
     .rms_norm = RmsNorm,
+    .layer_norm = LayerNormRow,
+    .add = Add,
     .rope = Rope,
-    .silu_mul = SiluMul,
+    .activate = Activate,
+    .activate_mul = ActivateMul,
 };
 
 }  // namespace shortlist

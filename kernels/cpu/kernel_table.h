@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "kernels/activation.h"
 #include "kernels/dtype.h"
+#include "kernels/elementwise.h"
 #include "kernels/quant.h"
 
 namespace shortlist {
@@ -57,6 +59,9 @@ struct CpuHeadJob {
 struct AttendToken {
   const int32_t* own_slots = nullptr;  // [num_own], logical order
   int64_t num_own = 0;
+  // Of all these, how many at either end it does not see after all: their weights are 0.
+  int64_t num_hidden_first = 0;
+  int64_t num_hidden_last = 0;
   float* out = nullptr;  // [group, head_dim]
 };
 
@@ -95,9 +100,19 @@ struct KernelTable {
   /// Sum of exp(x[i] - shift), skipping NaN; `shift` is finite and not below any x[i].
   float (*sum_exp)(const float* x, int64_t count, float shift);
   void (*rms_norm)(const float* x, const float* weight, float epsilon, int64_t hidden, float* y);
+  /// One row of LayerNormCpu.
+  void (*layer_norm)(const float* x, const float* addend, const LayerNorm& norm, int64_t hidden,
+                     float* y);
+  /// target[i] += source[i].
+  void (*add)(const void* source, DType dtype, int64_t count, float* target);
   /// One head: row is [2 * half], cos and sin are [half].
   void (*rope)(float* row, const float* cos, const float* sin, int64_t half);
-  void (*silu_mul)(const float* gate, const float* up, int64_t size, float* out);
+  /// out[i] = activation(x[i] + bias[i]); bias may be null: none. x and out may be the same array.
+  void (*activate)(Activation activation, const float* x, const float* bias, int64_t size,
+                   float* out);
+  /// out[i] = activation(gate[i]) * up[i].
+  void (*activate_mul)(Activation activation, const float* gate, const float* up, int64_t size,
+                       float* out);
 };
 
 extern const KernelTable kReferenceKernels;
