@@ -9,12 +9,10 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -23,8 +21,8 @@
 #include "base/check.h"
 #include "base/thread_pool.h"
 #include "bench/machine.h"
-#include "kernels/attention.h"
 #include "kernels/linear.h"
+#include "kernels/sequence_attention.h"
 #include "model/encoder.h"
 #include "nlohmann/json.hpp"
 
@@ -187,28 +185,21 @@ void Linear(benchmark::State& state, const Shape& shape, DType dtype) {
 }
 
 /// Attention alone, that of all layers, behind the projections.
-void Attention(benchmark::State& state, const Shape& shape, DType dtype) {
+void Attention(benchmark::State& state, const Shape& shape, DType) {
   const int64_t num_tokens = state.range(0), h = shape.hidden;
   std::mt19937 random(2);
   std::normal_distribution<float> normal;
-  std::vector<float> q(static_cast<size_t>(num_tokens * h));
+  std::vector<float> q(static_cast<size_t>(3 * num_tokens * h));
   for (float& value : q) value = normal(random);
-  std::vector<float> out(q.size());
-  std::vector<char> keys(q.size() * static_cast<size_t>(DTypeBytes(dtype))), values = keys;
-  const KvLayer kv = {keys.data(), values.data(), dtype, shape.num_heads, shape.head_dim()};
-  std::vector<int32_t> slots(static_cast<size_t>(num_tokens)), seq(slots.size());
-  std::iota(slots.begin(), slots.end(), 0);
-  const std::vector<int32_t> indptr = {0, static_cast<int32_t>(num_tokens)};
-  const std::vector<int32_t> length(slots.size(), static_cast<int32_t>(num_tokens));
-  StoreKvCpu(kv, q.data(), q.data(), h, slots.data(), num_tokens, Pool());
-  const AttentionLayout layout = {.num_tokens = num_tokens,
-                                  .seq_of_token = seq.data(),
-                                  .kv_indptr = indptr.data(),
-                                  .kv_slots = slots.data(),
-                                  .context_len = length.data()};
-  Measure(state, dtype, shape.AttentionFlops(num_tokens), [&] {
+  std::vector<float> out(q.size() / 3);
+  const std::vector<int32_t> begin = {0, static_cast<int32_t>(num_tokens)};
+  const SequenceAttention attention = {.seq_begin = begin,
+                                       .num_heads = shape.num_heads,
+                                       .head_dim = shape.head_dim(),
+                                       .scale = 1.0f};  // rows are overwritten
+  Measure(state, DType::kF32, shape.AttentionFlops(num_tokens), [&] {
     for (int64_t i = 0; i < shape.num_layers; ++i) {
-      AttentionCpu(kv, layout, q.data(), h, shape.num_heads, /*scale=*/0.125f, out.data(), Pool());
+      SequenceAttentionCpu(attention, q.data(), out.data(), Pool());
     }
   });
 }
@@ -230,7 +221,7 @@ void RegisterAll() {
     for (const DType dtype : {DType::kF32, DType::kBf16, DType::kInt8}) {
       add("Forward", shape, dtype, Forward);
       add("Linear", shape, dtype, Linear);
-      if (!IsQuantized(dtype)) add("Attention", shape, dtype, Attention);
+      if (dtype == DType::kF32) add("Attention", shape, dtype, Attention);
     }
   }
 }

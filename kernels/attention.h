@@ -9,8 +9,8 @@
 
 namespace shortlist {
 
-/// What each query token of a flat batch sees. Extend, decode, tree verification and an encoder's
-/// pass are one description.
+/// What each query token of a flat batch sees. Extend, decode and tree verification are one
+/// description.
 ///
 /// Token t of sequence s = seq_of_token[t] attends, in this logical order, to
 ///   the first context_len[t] entries of the sequence's list  kv_slots[kv_indptr[s] .. kv_indptr[s
@@ -18,10 +18,7 @@ namespace shortlist {
 ///   tail_indptr[t + 1]).
 /// A chain has no tails and context_len[t] = position + 1 (the token's own slot comes last). A tree
 /// node has context_len = the prefix's length and as tail its ancestors in depth order and itself.
-/// With a window, only the last `window` of these count (the token's own is one of them). With
-/// context_begin, the first context_begin[t] entries of the list do not count; there are neither
-/// tails nor a window then. An encoder's token sees its whole sequence, or context_begin and
-/// context_len cut out what is near.
+/// With a window, only the last `window` of these count (the token's own is one of them).
 /// Sums run over logical positions, so the same tokens give the same bits wherever their slots lie.
 ///
 /// Example: a prefix in slots 7 3, a chunk of two tokens in slots 9 4:
@@ -34,8 +31,7 @@ struct AttentionLayout {
   const int32_t* context_len = nullptr;   // [num_tokens]
   const int32_t* tail_indptr = nullptr;   // [num_tokens + 1], first 0; null: no token has a tail
   const int32_t* tail_slots = nullptr;
-  int64_t window = 0;                      // 0: none
-  const int32_t* context_begin = nullptr;  // [num_tokens], below context_len; null: all 0
+  int64_t window = 0;  // 0: none
 };
 
 /// One layer's keys and values: [num_slots, num_kv_heads, head_dim] each.
@@ -79,7 +75,7 @@ struct QkvProjection {
   // Each query and key head is rotated, half-split as Hugging Face's Llama does: with c =
   // cos[positions[t], i] and s = sin[...],
   //   (a, b) = (head[i], head[i + head_dim / 2])  becomes  (a c - b s, b c + a s).
-  // head_dim is even. cos, sin: [max_positions, head_dim / 2], null: not; positions: [num_tokens].
+  // head_dim is even. cos, sin: [max_positions, head_dim / 2]; positions: [num_tokens].
   const int32_t* positions = nullptr;
   const float* cos = nullptr;
   const float* sin = nullptr;

@@ -140,7 +140,7 @@ void Encoder::Impl::Embed(const int32_t* token_ids, const int32_t* token_type_id
 }
 
 void Encoder::Impl::RunPass(float* hidden) {
-  scratch.Reserve(config, dtype, pass.num_tokens());
+  scratch.Reserve(config, pass.num_tokens());
   if (is_modern()) {
     global_rope.Reserve(pass.max_seq_len());
     local_rope.Reserve(pass.max_seq_len());
@@ -149,7 +149,7 @@ void Encoder::Impl::RunPass(float* hidden) {
     const RopeTable* const rope = !is_modern()       ? nullptr
                                   : layer.is_local() ? &local_rope
                                                      : &global_rope;
-    layer.Forward(config, pass, rope, dtype, hidden, scratch, pool);
+    layer.Forward(config, pass, rope, hidden, scratch, pool);
   }
   if (is_modern()) {
     LayerNormCpu(hidden, /*addend=*/nullptr, final_norm.View(config), pass.num_tokens(),
@@ -166,7 +166,7 @@ at::Tensor Encoder::Impl::Forward(const EncoderBatch& batch) {
     for (last = first + 1; last + 1 < begin.size(); ++last) {
       if (begin[last + 1] - begin[first] > kPassTokens) break;
     }
-    pass.Assign(begin.subspan(first, last - first + 1), config.local_radius);
+    pass.Assign(begin.subspan(first, last - first + 1));
     const int32_t* const types =
         batch.token_type_ids.empty() ? nullptr : batch.token_type_ids.data() + begin[first];
     float* const hidden = out.data_ptr<float>() + begin[first] * config.hidden;

@@ -21,10 +21,10 @@ namespace shortlist {
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
 class Encoder {
  public:
-  /// Loads config.json and the weights of `dir`. `dtype` is what weights, keys and values are kept
-  /// in; nullopt keeps the checkpoint's. `quantize` (kInt8, kInt4) quantises the linear layers
-  /// instead (kernels/quant.h); embeddings, keys and values stay in `dtype`. `pool` must outlive
-  /// the encoder. Tensors of the heads that the architectures know (pooler, classifier, the masked
+  /// Loads config.json and the weights of `dir`. `dtype` is what weights are kept in; nullopt keeps
+  /// the checkpoint's. `quantize` (kInt8, kInt4) quantises the linear layers instead
+  /// (kernels/quant.h); embeddings stay in `dtype`. Attention is f32. `pool` must outlive the
+  /// encoder. Tensors of the heads that the architectures know (pooler, classifier, the masked
   /// language model's) are left alone. Errors as ReadEncoderConfig and Checkpoint, and
   /// InvalidArgument for a shape that disagrees with the config, a weight that is not finite or a
   /// tensor that has no place (names the tensor).
@@ -34,7 +34,7 @@ class Encoder {
   ~Encoder();
 
   const EncoderConfig& config() const;
-  /// Of the embeddings, keys and values.
+  /// Of the embeddings.
   DType dtype() const;
   /// Of the linear layers: dtype(), or what they are quantised to.
   DType weight_dtype() const;

@@ -38,35 +38,17 @@ absl::Status CheckEncoderBatch(const EncoderConfig& config, const EncoderBatch& 
                     "token type id");
 }
 
-void EncoderPass::Assign(std::span<const int32_t> seq_begin, int64_t local_radius) {
-  for (std::vector<int32_t>* array :
-       {&positions_, &slots_, &seq_of_token_, &kv_indptr_, &seq_len_, &near_begin_, &near_end_}) {
-    array->clear();
-  }
+void EncoderPass::Assign(std::span<const int32_t> seq_begin) {
   max_seq_len_ = 0;
-  kv_indptr_.push_back(0);
-  for (size_t s = 0; s + 1 < seq_begin.size(); ++s) {
-    const int64_t length = seq_begin[s + 1] - seq_begin[s];
-    max_seq_len_ = std::max(max_seq_len_, length);
-    for (int64_t i = 0; i < length; ++i) {
-      slots_.push_back(static_cast<int32_t>(slots_.size()));
-      positions_.push_back(static_cast<int32_t>(i));
-      seq_of_token_.push_back(static_cast<int32_t>(s));
-      seq_len_.push_back(static_cast<int32_t>(length));
-      near_begin_.push_back(static_cast<int32_t>(std::max<int64_t>(i - local_radius, 0)));
-      near_end_.push_back(static_cast<int32_t>(std::min(i + local_radius + 1, length)));
-    }
-    kv_indptr_.push_back(static_cast<int32_t>(slots_.size()));
+  seq_begin_.clear();
+  positions_.clear();
+  for (size_t s = 0; s < seq_begin.size(); ++s) {
+    seq_begin_.push_back(seq_begin[s] - seq_begin[0]);
+    if (s == 0) continue;
+    const int32_t length = seq_begin[s] - seq_begin[s - 1];
+    max_seq_len_ = std::max<int64_t>(max_seq_len_, length);
+    for (int32_t i = 0; i < length; ++i) positions_.push_back(i);
   }
-}
-
-AttentionLayout EncoderPass::layout(bool is_local) const {
-  return {.num_tokens = num_tokens(),
-          .seq_of_token = seq_of_token_.data(),
-          .kv_indptr = kv_indptr_.data(),
-          .kv_slots = slots_.data(),
-          .context_len = (is_local ? near_end_ : seq_len_).data(),
-          .context_begin = is_local ? near_begin_.data() : nullptr};
 }
 
 }  // namespace shortlist

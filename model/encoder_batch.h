@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "kernels/attention.h"
 #include "model/checkpoint/encoder_config.h"
 
 namespace shortlist {
@@ -25,27 +24,20 @@ struct EncoderBatch {
 /// Arrays that contradict one another are a broken invariant.
 absl::Status CheckEncoderBatch(const EncoderConfig& config, const EncoderBatch& batch);
 
-/// The sequences that go through the layers together: where each token stands and what it sees.
-/// Token t of the pass keeps its key and value in slot t. Owned by one thread; reuse it.
+/// The sequences that go through the layers together. Owned by one thread; reuse it.
 class EncoderPass {
  public:
   /// seq_begin: [num_seqs + 1], ascending; the pass's tokens are counted from its first.
-  /// `local_radius`: how far a token of a local layer sees.
-  void Assign(std::span<const int32_t> seq_begin, int64_t local_radius);
+  void Assign(std::span<const int32_t> seq_begin);
 
   int64_t num_tokens() const { return static_cast<int64_t>(positions_.size()); }
   int64_t max_seq_len() const { return max_seq_len_; }
-  const int32_t* positions() const { return positions_.data(); }  // [num_tokens] in its sequence
-  const int32_t* slots() const { return slots_.data(); }          // [num_tokens]
-  /// Of a layer whose tokens see their whole sequence, or of a local one. Points into this pass:
-  /// valid until the next Assign.
-  AttentionLayout layout(bool is_local) const;
+  std::span<const int32_t> seq_begin() const { return seq_begin_; }  // [num_seqs + 1], first 0
+  const int32_t* positions() const { return positions_.data(); }     // [num_tokens] in its sequence
 
  private:
   int64_t max_seq_len_ = 0;
-  std::vector<int32_t> positions_, slots_, seq_of_token_, kv_indptr_;
-  std::vector<int32_t> seq_len_;                // [num_tokens] of the token's sequence
-  std::vector<int32_t> near_begin_, near_end_;  // [num_tokens] what a local layer's token sees
+  std::vector<int32_t> seq_begin_, positions_;
 };
 
 }  // namespace shortlist

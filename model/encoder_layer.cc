@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "kernels/attention.h"
+#include "kernels/sequence_attention.h"
 
 namespace shortlist {
 namespace {
@@ -14,16 +14,10 @@ using Family = EncoderConfig::Family;
 
 float* Floats(Arena& arena) { return static_cast<float*>(arena.data()); }
 
-void ReserveBytes(Arena& arena, int64_t bytes) {
-  if (bytes > arena.bytes()) arena = Arena(bytes);
-}
-
 }  // namespace
 
-void EncoderScratch::Reserve(const EncoderConfig& config, DType dtype, int64_t num_tokens) {
+void EncoderScratch::Reserve(const EncoderConfig& config, int64_t num_tokens) {
   ReserveFloats(qkv, num_tokens * 3 * config.hidden);
-  ReserveBytes(keys, num_tokens * config.hidden * DTypeBytes(dtype));
-  ReserveBytes(values, num_tokens * config.hidden * DTypeBytes(dtype));
   ReserveFloats(attended, num_tokens * config.hidden);
   if (config.family == Family::kModernBert) ReserveFloats(normed, num_tokens * config.hidden);
   ReserveFloats(inner, num_tokens * config.intermediate);
@@ -151,28 +145,26 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(Checkpoint& checkpoint, const st
 }
 
 void EncoderLayer::Attend(const EncoderConfig& config, const EncoderPass& pass,
-                          const RopeTable* rope, DType dtype, const float* x,
-                          EncoderScratch& scratch, ThreadPool& pool) const {
-  const QkvProjection qkv = {
-      .weight = &qkv_,
-      .input = {x},
+                          const RopeTable* rope, const float* x, EncoderScratch& scratch,
+                          ThreadPool& pool) const {
+  float* const qkv = Floats(scratch.qkv);
+  LinearCpu(qkv_, {x}, pass.num_tokens(), qkv, /*accumulate=*/false, pool);
+  const SequenceAttention attention = {
+      .seq_begin = pass.seq_begin(),
       .num_heads = config.num_heads,
+      .head_dim = config.head_dim,
+      .radius = is_local_ ? config.local_radius : -1,
       .bias = qkv_bias_.empty() ? nullptr : qkv_bias_.data(),
-      .positions = pass.positions(),
       .cos = rope == nullptr ? nullptr : rope->cos(),
       .sin = rope == nullptr ? nullptr : rope->sin(),
-      .slots = pass.slots(),
-      .rows = Floats(scratch.qkv),
+      .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim))),
   };
-  const KvLayer kv = {scratch.keys.data(), scratch.values.data(), dtype, config.num_heads,
-                      config.head_dim};
-  const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
-  SelfAttentionCpu(kv, pass.layout(is_local_), qkv, scale, Floats(scratch.attended), pool);
+  SequenceAttentionCpu(attention, qkv, Floats(scratch.attended), pool);
 }
 
 void EncoderLayer::Forward(const EncoderConfig& config, const EncoderPass& pass,
-                           const RopeTable* rope, DType dtype, float* hidden,
-                           EncoderScratch& scratch, ThreadPool& pool) const {
+                           const RopeTable* rope, float* hidden, EncoderScratch& scratch,
+                           ThreadPool& pool) const {
   const int64_t num_tokens = pass.num_tokens();
   const float* const attended = Floats(scratch.attended);
   float* const inner = Floats(scratch.inner);
@@ -186,14 +178,14 @@ void EncoderLayer::Forward(const EncoderConfig& config, const EncoderPass& pass,
     float* const normed = Floats(scratch.normed);
     const bool has_norm = attention_norm_.weight.defined();
     if (has_norm) normalise(attention_norm_, /*addend=*/nullptr, normed);
-    Attend(config, pass, rope, dtype, has_norm ? normed : hidden, scratch, pool);
+    Attend(config, pass, rope, has_norm ? normed : hidden, scratch, pool);
     add(output_, attended);
     normalise(mlp_norm_, /*addend=*/nullptr, normed);
     GatedLinearCpu(up_, gate_, {normed}, num_tokens, config.activation, inner, pool);
     add(down_, inner);
     return;
   }
-  Attend(config, pass, rope, dtype, hidden, scratch, pool);
+  Attend(config, pass, rope, hidden, scratch, pool);
   add(output_, attended);
   normalise(attention_norm_, output_bias_.data_ptr<float>(), hidden);
   ActivatedLinearCpu(up_, up_bias_.data_ptr<float>(), {hidden}, num_tokens, config.activation,

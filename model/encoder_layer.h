@@ -22,16 +22,16 @@
 
 namespace shortlist {
 
-/// Memory inside one layer, shared by the layers of an encoder and reused between passes.
+/// Activations inside one layer, all f32, shared by the layers of an encoder and reused between
+/// passes.
 struct EncoderScratch {
-  Arena qkv;           // [num_tokens, 3 * hidden] f32
-  Arena keys, values;  // [num_tokens, hidden] of the encoder's dtype
-  Arena attended;      // [num_tokens, hidden] f32
-  Arena normed;        // [num_tokens, hidden] f32
-  Arena inner;         // [num_tokens, intermediate] f32
+  Arena qkv;       // [num_tokens, 3 * hidden]
+  Arena attended;  // [num_tokens, hidden]
+  Arena normed;    // [num_tokens, hidden]
+  Arena inner;     // [num_tokens, intermediate]
 
   /// Makes room for `num_tokens`; never shrinks. Throws std::bad_alloc.
-  void Reserve(const EncoderConfig& config, DType dtype, int64_t num_tokens);
+  void Reserve(const EncoderConfig& config, int64_t num_tokens);
 };
 
 /// The weights of a layer norm.
@@ -63,9 +63,9 @@ class EncoderLayer {
   bool is_local() const { return is_local_; }
 
   /// Updates hidden: [pass.num_tokens(), hidden] in place. `rope` (null: keys and queries are not
-  /// rotated) and `scratch` have room for the pass; keys and values are kept in `dtype`.
+  /// rotated) and `scratch` have room for the pass.
   void Forward(const EncoderConfig& config, const EncoderPass& pass, const RopeTable* rope,
-               DType dtype, float* hidden, EncoderScratch& scratch, ThreadPool& pool) const;
+               float* hidden, EncoderScratch& scratch, ThreadPool& pool) const;
 
  private:
   /// The rows of one weight that make the queries, the keys or the values.
@@ -84,12 +84,12 @@ class EncoderLayer {
                  const EncoderConfig& config, DType dtype, ThreadPool& pool);
   /// attended: [num_tokens, hidden], the heads of what the layer sees in `x`.
   void Attend(const EncoderConfig& config, const EncoderPass& pass, const RopeTable* rope,
-              DType dtype, const float* x, EncoderScratch& scratch, ThreadPool& pool) const;
+              const float* x, EncoderScratch& scratch, ThreadPool& pool) const;
 
   bool is_local_ = false;
   NormWeight attention_norm_;
   NormWeight mlp_norm_;
-  PackedLinear qkv_;             // by head, as QkvProjection tells
+  PackedLinear qkv_;             // by head: query, key, value
   std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without biases
   PackedLinear output_;
   at::Tensor output_bias_;  // [hidden] f32

@@ -17,7 +17,7 @@ constexpr int64_t kMaxTileTokens = 16;
 struct Tile {
   int64_t first_token;
   int64_t num_tokens;
-  int64_t num_skipped;    // leading positions that no token of it sees
+  int64_t num_skipped;    // leading positions behind the window; its only token's, else 0
   int64_t num_shared;     // entries of the sequence's list, from there on, that all its tokens see
   int64_t max_positions;  // of any of its tokens
 };
@@ -27,41 +27,12 @@ int64_t TailLen(const AttentionLayout& layout, int64_t token) {
   return layout.tail_indptr[token + 1] - layout.tail_indptr[token];
 }
 
-/// Weights of a tile, so that they stay in the second-level cache.
-constexpr int64_t kMaxWeights = (512 << 10) / sizeof(float);
-
-/// Lanes of the widest vector: where a tile may begin, so that a position is summed in the same
-/// lane, whatever the tile.
-constexpr int64_t kBeginAlignment = 16;
-
-/// CutTiles for a layout with context_begin: tokens share whatever one of them sees, and hide what
-/// is not theirs.
-void CutRangeTiles(const AttentionLayout& layout, int64_t group, int64_t max_tokens,
-                   std::vector<Tile>& tiles) {
-  for (int64_t t = 0; t < layout.num_tokens; ++t) {
-    int64_t begin = layout.context_begin[t] / kBeginAlignment * kBeginAlignment;
-    int64_t end = layout.context_len[t];
-    const bool follows = !tiles.empty() && layout.seq_of_token[t] == layout.seq_of_token[t - 1];
-    if (follows && tiles.back().num_tokens < max_tokens) {
-      Tile& last = tiles.back();
-      const int64_t joined_begin = std::min(begin, last.num_skipped);
-      const int64_t joined_end = std::max(end, last.num_skipped + last.num_shared);
-      const int64_t num_positions = joined_end - joined_begin;
-      if ((last.num_tokens + 1) * group * num_positions <= kMaxWeights) {
-        last = {last.first_token, last.num_tokens + 1, joined_begin, num_positions, num_positions};
-        continue;
-      }
-    }
-    tiles.push_back({t, 1, begin, end - begin, end - begin});
-  }
-}
-
 /// Cuts the batch into tiles of at most `max_tokens` whose weights stay in the second-level cache.
 /// Any cut gives the same results.
 void CutTiles(const AttentionLayout& layout, int64_t group, int64_t max_tokens,
               std::vector<Tile>& tiles) {
+  constexpr int64_t kMaxWeights = (512 << 10) / sizeof(float);
   tiles.clear();
-  if (layout.context_begin != nullptr) return CutRangeTiles(layout, group, max_tokens, tiles);
   for (int64_t t = 0; t < layout.num_tokens; ++t) {
     const int64_t context_len = layout.context_len[t];
     const int64_t num_positions = context_len + TailLen(layout, t);
@@ -161,11 +132,6 @@ void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionL
   for (int64_t i = 0; i < tile.num_tokens; ++i) {
     const int64_t t = tile.first_token + i;
     const int64_t first_own = tile.num_skipped + tile.num_shared;
-    if (layout.context_begin != nullptr) {
-      tokens[i].num_hidden_first = layout.context_begin[t] - tile.num_skipped;
-      tokens[i].num_hidden_last = first_own - layout.context_len[t];
-      continue;
-    }
     tokens[i].own_slots = OwnSlots(layout, t, first_own, joined + i * max_own);
     tokens[i].num_own = layout.context_len[t] + TailLen(layout, t) - first_own;
   }
@@ -190,7 +156,7 @@ void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProje
   const int64_t width = (group + 2) * head_dim;  // of a key/value head
   const int64_t head_bytes = head_dim * DTypeBytes(cache.dtype);
   for (int64_t t = first_token; t < end_token; ++t) {
-    const int64_t angle = qkv.cos == nullptr ? 0 : qkv.positions[t] * (head_dim / 2);
+    const int64_t angle = qkv.positions[t] * (head_dim / 2);
     for (int64_t h = first_head; h < end_head; ++h) {
       float* const row = qkv.rows + (t * cache.num_kv_heads + h) * width;
       if (qkv.bias != nullptr) {
@@ -200,9 +166,7 @@ void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProje
         float* const head = row + i * head_dim;
         const float* norm = i < group ? qkv.query_norm : qkv.key_norm;
         if (norm != nullptr) table.rms_norm(head, norm, qkv.norm_epsilon, head_dim, head);
-        if (qkv.cos != nullptr) {
-          table.rope(head, qkv.cos + angle, qkv.sin + angle, head_dim / 2);
-        }
+        table.rope(head, qkv.cos + angle, qkv.sin + angle, head_dim / 2);
       }
       const float* const key = row + group * head_dim;
       const int64_t at = (qkv.slots[t] * cache.num_kv_heads + h) * head_bytes;

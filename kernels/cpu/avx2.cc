@@ -17,6 +17,7 @@ const KernelTable kAvx2Kernels = {
     .linear = Linear<WidenedBf16Panel, MaddBytes>,
     .head = Head<RowDot<Bf16Format>, MaddBytes>,
     .attend = Attend<RowDot<Bf16Format>>,
+    .exponentiate = Exponentiate,
     .max = Max,
     .sum_exp = SumExp,
     .rms_norm = RmsNorm,

@@ -60,6 +60,7 @@ const KernelTable kAvx512Bf16Kernels = {
     .linear = Linear<NativeBf16Panel, VnniBytes>,
     .head = Head<NativeBf16Row, VnniBytes>,
     .attend = Attend<NativeBf16Row>,
+    .exponentiate = Exponentiate,
     .max = Max,
     .sum_exp = SumExp,
     .rms_norm = RmsNorm,

@@ -59,9 +59,6 @@ struct CpuHeadJob {
 struct AttendToken {
   const int32_t* own_slots = nullptr;  // [num_own], logical order
   int64_t num_own = 0;
-  // Of all these, how many at either end it does not see after all: their weights are 0.
-  int64_t num_hidden_first = 0;
-  int64_t num_hidden_last = 0;
   float* out = nullptr;  // [group, head_dim]
 };
 
@@ -95,6 +92,9 @@ struct KernelTable {
   void (*linear)(const LinearJob& job, int64_t panel_begin, int64_t panel_end);
   void (*head)(const CpuHeadJob& job);
   void (*attend)(const AttendJob& job);
+  /// weights[i] becomes exp(weights[i] - largest weight), 0 for -infinity; returns their sum, which
+  /// is the same with more such zeros behind, or 16 before. count >= 1; one weight is finite.
+  float (*exponentiate)(float* weights, int64_t count);
   /// Largest of x[0 .. count), skipping NaN; -infinity for none.
   float (*max)(const float* x, int64_t count);
   /// Sum of exp(x[i] - shift), skipping NaN; `shift` is finite and not below any x[i].

@@ -152,6 +152,16 @@ float SumExp(const float* x, int64_t count, float shift) {
   return sum;
 }
 
+float Exponentiate(float* weights, int64_t count) {
+  const float largest = Max(weights, count);
+  float sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    weights[i] = std::exp(weights[i] - largest);
+    sum += weights[i];
+  }
+  return sum;
+}
+
 void Attend(const AttendJob& job) {
   for (int64_t i = 0; i < job.num_tokens * job.group; ++i) {
     const AttendToken& token = job.tokens[i / job.group];
@@ -170,15 +180,7 @@ void Attend(const AttendJob& job) {
       for (int64_t d = 0; d < job.head_dim; ++d) dot += q[d] * LoadAsFloat(key, job.dtype, d);
       weights[p] = dot * job.scale;
     }
-    std::fill_n(weights, token.num_hidden_first, -std::numeric_limits<float>::infinity());
-    std::fill_n(weights + num_positions - token.num_hidden_last, token.num_hidden_last,
-                -std::numeric_limits<float>::infinity());
-    const float largest = Max(weights, num_positions);
-    float sum = 0;
-    for (int64_t p = 0; p < num_positions; ++p) {
-      weights[p] = std::exp(weights[p] - largest);
-      sum += weights[p];
-    }
+    const float sum = Exponentiate(weights, num_positions);
     for (int64_t d = 0; d < job.head_dim; ++d) {
       float mixed = 0;
       for (int64_t p = 0; p < num_positions; ++p) {
@@ -259,6 +261,7 @@ const KernelTable kReferenceKernels = {
     .linear = Linear,
     .head = Head,
     .attend = Attend,
+    .exponentiate = Exponentiate,
     .max = Max,
     .sum_exp = SumExp,
     .rms_norm = RmsNorm,

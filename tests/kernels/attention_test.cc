@@ -43,14 +43,6 @@ class Batch {
     kv_indptr_.push_back(static_cast<int32_t>(kv_slots_.size()));
   }
 
-  /// A token that sees [context_begin, context_len) of its sequence. All tokens of a batch, or
-  /// none, are added so.
-  void AddRangeToken(int32_t sequence, int32_t context_begin, int32_t context_len,
-                     const std::vector<float>& q) {
-    context_begin_.push_back(context_begin);
-    AddToken(sequence, context_len, q);
-  }
-
   void AddToken(int32_t sequence, int32_t context_len, const std::vector<float>& q,
                 const std::vector<int32_t>& tail = {}) {
     seq_of_token_.push_back(sequence);
@@ -70,7 +62,6 @@ class Batch {
         .tail_indptr = with_tails ? tail_indptr_.data() : nullptr,
         .tail_slots = tail_slots_.data(),
         .window = window,
-        .context_begin = context_begin_.empty() ? nullptr : context_begin_.data(),
     };
     ThreadPool pool(num_threads);
     const int64_t row = shape_.num_heads * shape_.head_dim;
@@ -83,7 +74,6 @@ class Batch {
   std::vector<double> Oracle(int64_t t, int64_t h) const {
     std::vector<int32_t> seen(context_len_[t]);
     std::copy_n(kv_slots_.begin() + kv_indptr_[seq_of_token_[t]], context_len_[t], seen.begin());
-    if (!context_begin_.empty()) seen.erase(seen.begin(), seen.begin() + context_begin_[t]);
     seen.insert(seen.end(), tail_slots_.begin() + tail_indptr_[t],
                 tail_slots_.begin() + tail_indptr_[t + 1]);
     const int64_t kv_head = h / (shape_.num_heads / shape_.num_kv_heads);
@@ -117,7 +107,7 @@ class Batch {
   const int64_t width_;
   std::vector<char> keys_, values_;
   KvLayer cache_;
-  std::vector<int32_t> seq_of_token_, kv_indptr_ = {0}, kv_slots_, context_len_, context_begin_;
+  std::vector<int32_t> seq_of_token_, kv_indptr_ = {0}, kv_slots_, context_len_;
   std::vector<int32_t> tail_indptr_ = {0}, tail_slots_;
   std::vector<float> q_;
 };
@@ -294,87 +284,6 @@ TEST(AttentionTest, AWindowIsTheSequenceCutThere) {
         ASSERT_TRUE(SameBits(windowed.Run(num_threads, /*with_tails=*/true, window), cut.Run()))
             << "window " << window;
       }
-    }
-  });
-}
-
-/// Tokens [begin, end) of `sequence`, each seeing those at most `radius` away.
-std::vector<float> RunNear(const Sequence& sequence, const Shape& shape, DType dtype,
-                           const std::vector<int32_t>& slots, int32_t radius, int32_t begin,
-                           int32_t end, int num_threads) {
-  Batch batch(shape, dtype);
-  sequence.StoreInto(batch, slots);
-  batch.AddSequence(slots);
-  for (int32_t t = begin; t < end; ++t) {
-    batch.AddRangeToken(0, std::max(t - radius, 0), std::min(t + radius + 1, sequence.length()),
-                        sequence.queries[t]);
-  }
-  return batch.Run(num_threads, /*with_tails=*/false);
-}
-
-TEST(AttentionTest, ARangeMatchesDoublePrecision) {
-  std::mt19937 rng(7);
-  ForShapes([&](const Shape& shape, DType dtype) {
-    const Sequence first(rng, shape, 75);
-    const Sequence second(rng, shape, 5);
-    const std::vector<int32_t> slots = RandomSlots(rng, 80);
-    const std::vector<int32_t> first_slots(slots.begin(), slots.begin() + 75);
-    const std::vector<int32_t> second_slots(slots.begin() + 75, slots.end());
-    for (const int32_t radius : {0, 1, 8, 31, 100}) {
-      Batch batch(shape, dtype);
-      first.StoreInto(batch, first_slots);
-      second.StoreInto(batch, second_slots);
-      batch.AddSequence(first_slots);
-      batch.AddSequence(second_slots);
-      for (const auto& [index, sequence] : {std::pair(0, &first), std::pair(1, &second)}) {
-        for (int32_t t = 0; t < sequence->length(); ++t) {
-          batch.AddRangeToken(index, std::max(t - radius, 0),
-                              std::min(t + radius + 1, sequence->length()), sequence->queries[t]);
-        }
-      }
-      const std::vector<float> out = batch.Run(/*num_threads=*/2, /*with_tails=*/false);
-      for (int64_t t = 0; t < 80; ++t) {
-        for (int64_t h = 0; h < shape.num_heads; ++h) {
-          const std::vector<double> exact = batch.Oracle(t, h);
-          for (int64_t i = 0; i < shape.head_dim; ++i) {
-            ASSERT_NEAR(out[(t * shape.num_heads + h) * shape.head_dim + i], exact[i], 2e-5)
-                << "radius " << radius << ", token " << t;
-          }
-        }
-      }
-    }
-  });
-}
-
-TEST(AttentionTest, ARangeHasTheSameBitsInAnyTile) {
-  std::mt19937 rng(8);
-  ForShapes([&](const Shape& shape, DType dtype) {
-    constexpr int32_t kLength = 75;
-    const Sequence sequence(rng, shape, kLength);
-    const std::vector<int32_t> slots = RandomSlots(rng, kLength);
-    for (const int32_t radius : {1, 19, kLength}) {
-      const std::vector<float> whole =
-          RunNear(sequence, shape, dtype, slots, radius, 0, kLength, /*num_threads=*/1);
-      for (const int num_threads : {2, 3}) {
-        ASSERT_TRUE(SameBits(
-            whole, RunNear(sequence, shape, dtype, slots, radius, 0, kLength, num_threads)));
-      }
-      for (const int32_t chunk : {1, 5, 16}) {
-        std::vector<float> joined;
-        for (int32_t begin = 0; begin < kLength; begin += chunk) {
-          const std::vector<float> part =
-              RunNear(sequence, shape, dtype, slots, radius, begin,
-                      std::min(begin + chunk, kLength), /*num_threads=*/1);
-          joined.insert(joined.end(), part.begin(), part.end());
-        }
-        ASSERT_TRUE(SameBits(whole, joined)) << "radius " << radius << ", chunk " << chunk;
-      }
-      if (radius < kLength) continue;
-      Batch plain(shape, dtype);
-      sequence.StoreInto(plain, slots);
-      plain.AddSequence(slots);
-      for (const std::vector<float>& query : sequence.queries) plain.AddToken(0, kLength, query);
-      ASSERT_TRUE(SameBits(whole, plain.Run(/*num_threads=*/2, /*with_tails=*/false)));
     }
   });
 }

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -76,17 +75,6 @@ struct Batch {
     }
   }
 
-  /// Lets each token see its whole sequence up to `radius` away, as an encoder does, unrotated.
-  void SeeBothSides(int32_t radius) {
-    rotates = false;
-    for (int64_t t = 0; t < num_tokens(); ++t) {
-      const int32_t s = seq_of_token[t];
-      const int32_t at = context_len[t] - 1;
-      context_begin.push_back(std::max(at - radius, 0));
-      context_len[t] = std::min(at + radius + 1, kv_indptr[s + 1] - kv_indptr[s]);
-    }
-  }
-
   int64_t num_tokens() const { return static_cast<int64_t>(seq_of_token.size()); }
   int64_t width() const { return (shape.num_heads + 2 * shape.num_kv_heads) * shape.head_dim; }
   KvLayer cache() {
@@ -100,8 +88,7 @@ struct Batch {
             .context_len = context_len.data(),
             .tail_indptr = tail_slots.empty() ? nullptr : tail_indptr.data(),
             .tail_slots = tail_slots.data(),
-            .window = window,
-            .context_begin = context_begin.empty() ? nullptr : context_begin.data()};
+            .window = window};
   }
   PackedLinear Weight(ThreadPool& pool) const {
     const MatrixView view = {projection.data(), DType::kF32, width()};
@@ -117,8 +104,8 @@ struct Batch {
             .key_norm = with_norms ? key_norm.data() : nullptr,
             .norm_epsilon = kEpsilon,
             .positions = positions.data(),
-            .cos = rotates ? cos.data() : nullptr,
-            .sin = rotates ? sin.data() : nullptr,
+            .cos = cos.data(),
+            .sin = sin.data(),
             .slots = out_slots.data(),
             .rows = rows.data()};
   }
@@ -126,8 +113,7 @@ struct Batch {
   Shape shape;
   DType cache_dtype;
   std::vector<int32_t> seq_of_token, kv_indptr = {0}, kv_slots, context_len, tail_indptr = {0};
-  std::vector<int32_t> tail_slots, positions, out_slots, context_begin;
-  bool rotates = true;
+  std::vector<int32_t> tail_slots, positions, out_slots;
   std::vector<float> x, input_norm, projection, rows, bias, query_norm, key_norm, cos, sin;
   std::vector<char> keys, values;
 };
@@ -154,7 +140,7 @@ std::vector<float> StepByStep(Batch& batch, bool with_bias, bool with_norms, int
         RmsNormCpu(head, (part < group ? batch.query_norm : batch.key_norm).data(), kEpsilon,
                    /*num_tokens=*/1, head_dim, head, pool);
       }
-      for (int64_t i = 0; batch.rotates && i < half; ++i) {
+      for (int64_t i = 0; i < half; ++i) {
         const float a = head[i], b = head[i + half];
         const float c = batch.cos[batch.positions[t] * half + i];
         const float s = batch.sin[batch.positions[t] * half + i];
@@ -178,7 +164,6 @@ struct Work {
   std::vector<int64_t> prefix_lens, chunk_lens;
   bool with_tree = false;
   int64_t window = 0;
-  std::optional<int32_t> radius;  // both sides are seen
 };
 
 class SelfAttentionTest : public testing::TestWithParam<Work> {};
@@ -191,8 +176,7 @@ TEST_P(SelfAttentionTest, IsProjectionBiasNormRotationStoreAndAttentionInTurn) {
     for (const Shape& shape : kShapes) {
       for (const DType dtype : kAllDTypes) {
         for (const bool with_extras : {false, true}) {
-          Batch before(shape, dtype, work.prefix_lens, work.chunk_lens, work.with_tree, rng);
-          if (work.radius) before.SeeBothSides(*work.radius);
+          const Batch before(shape, dtype, work.prefix_lens, work.chunk_lens, work.with_tree, rng);
           Batch expected = before;
           const std::vector<float> expected_out =
               StepByStep(expected, with_extras, with_extras, work.window);
@@ -224,10 +208,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Work{"Verify", {30}, {6}}, Work{"Sequences", {5, 0, 40, 17}, {4, 1, 9, 1}},
                     Work{"ManySequences", std::vector<int64_t>(20, 3), std::vector<int64_t>(20, 2)},
                     Work{"Chunk", {9}, {70}}, Work{"Tree", {12, 3}, {5, 2}, /*with_tree=*/true},
-                    Work{"Window", {30, 2}, {4, 3}, /*with_tree=*/false, /*window=*/16},
-                    Work{"FewBothSides", {0, 0}, {9, 4}, false, 0, /*radius=*/2},
-                    Work{"BothSides", {0, 0, 0}, {60, 1, 7}, false, 0, /*radius=*/100},
-                    Work{"NearBothSides", {0, 0}, {60, 17}, false, 0, /*radius=*/9}),
+                    Work{"Window", {30, 2}, {4, 3}, /*with_tree=*/false, /*window=*/16}),
     [](const testing::TestParamInfo<Work>& info) { return std::string(info.param.name); });
 
 TEST(SelfAttentionTest, NoTokensTouchNothing) {
