@@ -70,6 +70,19 @@ __attribute__((target("avx512f,avx512vnni"))) float DotPeakBytes() {
   return static_cast<float>(_mm512_reduce_add_epi32(total));
 }
 
+__attribute__((target("avx512f"))) float DotPeakFma512() {
+  __m512 sums[kPeakSums];
+  for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(sink + i));
+  const __m512 a = _mm512_set1_ps(1.0f);
+  for (int64_t step = 0; step < kPeakSteps; ++step) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm512_fmadd_ps(a, a, sums[i]);
+  }
+  __m512 total = _mm512_setzero_ps();
+  for (const __m512& sum : sums) total = _mm512_add_ps(total, sum);
+  return _mm512_reduce_add_ps(total);
+}
+
 __attribute__((target("avx2,fma"))) float DotPeakFma() {
   __m256 sums[kPeakSums];
   for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm256_set1_ps(static_cast<float>(sink + i));
@@ -105,15 +118,20 @@ double PlainRead::Seconds(int64_t bytes) {
 }
 
 double PeakDotSeconds(double flops, DType dtype, ThreadPool& pool) {
-  const bool wide = DetectIsa() == Isa::kAvx512Bf16;
-  const bool bytes = IsQuantized(dtype);
-  // Multiplications and additions: 64 bytes or 32 pairs a step and register, or 8.
-  const int products = !wide ? 8 : bytes ? 64 : 32;
-  const double flops_of_loop = 2.0 * products * kPeakSums * kPeakSteps * pool.num_threads();
+  // Multiplications and additions of a step and register, and what does them.
+  struct Peak {
+    int products;
+    float (*run)();
+  };
+  const bool has_dots = DetectIsa() == Isa::kAvx512Bf16;
+  const Peak peak = has_dots && IsQuantized(dtype)      ? Peak{64, DotPeakBytes}
+                    : has_dots && dtype == DType::kBf16 ? Peak{32, DotPeakBf16}
+                    : DetectIsa() >= Isa::kAvx512       ? Peak{16, DotPeakFma512}
+                                                        : Peak{8, DotPeakFma};
+  const double flops_of_loop = 2.0 * peak.products * kPeakSums * kPeakSteps * pool.num_threads();
   const double begin = Now();
-  pool.ParallelFor(pool.num_threads(), /*grain=*/1, [&](int64_t, int64_t) {
-    sink += static_cast<int64_t>(!wide ? DotPeakFma() : bytes ? DotPeakBytes() : DotPeakBf16());
-  });
+  pool.ParallelFor(pool.num_threads(), /*grain=*/1,
+                   [&](int64_t, int64_t) { sink += static_cast<int64_t>(peak.run()); });
   return (Now() - begin) * flops / flops_of_loop;
 }
 

@@ -8,13 +8,26 @@
 
 namespace shortlist {
 
-// The small row-wise operations of a decoder layer. Every row's result is independent of
+// The small row-wise operations of decoder and encoder layers. Every row's result is independent of
 // num_tokens; num_tokens = 0 does nothing; arrays are f32 and dense unless said otherwise.
 
 /// y[t, i] = x[t, i] / sqrt(mean_i x[t, i]^2 + epsilon) * weight[i]. x, y: [num_tokens, hidden],
 /// may be the same array; weight: [hidden].
 void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_tokens,
                 int64_t hidden, float* y, ThreadPool& pool);
+
+/// With mean and variance of the row's elements, y = (x - mean) / sqrt(variance + epsilon) * weight
+/// + bias.
+struct LayerNorm {
+  const float* weight = nullptr;  // [hidden]
+  const float* bias = nullptr;    // [hidden]; null: none
+  float epsilon = 0;
+};
+
+/// y[t] = the layer norm of x[t] + addend. x, y: [num_tokens, hidden], may be the same array;
+/// addend: [hidden], null: none.
+void LayerNormCpu(const float* x, const float* addend, const LayerNorm& norm, int64_t num_tokens,
+                  int64_t hidden, float* y, ThreadPool& pool);
 
 /// x[t, i] += bias[i]. x: [num_tokens, width]; bias: [width].
 void AddBiasCpu(float* x, const float* bias, int64_t num_tokens, int64_t width, ThreadPool& pool);
@@ -23,6 +36,10 @@ void AddBiasCpu(float* x, const float* bias, int64_t num_tokens, int64_t width, 
 /// vocab_size).
 void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
                   int64_t num_tokens, float* out, ThreadPool& pool);
+
+/// As EmbeddingCpu, but out[t] += table[ids[t]].
+void AddEmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
+                     int64_t num_tokens, float* out, ThreadPool& pool);
 
 /// True when no element of data[0 .. count) is NaN or infinite.
 bool AllFiniteCpu(const void* data, DType dtype, int64_t count, ThreadPool& pool);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/thread_pool.h"
+#include "kernels/activation.h"
 #include "kernels/arena.h"
 #include "kernels/dtype.h"
 
@@ -64,10 +65,15 @@ struct LinearInput {
 void LinearCpu(const PackedLinear& weight, const LinearInput& input, int64_t num_tokens, float* y,
                bool accumulate, ThreadPool& pool);
 
-/// y[m, n] = silu(gate[m, n]) * up[m, n], where gate and up are what LinearCpu gives for the two
-/// weights, bit for bit. The weights have the same shape and dtype; the rest as LinearCpu.
+/// y[m, n] = activation(gate[m, n]) * up[m, n], where gate and up are what LinearCpu gives for the
+/// two weights, bit for bit. The weights have the same shape and dtype; the rest as LinearCpu.
 void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const LinearInput& input,
-                    int64_t num_tokens, float* y, ThreadPool& pool);
+                    int64_t num_tokens, Activation activation, float* y, ThreadPool& pool);
+
+/// y[m, n] = activation(x[m, n] + bias[n]), where x is what LinearCpu gives, bit for bit; the rest
+/// as LinearCpu. bias: [out_features]; null: none.
+void ActivatedLinearCpu(const PackedLinear& weight, const float* bias, const LinearInput& input,
+                        int64_t num_tokens, Activation activation, float* y, ThreadPool& pool);
 
 }  // namespace shortlist
 

@@ -235,9 +235,13 @@ absl::Status Checkpoint::CheckPacked(const std::string& name) const {
                               is_gptq ? "gptq" : "awq", ")"));
 }
 
-absl::Status Checkpoint::CheckNothingUnknown() const {
+absl::Status Checkpoint::CheckNothingUnknown(std::span<const std::string> others) const {
   for (const auto& [name, location] : files_.tensors()) {
     if (known_.contains(name) || absl::EndsWith(name, "rotary_emb.inv_freq")) continue;
+    if (std::any_of(others.begin(), others.end(),
+                    [&name](const std::string& other) { return absl::StartsWith(name, other); })) {
+      continue;
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         files_.file(location).path(), ": tensor ", Quote(name), " ",
         ShapeString(location.entry->shape), " has no place in the model config.json describes"));

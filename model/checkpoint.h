@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,8 +53,9 @@ class Checkpoint {
 
   /// InvalidArgument names a tensor that nothing above has asked for: a bias, a further norm, a
   /// layer too many would change what the model computes. Admitted are only rotary_emb.inv_freq
-  /// tensors, buffers of older exports, which config.json determines.
-  absl::Status CheckNothingUnknown() const;
+  /// tensors, buffers of older exports, which config.json determines, and tensors whose names begin
+  /// with one of `others`.
+  absl::Status CheckNothingUnknown(std::span<const std::string> others = {}) const;
 
   /// InvalidArgument names a weight of a linear layer, `name`, that is dense although config.json
   /// says that such weights are packed.

@@ -14,44 +14,6 @@
 #include "kernels/attention.h"
 
 namespace shortlist {
-namespace {
-
-/// A weight that is about to be packed.
-struct SourceWeight {
-  at::Tensor tensor;
-  DType dtype = DType::kF32;
-
-  /// Rows [first, first + num_rows).
-  MatrixView Rows(int64_t first, int64_t num_rows) const {
-    const auto* data = static_cast<const char*>(tensor.data_ptr());
-    return {data + first * tensor.size(1) * DTypeBytes(dtype), dtype, num_rows};
-  }
-};
-
-/// Reads a weight [out_features, in_features] to be packed as `dtype`. Quantised weights come
-/// straight from the numbers of the checkpoint.
-absl::StatusOr<SourceWeight> LoadSource(Checkpoint& checkpoint, const std::string& name,
-                                        int64_t out_features, int64_t in_features, DType dtype,
-                                        ThreadPool& pool) {
-  SHORTLIST_RETURN_IF_ERROR(checkpoint.CheckPacked(name));
-  if (IsQuantized(dtype)) {
-    SHORTLIST_ASSIGN_OR_RETURN(dtype, checkpoint.StoredDType(name));
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor tensor,
-                             checkpoint.Load(name, {out_features, in_features}, dtype, pool));
-  return SourceWeight{std::move(tensor), dtype};
-}
-
-}  // namespace
-
-absl::StatusOr<PackedLinear> LoadLinear(Checkpoint& checkpoint, const std::string& name,
-                                        int64_t out_features, int64_t in_features, DType dtype,
-                                        ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(const SourceWeight source,
-                             LoadSource(checkpoint, name, out_features, in_features, dtype, pool));
-  const MatrixView rows = source.Rows(0, out_features);
-  return PackedLinear::Pack({&rows, 1}, in_features, dtype, pool, &checkpoint.packed_memory());
-}
 
 void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
   ReserveFloats(qkv, num_tokens * (config.num_heads + 2 * config.num_kv_heads) * config.head_dim);
@@ -164,7 +126,7 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   SelfAttentionCpu(cache, layout, qkv, scale, attended, pool);
   LinearCpu(output_, {attended}, num_tokens, hidden, /*accumulate=*/true, pool);
 
-  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, gated, pool);
+  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, Activation::kSilu, gated, pool);
   LinearCpu(down_, {gated}, num_tokens, hidden, /*accumulate=*/true, pool);
 }
 

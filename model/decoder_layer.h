@@ -16,6 +16,7 @@
 #include "model/checkpoint/config.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
+#include "model/linear_weight.h"
 #include "model/rope.h"
 
 namespace shortlist {
@@ -63,12 +64,6 @@ class DecoderLayer {
   PackedLinear up_;
   PackedLinear down_;
 };
-
-/// Reads one linear weight [out_features, in_features] and packs it. Errors and exceptions as
-/// Checkpoint::Load.
-absl::StatusOr<PackedLinear> LoadLinear(Checkpoint& checkpoint, const std::string& name,
-                                        int64_t out_features, int64_t in_features, DType dtype,
-                                        ThreadPool& pool);
 
 /// Aborts unless `batch` and `cache` fit a model of `config` and `dtype`: ids, positions and slots
 /// in range.

@@ -1,3 +1,4 @@
+#include "kernels/cpu/activation.inc"
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/elementwise.inc"
 #include "kernels/cpu/formats.inc"
@@ -16,11 +17,15 @@ const KernelTable kAvx2Kernels = {
     .linear = Linear<WidenedBf16Panel, MaddBytes>,
     .head = Head<RowDot<Bf16Format>, MaddBytes>,
     .attend = Attend<RowDot<Bf16Format>>,
+    .exponentiate = Exponentiate,
     .max = Max,
     .sum_exp = SumExp,
     .rms_norm = RmsNorm,
+    .layer_norm = LayerNormRow,
+    .add = Add,
     .rope = Rope,
-    .silu_mul = SiluMul,
+    .activate = Activate,
+    .activate_mul = ActivateMul,
 };
 
 }  // namespace shortlist

@@ -1,3 +1,4 @@
+#include "kernels/cpu/activation.inc"
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/elementwise.inc"
 #include "kernels/cpu/formats.inc"
@@ -59,11 +60,15 @@ const KernelTable kAvx512Bf16Kernels = {
     .linear = Linear<NativeBf16Panel, VnniBytes>,
     .head = Head<NativeBf16Row, VnniBytes>,
     .attend = Attend<NativeBf16Row>,
+    .exponentiate = Exponentiate,
     .max = Max,
     .sum_exp = SumExp,
     .rms_norm = RmsNorm,
+    .layer_norm = LayerNormRow,
+    .add = Add,
     .rope = Rope,
-    .silu_mul = SiluMul,
+    .activate = Activate,
+    .activate_mul = ActivateMul,
 };
 
 }  // namespace shortlist

@@ -39,6 +39,16 @@ void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_
   });
 }
 
+void LayerNormCpu(const float* x, const float* addend, const LayerNorm& norm, int64_t num_tokens,
+                  int64_t hidden, float* y, ThreadPool& pool) {
+  const KernelTable& table = CurrentKernels();
+  pool.ParallelFor(num_tokens, RowGrain(hidden), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      table.layer_norm(x + t * hidden, addend, norm, hidden, y + t * hidden);
+    }
+  });
+}
+
 void AddBiasCpu(float* x, const float* bias, int64_t num_tokens, int64_t width, ThreadPool& pool) {
   pool.ParallelFor(num_tokens, RowGrain(width), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
@@ -56,6 +66,18 @@ void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t*
   pool.ParallelFor(num_tokens, RowGrain(hidden), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       kernels.to_f32(rows + ids[t] * row_bytes, dtype, hidden, out + t * hidden);
+    }
+  });
+}
+
+void AddEmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
+                     int64_t num_tokens, float* out, ThreadPool& pool) {
+  const KernelTable& kernels = CurrentKernels();
+  const char* rows = static_cast<const char*>(table);
+  const int64_t row_bytes = hidden * DTypeBytes(dtype);
+  pool.ParallelFor(num_tokens, RowGrain(hidden), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      kernels.add(rows + ids[t] * row_bytes, dtype, hidden, out + t * hidden);
     }
   });
 }

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "kernels/activation.h"
 #include "kernels/dtype.h"
+#include "kernels/elementwise.h"
 #include "kernels/quant.h"
 
 namespace shortlist {
@@ -90,14 +92,27 @@ struct KernelTable {
   void (*linear)(const LinearJob& job, int64_t panel_begin, int64_t panel_end);
   void (*head)(const CpuHeadJob& job);
   void (*attend)(const AttendJob& job);
+  /// weights[i] becomes exp(weights[i] - largest weight), 0 for -infinity; returns their sum, which
+  /// is the same with more such zeros behind, or 16 before. count >= 1; one weight is finite.
+  float (*exponentiate)(float* weights, int64_t count);
   /// Largest of x[0 .. count), skipping NaN; -infinity for none.
   float (*max)(const float* x, int64_t count);
   /// Sum of exp(x[i] - shift), skipping NaN; `shift` is finite and not below any x[i].
   float (*sum_exp)(const float* x, int64_t count, float shift);
   void (*rms_norm)(const float* x, const float* weight, float epsilon, int64_t hidden, float* y);
+  /// One row of LayerNormCpu.
+  void (*layer_norm)(const float* x, const float* addend, const LayerNorm& norm, int64_t hidden,
+                     float* y);
+  /// target[i] += source[i].
+  void (*add)(const void* source, DType dtype, int64_t count, float* target);
   /// One head: row is [2 * half], cos and sin are [half].
   void (*rope)(float* row, const float* cos, const float* sin, int64_t half);
-  void (*silu_mul)(const float* gate, const float* up, int64_t size, float* out);
+  /// out[i] = activation(x[i] + bias[i]); bias may be null: none. x and out may be the same array.
+  void (*activate)(Activation activation, const float* x, const float* bias, int64_t size,
+                   float* out);
+  /// out[i] = activation(gate[i]) * up[i].
+  void (*activate_mul)(Activation activation, const float* gate, const float* up, int64_t size,
+                       float* out);
 };
 
 extern const KernelTable kReferenceKernels;

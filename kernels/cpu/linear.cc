@@ -176,7 +176,7 @@ void LinearCpu(const PackedLinear& weight, const LinearInput& input, int64_t num
 }
 
 void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const LinearInput& input,
-                    int64_t num_tokens, float* y, ThreadPool& pool) {
+                    int64_t num_tokens, Activation activation, float* y, ThreadPool& pool) {
   // Panels of each weight whose outputs meet in the cache before they are stored.
   constexpr int64_t kBlockPanels = 4;
   constexpr int64_t kStride = kBlockPanels * kPanelRows;
@@ -200,12 +200,36 @@ void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const Line
       }
       const int64_t count = std::min(last * kPanelRows, gate.out_features()) - column;
       for (int64_t t = 0; t < num_tokens; ++t) {
-        table.silu_mul(gates + t * kStride, ups + t * kStride, count,
-                       y + t * gate.out_features() + column);
+        table.activate_mul(activation, gates + t * kStride, ups + t * kStride, count,
+                           y + t * gate.out_features() + column);
       }
     }
   };
   ForPanels(gate, input, num_tokens, pool, gated);
+}
+
+void ActivatedLinearCpu(const PackedLinear& weight, const float* bias, const LinearInput& input,
+                        int64_t num_tokens, Activation activation, float* y, ThreadPool& pool) {
+  // Panels whose outputs are still in the cache when they are activated.
+  constexpr int64_t kBlockPanels = 8;
+  if (num_tokens == 0) return;
+  const KernelTable& table = CurrentKernels();
+  ForPanels(weight, input, num_tokens, pool, [&](const InputRows& x, int64_t begin, int64_t end) {
+    LinearJob job = MakeLinearJob(weight, x);
+    job.y = y;
+    job.y_stride = weight.out_features();
+    for (int64_t first = begin; first < end; first += kBlockPanels) {
+      const int64_t last = std::min(first + kBlockPanels, end);
+      table.linear(job, first, last);
+      const int64_t column = first * kPanelRows;
+      const int64_t count = std::min(last * kPanelRows, weight.out_features()) - column;
+      for (int64_t t = 0; t < num_tokens; ++t) {
+        float* const outputs = y + t * weight.out_features() + column;
+        table.activate(activation, outputs, bias == nullptr ? nullptr : bias + column, count,
+                       outputs);
+      }
+    }
+  });
 }
 
 }  // namespace shortlist

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/check.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/quant_layout.h"
 
@@ -151,6 +152,16 @@ float SumExp(const float* x, int64_t count, float shift) {
   return sum;
 }
 
+float Exponentiate(float* weights, int64_t count) {
+  const float largest = Max(weights, count);
+  float sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    weights[i] = std::exp(weights[i] - largest);
+    sum += weights[i];
+  }
+  return sum;
+}
+
 void Attend(const AttendJob& job) {
   for (int64_t i = 0; i < job.num_tokens * job.group; ++i) {
     const AttendToken& token = job.tokens[i / job.group];
@@ -169,12 +180,7 @@ void Attend(const AttendJob& job) {
       for (int64_t d = 0; d < job.head_dim; ++d) dot += q[d] * LoadAsFloat(key, job.dtype, d);
       weights[p] = dot * job.scale;
     }
-    const float largest = Max(weights, num_positions);
-    float sum = 0;
-    for (int64_t p = 0; p < num_positions; ++p) {
-      weights[p] = std::exp(weights[p] - largest);
-      sum += weights[p];
-    }
+    const float sum = Exponentiate(weights, num_positions);
     for (int64_t d = 0; d < job.head_dim; ++d) {
       float mixed = 0;
       for (int64_t p = 0; p < num_positions; ++p) {
@@ -192,6 +198,27 @@ void RmsNorm(const float* x, const float* weight, float epsilon, int64_t hidden,
   for (int64_t i = 0; i < hidden; ++i) y[i] = x[i] * inverse * weight[i];
 }
 
+void LayerNormRow(const float* x, const float* addend, const LayerNorm& norm, int64_t hidden,
+                  float* y) {
+  float sum = 0;
+  for (int64_t i = 0; i < hidden; ++i) {
+    y[i] = addend == nullptr ? x[i] : x[i] + addend[i];
+    sum += y[i];
+  }
+  const float mean = sum / static_cast<float>(hidden);
+  float squares = 0;
+  for (int64_t i = 0; i < hidden; ++i) squares += (y[i] - mean) * (y[i] - mean);
+  const float inverse = 1.0f / std::sqrt(squares / static_cast<float>(hidden) + norm.epsilon);
+  for (int64_t i = 0; i < hidden; ++i) {
+    const float weighted = (y[i] - mean) * inverse * norm.weight[i];
+    y[i] = norm.bias == nullptr ? weighted : weighted + norm.bias[i];
+  }
+}
+
+void Add(const void* source, DType dtype, int64_t count, float* target) {
+  for (int64_t i = 0; i < count; ++i) target[i] += LoadAsFloat(source, dtype, i);
+}
+
 void Rope(float* row, const float* cos, const float* sin, int64_t half) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = row[i];
@@ -201,8 +228,27 @@ void Rope(float* row, const float* cos, const float* sin, int64_t half) {
   }
 }
 
-void SiluMul(const float* gate, const float* up, int64_t size, float* out) {
-  for (int64_t i = 0; i < size; ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+float ActivationOf(Activation activation, float x) {
+  switch (activation) {
+    case Activation::kSilu:
+      return x / (1.0f + std::exp(-x));
+    case Activation::kGeluErf:
+      return 0.5f * x * (1.0f + std::erf(x * 0.707106781f));
+    case Activation::kGeluTanh:
+      return x / (1.0f + std::exp(-1.59576912f * (x + 0.044715f * x * x * x)));
+  }
+  SHORTLIST_CHECK(false);
+}
+
+void Activate(Activation activation, const float* x, const float* bias, int64_t size, float* out) {
+  for (int64_t i = 0; i < size; ++i) {
+    out[i] = ActivationOf(activation, bias == nullptr ? x[i] : x[i] + bias[i]);
+  }
+}
+
+void ActivateMul(Activation activation, const float* gate, const float* up, int64_t size,
+                 float* out) {
+  for (int64_t i = 0; i < size; ++i) out[i] = ActivationOf(activation, gate[i]) * up[i];
 }
 
 }  // namespace
@@ -215,11 +261,15 @@ const KernelTable kReferenceKernels = {
     .linear = Linear,
     .head = Head,
     .attend = Attend,
+    .exponentiate = Exponentiate,
     .max = Max,
     .sum_exp = SumExp,
     .rms_norm = RmsNorm,
+    .layer_norm = LayerNormRow,
+    .add = Add,
     .rope = Rope,
-    .silu_mul = SiluMul,
+    .activate = Activate,
+    .activate_mul = ActivateMul,
 };
 
 }  // namespace shortlist

@@ -27,20 +27,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxVocabSize = int64_t{1} << 24;
-constexpr int64_t kMaxHidden = int64_t{1} << 20;
-constexpr int64_t kMaxIntermediate = int64_t{1} << 22;
-constexpr int64_t kMaxLayers = 1024;
-constexpr int64_t kMaxHeads = 4096;
-constexpr int64_t kMaxHeadDim = 4096;
-constexpr int64_t kMaxContextLen = int64_t{1} << 24;
-
-/// Fields that change what a model computes and that only these values leave as they are; null in
-/// the table means that the field must be absent or null. Absent and null are neutral for all.
-struct NeutralField {
-  const char* name;
-  const char* neutral;  // JSON text
-};
 constexpr std::array kNeutralFields = {
     NeutralField{"hidden_act", "\"silu\""},
     NeutralField{"hidden_activation", "\"silu\""},
@@ -100,16 +86,6 @@ absl::StatusOr<Architecture> ReadArchitecture(const ConfigFields& fields) {
   return fields.Unsupported("architecture", name,
                             "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, "
                             "Qwen3ForCausalLM and LlamaForCausalLMEagle are");
-}
-
-absl::Status CheckNeutralFields(const ConfigFields& fields) {
-  for (const NeutralField& field : kNeutralFields) {
-    const json* value = fields.Find(field.name);
-    if (value != nullptr && *value != json::parse(field.neutral)) {
-      return fields.Unsupported(field.name, *value, absl::StrCat("only ", field.neutral, " is"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 /// The window of the layers that have one; 0: none has.
@@ -208,15 +184,6 @@ absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DType> ReadDType(const ConfigFields& fields) {
-  const char* const name = fields.Find("dtype") != nullptr ? "dtype" : "torch_dtype";
-  const json* value = fields.Find(name);
-  if (value == nullptr || *value == "float32") return DType::kF32;
-  if (*value == "bfloat16") return DType::kBf16;
-  if (*value == "float16") return DType::kF16;
-  return fields.Unsupported(name, *value, "\"float32\", \"float16\" and \"bfloat16\" are");
-}
-
 }  // namespace
 
 const char* ArchitectureName(Architecture architecture) {
@@ -241,7 +208,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   const ConfigFields fields(path, object);
   ModelConfig config;
   SHORTLIST_ASSIGN_OR_RETURN(config.architecture, ReadArchitecture(fields));
-  SHORTLIST_RETURN_IF_ERROR(CheckNeutralFields(fields));
+  SHORTLIST_RETURN_IF_ERROR(fields.CheckNeutral(kNeutralFields));
   SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, config));
   SHORTLIST_RETURN_IF_ERROR(ReadWindows(fields, config));
   SHORTLIST_RETURN_IF_ERROR(ReadRope(fields, config));
@@ -250,7 +217,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings, fields.Bool("tie_word_embeddings", false));
   // The original EAGLE-1 code gives fc a bias unless the configuration says otherwise.
   SHORTLIST_ASSIGN_OR_RETURN(config.fc_bias, fields.Bool("bias", true));
-  SHORTLIST_ASSIGN_OR_RETURN(config.checkpoint_dtype, ReadDType(fields));
+  SHORTLIST_ASSIGN_OR_RETURN(config.checkpoint_dtype, fields.StoredDType());
   if (const json* packing = fields.Find("quantization_config")) {
     if (!packing->is_object()) {
       return fields.Invalid("quantization_config",

@@ -79,4 +79,23 @@ absl::StatusOr<bool> ConfigFields::Bool(const char* name, bool otherwise) const 
   return value->get<bool>();
 }
 
+absl::Status ConfigFields::CheckNeutral(std::span<const NeutralField> neutral) const {
+  for (const NeutralField& field : neutral) {
+    const json* value = Find(field.name);
+    if (value != nullptr && *value != json::parse(field.neutral)) {
+      return Unsupported(field.name, *value, absl::StrCat("only ", field.neutral, " is"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DType> ConfigFields::StoredDType() const {
+  const char* const name = Find("dtype") != nullptr ? "dtype" : "torch_dtype";
+  const json* value = Find(name);
+  if (value == nullptr || *value == "float32") return DType::kF32;
+  if (*value == "bfloat16") return DType::kBf16;
+  if (*value == "float16") return DType::kF16;
+  return Unsupported(name, *value, "\"float32\", \"float16\" and \"bfloat16\" are");
+}
+
 }  // namespace shortlist

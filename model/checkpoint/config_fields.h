@@ -3,13 +3,34 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/dtype.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace shortlist {
+
+// Bounds of a model's shape.
+inline constexpr int64_t kMaxVocabSize = int64_t{1} << 24;
+inline constexpr int64_t kMaxHidden = int64_t{1} << 20;
+inline constexpr int64_t kMaxIntermediate = int64_t{1} << 22;
+inline constexpr int64_t kMaxLayers = 1024;
+inline constexpr int64_t kMaxHeads = 4096;
+inline constexpr int64_t kMaxHeadDim = 4096;
+inline constexpr int64_t kMaxContextLen = int64_t{1} << 24;
+// Within these every rotary frequency, and its angle at any position, is a finite f32.
+inline constexpr double kMinTheta = 1e-6;
+inline constexpr double kMaxTheta = 1e12;
+
+/// A field that changes what a model computes and that only this value leaves as it is; "null"
+/// means that the field must be absent or null. Absent and null are neutral for all.
+struct NeutralField {
+  const char* name;
+  const char* neutral;  // JSON text
+};
 
 /// The JSON object in the file `dir`/`name`; nullopt when there is no such file. InvalidArgument
 /// for one that is larger than kMaxConfigBytes or holds something else.
@@ -38,6 +59,11 @@ class ConfigFields {
   absl::StatusOr<double> Real(const char* name, double low, double high,
                               std::optional<double> otherwise = std::nullopt) const;
   absl::StatusOr<bool> Bool(const char* name, bool otherwise) const;
+
+  /// Unimplemented names the first of `neutral` that has another value.
+  absl::Status CheckNeutral(std::span<const NeutralField> neutral) const;
+  /// dtype or torch_dtype; f32 without either, Unimplemented for another type.
+  absl::StatusOr<DType> StoredDType() const;
 
   const nlohmann::json& object() const { return object_; }
   const std::string& where() const { return where_; }

@@ -15,12 +15,9 @@ namespace {
 using nlohmann::json;
 using Type = RopeScaling::Type;
 
-// Within these bounds every frequency, and its angle at any position, is a finite f32.
-constexpr double kMinTheta = 1e-6;
-constexpr double kMaxTheta = 1e12;
+// Within these bounds, and those of theta, every frequency and angle is a finite f32.
 constexpr double kMinFactor = 1e-6;
 constexpr double kMaxFactor = 1e6;
-constexpr int64_t kMaxContextLen = int64_t{1} << 24;
 
 absl::StatusOr<Type> ReadType(const ConfigFields& rope) {
   const json* old_name = rope.Find("type");

@@ -48,6 +48,50 @@ TEST(ElementwiseTest, RmsNormMatchesDoublePrecision) {
   });
 }
 
+TEST(ElementwiseTest, LayerNormMatchesDoublePrecision) {
+  std::mt19937 rng(5);
+  constexpr float kEpsilon = 1e-5f;
+  ForEachIsa([&] {
+    for (const int64_t hidden : kSizes) {
+      const std::vector<float> weight = RandomFloats(rng, hidden);
+      const std::vector<float> bias = RandomFloats(rng, hidden);
+      const std::vector<float> addend = RandomFloats(rng, hidden);
+      for (const bool with_extras : {false, true}) {
+        const LayerNorm norm = {weight.data(), with_extras ? bias.data() : nullptr, kEpsilon};
+        const float* const added = with_extras ? addend.data() : nullptr;
+        for (const int64_t num_tokens : {0, 1, 3, 300}) {
+          std::vector<float> x = RandomFloats(rng, num_tokens * hidden);
+          for (float& value : x) value += 2.0f;  // a mean to take away
+          std::vector<float> y(x.size());
+          ThreadPool pool(2);
+          LayerNormCpu(x.data(), added, norm, num_tokens, hidden, y.data(), pool);
+          for (int64_t t = 0; t < num_tokens; ++t) {
+            std::vector<double> row(hidden);
+            double mean = 0, variance = 0;
+            for (int64_t i = 0; i < hidden; ++i) {
+              row[i] = x[t * hidden + i] + (with_extras ? addend[i] : 0.0f);
+              mean += row[i] / static_cast<double>(hidden);
+            }
+            for (const double value : row) {
+              variance += (value - mean) * (value - mean) / static_cast<double>(hidden);
+            }
+            const double deviation = std::sqrt(variance + kEpsilon);
+            for (int64_t i = 0; i < hidden; ++i) {
+              const double exact =
+                  (row[i] - mean) / deviation * weight[i] + (with_extras ? bias[i] : 0.0f);
+              ASSERT_NEAR(y[t * hidden + i], exact,
+                          2e-6 * (std::abs(weight[i]) * (1.0 + 1.0 / deviation) + std::abs(exact)))
+                  << hidden;
+            }
+          }
+          LayerNormCpu(x.data(), added, norm, num_tokens, hidden, x.data(), pool);
+          ASSERT_TRUE(SameBits(x, y)) << "in place, hidden " << hidden;
+        }
+      }
+    }
+  });
+}
+
 TEST(ElementwiseTest, BiasIsAddedToEveryRow) {
   std::mt19937 rng(9);
   for (const int64_t width : kSizes) {
@@ -60,52 +104,6 @@ TEST(ElementwiseTest, BiasIsAddedToEveryRow) {
       ASSERT_EQ(after[i], before[i] + bias[i % static_cast<size_t>(width)]);
     }
   }
-}
-
-TEST(ElementwiseTest, SiluMulMatchesDoublePrecision) {
-  std::mt19937 rng(3);
-  ForEachIsa([&] {
-    for (const int64_t size : kSizes) {
-      std::vector<float> gate = RandomFloats(rng, size);
-      for (float& value : gate) value *= 20;
-      const std::vector<float> up = RandomFloats(rng, size);
-      std::vector<float> out(size);
-      CurrentKernels().silu_mul(gate.data(), up.data(), size, out.data());
-      for (int64_t i = 0; i < size; ++i) {
-        const double exact = gate[i] / (1 + std::exp(-static_cast<double>(gate[i]))) * up[i];
-        ASSERT_NEAR(out[i], exact, 1e-6 * std::abs(exact) + 1e-30) << gate[i];
-      }
-    }
-  });
-}
-
-TEST(ElementwiseTest, AnElementHasTheSameBitsInBodyAndTail) {
-  std::mt19937 rng(4);
-  ForEachIsa([&] {
-    const std::vector<float> gate = RandomFloats(rng, 64);
-    const std::vector<float> up = RandomFloats(rng, 64);
-    std::vector<float> whole(64);
-    CurrentKernels().silu_mul(gate.data(), up.data(), 64, whole.data());
-    for (int64_t i = 0; i < 64; ++i) {
-      float alone = 0;
-      CurrentKernels().silu_mul(&gate[i], &up[i], 1, &alone);
-      ASSERT_EQ(alone, whole[i]);
-    }
-  });
-}
-
-TEST(ElementwiseTest, SiluOfExtremesIsTheLimit) {
-  ForEachIsa([] {
-    const float gate[] = {1e30f, -200.0f, -88.5f, 0.0f, std::numeric_limits<float>::quiet_NaN()};
-    const float up[] = {1, 1, 1, 1, 1};
-    float out[5];
-    CurrentKernels().silu_mul(gate, up, 5, out);
-    EXPECT_EQ(out[0], 1e30f);
-    EXPECT_NEAR(out[1], 0.0f, 1e-35f);
-    EXPECT_NEAR(out[2], 0.0f, 1e-35f);
-    EXPECT_EQ(out[3], 0.0f);
-    EXPECT_TRUE(std::isnan(out[4]));
-  });
 }
 
 TEST(ElementwiseTest, SumExpIsAccurateOverItsRange) {
@@ -158,7 +156,7 @@ TEST(ElementwiseTest, NarrowingRoundsAsTheReference) {
   }
 }
 
-TEST(ElementwiseTest, EmbeddingReadsRows) {
+TEST(ElementwiseTest, EmbeddingReadsRowsAndAddsThem) {
   std::mt19937 rng(6);
   for (const DType dtype : kAllDTypes) {
     ForEachIsa([&] {
@@ -173,7 +171,17 @@ TEST(ElementwiseTest, EmbeddingReadsRows) {
             ASSERT_EQ(out[t * hidden + i], table.values[ids[t] * hidden + i]);
           }
         }
+        const std::vector<int32_t> others = {3, 19, 0, 7};
+        AddEmbeddingCpu(table.data(), dtype, hidden, others.data(), /*num_tokens=*/4, out.data(),
+                        pool);
+        for (int64_t t = 0; t < 4; ++t) {
+          for (int64_t i = 0; i < hidden; ++i) {
+            ASSERT_EQ(out[t * hidden + i],
+                      table.values[ids[t] * hidden + i] + table.values[others[t] * hidden + i]);
+          }
+        }
         EmbeddingCpu(table.data(), dtype, hidden, nullptr, /*num_tokens=*/0, nullptr, pool);
+        AddEmbeddingCpu(table.data(), dtype, hidden, nullptr, /*num_tokens=*/0, nullptr, pool);
       }
     });
   }

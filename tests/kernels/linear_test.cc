@@ -185,17 +185,48 @@ TEST(GatedLinearTest, IsSiluOfOneProductTimesTheOther) {
         const ScopedIsa scoped(isa);
         std::vector<float> y(num_tokens * out_features);
         GatedLinearCpu(Pack(gate, in_features), Pack(up, in_features), {x.data()}, num_tokens,
-                       y.data(), pool);
+                       Activation::kSilu, y.data(), pool);
         const std::vector<float> gate_up =
             Apply(PackedLinear::Pack(blocks, in_features, dtype, pool), x, num_tokens);
         std::vector<float> expected(y.size());
         for (int64_t t = 0; t < num_tokens; ++t) {
           const float* row = gate_up.data() + t * 2 * out_features;
-          CurrentKernels().silu_mul(row, row + out_features, out_features,
-                                    expected.data() + t * out_features);
+          CurrentKernels().activate_mul(Activation::kSilu, row, row + out_features, out_features,
+                                        expected.data() + t * out_features);
         }
         EXPECT_TRUE(SameBits(y, expected)) << Describe(isa, dtype) << " [" << num_tokens << ", "
                                            << in_features << "] -> " << out_features;
+      }
+    }
+  }
+}
+
+TEST(LinearTest, ActivatedIsTheLinearLayerThenBiasAndActivation) {
+  std::mt19937 rng(9);
+  for (int round = 0; round < 12; ++round) {
+    const int64_t in_features = RandomInt(rng, 1, 100);
+    const int64_t out_features = RandomInt(rng, 1, 700);
+    const int64_t num_tokens = RandomInt(rng, 0, 30);
+    ThreadPool pool(static_cast<int>(RandomInt(rng, 1, 5)));
+    const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
+    const std::vector<float> bias = RandomFloats(rng, out_features);
+    for (const DType dtype : kWeightDTypes) {
+      const StoredRows rows(RandomFloats(rng, out_features * in_features), dtype, in_features);
+      for (const Isa isa : AvailableIsas()) {
+        const ScopedIsa scoped(isa);
+        const PackedLinear weight = Pack(rows, in_features);
+        for (const float* added : {static_cast<const float*>(nullptr), bias.data()}) {
+          std::vector<float> y(num_tokens * out_features);
+          ActivatedLinearCpu(weight, added, {x.data()}, num_tokens, Activation::kGeluErf, y.data(),
+                             pool);
+          std::vector<float> expected = Apply(weight, x, num_tokens);
+          for (int64_t t = 0; t < num_tokens; ++t) {
+            float* const row = expected.data() + t * out_features;
+            CurrentKernels().activate(Activation::kGeluErf, row, added, out_features, row);
+          }
+          EXPECT_TRUE(SameBits(y, expected)) << Describe(isa, dtype) << " [" << num_tokens << ", "
+                                             << in_features << "] -> " << out_features;
+        }
       }
     }
   }

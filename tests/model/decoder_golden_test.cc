@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -22,29 +21,6 @@ namespace {
 
 using nlohmann::json;
 
-/// The weights of tests/reference/make_decoder_golden.py.
-std::vector<float> Weights(const std::string& name, const std::vector<int64_t>& shape) {
-  uint64_t seed = 0xcbf29ce484222325;
-  for (const char c : name) seed = (seed ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  int64_t count = 1;
-  for (const int64_t extent : shape) count *= extent;
-  const auto ends_with = [&](const char* suffix) { return name.ends_with(suffix); };
-  const float spread = static_cast<float>(std::sqrt(6.0 / static_cast<double>(shape.back())));
-  std::vector<float> values;
-  for (int64_t i = 1; i <= count; ++i) {
-    uint64_t z = seed + static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    z = z ^ (z >> 31);
-    const float unit = static_cast<float>(z >> 40) * 0x1p-23f - 1.0f;
-    values.push_back(ends_with("norm.weight")              ? 1.0f + 0.25f * unit
-                     : ends_with(".bias")                  ? 0.5f * unit
-                     : name == "model.embed_tokens.weight" ? 1.75f * unit
-                                                           : spread * unit);
-  }
-  return values;
-}
-
 std::string GoldenDir() { return SourcePath("tests/reference/golden/decoders"); }
 
 std::vector<std::string> CaseNames() {
@@ -64,7 +40,7 @@ class DecoderGoldenTest : public testing::TestWithParam<std::string> {
     std::vector<StoredTensor> tensors;
     for (const auto& [name, shape] : golden_["tensors"].items()) {
       const auto extents = shape.get<std::vector<int64_t>>();
-      tensors.push_back(MakeTensor(name, extents, Weights(name, extents), DType::kF32));
+      tensors.push_back(MakeTensor(name, extents, GoldenWeights(name, extents), DType::kF32));
     }
     SHORTLIST_CHECK(WriteSafetensors(dir_.Join("model.safetensors"), tensors).ok());
     for (const auto& id : golden_["prompt_ids"]) prompt_.push_back(TokenId{id.get<int32_t>()});

@@ -125,4 +125,26 @@ at::Tensor FromVector(const std::vector<float>& values, const std::vector<int64_
   return tensor;
 }
 
+std::vector<float> GoldenWeights(const std::string& name, const std::vector<int64_t>& shape) {
+  uint64_t seed = 0xcbf29ce484222325;
+  for (const char c : name) seed = (seed ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  const auto ends_with = [&](const char* suffix) { return name.ends_with(suffix); };
+  const float spread = static_cast<float>(std::sqrt(6.0 / static_cast<double>(shape.back())));
+  std::vector<float> values;
+  for (int64_t i = 1; i <= count; ++i) {
+    uint64_t z = seed + static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    z = z ^ (z >> 31);
+    const float unit = static_cast<float>(z >> 40) * 0x1p-23f - 1.0f;
+    values.push_back(ends_with("norm.weight") || ends_with("Norm.weight") ? 1.0f + 0.25f * unit
+                     : ends_with(".bias")                                 ? 0.5f * unit
+                     : name == "model.embed_tokens.weight"                ? 1.75f * unit
+                                                                          : spread * unit);
+  }
+  return values;
+}
+
 }  // namespace shortlist

@@ -47,6 +47,10 @@ double RelativeError(const std::vector<float>& got, const std::vector<float>& wa
 std::vector<double> Cosines(const std::vector<float>& got, const std::vector<float>& want,
                             size_t width);
 
+/// The weights that the makers of golden models fill in: `weights` of
+/// tests/reference/tiny_models.py.
+std::vector<float> GoldenWeights(const std::string& name, const std::vector<int64_t>& shape);
+
 /// Elements of a contiguous f32 tensor.
 std::vector<float> ToVector(const at::Tensor& tensor);
 /// The inverse: a copy of `values` as a contiguous f32 tensor.

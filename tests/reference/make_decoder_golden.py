@@ -3,17 +3,16 @@ architecture and every kind of rotary scaling.
 
 Run with a Python that has numpy, torch and transformers:
     python tests/reference/make_decoder_golden.py
-Weights are not stored: both sides compute them from the tensor's name (see `weights` below and
-tests/model/decoder_golden_test.cc). A case holds config.json's contents, the shapes of the tensors,
+Weights are not stored: both sides compute them from the tensor's name (see `weights` in tiny_models.py
+and GoldenWeights in tests/model/model_fixture.h). A case holds config.json's contents, the shapes of the tensors,
 prompt_ids, the 64 ids that greedy decoding with transformers' own cache emits in f32, and the
 logits behind some of them.
 """
 
 import json
 
-import numpy as np
 import torch
-from tiny_models import GOLDEN_DIR, tiny_config, write_json
+from tiny_models import GOLDEN_DIR, tiny_config, weights, write_json
 from transformers import AutoConfig, AutoModelForCausalLM
 
 PROMPT_LEN, NUM_GREEDY, LOGITS_EVERY = 24, 64, 9
@@ -66,34 +65,6 @@ FURTHER = {
     ),
     "qwen3_tied": ("qwen3", ROPES["default"][0], dict(tie_word_embeddings=True)),
 }
-
-MASK = (1 << 64) - 1
-
-
-def weights(name, shape):
-    """[-1, 1) from SplitMix64 over the index, seeded with the name's FNV-1a hash, then spread so
-    that every operation shows in the logits. All in f32, bit for bit as the test does it."""
-    seed = 0xCBF29CE484222325
-    for byte in name.encode():
-        seed = ((seed ^ byte) * 0x100000001B3) & MASK
-    with np.errstate(over="ignore"):
-        z = np.uint64(seed) + np.arange(1, np.prod(shape) + 1, dtype=np.uint64) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-    unit = (z >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-23) - np.float32(1)
-    if name.endswith("norm.weight"):
-        values = np.float32(1) + np.float32(0.25) * unit
-    elif name.endswith(".bias"):
-        values = np.float32(0.5) * unit
-    elif name == "model.embed_tokens.weight":
-        values = np.float32(1.75) * unit
-    else:
-        values = np.float32(np.sqrt(6.0 / shape[-1])) * unit
-    return values.reshape(shape)
-
 
 def decode(model, prompt):
     """Greedy ids, the logits behind every LOGITS_EVERY-th, and the closest choice between the best

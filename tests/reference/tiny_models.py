@@ -4,7 +4,10 @@ import json
 import pathlib
 import shutil
 
+import numpy as np
+
 GOLDEN_DIR = pathlib.Path(__file__).parent / "golden"
+MASK = (1 << 64) - 1
 
 
 def tiny_config(**overrides):
@@ -40,3 +43,28 @@ def save_model(model, directory, **options):
 
 def write_json(path, value, **style):
     path.write_text(json.dumps(value, **style) + "\n")
+
+
+def weights(name, shape):
+    """[-1, 1) from SplitMix64 over the index, seeded with the name's FNV-1a hash, then spread so
+    that every operation shows in the logits. All in f32, bit for bit as the tests do it."""
+    seed = 0xCBF29CE484222325
+    for byte in name.encode():
+        seed = ((seed ^ byte) * 0x100000001B3) & MASK
+    with np.errstate(over="ignore"):
+        z = np.uint64(seed) + np.arange(1, np.prod(shape) + 1, dtype=np.uint64) * np.uint64(
+            0x9E3779B97F4A7C15
+        )
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    unit = (z >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-23) - np.float32(1)
+    if name.lower().endswith("norm.weight"):
+        values = np.float32(1) + np.float32(0.25) * unit
+    elif name.endswith(".bias"):
+        values = np.float32(0.5) * unit
+    elif name == "model.embed_tokens.weight":
+        values = np.float32(1.75) * unit
+    else:
+        values = np.float32(np.sqrt(6.0 / shape[-1])) * unit
+    return values.reshape(shape)

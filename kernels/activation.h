@@ -1,0 +1,14 @@
+#ifndef SHORTLIST_KERNELS_ACTIVATION_H_
+#define SHORTLIST_KERNELS_ACTIVATION_H_
+
+namespace shortlist {
+
+/// What stands between the two linear layers of an MLP. NaN gives NaN.
+///   kSilu      x / (1 + e^-x)
+///   kGeluErf   x (1 + erf(x / sqrt 2)) / 2, within 3e-7 |x|
+///   kGeluTanh  x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+enum class Activation { kSilu, kGeluErf, kGeluTanh };
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_KERNELS_ACTIVATION_H_

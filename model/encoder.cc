@@ -1,0 +1,210 @@
+#include "model/encoder.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "kernels/elementwise.h"
+#include "kernels/quant.h"
+#include "model/checkpoint.h"
+#include "model/encoder_layer.h"
+#include "model/rope.h"
+#include "tensor/catch_torch.h"
+
+namespace shortlist {
+namespace {
+
+using Family = EncoderConfig::Family;
+
+/// Tensors that begin so, behind the body's prefix or without it, are no part of the body.
+constexpr std::array kHeadTensors = {
+    "pooler.", "classifier.", "cls.", "lm_head.", "decoder.", "head.", "embeddings.position_ids"};
+
+RopeTable MakeRope(const EncoderConfig& config, double theta) {
+  ModelConfig rope;
+  rope.head_dim = config.head_dim;
+  rope.context_len = config.context_len;
+  rope.rope_theta = theta;
+  return RopeTable(rope);
+}
+
+}  // namespace
+
+struct Encoder::Impl {
+  Impl(const EncoderConfig& encoder_config, ThreadPool& thread_pool)
+      : config(encoder_config),
+        pool(thread_pool),
+        global_rope(MakeRope(config, config.global_rope_theta)),
+        local_rope(MakeRope(config, config.local_rope_theta)) {}
+
+  bool is_modern() const { return config.family == Family::kModernBert; }
+  absl::Status LoadWeights(const std::string& dir, std::optional<DType> wanted,
+                           std::optional<DType> quantize);
+  absl::Status LoadEmbeddings(Checkpoint& checkpoint, std::optional<DType> wanted);
+  at::Tensor Forward(const EncoderBatch& batch);
+  /// token_ids, token_type_ids (may be null): [pass.num_tokens()]; hidden: [.., hidden].
+  void Embed(const int32_t* token_ids, const int32_t* token_type_ids, float* hidden);
+  void RunPass(float* hidden);
+
+  const EncoderConfig config;
+  ThreadPool& pool;
+  DType dtype = DType::kF32;
+  DType weight_dtype = DType::kF32;
+  std::string prefix;
+  at::Tensor tokens;       // [vocab_size, hidden]
+  at::Tensor positions;    // [num_positions, hidden]; undefined for rotary ones
+  at::Tensor token_types;  // [num_token_types, hidden]; undefined without
+  NormWeight embedding_norm;
+  std::vector<EncoderLayer> layers;
+  NormWeight final_norm;  // ModernBERT alone
+  RopeTable global_rope, local_rope;
+  EncoderPass pass;
+  EncoderScratch scratch;
+};
+
+absl::Status Encoder::Impl::LoadEmbeddings(Checkpoint& checkpoint, std::optional<DType> wanted) {
+  const std::string name =
+      is_modern() ? "embeddings.tok_embeddings.weight" : "embeddings.word_embeddings.weight";
+  const char* const body = config.family == Family::kBert      ? "bert."
+                           : config.family == Family::kRoberta ? "roberta."
+                                                               : "model.";
+  if (checkpoint.Contains(absl::StrCat(body, name))) prefix = body;
+  SHORTLIST_ASSIGN_OR_RETURN(const DType stored,
+                             checkpoint.StoredDType(absl::StrCat(prefix, name)));
+  dtype = wanted.value_or(stored);
+  const auto load = [&](std::string_view table, int64_t num_rows) {
+    return checkpoint.Load(absl::StrCat(prefix, std::string(table)), {num_rows, config.hidden},
+                           dtype, pool);
+  };
+  SHORTLIST_ASSIGN_OR_RETURN(tokens, load(name, config.vocab_size));
+  if (!is_modern()) {
+    SHORTLIST_ASSIGN_OR_RETURN(positions,
+                               load("embeddings.position_embeddings.weight", config.num_positions));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        token_types, load("embeddings.token_type_embeddings.weight", config.num_token_types));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(
+      embedding_norm,
+      NormWeight::Load(checkpoint,
+                       absl::StrCat(prefix, "embeddings.", is_modern() ? "norm" : "LayerNorm"),
+                       config, pool));
+  return absl::OkStatus();
+}
+
+absl::Status Encoder::Impl::LoadWeights(const std::string& dir, std::optional<DType> wanted,
+                                        std::optional<DType> quantize) {
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, WeightPacking{}));
+  SHORTLIST_RETURN_IF_ERROR(LoadEmbeddings(checkpoint, wanted));
+  weight_dtype = quantize.value_or(dtype);
+  for (int64_t i = 0; i < config.num_layers; ++i) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        EncoderLayer layer, EncoderLayer::Load(checkpoint, prefix, config, i, weight_dtype, pool));
+    layers.push_back(std::move(layer));
+  }
+  if (is_modern()) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        final_norm, NormWeight::Load(checkpoint, absl::StrCat(prefix, "final_norm"), config, pool));
+  }
+  std::vector<std::string> heads;
+  for (const char* head : kHeadTensors) {
+    heads.emplace_back(head);
+    if (!prefix.empty()) heads.push_back(absl::StrCat(prefix, head));
+  }
+  return checkpoint.CheckNothingUnknown(heads);
+}
+
+void Encoder::Impl::Embed(const int32_t* token_ids, const int32_t* token_type_ids, float* hidden) {
+  const int64_t num_tokens = pass.num_tokens();
+  EmbeddingCpu(tokens.data_ptr(), dtype, config.hidden, token_ids, num_tokens, hidden, pool);
+  if (token_types.defined()) {
+    std::vector<int32_t> zeros;
+    if (token_type_ids == nullptr) zeros.resize(static_cast<size_t>(num_tokens));
+    AddEmbeddingCpu(token_types.data_ptr(), dtype, config.hidden,
+                    token_type_ids == nullptr ? zeros.data() : token_type_ids, num_tokens, hidden,
+                    pool);
+  }
+  if (positions.defined()) {
+    const char* const first = static_cast<const char*>(positions.data_ptr()) +
+                              config.first_position * config.hidden * DTypeBytes(dtype);
+    AddEmbeddingCpu(first, dtype, config.hidden, pass.positions(), num_tokens, hidden, pool);
+  }
+  LayerNormCpu(hidden, /*addend=*/nullptr, embedding_norm.View(config), num_tokens, config.hidden,
+               hidden, pool);
+}
+
+void Encoder::Impl::RunPass(float* hidden) {
+  scratch.Reserve(config, pass.num_tokens());
+  if (is_modern()) {
+    global_rope.Reserve(pass.max_seq_len());
+    local_rope.Reserve(pass.max_seq_len());
+  }
+  for (const EncoderLayer& layer : layers) {
+    const RopeTable* const rope = !is_modern()       ? nullptr
+                                  : layer.is_local() ? &local_rope
+                                                     : &global_rope;
+    layer.Forward(config, pass, rope, hidden, scratch, pool);
+  }
+  if (is_modern()) {
+    LayerNormCpu(hidden, /*addend=*/nullptr, final_norm.View(config), pass.num_tokens(),
+                 config.hidden, hidden, pool);
+  }
+}
+
+at::Tensor Encoder::Impl::Forward(const EncoderBatch& batch) {
+  const auto num_tokens = static_cast<int64_t>(batch.token_ids.size());
+  at::Tensor out = at::empty({num_tokens, config.hidden}, at::TensorOptions().dtype(at::kFloat));
+  const std::span<const int32_t> begin = batch.seq_begin;
+  for (size_t first = 0, last = 0; first + 1 < begin.size(); first = last) {
+    // At least one sequence, and those behind it that fit.
+    for (last = first + 1; last + 1 < begin.size(); ++last) {
+      if (begin[last + 1] - begin[first] > kPassTokens) break;
+    }
+    pass.Assign(begin.subspan(first, last - first + 1));
+    const int32_t* const types =
+        batch.token_type_ids.empty() ? nullptr : batch.token_type_ids.data() + begin[first];
+    float* const hidden = out.data_ptr<float>() + begin[first] * config.hidden;
+    Embed(batch.token_ids.data() + begin[first], types, hidden);
+    RunPass(hidden);
+  }
+  return out;
+}
+
+Encoder::Encoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Encoder::~Encoder() = default;
+
+absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Load(const std::string& dir,
+                                                       std::optional<DType> dtype, ThreadPool& pool,
+                                                       std::optional<DType> quantize) {
+  SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
+  SHORTLIST_ASSIGN_OR_RETURN(const EncoderConfig config, ReadEncoderConfig(dir));
+  std::unique_ptr<Impl> impl;
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {
+    impl = std::make_unique<Impl>(config, pool);
+    return impl->LoadWeights(dir, dtype, quantize);
+  }));
+  return std::unique_ptr<Encoder>(new Encoder(std::move(impl)));
+}
+
+const EncoderConfig& Encoder::config() const { return impl_->config; }
+DType Encoder::dtype() const { return impl_->dtype; }
+DType Encoder::weight_dtype() const { return impl_->weight_dtype; }
+const std::string& Encoder::tensor_prefix() const { return impl_->prefix; }
+
+absl::StatusOr<at::Tensor> Encoder::Forward(const EncoderBatch& batch) {
+  SHORTLIST_RETURN_IF_ERROR(CheckEncoderBatch(impl_->config, batch));
+  at::Tensor out;
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch("forward pass", [&] {
+    out = impl_->Forward(batch);
+    return absl::OkStatus();
+  }));
+  return out;
+}
+
+}  // namespace shortlist

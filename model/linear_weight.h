@@ -1,0 +1,40 @@
+#ifndef SHORTLIST_MODEL_LINEAR_WEIGHT_H_
+#define SHORTLIST_MODEL_LINEAR_WEIGHT_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/thread_pool.h"
+#include "kernels/dtype.h"
+#include "kernels/linear.h"
+#include "model/checkpoint.h"
+
+namespace shortlist {
+
+/// A weight [out_features, in_features] of a checkpoint that is about to be packed.
+struct SourceWeight {
+  at::Tensor tensor;
+  DType dtype = DType::kF32;
+
+  /// Rows [first, first + num_rows); points into `tensor`.
+  MatrixView Rows(int64_t first, int64_t num_rows) const;
+};
+
+/// Reads a weight to be packed as `dtype`. Quantised weights come straight from the numbers of the
+/// checkpoint. Errors and exceptions as Checkpoint::Load and CheckPacked.
+absl::StatusOr<SourceWeight> LoadSource(Checkpoint& checkpoint, const std::string& name,
+                                        int64_t out_features, int64_t in_features, DType dtype,
+                                        ThreadPool& pool);
+
+/// Reads one linear weight [out_features, in_features] and packs it. Errors and exceptions as
+/// LoadSource.
+absl::StatusOr<PackedLinear> LoadLinear(Checkpoint& checkpoint, const std::string& name,
+                                        int64_t out_features, int64_t in_features, DType dtype,
+                                        ThreadPool& pool);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_MODEL_LINEAR_WEIGHT_H_
