@@ -23,6 +23,7 @@ ALLOWED = {
     "model": {"base", "kernels", "model_checkpoint", "tensor"},
     "head": {"base", "vocab", "kernels", "tensor"},
     "draft": {"base", "vocab", "kernels", "request", "head", "model", "tensor"},
+    "embed": {"base", "vocab", "kernels", "text_chat", "head", "model", "model_checkpoint", "tensor"},
     "router_core": {"base", "request"},
     "router": {"base", "request", "router_core", "draft"},
     "runtime": {"base", "vocab", "text", "text_chat", "request", "head", "model", "model_checkpoint", "draft",
@@ -42,7 +43,7 @@ ROOMS = {
 KERNELS_MAY_INCLUDE = {"base/check.h", "base/thread_pool.h"}
 TORCH_FREE = {"base", "vocab", "kernels", "text", "text_jinja", "text_chat", "request", "model_checkpoint",
               "router_core", "serve_http", "serve"}
-TORCH_IN_HEADERS = {"tensor", "model", "head", "draft", "router"}
+TORCH_IN_HEADERS = {"tensor", "model", "head", "draft", "embed", "router"}
 TORCH = {"ATen", "c10", "torch"}
 
 SOURCE_SUFFIXES = {".h", ".cc", ".inc", ".cu", ".cuh"}

@@ -1,0 +1,149 @@
+#include "embed/classifier_config.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "embed/modules_file.h"
+#include "embed/text_field.h"
+#include "model/checkpoint/quote.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using Architecture = ClassifierConfig::Architecture;
+
+constexpr int64_t kMaxHidden = int64_t{1} << 20;
+constexpr int64_t kMaxLabels = int64_t{1} << 16;
+constexpr size_t kMaxTextBytes = 1024;
+
+constexpr std::pair<std::string_view, Architecture> kArchitectures[] = {
+    {"BertForSequenceClassification", Architecture::kBert},
+    {"XLMRobertaForSequenceClassification", Architecture::kXlmRoberta},
+    {"ModernBertForSequenceClassification", Architecture::kModernBert},
+};
+
+absl::StatusOr<Architecture> ReadArchitecture(const ConfigFields& fields) {
+  const json* const list = fields.Find("architectures");
+  if (list == nullptr) return fields.Invalid("architectures", "is missing");
+  if (!list->is_array() || list->size() != 1 || !(*list)[0].is_string()) {
+    return fields.Invalid("architectures",
+                          absl::StrCat("= ", Quote(*list), " is not a list of one name"));
+  }
+  for (const auto& [name, architecture] : kArchitectures) {
+    if ((*list)[0] == name) return architecture;
+  }
+  return fields.Unsupported("architecture", (*list)[0],
+                            "Bert-, XLMRoberta- and ModernBertForSequenceClassification are");
+}
+
+/// id2label: {"0": text, ..., "n - 1": text}. Without it, num_labels of transformers' own names.
+absl::StatusOr<std::vector<std::string>> ReadLabels(const ConfigFields& fields) {
+  constexpr char kName[] = "id2label";
+  constexpr int64_t kDefault = 2;
+  SHORTLIST_ASSIGN_OR_RETURN(const json* const labels, OptionalObject(fields, kName));
+  const int64_t num_labels = labels != nullptr ? std::ssize(*labels) : kDefault;
+  if (num_labels < 1 || num_labels > kMaxLabels) {
+    return fields.Invalid(
+        kName, absl::StrCat("has ", num_labels, " labels, not in [1, ", kMaxLabels, "]"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t count,
+                             fields.Int("num_labels", 1, kMaxLabels, num_labels));
+  if (labels != nullptr && count != num_labels) {
+    return fields.Invalid("num_labels",
+                          absl::StrCat("= ", count, " is not ", num_labels, ", as id2label has"));
+  }
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string key = absl::StrCat(i);
+    if (labels == nullptr) {
+      texts.push_back(absl::StrCat("LABEL_", key));
+      continue;
+    }
+    const ConfigFields members(absl::StrCat(fields.where(), ": ", kName), *labels);
+    SHORTLIST_ASSIGN_OR_RETURN(std::string text, RequiredText(members, key.c_str(), kMaxTextBytes));
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+/// The function that `name`, a class of PyTorch, stands for; nullopt when the field is absent.
+absl::StatusOr<std::optional<ScoreFunction>> ReadFunction(const ConfigFields& fields,
+                                                          const char* name) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto path, OptionalText(fields, name, kMaxTextBytes));
+  if (!path) return std::nullopt;
+  if (*path == "torch.nn.modules.activation.Softmax" || *path == "torch.nn.Softmax") {
+    return ScoreFunction::kSoftmax;
+  }
+  const auto activation = FindTorchActivation(*path);
+  if (activation == Activation::kIdentity) return ScoreFunction::kRaw;
+  if (activation == Activation::kSigmoid) return ScoreFunction::kSigmoid;
+  return fields.Unsupported(name, *path, "torch.nn's Identity, Sigmoid and Softmax are");
+}
+
+absl::StatusOr<ScoreFunction> ReadScoreFunction(const std::string& dir, const ConfigFields& fields,
+                                                size_t num_labels) {
+  constexpr char kName[] = "activation_fn";
+  constexpr char kOwner[] = "sentence_transformers";
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
+                             ReadModuleConfig(dir, "config_sentence_transformers.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(auto function, ReadFunction(file.fields(), kName));
+  if (function) return *function;
+  SHORTLIST_ASSIGN_OR_RETURN(const json* const owner, OptionalObject(fields, kOwner));
+  if (owner != nullptr) {
+    const ConfigFields members(absl::StrCat(fields.where(), ": ", kOwner), *owner);
+    SHORTLIST_ASSIGN_OR_RETURN(function, ReadFunction(members, kName));
+    if (function) return *function;
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(function,
+                             ReadFunction(fields, "sbert_ce_default_activation_function"));
+  if (function) return *function;
+  return num_labels == 1 ? ScoreFunction::kSigmoid : ScoreFunction::kSoftmax;
+}
+
+absl::Status ReadModernBertHead(const ConfigFields& fields, ClassifierConfig& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto pooling,
+                             OptionalText(fields, "classifier_pooling", kMaxTextBytes));
+  if (pooling && *pooling != "cls" && *pooling != "mean") {
+    return fields.Unsupported("classifier_pooling", *pooling, "\"cls\" and \"mean\" are");
+  }
+  config.pooling = pooling && *pooling == "mean" ? Pooling::kMean : Pooling::kCls;
+  SHORTLIST_ASSIGN_OR_RETURN(const auto name,
+                             OptionalText(fields, "classifier_activation", kMaxTextBytes));
+  const auto activation = name ? FindTransformersActivation(*name) : Activation::kGelu;
+  if (!activation) {
+    return fields.Unsupported("classifier_activation", *name, kTransformersActivations);
+  }
+  config.activation = *activation;
+  SHORTLIST_ASSIGN_OR_RETURN(config.dense_has_bias, fields.Bool("classifier_bias", false));
+  SHORTLIST_ASSIGN_OR_RETURN(config.norm_has_bias, fields.Bool("norm_bias", false));
+  SHORTLIST_ASSIGN_OR_RETURN(config.norm_eps, fields.Real("norm_eps", 0.0, 1.0, 1e-5));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsSequenceClassifier(const std::string& dir) {
+  const auto file = ReadModuleConfig(dir, "config.json");
+  return file.ok() && ReadArchitecture(file->fields()).ok();
+}
+
+absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(dir, "config.json"));
+  const ConfigFields fields = file.fields();
+  ClassifierConfig config;
+  SHORTLIST_ASSIGN_OR_RETURN(config.architecture, ReadArchitecture(fields));
+  SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int("hidden_size", 1, kMaxHidden));
+  SHORTLIST_ASSIGN_OR_RETURN(config.labels, ReadLabels(fields));
+  SHORTLIST_ASSIGN_OR_RETURN(config.score_function,
+                             ReadScoreFunction(dir, fields, config.labels.size()));
+  if (config.architecture == Architecture::kModernBert) {
+    SHORTLIST_RETURN_IF_ERROR(ReadModernBertHead(fields, config));
+  }
+  return config;
+}
+
+}  // namespace shortlist

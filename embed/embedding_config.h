@@ -1,0 +1,47 @@
+#ifndef SHORTLIST_EMBED_EMBEDDING_CONFIG_H_
+#define SHORTLIST_EMBED_EMBEDDING_CONFIG_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "embed/dense_layer.h"
+#include "embed/hidden_states.h"
+
+namespace shortlist {
+
+/// A Dense module, whose weights are yet to be read.
+struct DenseModule {
+  std::string dir;  // of its config.json and weights
+  DenseShape shape;
+};
+
+/// How the vectors of a model are compared.
+enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
+
+/// What a model directory says about the way from text to vector, every value within its bounds.
+struct EmbeddingConfig {
+  std::string transformer_dir;  // of the encoder's or decoder's config.json and weights
+
+  Pooling pooling = Pooling::kMean;
+  int64_t hidden = 0;              // of the hidden states that are pooled
+  bool include_prompt = true;      // false: tokens of the prompt are left out of the pooling
+  std::vector<DenseModule> dense;  // applied in this order
+  bool normalize = true;           // the vector to length 1
+
+  // Longer texts are cut to so many tokens, special ones included; nullopt: to what the model's
+  // config.json admits.
+  std::optional<int64_t> max_seq_len;
+  bool do_lower_case = false;  // the text, before the tokenizer gets it
+
+  // Name -> what goes before a text. "query" and "document" are always there.
+  std::map<std::string, std::string> prompts = {{"query", ""}, {"document", ""}};
+  std::optional<std::string> default_prompt_name;  // one of them, where a request names none
+  Similarity similarity = Similarity::kCosine;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_EMBED_EMBEDDING_CONFIG_H_

@@ -1,0 +1,29 @@
+#include "embed/score_function.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shortlist {
+
+std::optional<ScoreFunction> FindScoreFunction(std::string_view name) {
+  if (name == "raw") return ScoreFunction::kRaw;
+  if (name == "sigmoid") return ScoreFunction::kSigmoid;
+  if (name == "softmax") return ScoreFunction::kSoftmax;
+  return std::nullopt;
+}
+
+void ApplyScoreFunction(ScoreFunction function, std::span<float> logits) {
+  if (function == ScoreFunction::kRaw || logits.empty()) return;
+  if (function == ScoreFunction::kSigmoid) {
+    for (float& logit : logits) {
+      logit = static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(logit))));
+    }
+    return;
+  }
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0.0;
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  for (float& logit : logits) logit = static_cast<float>(std::exp(logit - largest) / sum);
+}
+
+}  // namespace shortlist

@@ -1,0 +1,271 @@
+#include "embed/sentence_transformers.h"
+
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "embed/modules_file.h"
+#include "embed/text_field.h"
+#include "embed/vector_modules.h"
+#include "model/checkpoint/quote.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxSeqLen = int64_t{1} << 24;
+constexpr size_t kMaxNameBytes = 256;
+constexpr size_t kMaxPromptBytes = 1 << 16;
+constexpr size_t kMaxPrompts = 1024;
+
+/// The Transformer module's file: the first of these that there is.
+constexpr const char* kTransformerFiles[] = {
+    "sentence_bert_config.json",       "sentence_roberta_config.json",
+    "sentence_distilbert_config.json", "sentence_camembert_config.json",
+    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+};
+
+struct ArchitecturePooling {
+  std::string_view name;
+  Pooling pooling;
+};
+constexpr ArchitecturePooling kArchitectures[] = {
+    {"BertModel", Pooling::kCls},
+    {"BertForMaskedLM", Pooling::kCls},
+    {"BertForPreTraining", Pooling::kCls},
+    {"XLMRobertaModel", Pooling::kCls},
+    {"XLMRobertaForMaskedLM", Pooling::kCls},
+    {"ModernBertModel", Pooling::kCls},
+    {"ModernBertForMaskedLM", Pooling::kCls},
+    {"Contriever", Pooling::kMean},
+    {"LlamaModel", Pooling::kLast},
+    {"LlamaForCausalLM", Pooling::kLast},
+    {"MistralModel", Pooling::kLast},
+    {"MistralForCausalLM", Pooling::kLast},
+    {"Qwen2Model", Pooling::kLast},
+    {"Qwen2ForCausalLM", Pooling::kLast},
+    {"Qwen3Model", Pooling::kLast},
+    {"Qwen3ForCausalLM", Pooling::kLast},
+};
+
+/// What the transformer's architecture wants, where no Pooling module says it.
+absl::StatusOr<Pooling> DefaultPooling(const ConfigFields& fields) {
+  const json* const list = fields.Find("architectures");
+  if (list == nullptr) return fields.Invalid("architectures", "is missing");
+  if (!list->is_array() || list->size() != 1 || !(*list)[0].is_string()) {
+    return fields.Invalid("architectures",
+                          absl::StrCat("= ", Quote(*list), " is not a list of one name"));
+  }
+  for (const ArchitecturePooling& known : kArchitectures) {
+    if ((*list)[0] == known.name) return known.pooling;
+  }
+  return fields.Unsupported("architecture", (*list)[0],
+                            "without modules.json BERT, XLMRoberta, ModernBert, Contriever, Llama, "
+                            "Mistral, Qwen2 and Qwen3 are");
+}
+
+struct ExpectedText {
+  const char* name;
+  const char* value;
+};
+
+/// Unimplemented for a field that is there and has another value.
+absl::Status CheckTexts(const ConfigFields& fields, std::initializer_list<ExpectedText> expected) {
+  for (const auto& [name, value] : expected) {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto text, OptionalText(fields, name, kMaxNameBytes));
+    if (text && *text != value) {
+      return fields.Unsupported(name, *text, absl::StrCat("only \"", value, "\" is"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+/// Where the hidden states of a text come from.
+absl::Status CheckTextModality(const ConfigFields& fields) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json* const modalities,
+                             OptionalObject(fields, "modality_config"));
+  if (modalities == nullptr) return absl::OkStatus();
+  const ConfigFields members(absl::StrCat(fields.where(), ": modality_config"), *modalities);
+  SHORTLIST_ASSIGN_OR_RETURN(const json* const text, OptionalObject(members, "text"));
+  if (text == nullptr) return members.Invalid("text", "is missing");
+  return CheckTexts(ConfigFields(absl::StrCat(members.where(), ": text"), *text),
+                    {{"method", "forward"}, {"method_output_name", "last_hidden_state"}});
+}
+
+/// What would make another encoder of it: a further task, or fields of config.json that are
+/// replaced.
+absl::Status CheckTransformerTask(const ConfigFields& fields) {
+  SHORTLIST_RETURN_IF_ERROR(CheckTexts(fields, {{"transformer_task", "feature-extraction"},
+                                                {"module_output_name", "token_embeddings"}}));
+  SHORTLIST_RETURN_IF_ERROR(CheckTextModality(fields));
+  for (const char* name : {"config_args", "config_kwargs"}) {
+    SHORTLIST_ASSIGN_OR_RETURN(const json* const values, OptionalObject(fields, name));
+    if (values == nullptr) continue;
+    for (const auto& [key, value] : values->items()) {
+      if (key == "trust_remote_code") continue;
+      return fields.Unsupported(name, *values, "what config.json says is");
+    }
+  }
+  return absl::OkStatus();
+}
+
+/// model_max_length, where newer versions keep max_seq_length; a huge one means no bound.
+absl::StatusOr<std::optional<int64_t>> ReadTokenizerMaxLength(const std::string& dir) {
+  constexpr char kName[] = "model_max_length";
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
+                             ReadModuleConfig(dir, "tokenizer_config.json"));
+  const ConfigFields fields = file.fields();
+  const json* const value = fields.Find(kName);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_number() && value->get<double>() > static_cast<double>(kMaxSeqLen)) {
+    return std::nullopt;
+  }
+  return fields.Int(kName, 1, kMaxSeqLen);
+}
+
+absl::Status ReadTransformerModule(const std::string& dir, EmbeddingConfig& config) {
+  config.transformer_dir = dir;
+  for (const char* name : kTransformerFiles) {
+    SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadModuleConfig(dir, name));
+    if (!file.exists) continue;
+    const ConfigFields fields = file.fields();
+    if (fields.Find("max_seq_length") != nullptr) {
+      SHORTLIST_ASSIGN_OR_RETURN(config.max_seq_len, fields.Int("max_seq_length", 1, kMaxSeqLen));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(config.do_lower_case, fields.Bool("do_lower_case", false));
+    SHORTLIST_RETURN_IF_ERROR(CheckTransformerTask(fields));
+    break;
+  }
+  if (!config.max_seq_len) {
+    SHORTLIST_ASSIGN_OR_RETURN(config.max_seq_len, ReadTokenizerMaxLength(dir));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadPrompts(const ConfigFields& fields, EmbeddingConfig& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json* const prompts, OptionalObject(fields, "prompts"));
+  if (prompts != nullptr) {
+    if (prompts->size() > kMaxPrompts) {
+      return fields.Invalid(
+          "prompts", absl::StrCat("has ", prompts->size(), " members, more than ", kMaxPrompts));
+    }
+    const ConfigFields texts(absl::StrCat(fields.where(), ": prompts"), *prompts);
+    for (const auto& [name, value] : prompts->items()) {
+      if (name.size() > kMaxNameBytes) {
+        return fields.Invalid("prompts",
+                              absl::StrCat("has a name of ", name.size(), " bytes, more than ",
+                                           kMaxNameBytes, ": ", Quote(name)));
+      }
+      SHORTLIST_ASSIGN_OR_RETURN(auto text, OptionalText(texts, name.c_str(), kMaxPromptBytes));
+      if (text) config.prompts.insert_or_assign(name, *std::move(text));
+    }
+  }
+  constexpr char kDefault[] = "default_prompt_name";
+  SHORTLIST_ASSIGN_OR_RETURN(config.default_prompt_name,
+                             OptionalText(fields, kDefault, kMaxNameBytes));
+  if (config.default_prompt_name && !config.prompts.contains(*config.default_prompt_name)) {
+    return fields.Invalid(
+        kDefault, absl::StrCat("= ", Quote(*config.default_prompt_name), " is not one of prompts"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadSimilarity(const ConfigFields& fields, EmbeddingConfig& config) {
+  constexpr char kName[] = "similarity_fn_name";
+  constexpr std::pair<std::string_view, Similarity> kFunctions[] = {
+      {"cosine", Similarity::kCosine},       {"dot", Similarity::kDot},
+      {"dot_product", Similarity::kDot},     {"euclidean", Similarity::kEuclidean},
+      {"manhattan", Similarity::kManhattan},
+  };
+  SHORTLIST_ASSIGN_OR_RETURN(const auto text, OptionalText(fields, kName, kMaxNameBytes));
+  if (!text) return absl::OkStatus();
+  for (const auto& [name, function] : kFunctions) {
+    if (*text != name) continue;
+    config.similarity = function;
+    return absl::OkStatus();
+  }
+  return fields.Unsupported(kName, *text, "cosine, dot, euclidean and manhattan are");
+}
+
+absl::Status ReadModelFile(const std::string& dir, EmbeddingConfig& config) {
+  constexpr char kType[] = "SentenceTransformer";
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
+                             ReadModuleConfig(dir, "config_sentence_transformers.json"));
+  const ConfigFields fields = file.fields();
+  SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, "model_type", kMaxNameBytes));
+  if (type && *type != kType) {
+    return fields.Unsupported("model_type", *type, absl::StrCat("only \"", kType, "\" is"));
+  }
+  SHORTLIST_RETURN_IF_ERROR(ReadPrompts(fields, config));
+  return ReadSimilarity(fields, config);
+}
+
+/// Transformer, Pooling, Dense, ..., Dense, Normalize; the last two as far as there are any.
+absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>& modules,
+                         EmbeddingConfig& config) {
+  config.normalize = false;
+  enum class Stage { kNone, kTransformer, kPooling, kDense, kNormalize };
+  Stage stage = Stage::kNone;
+  for (size_t i = 0; i < modules.size(); ++i) {
+    const auto& [type, dir] = modules[i];
+    if (type == "Transformer" && stage == Stage::kNone) {
+      SHORTLIST_RETURN_IF_ERROR(ReadTransformerModule(dir, config));
+      stage = Stage::kTransformer;
+    } else if (type == "Pooling" && stage == Stage::kTransformer) {
+      SHORTLIST_RETURN_IF_ERROR(ReadPoolingModule(dir, config));
+      stage = Stage::kPooling;
+    } else if (type == "Dense" && (stage == Stage::kPooling || stage == Stage::kDense)) {
+      SHORTLIST_RETURN_IF_ERROR(ReadDenseModule(dir, config));
+      stage = Stage::kDense;
+    } else if (type == "Normalize" && (stage == Stage::kPooling || stage == Stage::kDense)) {
+      SHORTLIST_RETURN_IF_ERROR(ReadNormalizeModule(dir, config));
+      stage = Stage::kNormalize;
+    } else {
+      return absl::UnimplementedError(
+          absl::StrCat(path, ": module ", i, ": type = ", Quote(type),
+                       " is not supported here; Transformer, Pooling, Dense (any number) and "
+                       "Normalize are, once each and in this order"));
+    }
+  }
+  if (stage == Stage::kNone || stage == Stage::kTransformer) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": there is no Pooling behind the Transformer"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
+  EmbeddingConfig config;
+  SHORTLIST_RETURN_IF_ERROR(ReadModelFile(dir, config));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  if (modules) {
+    SHORTLIST_RETURN_IF_ERROR(ReadModules(absl::StrCat(dir, "/modules.json"), *modules, config));
+  } else {
+    SHORTLIST_RETURN_IF_ERROR(ReadTransformerModule(dir, config));
+  }
+
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
+                             RequireModuleConfig(config.transformer_dir, "config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t hidden,
+                             file.fields().Int("hidden_size", 1, kMaxVectorSize));
+  if (!modules) {
+    config.hidden = hidden;
+    SHORTLIST_ASSIGN_OR_RETURN(config.pooling, DefaultPooling(file.fields()));
+  } else if (config.hidden != hidden) {
+    return file.fields().Invalid("hidden_size",
+                                 absl::StrCat("= ", hidden, " is not ", config.hidden,
+                                              ", the size that the Pooling module says it pools"));
+  }
+  return config;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,162 @@
+#include "embed/classifier_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tests/embed/embed_testing.h"
+#include "tests/embed/model_dir.h"
+
+namespace shortlist {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+constexpr char kConfig[] = "config.json";
+constexpr char kModel[] = "config_sentence_transformers.json";
+
+ModelDir GoodDir() {
+  return ModelDir({{kConfig,
+                    {{"architectures", {"ModernBertForSequenceClassification"}},
+                     {"hidden_size", 8},
+                     {"id2label", {{"0", "no"}, {"1", "maybe"}, {"2", "yes"}}},
+                     {"classifier_pooling", "mean"},
+                     {"classifier_activation", "silu"},
+                     {"classifier_bias", true},
+                     {"norm_bias", true},
+                     {"norm_eps", 1e-3}}}});
+}
+
+TEST(ClassifierConfigTest, ReadsEveryField) {
+  ModelDir dir = GoodDir();
+  const auto config = ReadClassifierConfig(dir.Write());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->architecture, ClassifierConfig::Architecture::kModernBert);
+  EXPECT_EQ(config->hidden, 8);
+  EXPECT_THAT(config->labels, testing::ElementsAre("no", "maybe", "yes"));
+  EXPECT_EQ(config->score_function, ScoreFunction::kSoftmax);
+  EXPECT_EQ(config->pooling, Pooling::kMean);
+  EXPECT_EQ(config->activation, Activation::kSilu);
+  EXPECT_TRUE(config->dense_has_bias);
+  EXPECT_TRUE(config->norm_has_bias);
+  EXPECT_EQ(config->norm_eps, 1e-3);
+  EXPECT_TRUE(IsSequenceClassifier(dir.dir().path()));
+}
+
+TEST(ClassifierConfigTest, LabelsAreTransformersTwoWhereNoneAreNamed) {
+  ModelDir dir = GoodDir();
+  dir.Change(kConfig, "/id2label", nullptr);
+  auto config = ReadClassifierConfig(dir.Write());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->labels, testing::ElementsAre("LABEL_0", "LABEL_1"));
+  dir.Change(kConfig, "/num_labels", "1");
+  config = ReadClassifierConfig(dir.Write());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->labels, testing::ElementsAre("LABEL_0"));
+  EXPECT_EQ(config->score_function, ScoreFunction::kSigmoid);
+}
+
+TEST(ClassifierConfigTest, NewerFieldsOfTheScoreFunctionOutrankOlderOnes) {
+  ModelDir dir = GoodDir();
+  const auto expect = [&dir](ScoreFunction function) {
+    const auto config = ReadClassifierConfig(dir.Write());
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->score_function, function);
+  };
+  dir.Change(kConfig, "/sbert_ce_default_activation_function",
+             "\"torch.nn.modules.activation.Sigmoid\"");
+  expect(ScoreFunction::kSigmoid);
+  dir.Change(kConfig, "/sentence_transformers",
+             R"({"activation_fn": "torch.nn.modules.linear.Identity"})");
+  expect(ScoreFunction::kRaw);
+  dir.Change(kModel, "/activation_fn", "\"torch.nn.modules.activation.Softmax\"");
+  expect(ScoreFunction::kSoftmax);
+}
+
+struct WrongField {
+  const char* file;
+  const char* pointer;
+  const char* value;  // null: removed
+  absl::StatusCode code;
+  std::vector<std::string> message;
+};
+
+void PrintTo(const WrongField& wrong, std::ostream* out) {
+  *out << wrong.file << wrong.pointer << " = " << (wrong.value != nullptr ? wrong.value : "(none)");
+}
+
+class WrongFieldTest : public testing::TestWithParam<WrongField> {};
+
+TEST_P(WrongFieldTest, IsRefusedByFileFieldValueAndBound) {
+  const WrongField& wrong = GetParam();
+  ModelDir dir = GoodDir();
+  dir.Change(wrong.file, wrong.pointer, wrong.value);
+  std::vector<std::string> parts = wrong.message;
+  parts.push_back(wrong.file);
+  ExpectError(ReadClassifierConfig(dir.Write()).status(), wrong.code, parts);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, WrongFieldTest,
+    testing::Values(
+        WrongField{kConfig, "", nullptr, absl::StatusCode::kNotFound, {"is missing"}},
+        WrongField{kConfig, "", "[]", kInvalid, {"not a JSON object"}},
+        WrongField{kConfig, "/architectures", nullptr, kInvalid, {"architectures is missing"}},
+        WrongField{kConfig, "/architectures", "\"x\"", kInvalid, {"architectures = \"x\""}},
+        WrongField{kConfig,
+                   "/architectures",
+                   "[\"T5ForSequenceClassification\"]",
+                   kUnimplemented,
+                   {"\"T5ForSequenceClassification\""}},
+        WrongField{kConfig, "/hidden_size", nullptr, kInvalid, {"hidden_size is missing"}},
+        WrongField{kConfig, "/hidden_size", "-8", kInvalid, {"= -8", "[1, 1048576]"}},
+        WrongField{kConfig, "/hidden_size", "1048577", kInvalid, {"[1, 1048576]"}},
+        WrongField{kConfig, "/hidden_size", "8.0", kInvalid, {"8.0 is not an integer"}},
+        WrongField{kConfig, "/id2label", "[]", kInvalid, {"id2label = []"}},
+        WrongField{kConfig, "/id2label", "{}", kInvalid, {"id2label has 0 labels"}},
+        WrongField{kConfig, "/id2label/1", nullptr, kInvalid, {"id2label: 1 is missing"}},
+        WrongField{kConfig, "/id2label/1", "1", kInvalid, {"id2label: 1 = 1 is not a text"}},
+        WrongField{kConfig, "/id2label/7", "\"x\"", kInvalid, {"id2label: 3 is missing"}},
+        WrongField{kConfig, "/num_labels", "4", kInvalid, {"num_labels = 4 is not 3"}},
+        WrongField{kConfig, "/num_labels", "0", kInvalid, {"num_labels = 0"}},
+        WrongField{kConfig, "/classifier_pooling", "\"max\"", kUnimplemented, {"\"max\""}},
+        WrongField{kConfig, "/classifier_pooling", "1", kInvalid, {"classifier_pooling = 1"}},
+        WrongField{kConfig, "/classifier_activation", "\"mish\"", kUnimplemented, {"\"mish\""}},
+        WrongField{kConfig, "/classifier_bias", "1", kInvalid, {"classifier_bias = 1"}},
+        WrongField{kConfig, "/norm_bias", "\"\"", kInvalid, {"norm_bias"}},
+        WrongField{kConfig, "/norm_eps", "0", kInvalid, {"norm_eps = 0", "(0, 1]"}},
+        WrongField{kConfig, "/norm_eps", "\"nan\"", kInvalid, {"not a number"}},
+        WrongField{kConfig, "/sentence_transformers", "1", kInvalid, {"sentence_transformers = 1"}},
+        WrongField{kConfig,
+                   "/sentence_transformers",
+                   R"({"activation_fn": "os.system"})",
+                   kUnimplemented,
+                   {"sentence_transformers: activation_fn", "os.system"}},
+        WrongField{kConfig,
+                   "/sbert_ce_default_activation_function",
+                   "\"torch.nn.Tanh\"",
+                   kUnimplemented,
+                   {"torch.nn.Tanh"}},
+        WrongField{kModel, "/activation_fn", "2", kInvalid, {"activation_fn = 2"}}));
+
+TEST(ClassifierConfigTest, TooManyLabelsAreRefused) {
+  nlohmann::json labels = nlohmann::json::object();
+  for (int i = 0; i <= 1 << 16; ++i) labels[std::to_string(i)] = "";
+  ModelDir dir = GoodDir();
+  dir.Change(kConfig, "/id2label", labels.dump().c_str());
+  ExpectError(ReadClassifierConfig(dir.Write()).status(), kInvalid,
+              {kConfig, "id2label has 65537 labels, not in [1, 65536]"});
+}
+
+TEST(ClassifierConfigTest, OtherDirectoriesAreNoClassifiers) {
+  ModelDir dir = GoodDir();
+  dir.Change(kConfig, "/architectures", "[\"BertModel\"]");
+  EXPECT_FALSE(IsSequenceClassifier(dir.Write()));
+  EXPECT_FALSE(IsSequenceClassifier(dir.dir().Join("nowhere")));
+}
+
+}  // namespace
+}  // namespace shortlist
