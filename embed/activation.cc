@@ -9,23 +9,23 @@ namespace {
 
 struct Named {
   std::string_view name;
-  Activation activation;
+  HeadActivation activation;
 };
 
 constexpr Named kOfTorch[] = {
-    {"Identity", Activation::kIdentity}, {"Tanh", Activation::kTanh},
-    {"GELU", Activation::kGelu},         {"ReLU", Activation::kRelu},
-    {"Sigmoid", Activation::kSigmoid},   {"SiLU", Activation::kSilu},
+    {"Identity", HeadActivation::kIdentity}, {"Tanh", HeadActivation::kTanh},
+    {"GELU", HeadActivation::kGelu},         {"ReLU", HeadActivation::kRelu},
+    {"Sigmoid", HeadActivation::kSigmoid},   {"SiLU", HeadActivation::kSilu},
 };
 constexpr Named kOfTransformers[] = {
-    {"linear", Activation::kIdentity}, {"tanh", Activation::kTanh},
-    {"gelu", Activation::kGelu},       {"gelu_new", Activation::kGeluTanh},
-    {"relu", Activation::kRelu},       {"gelu_pytorch_tanh", Activation::kGeluTanh},
-    {"sigmoid", Activation::kSigmoid}, {"silu", Activation::kSilu},
-    {"swish", Activation::kSilu},
+    {"linear", HeadActivation::kIdentity}, {"tanh", HeadActivation::kTanh},
+    {"gelu", HeadActivation::kGelu},       {"gelu_new", HeadActivation::kGeluTanh},
+    {"relu", HeadActivation::kRelu},       {"gelu_pytorch_tanh", HeadActivation::kGeluTanh},
+    {"sigmoid", HeadActivation::kSigmoid}, {"silu", HeadActivation::kSilu},
+    {"swish", HeadActivation::kSilu},
 };
 
-std::optional<Activation> Find(std::span<const Named> table, std::string_view name) {
+std::optional<HeadActivation> Find(std::span<const Named> table, std::string_view name) {
   for (const Named& entry : table) {
     if (entry.name == name) return entry.activation;
   }
@@ -34,23 +34,23 @@ std::optional<Activation> Find(std::span<const Named> table, std::string_view na
 
 float Sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
-float Apply(Activation activation, float x) {
+float Apply(HeadActivation activation, float x) {
   constexpr float kRootHalf = 1.0f / std::numbers::sqrt2_v<float>;
   constexpr float kRootTwoOverPi = std::numbers::sqrt2_v<float> * std::numbers::inv_sqrtpi_v<float>;
   switch (activation) {
-    case Activation::kIdentity:
+    case HeadActivation::kIdentity:
       return x;
-    case Activation::kTanh:
+    case HeadActivation::kTanh:
       return std::tanh(x);
-    case Activation::kGelu:
+    case HeadActivation::kGelu:
       return 0.5f * x * (1.0f + std::erf(x * kRootHalf));
-    case Activation::kGeluTanh:
+    case HeadActivation::kGeluTanh:
       return 0.5f * x * (1.0f + std::tanh(kRootTwoOverPi * (x + 0.044715f * x * x * x)));
-    case Activation::kRelu:
+    case HeadActivation::kRelu:
       return x < 0.0f ? 0.0f : x;
-    case Activation::kSigmoid:
+    case HeadActivation::kSigmoid:
       return Sigmoid(x);
-    case Activation::kSilu:
+    case HeadActivation::kSilu:
       return x * Sigmoid(x);
   }
   return x;
@@ -58,7 +58,7 @@ float Apply(Activation activation, float x) {
 
 }  // namespace
 
-std::optional<Activation> FindTorchActivation(std::string_view path) {
+std::optional<HeadActivation> FindTorchActivation(std::string_view path) {
   for (const std::string_view module : {"torch.nn.modules.activation.", "torch.nn.modules.linear.",
                                         "torch.nn.modules.", "torch.nn."}) {
     if (path.starts_with(module)) return Find(kOfTorch, path.substr(module.size()));
@@ -66,12 +66,12 @@ std::optional<Activation> FindTorchActivation(std::string_view path) {
   return std::nullopt;
 }
 
-std::optional<Activation> FindTransformersActivation(std::string_view name) {
+std::optional<HeadActivation> FindTransformersActivation(std::string_view name) {
   return Find(kOfTransformers, name);
 }
 
-void ApplyActivation(Activation activation, std::span<float> values) {
-  if (activation == Activation::kIdentity) return;
+void ApplyActivation(HeadActivation activation, std::span<float> values) {
+  if (activation == HeadActivation::kIdentity) return;
   for (float& value : values) value = Apply(activation, value);
 }
 

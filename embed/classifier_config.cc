@@ -79,8 +79,8 @@ absl::StatusOr<std::optional<ScoreFunction>> ReadFunction(const ConfigFields& fi
     return ScoreFunction::kSoftmax;
   }
   const auto activation = FindTorchActivation(*path);
-  if (activation == Activation::kIdentity) return ScoreFunction::kRaw;
-  if (activation == Activation::kSigmoid) return ScoreFunction::kSigmoid;
+  if (activation == HeadActivation::kIdentity) return ScoreFunction::kRaw;
+  if (activation == HeadActivation::kSigmoid) return ScoreFunction::kSigmoid;
   return fields.Unsupported(name, *path, "torch.nn's Identity, Sigmoid and Softmax are");
 }
 
@@ -113,7 +113,7 @@ absl::Status ReadModernBertHead(const ConfigFields& fields, ClassifierConfig& co
   config.pooling = pooling && *pooling == "mean" ? Pooling::kMean : Pooling::kCls;
   SHORTLIST_ASSIGN_OR_RETURN(const auto name,
                              OptionalText(fields, "classifier_activation", kMaxTextBytes));
-  const auto activation = name ? FindTransformersActivation(*name) : Activation::kGelu;
+  const auto activation = name ? FindTransformersActivation(*name) : HeadActivation::kGelu;
   if (!activation) {
     return fields.Unsupported("classifier_activation", *name, kTransformersActivations);
   }

@@ -23,7 +23,7 @@ struct ClassifierConfig {
 
   // kModernBert alone; the others are what these say.
   Pooling pooling = Pooling::kCls;
-  Activation activation = Activation::kTanh;
+  HeadActivation activation = HeadActivation::kTanh;
   bool dense_has_bias = true;
   bool norm_has_bias = true;
   double norm_eps = 1e-5;

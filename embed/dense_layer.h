@@ -19,7 +19,7 @@ struct DenseShape {
   int64_t in_features = 0;
   int64_t out_features = 0;
   bool has_bias = true;
-  Activation activation = Activation::kIdentity;
+  HeadActivation activation = HeadActivation::kIdentity;
 };
 
 /// y[m] = activation(weight x[m] + bias), in f32. Immutable; any thread may apply it.

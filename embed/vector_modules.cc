@@ -116,7 +116,7 @@ absl::Status ReadDenseModule(const std::string& dir, EmbeddingConfig& config) {
   SHORTLIST_ASSIGN_OR_RETURN(shape.has_bias, fields.Bool("bias", true));
   SHORTLIST_ASSIGN_OR_RETURN(const auto path,
                              OptionalText(fields, "activation_function", kMaxTextBytes));
-  const auto activation = path ? FindTorchActivation(*path) : Activation::kTanh;
+  const auto activation = path ? FindTorchActivation(*path) : HeadActivation::kTanh;
   if (!activation) return fields.Unsupported("activation_function", *path, kTorchActivations);
   shape.activation = *activation;
   SHORTLIST_RETURN_IF_ERROR(CheckFeature(fields));

@@ -8,30 +8,30 @@
 namespace shortlist {
 namespace {
 
-double ByTheBook(Activation activation, double x) {
+double ByTheBook(HeadActivation activation, double x) {
   switch (activation) {
-    case Activation::kIdentity:
+    case HeadActivation::kIdentity:
       return x;
-    case Activation::kTanh:
+    case HeadActivation::kTanh:
       return std::tanh(x);
-    case Activation::kGelu:
+    case HeadActivation::kGelu:
       return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
-    case Activation::kGeluTanh:
+    case HeadActivation::kGeluTanh:
       return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::kRelu:
+    case HeadActivation::kRelu:
       return std::max(x, 0.0);
-    case Activation::kSigmoid:
+    case HeadActivation::kSigmoid:
       return 1.0 / (1.0 + std::exp(-x));
-    case Activation::kSilu:
+    case HeadActivation::kSilu:
       return x / (1.0 + std::exp(-x));
   }
   return NAN;
 }
 
 TEST(ActivationTest, EachIsItsFormula) {
-  for (const Activation activation :
-       {Activation::kIdentity, Activation::kTanh, Activation::kGelu, Activation::kGeluTanh,
-        Activation::kRelu, Activation::kSigmoid, Activation::kSilu}) {
+  for (const HeadActivation activation :
+       {HeadActivation::kIdentity, HeadActivation::kTanh, HeadActivation::kGelu, HeadActivation::kGeluTanh,
+        HeadActivation::kRelu, HeadActivation::kSigmoid, HeadActivation::kSilu}) {
     for (float x = -30.0f; x <= 30.0f; x += 0.37f) {
       std::vector<float> value = {x};
       ApplyActivation(activation, value);
@@ -44,15 +44,15 @@ TEST(ActivationTest, EachIsItsFormula) {
 }
 
 TEST(ActivationTest, NamesAreTorchsAndTransformers) {
-  EXPECT_EQ(FindTorchActivation("torch.nn.modules.activation.GELU"), Activation::kGelu);
-  EXPECT_EQ(FindTorchActivation("torch.nn.modules.linear.Identity"), Activation::kIdentity);
-  EXPECT_EQ(FindTorchActivation("torch.nn.Tanh"), Activation::kTanh);
+  EXPECT_EQ(FindTorchActivation("torch.nn.modules.activation.GELU"), HeadActivation::kGelu);
+  EXPECT_EQ(FindTorchActivation("torch.nn.modules.linear.Identity"), HeadActivation::kIdentity);
+  EXPECT_EQ(FindTorchActivation("torch.nn.Tanh"), HeadActivation::kTanh);
   for (const char* unknown : {"", "Tanh", "torch.nn.", "torch.nn.Softplus", "os.Tanh",
                               "torch.nn.modules.activation.Tanh.x"}) {
     EXPECT_FALSE(FindTorchActivation(unknown).has_value()) << unknown;
   }
-  EXPECT_EQ(FindTransformersActivation("gelu_new"), Activation::kGeluTanh);
-  EXPECT_EQ(FindTransformersActivation("swish"), Activation::kSilu);
+  EXPECT_EQ(FindTransformersActivation("gelu_new"), HeadActivation::kGeluTanh);
+  EXPECT_EQ(FindTransformersActivation("swish"), HeadActivation::kSilu);
   EXPECT_FALSE(FindTransformersActivation("quick_gelu").has_value());
 }
 

@@ -39,7 +39,7 @@ TEST(ClassifierConfigTest, ReadsEveryField) {
   EXPECT_THAT(config->labels, testing::ElementsAre("no", "maybe", "yes"));
   EXPECT_EQ(config->score_function, ScoreFunction::kSoftmax);
   EXPECT_EQ(config->pooling, Pooling::kMean);
-  EXPECT_EQ(config->activation, Activation::kSilu);
+  EXPECT_EQ(config->activation, HeadActivation::kSilu);
   EXPECT_TRUE(config->dense_has_bias);
   EXPECT_TRUE(config->norm_has_bias);
   EXPECT_EQ(config->norm_eps, 1e-3);

@@ -210,8 +210,8 @@ DenseLayer MakeLayer(const TempDir& dir, const DenseShape& shape, const std::vec
 TEST(PoolerLayersTest, ApplyBetweenPoolingAndSlicing) {
   ThreadPool pool(2);
   const TempDir dir;
-  const DenseShape wide = {2, 3, /*has_bias=*/true, Activation::kRelu};
-  const DenseShape narrow = {3, 2, /*has_bias=*/false, Activation::kIdentity};
+  const DenseShape wide = {2, 3, /*has_bias=*/true, HeadActivation::kRelu};
+  const DenseShape narrow = {3, 2, /*has_bias=*/false, HeadActivation::kIdentity};
   const Pooler pooler =
       MakePooler({.pooling = Pooling::kMean,
                   .hidden = 2,
@@ -246,7 +246,7 @@ TEST(PoolerLayersTest, BitsAreTheSameAloneAndInAnyBatch) {
   std::normal_distribution<float> normal;
   const TempDir dir;
   ThreadPool one_thread(1), three_threads(3);
-  const DenseShape shape = {65, 33, /*has_bias=*/true, Activation::kTanh};
+  const DenseShape shape = {65, 33, /*has_bias=*/true, HeadActivation::kTanh};
   std::vector<float> weight(65 * 33), bias(33);
   for (float& value : weight) value = 0.1f * normal(random);
   for (float& value : bias) value = normal(random);

@@ -72,7 +72,7 @@ TEST(SentenceTransformersTest, ReadsEveryField) {
   ASSERT_EQ(config->dense.size(), 1u);
   EXPECT_EQ(config->dense[0].dir, dir.dir().Join("2_Dense"));
   EXPECT_EQ(config->dense[0].shape.out_features, 4);
-  EXPECT_EQ(config->dense[0].shape.activation, Activation::kTanh);
+  EXPECT_EQ(config->dense[0].shape.activation, HeadActivation::kTanh);
   EXPECT_TRUE(config->normalize);
   EXPECT_EQ(config->max_seq_len, 128);
   EXPECT_TRUE(config->do_lower_case);
