@@ -2,6 +2,7 @@
 #define SHORTLIST_REQUEST_ENCODING_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,14 +14,18 @@ namespace shortlist {
 struct EncodeInput {
   std::vector<TokenId> ids;          // at least one
   std::vector<int32_t> token_types;  // [ids.size()] or empty: all 0
+  int64_t num_prompt_tokens = 0;     // leading ones, up to the end of an instruction
 
   friend bool operator==(const EncodeInput&, const EncodeInput&) = default;
 };
 
 /// What is wanted of a request's inputs.
 struct EncodeWish {
-  int64_t dimensions = 0;  // of a vector: its first ones; 0: all
-  bool normalizes = true;  // vectors of length 1, where the model gives vectors
+  // Of a vector.
+  int64_t dimensions = 0;          // its first ones; 0: all
+  std::optional<bool> normalizes;  // to length 1; nullopt: as the model says
+  // Of scores: what becomes of the logits.
+  enum class Scores { kModels, kRaw, kSigmoid, kSoftmax } scores = Scores::kModels;
 
   friend bool operator==(const EncodeWish&, const EncodeWish&) = default;
 };

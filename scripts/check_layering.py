@@ -26,7 +26,7 @@ ALLOWED = {
     "embed": {"base", "vocab", "kernels", "text_chat", "head", "model", "model_checkpoint", "tensor"},
     "router_core": {"base", "request"},
     "router": {"base", "request", "router_core", "draft"},
-    "runtime": {"base", "vocab", "text", "text_chat", "request", "head", "model", "model_checkpoint", "draft",
+    "runtime": {"base", "vocab", "text", "text_chat", "request", "embed", "head", "model", "model_checkpoint", "draft",
                 "router_core", "router"},
     "serve_http": {"base"},
     "serve": {"base", "vocab", "request", "router_core", "text", "text_chat", "serve_http"},

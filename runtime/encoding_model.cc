@@ -1,0 +1,178 @@
+#include "runtime/encoding_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "embed/sentence_transformers.h"
+#include "model/checkpoint.h"
+#include "model/checkpoint/hub_cache.h"
+
+namespace shortlist {
+namespace {
+
+std::optional<ScoreFunction> FunctionOf(EncodeWish::Scores scores) {
+  switch (scores) {
+    case EncodeWish::Scores::kModels:
+      return std::nullopt;
+    case EncodeWish::Scores::kRaw:
+      return ScoreFunction::kRaw;
+    case EncodeWish::Scores::kSigmoid:
+      return ScoreFunction::kSigmoid;
+    case EncodeWish::Scores::kSoftmax:
+      return ScoreFunction::kSoftmax;
+  }
+  SHORTLIST_CHECK(false);
+}
+
+std::vector<EncodeResult> ResultsOf(const SequenceVectors& vectors) {
+  std::vector<EncodeResult> results(vectors.num_seqs());
+  for (int64_t i = 0; i < vectors.num_seqs(); ++i) {
+    const absl::StatusOr<std::span<const float>> values = vectors.of_sequence(i);
+    if (values.ok()) {
+      results[i].values.assign(values->begin(), values->end());
+    } else {
+      results[i].status = values.status();
+    }
+  }
+  return results;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options& options,
+                                                                   ThreadPool& pool) {
+  std::unique_ptr<EncodingModel> model(new EncodingModel(pool));
+  SHORTLIST_ASSIGN_OR_RETURN(model->dir_, ResolveModelDir(options.model));
+  SHORTLIST_ASSIGN_OR_RETURN(model->tokenizer_, OpenTokenizer(model->dir_));
+  std::string encoder_dir = model->dir_;
+  if (!IsSequenceClassifier(model->dir_)) {
+    SHORTLIST_ASSIGN_OR_RETURN(model->embedding_, ReadEmbeddingConfig(model->dir_));
+    encoder_dir = model->embedding_->transformer_dir;
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(model->encoder_,
+                             Encoder::Load(encoder_dir, options.dtype, pool, options.quantize));
+  SHORTLIST_RETURN_IF_ERROR(model->LoadHead());
+  model->max_input_tokens_ = model->config().context_len;
+  if (model->embedding_ && model->embedding_->max_seq_len) {
+    model->max_input_tokens_ = std::min(model->max_input_tokens_, *model->embedding_->max_seq_len);
+  }
+  return model;
+}
+
+absl::Status EncodingModel::LoadHead() {
+  if (embedding_) {
+    SHORTLIST_ASSIGN_OR_RETURN(pooler_, Pooler::Load(*embedding_, pool_));
+    if (embedding_->hidden == config().hidden) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(dir_, ": pools states of ", embedding_->hidden,
+                                                   " values, the model has ", config().hidden));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig classifier, ReadClassifierConfig(dir_));
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir_, WeightPacking()));
+  SHORTLIST_ASSIGN_OR_RETURN(head_, ClassifierHead::Load(classifier, checkpoint, pool_));
+  return absl::OkStatus();
+}
+
+int64_t EncodingModel::result_size() const { return head_ ? head_->num_labels() : pooler_->size(); }
+
+absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::string_view instruction,
+                                                   std::string_view text,
+                                                   std::optional<std::string_view> second,
+                                                   const Cut& cut) const {
+  std::string first = absl::StrCat(std::string(instruction), std::string(text));
+  if (embedding_ && embedding_->do_lower_case) absl::AsciiStrToLower(&first);
+  const int64_t most = std::min(cut.max_tokens.value_or(max_input_tokens_), max_input_tokens_);
+  Truncation truncation{.side = cut.side};
+  EncodeOptions options;
+  if (cut.truncates) {
+    truncation.max_len = most;
+  } else {
+    options.max_tokens = most;
+  }
+  absl::StatusOr<Encoding> encoding =
+      tokenizer_->EncodeSequence(first, second, options, truncation);
+  if (absl::IsOutOfRange(encoding.status())) {
+    return absl::OutOfRangeError(absl::StrCat("more than ", most, " tokens"));
+  }
+  if (!encoding.ok()) return encoding.status();
+  EncodeInput input{.ids = std::move(encoding->ids)};
+  if (input.ids.empty()) return absl::InvalidArgumentError("there are no tokens in it");
+  SHORTLIST_RETURN_IF_ERROR(CheckRows(input.ids, *tokenizer_, config().vocab_size));
+  const bool is_typed = std::any_of(encoding->type_ids.begin(), encoding->type_ids.end(),
+                                    [](int32_t type) { return type != 0; });
+  if (is_typed && config().num_token_types > 1) input.token_types = std::move(encoding->type_ids);
+  if (embedding_ && !embedding_->include_prompt && !instruction.empty()) {
+    // As sentence-transformers counts: the prompt's own tokens, less what stands behind them.
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const Encoding alone,
+        tokenizer_->EncodeSequence(instruction, std::nullopt, {}, {.max_len = most}));
+    input.num_prompt_tokens = std::max<int64_t>(std::ssize(alone.ids) - 1, 0);
+  }
+  return input;
+}
+
+absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::vector<TokenId> ids, const Cut& cut) const {
+  const int64_t most = std::min(cut.max_tokens.value_or(max_input_tokens_), max_input_tokens_);
+  if (ids.empty()) return absl::InvalidArgumentError("there are no tokens in it");
+  if (std::ssize(ids) > most) {
+    if (!cut.truncates) {
+      return absl::OutOfRangeError(absl::StrCat(ids.size(), " tokens, more than ", most));
+    }
+    if (cut.side == Truncation::Side::kRight) {
+      ids.resize(most);
+    } else {
+      ids.erase(ids.begin(), ids.end() - most);
+    }
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (Raw(ids[i]) >= 0 && Raw(ids[i]) < config().vocab_size) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("id ", Raw(ids[i]), " at ", i, " not in [0, ", config().vocab_size, ")"));
+  }
+  return EncodeInput{.ids = std::move(ids)};
+}
+
+std::vector<EncodeResult> EncodingModel::Encode(std::span<const EncodingLoop::Item> items) {
+  std::vector<int32_t> ids, types, seq_begin = {0};
+  bool is_typed = false;
+  for (const EncodingLoop::Item& item : items) {
+    is_typed |= !item.input->token_types.empty();
+    for (const TokenId id : item.input->ids) ids.push_back(Raw(id));
+    seq_begin.push_back(static_cast<int32_t>(ids.size()));
+  }
+  if (is_typed) {
+    for (const EncodingLoop::Item& item : items) {
+      types.insert(types.end(), item.input->token_types.begin(), item.input->token_types.end());
+      if (item.input->token_types.empty()) types.resize(types.size() + item.input->ids.size(), 0);
+    }
+  }
+  const absl::StatusOr<at::Tensor> hidden =
+      encoder_->Forward({.token_ids = ids, .token_type_ids = types, .seq_begin = seq_begin});
+  if (!hidden.ok()) {
+    return std::vector<EncodeResult>(items.size(), EncodeResult{.status = hidden.status()});
+  }
+  const HiddenStates states{
+      .data = hidden->data_ptr<float>(), .hidden = config().hidden, .seq_begin = seq_begin};
+  if (pooler_) {
+    std::vector<VectorRequest> requests;
+    for (const EncodingLoop::Item& item : items) {
+      requests.push_back({.dimensions = item.wish->dimensions,
+                          .normalize = item.wish->normalizes,
+                          .num_prompt_tokens = item.input->num_prompt_tokens});
+    }
+    return ResultsOf(pooler_->Run(states, requests, pool_));
+  }
+  // Logits for all at once; what becomes of them may differ from request to request.
+  std::vector<EncodeResult> results = ResultsOf(head_->Score(states, ScoreFunction::kRaw, pool_));
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!results[i].status.ok()) continue;
+    ApplyScoreFunction(FunctionOf(items[i].wish->scores).value_or(head_->config().score_function),
+                       results[i].values);
+  }
+  return results;
+}
+
+}  // namespace shortlist
