@@ -18,9 +18,9 @@ namespace shortlist {
 
 class Checkpoint;
 
-/// The head of a sequence classifier, such as a cross-encoder that scores (query, document): from
-/// hidden states to a logit for each label. With x the first token's state (ModernBERT: or the
-/// mean)
+/// The head of a sequence classifier, such as a cross-encoder that scores (query, document), where
+/// others speak of a CrossEncodingPooler: from hidden states to a logit for each label. With x the
+/// first token's state (ModernBERT: or the mean)
 ///
 ///   BertForSequenceClassification         classifier(tanh(bert.pooler.dense(x)))
 ///   XLMRobertaForSequenceClassification   classifier.out_proj(tanh(classifier.dense(x)))

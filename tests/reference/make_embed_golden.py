@@ -1,7 +1,7 @@
 """Makes tests/reference/golden/embed/: what transformers and sentence-transformers make of hidden states.
 
-Run with a Python that has torch, transformers 5.23 and sentence-transformers 6.2 (ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 on
-processors with AMX).
+Run with a Python that has torch, transformers 5.23 and sentence-transformers 6.2; on processors with AMX, with
+ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
 
 classifier/<name>/     a tiny random sequence classifier; golden.safetensors: input_ids, seq_begin, hidden (last hidden
                        states, flat), logits, sigmoid, softmax
@@ -90,7 +90,8 @@ def make_transformer(directory):
     """A BERT that nobody runs: hidden states are drawn."""
     source = directory / "source"
     BertModel(BertConfig(**TINY)).save_pretrained(source)
-    (source / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123))]))
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123))]
+    (source / "vocab.txt").write_text("\n".join(words))
     BertTokenizer(str(source / "vocab.txt")).save_pretrained(source)
     return Transformer(str(source), max_seq_length=20)
 
@@ -171,7 +172,8 @@ if __name__ == "__main__":
     fresh_dir("embed")
     torch.manual_seed(0)
     make_classifier("bert", BertForSequenceClassification(BertConfig(**TINY, num_labels=1)))
-    make_classifier("xlm_roberta", XLMRobertaForSequenceClassification(XLMRobertaConfig(**TINY, pad_token_id=1, num_labels=1)))
+    xlm_roberta = XLMRobertaConfig(**TINY, pad_token_id=1, num_labels=1)
+    make_classifier("xlm_roberta", XLMRobertaForSequenceClassification(xlm_roberta))
     modern = TINY | dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)
     labels = {0: "contradiction", 1: "entailment", 2: "neutral"}
     make_classifier("modernbert_cls", ModernBertForSequenceClassification(ModernBertConfig(**modern, id2label=labels)))
