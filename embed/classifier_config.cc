@@ -16,7 +16,6 @@ namespace {
 using nlohmann::json;
 using Architecture = ClassifierConfig::Architecture;
 
-constexpr int64_t kMaxHidden = int64_t{1} << 20;
 constexpr int64_t kMaxLabels = int64_t{1} << 16;
 constexpr size_t kMaxTextBytes = 1024;
 
