@@ -151,7 +151,7 @@ class Generator {
   virtual ~Generator() = default;
 
   /// Starts `requests` (at least one) of `client`, all or none. `rid`: the client's name for them,
-  /// empty for none; AlreadyExists when it has one of this name that is being served.
+  /// until all have ended or the Generation goes, empty for none; AlreadyExists when it is taken.
   /// ResourceExhausted when the queue of the tokenizers has no room for it, Unavailable when the
   /// server is shutting down. What is wrong with a request itself (its prompt, its length, the
   /// queue of the scheduler) comes as its only event.
