@@ -25,7 +25,11 @@ Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType
     plan = {nullptr, QuantInput::Bytes(QuantShape::Of(dtype, width)), 1, dtype};
   } else {
     const DType stored = dtype == DType::kBf16 && table.native_bf16 ? DType::kBf16 : DType::kF32;
-    const int64_t stride = (width + kInputPadding - 1) / kInputPadding * kInputPadding;
+    int64_t stride = (width + kInputPadding - 1) / kInputPadding * kInputPadding;
+    // A tile reads one element of each row in turn. Rows that lie a multiple of this apart would
+    // fall into the same few sets of the first-level cache, more of them than it has ways.
+    constexpr int64_t kSetBytes = 2048;
+    if (stride * DTypeBytes(stored) % kSetBytes == 0) stride += kInputPadding;
     plan = {nullptr, stride, DTypeBytes(stored), stored};
   }
   plan.data = static_cast<char*>(scratch.Get(num_tokens * plan.stride * plan.element_bytes));

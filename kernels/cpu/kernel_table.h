@@ -92,8 +92,9 @@ struct KernelTable {
   void (*linear)(const LinearJob& job, int64_t panel_begin, int64_t panel_end);
   void (*head)(const CpuHeadJob& job);
   void (*attend)(const AttendJob& job);
-  /// weights[i] becomes exp(weights[i] - largest weight), 0 for -infinity; returns their sum, which
-  /// is the same with more such zeros behind, or 16 before. count >= 1; one weight is finite.
+  /// weights[i] becomes exp(weights[i] - largest weight), 0 for -infinity; returns their sum, the
+  /// same bits with any number of -infinity behind, or a multiple of 16 of them in front. count >=
+  /// 1; not all are -infinity.
   float (*exponentiate)(float* weights, int64_t count);
   /// Largest of x[0 .. count), skipping NaN; -infinity for none.
   float (*max)(const float* x, int64_t count);

@@ -101,8 +101,10 @@ class Work {
     const int64_t begin = First(block.position) / kPanelRows * kPanelRows;
     const int64_t end = End(last, length);
     const int64_t count = end - begin;
+    // Rows that lie 2 KiB apart would push one another out of the first-level cache (cpu/input.cc).
+    const int64_t stride = count % 512 == 0 ? count + 16 : count;
     auto* const weights = static_cast<float*>(
-        scratch.Get(block.num_tokens * count * static_cast<int64_t>(sizeof(float))));
+        scratch.Get(block.num_tokens * stride * static_cast<int64_t>(sizeof(float))));
     LinearJob scores = {
         .panels = Keys(block.seq, head),
         .dtype = DType::kF32,
@@ -110,7 +112,7 @@ class Work {
         .out_features = end,
         .x = Inputs(Row(block.seq, block.position, head), row_width_, block.num_tokens),
         .y = weights,
-        .y_stride = count,
+        .y_stride = stride,
         .y_begin = begin,
     };
     table_.linear(scores, begin / kPanelRows, NumPanels(end));
@@ -118,7 +120,7 @@ class Work {
     float inverse_sums[kBlockTokens];
     for (int64_t i = 0; i < block.num_tokens; ++i) {
       constexpr float kUnseen = -std::numeric_limits<float>::infinity();
-      float* const row = weights + i * count;
+      float* const row = weights + i * stride;
       const int64_t position = block.position + i;
       std::fill_n(row, First(position) - begin, kUnseen);
       std::fill(row + (End(position, length) - begin), row + count, kUnseen);
@@ -134,7 +136,7 @@ class Work {
           .dtype = DType::kF32,
           .in_features = count,
           .out_features = std::min(kPanelRows, a_.head_dim - p * kPanelRows),
-          .x = Inputs(weights, count, block.num_tokens),
+          .x = Inputs(weights, stride, block.num_tokens),
           .y = out + p * kPanelRows,
           .y_stride = width,
       };
