@@ -30,8 +30,9 @@ double ByTheBook(HeadActivation activation, double x) {
 
 TEST(ActivationTest, EachIsItsFormula) {
   for (const HeadActivation activation :
-       {HeadActivation::kIdentity, HeadActivation::kTanh, HeadActivation::kGelu, HeadActivation::kGeluTanh,
-        HeadActivation::kRelu, HeadActivation::kSigmoid, HeadActivation::kSilu}) {
+       {HeadActivation::kIdentity, HeadActivation::kTanh, HeadActivation::kGelu,
+        HeadActivation::kGeluTanh, HeadActivation::kRelu, HeadActivation::kSigmoid,
+        HeadActivation::kSilu}) {
     for (float x = -30.0f; x <= 30.0f; x += 0.37f) {
       std::vector<float> value = {x};
       ApplyActivation(activation, value);

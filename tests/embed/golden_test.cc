@@ -64,9 +64,10 @@ TEST_P(VectorGoldenTest, SettingsAreSentenceTransformers) {
   ASSERT_TRUE(config.ok()) << config.status();
   const std::map<Pooling, std::string> poolings = {
       {Pooling::kCls, "cls"}, {Pooling::kMean, "mean"}, {Pooling::kLast, "lasttoken"}};
-  const std::map<HeadActivation, std::string> activations = {{HeadActivation::kTanh, "Tanh"},
-                                                         {HeadActivation::kGelu, "GELU"},
-                                                         {HeadActivation::kIdentity, "Identity"}};
+  const std::map<HeadActivation, std::string> activations = {
+      {HeadActivation::kTanh, "Tanh"},
+      {HeadActivation::kGelu, "GELU"},
+      {HeadActivation::kIdentity, "Identity"}};
   const std::map<Similarity, std::string> similarities = {{Similarity::kCosine, "cosine"},
                                                           {Similarity::kDot, "dot"},
                                                           {Similarity::kEuclidean, "euclidean"}};
