@@ -24,7 +24,7 @@ struct Decoder::Impl {
 
   absl::Status LoadWeights(const std::string& dir, std::optional<DType> wanted,
                            std::optional<DType> quantize);
-  absl::Status LoadHead(Checkpoint& checkpoint);
+  absl::Status LoadHead(Checkpoint& checkpoint, bool is_body);
   at::Tensor Forward(const ForwardBatch& batch, KvCache& cache);
 
   const ModelConfig config;
@@ -32,7 +32,7 @@ struct Decoder::Impl {
   DType dtype = DType::kF32;
   DType weight_dtype = DType::kF32;
   at::Tensor embedding;          // [vocab_size, hidden]
-  at::Tensor head;               // [vocab_size, hidden]; undefined when quantised
+  at::Tensor head;               // [vocab_size, hidden]; undefined when quantised, or a body
   QuantizedRows quantized_head;  // [vocab_size, hidden]; empty when not
   std::vector<DecoderLayer> layers;
   at::Tensor norm;  // [hidden] f32
@@ -43,7 +43,10 @@ struct Decoder::Impl {
 absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DType> wanted,
                                         std::optional<DType> quantize) {
   SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, config.packing));
-  const std::string embedding_name = "model.embed_tokens.weight";
+  // A body's tensors may be named as those of a whole model, or without its prefix.
+  const bool has_prefix = !checkpoint.Contains("embed_tokens.weight");
+  const std::string prefix = has_prefix ? "model." : "";
+  const std::string embedding_name = prefix + "embed_tokens.weight";
   SHORTLIST_ASSIGN_OR_RETURN(const DType stored, checkpoint.StoredDType(embedding_name));
   dtype = wanted.value_or(stored);
   weight_dtype = quantize.value_or(dtype);
@@ -52,14 +55,14 @@ absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DT
   for (int64_t i = 0; i < config.num_layers; ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(
         DecoderLayer layer,
-        DecoderLayer::Load(checkpoint, absl::StrCat("model.layers.", i, "."), config, i,
+        DecoderLayer::Load(checkpoint, absl::StrCat(prefix, "layers.", i, "."), config, i,
                            /*has_input_norm=*/true, weight_dtype, pool));
     layers.push_back(std::move(layer));
   }
   SHORTLIST_ASSIGN_OR_RETURN(
-      norm, checkpoint.Load("model.norm.weight", {config.hidden}, DType::kF32, pool));
-  SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint));
-  if (IsQuantized(weight_dtype)) {
+      norm, checkpoint.Load(prefix + "norm.weight", {config.hidden}, DType::kF32, pool));
+  SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint, config.is_body || !has_prefix));
+  if (head.defined() && IsQuantized(weight_dtype)) {
     quantized_head = QuantizedRows::Quantize(head.data_ptr(), dtype, config.vocab_size,
                                              config.hidden, weight_dtype, pool);
     head.reset();
@@ -67,8 +70,9 @@ absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DT
   return checkpoint.CheckNothingUnknown();
 }
 
-absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint) {
+absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {
   const std::string name = "lm_head.weight";
+  if (is_body) return absl::OkStatus();
   if (config.tie_word_embeddings && !checkpoint.Contains(name)) {
     head = embedding;
     return absl::OkStatus();
@@ -129,7 +133,12 @@ DType Decoder::dtype() const { return impl_->dtype; }
 DType Decoder::weight_dtype() const { return impl_->weight_dtype; }
 const at::Tensor& Decoder::embedding() const { return impl_->embedding; }
 
+bool Decoder::has_head() const {
+  return impl_->head.defined() || impl_->quantized_head.data() != nullptr;
+}
+
 HeadWeight Decoder::head_weight() const {
+  SHORTLIST_CHECK(has_head());
   const bool quantized = IsQuantized(impl_->weight_dtype);
   return {quantized ? impl_->quantized_head.data() : impl_->head.data_ptr(), impl_->weight_dtype,
           impl_->config.vocab_size, impl_->config.hidden};

@@ -50,8 +50,10 @@ class Decoder {
 
   /// [vocab_size, hidden] in dtype(), row-major, contiguous.
   const at::Tensor& embedding() const;
-  /// The head's rows in weight_dtype(); the embedding's memory when the checkpoint ties them and
-  /// they are not quantised.
+  /// False for a body alone, whose hidden states make embeddings.
+  bool has_head() const;
+  /// Precondition: has_head(). The head's rows in weight_dtype(); the embedding's memory when the
+  /// checkpoint ties them and they are not quantised.
   HeadWeight head_weight() const;
 
  private:

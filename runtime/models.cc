@@ -30,6 +30,12 @@ absl::Status CheckSameTokenizer(const std::string& target_dir, const Tokenizer& 
                                                     ", target ", target_dir, " has ", wanted));
 }
 
+absl::Status CheckHead(const char* flag, const std::string& dir, const Decoder& decoder) {
+  if (decoder.has_head()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " ", dir, " has no LM head: it makes embeddings alone (--embed-model)"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options,
@@ -61,6 +67,7 @@ absl::Status Models::Load() {
   }
   SHORTLIST_ASSIGN_OR_RETURN(target_,
                              Decoder::Load(model_dir_, options_.dtype, pool_, options_.quantize));
+  SHORTLIST_RETURN_IF_ERROR(CheckHead("--model", model_dir_, *target_));
   if (!has_draft()) return absl::OkStatus();
   SHORTLIST_RETURN_IF_ERROR(LoadDraft());
   return MoveHead();
@@ -77,6 +84,7 @@ absl::Status Models::LoadDraft() {
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_,
                                Decoder::Load(draft_dir_, options_.dtype, pool_, quantize));
+    SHORTLIST_RETURN_IF_ERROR(CheckHead("--draft", draft_dir_, *draft_decoder_));
   }
   return absl::OkStatus();
 }

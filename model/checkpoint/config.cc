@@ -72,7 +72,17 @@ constexpr std::array kArchitectures = {Architecture::kLlama, Architecture::kMist
                                        Architecture::kQwen2, Architecture::kQwen3,
                                        Architecture::kLlamaEagle};
 
-absl::StatusOr<Architecture> ReadArchitecture(const ConfigFields& fields) {
+/// Bodies without a head, for embeddings: what the model with one is called.
+constexpr std::array<std::pair<const char*, Architecture>, 5> kBodies = {{
+    {"LlamaModel", Architecture::kLlama},
+    {"LlamaEmbeddingModel", Architecture::kLlama},
+    {"MistralModel", Architecture::kMistral},
+    {"Qwen2Model", Architecture::kQwen2},
+    {"Qwen3Model", Architecture::kQwen3},
+}};
+
+/// Sets architecture and is_body.
+absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
   const json* list = fields.Find("architectures");
   if (list == nullptr) return fields.Invalid("architectures", "is missing");
   if (!list->is_array() || list->size() != 1 || !(*list)[0].is_string()) {
@@ -81,11 +91,20 @@ absl::StatusOr<Architecture> ReadArchitecture(const ConfigFields& fields) {
   }
   const json& name = (*list)[0];
   for (const Architecture architecture : kArchitectures) {
-    if (name == ArchitectureName(architecture)) return architecture;
+    if (name != ArchitectureName(architecture)) continue;
+    config.architecture = architecture;
+    return absl::OkStatus();
+  }
+  for (const auto& [body, architecture] : kBodies) {
+    if (name != body) continue;
+    config.architecture = architecture;
+    config.is_body = true;
+    return absl::OkStatus();
   }
   return fields.Unsupported("architecture", name,
                             "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, "
-                            "Qwen3ForCausalLM and LlamaForCausalLMEagle are");
+                            "Qwen3ForCausalLM, their bodies (LlamaModel and so on) and "
+                            "LlamaForCausalLMEagle are");
 }
 
 /// The window of the layers that have one; 0: none has.
@@ -207,7 +226,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
   const ConfigFields fields(path, object);
   ModelConfig config;
-  SHORTLIST_ASSIGN_OR_RETURN(config.architecture, ReadArchitecture(fields));
+  SHORTLIST_RETURN_IF_ERROR(ReadArchitecture(fields, config));
   SHORTLIST_RETURN_IF_ERROR(fields.CheckNeutral(kNeutralFields));
   SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, config));
   SHORTLIST_RETURN_IF_ERROR(ReadWindows(fields, config));
