@@ -11,8 +11,8 @@
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/tokenizer/json_fields.h"
-#include "text/tokenizer/json_model.h"
 #include "text/tokenizer/pipeline_tokenizer.h"
+#include "text/tokenizer/words/json_model.h"
 #include "text/tokenizer_config.h"
 
 namespace shortlist {

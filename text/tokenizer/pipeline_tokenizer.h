@@ -15,8 +15,8 @@
 #include "text/tokenizer/pre_tokenizer.h"
 #include "text/tokenizer/sequence_template.h"
 #include "text/tokenizer/vocabulary.h"
-#include "text/tokenizer/word_cache.h"
-#include "text/tokenizer/word_model.h"
+#include "text/tokenizer/words/word_cache.h"
+#include "text/tokenizer/words/word_model.h"
 
 namespace shortlist {
 

@@ -13,9 +13,9 @@
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "text/tokenizer/bpe_model.h"
 #include "text/tokenizer/pipeline_tokenizer.h"
 #include "text/tokenizer/split_step.h"
+#include "text/tokenizer/words/bpe_model.h"
 #include "text/tokenizer_config.h"
 
 namespace shortlist {

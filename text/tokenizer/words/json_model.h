@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TEXT_TOKENIZER_JSON_MODEL_H_
-#define SHORTLIST_TEXT_TOKENIZER_JSON_MODEL_H_
+#ifndef SHORTLIST_TEXT_TOKENIZER_WORDS_JSON_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_WORDS_JSON_MODEL_H_
 
 #include <memory>
 #include <string>
@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
 #include "text/tokenizer/vocabulary.h"
-#include "text/tokenizer/word_model.h"
+#include "text/tokenizer/words/word_model.h"
 
 namespace shortlist {
 
@@ -29,4 +29,4 @@ absl::StatusOr<std::string> ReadEndOfWordSuffix(const nlohmann::json& spec);
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TEXT_TOKENIZER_JSON_MODEL_H_
+#endif  // SHORTLIST_TEXT_TOKENIZER_WORDS_JSON_MODEL_H_

@@ -1,4 +1,4 @@
-#include "text/tokenizer/bpe_model.h"
+#include "text/tokenizer/words/bpe_model.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "text/tokenizer/unigram_model.h"
+#include "text/tokenizer/words/unigram_model.h"
 
 #include <algorithm>
 #include <limits>

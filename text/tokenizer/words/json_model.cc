@@ -1,4 +1,4 @@
-#include "text/tokenizer/json_model.h"
+#include "text/tokenizer/words/json_model.h"
 
 #include <cmath>
 #include <cstdint>
@@ -11,11 +11,11 @@
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "text/tokenizer/bpe_model.h"
 #include "text/tokenizer/json_fields.h"
-#include "text/tokenizer/unigram_model.h"
-#include "text/tokenizer/word_level_model.h"
-#include "text/tokenizer/word_piece_model.h"
+#include "text/tokenizer/words/bpe_model.h"
+#include "text/tokenizer/words/unigram_model.h"
+#include "text/tokenizer/words/word_level_model.h"
+#include "text/tokenizer/words/word_piece_model.h"
 
 namespace shortlist {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TEXT_TOKENIZER_WORD_LEVEL_MODEL_H_
-#define SHORTLIST_TEXT_TOKENIZER_WORD_LEVEL_MODEL_H_
+#ifndef SHORTLIST_TEXT_TOKENIZER_WORDS_WORD_LEVEL_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_WORDS_WORD_LEVEL_MODEL_H_
 
 #include <cstdint>
 #include <optional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "text/tokenizer/vocabulary.h"
-#include "text/tokenizer/word_model.h"
+#include "text/tokenizer/words/word_model.h"
 
 namespace shortlist {
 
@@ -30,4 +30,4 @@ class WordLevelModel final : public WordModel {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TEXT_TOKENIZER_WORD_LEVEL_MODEL_H_
+#endif  // SHORTLIST_TEXT_TOKENIZER_WORDS_WORD_LEVEL_MODEL_H_

@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TEXT_TOKENIZER_UNIGRAM_MODEL_H_
-#define SHORTLIST_TEXT_TOKENIZER_UNIGRAM_MODEL_H_
+#ifndef SHORTLIST_TEXT_TOKENIZER_WORDS_UNIGRAM_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_WORDS_UNIGRAM_MODEL_H_
 
 #include <array>
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/tokenizer/byte_trie.h"
 #include "text/tokenizer/vocabulary.h"
-#include "text/tokenizer/word_model.h"
+#include "text/tokenizer/words/byte_trie.h"
+#include "text/tokenizer/words/word_model.h"
 
 namespace shortlist {
 
@@ -44,4 +44,4 @@ class UnigramModel final : public WordModel {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TEXT_TOKENIZER_UNIGRAM_MODEL_H_
+#endif  // SHORTLIST_TEXT_TOKENIZER_WORDS_UNIGRAM_MODEL_H_

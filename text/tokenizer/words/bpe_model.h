@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TEXT_TOKENIZER_BPE_MODEL_H_
-#define SHORTLIST_TEXT_TOKENIZER_BPE_MODEL_H_
+#ifndef SHORTLIST_TEXT_TOKENIZER_WORDS_BPE_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_WORDS_BPE_MODEL_H_
 
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "text/tokenizer/vocabulary.h"
-#include "text/tokenizer/word_model.h"
+#include "text/tokenizer/words/word_model.h"
 
 namespace shortlist {
 
@@ -100,4 +100,4 @@ class BpeModel final : public WordModel {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TEXT_TOKENIZER_BPE_MODEL_H_
+#endif  // SHORTLIST_TEXT_TOKENIZER_WORDS_BPE_MODEL_H_

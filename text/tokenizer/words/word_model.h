@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TEXT_TOKENIZER_WORD_MODEL_H_
-#define SHORTLIST_TEXT_TOKENIZER_WORD_MODEL_H_
+#ifndef SHORTLIST_TEXT_TOKENIZER_WORDS_WORD_MODEL_H_
+#define SHORTLIST_TEXT_TOKENIZER_WORDS_WORD_MODEL_H_
 
 #include <cstdint>
 #include <optional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "text/tokenizer/word_cache.h"
+#include "text/tokenizer/words/word_cache.h"
 
 namespace shortlist {
 
@@ -74,4 +74,4 @@ inline void EncodeCached(const WordModel& model, std::string_view word, EncodeSc
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TEXT_TOKENIZER_WORD_MODEL_H_
+#endif  // SHORTLIST_TEXT_TOKENIZER_WORDS_WORD_MODEL_H_

@@ -1,4 +1,4 @@
-#include "text/tokenizer/word_piece_model.h"
+#include "text/tokenizer/words/word_piece_model.h"
 
 #include <algorithm>
 #include <utility>

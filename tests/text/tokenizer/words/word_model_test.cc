@@ -10,9 +10,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/text/test_util.h"
-#include "text/tokenizer/bpe_model.h"
-#include "text/tokenizer/unigram_model.h"
-#include "text/tokenizer/word_piece_model.h"
+#include "text/tokenizer/words/bpe_model.h"
+#include "text/tokenizer/words/unigram_model.h"
+#include "text/tokenizer/words/word_piece_model.h"
 
 namespace shortlist {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TEXT_TOKENIZER_BYTE_TRIE_H_
-#define SHORTLIST_TEXT_TOKENIZER_BYTE_TRIE_H_
+#ifndef SHORTLIST_TEXT_TOKENIZER_WORDS_BYTE_TRIE_H_
+#define SHORTLIST_TEXT_TOKENIZER_WORDS_BYTE_TRIE_H_
 
 #include <array>
 #include <cstdint>
@@ -77,4 +77,4 @@ class ByteTrie {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TEXT_TOKENIZER_BYTE_TRIE_H_
+#endif  // SHORTLIST_TEXT_TOKENIZER_WORDS_BYTE_TRIE_H_
