@@ -15,7 +15,6 @@
 #include "embed/classifier_head.h"
 #include "embed/embedding_config.h"
 #include "embed/pooler.h"
-#include "kernels/dtype.h"
 #include "model/encoder.h"
 #include "request/encoding.h"
 #include "router/encoding_loop.h"
