@@ -135,8 +135,8 @@ TEST_P(VectorFileTest, WhatCannotBeWrittenIsRefused) {
   fs::remove(path_);
   fs::create_symlink(dir_.Join("elsewhere"), part_);
   EXPECT_TRUE(absl::IsUnavailable(Open().status())) << Open().status();
-  EXPECT_TRUE(absl::IsUnavailable(
-      VectorFile::Open(dir_.Join("none/v.npy"), kSettings, 3, 2).status()));
+  EXPECT_TRUE(
+      absl::IsUnavailable(VectorFile::Open(dir_.Join("none/v.npy"), kSettings, 3, 2).status()));
 }
 
 TEST(VectorFileNameTest, OtherEndingsAreRefused) {
