@@ -61,15 +61,19 @@ class BatchQueue {
   bool closed_ = false;
 };
 
+absl::Status WithPlace(const TextRows& texts, int64_t row, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(texts.Where(row), ": ", status.message()));
+}
+
 /// Pushes batches that hold all rows, unless the last of them has an error.
-void PrepareBatches(int64_t begin, int64_t end, int64_t batch_tokens,
+void PrepareBatches(const TextRows& texts, int64_t begin, int64_t batch_tokens,
                     const BulkEncoder::Source& source, BatchQueue& queue) {
   Batch batch;
   try {
-    for (int64_t row = begin; row < end; ++row) {
-      absl::StatusOr<EncodeInput> input = source(row);
+    for (int64_t row = begin; row < std::ssize(texts.rows); ++row) {
+      absl::StatusOr<EncodeInput> input = source(texts.rows[row].text);
       if (!input.ok()) {
-        batch.status = input.status();
+        batch.status = WithPlace(texts, row, input.status());
         break;
       }
       const int64_t num_tokens = std::ssize(input->ids);
@@ -139,11 +143,12 @@ absl::StatusOr<EncodeInput> BulkEncoder::Prepare(std::string_view instruction,
   return input;
 }
 
-absl::Status BulkEncoder::Run(int64_t begin, int64_t end, const EncodeWish& wish,
+absl::Status BulkEncoder::Run(const TextRows& texts, int64_t begin, const EncodeWish& wish,
                               const Source& source, const Sink& sink) {
   BatchQueue queue;
   const Preparing preparing(
-      queue, [&] { PrepareBatches(begin, end, flags_.batch_tokens, source, queue); });
+      queue, [&] { PrepareBatches(texts, begin, flags_.batch_tokens, source, queue); });
+  const int64_t end = std::ssize(texts.rows);
   Progress progress("texts", end - begin);
   for (int64_t row = begin; row < end;) {
     const Batch batch = queue.Pop();
@@ -152,7 +157,7 @@ absl::Status BulkEncoder::Run(int64_t begin, int64_t end, const EncodeWish& wish
     if (!items.empty()) {
       const std::vector<EncodeResult> results = model_->Encode(items);
       for (const EncodeResult& result : results) {
-        SHORTLIST_RETURN_IF_ERROR(result.status);
+        if (!result.status.ok()) return WithPlace(texts, row, result.status);
         SHORTLIST_RETURN_IF_ERROR(sink(row++, result.values));
         progress.Advance();
       }

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
+#include "cli/text_rows.h"
 #include "request/encoding.h"
 #include "runtime/encoding_model.h"
 
@@ -52,15 +53,15 @@ class BulkEncoder {
   int64_t num_tokens() const { return num_tokens_; }
 
   /// The input of a row; called on a thread of its own, in the order of rows.
-  using Source = std::function<absl::StatusOr<EncodeInput>(int64_t row)>;
+  using Source = std::function<absl::StatusOr<EncodeInput>(const std::string& text)>;
   /// Takes a row's values; called on the caller's thread, in the order of rows.
   using Sink = std::function<absl::Status(int64_t row, std::span<const float> values)>;
 
-  /// Rows [begin, end), as many in a pass as --batch-tokens admits. The first error ends it, be it
-  /// the source's, a result's or the sink's; the rows before that of a source have been taken.
-  /// How far it is goes to stderr.
-  absl::Status Run(int64_t begin, int64_t end, const EncodeWish& wish, const Source& source,
-                   const Sink& sink);
+  /// The rows of `texts` from `begin` on, as many in a pass as --batch-tokens admits. The first
+  /// error ends it: the source's or a result's, with the place of its row, or the sink's. The rows
+  /// before that of the source have been taken. How far it is goes to stderr.
+  absl::Status Run(const TextRows& texts, int64_t begin, const EncodeWish& wish,
+                   const Source& source, const Sink& sink);
 
  private:
   explicit BulkEncoder(const EncodingFlags& flags)

@@ -76,18 +76,9 @@ nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task) {
 
 absl::Status EmbedRows(BulkEncoder& encoder, const EmbedTask& task, int64_t begin,
                        const BulkEncoder::Sink& sink) {
-  const auto with_place = [&task](int64_t row, const absl::Status& status) {
-    return absl::Status(status.code(), absl::StrCat(task.texts.Where(row), ": ", status.message()));
-  };
   return encoder.Run(
-      begin, std::ssize(task.texts.rows), {.dimensions = task.dimensions},
-      [&](int64_t row) -> absl::StatusOr<EncodeInput> {
-        absl::StatusOr<EncodeInput> input =
-            encoder.Prepare(task.instruction, task.texts.rows[row].text);
-        if (!input.ok()) return with_place(row, input.status());
-        return input;
-      },
-      sink);
+      task.texts, begin, {.dimensions = task.dimensions},
+      [&](const std::string& text) { return encoder.Prepare(task.instruction, text); }, sink);
 }
 
 absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std::string& path) {

@@ -27,8 +27,7 @@ absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder);
 /// settings and a hash of the texts.
 nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task);
 
-/// The vectors of texts from row `begin` on, to `sink`. Errors as BulkEncoder::Run; those of a
-/// text with its place.
+/// The vectors of texts from row `begin` on, to `sink`. Errors as BulkEncoder::Run.
 absl::Status EmbedRows(BulkEncoder& encoder, const EmbedTask& task, int64_t begin,
                        const BulkEncoder::Sink& sink);
 

@@ -1,7 +1,6 @@
 #include "cli/rerank.h"
 
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <span>
 
@@ -11,7 +10,6 @@
 #include "cli/flag_kinds.h"
 #include "cli/ranking.h"
 #include "cli/top_rows.h"
-#include "model/checkpoint/quote.h"
 
 namespace shortlist {
 
@@ -46,13 +44,8 @@ absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::s
   }
   std::vector<float> result;
   SHORTLIST_RETURN_IF_ERROR(encoder.Run(
-      0, std::ssize(texts.rows), {.scores = scores},
-      [&](int64_t row) -> absl::StatusOr<EncodeInput> {
-        absl::StatusOr<EncodeInput> input = encoder.Prepare("", query, texts.rows[row].text);
-        if (input.ok()) return input;
-        return absl::Status(input.status().code(),
-                            absl::StrCat(texts.Where(row), ": ", input.status().message()));
-      },
+      texts, 0, {.scores = scores},
+      [&](const std::string& text) { return encoder.Prepare("", query, text); },
       [&result](int64_t, std::span<const float> values) {
         result.push_back(values[0]);
         return absl::OkStatus();

@@ -36,7 +36,7 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags);
 absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& out);
 
 /// [num_texts] the scores of (query, text). InvalidArgument for a model that makes vectors or has
-/// several labels; errors of a text have its place.
+/// several labels; otherwise errors as BulkEncoder::Run.
 absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
                                               const TextRows& texts, EncodeWish::Scores scores);
 

@@ -27,18 +27,24 @@ float Dot(const float* a, const float* b, int64_t width) {
   return Sum(a, b, width, [](float x, float y) { return x * y; });
 }
 
-float Score(const float* row, const float* query, int64_t width, Similarity similarity) {
+float Length(const float* a, int64_t width) { return std::sqrt(Dot(a, a, width)); }
+
+/// `query_length`: Length(query).
+float Score(const float* row, std::span<const float> query, float query_length,
+            Similarity similarity) {
+  const int64_t width = std::ssize(query);
   switch (similarity) {
     case Similarity::kDot:
-      return Dot(row, query, width);
+      return Dot(row, query.data(), width);
     case Similarity::kCosine: {
-      const float lengths = std::sqrt(Dot(row, row, width)) * std::sqrt(Dot(query, query, width));
-      return lengths > 0.0f ? Dot(row, query, width) / lengths : 0.0f;
+      const float lengths = Length(row, width) * query_length;
+      return lengths > 0.0f ? Dot(row, query.data(), width) / lengths : 0.0f;
     }
     case Similarity::kEuclidean:
-      return -std::sqrt(Sum(row, query, width, [](float x, float y) { return (x - y) * (x - y); }));
+      return -std::sqrt(
+          Sum(row, query.data(), width, [](float x, float y) { return (x - y) * (x - y); }));
     case Similarity::kManhattan:
-      return -Sum(row, query, width, [](float x, float y) { return std::abs(x - y); });
+      return -Sum(row, query.data(), width, [](float x, float y) { return std::abs(x - y); });
   }
   SHORTLIST_CHECK(false);
 }
@@ -61,9 +67,10 @@ std::vector<float> Similarities(std::span<const float> rows, std::span<const flo
   const int64_t width = std::ssize(query);
   SHORTLIST_CHECK(width > 0 && std::ssize(rows) % width == 0);
   std::vector<float> scores(rows.size() / query.size());
+  const float query_length = Length(query.data(), width);
   pool.ParallelFor(std::ssize(scores), /*grain=*/256, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      scores[row] = Score(rows.data() + row * width, query.data(), width, similarity);
+      scores[row] = Score(rows.data() + row * width, query, query_length, similarity);
     }
   });
   return scores;

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -72,7 +73,7 @@ VectorFile::~VectorFile() {
   if (is_ours_ && num_done_ == 0) {
     std::remove(part_.c_str());
     std::remove(SettingsPath(part_).c_str());
-  } else if (is_ours_) {
+  } else if (is_ours_ && !unwritten_.empty()) {
     Flush().IgnoreError();
   }
   close(fd_);
@@ -125,12 +126,13 @@ absl::Status VectorFile::Resume(int64_t size, const nlohmann::ordered_json& sett
   }
   if (size < header_bytes) {
     unwritten_ = header_;
-    return Truncate(0);
+    torn_from_ = 0;
+    return absl::OkStatus();
   }
   if (is_npy_) {
     const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
     num_done_ = (size - header_bytes) / row_bytes;
-    SHORTLIST_RETURN_IF_ERROR(Truncate(header_bytes + num_done_ * row_bytes));
+    torn_from_ = header_bytes + num_done_ * row_bytes;
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(num_done_, CountLines(size));
   }
@@ -152,13 +154,15 @@ absl::StatusOr<int64_t> VectorFile::CountLines(int64_t size) {
     }
     offset += num_read;
   }
-  SHORTLIST_RETURN_IF_ERROR(Truncate(end));
+  torn_from_ = end;
   return num_lines;
 }
 
-absl::Status VectorFile::Truncate(int64_t size) {
-  if (ftruncate(fd_, size) != 0) return Refused("truncate");
-  if (lseek(fd_, size, SEEK_SET) != size) return Refused("seek");
+absl::Status VectorFile::CutTornRow() {
+  const std::optional<int64_t> size = std::exchange(torn_from_, std::nullopt);
+  if (!size) return absl::OkStatus();
+  if (ftruncate(fd_, *size) != 0) return Refused("truncate");
+  if (lseek(fd_, *size, SEEK_SET) != *size) return Refused("seek");
   return absl::OkStatus();
 }
 
@@ -192,6 +196,7 @@ absl::Status VectorFile::Finish() {
 }
 
 absl::Status VectorFile::Flush() {
+  SHORTLIST_RETURN_IF_ERROR(CutTornRow());
   const std::string bytes = std::exchange(unwritten_, {});
   std::string_view rest = bytes;
   while (!rest.empty()) {

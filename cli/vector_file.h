@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -29,7 +30,8 @@ absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json
 /// .part holds is told by its length alone. Used by one thread.
 class VectorFile {
  public:
-  /// Begins PATH.part, or goes on behind the rows that it holds. InvalidArgument for another
+  /// Begins PATH.part, or goes on behind the rows that it holds; it changes with the first Append.
+  /// InvalidArgument for another
   /// ending, for a .part of other settings (CheckSettings) or one that no run has left like that;
   /// FailedPrecondition while another run writes to it; Unavailable names what the system refused.
   static absl::StatusOr<std::unique_ptr<VectorFile>> Open(const std::string& path,
@@ -58,7 +60,7 @@ class VectorFile {
   absl::Status Begin(const nlohmann::ordered_json& settings);
   absl::Status Resume(int64_t size, const nlohmann::ordered_json& settings);
   absl::StatusOr<int64_t> CountLines(int64_t size);
-  absl::Status Truncate(int64_t size);
+  absl::Status CutTornRow();
   absl::Status Flush();
   absl::Status Refused(const char* call) const;
   std::string RowBytes(int64_t row, std::span<const float> values) const;
@@ -70,6 +72,7 @@ class VectorFile {
   int fd_ = -1;
   bool is_ours_ = false;  // the .part and its settings, locked and checked
   int64_t num_done_ = 0;
+  std::optional<int64_t> torn_from_;  // in the file, where whole rows end; none: at its end
   std::string unwritten_;
 };
 
