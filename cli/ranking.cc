@@ -1,5 +1,6 @@
 #include "cli/ranking.h"
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_format.h"
@@ -11,8 +12,11 @@ namespace {
 
 /// Without control characters, which would break the table or steer the terminal.
 std::string OneLine(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  const auto byte = [&text](size_t i) { return static_cast<uint8_t>(text[i]); };
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (byte(i) < 0x20 || byte(i) == 0x7F) text[i] = ' ';
+    // U+0080 to U+009F.
+    if (byte(i) == 0xC2 && byte(i + 1) < 0xA0) text[i] = text[i + 1] = ' ';
   }
   return Excerpt(text);
 }

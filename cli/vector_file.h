@@ -31,9 +31,9 @@ absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json
 class VectorFile {
  public:
   /// Begins PATH.part, or goes on behind the rows that it holds; it changes with the first Append.
-  /// InvalidArgument for another
-  /// ending, for a .part of other settings (CheckSettings) or one that no run has left like that;
-  /// FailedPrecondition while another run writes to it; Unavailable names what the system refused.
+  /// InvalidArgument for another ending, for a .part of other settings (CheckSettings) or one that
+  /// no run has left like that; FailedPrecondition while another run writes to it; Unavailable
+  /// names what the system refused.
   static absl::StatusOr<std::unique_ptr<VectorFile>> Open(const std::string& path,
                                                           const nlohmann::ordered_json& settings,
                                                           int64_t num_rows, int64_t width);

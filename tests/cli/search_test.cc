@@ -93,6 +93,14 @@ TEST_F(SearchTest, TheTextItselfIsMostLikeIt) {
   EXPECT_EQ(lines[1], "   1    1.0000       3  one token");
 }
 
+TEST_F(SearchTest, ATextInTheTableSteersNoTerminal) {
+  search_.json = false;
+  search_.in.jsonl = true;
+  const Outcome outcome = RunSearch(R"("a\nb\u001b[31m\u009bc\u00e4\u007f")");
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_THAT(Lines(outcome.out)[1], HasSubstr("       1  a b [31m  c\xC3\xA4 "));
+}
+
 TEST_F(SearchTest, PromptsGoBeforeQueryAndTexts) {
   embedder_.AddFile("config_sentence_transformers.json",
                     {{"prompts", {{"query", "the "}, {"document", "return the "}}}});
@@ -137,7 +145,6 @@ TEST_F(SearchTest, ARerankerRanksTheBestOnes) {
   ASSERT_THAT(reranked, SizeIs(4));
   search_.rerank_model = rerank_.encoding.model.model;
   EXPECT_EQ(Rows(RunSearch()), reranked);
-  const auto found = Rows(RunSearch());
   search_.top = 1;
   search_.num_candidates = 1;
   EXPECT_EQ(Rows(RunSearch())[0]["text"], "one token");
