@@ -1,92 +1,22 @@
 #include "cli/flags.h"
 
-#include <algorithm>
-#include <charconv>
 #include <limits>
-#include <map>
-#include <thread>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "cli/flag_kinds.h"
 #include "cli/foreign_flags.h"
 #include "serve/http/auth.h"
 
 namespace shortlist {
 namespace {
 
-constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxDraftTokens = 64;
 constexpr int64_t kMaxBatch = 1024;
-constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxRepetitions = 1000;
 constexpr int64_t kMaxRequests = 1 << 20;
 constexpr double kMaxTemperature = 100.0;
-
-[[noreturn]] void Refuse(const std::string& flag, const std::string& value,
-                         const std::string& bound) {
-  throw CLI::ValidationError(flag, absl::StrCat("'", value, "' not in ", bound));
-}
-
-/// The whole of `text` as a number, nothing before or behind it.
-template <typename Number>
-std::optional<Number> ParseNumber(const std::string& text) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
-
-template <typename Integer>
-CLI::Option* AddInteger(CLI::App& command, const std::string& flag, Integer& value, Integer low,
-                        Integer high, const std::string& description) {
-  auto parse = [name = flag.substr(0, flag.find(',')), &value, low, high](const std::string& text) {
-    const std::optional<Integer> parsed = ParseNumber<Integer>(text);
-    if (!parsed || *parsed < low || *parsed > high) {
-      Refuse(name, text, absl::StrCat("[", low, ", ", high, "]"));
-    }
-    value = *parsed;
-  };
-  return command.add_option_function<std::string>(flag, parse, description)
-      ->type_name("N")
-      ->default_str(std::to_string(value));
-}
-
-enum class Low { kIncluded, kExcluded };
-
-CLI::Option* AddReal(CLI::App& command, const std::string& flag, double& value, double low,
-                     double high, Low low_end, const std::string& description) {
-  auto parse = [flag, &value, low, high, low_end](const std::string& text) {
-    const std::optional<double> parsed = ParseNumber<double>(text);
-    // Written so that NaN fails.
-    const bool fits =
-        parsed && *parsed <= high && (low_end == Low::kIncluded ? *parsed >= low : *parsed > low);
-    if (!fits) {
-      Refuse(flag, text, absl::StrCat(low_end == Low::kIncluded ? "[" : "(", low, ", ", high, "]"));
-    }
-    value = *parsed;
-  };
-  return command.add_option_function<std::string>(flag, parse, description)
-      ->type_name("X")
-      ->default_str(absl::StrCat(value));
-}
-
-/// A flag that takes one of a few names.
-template <typename Value>
-CLI::Option* AddChoice(CLI::App& command, const std::string& flag, Value& value,
-                       const std::map<std::string, Value>& choices,
-                       const std::string& description) {
-  std::string names;
-  for (const auto& [name, unused] : choices)
-    absl::StrAppend(&names, names.empty() ? "" : "|", name);
-  auto parse = [flag, &value, choices, names](const std::string& text) {
-    const auto found = choices.find(text);
-    if (found == choices.end()) Refuse(flag, text, names);
-    value = found->second;
-  };
-  return command.add_option_function<std::string>(flag, parse, description)->type_name(names);
-}
 
 void AddParseSpecialFlag(CLI::App& command, RunFlags& flags) {
   AddChoice<bool>(command, "--parse-special", flags.parse_special, {{"on", true}, {"off", false}},
@@ -135,21 +65,9 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
                   "Draft on with what followed the same tokens earlier in the request's text; not "
                   "with --draft-p-min 0")
       ->default_str("on");
-  AddChoice<std::optional<DType>>(command, "--dtype", flags.models.dtype,
-                                  {{"auto", std::nullopt},
-                                   {"f32", DType::kF32},
-                                   {"float32", DType::kF32},
-                                   {"float", DType::kF32},
-                                   {"f16", DType::kF16},
-                                   {"float16", DType::kF16},
-                                   {"half", DType::kF16},
-                                   {"bf16", DType::kBf16},
-                                   {"bfloat16", DType::kBf16}},
-                                  "Weights and KV cache; auto keeps the checkpoint's")
-      ->default_str("auto");
-  AddChoice<std::optional<DType>>(command, "--quantize", flags.models.quantize,
-                                  {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
-                                  "Linear layers and heads, target's and draft's, on load");
+  AddDtypeFlag(command, flags.models.dtype, "Weights and KV cache; auto keeps the checkpoint's");
+  AddQuantizeFlag(command, flags.models.quantize,
+                  "Linear layers and heads, target's and draft's, on load");
   AddChoice<std::optional<DType>>(
       command, "--quantize-draft", flags.models.quantize_draft,
       {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
@@ -199,13 +117,8 @@ void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
   AddVerifyFlag(command, flags);
 }
 
-void AddThreadsFlag(CLI::App& command, RunFlags& flags) {
-  flags.num_threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
-  AddInteger<int64_t>(command, "--threads", flags.num_threads, 1, kMaxThreads, "CPU threads");
-}
-
 void AddOutputFlags(CLI::App& command, RunFlags& flags) {
-  AddThreadsFlag(command, flags);
+  AddThreadsFlag(command, flags.num_threads);
   AddDeviceFlag(command, flags);
   command.add_flag("--json", flags.json, "JSON instead of text");
 }
@@ -379,7 +292,7 @@ void AddChatFlags(CLI::App& command, ChatFlags& flags) {
   flags.run.sampling.max_new_tokens = kMaxCount;
   AddSamplingFlags(command, flags.run);
   command.get_option("--max-new-tokens")->default_str("what the context has room for");
-  AddThreadsFlag(command, flags.run);
+  AddThreadsFlag(command, flags.run.num_threads);
   AddDeviceFlag(command, flags.run);
 }
 
@@ -395,7 +308,7 @@ void AddServeFlags(CLI::App& command, ServeFlags& flags) {
       ->type_name("NAME")
       ->default_str("org/name, or the last component of the model's path");
   AddConvTemplateFlag(command, flags.conv_template);
-  AddThreadsFlag(command, flags.run);
+  AddThreadsFlag(command, flags.run.num_threads);
   AddDeviceFlag(command, flags.run);
   AnswerForeignFlags(command);
 }

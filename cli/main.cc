@@ -11,9 +11,12 @@
 #include "absl/status/status.h"
 #include "cli/chat.h"
 #include "cli/compare.h"
+#include "cli/embed.h"
 #include "cli/flags.h"
 #include "cli/generate.h"
 #include "cli/replay.h"
+#include "cli/rerank.h"
+#include "cli/search.h"
 #include "cli/serve.h"
 #include "cli/show.h"
 #include "cli/suggest.h"
@@ -72,6 +75,15 @@ int Run(int argc, char** argv) {
   CLI::App* detokenize = app.add_subcommand("detokenize", "Turn rows of token ids into text");
   shortlist::AddTokenizeFlags(*tokenize, tokenize_flags);
   shortlist::AddDetokenizeFlags(*detokenize, detokenize_flags);
+  shortlist::EmbedFlags embed_flags;
+  CLI::App* embed = app.add_subcommand("embed", "Turn texts into vectors");
+  shortlist::AddEmbedFlags(*embed, embed_flags);
+  shortlist::RerankFlags rerank_flags;
+  CLI::App* rerank = app.add_subcommand("rerank", "Rank texts by a query with a cross-encoder");
+  shortlist::AddRerankFlags(*rerank, rerank_flags);
+  shortlist::SearchFlags search_flags;
+  CLI::App* search = app.add_subcommand("search", "Find the texts that are most like a query");
+  shortlist::AddSearchFlags(*search, search_flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -96,6 +108,12 @@ int Run(int argc, char** argv) {
     code = ExitCode(shortlist::RunChat(chat_flags, is_interactive, std::cin, std::cout));
   } else if (*serve) {
     code = ExitCode(shortlist::Serve(serve_flags));
+  } else if (*embed) {
+    code = ExitCode(shortlist::Embed(embed_flags, std::cin, std::cout));
+  } else if (*rerank) {
+    code = ExitCode(shortlist::Rerank(rerank_flags, std::cin, std::cout));
+  } else if (*search) {
+    code = ExitCode(shortlist::Search(search_flags, std::cin, std::cout));
   } else if (*tokenize) {
     code = ExitCode(shortlist::Tokenize(tokenize_flags, std::cin, std::cout));
   } else if (*detokenize) {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "embed/sentence_transformers.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint/hub_cache.h"
+#include "text/unicode.h"
 
 namespace shortlist {
 namespace {
@@ -26,6 +27,22 @@ std::optional<ScoreFunction> FunctionOf(EncodeWish::Scores scores) {
       return ScoreFunction::kSoftmax;
   }
   SHORTLIST_CHECK(false);
+}
+
+/// Character by character, as the tokenizers library lowers a text: a capital sigma at the end of a
+/// word becomes a small one like any other.
+std::string LowerCase(std::string_view text) {
+  std::string lower;
+  lower.reserve(text.size());
+  for (size_t i = 0; i < text.size();) AppendLowerCase(NextChar(text, i), lower);
+  return lower;
+}
+
+absl::Status CheckUtf8(std::string_view text, std::string_view what) {
+  const std::optional<size_t> invalid = FindInvalidUtf8(text);
+  if (!invalid) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(std::string(what), " is not valid UTF-8 at byte ", *invalid));
 }
 
 std::vector<EncodeResult> ResultsOf(const SequenceVectors& vectors) {
@@ -78,13 +95,23 @@ absl::Status EncodingModel::LoadHead() {
 
 int64_t EncodingModel::result_size() const { return head_ ? head_->num_labels() : pooler_->size(); }
 
+absl::StatusOr<int64_t> EncodingModel::MostTokens(const Cut& cut) const {
+  const int64_t most = cut.max_tokens.value_or(max_input_tokens_);
+  if (most >= 1) return std::min(most, max_input_tokens_);
+  return absl::InvalidArgumentError(
+      absl::StrCat("most tokens ", most, " not in [1, ", max_input_tokens_, "]"));
+}
+
 absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::string_view instruction,
                                                    std::string_view text,
                                                    std::optional<std::string_view> second,
                                                    const Cut& cut) const {
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
+  SHORTLIST_RETURN_IF_ERROR(CheckUtf8(instruction, "instruction"));
+  SHORTLIST_RETURN_IF_ERROR(CheckUtf8(text, "text"));
+  const bool lowers = embedding_ && embedding_->do_lower_case;
   std::string first = absl::StrCat(std::string(instruction), std::string(text));
-  if (embedding_ && embedding_->do_lower_case) absl::AsciiStrToLower(&first);
-  const int64_t most = std::min(cut.max_tokens.value_or(max_input_tokens_), max_input_tokens_);
+  if (lowers) first = LowerCase(first);
   Truncation truncation{.side = cut.side};
   EncodeOptions options;
   if (cut.truncates) {
@@ -105,17 +132,19 @@ absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::string_view instruction,
                                     [](int32_t type) { return type != 0; });
   if (is_typed && config().num_token_types > 1) input.token_types = std::move(encoding->type_ids);
   if (embedding_ && !embedding_->include_prompt && !instruction.empty()) {
-    // As sentence-transformers counts: the prompt's own tokens, less what stands behind them.
+    // As sentence-transformers counts: the prompt's own tokens, without a special one at the end.
+    const std::string prompt = lowers ? LowerCase(instruction) : std::string(instruction);
     SHORTLIST_ASSIGN_OR_RETURN(
         const Encoding alone,
-        tokenizer_->EncodeSequence(instruction, std::nullopt, {}, {.max_len = most}));
-    input.num_prompt_tokens = std::max<int64_t>(std::ssize(alone.ids) - 1, 0);
+        tokenizer_->EncodeSequence(prompt, std::nullopt, {}, {.max_len = most}));
+    input.num_prompt_tokens = std::ssize(alone.ids);
+    if (!alone.ids.empty() && tokenizer_->IsSpecial(alone.ids.back())) --input.num_prompt_tokens;
   }
   return input;
 }
 
 absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::vector<TokenId> ids, const Cut& cut) const {
-  const int64_t most = std::min(cut.max_tokens.value_or(max_input_tokens_), max_input_tokens_);
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
   if (ids.empty()) return absl::InvalidArgumentError("there are no tokens in it");
   if (std::ssize(ids) > most) {
     if (!cut.truncates) {

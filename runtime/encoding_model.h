@@ -41,6 +41,9 @@ class EncodingModel {
   const std::string& dir() const { return dir_; }
   const EncoderConfig& config() const { return encoder_->config(); }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
+  /// Of the encoder's embeddings, and of its linear layers.
+  DType dtype() const { return encoder_->dtype(); }
+  DType weight_dtype() const { return encoder_->weight_dtype(); }
   /// Null where it scores.
   const EmbeddingConfig* embedding() const { return embedding_ ? &*embedding_ : nullptr; }
   /// Null where it makes vectors.
@@ -54,7 +57,7 @@ class EncodingModel {
   struct Cut {
     bool truncates = false;  // false: it is refused
     Truncation::Side side = Truncation::Side::kRight;
-    std::optional<int64_t> max_tokens;  // fewer than max_input_tokens(), say
+    std::optional<int64_t> max_tokens;  // at least 1; more than max_input_tokens() is that
   };
 
   /// The input of `text`, or of a pair, with `instruction` before the first. OutOfRange names
@@ -64,13 +67,16 @@ class EncodingModel {
   /// The input of ids as they are. The same errors, and for an id outside the vocabulary.
   absl::StatusOr<EncodeInput> Prepare(std::vector<TokenId> ids, const Cut& cut) const;
 
-  /// One pass, as EncodingLoop::Encode asks for it.
+  /// One pass, as EncodingLoop::Encode asks for it. A result is that of its item alone, bit for
+  /// bit, and finite; InvalidArgument where the vector has not as many dimensions as are wished
+  /// for.
   std::vector<EncodeResult> Encode(std::span<const EncodingLoop::Item> items);
 
  private:
   explicit EncodingModel(ThreadPool& pool) : pool_(pool) {}
 
   absl::Status LoadHead();
+  absl::StatusOr<int64_t> MostTokens(const Cut& cut) const;
 
   ThreadPool& pool_;
   std::string dir_;
