@@ -46,6 +46,7 @@ constexpr ArchitecturePooling kArchitectures[] = {
     {"ModernBertForMaskedLM", Pooling::kCls},
     {"Contriever", Pooling::kMean},
     {"LlamaModel", Pooling::kLast},
+    {"LlamaEmbeddingModel", Pooling::kLast},
     {"LlamaForCausalLM", Pooling::kLast},
     {"MistralModel", Pooling::kLast},
     {"MistralForCausalLM", Pooling::kLast},

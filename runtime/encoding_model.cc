@@ -5,11 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "embed/sentence_transformers.h"
 #include "model/checkpoint.h"
+#include "model/checkpoint/config.h"
 #include "model/checkpoint/hub_cache.h"
+#include "nlohmann/json.hpp"
 #include "text/unicode.h"
 
 namespace shortlist {
@@ -70,14 +73,33 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
     SHORTLIST_ASSIGN_OR_RETURN(model->embedding_, ReadEmbeddingConfig(model->dir_));
     encoder_dir = model->embedding_->transformer_dir;
   }
-  SHORTLIST_ASSIGN_OR_RETURN(model->encoder_,
-                             Encoder::Load(encoder_dir, options.dtype, pool, options.quantize));
+  SHORTLIST_RETURN_IF_ERROR(model->LoadBody(encoder_dir, options));
   SHORTLIST_RETURN_IF_ERROR(model->LoadHead());
   model->max_input_tokens_ = model->config().context_len;
   if (model->embedding_ && model->embedding_->max_seq_len) {
     model->max_input_tokens_ = std::min(model->max_input_tokens_, *model->embedding_->max_seq_len);
   }
   return model;
+}
+
+absl::Status EncodingModel::LoadBody(const std::string& dir, const Options& options) {
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json file,
+                             ReadJsonFile(dir + "/config.json", kMaxConfigBytes));
+  if (IsEncoderConfig(file)) {
+    SHORTLIST_ASSIGN_OR_RETURN(encoder_,
+                               Encoder::Load(dir, options.dtype, pool_, options.quantize));
+    config_ = encoder_->config();
+    return absl::OkStatus();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(causal_,
+                             CausalEncoder::Load(dir, options.dtype, pool_, options.quantize));
+  const ModelConfig& decoder = causal_->config();
+  config_.architecture = ArchitectureName(decoder.architecture);
+  config_.vocab_size = decoder.vocab_size;
+  config_.hidden = decoder.hidden;
+  config_.num_layers = decoder.num_layers;
+  config_.context_len = decoder.context_len;
+  return absl::OkStatus();
 }
 
 absl::Status EncodingModel::LoadHead() {
@@ -179,7 +201,7 @@ std::vector<EncodeResult> EncodingModel::Encode(std::span<const EncodingLoop::It
     }
   }
   const absl::StatusOr<at::Tensor> hidden =
-      encoder_->Forward({.token_ids = ids, .token_type_ids = types, .seq_begin = seq_begin});
+      Forward({.token_ids = ids, .token_type_ids = types, .seq_begin = seq_begin});
   if (!hidden.ok()) {
     return std::vector<EncodeResult>(items.size(), EncodeResult{.status = hidden.status()});
   }

@@ -15,6 +15,7 @@
 #include "embed/classifier_head.h"
 #include "embed/embedding_config.h"
 #include "embed/pooler.h"
+#include "model/causal_encoder.h"
 #include "model/encoder.h"
 #include "request/encoding.h"
 #include "router/encoding_loop.h"
@@ -22,9 +23,9 @@
 
 namespace shortlist {
 
-/// An encoder with all that goes round it: texts become ids, ids vectors, or the scores of a
-/// classifier where the checkpoint is one. Prepare may be called by any thread, Encode by one at a
-/// time.
+/// An encoder, or a decoder that is used as one, with all that goes round it: texts become ids, ids
+/// vectors, or the scores of a classifier where the checkpoint is one. Prepare may be called by any
+/// thread, Encode by one at a time.
 class EncodingModel {
  public:
   struct Options {
@@ -34,16 +35,20 @@ class EncodingModel {
   };
 
   /// `pool` must outlive this. Errors name what does not fit: those of ResolveModelDir,
-  /// OpenTokenizer, ReadEmbeddingConfig, ReadClassifierConfig and Encoder::Load.
+  /// OpenTokenizer, ReadEmbeddingConfig, ReadClassifierConfig, Encoder::Load and
+  /// CausalEncoder::Load.
   static absl::StatusOr<std::unique_ptr<EncodingModel>> Open(const Options& options,
                                                              ThreadPool& pool);
 
   const std::string& dir() const { return dir_; }
-  const EncoderConfig& config() const { return encoder_->config(); }
+  /// Of a decoder that is used as an encoder, as far as an encoder's has the field.
+  const EncoderConfig& config() const { return config_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   /// Of the encoder's embeddings, and of its linear layers.
-  DType dtype() const { return encoder_->dtype(); }
-  DType weight_dtype() const { return encoder_->weight_dtype(); }
+  DType dtype() const { return encoder_ ? encoder_->dtype() : causal_->decoder().dtype(); }
+  DType weight_dtype() const {
+    return encoder_ ? encoder_->weight_dtype() : causal_->decoder().weight_dtype();
+  }
   /// Null where it scores.
   const EmbeddingConfig* embedding() const { return embedding_ ? &*embedding_ : nullptr; }
   /// Null where it makes vectors.
@@ -75,13 +80,19 @@ class EncodingModel {
  private:
   explicit EncodingModel(ThreadPool& pool) : pool_(pool) {}
 
+  absl::Status LoadBody(const std::string& dir, const Options& options);
   absl::Status LoadHead();
+  absl::StatusOr<at::Tensor> Forward(const EncoderBatch& batch) {
+    return encoder_ ? encoder_->Forward(batch) : causal_->Forward(batch);
+  }
   absl::StatusOr<int64_t> MostTokens(const Cut& cut) const;
 
   ThreadPool& pool_;
   std::string dir_;
   std::unique_ptr<Tokenizer> tokenizer_;
-  std::unique_ptr<Encoder> encoder_;
+  EncoderConfig config_;
+  std::unique_ptr<Encoder> encoder_;  // exactly one of the two
+  std::unique_ptr<CausalEncoder> causal_;
   std::optional<EmbeddingConfig> embedding_;  // exactly one of this and head_
   std::optional<Pooler> pooler_;              // with embedding_
   std::optional<ClassifierHead> head_;

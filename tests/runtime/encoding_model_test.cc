@@ -97,6 +97,28 @@ std::vector<double> Mean(const std::vector<float>& hidden, int64_t first) {
   return mean;
 }
 
+TEST_F(EncodingModelTest, ADecoderGivesTheNormalisedStateOfItsLastToken) {
+  auto model = EncodingModel::Open({.model = SourcePath("models/demo/target")}, pool_);
+  ASSERT_TRUE(model.ok()) << model.status();
+  model_ = *std::move(model);
+  const EncodeInput one = Input("# The `vector` class"), two = Input("Once upon a time");
+  const auto decoder = LoadOrDie(model_->dir(), std::nullopt, pool_);
+  const int64_t hidden = model_->config().hidden;
+  for (const EncodeInput& input : {one, two}) {
+    const std::vector<float> states = RunChain(*decoder, input.ids);
+    std::vector<float> last(states.end() - hidden, states.end());
+    const double norm = Norm(last);
+    std::vector<double> want(last.begin(), last.end());
+    for (double& value : want) value /= norm;
+    ExpectNear(Values(input), want);
+  }
+  // The same bits alone and in a batch.
+  const std::vector<EncodeResult> both = Encode({two, one, two});
+  EXPECT_EQ(both[0].values, Values(two));
+  EXPECT_EQ(both[1].values, Values(one));
+  EXPECT_EQ(both[2].values, Values(two));
+}
+
 TEST_F(EncodingModelTest, AVectorIsThePooledAndNormalisedStateOfItsText) {
   TinyEncoder tiny;
   Open(tiny);
@@ -309,7 +331,7 @@ TEST_F(EncodingModelTest, WhatDoesNotFitIsRefusedAtTheStart) {
                {{"word_embedding_dimension", 35}, {"pooling_mode_mean_tokens", true}});
   ExpectError(EncodingModel::Open({.model = tiny.Write()}, pool_).status(),
               absl::StatusCode::kInvalidArgument, {"35", "36"});
-  EXPECT_FALSE(EncodingModel::Open({.model = SourcePath("models/demo/target")}, pool_).ok());
+  EXPECT_FALSE(EncodingModel::Open({.model = SourcePath("models/demo/draft")}, pool_).ok());
 }
 
 TEST_F(EncodingModelTest, MiniLmGivesSentenceTransformersVectors) {
