@@ -140,10 +140,11 @@ std::string ServedEncoders::Summary() const {
   std::string summary;
   for (const std::unique_ptr<Entry>& entry : entries_) {
     const EncodingModel& model = *entry->model;
-    absl::StrAppend(&summary, " ", model.classifier() != nullptr ? "rerank" : "embed",
-                    "_model=", nlohmann::json(entry->name).dump(),
-                    " architecture=", model.config().architecture, " size=", model.result_size(),
-                    " max_input_tokens=", model.max_input_tokens());
+    const char* kind = model.classifier() != nullptr ? "rerank" : "embed";
+    absl::StrAppend(&summary, " ", kind, "_model=", nlohmann::json(entry->name).dump(), " ", kind,
+                    "_architecture=", model.config().architecture, " ", kind,
+                    "_size=", model.result_size(), " ", kind,
+                    "_input_tokens=", model.max_input_tokens());
   }
   return summary;
 }

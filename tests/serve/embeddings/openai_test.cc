@@ -179,7 +179,7 @@ TEST_F(EmbeddingsTest, OrderAndNeighboursChangeNothing) {
 
 TEST_F(EmbeddingsTest, AClientThatGoesIsComputedForNoMore) {
   StartAll();
-  encoders_[0]->pass_us = 2000;
+  encoders_[0]->pass_us = 20'000;
   json input = json::array();
   for (int i = 0; i < 10'000; ++i) input.push_back({i, 1});
   {
@@ -194,7 +194,7 @@ TEST_F(EmbeddingsTest, AClientThatGoesIsComputedForNoMore) {
 
 TEST_F(EmbeddingsTest, ABatchCanBeAbortedByItsName) {
   StartAll();
-  encoders_[0]->pass_us = 2000;
+  encoders_[0]->pass_us = 20'000;
   json input = json::array();
   for (int i = 0; i < 10'000; ++i) input.push_back({i, 1});
   HttpClient client = Connect();
