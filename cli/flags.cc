@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/flag_kinds.h"
 #include "cli/foreign_flags.h"
+#include "router/encoding_loop.h"
 #include "serve/http/auth.h"
 
 namespace shortlist {
@@ -232,6 +233,22 @@ void AddFastchatFlags(CLI::App& command, ServeFlags& flags) {
       ->default_str("--max-running-requests");
 }
 
+void AddEncoderFlags(CLI::App& command, ServeFlags& flags) {
+  const auto add = [&command](const std::string& flag, EncoderFlags& encoder,
+                              const std::string& what) {
+    CLI::Option* const model = command.add_option(flag, encoder.model, what)->type_name("DIR");
+    command.add_option(flag + "-name", encoder.name, "What clients call it")
+        ->type_name("NAME")
+        ->default_str("as --served-model-name's")
+        ->needs(model);
+  };
+  add("--embed-model", flags.embed, "Encoder that makes embeddings, beside --model or without one");
+  add("--rerank-model", flags.rerank, "Classifier that makes scores, of rerank routes, likewise");
+  flags.max_batch_tokens = EncodingLoop::Options().max_batch_tokens;
+  AddInteger<int64_t>(command, "--max-batch-tokens", flags.max_batch_tokens, 1, kMaxCount,
+                      "Most tokens of an encoder's pass; a longer input has one of its own");
+}
+
 }  // namespace
 
 void AddRunFlags(CLI::App& command, RunFlags& flags) {
@@ -297,7 +314,9 @@ void AddChatFlags(CLI::App& command, ChatFlags& flags) {
 }
 
 void AddServeFlags(CLI::App& command, ServeFlags& flags) {
-  AddModelFlags(command, flags.run, "--model,--model-path,DIR")->default_str("the demo pair");
+  AddModelFlags(command, flags.run, "--model,--model-path,DIR")
+      ->default_str("the demo pair, where no other model is given");
+  AddEncoderFlags(command, flags);
   command.get_option("--vocab")->each([&flags](const std::string&) { flags.vocab_given = true; });
   AddVerifyFlag(command, flags.run);
   AddSchedulerFlags(command, flags.scheduler);

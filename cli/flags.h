@@ -63,8 +63,16 @@ struct ChatFlags {
   int64_t max_total_tokens = 16384;  // KV slots: the longest conversation, where the context is not
 };
 
+/// An encoder to serve.
+struct EncoderFlags {
+  std::string model;  // as ModelOptions::model; empty: none
+  std::string name;   // what clients call it; empty: DefaultModelName
+};
+
 struct ServeFlags {
-  RunFlags run;  // no prompts and no sampling; without a model_dir the demo pair is served
+  RunFlags run;  // no prompts and no sampling; without any model the demo pair is served
+  EncoderFlags embed, rerank;
+  int64_t max_batch_tokens = 0;  // of an encoder's pass
   bool vocab_given = false;
   // context_length 0: the model's; max_total_tokens 0: by the memory that is free
   SchedulerOptions scheduler;

@@ -17,9 +17,11 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/keys.h"
+#include "cli/served_encoders.h"
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
 #include "cli/version.h"
+#include "embed/classifier_config.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/hub_cache.h"
 #include "nlohmann/json.hpp"
@@ -154,9 +156,10 @@ std::string Described(const SamplingWish& wish) {
   return text;
 }
 
-EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
+EngineLoad LoadOf(const Engine& engine, const ServedEncoders& encoders) {
+  const Router& router = engine.router();
   const Scheduler& scheduler = router.scheduler();
-  const EngineStats& stats = engine.stats();
+  const EngineStats& stats = engine.speculative().stats();
   const WaitingTokens waiting = scheduler.waiting_tokens();
   return {.num_running = std::ssize(scheduler.running()) + scheduler.num_prefilling(),
           .num_queued = scheduler.num_queued(),
@@ -170,29 +173,47 @@ EngineLoad LoadOf(const Router& router, const SpeculativeEngine& engine) {
           .num_steps = stats.num_steps,
           .num_draft_passes = stats.num_draft_passes,
           .num_draft_failures = stats.num_draft_failures,
-          .draft_error = engine.draft_error(),
+          .draft_error = engine.speculative().draft_error(),
           .draft_ms = stats.draft_ms,
-          .verify_ms = stats.verify_ms};
+          .verify_ms = stats.verify_ms,
+          .encoders = encoders.Loads(router)};
+}
+
+Pipeline::Stepper StepperOf(Router& router) {
+  return {.exposed_step =
+              [&router](std::vector<RouterMessage> messages) {
+                return router.ExposedStep(std::move(messages));
+              },
+          .idle = [&router] { return router.idle(); }};
 }
 
 Generator::Options GeneratorOptions(const Session& session, const PromptEncoder& encoder,
-                                    Engine& engine) {
+                                    const ServedEncoders& encoders, Engine& engine) {
   Router* const router = &engine.router();
-  const SpeculativeEngine* const speculative = &engine.speculative();
   const SchedulerOptions& scheduling = router->scheduler().options();
-  return {.tokenizer = &session.models().tokenizer(),
+  return {.encoders = encoders.Descriptions(),
+          .tokenizer = &session.models().tokenizer(),
           .prompt_encoder = &encoder,
           .stop_token_ids = session.sampling().stop_token_ids,
           .context_length = scheduling.context_length,
           .max_tail_rows = session.flags().dynamic_rows,
           .pipeline = {.queue_size = std::max<int64_t>(scheduling.max_queued_requests, 1024)},
-          .router = {.exposed_step =
-                         [router](std::vector<RouterMessage> messages) {
-                           return router->ExposedStep(std::move(messages));
-                         },
-                     .idle = [router] { return router->idle(); }},
-          .load = [router, speculative] { return LoadOf(*router, *speculative); },
+          .router = StepperOf(*router),
+          .load = [&engine, &encoders] { return LoadOf(engine, encoders); },
           .flush_cache = [router] { router->FlushCache(); }};
+}
+
+/// Of a server without a generating model.
+Generator::Options GeneratorOptions(const PromptEncoder& encoder, const ServedEncoders& encoders,
+                                    Router& router) {
+  return {.generates = false,
+          .encoders = encoders.Descriptions(),
+          .tokenizer = &encoders.front().tokenizer(),
+          .prompt_encoder = &encoder,
+          .context_length = encoders.front().max_input_tokens(),
+          .router = StepperOf(router),
+          .load = [&router, &encoders] { return EngineLoad{.encoders = encoders.Loads(router)}; },
+          .flush_cache = [] {}};
 }
 
 absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& session, Engine& engine) {
@@ -218,6 +239,23 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
   service.sampling = WishOf(session.models().sampling());
   service.num_draft_tokens =
       session.models().has_draft() ? session.flags().decoding.num_draft_tokens : 0;
+  return service;
+}
+
+/// Of a server without a generating model; the first encoder stands for it.
+absl::StatusOr<Service> DescribeService(const ServeFlags& flags, const ServedEncoders& encoders) {
+  const EncodingModel& model = encoders.front();
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config,
+                             ReadJsonFile(model.dir() + "/config.json", kMaxConfigBytes));
+  Service service;
+  service.model_name = encoders.Descriptions().front().name;
+  service.model_path = model.dir();
+  service.version = kVersion;
+  service.model_type = config.value("model_type", "");
+  service.architectures = {model.config().architecture};
+  service.arguments = {{"host", flags.http.host},
+                       {"port", flags.http.port},
+                       {"max_batch_tokens", flags.max_batch_tokens}};
   return service;
 }
 
@@ -286,23 +324,46 @@ absl::StatusOr<std::optional<ControllerOptions>> Controller(const ServeFlags& fl
   return options;
 }
 
-}  // namespace
-
-absl::Status Serve(const ServeFlags& given) {
-  UnblockCerr();
-  EndOnSignals();
-  if (!given.log_file.empty()) std::signal(SIGHUP, SIG_IGN);  // until the log is open
-  ServeFlags flags = given;
-  if (flags.run.models.model.empty()) SHORTLIST_RETURN_IF_ERROR(TakeDemoPair(flags));
-  if (flags.served_model_name.empty()) {
-    flags.served_model_name = DefaultModelName(flags.run.models.model);
+/// Moves an encoder that --model names to where encoders are named, and fills in the demo pair
+/// where nothing is named.
+absl::Status ChooseModels(ServeFlags& flags) {
+  std::string& model = flags.run.models.model;
+  if (model.empty()) {
+    if (!flags.embed.model.empty() || !flags.rerank.model.empty()) {
+      if (flags.run.models.draft.empty()) return absl::OkStatus();
+      return absl::InvalidArgumentError("--draft without a --model that generates text");
+    }
+    return TakeDemoPair(flags);
   }
-  Server::Options options;
-  SHORTLIST_ASSIGN_OR_RETURN(options.keys, ReadKeys(flags));
-  SHORTLIST_ASSIGN_OR_RETURN(options.controller, Controller(flags, options.keys));
-  SHORTLIST_RETURN_IF_ERROR(FitConnections(flags));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool is_encoder, IsEncoder(model));
+  if (!is_encoder) {
+    if (flags.served_model_name.empty()) flags.served_model_name = DefaultModelName(model);
+    return absl::OkStatus();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
+  const bool scores = IsSequenceClassifier(dir);
+  EncoderFlags& encoder = scores ? flags.rerank : flags.embed;
+  if (!encoder.model.empty() || !flags.run.models.draft.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--model: ", model, " is an encoder, which goes without --draft and without ",
+                     scores ? "--rerank-model" : "--embed-model"));
+  }
+  encoder = {.model = std::exchange(model, ""), .name = std::exchange(flags.served_model_name, "")};
+  return absl::OkStatus();
+}
+
+absl::Status Run(Server::Options options) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
+                             Server::Create(std::move(options)));
+  server->Run();
+  return absl::OkStatus();
+}
+
+absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
   SHORTLIST_ASSIGN_OR_RETURN(options.fastchat.frame, OpenFastchatFrame(flags));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
+  SHORTLIST_ASSIGN_OR_RETURN(const ServedEncoders encoders,
+                             ServedEncoders::Open(flags, flags.served_model_name, session->pool()));
   SHORTLIST_ASSIGN_OR_RETURN(
       const PromptEncoder encoder,
       PromptEncoder::Open(session->models().tokenizer(),
@@ -313,25 +374,52 @@ absl::Status Serve(const ServeFlags& given) {
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
       Engine::Create(session->models(), session->decoding(NumSharedRows(flags, options.keys)),
-                     flags.scheduler));
-  options.http = flags.http;
-  if (flags.health_port != 0) options.health_port = flags.health_port;
-  options.health_host = flags.health_host;
-  options.log_file = flags.log_file;
-  options.summary = Summary(flags, *session, *engine, encoder);
-  options.generator = GeneratorOptions(*session, encoder, *engine);
+                     flags.scheduler, encoders.Loops()));
+  options.summary = Summary(flags, *session, *engine, encoder) + encoders.Summary();
+  options.generator = GeneratorOptions(*session, encoder, encoders, *engine);
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, *engine));
   options.service.chat_template = std::string(encoder.template_name());
-  options.fastchat.model_names = flags.model_names;
-  options.fastchat.limit_worker_concurrency = flags.limit_worker_concurrency;
   options.vocab = {.manager = engine->vocab(),
                    .vocab = flags.run.vocab,
                    .target = session->models().vocab_target(),
                    .pinned = session->sampling().stop_token_ids};
-  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
-                             Server::Create(std::move(options)));
-  server->Run();
-  return absl::OkStatus();
+  return Run(std::move(options));
+}
+
+absl::Status ServeEncoders(const ServeFlags& flags, Server::Options options) {
+  ThreadPool pool(static_cast<int>(flags.run.num_threads));
+  SHORTLIST_ASSIGN_OR_RETURN(const ServedEncoders encoders,
+                             ServedEncoders::Open(flags, /*other_name=*/"", pool));
+  const EncodingModel& first = encoders.front();
+  const PromptEncoder encoder(first.tokenizer(), first.config().vocab_size);
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Router> router,
+                             Router::Create({.encoders = encoders.Loops()}));
+  options.summary = absl::StrCat("model=none memory_mb=", ResidentMegabytes(), encoders.Summary());
+  options.generator = GeneratorOptions(encoder, encoders, *router);
+  SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, encoders));
+  return Run(std::move(options));
+}
+
+}  // namespace
+
+absl::Status Serve(const ServeFlags& given) {
+  UnblockCerr();
+  EndOnSignals();
+  if (!given.log_file.empty()) std::signal(SIGHUP, SIG_IGN);  // until the log is open
+  ServeFlags flags = given;
+  SHORTLIST_RETURN_IF_ERROR(ChooseModels(flags));
+  Server::Options options;
+  SHORTLIST_ASSIGN_OR_RETURN(options.keys, ReadKeys(flags));
+  SHORTLIST_ASSIGN_OR_RETURN(options.controller, Controller(flags, options.keys));
+  SHORTLIST_RETURN_IF_ERROR(FitConnections(flags));
+  options.http = flags.http;
+  if (flags.health_port != 0) options.health_port = flags.health_port;
+  options.health_host = flags.health_host;
+  options.log_file = flags.log_file;
+  options.fastchat.model_names = flags.model_names;
+  options.fastchat.limit_worker_concurrency = flags.limit_worker_concurrency;
+  return flags.run.models.model.empty() ? ServeEncoders(flags, std::move(options))
+                                        : ServeGeneration(flags, std::move(options));
 }
 
 }  // namespace shortlist

@@ -36,6 +36,7 @@ class Session {
   static absl::StatusOr<std::unique_ptr<Session>> Open(const RunFlags& flags);
 
   const RunFlags& flags() const { return flags_; }
+  ThreadPool& pool() { return pool_; }
   Models& models() { return *models_; }
   const Models& models() const { return *models_; }
   /// Those of --prompt or --prompts; none where neither was given.

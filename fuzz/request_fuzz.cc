@@ -23,6 +23,7 @@
 #include "nlohmann/json.hpp"
 #include "serve/admin/token_counts.h"
 #include "serve/admin/vocab_admin.h"
+#include "serve/embeddings/routes.h"
 #include "serve/fastchat/worker.h"
 #include "serve/http/worker_threads.h"
 #include "serve/openai/routes.h"
@@ -56,10 +57,23 @@ class Routes {
   Routes()
       : tokenizer_(OpenSmallTokenizer()),
         encoder_(*tokenizer_, std::nullopt, **FindConversation("zero_shot")),
-        generator_(
-            io_.get_executor(),
-            {.tokenizer = tokenizer_.get(), .prompt_encoder = &encoder_, .context_length = 1024}),
+        generator_(io_.get_executor(), {.encoders = {{.name = "vectors",
+                                                      .makes = ServedEncoder::Makes::kVectors,
+                                                      .max_input_tokens = 512,
+                                                      .result_size = 4,
+                                                      .vocab_size = 1000,
+                                                      .prompts = {{"query", "q: "}}},
+                                                     {.name = "scores",
+                                                      .makes = ServedEncoder::Makes::kScores,
+                                                      .max_input_tokens = 512,
+                                                      .result_size = 1,
+                                                      .vocab_size = 1000,
+                                                      .labels = {"LABEL_0"}}},
+                                        .tokenizer = tokenizer_.get(),
+                                        .prompt_encoder = &encoder_,
+                                        .context_length = 1024}),
         counts_(tokenizer_->size()) {
+    generator_.encodes = true;
     service_.generator = &generator_;
     service_.workers = &workers_;
     service_.model_name = "demo";
@@ -80,7 +94,10 @@ class Routes {
         std::make_unique<FastchatWorker>(io_.get_executor(), service_, FastchatWorker::Options{});
     for (const absl::Status& added :
          {AddOpenAiCompletionsRoute(service_, table_), AddOpenAiChatRoute(service_, table_),
-          AddOpenAiResponsesRoute(service_, table_), AddSglangGenerateRoutes(service_, table_),
+          AddOpenAiResponsesRoute(service_, table_), AddOpenAiEmbeddingsRoute(service_, table_),
+          AddRerankRoutes(service_, table_), AddTeiRoutes(service_, table_),
+          AddSglangEncodeRoutes(service_, table_), AddScoreRoutes(service_, table_),
+          AddFastchatEmbeddingsRoute(service_, table_), AddSglangGenerateRoutes(service_, table_),
           AddSglangInfoRoutes(service_, table_), worker_->AddRoutes(table_),
           admin_->AddRoutes(table_)}) {
       SHORTLIST_CHECK(added.ok());

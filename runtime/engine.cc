@@ -30,7 +30,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(Options options) {
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Models& models,
                                                        const DecodingOptions& decoding,
-                                                       SchedulerOptions scheduler) {
+                                                       SchedulerOptions scheduler,
+                                                       std::vector<Router::Encoder> encoders) {
   int64_t& num_slots = scheduler.max_total_tokens;
   if (num_slots == 0) {
     const int64_t context_length =
@@ -39,8 +40,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Models& models,
   }
   std::unique_ptr<Engine> engine(new Engine(models));
   SHORTLIST_ASSIGN_OR_RETURN(engine->decoding_, Decoding::Create(models, decoding, num_slots));
-  SHORTLIST_ASSIGN_OR_RETURN(engine->router_,
-                             Router::Create(*engine->decoding_.engine, {.scheduler = scheduler}));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      engine->router_, Router::Create(*engine->decoding_.engine,
+                                      {.scheduler = scheduler, .encoders = std::move(encoders)}));
   return engine;
 }
 

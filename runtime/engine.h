@@ -46,9 +46,11 @@ class Engine {
 
   /// Over `models`, which are loaded and must outlive this. max_total_tokens 0 stands for what
   /// ChooseNumSlots makes of the free memory, context_length 0 for the model's.
+  /// The Router serves `encoders` beside it.
   static absl::StatusOr<std::unique_ptr<Engine>> Create(Models& models,
                                                         const DecodingOptions& decoding,
-                                                        SchedulerOptions scheduler);
+                                                        SchedulerOptions scheduler,
+                                                        std::vector<Router::Encoder> encoders = {});
 
   struct Output {
     std::vector<TokenId> ids;
@@ -67,6 +69,7 @@ class Engine {
 
   Models& models() { return models_; }
   Router& router() { return *router_; }
+  const Router& router() const { return *router_; }
   const SpeculativeEngine& speculative() const { return *decoding_.engine; }
   /// Null: plain decoding.
   DynamicVocabularyManager* vocab() { return decoding_.vocab.get(); }

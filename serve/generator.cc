@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "serve/http/api_error.h"
+#include "serve/live_encoding.h"
 #include "serve/live_request.h"
 #include "serve/metrics.h"
 #include "serve/output_text.h"
@@ -60,6 +61,13 @@ void Truncate(const GenerateRequest& request, int64_t context_len, std::optional
   ids.erase(begin, begin + excess);
 }
 
+/// The end of a part of an EncodeBatch.
+struct EncodedChunk {
+  std::shared_ptr<LiveChunk> live;
+  absl::Status status;
+  std::vector<EncodeResult> results;
+};
+
 class GeneratorImpl final : public Generator {
  public:
   GeneratorImpl(asio::any_io_executor executor, Options options)
@@ -77,6 +85,8 @@ class GeneratorImpl final : public Generator {
   absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
                                                     const Client& client,
                                                     const std::string& rid) override;
+  asio::awaitable<absl::StatusOr<EncodedBatch>> Encode(EncodeBatch batch, const Client& client,
+                                                       const std::string& rid) override;
 
   bool Abort(const Client& client, const std::string& rid) override {
     const auto named = registry_->by_name.find(NameOf(client, rid));
@@ -102,6 +112,7 @@ class GeneratorImpl final : public Generator {
   const Options& options() const override { return options_; }
 
  private:
+  absl::Status CheckStart(const std::string& name, const std::string& rid) const;
   absl::StatusOr<TokenizedGenerateReqInput> Tokenize(GenerateRequest& request, LiveRequest& live);
   BatchTokenIdOut Step(std::vector<RouterMessage> messages);
   void Detokenize(BatchTokenIdOut out);
@@ -229,14 +240,21 @@ void GeneratorImpl::StoreLoad(const std::vector<LiveRequest*>& arrived) {
   }
 }
 
+absl::Status GeneratorImpl::CheckStart(const std::string& name, const std::string& rid) const {
+  if (draining_) return absl::UnavailableError("the server is shutting down");
+  if (!registry_->by_name.contains(name)) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat("Duplicate request ID: ", rid));
+}
+
 absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
     std::vector<GenerateRequest> requests, const Client& client, const std::string& rid) {
   SHORTLIST_CHECK(!requests.empty());
-  if (draining_) return absl::UnavailableError("the server is shutting down");
-  std::string name = NameOf(client, rid);
-  if (registry_->by_name.contains(name)) {
-    return absl::AlreadyExistsError(absl::StrCat("Duplicate request ID: ", rid));
+  if (!options_.generates) {
+    return absl::FailedPreconditionError(
+        "no model that generates text is loaded: give one with --model");
   }
+  std::string name = NameOf(client, rid);
+  SHORTLIST_RETURN_IF_ERROR(CheckStart(name, rid));
   auto generation = std::make_unique<LiveGeneration>(executor_, registry_, std::move(name));
   for (size_t i = 0; i < requests.size(); ++i) {
     auto live = std::make_shared<LiveRequest>();
@@ -254,6 +272,26 @@ absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
     ++registry_->num_live;
   }
   return generation;
+}
+
+asio::awaitable<absl::StatusOr<EncodedBatch>> GeneratorImpl::Encode(EncodeBatch batch,
+                                                                    const Client& client,
+                                                                    const std::string& rid) {
+  SHORTLIST_CHECK(!batch.inputs.empty() && batch.model < options_.encoders.size());
+  const ServedEncoder& encoder = options_.encoders[batch.model];
+  std::string name = NameOf(client, rid);
+  absl::Status status = CheckStart(name, rid);
+  if (!status.ok()) co_return status;
+  status = CheckBatchSize(encoder, batch);
+  if (!status.ok()) co_return status;
+  absl::StatusOr<ResultBytes> held = ResultBytes::Hold(registry_, encoder, batch);
+  if (!held.ok()) co_return held.status();
+  LiveEncoding encoding(executor_, registry_, std::move(name), encoder, std::move(batch),
+                        client.name);
+  auto running = encoding.Run();
+  absl::StatusOr<EncodedBatch> encoded = co_await std::move(running);
+  if (options_.metrics != nullptr) options_.metrics->OnEncoded(encoder.name, encoded);
+  co_return std::move(encoded);
 }
 
 /// On the router thread.
@@ -283,15 +321,24 @@ absl::Status GeneratorImpl::FlushCache() {
 /// On the detokenizer thread.
 void GeneratorImpl::Detokenize(BatchTokenIdOut out) {
   std::vector<std::pair<std::shared_ptr<LiveRequest>, GenerationEvent>> events;
+  std::vector<EncodedChunk> chunks;
   const Clock::time_point now = Clock::now();
   for (BatchTokenIdOut::Row& row : out.rows) {
+    if (auto chunk = std::dynamic_pointer_cast<LiveChunk>(row.receiver)) {
+      chunks.push_back({std::move(chunk), std::move(row.status), std::move(row.results)});
+      continue;
+    }
     auto live = std::static_pointer_cast<LiveRequest>(std::move(row.receiver));
     if (row.finished) SetPending(*live, 0);  // it may have ended on its way
     GenerationEvent event = ToEvent(row, *live, now);
     events.emplace_back(std::move(live), std::move(event));
   }
-  asio::post(executor_, [registry = registry_, events = std::move(events)]() mutable {
+  asio::post(executor_, [registry = registry_, events = std::move(events),
+                         chunks = std::move(chunks)]() mutable {
     for (auto& [live, event] : events) Deliver(*registry, *live, std::move(event));
+    for (EncodedChunk& chunk : chunks) {
+      Deliver(*registry, *chunk.live, std::move(chunk.status), std::move(chunk.results));
+    }
   });
 }
 

@@ -21,6 +21,7 @@
 #include "router/pipeline.h"
 #include "router/scheduler.h"
 #include "serve/http/message.h"
+#include "serve/served_encoder.h"
 #include "serve/shared_bans.h"
 #include "serve/shared_prompt.h"
 #include "text/tokenizer.h"
@@ -28,6 +29,9 @@
 namespace shortlist {
 
 class Metrics;
+
+/// Of the results of one EncodeBatch, and of texts that are read again for each of its inputs.
+inline constexpr int64_t kMaxResultBytes = int64_t{256} << 20;
 
 /// One generation as a dialect asks for it. Sampling is complete: dialects bring their own
 /// defaults.
@@ -124,6 +128,7 @@ struct EngineLoad {
   int64_t num_draft_failures = 0;
   absl::Status draft_error;  // why drafting failed last
   double draft_ms = 0.0, verify_ms = 0.0;
+  std::vector<EncoderLoad> encoders;
 };
 
 /// The bridge between HTTP's coroutines and the threads of a Pipeline: prompts are rendered and
@@ -132,6 +137,9 @@ struct EngineLoad {
 class Generator {
  public:
   struct Options {
+    bool generates = true;  // false: there are encoders alone, and Start refuses
+    std::vector<ServedEncoder> encoders;
+    // Of the generating model, else of the first encoder.
     const Tokenizer* tokenizer = nullptr;           // must outlive this
     const PromptEncoder* prompt_encoder = nullptr;  // likewise
     std::vector<TokenId> stop_token_ids;            // the model's end of text
@@ -158,6 +166,16 @@ class Generator {
   virtual absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
                                                             const Client& client,
                                                             const std::string& rid) = 0;
+
+  /// Encodes a batch of any size for `client`, in order; waits for all of it. Errors: those of
+  /// Start; InvalidArgument or OutOfRange names the input that is wrong, DeadlineExceeded,
+  /// Cancelled; Internal where the model gave nothing usable. InvalidArgument for results that are
+  /// larger than what is held for one request (kMaxResultBytes), ResourceExhausted while all
+  /// requests together hold too much. Precondition: batch.model is an index into
+  /// options().encoders.
+  virtual boost::asio::awaitable<absl::StatusOr<EncodedBatch>> Encode(EncodeBatch batch,
+                                                                      const Client& client,
+                                                                      const std::string& rid) = 0;
 
   /// Ends the requests of this name that `client` started; their last events tell Cancelled. False
   /// when there are none.

@@ -46,13 +46,28 @@ asio::awaitable<absl::Status> HealthProbe::Ask() {
 asio::awaitable<void> HealthProbe::Run() {
   const std::shared_ptr<HealthProbe> self = shared_from_this();
   try {
-    answer_ = co_await Generate();
+    const bool generates = generator_.options().generates;
+    auto asking = generates ? Generate() : Encode();
+    answer_ = co_await std::move(asking);
   } catch (const std::exception& error) {
     answer_ = absl::UnavailableError(error.what());
   }
   answered_at_ = Clock::now();
   has_answer_ = true;
   std::exchange(running_, nullptr)->cancel();
+}
+
+asio::awaitable<absl::Status> HealthProbe::Encode() {
+  EncodeBatch batch;
+  batch.inputs.resize(1);
+  batch.inputs[0].ids = {TokenId{0}};
+  batch.timeout_s = std::chrono::duration<double>(options_.timeout).count();
+  const Client client{.name = "health probe", .cache_salt = ""};
+  const std::string rid;
+  auto running = generator_.Encode(std::move(batch), client, rid);
+  const absl::StatusOr<EncodedBatch> encoded = co_await std::move(running);
+  if (encoded.ok() || absl::IsResourceExhausted(encoded.status())) co_return absl::OkStatus();
+  co_return absl::UnavailableError(encoded.status().message());
 }
 
 asio::awaitable<absl::Status> HealthProbe::Generate() {

@@ -12,7 +12,8 @@
 
 namespace shortlist {
 
-/// Sees whether the engine moves, by a token generated for nobody. Whoever asks while that is under
+/// Sees whether the engine moves, by a token generated for nobody, or encoded where no model
+/// generates. Whoever asks while that is under
 /// way, or within `kept` of it, gets its answer: a flood of questions costs a token a second. Owned
 /// by a shared_ptr; used on the I/O thread.
 class HealthProbe : public std::enable_shared_from_this<HealthProbe> {
@@ -32,6 +33,7 @@ class HealthProbe : public std::enable_shared_from_this<HealthProbe> {
  private:
   boost::asio::awaitable<void> Run();
   boost::asio::awaitable<absl::Status> Generate();
+  boost::asio::awaitable<absl::Status> Encode();
 
   Generator& generator_;
   const Options options_;

@@ -22,12 +22,21 @@ namespace shortlist {
 
 class LiveGeneration;
 
-/// What generations share on the I/O thread. Outlives the generator as long as events are on their
-/// way.
+/// What a client may end by the name it gave it.
+class NamedWork {
+ public:
+  virtual ~NamedWork() = default;
+  virtual void Abort() = 0;
+};
+
+/// What generations and encodings share on the I/O thread. Outlives the generator as long as events
+/// are on their way.
 struct LiveRegistry {
-  Pipeline* pipeline = nullptr;                              // null: the generator has gone
-  std::unordered_map<std::string, LiveGeneration*> by_name;  // those that clients named
-  std::atomic<int64_t> num_live = 0;                         // requests; read by any thread
+  Pipeline* pipeline = nullptr;                         // null: the generator has gone
+  std::unordered_map<std::string, NamedWork*> by_name;  // those that clients named
+  std::atomic<int64_t> num_live = 0;  // requests of the pipeline; read by any thread
+  int64_t num_chunks = 0;             // of these, of encodings
+  int64_t num_result_bytes = 0;       // of encodings that are under way
 };
 
 /// One request between Start and its last event. Each thread has members of its own.
@@ -54,7 +63,7 @@ struct LiveRequest final : Receiver {
 
 /// The Generation of a Generator: events wait here, one for each request at most, until they are
 /// taken. It has its name until the last event of every request has come, or it goes.
-class LiveGeneration final : public Generation {
+class LiveGeneration final : public Generation, public NamedWork {
  public:
   /// `name`: among those of all clients, not taken; empty: none.
   LiveGeneration(const boost::asio::any_io_executor& executor,
@@ -62,7 +71,7 @@ class LiveGeneration final : public Generation {
   ~LiveGeneration() override;
 
   void Add(std::shared_ptr<LiveRequest> live);
-  void Abort();
+  void Abort() override;
   void Deliver(GenerationEvent event);
 
   boost::asio::awaitable<GenerationEvent> Next() override;

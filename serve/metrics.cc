@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "serve/generator.h"
+#include "serve/http/api_error.h"
 
 namespace shortlist {
 namespace {
@@ -37,6 +38,9 @@ struct Metrics::Families {
 
   Counter& NewCounter(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add(labels);
+  }
+  Family<Counter>& NewFamily(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
   }
   Gauge& NewGauge(const char* name, const char* help) {
     return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(labels);
@@ -109,6 +113,20 @@ struct Metrics::Families {
                                   .Name("shortlist:verify_steps_total")
                                   .Help("Steps of a request, by the number of tokens accepted")
                                   .Register(registry);
+  Family<Counter>& encode_requests =
+      NewFamily("shortlist:encode_requests_total", "Requests for encodings, by how they ended");
+  Family<Counter>& encoded_inputs = NewFamily("shortlist:encoded_inputs_total",
+                                              "Inputs of requests for encodings that ended well");
+  Family<Counter>& encoded_tokens =
+      NewFamily("shortlist:encoded_tokens_total", "Tokens of these inputs");
+  Family<Counter>& encode_passes =
+      NewFamily("shortlist:encode_passes_total", "Forward passes of an encoder");
+  Family<Counter>& encode_seconds =
+      NewFamily("shortlist:encode_seconds_total", "Time spent on passes of an encoder");
+  Family<Histogram>& encode_latency = prometheus::BuildHistogram()
+                                          .Name("shortlist:encode_request_seconds")
+                                          .Help("Of requests for encodings that ended well")
+                                          .Register(registry);
   Family<Counter>& http = prometheus::BuildCounter()
                               .Name("shortlist:http_requests_total")
                               .Help("Requests by route, method, status and error code")
@@ -168,6 +186,18 @@ void Metrics::OnFinished(const GenerationEvent& event) {
   f.speculation.Add(event.stats);
 }
 
+void Metrics::OnEncoded(const std::string& model, const absl::StatusOr<EncodedBatch>& encoded) {
+  Families& f = *families_;
+  const Labels labels = {{"model_name", model}};
+  f.encode_requests
+      .Add({{"model_name", model}, {"code", encoded.ok() ? "" : CodeOf(encoded.status())}})
+      .Increment();
+  if (!encoded.ok()) return;
+  f.encoded_inputs.Add(labels).Increment(static_cast<double>(encoded->values.size()));
+  f.encoded_tokens.Add(labels).Increment(static_cast<double>(encoded->total_tokens()));
+  f.encode_latency.Add(labels, LatencyBuckets()).Observe(encoded->seconds);
+}
+
 SequenceStats Metrics::Speculation() const {
   const std::lock_guard lock(families_->mutex);
   return families_->speculation;
@@ -195,6 +225,11 @@ std::string Metrics::Text(const EngineLoad& load, double throughput) {
   Families::Raise(f.draft_failures, static_cast<double>(load.num_draft_failures));
   Families::Raise(f.draft_seconds, 1e-3 * load.draft_ms);
   Families::Raise(f.verify_seconds, 1e-3 * load.verify_ms);
+  for (const EncoderLoad& encoder : load.encoders) {
+    const Labels labels = {{"model_name", encoder.name}};
+    Families::Raise(f.encode_passes.Add(labels), static_cast<double>(encoder.num_passes));
+    Families::Raise(f.encode_seconds.Add(labels), encoder.seconds);
+  }
   return prometheus::TextSerializer().Serialize(f.registry.Collect());
 }
 

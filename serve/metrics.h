@@ -7,8 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/statusor.h"
 #include "router/messages.h"
 #include "serve/http/message.h"
+#include "serve/served_encoder.h"
 
 namespace shortlist {
 
@@ -30,6 +32,8 @@ class Metrics {
   void OnFirstToken(double seconds);
   void OnStep(double seconds_since_last, int64_t num_tokens);
   void OnFinished(const GenerationEvent& event);
+  /// A batch that encoder `model` was asked for has ended.
+  void OnEncoded(const std::string& model, const absl::StatusOr<EncodedBatch>& encoded);
 
   /// What speculation did for all requests that have ended.
   SequenceStats Speculation() const;

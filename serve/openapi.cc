@@ -1,6 +1,7 @@
 #include "serve/openapi.h"
 
 #include <initializer_list>
+#include <string_view>
 
 #include "nlohmann/json.hpp"
 #include "serve/http/json_fields.h"
@@ -68,6 +69,42 @@ const char kIds[] = R"json([
   {"type": "array", "minItems": 1, "maxItems": 128,
    "items": {"type": "array", "items": {"type": "integer"}, "minItems": 1}}
 ])json";
+
+// Without a bound on their number: encoders take any.
+const char kManyTexts[] = R"json([
+  {"type": "string"},
+  {"type": "array", "items": {"type": "string"}, "minItems": 1}
+])json";
+
+const char kManyIds[] = R"json([
+  {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+  {"type": "array", "minItems": 1,
+   "items": {"type": "array", "items": {"type": "integer"}, "minItems": 1}}
+])json";
+
+// Fields that the routes of classifiers have in common.
+const char kScoring[] = R"json({
+  "model": {"type": "string", "maxLength": 256},
+  "raw_scores": {"type": "boolean"},
+  "truncate": {"type": "boolean"},
+  "truncate_prompt_tokens": {"type": "integer", "minimum": -1},
+  "truncation_side": {"type": "string", "enum": ["left", "right"]},
+  "priority": {"type": "integer"},
+  "rid": {"type": "string", "maxLength": 256}
+})json";
+
+// Those of encoders that make vectors.
+const char kEncode[] = R"json({
+  "model": {"type": "string", "maxLength": 256},
+  "truncate": {"type": "boolean"},
+  "truncate_prompt_tokens": {"type": "integer", "minimum": -1},
+  "truncation_side": {"type": "string", "enum": ["left", "right"]},
+  "prompt_name": {"type": "string"},
+  "instruction": {"type": "string"},
+  "normalize": {"type": "boolean"},
+  "priority": {"type": "integer"},
+  "rid": {"type": "string", "maxLength": 256}
+})json";
 
 /// One of the alternatives of all lists.
 ordered_json AnyOf(std::initializer_list<const char*> lists) {
@@ -179,6 +216,75 @@ std::string Tokenize() {
 std::string Detokenize() {
   return Operation("Token ids to text", {"tokens"},
                    {{"tokens", AnyOf({kIds})}, {"skip_special_tokens", {{"type", "boolean"}}}});
+}
+
+std::string Embeddings() {
+  ordered_json properties = Properties({kEncode, R"json({
+    "encoding_format": {"type": "string", "enum": ["float", "base64"]},
+    "dimensions": {"type": "integer", "minimum": 1},
+    "user": {"type": "string"}
+  })json"});
+  properties["input"] = AnyOf({kManyTexts, kManyIds});
+  return Operation("Vectors of texts, as OpenAI", {"input"}, std::move(properties));
+}
+
+std::string Rerank(const char* documents) {
+  ordered_json properties = Properties({kScoring, R"json({
+    "query": {"type": "string"},
+    "top_n": {"type": "integer", "minimum": 1},
+    "return_documents": {"type": "boolean"}
+  })json"});
+  if (documents == std::string_view("texts")) {
+    properties.erase("top_n");  // of its other form, with "documents"
+    properties.erase("return_documents");
+    properties["return_text"] = {{"type", "boolean"}};
+  }
+  properties[documents] = {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}};
+  return Operation("Scores of documents for a query, the best first", {"query", documents},
+                   std::move(properties));
+}
+
+std::string Embed() {
+  ordered_json properties = Properties({kEncode, R"json({
+    "dimensions": {"type": "integer", "minimum": 1}
+  })json"});
+  properties["inputs"] = AnyOf({kManyTexts, kManyIds});
+  return Operation("Vectors of texts, as text-embeddings-inference", {"inputs"},
+                   std::move(properties));
+}
+
+std::string Predict() {
+  return Operation("Labels of texts, as text-embeddings-inference", {"inputs"},
+                   Properties({kScoring, R"json({
+    "inputs": {"anyOf": [
+      {"type": "string"},
+      {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "string"}},
+      {"type": "array", "minItems": 1, "items":
+        {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "string"}}}]}
+  })json"}));
+}
+
+std::string Encode() {
+  ordered_json properties = Properties({kScoring, R"json({
+    "is_cross_encoder_request": {"type": "boolean"}
+  })json"});
+  properties.erase("raw_scores");
+  properties["text"] = AnyOf({kManyTexts});
+  properties["input_ids"] = AnyOf({kManyIds});
+  return Operation("Vectors of texts, or scores of pairs, as SGLang", {}, std::move(properties));
+}
+
+std::string Score() {
+  ordered_json properties = Properties({kScoring});
+  for (const char* name : {"text_1", "text_2"}) properties[name] = AnyOf({kManyTexts});
+  return Operation("Scores of pairs of texts, as vLLM", {"text_1", "text_2"},
+                   std::move(properties));
+}
+
+std::string Classify() {
+  ordered_json properties = Properties({kScoring});
+  properties["input"] = AnyOf({kManyTexts, kManyIds});
+  return Operation("Labels of texts, as vLLM", {"input"}, std::move(properties));
 }
 
 std::string AbortRequest() {

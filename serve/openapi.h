@@ -15,6 +15,13 @@ std::string Generate();
 std::string Tokenize();
 std::string Detokenize();
 std::string AbortRequest();
+std::string Embeddings();
+std::string Rerank(const char* documents);
+std::string Embed();
+std::string Predict();
+std::string Encode();
+std::string Score();
+std::string Classify();
 
 }  // namespace shortlist::openapi
 

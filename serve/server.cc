@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/admin/token_counts.h"
+#include "serve/embeddings/routes.h"
 #include "serve/http/access_log.h"
 #include "serve/http/health_port.h"
 #include "serve/http/host_policy.h"
@@ -149,6 +150,10 @@ class ServerImpl final : public Server {
     SHORTLIST_RETURN_IF_ERROR(AddOpenAiModelRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangGenerateRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangInfoRoutes(service_, routes_));
+    for (const auto& add : {AddOpenAiEmbeddingsRoute, AddRerankRoutes, AddTeiRoutes,
+                            AddSglangEncodeRoutes, AddScoreRoutes, AddFastchatEmbeddingsRoute}) {
+      SHORTLIST_RETURN_IF_ERROR(add(service_, routes_));
+    }
     SHORTLIST_RETURN_IF_ERROR(fastchat_->AddRoutes(routes_));
     SHORTLIST_RETURN_IF_ERROR(vocab_admin_->AddRoutes(routes_));
     SHORTLIST_RETURN_IF_ERROR(AddPage(routes_));

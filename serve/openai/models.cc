@@ -1,4 +1,6 @@
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -12,22 +14,36 @@ namespace {
 using boost::asio::awaitable;
 using nlohmann::ordered_json;
 
-ordered_json ModelCard(const Service& service) {
+struct Card {
+  std::string name, path;
+  int64_t max_len = 0;
+};
+
+/// Of the generating model, if there is one, then of the encoders.
+std::vector<Card> CardsOf(const Service& service) {
+  const Generator::Options& options = service.generator->options();
+  std::vector<Card> cards;
+  if (options.generates) {
+    cards.push_back({service.model_name, service.model_path, options.context_length});
+  }
+  for (const ServedEncoder& encoder : options.encoders) {
+    cards.push_back({encoder.name, encoder.path, encoder.max_input_tokens});
+  }
+  return cards;
+}
+
+ordered_json ModelCard(const Service& service, const Card& card) {
   const auto created =
       std::chrono::duration_cast<std::chrono::seconds>(service.started_at.time_since_epoch());
-  return {{"id", service.model_name},
-          {"object", "model"},
-          {"created", created.count()},
+  return {{"id", card.name},      {"object", "model"}, {"created", created.count()},
           {"owned_by", "sglang"},  // gateways go by this: it says whose protocol is spoken
-          {"root", service.model_path},
-          {"parent", nullptr},
-          {"max_model_len", service.generator->options().context_length}};
+          {"root", card.path},    {"parent", nullptr}, {"max_model_len", card.max_len}};
 }
 
 awaitable<absl::Status> ListModels(const Service& service, const HttpRequest&,
                                    HttpResponse& response) {
   ordered_json cards = ordered_json::array();
-  cards.push_back(ModelCard(service));
+  for (const Card& card : CardsOf(service)) cards.push_back(ModelCard(service, card));
   ordered_json list = {{"object", "list"}};
   list["data"] = std::move(cards);
   std::string body = Dump(list);
@@ -37,11 +53,13 @@ awaitable<absl::Status> ListModels(const Service& service, const HttpRequest&,
 
 awaitable<absl::Status> GetModel(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {
-  absl::Status known = CheckModelName(service.model_name, http.parameter);
-  if (!known.ok()) co_return known;
-  std::string body = Dump(ModelCard(service));
-  co_await response.Send(200, kJsonType, std::move(body));
-  co_return absl::OkStatus();
+  for (const Card& card : CardsOf(service)) {
+    if (!CheckModelName(card.name, http.parameter).ok()) continue;
+    std::string body = Dump(ModelCard(service, card));
+    co_await response.Send(200, kJsonType, std::move(body));
+    co_return absl::OkStatus();
+  }
+  co_return CheckModelName(service.model_name, http.parameter);
 }
 
 }  // namespace

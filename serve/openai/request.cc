@@ -2,8 +2,10 @@
 
 #include <chrono>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "serve/http/api_error.h"
 #include "serve/http/target.h"
 #include "serve/model_name.h"
 #include "serve/sampling_fields.h"
@@ -66,6 +68,21 @@ void AcceptOrRefuseOthers(JsonFields& fields) {
                       "only [\"text\"] is supported");
 }
 
+/// CheckModelName, or what an encoder of this name is.
+absl::Status CheckGenerates(const Service& service, const std::string& asked) {
+  const absl::Status known = CheckModelName(service.model_name, asked);
+  if (known.ok()) return known;
+  for (const ServedEncoder& encoder : service.generator->options().encoders) {
+    if (!CheckModelName(encoder.name, asked).ok()) continue;
+    const bool makes_vectors = encoder.makes == ServedEncoder::Makes::kVectors;
+    return WithParam(absl::InvalidArgumentError(absl::StrCat(
+                         "`", asked, "` makes ", makes_vectors ? "embeddings" : "scores",
+                         "; what generates text is `", service.model_name, "`")),
+                     "model");
+  }
+  return known;
+}
+
 }  // namespace
 
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
@@ -73,7 +90,7 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
                                                 int64_t least_max_tokens) {
   const std::string model = fields.String("model", "", kMaxNameBytes);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
-  SHORTLIST_RETURN_IF_ERROR(CheckModelName(service.model_name, model));
+  SHORTLIST_RETURN_IF_ERROR(CheckGenerates(service, model));
   OpenAiRequest request;
   GenerateRequest& sampling = request.sampling;
   sampling.max_new_tokens = fields.OptionalInteger("max_tokens", least_max_tokens, kMaxCount);

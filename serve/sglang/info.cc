@@ -57,7 +57,7 @@ awaitable<absl::Status> ModelInfo(const Service& service, const HttpRequest&,
                                   HttpResponse& response) {
   ordered_json info = {{"model_path", service.model_path},
                        {"tokenizer_path", service.model_path},
-                       {"is_generation", true},
+                       {"is_generation", service.generator->options().generates},
                        {"preferred_sampling_params", nullptr},
                        {"weight_version", "default"},
                        {"has_image_understanding", false},

@@ -18,8 +18,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "tests/serve/embeddings/encoder_fixture.h"
 #include "tests/serve/http/client.h"
-#include "tests/serve/serve_fixture.h"
 #include "vocab/dynamic_vocabulary_manager.h"
 
 namespace shortlist {
@@ -63,7 +63,24 @@ std::map<std::string, std::vector<std::string>> Bodies() {
   const std::vector<std::string> tokenize = {json{{"prompt", "a cat"}}.dump(),
                                              json{{"prompt", {words, words, words}}}.dump()};
   const std::vector<std::string> detokenize = {json{{"tokens", tokens}}.dump()};
-  return {{"/v1/chat/completions", {chat.dump(), chat_stream.dump()}},
+  json texts = json::array();
+  for (int i = 0; i < 500; ++i) texts.push_back(absl::StrCat("text ", i));
+  const std::vector<std::string> rerank = {json{{"query", "q"}, {"documents", texts}}.dump()};
+  const std::vector<std::string> score = {json{{"text_1", "q"}, {"text_2", texts}}.dump()};
+  const std::vector<std::string> classify = {json{{"input", texts}}.dump()};
+  return {{"/v1/embeddings", {json{{"input", texts}}.dump(), json{{"input", "a"}}.dump()}},
+          {"/v1/rerank", rerank},
+          {"/v2/rerank", rerank},
+          {"/rerank", {json{{"query", "q"}, {"texts", texts}}.dump()}},
+          {"/worker_get_embeddings", {json{{"input", texts}}.dump()}},
+          {"/embed", {json{{"inputs", texts}}.dump()}},
+          {"/predict", {json{{"inputs", "a"}}.dump()}},
+          {"/encode", {json{{"text", texts}}.dump()}},
+          {"/score", score},
+          {"/v1/score", score},
+          {"/classify", classify},
+          {"/v1/classify", classify},
+          {"/v1/chat/completions", {chat.dump(), chat_stream.dump()}},
           {"/v1/completions", {completion.dump(), completion_stream.dump()}},
           {"/generate", {generate.dump(), generate_stream.dump()}},
           {"/v1/responses", {response.dump(), response_stream.dump()}},
@@ -160,7 +177,7 @@ int64_t NumDescriptors() {
                        std::filesystem::directory_iterator());
 }
 
-class DisconnectStormTest : public ServeTest {
+class DisconnectStormTest : public EncoderTest {
  protected:
   DisconnectStormTest() {
     const TokenId ids[] = {TokenId{5}, TokenId{6}};
@@ -179,7 +196,10 @@ TEST_F(DisconnectStormTest, EveryRouteOutlivesItsClients) {
   const std::chrono::seconds duration(FromEnvironment("SHORTLIST_STORM_SECONDS", 2));
   const uint64_t seed = FromEnvironment("SHORTLIST_STORM_SEED", std::random_device{}());
   std::cout << "SHORTLIST_STORM_SEED=" << seed << "\n";
-  Start([this](Server::Options& options) {
+  AddVectors("words");
+  AddScores("judge");
+  for (const auto& encoder : encoders_) encoder->pass_us = 300;
+  StartAll([this](Server::Options& options) {
     options.keys.admin = kAdminKey;
     options.vocab.manager = manager_.get();
     options.vocab.target = {.vocab_size = DemoTokenizer().size()};

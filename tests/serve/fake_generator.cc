@@ -58,6 +58,17 @@ absl::StatusOr<std::unique_ptr<Generation>> FakeGenerator::Start(
   return std::make_unique<FakeGeneration>(executor_, std::move(script), num_alive);
 }
 
+asio::awaitable<absl::StatusOr<EncodedBatch>> FakeGenerator::Encode(EncodeBatch batch,
+                                                                    const Client&,
+                                                                    const std::string&) {
+  if (!encodes) co_return absl::ResourceExhaustedError("the request queue is full");
+  EncodedBatch encoded;
+  const size_t size = options_.encoders.at(batch.model).result_size;
+  encoded.values.assign(batch.inputs.size(), std::vector<float>(size, 0.25f));
+  encoded.num_tokens.assign(batch.inputs.size(), 3);
+  co_return encoded;
+}
+
 asio::awaitable<void> FakeResponse::Send(int status, std::string_view content_type,
                                          std::string body) {
   this->status = status;

@@ -28,12 +28,15 @@ class FakeGenerator : public Generator {
   FakeGenerator(boost::asio::any_io_executor executor, Options options);
 
   std::deque<Script> scripts;
+  bool encodes = false;  // false: Encode refuses; true: all values are 0.25
   std::vector<GenerateRequest> started;
   int64_t num_alive = 0;  // Generations that exist
 
   absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
                                                     const Client& client,
                                                     const std::string& rid) override;
+  boost::asio::awaitable<absl::StatusOr<EncodedBatch>> Encode(EncodeBatch batch, const Client&,
+                                                              const std::string& rid) override;
   bool Abort(const Client&, const std::string&) override { return false; }
   void AbortAll() override {}
   int64_t num_abort_alls() const override { return 0; }

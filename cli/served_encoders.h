@@ -1,0 +1,58 @@
+#ifndef SHORTLIST_CLI_SERVED_ENCODERS_H_
+#define SHORTLIST_CLI_SERVED_ENCODERS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/thread_pool.h"
+#include "cli/flags.h"
+#include "router/router.h"
+#include "runtime/encoding_model.h"
+#include "serve/served_encoder.h"
+
+namespace shortlist {
+
+/// Whether `model`, a directory or org/name, is an encoder: its config.json's architecture decides.
+/// Errors of ResolveModelDir.
+absl::StatusOr<bool> IsEncoder(const std::string& model);
+
+/// The encoders of `shortlist serve`: to the Router passes, to the routes what they are. Must
+/// outlive both.
+class ServedEncoders {
+ public:
+  /// Loads --embed-model and --rerank-model. Errors name the flag: those of EncodingModel::Open, a
+  /// model of the other kind, two of one name or one of `other_name`.
+  static absl::StatusOr<ServedEncoders> Open(const ServeFlags& flags, const std::string& other_name,
+                                             ThreadPool& pool);
+
+  bool empty() const { return entries_.empty(); }
+  /// The first one. Precondition: not empty().
+  const EncodingModel& front() const { return *entries_.front()->model; }
+
+  std::vector<Router::Encoder> Loops() const;
+  std::vector<ServedEncoder> Descriptions() const;
+  /// Of `router`, which was made with Loops(). During no step.
+  std::vector<EncoderLoad> Loads(const Router& router) const;
+  /// key=value pairs for the log; empty without encoders.
+  std::string Summary() const;
+
+ private:
+  struct Entry {
+    std::string flag, name;
+    std::unique_ptr<EncodingModel> model;
+    double seconds = 0.0;  // of passes; the router thread's
+  };
+
+  absl::Status Add(const std::string& flag, const EncoderFlags& encoder, const ServeFlags& flags,
+                   ThreadPool& pool);
+
+  int64_t max_batch_tokens_ = 0;
+  std::vector<std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_SERVED_ENCODERS_H_

@@ -1,0 +1,93 @@
+#include "serve/embeddings/answer.h"
+
+#include <bit>
+#include <charconv>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "serve/http/json_fields.h"
+
+namespace shortlist {
+namespace {
+
+using boost::asio::awaitable;
+
+constexpr int64_t kFloatBytes = 12;  // of one in JSON, with its comma
+
+awaitable<absl::Status> Answer(const Service& service, ParseEncodeRequest parse,
+                               const HttpRequest& http, HttpResponse& response) {
+  const auto read = [&] { return parse(service, http.body); };
+  absl::StatusOr<EncodeAsked> asked =
+      co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), read);
+  if (!asked.ok()) co_return asked.status();
+  http.DropBody();
+  auto running = service.generator->Encode(std::move(asked->batch), http.client, asked->rid);
+  absl::StatusOr<EncodedBatch> encoded = co_await std::move(running);
+  if (!encoded.ok()) co_return encoded.status();
+  response.record().prompt_tokens = encoded->total_tokens();
+  int64_t num_bytes = 0;
+  for (const std::vector<float>& values : encoded->values) {
+    num_bytes += kFloatBytes * std::ssize(values);
+  }
+  const auto write = [&] { return asked->write(*std::move(encoded)); };
+  std::string body = co_await service.workers->RunIfLarge(http.client, num_bytes, write);
+  co_await response.Send(200, kJsonType, std::move(body));
+  co_return absl::OkStatus();
+}
+
+}  // namespace
+
+Route EncodeRoute(const Service& service, const char* path, ParseEncodeRequest parse,
+                  std::string openapi, ErrorBody error_body) {
+  return {.method = "POST",
+          .path = path,
+          .takes_json = true,
+          .handler =
+              [&service, parse](const HttpRequest& request, HttpResponse& response) {
+                return Answer(service, parse, request, response);
+              },
+          .error_body = error_body,
+          .openapi = std::move(openapi)};
+}
+
+void AppendFloat(float value, std::string& text) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  SHORTLIST_CHECK(error == std::errc());
+  text.append(digits, end);
+}
+
+void AppendFloats(std::span<const float> values, std::string& text) {
+  text += '[';
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) text += ',';
+    AppendFloat(values[i], text);
+  }
+  text += ']';
+}
+
+static_assert(std::endian::native == std::endian::little, "base64 is of little-endian floats");
+
+void AppendBase64(std::span<const float> values, std::string& text) {
+  const absl::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  absl::StrAppend(&text, "\"", absl::Base64Escape(bytes), "\"");
+}
+
+nlohmann::ordered_json EncodeUsage(const EncodedBatch& encoded) {
+  const int64_t num_tokens = encoded.total_tokens();
+  return {{"prompt_tokens", num_tokens}, {"total_tokens", num_tokens}};
+}
+
+std::string TeiErrorBody(const absl::Status& status) {
+  const int http_status = HttpStatusOf(status);
+  const char* type = http_status == 429   ? "Overloaded"
+                     : http_status == 503 ? "Unhealthy"
+                     : http_status >= 500 ? "Backend"
+                                          : "Validation";
+  return Dump(
+      nlohmann::ordered_json{{"error", std::string(status.message())}, {"error_type", type}});
+}
+
+}  // namespace shortlist

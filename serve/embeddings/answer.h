@@ -1,0 +1,50 @@
+#ifndef SHORTLIST_SERVE_EMBEDDINGS_ANSWER_H_
+#define SHORTLIST_SERVE_EMBEDDINGS_ANSWER_H_
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "serve/http/api_error.h"
+#include "serve/http/route_table.h"
+#include "serve/served_encoder.h"
+#include "serve/service.h"
+
+namespace shortlist {
+
+/// A request of one of the routes of encoders, as its dialect read it.
+struct EncodeAsked {
+  EncodeBatch batch;
+  std::string rid;
+  /// The reply's body as JSON text. On a worker thread.
+  std::function<std::string(EncodedBatch encoded)> write;
+};
+
+/// Reads a body; may be called by a worker thread.
+using ParseEncodeRequest = absl::StatusOr<EncodeAsked> (*)(const Service& service,
+                                                           const std::string& body);
+
+/// A POST route that answers what `parse` makes of a body: all of it, or an error. `service` must
+/// outlive it.
+Route EncodeRoute(const Service& service, const char* path, ParseEncodeRequest parse,
+                  std::string openapi, ErrorBody error_body = OpenAiErrorBody);
+
+/// Appends "[0.1,-2]": of each value, which is finite, the shortest text that reads back as the
+/// same float.
+void AppendFloats(std::span<const float> values, std::string& text);
+void AppendFloat(float value, std::string& text);
+/// Appends base64 of the little-endian floats, in quotes.
+void AppendBase64(std::span<const float> values, std::string& text);
+
+/// {"prompt_tokens", "total_tokens"}
+nlohmann::ordered_json EncodeUsage(const EncodedBatch& encoded);
+
+/// TEI's {"error", "error_type"}.
+std::string TeiErrorBody(const absl::Status& status);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_EMBEDDINGS_ANSWER_H_

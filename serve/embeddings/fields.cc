@@ -1,0 +1,228 @@
+#include "serve/embeddings/fields.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/http/api_error.h"
+#include "serve/http/target.h"
+#include "serve/model_name.h"
+#include "serve/sampling_fields.h"
+#include "text/tokenizer.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxInstructionBytes = 16 << 10;
+
+const char* FlagFor(ServedEncoder::Makes makes) {
+  return makes == ServedEncoder::Makes::kVectors ? "--embed-model" : "--rerank-model";
+}
+
+const char* Described(ServedEncoder::Makes makes) {
+  return makes == ServedEncoder::Makes::kVectors ? "makes embeddings" : "makes scores";
+}
+
+std::string Place(std::string_view name, size_t i) {
+  return absl::StrCat(std::string(name), "[", i, "]");
+}
+
+void ReadIds(const json& list, const std::string& place, int64_t vocab_size, JsonFields& fields,
+             std::vector<TokenId>& ids) {
+  if (list.empty()) return fields.Fail(place, "a list of token ids that is empty");
+  ids.reserve(list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    const bool fits = list[i].is_number_integer() && list[i] >= 0 && list[i] < vocab_size;
+    if (!fits) {
+      return fields.Fail(Place(place, i), absl::StrCat("not a token id in [0, ", vocab_size, ")"));
+    }
+    ids.push_back(TokenId{list[i].get<int32_t>()});
+  }
+}
+
+bool ReadText(const json& value, const std::string& place, JsonFields& fields, std::string& text) {
+  if (!value.is_string()) return false;
+  text = value.get<std::string>();
+  if (text.size() > Tokenizer::kMaxTextBytes) {
+    fields.Fail(place, absl::StrCat(text.size(), " bytes, more than ", Tokenizer::kMaxTextBytes));
+  }
+  return true;
+}
+
+/// "query" for what Cohere, Voyage and NVIDIA call that.
+std::string PromptNameOf(std::string_view input_type) {
+  if (input_type == "query" || input_type == "search_query") return "query";
+  if (input_type == "document" || input_type == "passage" || input_type == "search_document") {
+    return "document";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> ReadEncoderModel(const Service& service, JsonFields& fields,
+                                        ServedEncoder::Makes wanted) {
+  const std::string asked = fields.String("model", "", kMaxNameBytes);
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  const Generator::Options& options = service.generator->options();
+  const bool is_named = !asked.empty() && asked != "default";
+  std::vector<std::string> names;
+  size_t first = options.encoders.size();
+  const char* does = nullptr;  // the model of that name, if it is another kind
+  if (is_named && options.generates && CheckModelName(service.model_name, asked).ok()) {
+    does = "generates text";
+  }
+  for (size_t i = 0; i < options.encoders.size(); ++i) {
+    const ServedEncoder& encoder = options.encoders[i];
+    if (encoder.makes == wanted) {
+      names.push_back(absl::StrCat("`", encoder.name, "`"));
+      first = std::min(first, i);
+    }
+    if (!is_named || !CheckModelName(encoder.name, asked).ok()) continue;
+    if (encoder.makes == wanted) return i;
+    does = Described(encoder.makes);
+  }
+  if (names.empty()) {
+    return WithParam(
+        absl::FailedPreconditionError(absl::StrCat("no model that ", Described(wanted),
+                                                   " is loaded: give one with ", FlagFor(wanted))),
+        "model");
+  }
+  if (!is_named) return first;
+  const std::string served = absl::StrJoin(names, ", ");
+  if (does != nullptr) {
+    return WithParam(absl::InvalidArgumentError(absl::StrCat("`", asked, "` ", does, "; what ",
+                                                             Described(wanted), " is ", served)),
+                     "model");
+  }
+  const absl::Status unknown = absl::NotFoundError(
+      absl::StrCat("The model `", asked, "` does not exist: this server has ", served));
+  return WithParam(WithCode(unknown, "model_not_found"), "model");
+}
+
+void ReadEncodeSources(JsonFields& fields, const char* name, const ServedEncoder& encoder,
+                       EncodeBatch& batch) {
+  batch.field = name;
+  const json* value = fields.Find(name);
+  if (value == nullptr) return fields.Fail(name, "missing");
+  if (!fields.status().ok()) return;
+  if (value->is_array() && value->empty()) return fields.Fail(name, "a list that is empty");
+  batch.is_list = value->is_array() && !value->front().is_number();
+  if (!batch.is_list) {
+    EncodeSource& source = batch.inputs.emplace_back();
+    if (value->is_array()) return ReadIds(*value, name, encoder.vocab_size, fields, source.ids);
+    if (!ReadText(*value, name, fields, source.text)) {
+      fields.Fail(name, "neither a text nor a list of texts or token ids");
+    }
+    return;
+  }
+  batch.inputs.resize(value->size());
+  for (size_t i = 0; i < value->size() && fields.status().ok(); ++i) {
+    const json& entry = (*value)[i];
+    EncodeSource& source = batch.inputs[i];
+    if (entry.is_array()) {
+      ReadIds(entry, Place(name, i), encoder.vocab_size, fields, source.ids);
+    } else if (!ReadText(entry, Place(name, i), fields, source.text)) {
+      fields.Fail(Place(name, i), "neither a text nor a list of token ids");
+    }
+  }
+}
+
+void ReadDocuments(JsonFields& fields, const char* name, std::shared_ptr<const std::string> query,
+                   EncodeBatch& batch) {
+  batch.field = name;
+  const json* value = fields.Find(name);
+  if (value == nullptr) return fields.Fail(name, "missing");
+  if (!fields.status().ok()) return;
+  if (!value->is_array() || value->empty()) {
+    return fields.Fail(name, "not a list of texts, or one that is empty");
+  }
+  batch.inputs.resize(value->size());
+  for (size_t i = 0; i < value->size() && fields.status().ok(); ++i) {
+    const std::string place = Place(name, i);
+    const json* text = &(*value)[i];
+    if (text->is_object()) {
+      JsonFields members(*text, place + ".");
+      const json* inner = members.Find("text");
+      if (inner == nullptr) members.Fail("text", "missing");
+      members.RefuseUnknown();
+      fields.Take(members.status());
+      if (!fields.status().ok()) return;
+      text = inner;
+    }
+    EncodeSource& source = batch.inputs[i];
+    source.first = query;
+    if (!ReadText(*text, place, fields, source.text)) fields.Fail(place, "not a text");
+  }
+}
+
+EncodeCut ReadEncodeCut(JsonFields& fields, const ServedEncoder& encoder, bool truncates) {
+  EncodeCut cut;
+  cut.truncates = fields.Bool("truncate", truncates);
+  if (const auto most =
+          fields.OptionalInteger("truncate_prompt_tokens", -1, encoder.max_input_tokens)) {
+    if (*most == 0) fields.Fail("truncate_prompt_tokens", "0 tokens are no input");
+    cut.truncates = true;
+    if (*most > 0) cut.max_tokens = *most;
+  }
+  for (const char* name : {"truncation_side", "truncation_direction"}) {
+    const std::string side = absl::AsciiStrToLower(fields.String(name, "right", kMaxNameBytes));
+    if (side != "left" && side != "right") fields.Fail(name, "neither \"left\" nor \"right\"");
+    cut.keeps_end |= side == "left";
+  }
+  return cut;
+}
+
+std::string ReadInstruction(JsonFields& fields, const ServedEncoder& encoder) {
+  const auto instruction = fields.OptionalString("instruction", kMaxInstructionBytes);
+  std::optional<std::string> name = fields.OptionalString("prompt_name", kMaxNameBytes);
+  const auto input_type = fields.OptionalString("input_type", kMaxNameBytes);
+  const int num_given = (instruction ? 1 : 0) + (name ? 1 : 0) + (input_type ? 1 : 0);
+  if (num_given > 1) {
+    fields.Fail("instruction", "at most one of instruction, prompt_name and input_type is wanted");
+  }
+  if (input_type) {
+    name = PromptNameOf(*input_type);
+    if (name->empty()) fields.Fail("input_type", "neither \"query\" nor \"document\"");
+  }
+  if (!fields.status().ok()) return "";
+  if (instruction) return *instruction;
+  if (!name) return encoder.default_prompt;
+  const auto found = encoder.prompts.find(*name);
+  if (found != encoder.prompts.end()) return found->second;
+  const std::string names = absl::StrJoin(
+      encoder.prompts, ", ", [](std::string* out, const auto& p) { out->append(p.first); });
+  fields.Fail("prompt_name", absl::StrCat("the model's prompts are ", names));
+  return "";
+}
+
+EncodeWish ReadVectorWish(JsonFields& fields, const ServedEncoder& encoder) {
+  EncodeWish wish;
+  wish.dimensions = fields.Integer("dimensions", 0, 1, encoder.result_size);
+  if (fields.Find("normalize") != nullptr) wish.normalizes = fields.Bool("normalize", true);
+  return wish;
+}
+
+bool ReadEncodingFormat(JsonFields& fields) {
+  const std::string format = fields.String("encoding_format", "float", kMaxNameBytes);
+  if (format != "float" && format != "base64") {
+    fields.Fail("encoding_format", absl::StrCat("Invalid value for 'encoding_format' = ", format,
+                                                ". Supported values: ['float', 'base64']."));
+  }
+  return format == "base64";
+}
+
+std::string ReadEncodeScheduling(JsonFields& fields, EncodeBatch& batch) {
+  batch.priority = static_cast<int32_t>(fields.Integer("priority", 0, -1'000'000, 1'000'000));
+  const std::string request_id = fields.String("request_id", "", kMaxNameBytes);  // as vLLM has it
+  std::string rid = fields.String("rid", request_id, kMaxNameBytes);
+  return rid.empty() ? NewRequestId() : rid;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/embeddings/answer.h"
+#include "serve/embeddings/fields.h"
+#include "serve/embeddings/routes.h"
+#include "serve/openapi.h"
+#include "serve/sampling_fields.h"
+#include "text/tokenizer.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+/// How a reply is written.
+enum class Shape { kSglang, kCohere, kTei };
+
+/// What a reply needs to know of the request.
+struct Form {
+  Shape shape = Shape::kCohere;
+  std::string model, rid;
+  size_t top_n = 0;                // at most as many as there are documents
+  std::vector<std::string> texts;  // of the documents; empty: they are not told
+};
+
+/// Indices of the documents, the best first.
+std::vector<size_t> Order(const EncodedBatch& encoded, size_t top_n) {
+  std::vector<size_t> order(encoded.values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return encoded.values[a].front() > encoded.values[b].front();
+  });
+  order.resize(top_n);
+  return order;
+}
+
+std::string Text(const Form& form, size_t i) { return Dump(json(form.texts[i])); }
+
+void AppendResult(const Form& form, const EncodedBatch& encoded, size_t i, std::string& text) {
+  const bool has_text = !form.texts.empty();
+  switch (form.shape) {
+    case Shape::kSglang:
+      text += "{\"score\":";
+      AppendFloat(encoded.values[i].front(), text);
+      if (has_text) absl::StrAppend(&text, ",\"document\":", Text(form, i));
+      absl::StrAppend(&text, ",\"index\":", i,
+                      ",\"meta_info\":{\"id\":", Dump(json(absl::StrCat(form.rid, "-", i))),
+                      ",\"prompt_tokens\":", encoded.num_tokens[i],
+                      ",\"e2e_latency\":", encoded.seconds, "}}");
+      return;
+    case Shape::kTei:
+      absl::StrAppend(&text, "{\"index\":", i);
+      if (has_text) absl::StrAppend(&text, ",\"text\":", Text(form, i));
+      text += ",\"score\":";
+      break;
+    case Shape::kCohere:
+      absl::StrAppend(&text, "{\"index\":", i);
+      if (has_text) absl::StrAppend(&text, ",\"document\":{\"text\":", Text(form, i), "}");
+      text += ",\"relevance_score\":";
+      break;
+  }
+  AppendFloat(encoded.values[i].front(), text);
+  text += '}';
+}
+
+std::string Write(const Form& form, const EncodedBatch& encoded) {
+  std::string results = "[";
+  for (const size_t i : Order(encoded, form.top_n)) {
+    if (results.size() > 1) results += ',';
+    AppendResult(form, encoded, i, results);
+  }
+  results += ']';
+  if (form.shape != Shape::kCohere) return results;
+  const int64_t num_tokens = encoded.total_tokens();
+  const nlohmann::ordered_json meta = {
+      {"api_version", {{"version", "2"}}},
+      {"billed_units", {{"search_units", 1}}},
+      {"tokens", {{"input_tokens", num_tokens}}},
+  };
+  return absl::StrCat("{\"id\":", Dump(json("rerank-" + form.rid)),
+                      ",\"object\":\"list\",\"model\":", Dump(json(form.model)),
+                      ",\"results\":", results, ",\"usage\":", Dump(EncodeUsage(encoded)),
+                      ",\"meta\":", Dump(meta), "}");
+}
+
+/// Fields of Cohere, Jina and vLLM that change nothing, or that would.
+void AcceptOrRefuseOthers(const ServedEncoder& encoder, JsonFields& fields) {
+  fields.Accept({"user", "custom_labels", "routing_key", "session_id"});
+  if (const auto most = fields.OptionalInteger("max_tokens_per_doc", 1, kMaxCount);
+      most && *most < encoder.max_input_tokens) {
+    fields.Fail("max_tokens_per_doc",
+                absl::StrCat(*most, " is less than the model's ", encoder.max_input_tokens,
+                             ", and documents are not cut further"));
+  }
+  fields.Refuse({"instruct", "instruction", "rank_fields", "max_chunks_per_doc", "lora_path",
+                 "max_tokens_per_query"},
+                "not supported");
+}
+
+absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, const char* documents,
+                                 Shape shape) {
+  EncodeAsked asked;
+  EncodeBatch& batch = asked.batch;
+  SHORTLIST_ASSIGN_OR_RETURN(batch.model,
+                             ReadEncoderModel(service, fields, ServedEncoder::Makes::kScores));
+  const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
+  if (encoder.result_size != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "`", encoder.name, "` tells ", encoder.result_size,
+        " labels apart, and documents are ranked by one: /classify and /predict tell all"));
+  }
+  const bool is_tei = shape == Shape::kTei;
+  auto query =
+      std::make_shared<const std::string>(fields.String("query", "", Tokenizer::kMaxTextBytes));
+  if (fields.Find("query") == nullptr) fields.Fail("query", "missing");
+  ReadDocuments(fields, documents, std::move(query), batch);
+  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/shape != Shape::kSglang);
+  const bool raw = fields.Bool("raw_scores", false);
+  batch.wish.scores = raw      ? EncodeWish::Scores::kRaw
+                      : is_tei ? EncodeWish::Scores::kSigmoid
+                               : EncodeWish::Scores::kModels;
+  Form form{.shape = shape, .model = encoder.name, .top_n = batch.inputs.size()};
+  const bool tells_text =
+      is_tei ? fields.Bool("return_text", false) : fields.Bool("return_documents", true);
+  if (!is_tei) {
+    const auto top_n = fields.OptionalInteger("top_n", 1, kMaxCount);
+    if (top_n) form.top_n = std::min(form.top_n, static_cast<size_t>(*top_n));
+  }
+  asked.rid = form.rid = ReadEncodeScheduling(fields, batch);
+  AcceptOrRefuseOthers(encoder, fields);
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  for (size_t i = 0; i < batch.inputs.size() && tells_text; ++i) {
+    form.texts.push_back(batch.inputs[i].text);
+  }
+  asked.write = [form = std::move(form)](const EncodedBatch& encoded) {
+    return Write(form, encoded);
+  };
+  return asked;
+}
+
+template <Shape shape>
+absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  JsonFields fields(body);
+  return Read(service, fields, "documents", shape);
+}
+
+/// TEI's with "texts", else Jina's.
+absl::StatusOr<EncodeAsked> ParseEither(const Service& service, const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  JsonFields fields(body);
+  const bool is_tei = body.contains("texts");
+  return Read(service, fields, is_tei ? "texts" : "documents",
+              is_tei ? Shape::kTei : Shape::kCohere);
+}
+
+}  // namespace
+
+absl::Status AddRerankRoutes(const Service& service, RouteTable& routes) {
+  SHORTLIST_RETURN_IF_ERROR(routes.Add(
+      EncodeRoute(service, "/v1/rerank", Parse<Shape::kSglang>, openapi::Rerank("documents"))));
+  SHORTLIST_RETURN_IF_ERROR(routes.Add(
+      EncodeRoute(service, "/v2/rerank", Parse<Shape::kCohere>, openapi::Rerank("documents"))));
+  return routes.Add(
+      EncodeRoute(service, "/rerank", ParseEither, openapi::Rerank("texts"), TeiErrorBody));
+}
+
+}  // namespace shortlist

@@ -1,0 +1,32 @@
+#ifndef SHORTLIST_SERVE_EMBEDDINGS_ROUTES_H_
+#define SHORTLIST_SERVE_EMBEDDINGS_ROUTES_H_
+
+#include "absl/status/status.h"
+#include "serve/http/route_table.h"
+#include "serve/service.h"
+
+namespace shortlist {
+
+// The routes of encoders. All are there whatever is loaded: one whose model is missing answers 400
+// and names the flag that loads it. Where a score is told without saying how it comes about, it is
+// by the function that the checkpoint names; "raw_scores" gives logits.
+
+/// POST /v1/embeddings, as OpenAI's, with vLLM's truncate_prompt_tokens, truncation_side, normalize
+/// and priority, and sentence-transformers' prompts: prompt_name, input_type or instruction.
+absl::Status AddOpenAiEmbeddingsRoute(const Service& service, RouteTable& routes);
+/// POST /v1/rerank as SGLang's (a bare array), /v2/rerank as Cohere's and Jina's, and /rerank,
+/// which is TEI's with "texts" and Jina's with "documents".
+absl::Status AddRerankRoutes(const Service& service, RouteTable& routes);
+/// TEI's POST /embed and /predict.
+absl::Status AddTeiRoutes(const Service& service, RouteTable& routes);
+/// SGLang's POST and PUT /encode.
+absl::Status AddSglangEncodeRoutes(const Service& service, RouteTable& routes);
+/// POST /v1/score and /score, /classify and /v1/classify, as vLLM's.
+absl::Status AddScoreRoutes(const Service& service, RouteTable& routes);
+
+/// POST /worker_get_embeddings, as FastChat's API server asks a worker. Errors have status 200.
+absl::Status AddFastchatEmbeddingsRoute(const Service& service, RouteTable& routes);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_EMBEDDINGS_ROUTES_H_

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/embeddings/answer.h"
+#include "serve/embeddings/fields.h"
+#include "serve/embeddings/routes.h"
+#include "serve/openai/request.h"
+#include "serve/openapi.h"
+#include "text/tokenizer.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+/// How vLLM's clients, and SGLang's, call the two sides of pairs.
+struct Sides {
+  const char* first;
+  const char* second;
+};
+constexpr Sides kSides[] = {
+    {"text_1", "text_2"}, {"queries", "documents"}, {"query", "items"}, {"data_1", "data_2"}};
+
+using Texts = std::vector<std::shared_ptr<const std::string>>;
+
+/// A text or a list of texts.
+Texts ReadSide(JsonFields& fields, const char* name) {
+  const json* value = fields.Find(name);
+  const size_t count = value != nullptr && value->is_array() ? value->size() : 1;
+  Texts texts;
+  for (std::string& text : fields.Strings(name, count, Tokenizer::kMaxTextBytes)) {
+    texts.push_back(std::make_shared<const std::string>(std::move(text)));
+  }
+  if (texts.empty()) fields.Fail(name, "missing or empty");
+  return texts;
+}
+
+/// One text against each of the others, or pairs of lists of one length.
+void ReadPairs(JsonFields& fields, EncodeBatch& batch) {
+  const Sides* sides = std::find_if(std::begin(kSides), std::end(kSides), [&](const Sides& named) {
+    return fields.Find(named.first) != nullptr;
+  });
+  if (sides == std::end(kSides)) sides = std::begin(kSides);
+  batch.field = sides->second;
+  const Texts first = ReadSide(fields, sides->first);
+  Texts second = ReadSide(fields, sides->second);
+  if (!fields.status().ok()) return;
+  if (first.size() != 1 && first.size() != second.size()) {
+    return fields.Fail(sides->second, absl::StrCat(second.size(), " texts for ", first.size(),
+                                                   " in ", sides->first));
+  }
+  batch.inputs.resize(second.size());
+  for (size_t i = 0; i < second.size(); ++i) {
+    batch.inputs[i].first = first[first.size() == 1 ? 0 : i];
+    batch.inputs[i].text = *second[i];
+    second[i].reset();
+  }
+}
+
+std::string Reply(const char* id_prefix, const std::string& rid, const std::string& model,
+                  const std::string& data, const EncodedBatch& encoded) {
+  return absl::StrCat("{\"id\":", Dump(json(id_prefix + rid)),
+                      ",\"object\":\"list\",\"created\":", UnixNow(),
+                      ",\"model\":", Dump(json(model)), ",\"data\":[", data,
+                      "],\"usage\":", Dump(EncodeUsage(encoded)), "}");
+}
+
+std::string ScoreData(const EncodedBatch& encoded) {
+  std::string data;
+  for (size_t i = 0; i < encoded.values.size(); ++i) {
+    absl::StrAppend(&data, i > 0 ? "," : "", "{\"index\":", i, ",\"object\":\"score\",\"score\":");
+    AppendFloat(encoded.values[i].front(), data);
+    data += '}';
+  }
+  return data;
+}
+
+std::string ClassData(const std::vector<std::string>& labels, const EncodedBatch& encoded) {
+  std::string data;
+  for (size_t i = 0; i < encoded.values.size(); ++i) {
+    const std::vector<float>& probs = encoded.values[i];
+    const auto best = std::max_element(probs.begin(), probs.end()) - probs.begin();
+    absl::StrAppend(&data, i > 0 ? "," : "", "{\"index\":", i,
+                    ",\"label\":", Dump(json(labels[best])), ",\"probs\":");
+    AppendFloats(probs, data);
+    absl::StrAppend(&data, ",\"num_classes\":", probs.size(), "}");
+  }
+  return data;
+}
+
+/// What both routes have beside their inputs.
+absl::Status ReadRest(const ServedEncoder& encoder, JsonFields& fields, EncodeAsked& asked) {
+  asked.batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/false);
+  asked.batch.wish.scores =
+      fields.Bool("raw_scores", false) ? EncodeWish::Scores::kRaw : EncodeWish::Scores::kModels;
+  asked.rid = ReadEncodeScheduling(fields, asked.batch);
+  fields.Accept({"user", "custom_labels", "routing_key", "session_id"});
+  fields.Refuse({"label_token_ids", "apply_softmax", "item_first", "return_pooled_hidden_states",
+                 "instruction", "embed_overrides"},
+                "not supported");
+  fields.RefuseUnknown();
+  return fields.status();
+}
+
+absl::StatusOr<EncodeAsked> ParseScore(const Service& service, const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  JsonFields fields(body);
+  EncodeAsked asked;
+  SHORTLIST_ASSIGN_OR_RETURN(asked.batch.model,
+                             ReadEncoderModel(service, fields, ServedEncoder::Makes::kScores));
+  const ServedEncoder& encoder = service.generator->options().encoders[asked.batch.model];
+  if (encoder.result_size != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", encoder.name, "` tells ", encoder.result_size,
+                     " labels apart, and a pair has one score: /classify tells all"));
+  }
+  ReadPairs(fields, asked.batch);
+  SHORTLIST_RETURN_IF_ERROR(ReadRest(encoder, fields, asked));
+  asked.write = [rid = asked.rid, name = encoder.name](const EncodedBatch& encoded) {
+    return Reply("score-", rid, name, ScoreData(encoded), encoded);
+  };
+  return asked;
+}
+
+absl::StatusOr<EncodeAsked> ParseClassify(const Service& service, const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  JsonFields fields(body);
+  EncodeAsked asked;
+  SHORTLIST_ASSIGN_OR_RETURN(asked.batch.model,
+                             ReadEncoderModel(service, fields, ServedEncoder::Makes::kScores));
+  const ServedEncoder& encoder = service.generator->options().encoders[asked.batch.model];
+  ReadEncodeSources(fields, "input", encoder, asked.batch);
+  SHORTLIST_RETURN_IF_ERROR(ReadRest(encoder, fields, asked));
+  asked.write = [rid = asked.rid, name = encoder.name,
+                 labels = encoder.labels](const EncodedBatch& encoded) {
+    return Reply("classify-", rid, name, ClassData(labels, encoded), encoded);
+  };
+  return asked;
+}
+
+}  // namespace
+
+absl::Status AddScoreRoutes(const Service& service, RouteTable& routes) {
+  for (const char* path : {"/score", "/v1/score"}) {
+    SHORTLIST_RETURN_IF_ERROR(routes.Add(EncodeRoute(service, path, ParseScore, openapi::Score())));
+  }
+  for (const char* path : {"/classify", "/v1/classify"}) {
+    SHORTLIST_RETURN_IF_ERROR(
+        routes.Add(EncodeRoute(service, path, ParseClassify, openapi::Classify())));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

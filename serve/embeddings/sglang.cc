@@ -1,0 +1,131 @@
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "serve/embeddings/answer.h"
+#include "serve/embeddings/fields.h"
+#include "serve/embeddings/routes.h"
+#include "serve/openapi.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+/// "text" of a cross-encoder: a pair, or a list of pairs.
+void ReadPairs(JsonFields& fields, EncodeBatch& batch) {
+  batch.field = "text";
+  const json* value = fields.Find("text");
+  if (value == nullptr) return fields.Fail("text", "missing");
+  const auto is_pair = [](const json& entry) {
+    return entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string();
+  };
+  const auto read = [](const json& pair) {
+    return EncodeSource{.text = pair[1].get<std::string>(),
+                        .first = std::make_shared<const std::string>(pair[0].get<std::string>()),
+                        .ids = {}};
+  };
+  batch.is_list = !is_pair(*value);
+  if (!batch.is_list) return batch.inputs.push_back(read(*value));
+  if (!value->is_array() || value->empty()) return fields.Fail("text", "not a list of pairs");
+  for (size_t i = 0; i < value->size(); ++i) {
+    if (!is_pair((*value)[i])) {
+      return fields.Fail(absl::StrCat("text[", i, "]"), "not a pair of texts");
+    }
+    batch.inputs.push_back(read((*value)[i]));
+  }
+}
+
+/// {"embedding", "meta_info"} of one input; a score alone is a number.
+void AppendResult(const EncodedBatch& encoded, size_t i, const std::string& id, bool is_score,
+                  std::string& text) {
+  text += "{\"embedding\":";
+  if (is_score) {
+    AppendFloat(encoded.values[i].front(), text);
+  } else {
+    AppendFloats(encoded.values[i], text);
+  }
+  absl::StrAppend(&text, ",\"meta_info\":{\"id\":", Dump(json(id)),
+                  ",\"finish_reason\":{\"type\":\"length\",\"length\":0},\"prompt_tokens\":",
+                  encoded.num_tokens[i], ",\"e2e_latency\":", encoded.seconds, "}}");
+}
+
+std::string Write(const std::string& rid, bool is_list, bool is_score, EncodedBatch encoded) {
+  std::string text;
+  if (!is_list) {
+    AppendResult(encoded, 0, rid, is_score, text);
+    return text;
+  }
+  text = "[";
+  for (size_t i = 0; i < encoded.values.size(); ++i) {
+    if (i > 0) text += ',';
+    AppendResult(encoded, i, absl::StrCat(rid, "-", i), is_score, text);
+    encoded.values[i] = {};
+  }
+  return text + "]";
+}
+
+/// Vectors by default, where they are made; scores of pairs, or where nothing else is loaded.
+ServedEncoder::Makes Wanted(const Service& service, bool is_cross_encoder) {
+  if (is_cross_encoder) return ServedEncoder::Makes::kScores;
+  for (const ServedEncoder& encoder : service.generator->options().encoders) {
+    if (encoder.makes == ServedEncoder::Makes::kVectors) return encoder.makes;
+  }
+  return service.generator->options().encoders.empty() ? ServedEncoder::Makes::kVectors
+                                                       : ServedEncoder::Makes::kScores;
+}
+
+absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  JsonFields fields(body);
+  EncodeAsked asked;
+  EncodeBatch& batch = asked.batch;
+  const bool is_cross_encoder = fields.Bool("is_cross_encoder_request", false);
+  SHORTLIST_ASSIGN_OR_RETURN(batch.model,
+                             ReadEncoderModel(service, fields, Wanted(service, is_cross_encoder)));
+  const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
+  const bool makes_vectors = encoder.makes == ServedEncoder::Makes::kVectors;
+  const bool has_text = fields.Find("text") != nullptr;
+  if (has_text == (fields.Find("input_ids") != nullptr)) {
+    fields.Fail("text", "exactly one of text and input_ids is wanted");
+  } else if (is_cross_encoder) {
+    ReadPairs(fields, batch);
+  } else {
+    ReadEncodeSources(fields, has_text ? "text" : "input_ids", encoder, batch);
+    for (const EncodeSource& source : batch.inputs) {
+      if (source.ids.empty() && !has_text) fields.Fail("input_ids", "not lists of token ids");
+    }
+  }
+  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/false);
+  if (makes_vectors) {
+    batch.instruction = ReadInstruction(fields, encoder);
+    batch.wish = ReadVectorWish(fields, encoder);
+  }
+  asked.rid = ReadEncodeScheduling(fields, batch);
+  fields.Accept({"log_metrics", "no_logs", "external_trace_header", "received_time", "user",
+                 "custom_labels", "routing_key", "session_id", "sampling_params"});
+  fields.Refuse(
+      {"image_data", "video_data", "audio_data", "modalities", "input_embeds", "lora_path",
+       "embed_override_token_id", "embed_overrides", "return_pooled_hidden_states"},
+      "not supported");
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  const bool is_score = !makes_vectors && encoder.result_size == 1;
+  asked.write = [rid = asked.rid, is_list = batch.is_list, is_score](EncodedBatch encoded) {
+    return Write(rid, is_list, is_score, std::move(encoded));
+  };
+  return asked;
+}
+
+}  // namespace
+
+absl::Status AddSglangEncodeRoutes(const Service& service, RouteTable& routes) {
+  Route put = EncodeRoute(service, "/encode", Parse, openapi::Encode());
+  put.method = "PUT";
+  SHORTLIST_RETURN_IF_ERROR(routes.Add(std::move(put)));
+  return routes.Add(EncodeRoute(service, "/encode", Parse, openapi::Encode()));
+}
+
+}  // namespace shortlist

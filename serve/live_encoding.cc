@@ -1,0 +1,247 @@
+#include "serve/live_encoding.h"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "serve/http/api_error.h"
+
+namespace shortlist {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kMaxHeldBytes = 4 * kMaxResultBytes;
+constexpr int64_t kSmallBytes = int64_t{1} << 20;  // who has so few is let in beside the large ones
+constexpr double kLongestTimeoutS = 1e9;           // further off no clock counts
+
+Clock::time_point After(Clock::time_point start, double seconds) {
+  if (!(seconds < kLongestTimeoutS)) return Clock::time_point::max();
+  return start +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+absl::Status Check(const EncodeResult& result) {
+  SHORTLIST_RETURN_IF_ERROR(result.status);
+  if (std::all_of(result.values.begin(), result.values.end(),
+                  [](float value) { return std::isfinite(value); })) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError("the model gave a value that is not finite");
+}
+
+int64_t NumResultBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
+  const int64_t size = batch.wish.dimensions > 0 ? batch.wish.dimensions : encoder.result_size;
+  return std::ssize(batch.inputs) * size * static_cast<int64_t>(sizeof(float));
+}
+
+absl::Status Overdue(double timeout_s) {
+  return absl::DeadlineExceededError(
+      absl::StrCat("not finished ", timeout_s, " s after its arrival"));
+}
+
+}  // namespace
+
+absl::Status OfInput(const EncodeBatch& batch, size_t index, const absl::Status& status) {
+  const std::string field(batch.field);
+  const std::string place = batch.is_list ? absl::StrCat(field, "[", index, "]") : field;
+  absl::Status named(status.code(), absl::StrCat(place, ": ", status.message()));
+  if (absl::IsOutOfRange(status)) named = WithCode(std::move(named), kContextLengthExceeded);
+  return WithParam(std::move(named), place);
+}
+
+absl::Status CheckBatchSize(const ServedEncoder& encoder, const EncodeBatch& batch) {
+  const auto refuse = [&](const char* what, int64_t num_bytes) {
+    return WithParam(absl::InvalidArgumentError(absl::StrCat(
+                         std::string(batch.field), ": ", batch.inputs.size(), " inputs, whose ",
+                         what, " take ", num_bytes, " bytes, more than ", kMaxResultBytes)),
+                     batch.field);
+  };
+  const int64_t num_bytes = NumResultBytes(encoder, batch);
+  if (num_bytes > kMaxResultBytes) return refuse("results", num_bytes);
+  int64_t num_repeated = std::ssize(batch.inputs) * std::ssize(batch.instruction);
+  for (const EncodeSource& source : batch.inputs) {
+    if (source.first != nullptr) num_repeated += std::ssize(*source.first);
+  }
+  if (num_repeated > kMaxResultBytes) return refuse("queries and instructions", num_repeated);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ResultBytes> ResultBytes::Hold(std::shared_ptr<LiveRegistry> registry,
+                                              const ServedEncoder& encoder,
+                                              const EncodeBatch& batch) {
+  const int64_t num_bytes = NumResultBytes(encoder, batch);
+  if (num_bytes <= kSmallBytes) return ResultBytes(std::move(registry), 0);
+  if (registry->num_result_bytes + num_bytes > kMaxHeldBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the results of requests that are being served"
+                     " take ",
+                     registry->num_result_bytes, " bytes, of at most ", kMaxHeldBytes));
+  }
+  return ResultBytes(std::move(registry), num_bytes);
+}
+
+absl::StatusOr<TokenizedEmbedReqInput> PrepareChunk(const ServedEncoder& encoder,
+                                                    const EncodeBatch& chunk, LiveChunk& live) {
+  TokenizedEmbedReqInput message;
+  message.inputs.reserve(chunk.inputs.size());
+  for (size_t i = 0; i < chunk.inputs.size(); ++i) {
+    absl::StatusOr<EncodeInput> input =
+        encoder.prepare(chunk.instruction, chunk.inputs[i], chunk.cut);
+    if (!input.ok()) return OfInput(chunk, live.begin + i, input.status());
+    live.num_tokens.push_back(std::ssize(input->ids));
+    message.inputs.push_back(*std::move(input));
+  }
+  message.model = chunk.model;
+  message.wish = chunk.wish;
+  message.priority = chunk.priority;
+  message.timeout_s = chunk.timeout_s;
+  return message;
+}
+
+LiveEncoding::LiveEncoding(const asio::any_io_executor& executor,
+                           std::shared_ptr<LiveRegistry> registry, std::string name,
+                           const ServedEncoder& encoder, EncodeBatch batch, std::string client)
+    : registry_(std::move(registry)),
+      name_(std::move(name)),
+      client_(std::move(client)),
+      encoder_(encoder),
+      batch_(std::move(batch)),
+      start_(Clock::now()),
+      deadline_(After(start_, batch_.timeout_s)),
+      wake_(executor) {
+  encoded_.values.resize(batch_.inputs.size());
+  encoded_.num_tokens.resize(batch_.inputs.size());
+  if (!name_.empty()) registry_->by_name.emplace(name_, this);
+}
+
+LiveEncoding::~LiveEncoding() {
+  Abort();
+  for (const auto& [begin, chunk] : under_way_) chunk->encoding = nullptr;
+  if (!name_.empty()) registry_->by_name.erase(name_);
+}
+
+void LiveEncoding::Abort() {
+  if (registry_->pipeline != nullptr) {
+    for (const auto& [begin, chunk] : under_way_) registry_->pipeline->Abort(*chunk);
+  }
+}
+
+void LiveEncoding::Fail(size_t begin, absl::Status status) {
+  if (!status_.ok() && failed_begin_ < begin) return;
+  status_ = std::move(status);
+  failed_begin_ = begin;
+}
+
+/// Something failed, and nothing before it can.
+bool LiveEncoding::failed() const {
+  return !status_.ok() && (under_way_.empty() || under_way_.begin()->first > failed_begin_);
+}
+
+asio::awaitable<absl::StatusOr<EncodedBatch>> LiveEncoding::Run() {
+  while (true) {
+    SendChunks();
+    if (failed()) co_return status_;
+    if (under_way_.empty()) break;
+    co_await Wait();
+    if (Clock::now() >= deadline_) co_return Overdue(batch_.timeout_s);
+  }
+  encoded_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  co_return std::move(encoded_);
+}
+
+void LiveEncoding::SendChunks() {
+  while (status_.ok() && num_sent_ < batch_.inputs.size()) {
+    const size_t most = registry_->num_chunks < kManyChunks ? kMaxChunks : 1;
+    if (under_way_.size() >= most) return;
+    absl::Status status = SendChunk();
+    if (status.ok()) continue;
+    // Those under way make room.
+    if (absl::IsResourceExhausted(status) && !under_way_.empty()) return;
+    Fail(num_sent_, std::move(status));
+  }
+}
+
+absl::Status LiveEncoding::SendChunk() {
+  if (registry_->pipeline == nullptr) return absl::UnavailableError("shutting down");
+  const double left_s = std::chrono::duration<double>(deadline_ - Clock::now()).count();
+  if (left_s <= 0.0) return Overdue(batch_.timeout_s);
+  const auto first = batch_.inputs.begin() + static_cast<int64_t>(num_sent_);
+  const size_t count = std::min(kChunkInputs, batch_.inputs.size() - num_sent_);
+  auto chunk = std::make_shared<EncodeBatch>(
+      EncodeBatch{.model = batch_.model,
+                  .inputs = {},
+                  .field = batch_.field,
+                  .is_list = batch_.is_list,
+                  .instruction = batch_.instruction,
+                  .cut = batch_.cut,
+                  .wish = batch_.wish,
+                  .priority = batch_.priority,
+                  .timeout_s = deadline_ == Clock::time_point::max() ? batch_.timeout_s : left_s});
+  auto live = std::make_shared<LiveChunk>();
+  live->begin = num_sent_;
+  live->encoding = this;
+  std::move(first, first + static_cast<int64_t>(count), std::back_inserter(chunk->inputs));
+  const absl::Status status = registry_->pipeline->Submit(
+      live, client_,
+      [&encoder = encoder_, client = client_, chunk, live]() -> absl::StatusOr<RouterMessage> {
+        SHORTLIST_ASSIGN_OR_RETURN(TokenizedEmbedReqInput message,
+                                   PrepareChunk(encoder, *chunk, *live));
+        message.client = client;
+        return message;
+      });
+  if (!status.ok()) {
+    std::move(chunk->inputs.begin(), chunk->inputs.end(), first);
+    return status;
+  }
+  ++registry_->num_live;
+  ++registry_->num_chunks;
+  under_way_.emplace(num_sent_, std::move(live));
+  num_sent_ += count;
+  return absl::OkStatus();
+}
+
+asio::awaitable<void> LiveEncoding::Wait() {
+  wake_.expires_at(deadline_);
+  co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
+  // Deliver ends the wait as well as the coroutine's own cancellation does.
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none) {
+    throw boost::system::system_error(asio::error::operation_aborted);
+  }
+}
+
+void LiveEncoding::Deliver(const LiveChunk& chunk, absl::Status status,
+                           std::vector<EncodeResult> results) {
+  for (size_t i = 0; i < results.size() && status.ok(); ++i) {
+    const size_t index = chunk.begin + i;
+    if (const absl::Status checked = Check(results[i]); !checked.ok()) {
+      status = OfInput(batch_, index, checked);
+    }
+    encoded_.values[index] = std::move(results[i].values);
+    encoded_.num_tokens[index] = chunk.num_tokens[i];
+  }
+  const size_t begin = chunk.begin;
+  under_way_.erase(begin);
+  if (!status.ok()) Fail(begin, std::move(status));
+  wake_.cancel();
+}
+
+void Deliver(LiveRegistry& registry, LiveChunk& live, absl::Status status,
+             std::vector<EncodeResult> results) {
+  --registry.num_live;
+  --registry.num_chunks;
+  LiveEncoding* const encoding = std::exchange(live.encoding, nullptr);
+  if (encoding != nullptr) encoding->Deliver(live, std::move(status), std::move(results));
+}
+
+}  // namespace shortlist

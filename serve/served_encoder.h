@@ -1,0 +1,93 @@
+#ifndef SHORTLIST_SERVE_SERVED_ENCODER_H_
+#define SHORTLIST_SERVE_SERVED_ENCODER_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "request/encoding.h"
+
+namespace shortlist {
+
+/// One thing to encode, as a client sends it: a text, a pair of texts or token ids.
+struct EncodeSource {
+  std::string text;                          // of a pair the second
+  std::shared_ptr<const std::string> first;  // of a pair; often the same for many. Null: no pair
+  std::vector<TokenId> ids;                  // not empty: these, in place of texts
+};
+
+/// What becomes of an input that is too long.
+struct EncodeCut {
+  bool truncates = false;             // false: it is refused
+  bool keeps_end = false;             // true: tokens are dropped at its beginning
+  std::optional<int64_t> max_tokens;  // at most the model's max_input_tokens; nullopt: that
+};
+
+/// An encoder as the routes know it, whatever computes behind it. Constant once it is served.
+struct ServedEncoder {
+  enum class Makes { kVectors, kScores };
+
+  std::string name;  // what clients call it
+  std::string path;
+  Makes makes = Makes::kVectors;
+  int64_t max_input_tokens = 0;
+  int64_t result_size = 0;  // dimensions of a vector, or labels
+  int64_t vocab_size = 0;   // ids in requests are below
+  // Of one that makes vectors: what goes before a text, by name, and where no name is given.
+  std::map<std::string, std::string> prompts;
+  std::string default_prompt;
+  std::vector<std::string> labels;  // [result_size] of one that makes scores
+
+  /// What the encoder reads of a source; `instruction` goes before its first text. OutOfRange for
+  /// one that is too long, InvalidArgument for what else is wrong with it. Any thread.
+  std::function<absl::StatusOr<EncodeInput>(const std::string& instruction,
+                                            const EncodeSource& source, const EncodeCut& cut)>
+      prepare;
+};
+
+/// What one client's request wants encoded.
+struct EncodeBatch {
+  size_t model = 0;                  // an index into Generator::Options::encoders
+  std::vector<EncodeSource> inputs;  // at least one
+  std::string_view field = "input";  // what the dialect calls them, for errors; a literal
+  bool is_list = true;               // false: the field is one input, not a list of them
+  std::string instruction;           // as ServedEncoder::prepare takes it
+  EncodeCut cut;
+  EncodeWish wish;
+  int32_t priority = 0;                                        // larger goes first
+  double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last result
+};
+
+/// What came of it.
+struct EncodedBatch {
+  std::vector<std::vector<float>> values;  // of each input, all finite
+  std::vector<int64_t> num_tokens;         // of each input
+  double seconds = 0.0;                    // since it was asked for
+
+  int64_t total_tokens() const {
+    return std::accumulate(num_tokens.begin(), num_tokens.end(), int64_t{0});
+  }
+};
+
+/// An encoder's work so far.
+struct EncoderLoad {
+  std::string name;
+  int64_t num_queued = 0;  // requests of the Pipeline
+  int64_t num_passes = 0;
+  int64_t num_inputs = 0;
+  int64_t num_tokens = 0;  // computed
+  double seconds = 0.0;    // of passes
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_SERVED_ENCODER_H_

@@ -1,0 +1,164 @@
+#include "tests/serve/embeddings/encoder_fixture.h"
+
+#include <chrono>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxTokens = 16;
+constexpr int32_t kNan = 9;
+
+void AppendWords(const std::string& text, std::vector<TokenId>& ids) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    ids.push_back(TokenId{word == "nan" ? kNan : 10 + static_cast<int32_t>(word.size())});
+  }
+  ids.push_back(TokenId{2});
+}
+
+absl::StatusOr<EncodeInput> Prepare(const std::string& instruction, const EncodeSource& source,
+                                    const EncodeCut& cut) {
+  EncodeInput input{.ids = source.ids};
+  if (source.ids.empty()) {
+    input.ids.push_back(TokenId{1});
+    AppendWords(instruction + (source.first != nullptr ? *source.first : source.text), input.ids);
+    if (source.first != nullptr) AppendWords(source.text, input.ids);
+  }
+  const auto most = static_cast<size_t>(cut.max_tokens.value_or(kMaxTokens));
+  if (input.ids.size() <= most) return input;
+  if (!cut.truncates) return absl::OutOfRangeError(absl::StrCat("more than ", most, " tokens"));
+  if (cut.keeps_end) {
+    input.ids.erase(input.ids.begin(), input.ids.end() - static_cast<int64_t>(most));
+  }
+  input.ids.resize(most);
+  return input;
+}
+
+float Sigmoid(float logit) { return 1.0f / (1.0f + std::exp(-logit)); }
+
+EncodeResult ResultOf(const ServedEncoder& encoder, const EncodingLoop::Item& item) {
+  const std::vector<TokenId>& ids = item.input->ids;
+  EncodeResult result;
+  if (encoder.makes == ServedEncoder::Makes::kVectors) {
+    float sum = 0.0f;
+    for (size_t i = 0; i < ids.size(); ++i) sum += static_cast<float>((i + 1) * Raw(ids[i]));
+    result.values = {static_cast<float>(ids.size()), sum, 0.1f, -2.5f};
+    if (item.wish->dimensions > 0) result.values.resize(item.wish->dimensions);
+    float square = 0.0f;
+    for (const float value : result.values) square += value * value;
+    for (float& value : result.values) {
+      if (item.wish->normalizes == true) value /= std::sqrt(square);
+    }
+  } else {
+    for (int64_t k = 0; k < encoder.result_size; ++k) {
+      const auto logit = static_cast<float>(std::ssize(ids) - 6 - k);
+      result.values.push_back(item.wish->scores == EncodeWish::Scores::kRaw ? logit
+                                                                            : Sigmoid(logit));
+    }
+  }
+  for (const TokenId id : ids) {
+    if (Raw(id) != kNan) continue;
+    for (float& value : result.values) value = std::numeric_limits<float>::quiet_NaN();
+  }
+  return result;
+}
+
+}  // namespace
+
+FakeEncoder::FakeEncoder(ServedEncoder described) : described_(std::move(described)) {
+  described_.path = "/models/" + described_.name;
+  described_.max_input_tokens = kMaxTokens;
+  described_.vocab_size = 20'000;
+  described_.prepare = Prepare;
+  auto loop = EncodingLoop::Create({.max_input_tokens = kMaxTokens},
+                                   [this](auto items) { return Encode(items); });
+  EXPECT_TRUE(loop.ok()) << loop.status();
+  loop_ = *std::move(loop);
+}
+
+std::vector<EncodeResult> FakeEncoder::Encode(std::span<const EncodingLoop::Item> items) {
+  if (pass_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(pass_us));
+  num_inputs += std::ssize(items);
+  std::vector<EncodeResult> results;
+  for (const EncodingLoop::Item& item : items) results.push_back(ResultOf(described_, item));
+  return results;
+}
+
+EncoderTest::~EncoderTest() {
+  if (server_ == nullptr) return;
+  EXPECT_TRUE(AwaitIdle());
+  Stop();
+  server_.reset();  // before the encoders
+}
+
+void EncoderTest::AddVectors(const std::string& name) {
+  ServedEncoder encoder{.name = name, .makes = ServedEncoder::Makes::kVectors, .result_size = 4};
+  encoder.prompts = {{"query", "find: "}, {"document", ""}};
+  encoders_.push_back(std::make_unique<FakeEncoder>(std::move(encoder)));
+}
+
+void EncoderTest::AddScores(const std::string& name, int64_t num_labels) {
+  ServedEncoder encoder{
+      .name = name, .makes = ServedEncoder::Makes::kScores, .result_size = num_labels};
+  for (int64_t k = 0; k < num_labels; ++k) encoder.labels.push_back(absl::StrCat("LABEL_", k));
+  encoders_.push_back(std::make_unique<FakeEncoder>(std::move(encoder)));
+}
+
+void EncoderTest::StartAll(const std::function<void(Server::Options&)>& change) {
+  Start([&](Server::Options& options) {
+    for (const auto& encoder : encoders_) {
+      options.generator.encoders.push_back(encoder->described());
+    }
+    const auto now = [] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+          .count();
+    };
+    const Pipeline::Stepper engine = engine_.stepper();
+    options.generator.router.exposed_step = [this, engine,
+                                             now](std::vector<RouterMessage> messages) {
+      std::vector<RouterMessage> others;
+      for (RouterMessage& message : messages) {
+        if (auto* embed = std::get_if<TokenizedEmbedReqInput>(&message)) {
+          encoders_.at(embed->model)->loop().Add(std::move(*embed), now());
+          continue;
+        }
+        if (const auto* abort = std::get_if<AbortReq>(&message)) {
+          for (const auto& encoder : encoders_) encoder->loop().Abort(abort->rid);
+        }
+        others.push_back(std::move(message));
+      }
+      BatchTokenIdOut out;
+      if (!others.empty() || !engine.idle()) out = engine.exposed_step(std::move(others));
+      for (const auto& encoder : encoders_) {
+        encoder->loop().Step(now());
+        BatchTokenIdOut rows = encoder->loop().TakeRows();
+        std::move(rows.rows.begin(), rows.rows.end(), std::back_inserter(out.rows));
+      }
+      return out;
+    };
+    options.generator.router.idle = [this, engine] {
+      for (const auto& encoder : encoders_) {
+        if (!encoder->loop().idle()) return false;
+      }
+      return engine.idle();
+    };
+    if (change) change(options);
+  });
+}
+
+nlohmann::json EncoderTest::Post(const std::string& path, const nlohmann::json& body,
+                                 int status) const {
+  const HttpReply reply = Connect().Post(path, body.dump());
+  EXPECT_EQ(reply.status, status) << path << " " << reply.body.substr(0, 1000);
+  return reply.Json();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,57 @@
+#ifndef SHORTLIST_TESTS_SERVE_EMBEDDINGS_ENCODER_FIXTURE_H_
+#define SHORTLIST_TESTS_SERVE_EMBEDDINGS_ENCODER_FIXTURE_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "router/encoding_loop.h"
+#include "serve/served_encoder.h"
+#include "tests/serve/serve_fixture.h"
+
+namespace shortlist {
+
+/// Stands in for an encoder. A word of n letters is the token 10 + n; a text is [1, words, 2], a
+/// pair [1, words, 2, words, 2], of at most 16 tokens; there are 20,000 ids. The vector of ids x_1
+/// to x_n is {n, x_1 + 2 x_2 + ... + n x_n, 0.1, -2.5}, the logit of a text its number of tokens
+/// less 6, of each further label one less; the word "nan" makes it all NaN.
+class FakeEncoder {
+ public:
+  explicit FakeEncoder(ServedEncoder described);
+
+  const ServedEncoder& described() const { return described_; }
+  EncodingLoop& loop() { return *loop_; }
+
+  std::atomic<int64_t> pass_us = 0;
+  std::atomic<int64_t> num_inputs = 0;  // computed
+
+ private:
+  std::vector<EncodeResult> Encode(std::span<const EncodingLoop::Item> items);
+
+  ServedEncoder described_;
+  std::unique_ptr<EncodingLoop> loop_;
+};
+
+/// A server with encoders beside the fake engine.
+class EncoderTest : public ServeTest {
+ protected:
+  ~EncoderTest() override;
+
+  void AddVectors(const std::string& name);
+  void AddScores(const std::string& name, int64_t num_labels = 1);
+  /// With what was added, and the generating model "demo" beside it.
+  void StartAll(const std::function<void(Server::Options&)>& change = {});
+
+  /// The reply to a body; its status must be `status`.
+  nlohmann::json Post(const std::string& path, const nlohmann::json& body, int status = 200) const;
+
+  std::vector<std::unique_ptr<FakeEncoder>> encoders_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TESTS_SERVE_EMBEDDINGS_ENCODER_FIXTURE_H_

@@ -1,0 +1,215 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "tests/serve/embeddings/encoder_fixture.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// With the query "q": a document of n words makes n + 4 tokens, hence the logit n - 2.
+class RerankTest : public EncoderTest {
+ protected:
+  RerankTest() {
+    AddVectors("words");
+    AddScores("judge");
+  }
+  const json body_ = {
+      {"query", "q"}, {"documents", {"a", "b b b", "c c"}}, {"raw_scores", true}, {"rid", "r"}};
+};
+
+TEST_F(RerankTest, V1IsSglangsBareArray) {
+  StartAll();
+  json reply = Post("/v1/rerank", body_);
+  for (json& entry : reply) entry.at("meta_info").erase("e2e_latency");
+  EXPECT_EQ(reply, json::parse(R"([
+    {"score": 1, "document": "b b b", "index": 1, "meta_info": {"id": "r-1", "prompt_tokens": 7}},
+    {"score": 0, "document": "c c", "index": 2, "meta_info": {"id": "r-2", "prompt_tokens": 6}},
+    {"score": -1, "document": "a", "index": 0, "meta_info": {"id": "r-0", "prompt_tokens": 5}}])"));
+}
+
+TEST_F(RerankTest, V2IsCoheresAndJinas) {
+  StartAll();
+  json body = body_;
+  body["top_n"] = 2;
+  body["documents"][2] = {{"text", "c c"}};
+  const json expected = json::parse(R"({
+    "id": "rerank-r", "object": "list", "model": "judge",
+    "results": [{"index": 1, "document": {"text": "b b b"}, "relevance_score": 1},
+                {"index": 2, "document": {"text": "c c"}, "relevance_score": 0}],
+    "usage": {"prompt_tokens": 18, "total_tokens": 18},
+    "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": 1},
+             "tokens": {"input_tokens": 18}}})");
+  EXPECT_EQ(Post("/v2/rerank", body), expected);
+  EXPECT_EQ(Post("/rerank", body), expected);
+  body["return_documents"] = false;
+  EXPECT_FALSE(Post("/v2/rerank", body).at("results")[0].contains("document"));
+}
+
+TEST_F(RerankTest, RerankWithTextsIsTeis) {
+  StartAll();
+  json body = {{"query", "q"}, {"texts", {"a", "b b b"}}, {"raw_scores", true}};
+  EXPECT_EQ(Post("/rerank", body),
+            json::parse(R"([{"index": 1, "score": 1}, {"index": 0, "score": -1}])"));
+  body["return_text"] = true;
+  body["raw_scores"] = false;
+  const json reply = Post("/rerank", body);
+  EXPECT_EQ(reply[0].at("text"), "b b b");
+  EXPECT_NEAR(reply[0].at("score").get<double>(), 0.7310586, 1e-6);
+}
+
+TEST_F(RerankTest, EqualScoresKeepTheOrderOfTheDocuments) {
+  StartAll();
+  const json reply = Post("/v2/rerank", {{"query", "q"}, {"documents", {"a", "b", "c"}}});
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(reply.at("results")[i].at("index"), i);
+}
+
+TEST_F(RerankTest, RefusesWhatItDoesNotTake) {
+  StartAll();
+  struct Case {
+    json change;
+    std::string message;
+  };
+  const Case cases[] = {
+      {{{"query", nullptr}}, "query: missing"},
+      {{{"query", json::array({1})}}, "query"},
+      {{{"documents", nullptr}}, "documents: missing"},
+      {{{"documents", json::array()}}, "documents"},
+      {{{"documents", {"a", 5}}}, "documents[1]: not a text"},
+      {json::parse(R"({"documents": [{"txt": "a"}]})"), "documents[0].text: missing"},
+      {{{"top_n", 0}}, "top_n"},
+      {{{"top_m", 1}}, "did you mean \"top_n\"?"},
+      {{{"instruct", "x"}}, "not supported"},
+      {{{"max_tokens_per_doc", 3}}, "max_tokens_per_doc"},
+      {{{"model", "words"}}, "`words` makes embeddings"},
+  };
+  for (const Case& refused : cases) {
+    json body = body_;
+    body.update(refused.change);
+    SCOPED_TRACE(body.dump());
+    const json error = Post("/v1/rerank", body, 400).at("error");
+    EXPECT_THAT(error.at("message").get<std::string>(), HasSubstr(refused.message));
+  }
+  const json tei = Post("/rerank", {{"query", "q"}, {"texts", json::array()}}, 400);
+  EXPECT_EQ(tei.at("error_type"), "Validation");
+}
+
+TEST_F(RerankTest, LongDocumentsAreCutOrRefusedAsTheDialectDoes) {
+  StartAll();
+  json body = body_;
+  body["documents"][1] = "b b b b b b b b b b b b b b b b b b b";
+  EXPECT_EQ(Post("/v1/rerank", body, 400).at("error").at("param"), "documents[1]");
+  EXPECT_EQ(Post("/v2/rerank", body).at("results")[0].at("relevance_score"), 10);
+}
+
+TEST_F(RerankTest, TeisEmbed) {
+  StartAll();
+  EXPECT_EQ(Post("/embed", {{"inputs", "the cat"}, {"normalize", false}}),
+            json::parse("[[4, 74, 0.1, -2.5]]"));
+  const json unit = Post("/embed", {{"inputs", {"a", json::array({3, 4})}}, {"dimensions", 1}});
+  EXPECT_EQ(unit, json::parse("[[1], [1]]"));
+  EXPECT_EQ(Post("/embed", {{"inputs", 5}}, 400).at("error_type"), "Validation");
+}
+
+TEST_F(RerankTest, FastchatsWorker) {
+  StartAll();
+  const json reply =
+      Post("/worker_get_embeddings", {{"model", "anything"}, {"input", {"a", "b b"}}});
+  EXPECT_EQ(reply.at("embedding").size(), 2);
+  EXPECT_EQ(reply.at("token_num"), 7);
+  EXPECT_NE(Post("/worker_get_embeddings", {{"input", 5}}).at("error_code"), 0);
+}
+
+TEST_F(RerankTest, SglangsEncode) {
+  StartAll();
+  json reply = Post("/encode", {{"text", "the cat"}, {"rid", "r"}});
+  EXPECT_EQ(reply.at("embedding"), json::parse("[4, 74, 0.1, -2.5]"));
+  EXPECT_EQ(reply.at("meta_info").at("id"), "r");
+  EXPECT_EQ(reply.at("meta_info").at("prompt_tokens"), 4);
+  reply = Post("/encode", json::parse(R"({"input_ids": [[7], [8]]})"));
+  ASSERT_EQ(reply.size(), 2);
+  EXPECT_EQ(reply[1].at("embedding")[1], 8);
+  reply = Post(
+      "/encode",
+      json::parse(R"({"text": [["q", "a"], ["q", "b b"]], "is_cross_encoder_request": true})"));
+  ASSERT_EQ(reply.size(), 2);
+  EXPECT_EQ(reply[1].at("embedding"), 0.5);
+  EXPECT_THAT(Post("/encode", {{"text", "a"}, {"image_data", "x"}}, 400).dump(),
+              HasSubstr("image_data: not supported"));
+  EXPECT_THAT(Post("/encode", {{"text", "a"}, {"input_ids", json::array({1})}}, 400).dump(),
+              HasSubstr("exactly one"));
+}
+
+TEST_F(RerankTest, VllmsScore) {
+  StartAll();
+  json reply = Post(
+      "/v1/score", {{"text_1", "q"}, {"text_2", {"a", "b b"}}, {"raw_scores", true}, {"rid", "r"}});
+  reply.erase("created");
+  EXPECT_EQ(reply, json::parse(R"({
+    "id": "score-r", "object": "list", "model": "judge",
+    "data": [{"index": 0, "object": "score", "score": -1},
+             {"index": 1, "object": "score", "score": 0}],
+    "usage": {"prompt_tokens": 11, "total_tokens": 11}})"));
+  EXPECT_EQ(Post("/score", {{"queries", {"q", "q"}}, {"documents", {"a", "b"}}}).at("data").size(),
+            2);
+  EXPECT_THAT(Post("/score", {{"text_1", {"q", "q"}}, {"text_2", "a"}}, 400).dump(),
+              HasSubstr("1 texts for 2 in text_1"));
+  EXPECT_THAT(
+      Post("/score", {{"query", "q"}, {"items", "a"}, {"label_token_ids", json::array({1})}}, 400)
+          .dump(),
+      HasSubstr("label_token_ids: not supported"));
+}
+
+TEST_F(ServeTest, ScoresWithoutAClassifierNameTheFlag) {
+  Start();
+  for (const char* path :
+       {"/v1/rerank", "/v2/rerank", "/rerank", "/predict", "/score", "/classify"}) {
+    const HttpReply reply = Connect().Post(path, "{}");
+    EXPECT_EQ(reply.status, 400) << path;
+    EXPECT_THAT(reply.body, HasSubstr("--rerank-model")) << path;
+  }
+  for (const char* path : {"/embed", "/encode"}) {
+    EXPECT_THAT(Connect().Post(path, "{}").body, HasSubstr("--embed-model")) << path;
+  }
+}
+
+class ClassifierTest : public EncoderTest {
+ protected:
+  ClassifierTest() { AddScores("moods", /*num_labels=*/2); }
+};
+
+TEST_F(ClassifierTest, TeisPredict) {
+  StartAll();
+  const json expected = json::parse(R"([{"score": -1, "label": "LABEL_0"},
+                                        {"score": -2, "label": "LABEL_1"}])");
+  EXPECT_EQ(Post("/predict", {{"inputs", "a b c"}, {"raw_scores", true}}), expected);
+  EXPECT_EQ(Post("/predict", {{"inputs", {"a", "b"}}, {"raw_scores", true}}), expected);
+  EXPECT_EQ(
+      Post("/predict", json::parse(R"({"inputs": [["a b c"], ["a", "b"]], "raw_scores": true})")),
+      json::array({expected, expected}));
+  EXPECT_EQ(Post("/predict", json::parse(R"({"inputs": [["a", "b", "c"]]})"), 400).at("error_type"),
+            "Validation");
+}
+
+TEST_F(ClassifierTest, VllmsClassify) {
+  StartAll();
+  const json reply = Post("/classify", {{"input", {"a b c", "a"}}, {"raw_scores", true}});
+  EXPECT_EQ(reply.at("data"), json::parse(R"([
+    {"index": 0, "label": "LABEL_0", "probs": [-1, -2], "num_classes": 2},
+    {"index": 1, "label": "LABEL_0", "probs": [-3, -4], "num_classes": 2}])"));
+}
+
+TEST_F(ClassifierTest, DocumentsAreRankedByOneLabel) {
+  StartAll();
+  EXPECT_THAT(Post("/v1/rerank", {{"query", "q"}, {"documents", json::array({"a"})}}, 400).dump(),
+              HasSubstr("2 labels"));
+}
+
+}  // namespace
+}  // namespace shortlist
