@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "absl/status/status.h"
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 
 namespace shortlist {
 

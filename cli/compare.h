@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "absl/status/statusor.h"
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 
 namespace shortlist {
 

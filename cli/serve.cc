@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "cli/keys.h"
+#include "cli/flags/keys.h"
 #include "cli/served_encoders.h"
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"

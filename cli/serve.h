@@ -2,7 +2,7 @@
 #define SHORTLIST_CLI_SERVE_H_
 
 #include "absl/status/status.h"
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 
 namespace shortlist {
 

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 #include "router/router.h"
 #include "runtime/encoding_model.h"
 #include "serve/served_encoder.h"

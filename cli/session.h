@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/thread_pool.h"
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 #include "request/sampling_params.h"
 #include "runtime/decoding.h"
 #include "runtime/models.h"

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 
 namespace shortlist {
 

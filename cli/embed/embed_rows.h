@@ -1,0 +1,46 @@
+#ifndef SHORTLIST_CLI_EMBED_EMBED_ROWS_H_
+#define SHORTLIST_CLI_EMBED_EMBED_ROWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/embed/bulk_encoder.h"
+#include "cli/embed/text_rows.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+
+/// Texts that become vectors, and how.
+struct EmbedTask {
+  const TextRows& texts;
+  std::string instruction;  // before each text
+  int64_t dimensions = 0;   // the first ones of a vector; 0: all
+};
+
+/// `encoder`'s model, which makes vectors, or InvalidArgument: it is a classifier.
+absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder);
+
+/// What vectors depend on: the model's directory, tokenizer and weights' types, the task's
+/// settings and a hash of the texts.
+nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task);
+
+/// The vectors of texts from row `begin` on, to `sink`. Errors as BulkEncoder::Run.
+absl::Status EmbedRows(BulkEncoder& encoder, const EmbedTask& task, int64_t begin,
+                       const BulkEncoder::Sink& sink);
+
+/// All of them into a VectorFile, or those that an earlier run has left to do. Where that run has
+/// made some, the first is computed again and must have the same bits, which tells whether it was
+/// this model. How many rows were there goes to stderr.
+absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std::string& path);
+
+/// Vectors that EmbedToFile has written as .npy: [num_texts, width]. Errors as CheckSettings and
+/// ReadNpy, and InvalidArgument where the first row is not what this model makes of its text.
+absl::StatusOr<std::vector<float>> ReadVectors(BulkEncoder& encoder, const EmbedTask& task,
+                                               const std::string& path);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_EMBED_EMBED_ROWS_H_

@@ -1,0 +1,74 @@
+#include "cli/embed/rerank.h"
+
+#include <iostream>
+#include <memory>
+#include <span>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cli/embed/ranking.h"
+#include "cli/embed/top_rows.h"
+#include "cli/flags/flag_kinds.h"
+
+namespace shortlist {
+
+void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
+  AddEncodingFlags(command, flags.encoding);
+  AddTextInputFlags(command, flags.in);
+  command.add_option("--query", flags.query, "What the texts are judged by")
+      ->type_name("TEXT")
+      ->required();
+  AddInteger<int64_t>(command, "--top", flags.top, 1, kMaxCount, "Show the best ones alone")
+      ->default_str("all");
+  AddChoice<EncodeWish::Scores>(command, "--scores", flags.scores,
+                                {{"raw", EncodeWish::Scores::kRaw},
+                                 {"sigmoid", EncodeWish::Scores::kSigmoid},
+                                 {"softmax", EncodeWish::Scores::kSoftmax}},
+                                "What becomes of the model's logits")
+      ->default_str("as the model says");
+  command.add_flag("--json", flags.json, "JSON instead of a table");
+}
+
+absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
+                                              const TextRows& texts, EncodeWish::Scores scores) {
+  const ClassifierConfig* const config = encoder.model().classifier();
+  if (config == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(encoder.model().dir(),
+                     ": makes vectors (shortlist embed); a reranker is a sequence classifier"));
+  }
+  if (config->labels.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        encoder.model().dir(), ": has ", config->labels.size(), " labels, a reranker has 1"));
+  }
+  std::vector<float> result;
+  SHORTLIST_RETURN_IF_ERROR(encoder.Run(
+      texts, 0, {.scores = scores},
+      [&](const std::string& text) { return encoder.Prepare("", query, text); },
+      [&result](int64_t, std::span<const float> values) {
+        result.push_back(values[0]);
+        return absl::OkStatus();
+      }));
+  return result;
+}
+
+absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& out) {
+  if (flags.query.empty()) return absl::InvalidArgumentError("--query: the text is empty");
+  SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts,
+                             ReadTextRows(flags.in, BlankLines::kSkipped, in));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
+                             BulkEncoder::Open(flags.encoding, flags.encoding.model.model));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> scores,
+                             ScorePairs(*encoder, flags.query, texts, flags.scores));
+  const int64_t top = flags.top > 0 ? flags.top : std::ssize(scores);
+  WriteRanking(texts, TopScores(scores, top),
+               flags.json ? RankingFormat::kJson : RankingFormat::kTable, out);
+  if (encoder->num_cut() > 0) {
+    std::cerr << "note: " << encoder->num_cut() << " pairs were cut to "
+              << encoder->model().max_input_tokens() << " tokens\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,45 @@
+#ifndef SHORTLIST_CLI_EMBED_RERANK_H_
+#define SHORTLIST_CLI_EMBED_RERANK_H_
+
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/embed/bulk_encoder.h"
+#include "cli/embed/text_rows.h"
+#include "request/encoding.h"
+
+namespace CLI {
+class App;
+}
+
+namespace shortlist {
+
+struct RerankFlags {
+  EncodingFlags encoding;
+  TextInputFlags in;
+  std::string query;
+  int64_t top = 0;  // 0: all
+  EncodeWish::Scores scores = EncodeWish::Scores::kModels;
+  bool json = false;
+};
+
+/// Adds the flags of `rerank` to `command`; parsing fills `flags`, which must outlive it.
+void AddRerankFlags(CLI::App& command, RerankFlags& flags);
+
+/// Ranks texts by what a classifier of one label makes of (query, text). Errors are those of
+/// BulkEncoder::Open, ReadTextRows and ScorePairs; an empty query is InvalidArgument.
+absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& out);
+
+/// [num_texts] the scores of (query, text). InvalidArgument for a model that makes vectors or has
+/// several labels; otherwise errors as BulkEncoder::Run.
+absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
+                                              const TextRows& texts, EncodeWish::Scores scores);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_EMBED_RERANK_H_

@@ -1,0 +1,124 @@
+#include "cli/embed/search.h"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/embed/embed_rows.h"
+#include "cli/embed/ranking.h"
+#include "cli/embed/rerank.h"
+#include "cli/embed/top_rows.h"
+#include "cli/flags/flag_kinds.h"
+#include "model/checkpoint/quote.h"
+
+namespace shortlist {
+namespace {
+
+absl::StatusOr<std::vector<float>> Embed(BulkEncoder& encoder, const EmbedTask& task) {
+  std::vector<float> vectors;
+  SHORTLIST_RETURN_IF_ERROR(
+      EmbedRows(encoder, task, 0, [&vectors](int64_t, std::span<const float> values) {
+        vectors.insert(vectors.end(), values.begin(), values.end());
+        return absl::OkStatus();
+      }));
+  return vectors;
+}
+
+absl::StatusOr<std::vector<float>> VectorsOfTexts(const SearchFlags& flags, BulkEncoder& encoder,
+                                                  const EmbedTask& task) {
+  if (flags.index_path.empty()) return Embed(encoder, task);
+  if (!FileExists(flags.index_path)) {
+    SHORTLIST_RETURN_IF_ERROR(EmbedToFile(encoder, task, flags.index_path));
+  }
+  return ReadVectors(encoder, task, flags.index_path);
+}
+
+void NoteCut(const BulkEncoder& encoder, const std::string& model) {
+  if (encoder.num_cut() == 0) return;
+  std::cerr << "note: " << encoder.num_cut() << " texts were cut to what " << model << " takes\n";
+}
+
+/// The best rows by their vectors.
+absl::StatusOr<std::vector<ScoredRow>> Retrieve(const SearchFlags& flags, const TextRows& texts,
+                                                int64_t count) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
+                             BulkEncoder::Open(flags.encoding, flags.encoding.model.model));
+  SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config, EmbeddingOf(*encoder));
+  const TextRows queries{.origin = "QUERY", .rows = {{flags.query, 1}}};
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::vector<float> query,
+      Embed(*encoder, {.texts = queries, .instruction = config->prompts.at("query")}));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::vector<float> rows,
+      VectorsOfTexts(flags, *encoder,
+                     {.texts = texts, .instruction = config->prompts.at("document")}));
+  NoteCut(*encoder, flags.encoding.model.model);
+  return TopScores(Similarities(rows, query, config->similarity, encoder->pool()), count);
+}
+
+/// `found` in the order of the reranker, with its scores.
+absl::StatusOr<std::vector<ScoredRow>> RerankFound(const SearchFlags& flags, const TextRows& texts,
+                                                   const std::vector<ScoredRow>& found) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
+                             BulkEncoder::Open(flags.encoding, flags.rerank_model));
+  TextRows candidates{.origin = texts.origin, .rows = {}};
+  for (const ScoredRow& row : found) candidates.rows.push_back(texts.rows[row.row]);
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::vector<float> scores,
+      ScorePairs(*encoder, flags.query, candidates, EncodeWish::Scores::kModels));
+  NoteCut(*encoder, flags.rerank_model);
+  std::vector<ScoredRow> ranking = TopScores(scores, flags.top);
+  for (ScoredRow& row : ranking) row.row = found[row.row].row;
+  return ranking;
+}
+
+}  // namespace
+
+void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
+  command.add_option("--query,QUERY", flags.query, "What is looked for")
+      ->type_name("TEXT")
+      ->required();
+  AddEncodingFlags(command, flags.encoding);
+  AddTextInputFlags(command, flags.in);
+  AddInteger<int64_t>(command, "--top", flags.top, 1, kMaxCount, "How many are shown");
+  command
+      .add_option("--index", flags.index_path,
+                  "Keep the texts' vectors in this file (as `shortlist embed --prompt-name "
+                  "document --out` does), and read them from there the next time")
+      ->type_name("FILE.npy");
+  CLI::Option* const reranker = command.add_option(
+      "--rerank-model", flags.rerank_model, "A cross-encoder that ranks the best ones again");
+  reranker->type_name("DIR");
+  AddInteger<int64_t>(command, "--candidates", flags.num_candidates, 1, kMaxCount,
+                      "How many it ranks, no fewer than --top")
+      ->needs(reranker);
+  command.add_flag("--json", flags.json, "JSON instead of a table");
+}
+
+absl::Status Search(const SearchFlags& flags, std::istream& in, std::ostream& out) {
+  if (flags.query.empty()) return absl::InvalidArgumentError("QUERY: the text is empty");
+  if (!flags.index_path.empty() && !flags.index_path.ends_with(".npy")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--index: ", Quote(flags.index_path), " does not end in .npy"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts,
+                             ReadTextRows(flags.in, BlankLines::kSkipped, in));
+  const bool reranks = !flags.rerank_model.empty();
+  SHORTLIST_ASSIGN_OR_RETURN(
+      std::vector<ScoredRow> ranking,
+      Retrieve(flags, texts, reranks ? std::max(flags.top, flags.num_candidates) : flags.top));
+  if (reranks) {
+    SHORTLIST_ASSIGN_OR_RETURN(ranking, RerankFound(flags, texts, ranking));
+  }
+  WriteRanking(texts, ranking, flags.json ? RankingFormat::kJson : RankingFormat::kTable, out);
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

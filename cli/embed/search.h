@@ -1,0 +1,41 @@
+#ifndef SHORTLIST_CLI_EMBED_SEARCH_H_
+#define SHORTLIST_CLI_EMBED_SEARCH_H_
+
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cli/embed/bulk_encoder.h"
+#include "cli/embed/text_rows.h"
+
+namespace CLI {
+class App;
+}
+
+namespace shortlist {
+
+struct SearchFlags {
+  EncodingFlags encoding;
+  TextInputFlags in;
+  std::string query;
+  int64_t top = 10;
+  std::string index_path;       // .npy, where the texts' vectors are kept; empty: nowhere
+  std::string rerank_model;     // empty: none
+  int64_t num_candidates = 50;  // that it scores; at least `top`
+  bool json = false;
+};
+
+/// Adds the flags of `search` to `command`; parsing fills `flags`, which must outlive it.
+void AddSearchFlags(CLI::App& command, SearchFlags& flags);
+
+/// Ranks texts by how similar their vectors are to that of the query, all of them compared; or by a
+/// reranker's scores, of the best ones by vectors. The model's prompts "query" and "document" go
+/// before them. Errors are those of ReadTextRows, EmbedToFile, ReadVectors and ScorePairs; an empty
+/// query or an index that is not .npy is InvalidArgument.
+absl::Status Search(const SearchFlags& flags, std::istream& in, std::ostream& out);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_EMBED_SEARCH_H_

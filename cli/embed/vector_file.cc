@@ -1,0 +1,219 @@
+#include "cli/embed/vector_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "cli/embed/npy.h"
+#include "model/checkpoint/quote.h"
+
+namespace shortlist {
+namespace {
+
+constexpr size_t kFlushBytes = 1 << 16;
+
+absl::Status Unavailable(const std::string& path, const char* call) {
+  return absl::UnavailableError(absl::StrCat(path, ": ", call, ": ", std::strerror(errno)));
+}
+
+}  // namespace
+
+std::string VectorJson(int64_t row, std::span<const float> values) {
+  std::string json = absl::StrCat("{\"index\":", row, ",\"embedding\":[");
+  char digits[32];
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) json.push_back(',');
+    json.append(digits, std::to_chars(digits, digits + sizeof(digits), values[i]).ptr);
+  }
+  return json + "]}\n";
+}
+
+std::string SettingsPath(const std::string& path) { return path + ".json"; }
+
+absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json& settings) {
+  const std::string settings_path = SettingsPath(path);
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json found,
+                             ReadJsonFile(settings_path, kMaxConfigBytes));
+  for (const auto& [key, value] : settings.items()) {
+    const nlohmann::json wanted = value;
+    const nlohmann::json has =
+        found.is_object() && found.contains(key) ? found[key] : nlohmann::json();
+    if (has == wanted) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(settings_path, ": ", path, " was made with ", Quote(key), " ", Quote(has),
+                     ", this run has ", Quote(wanted), "; remove ", path, " to begin anew"));
+  }
+  return absl::OkStatus();
+}
+
+VectorFile::VectorFile(std::string path, int64_t num_rows, int64_t width)
+    : path_(std::move(path)),
+      part_(path_ + ".part"),
+      is_npy_(path_.ends_with(".npy")),
+      num_rows_(num_rows),
+      width_(width),
+      header_(is_npy_ ? NpyHeader(num_rows, width) : "") {}
+
+VectorFile::~VectorFile() {
+  if (fd_ < 0) return;
+  if (is_ours_ && num_done_ == 0) {
+    std::remove(part_.c_str());
+    std::remove(SettingsPath(part_).c_str());
+  } else if (is_ours_ && !unwritten_.empty()) {
+    Flush().IgnoreError();
+  }
+  close(fd_);
+}
+
+absl::StatusOr<std::unique_ptr<VectorFile>> VectorFile::Open(const std::string& path,
+                                                             const nlohmann::ordered_json& settings,
+                                                             int64_t num_rows, int64_t width) {
+  if (!path.ends_with(".npy") && !path.ends_with(".jsonl")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quote(path), " ends in neither .npy nor .jsonl"));
+  }
+  std::unique_ptr<VectorFile> file(new VectorFile(path, num_rows, width));
+  struct stat info = {};
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
+  }
+  // Not followed: the name is ours.
+  file->fd_ = open(file->part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (file->fd_ < 0) return file->Refused("open");
+  if (flock(file->fd_, LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(file->part_, ": another run is writing to it"));
+  }
+  if (fstat(file->fd_, &info) != 0) return file->Refused("stat");
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(file->part_, ": not a regular file"));
+  }
+  SHORTLIST_RETURN_IF_ERROR(info.st_size == 0 ? file->Begin(settings)
+                                              : file->Resume(info.st_size, settings));
+  file->is_ours_ = true;
+  return file;
+}
+
+absl::Status VectorFile::Begin(const nlohmann::ordered_json& settings) {
+  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(SettingsPath(part_), settings.dump(2) + "\n"));
+  unwritten_ = header_;
+  return absl::OkStatus();
+}
+
+absl::Status VectorFile::Resume(int64_t size, const nlohmann::ordered_json& settings) {
+  SHORTLIST_RETURN_IF_ERROR(CheckSettings(part_, settings));
+  const int64_t header_bytes = std::ssize(header_);
+  std::string begins(header_bytes, '\0');
+  const int64_t num_read = pread(fd_, begins.data(), header_bytes, 0);
+  if (num_read < 0) return Refused("read");
+  if (begins.substr(0, num_read) != header_.substr(0, num_read)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        part_, ": does not begin as an .npy file of f32, [", num_rows_, ", ", width_, "], does"));
+  }
+  if (size < header_bytes) {
+    unwritten_ = header_;
+    torn_from_ = 0;
+    return absl::OkStatus();
+  }
+  if (is_npy_) {
+    const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
+    num_done_ = (size - header_bytes) / row_bytes;
+    torn_from_ = header_bytes + num_done_ * row_bytes;
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(num_done_, CountLines(size));
+  }
+  if (num_done_ <= num_rows_) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(part_, ": holds ", num_done_, " rows, more than ", num_rows_));
+}
+
+absl::StatusOr<int64_t> VectorFile::CountLines(int64_t size) {
+  int64_t num_lines = 0, end = 0;
+  std::string block(kFlushBytes, '\0');
+  for (int64_t offset = 0; offset < size;) {
+    const int64_t num_read = pread(fd_, block.data(), block.size(), offset);
+    if (num_read <= 0) return Refused("read");
+    for (int64_t i = 0; i < num_read; ++i) {
+      if (block[i] != '\n') continue;
+      ++num_lines;
+      end = offset + i + 1;
+    }
+    offset += num_read;
+  }
+  torn_from_ = end;
+  return num_lines;
+}
+
+absl::Status VectorFile::CutTornRow() {
+  const std::optional<int64_t> size = std::exchange(torn_from_, std::nullopt);
+  if (!size) return absl::OkStatus();
+  if (ftruncate(fd_, *size) != 0) return Refused("truncate");
+  if (lseek(fd_, *size, SEEK_SET) != *size) return Refused("seek");
+  return absl::OkStatus();
+}
+
+absl::Status VectorFile::CheckFirstRow(std::span<const float> values) const {
+  const std::string want = RowBytes(0, values);
+  std::string found(want.size(), '\0');
+  const int64_t num_read = pread(fd_, found.data(), found.size(), std::ssize(header_));
+  if (num_read < 0) return Refused("read");
+  if (num_read == std::ssize(found) && found == want) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      part_, ": its first vector is not what this model makes of the first text; remove ", part_,
+      " to begin anew"));
+}
+
+absl::Status VectorFile::Append(std::span<const float> values) {
+  SHORTLIST_CHECK(std::ssize(values) == width_ && num_done_ < num_rows_);
+  unwritten_ += RowBytes(num_done_++, values);
+  return unwritten_.size() < kFlushBytes ? absl::OkStatus() : Flush();
+}
+
+absl::Status VectorFile::Finish() {
+  SHORTLIST_CHECK(num_done_ == num_rows_);
+  SHORTLIST_RETURN_IF_ERROR(Flush());
+  if (fsync(fd_) != 0) return Refused("fsync");
+  if (std::rename(part_.c_str(), path_.c_str()) != 0) return Refused("rename");
+  if (std::rename(SettingsPath(part_).c_str(), SettingsPath(path_).c_str()) != 0) {
+    return Unavailable(SettingsPath(part_), "rename");
+  }
+  is_ours_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status VectorFile::Flush() {
+  SHORTLIST_RETURN_IF_ERROR(CutTornRow());
+  const std::string bytes = std::exchange(unwritten_, {});
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    const ssize_t written = write(fd_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    // What has been written of a row is cut off by the run that goes on.
+    if (written < 0) return Refused("write");
+    rest.remove_prefix(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VectorFile::Refused(const char* call) const { return Unavailable(part_, call); }
+
+std::string VectorFile::RowBytes(int64_t row, std::span<const float> values) const {
+  if (!is_npy_) return VectorJson(row, values);
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+}
+
+}  // namespace shortlist

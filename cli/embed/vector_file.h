@@ -1,0 +1,81 @@
+#ifndef SHORTLIST_CLI_EMBED_VECTOR_FILE_H_
+#define SHORTLIST_CLI_EMBED_VECTOR_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+
+/// {"index":3,"embedding":[...]} and a line end; digits are as many as tell f32 values apart.
+std::string VectorJson(int64_t row, std::span<const float> values);
+
+/// Where what a file of vectors was made of is written down: model, settings and texts.
+std::string SettingsPath(const std::string& path);
+
+/// InvalidArgument names the first of `settings` that `path`'s own settings file has another value
+/// for, and both; NotFound where there is no such file.
+absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json& settings);
+
+/// A file of vectors that is written row by row and may be left and taken up again: .npy (f32,
+/// [num_rows, width]) or .jsonl (VectorJson). Rows are appended to PATH.part, beside which
+/// PATH.part.json has the settings; both get their own names when all rows are there. So PATH is
+/// whole or is not there, a run that was killed loses no more than the last 64 KiB, and what the
+/// .part holds is told by its length alone. Used by one thread.
+class VectorFile {
+ public:
+  /// Begins PATH.part, or goes on behind the rows that it holds; it changes with the first Append.
+  /// InvalidArgument for another ending, for a .part of other settings (CheckSettings) or one that
+  /// no run has left like that; FailedPrecondition while another run writes to it; Unavailable
+  /// names what the system refused.
+  static absl::StatusOr<std::unique_ptr<VectorFile>> Open(const std::string& path,
+                                                          const nlohmann::ordered_json& settings,
+                                                          int64_t num_rows, int64_t width);
+  /// Closes the .part, with all rows that were appended as far as they can be written; without any
+  /// it is removed.
+  ~VectorFile();
+  VectorFile(const VectorFile&) = delete;
+  VectorFile& operator=(const VectorFile&) = delete;
+
+  /// Rows that are there.
+  int64_t num_done() const { return num_done_; }
+  /// Whether the first row, of which there is one, has the bits of `values`. InvalidArgument where
+  /// not: another model has made it.
+  absl::Status CheckFirstRow(std::span<const float> values) const;
+
+  /// Appends row num_done(), [width]. Unavailable as Open.
+  absl::Status Append(std::span<const float> values);
+  /// All rows are there: gives the files their names.
+  absl::Status Finish();
+
+ private:
+  VectorFile(std::string path, int64_t num_rows, int64_t width);
+
+  absl::Status Begin(const nlohmann::ordered_json& settings);
+  absl::Status Resume(int64_t size, const nlohmann::ordered_json& settings);
+  absl::StatusOr<int64_t> CountLines(int64_t size);
+  absl::Status CutTornRow();
+  absl::Status Flush();
+  absl::Status Refused(const char* call) const;
+  std::string RowBytes(int64_t row, std::span<const float> values) const;
+
+  const std::string path_, part_;
+  const bool is_npy_;
+  const int64_t num_rows_, width_;
+  const std::string header_;  // empty for .jsonl
+  int fd_ = -1;
+  bool is_ours_ = false;  // the .part and its settings, locked and checked
+  int64_t num_done_ = 0;
+  std::optional<int64_t> torn_from_;  // in the file, where whole rows end; none: at its end
+  std::string unwritten_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_EMBED_VECTOR_FILE_H_

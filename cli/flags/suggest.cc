@@ -1,0 +1,82 @@
+#include "cli/flags/suggest.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/edit_distance.h"
+#include "base/excerpt.h"
+
+namespace shortlist {
+namespace {
+
+constexpr size_t kMaxNameBytes = 64;  // of what is compared
+
+/// Every word of `name` ("max", "tokens") is one of `candidate`'s.
+bool HasWordsOf(const std::string& name, const std::string& candidate) {
+  const std::vector<std::string> words = absl::StrSplit(candidate, '-', absl::SkipEmpty());
+  const std::vector<std::string> wanted = absl::StrSplit(name, '-', absl::SkipEmpty());
+  return !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [&](const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  });
+}
+
+/// The candidate most like `name`; empty: none is like it.
+std::string Closest(const std::string& name, const std::vector<std::string>& candidates) {
+  std::string closest;
+  size_t least = std::numeric_limits<size_t>::max();
+  if (name.size() > kMaxNameBytes) return closest;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = HasWordsOf(name, candidate) ? 1 : EditDistance(name, candidate);
+    const size_t bound = std::max<size_t>(2, std::min(name.size(), candidate.size()) / 3);
+    if (distance > bound || distance >= least) continue;
+    least = distance;
+    closest = candidate;
+  }
+  return closest;
+}
+
+std::vector<std::string> FlagsOf(const CLI::App& command) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  // Groups of options.
+  for (const CLI::App* group : command.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::vector<std::string> more = FlagsOf(*group);
+    flags.insert(flags.end(), more.begin(), more.end());
+  }
+  return flags;
+}
+
+std::string OrNothing(const std::string& closest) {
+  return closest.empty() ? "" : absl::StrCat("; did you mean ", closest, "?");
+}
+
+}  // namespace
+
+std::string ExplainUnexpected(const CLI::App& app) {
+  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+  if (rest.empty()) return "";
+  const std::string argument = rest.front().substr(0, rest.front().find('='));
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  if (!chosen.empty()) {
+    const bool is_flag = argument.starts_with('-');
+    return absl::StrCat(chosen[0]->get_name(), is_flag ? " has no flag " : " takes no argument ",
+                        Excerpt(argument),
+                        is_flag ? OrNothing(Closest(argument, FlagsOf(*chosen[0]))) : "");
+  }
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return absl::StrCat("no subcommand ", Excerpt(argument), OrNothing(Closest(argument, names)),
+                      "\nThere are ", absl::StrJoin(names, ", "));
+}
+
+}  // namespace shortlist
