@@ -96,11 +96,11 @@ class GeneratorImpl final : public Generator {
   }
 
   void AbortAll() override {
-    ++num_abort_alls_;
+    ++registry_->num_abort_alls;
     pipeline_.AbortAll();
   }
 
-  int64_t num_abort_alls() const override { return num_abort_alls_; }
+  int64_t num_abort_alls() const override { return registry_->num_abort_alls; }
 
   void Drain() override { draining_ = true; }
   bool draining() const override { return draining_; }
@@ -124,7 +124,6 @@ class GeneratorImpl final : public Generator {
   const Options options_;
   const std::shared_ptr<LiveRegistry> registry_ = std::make_shared<LiveRegistry>();
   bool draining_ = false;
-  int64_t num_abort_alls_ = 0;
 
   std::mutex router_mutex_;  // held during a step, and by whoever else uses the engine
   mutable std::mutex load_mutex_;

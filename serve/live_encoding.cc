@@ -44,6 +44,8 @@ int64_t NumResultBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
   return std::ssize(batch.inputs) * size * static_cast<int64_t>(sizeof(float));
 }
 
+absl::Status Aborted() { return absl::CancelledError("aborted"); }
+
 absl::Status Overdue(double timeout_s) {
   return absl::DeadlineExceededError(
       absl::StrCat("not finished ", timeout_s, " s after its arrival"));
@@ -116,6 +118,7 @@ LiveEncoding::LiveEncoding(const asio::any_io_executor& executor,
       client_(std::move(client)),
       encoder_(encoder),
       batch_(std::move(batch)),
+      num_abort_alls_(registry_->num_abort_alls),
       start_(Clock::now()),
       deadline_(After(start_, batch_.timeout_s)),
       wake_(executor) {
@@ -130,7 +133,9 @@ LiveEncoding::~LiveEncoding() {
   if (!name_.empty()) registry_->by_name.erase(name_);
 }
 
+/// Chunks under way may end well before they hear of it: no more are sent.
 void LiveEncoding::Abort() {
+  Fail(/*begin=*/0, Aborted());
   if (registry_->pipeline != nullptr) {
     for (const auto& [begin, chunk] : under_way_) registry_->pipeline->Abort(*chunk);
   }
@@ -160,6 +165,7 @@ asio::awaitable<absl::StatusOr<EncodedBatch>> LiveEncoding::Run() {
 }
 
 void LiveEncoding::SendChunks() {
+  if (registry_->num_abort_alls > num_abort_alls_) Fail(/*begin=*/0, Aborted());
   while (status_.ok() && num_sent_ < batch_.inputs.size()) {
     const size_t most = registry_->num_chunks < kManyChunks ? kMaxChunks : 1;
     if (under_way_.size() >= most) return;

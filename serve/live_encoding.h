@@ -63,7 +63,8 @@ class LiveEncoding final : public NamedWork {
   const std::shared_ptr<LiveRegistry> registry_;
   const std::string name_, client_;
   const ServedEncoder& encoder_;
-  EncodeBatch batch_;  // inputs that were sent have been moved away
+  EncodeBatch batch_;             // inputs that were sent have been moved away
+  const int64_t num_abort_alls_;  // when it began
   const std::chrono::steady_clock::time_point start_, deadline_;
   boost::asio::steady_timer wake_;
   EncodedBatch encoded_;

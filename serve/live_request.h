@@ -36,6 +36,7 @@ struct LiveRegistry {
   std::unordered_map<std::string, NamedWork*> by_name;  // those that clients named
   std::atomic<int64_t> num_live = 0;  // requests of the pipeline; read by any thread
   int64_t num_chunks = 0;             // of these, of encodings
+  int64_t num_abort_alls = 0;         // how often everything was aborted
   int64_t num_result_bytes = 0;       // of encodings that are under way
 };
 

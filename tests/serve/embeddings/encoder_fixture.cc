@@ -14,7 +14,7 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxTokens = 16;
-constexpr int32_t kNan = 9;
+constexpr int32_t kNan = 20'000;  // no id of a request
 
 void AppendWords(const std::string& text, std::vector<TokenId>& ids) {
   std::istringstream words(text);
