@@ -160,8 +160,9 @@ void Pipeline::SendTerminalRow(std::shared_ptr<Receiver> receiver, absl::Status 
     const std::lock_guard lock(mutex_);
     EraseLocked(receiver);
   }
+  std::string rid = receiver->rid_;
   BatchTokenIdOut out;
-  out.rows.push_back({.rid = receiver->rid_,
+  out.rows.push_back({.rid = std::move(rid),
                       .receiver = std::move(receiver),
                       .finished = true,
                       .status = std::move(status)});

@@ -32,7 +32,7 @@ struct ModelConfig {
   /// LlamaForCausalLM whose weights have an fc layer, as the original ones call themselves.
   enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kLlamaEagle };
   Architecture architecture = Architecture::kLlama;
-  bool is_body = false;  // LlamaModel, say: there is no head
+  bool is_body = false;    // LlamaModel, say: there is no head
   int64_t vocab_size = 0;  // embedding rows; may exceed the tokenizer's size (padding)
   int64_t hidden = 0;
   int64_t intermediate = 0;
