@@ -26,8 +26,14 @@ void EncodeQueue::Add(EncodeReq& req) {
     client.num_taken = turns_.empty() ? 0.0 : (*turns_.begin())->num_taken;
     client.number = req.arrival_number;
   }
-  client.requests.insert(&req);
-  if (is_new) turns_.insert(&client);
+  try {
+    client.requests.insert(&req);
+    if (is_new) turns_.insert(&client);
+  } catch (...) {
+    client.requests.erase(&req);
+    if (is_new) clients_.erase(found);
+    throw;
+  }
   ++num_requests_;
 }
 

@@ -46,7 +46,7 @@ class EncodeQueue {
  public:
   static constexpr double kAgeing = 4096.0;
 
-  /// Queues `req`, none of whose inputs is taken.
+  /// Queues `req`, none of whose inputs is taken; where it throws, nothing has changed.
   void Add(EncodeReq& req);
   /// Before its last input is taken.
   void Remove(EncodeReq& req);

@@ -86,18 +86,35 @@ void EncodingLoop::Add(TokenizedEmbedReqInput input, double now_s) {
                          .status = std::move(status)});
     return;
   }
+  try {
+    Queue(input, now_s);
+  } catch (const std::bad_alloc&) {
+    out_.rows.push_back({.rid = std::move(input.rid),
+                         .receiver = std::move(input.receiver),
+                         .finished = true,
+                         .status = absl::ResourceExhaustedError("out of memory")});
+  }
+}
+
+/// Where it throws, nothing is queued.
+void EncodingLoop::Queue(TokenizedEmbedReqInput& input, double now_s) {
   auto req = std::make_unique<EncodeReq>();
-  req->rid = std::move(input.rid);
-  req->receiver = std::move(input.receiver);
+  req->rid = input.rid;
+  req->receiver = input.receiver;
+  req->results.resize(input.inputs.size());
   req->inputs = std::move(input.inputs);
   req->wish = input.wish;
   req->client = std::move(input.client);
   req->priority = input.priority;
   req->arrival_s = now_s;
   req->deadline_s = now_s + input.timeout_s;
-  req->results.resize(req->inputs.size());
-  EncodeReq& added = *reqs_.emplace(req->rid, std::move(req)).first->second;
-  queue_.Add(added);
+  const auto added = reqs_.emplace(req->rid, std::move(req)).first;
+  try {
+    queue_.Add(*added->second);
+  } catch (const std::bad_alloc&) {
+    reqs_.erase(added);
+    throw;
+  }
 }
 
 bool EncodingLoop::Abort(const std::string& rid) {

@@ -69,6 +69,7 @@ class EncodingLoop final : public ModelLoop {
       : options_(options), encode_(std::move(encode)) {}
 
   absl::Status Check(const TokenizedEmbedReqInput& input) const;
+  void Queue(TokenizedEmbedReqInput& input, double now_s);
   void End(EncodeReq& req, absl::Status status);
   std::vector<EncodeResult> Compute(std::span<const Item> items);
 
