@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -16,14 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/choose_models.h"
 #include "cli/flags/keys.h"
 #include "cli/served_encoders.h"
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
 #include "cli/version.h"
-#include "embed/classifier_config.h"
 #include "model/checkpoint/config.h"
-#include "model/checkpoint/hub_cache.h"
 #include "nlohmann/json.hpp"
 #include "runtime/engine.h"
 #include "serve/fastchat/frame.h"
@@ -39,42 +37,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kDemoName[] = "demo";
-constexpr char kDemoConversation[] = "zero_shot";
-constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
 /// Open files beside connections: weights while they load, logs, libraries, the system's.
 constexpr int64_t kOwnFiles = 64;
-
-/// The directory at or above the executable's that holds the demo pair.
-absl::StatusOr<fs::path> FindDemoRoot() {
-  std::error_code error;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (error) return absl::UnavailableError("cannot tell where the executable lies");
-  for (fs::path dir = executable.parent_path();; dir = dir.parent_path()) {
-    if (fs::exists(dir / "models/demo/target/config.json", error)) return dir;
-    if (!dir.has_relative_path()) break;
-  }
-  return absl::NotFoundError(absl::StrCat("no models/demo at or above ",
-                                          executable.parent_path().string(),
-                                          ": name a model with --model"));
-}
-
-/// Fills in the demo pair; what was given stays.
-absl::Status TakeDemoPair(ServeFlags& flags) {
-  SHORTLIST_ASSIGN_OR_RETURN(const fs::path root, FindDemoRoot());
-  RunFlags& run = flags.run;
-  run.models.model = root / "models/demo/target";
-  if (flags.served_model_name.empty()) flags.served_model_name = kDemoName;
-  if (flags.conv_template.empty()) flags.conv_template = kDemoConversation;
-  if (!run.models.draft.empty()) return absl::OkStatus();
-  run.models.draft = root / "models/demo/draft";
-  if (flags.vocab_given) return absl::OkStatus();
-  SHORTLIST_ASSIGN_OR_RETURN(
-      run.vocab, ParseVocabFlag(absl::StrCat((root / "vocab_lists/demo.vocab.json").string(),
-                                             ":top=", kDemoTop, ":successors=", kDemoSuccessors)));
-  if (run.dynamic_rows == 0) run.dynamic_rows = kDemoDynamicRows;
-  return absl::OkStatus();
-}
 
 /// Before the server is there to drain, the end is at once. As the first process of a container it
 /// would not come at all: the system drops signals there that nobody handles.
@@ -324,34 +288,6 @@ absl::StatusOr<std::optional<ControllerOptions>> Controller(const ServeFlags& fl
   return options;
 }
 
-/// Moves an encoder that --model names to where encoders are named, and fills in the demo pair
-/// where nothing is named.
-absl::Status ChooseModels(ServeFlags& flags) {
-  std::string& model = flags.run.models.model;
-  if (model.empty()) {
-    if (!flags.embed.model.empty() || !flags.rerank.model.empty()) {
-      if (flags.run.models.draft.empty()) return absl::OkStatus();
-      return absl::InvalidArgumentError("--draft without a --model that generates text");
-    }
-    return TakeDemoPair(flags);
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(const bool is_encoder, IsEncoder(model));
-  if (!is_encoder) {
-    if (flags.served_model_name.empty()) flags.served_model_name = DefaultModelName(model);
-    return absl::OkStatus();
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
-  const bool scores = IsSequenceClassifier(dir);
-  EncoderFlags& encoder = scores ? flags.rerank : flags.embed;
-  if (!encoder.model.empty() || !flags.run.models.draft.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--model: ", model, " is an encoder, which goes without --draft and without ",
-                     scores ? "--rerank-model" : "--embed-model"));
-  }
-  encoder = {.model = std::exchange(model, ""), .name = std::exchange(flags.served_model_name, "")};
-  return absl::OkStatus();
-}
-
 absl::Status Run(Server::Options options) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                              Server::Create(std::move(options)));
@@ -363,7 +299,8 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
   SHORTLIST_ASSIGN_OR_RETURN(options.fastchat.frame, OpenFastchatFrame(flags));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   SHORTLIST_ASSIGN_OR_RETURN(const ServedEncoders encoders,
-                             ServedEncoders::Open(flags, flags.served_model_name, session->pool()));
+                             ServedEncoders::Open(flags, session->pool(),
+                                                  {&session->models(), flags.served_model_name}));
   SHORTLIST_ASSIGN_OR_RETURN(
       const PromptEncoder encoder,
       PromptEncoder::Open(session->models().tokenizer(),
@@ -389,7 +326,7 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
 absl::Status ServeEncoders(const ServeFlags& flags, Server::Options options) {
   ThreadPool pool(static_cast<int>(flags.run.num_threads));
   SHORTLIST_ASSIGN_OR_RETURN(const ServedEncoders encoders,
-                             ServedEncoders::Open(flags, /*other_name=*/"", pool));
+                             ServedEncoders::Open(flags, pool));
   const EncodingModel& first = encoders.front();
   const PromptEncoder encoder(first.tokenizer(), first.config().vocab_size);
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Router> router,

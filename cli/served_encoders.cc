@@ -6,16 +6,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/json.h"
 #include "base/status_macros.h"
-#include "model/checkpoint/config.h"
-#include "model/checkpoint/encoder_config.h"
-#include "model/checkpoint/hub_cache.h"
 #include "nlohmann/json.hpp"
 #include "serve/model_name.h"
 
 namespace shortlist {
 namespace {
+
+/// A query waits no longer for the texts of somebody else, nor does a token.
+constexpr double kMaxPassSeconds = 0.010;
 
 absl::Status OfFlag(const std::string& flag, const absl::Status& status) {
   return {status.code(), absl::StrCat(flag, ": ", status.message())};
@@ -35,25 +34,27 @@ absl::StatusOr<EncodeInput> PrepareSource(const EncodingModel& model,
 
 }  // namespace
 
-absl::StatusOr<bool> IsEncoder(const std::string& model) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
-  const absl::StatusOr<nlohmann::json> config = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
-  return config.ok() && IsEncoderConfig(*config);
-}
-
-absl::StatusOr<ServedEncoders> ServedEncoders::Open(const ServeFlags& flags,
-                                                    const std::string& other_name,
-                                                    ThreadPool& pool) {
+absl::StatusOr<ServedEncoders> ServedEncoders::Open(const ServeFlags& flags, ThreadPool& pool,
+                                                    const GeneratingModel& generating) {
   ServedEncoders encoders;
   encoders.max_batch_tokens_ = flags.max_batch_tokens;
   SHORTLIST_RETURN_IF_ERROR(encoders.Add("--embed-model", flags.embed, flags, pool));
   SHORTLIST_RETURN_IF_ERROR(encoders.Add("--rerank-model", flags.rerank, flags, pool));
-  std::set<std::string> names = {other_name};
+  std::set<std::string> names = {generating.name};
   for (const std::unique_ptr<Entry>& entry : encoders.entries_) {
     if (names.insert(entry->name).second) continue;
     return absl::InvalidArgumentError(absl::StrCat(entry->flag, ": another model is called `",
                                                    entry->name, "` too: ", entry->flag,
                                                    "-name gives this one another name"));
+  }
+  if (generating.models != nullptr && flags.embed.model.empty()) {
+    Models& models = *generating.models;
+    encoders.entries_.push_back(std::make_unique<Entry>(
+        Entry{.flag = "--model",
+              .name = generating.name,
+              .model = EncodingModel::Over(models.target(), models.tokenizer(), models.model_dir(),
+                                           pool),
+              .is_generating = true}));
   }
   return encoders;
 }
@@ -66,14 +67,15 @@ absl::Status ServedEncoders::Add(const std::string& flag, const EncoderFlags& en
                                     .quantize = flags.run.models.quantize},
                                    pool);
   if (!model.ok()) return OfFlag(flag, model.status());
-  const bool scores = (*model)->classifier() != nullptr;
+  const bool scores = (*model)->makes_scores();
   if (scores != (flag == "--rerank-model")) {
     return absl::InvalidArgumentError(absl::StrCat(
         flag, ": ", (*model)->dir(), ", ", (*model)->config().architecture, ", makes ",
         scores ? "scores: give it with --rerank-model" : "embeddings: give it with --embed-model"));
   }
   const std::string name = encoder.name.empty() ? DefaultModelName(encoder.model) : encoder.name;
-  entries_.push_back(std::make_unique<Entry>(Entry{flag, name, *std::move(model)}));
+  entries_.push_back(
+      std::make_unique<Entry>(Entry{.flag = flag, .name = name, .model = *std::move(model)}));
   return absl::OkStatus();
 }
 
@@ -82,7 +84,8 @@ std::vector<Router::Encoder> ServedEncoders::Loops() const {
   for (const std::unique_ptr<Entry>& entry : entries_) {
     loops.push_back(
         {.options = {.max_input_tokens = entry->model->max_input_tokens(),
-                     .max_batch_tokens = max_batch_tokens_},
+                     .max_batch_tokens = max_batch_tokens_,
+                     .max_pass_s = kMaxPassSeconds},
          .encode = [entry = entry.get()](std::span<const EncodingLoop::Item> items) {
            const auto begin = std::chrono::steady_clock::now();
            std::vector<EncodeResult> results = entry->model->Encode(items);
@@ -104,9 +107,11 @@ std::vector<ServedEncoder> ServedEncoders::Descriptions() const {
     described.max_input_tokens = model.max_input_tokens();
     described.result_size = model.result_size();
     described.vocab_size = model.config().vocab_size;
-    if (const ClassifierConfig* classifier = model.classifier()) {
+    if (entry->is_generating) described.makes = ServedEncoder::Makes::kStates;
+    if (model.makes_scores()) {
       described.makes = ServedEncoder::Makes::kScores;
-      described.labels = classifier->labels;
+      described.labels = model.labels();
+      described.instructs_pairs = model.instructs_pairs();
     } else {
       const EmbeddingConfig& embedding = *model.embedding();
       described.prompts = embedding.prompts;
@@ -140,7 +145,8 @@ std::string ServedEncoders::Summary() const {
   std::string summary;
   for (const std::unique_ptr<Entry>& entry : entries_) {
     const EncodingModel& model = *entry->model;
-    const char* kind = model.classifier() != nullptr ? "rerank" : "embed";
+    if (entry->is_generating) continue;
+    const char* kind = model.makes_scores() ? "rerank" : "embed";
     absl::StrAppend(&summary, " ", kind, "_model=", nlohmann::json(entry->name).dump(), " ", kind,
                     "_architecture=", model.config().architecture, " ", kind,
                     "_size=", model.result_size(), " ", kind,

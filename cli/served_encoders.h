@@ -11,22 +11,26 @@
 #include "cli/flags/flags.h"
 #include "router/router.h"
 #include "runtime/encoding_model.h"
+#include "runtime/models.h"
 #include "serve/served_encoder.h"
 
 namespace shortlist {
 
-/// Whether `model`, a directory or org/name, is an encoder: its config.json's architecture decides.
-/// Errors of ResolveModelDir.
-absl::StatusOr<bool> IsEncoder(const std::string& model);
+/// The model that generates text, if there is one.
+struct GeneratingModel {
+  Models* models = nullptr;  // loaded; must outlive the encoders
+  std::string name;
+};
 
 /// The encoders of `shortlist serve`: to the Router passes, to the routes what they are. Must
 /// outlive both.
 class ServedEncoders {
  public:
-  /// Loads --embed-model and --rerank-model. Errors name the flag: those of EncodingModel::Open, a
-  /// model of the other kind, two of one name or one of `other_name`.
-  static absl::StatusOr<ServedEncoders> Open(const ServeFlags& flags, const std::string& other_name,
-                                             ThreadPool& pool);
+  /// Loads --embed-model and --rerank-model; without the former, the generating model's states stand
+  /// in for FastChat. Errors name the flag: those of EncodingModel::Open, a model of the other kind,
+  /// two of one name.
+  static absl::StatusOr<ServedEncoders> Open(const ServeFlags& flags, ThreadPool& pool,
+                                             const GeneratingModel& generating = {});
 
   bool empty() const { return entries_.empty(); }
   /// The first one. Precondition: not empty().
@@ -43,6 +47,7 @@ class ServedEncoders {
   struct Entry {
     std::string flag, name;
     std::unique_ptr<EncodingModel> model;
+    bool is_generating = false;
     double seconds = 0.0;  // of passes; the router thread's
   };
 

@@ -32,6 +32,9 @@ struct AttentionLayout {
   const int32_t* tail_indptr = nullptr;   // [num_tokens + 1], first 0; null: no token has a tail
   const int32_t* tail_slots = nullptr;
   int64_t window = 0;  // 0: none
+  // True: tokens may see slots that other sequences of this batch store, as where prefixes are
+  // shared inside it. SelfAttentionCpu alone looks at it.
+  bool shares_slots = false;
 };
 
 /// One layer's keys and values: [num_slots, num_kv_heads, head_dim] each.
@@ -84,7 +87,7 @@ struct QkvProjection {
 };
 
 /// From a layer's input to its attended heads: projects, stores keys and values, then AttentionCpu.
-/// No token sees a slot that another sequence of this batch stores.
+/// Unless layout.shares_slots, no token sees a slot that another sequence of this batch stores.
 void SelfAttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const QkvProjection& qkv,
                       float scale, float* out, ThreadPool& pool);
 

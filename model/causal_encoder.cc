@@ -5,26 +5,16 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <utility>
 
 #include "base/status_macros.h"
 #include "tensor/catch_torch.h"
 
 namespace shortlist {
 
-absl::StatusOr<std::unique_ptr<CausalEncoder>> CausalEncoder::Load(const std::string& dir,
-                                                                   std::optional<DType> dtype,
-                                                                   ThreadPool& pool,
-                                                                   std::optional<DType> quantize) {
-  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
-                             Decoder::Load(dir, dtype, pool, quantize));
-  return std::unique_ptr<CausalEncoder>(new CausalEncoder(std::move(decoder)));
-}
-
 absl::Status CausalEncoder::Reserve(int64_t num_slots) {
   if (cache_ && cache_->num_slots() >= num_slots) return absl::OkStatus();
   cache_.reset();
-  SHORTLIST_ASSIGN_OR_RETURN(cache_, KvCache::Create(config(), num_slots, decoder_->dtype()));
+  SHORTLIST_ASSIGN_OR_RETURN(cache_, KvCache::Create(decoder_.config(), num_slots, decoder_.dtype()));
   slots_.resize(num_slots);
   std::iota(slots_.begin(), slots_.end(), 0);
   return absl::OkStatus();
@@ -32,11 +22,11 @@ absl::Status CausalEncoder::Reserve(int64_t num_slots) {
 
 absl::StatusOr<at::Tensor> CausalEncoder::Forward(const EncoderBatch& batch) {
   EncoderConfig bounds;
-  bounds.vocab_size = config().vocab_size;
-  bounds.context_len = config().context_len;
+  bounds.vocab_size = decoder_.config().vocab_size;
+  bounds.context_len = decoder_.config().context_len;
   SHORTLIST_RETURN_IF_ERROR(
       CheckEncoderBatch(bounds, {.token_ids = batch.token_ids, .seq_begin = batch.seq_begin}));
-  const int64_t hidden = config().hidden;
+  const int64_t hidden = decoder_.config().hidden;
   at::Tensor out;
   SHORTLIST_RETURN_IF_ERROR(CatchTorch("hidden states", [&] {
     out = at::empty({std::ssize(batch.token_ids), hidden}, at::TensorOptions().dtype(at::kFloat));
@@ -57,7 +47,7 @@ absl::StatusOr<at::Tensor> CausalEncoder::Forward(const EncoderBatch& batch) {
       pass_.AddChain(tokens, /*first_position=*/0,
                      std::span(slots_).subspan(begin[s] - begin[first], tokens.size()));
     }
-    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor states, decoder_->Forward(pass_, *cache_));
+    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor states, decoder_.Forward(pass_, *cache_));
     std::memcpy(out.data_ptr<float>() + begin[first] * hidden, states.data_ptr<float>(),
                 states.nbytes());
   }

@@ -3,14 +3,10 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/thread_pool.h"
-#include "kernels/dtype.h"
 #include "model/decoder.h"
 #include "model/encoder_batch.h"
 #include "model/forward_batch.h"
@@ -21,16 +17,11 @@ namespace shortlist {
 /// A decoder that is used as an encoder: hidden states of whole sequences, each of which a token
 /// sees as far as itself. Keys and values live as long as a pass.
 ///
-/// One call at a time.
+/// One call at a time, and none of the decoder's beside it.
 class CausalEncoder {
  public:
-  /// Of a decoder with a head, which is not used, or of its body alone. Errors as Decoder::Load.
-  static absl::StatusOr<std::unique_ptr<CausalEncoder>> Load(
-      const std::string& dir, std::optional<DType> dtype, ThreadPool& pool,
-      std::optional<DType> quantize = std::nullopt);
-
-  const ModelConfig& config() const { return decoder_->config(); }
-  const Decoder& decoder() const { return *decoder_; }
+  /// `decoder`, whose head is not used, must outlive this.
+  explicit CausalEncoder(Decoder& decoder) : decoder_(decoder) {}
 
   /// The hidden states after the final norm: [num_tokens, hidden] f32, a tensor of its own. Row t
   /// depends on the tokens of its sequence up to its own alone, bit for bit. Token types are
@@ -43,11 +34,9 @@ class CausalEncoder {
   static constexpr int64_t kPassTokens = 1024;
 
  private:
-  explicit CausalEncoder(std::unique_ptr<Decoder> decoder) : decoder_(std::move(decoder)) {}
-
   absl::Status Reserve(int64_t num_slots);
 
-  const std::unique_ptr<Decoder> decoder_;
+  Decoder& decoder_;
   std::optional<KvCache> cache_;
   ForwardBatch pass_;
   std::vector<int32_t> slots_;  // 0, 1, ...: those of a pass, one sequence after the other

@@ -60,7 +60,7 @@ absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DT
     layers.push_back(std::move(layer));
   }
   SHORTLIST_ASSIGN_OR_RETURN(
-      norm, checkpoint.Load(prefix + "norm.weight", {config.hidden}, DType::kF32, pool));
+      norm, LoadNorm(checkpoint, prefix + "norm.weight", config.hidden, config, pool));
   SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint, config.is_body || !has_prefix));
   if (head.defined() && IsQuantized(weight_dtype)) {
     quantized_head = QuantizedRows::Quantize(head.data_ptr(), dtype, config.vocab_size,
@@ -99,6 +99,13 @@ at::Tensor Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
   float* const hidden = out.data_ptr<float>();
   EmbeddingCpu(embedding.data_ptr(), dtype, config.hidden, batch.token_ids().data(), num_tokens,
                hidden, pool);
+  if (config.embedding_scale != 1.0) {
+    // As rounded as the weights are.
+    float scale = 0.0f;
+    StoreFromFloat(&scale, dtype, 0, static_cast<float>(config.embedding_scale));
+    scale = LoadAsFloat(&scale, dtype, 0);
+    for (int64_t i = 0; i < num_tokens * config.hidden; ++i) hidden[i] *= scale;
+  }
   for (size_t i = 0; i < layers.size(); ++i) {
     layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch,
                       pool);

@@ -1,5 +1,6 @@
 #include "model/decoder_layer.h"
 
+#include <ATen/ops/empty_like.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -19,6 +20,16 @@ void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
   ReserveFloats(qkv, num_tokens * (config.num_heads + 2 * config.num_kv_heads) * config.head_dim);
   ReserveFloats(attended, num_tokens * config.num_heads * config.head_dim);
   ReserveFloats(gated, num_tokens * config.intermediate);
+}
+
+absl::StatusOr<at::Tensor> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
+                                    const ModelConfig& config, ThreadPool& pool) {
+  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor weight, checkpoint.Load(name, {size}, DType::kF32, pool));
+  if (config.norm_offset == 0.0) return weight;
+  at::Tensor sum = at::empty_like(weight);
+  std::transform(weight.data_ptr<float>(), weight.data_ptr<float>() + size, sum.data_ptr<float>(),
+                 [&](float value) { return value + static_cast<float>(config.norm_offset); });
+  return sum;
 }
 
 absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
@@ -57,12 +68,12 @@ absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::stri
   qkv_ = PackedLinear::Pack(blocks, config.hidden, dtype, pool, &checkpoint.packed_memory());
   SHORTLIST_ASSIGN_OR_RETURN(output_, LoadLinear(checkpoint, absl::StrCat(prefix, "o_proj.weight"),
                                                  config.hidden, q_features, dtype, pool));
-  const auto load = [&](const char* name, int64_t size) {
-    return checkpoint.Load(absl::StrCat(prefix, name), {size}, DType::kF32, pool);
+  const auto load = [&](const char* name) {
+    return LoadNorm(checkpoint, absl::StrCat(prefix, name), config.head_dim, config, pool);
   };
   if (config.qk_norm) {
-    SHORTLIST_ASSIGN_OR_RETURN(query_norm_, load("q_norm.weight", config.head_dim));
-    SHORTLIST_ASSIGN_OR_RETURN(key_norm_, load("k_norm.weight", config.head_dim));
+    SHORTLIST_ASSIGN_OR_RETURN(query_norm_, load("q_norm.weight"));
+    SHORTLIST_ASSIGN_OR_RETURN(key_norm_, load("k_norm.weight"));
   }
   return absl::OkStatus();
 }
@@ -75,14 +86,15 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
   if (!config.windows.empty()) layer.window_ = config.windows[index];
   if (has_input_norm) {
     SHORTLIST_ASSIGN_OR_RETURN(layer.input_norm_,
-                               checkpoint.Load(absl::StrCat(prefix, "input_layernorm.weight"),
-                                               {config.hidden}, DType::kF32, pool));
+                               LoadNorm(checkpoint, absl::StrCat(prefix, "input_layernorm.weight"),
+                                        config.hidden, config, pool));
   }
   SHORTLIST_RETURN_IF_ERROR(
       layer.LoadAttention(checkpoint, absl::StrCat(prefix, "self_attn."), config, dtype, pool));
   SHORTLIST_ASSIGN_OR_RETURN(
-      layer.post_norm_, checkpoint.Load(absl::StrCat(prefix, "post_attention_layernorm.weight"),
-                                        {config.hidden}, DType::kF32, pool));
+      layer.post_norm_,
+      LoadNorm(checkpoint, absl::StrCat(prefix, "post_attention_layernorm.weight"), config.hidden,
+               config, pool));
   SHORTLIST_ASSIGN_OR_RETURN(layer.gate_,
                              LoadLinear(checkpoint, absl::StrCat(prefix, "mlp.gate_proj.weight"),
                                         config.intermediate, config.hidden, dtype, pool));
@@ -126,7 +138,7 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   SelfAttentionCpu(cache, layout, qkv, scale, attended, pool);
   LinearCpu(output_, {attended}, num_tokens, hidden, /*accumulate=*/true, pool);
 
-  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, Activation::kSilu, gated, pool);
+  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, config.activation, gated, pool);
   LinearCpu(down_, {gated}, num_tokens, hidden, /*accumulate=*/true, pool);
 }
 

@@ -32,6 +32,11 @@ struct LayerScratch {
   void Reserve(const ModelConfig& config, int64_t num_tokens);
 };
 
+/// The weights of a norm of `size` values: those stored, and config.norm_offset. Errors and
+/// exceptions as Checkpoint::Load.
+absl::StatusOr<at::Tensor> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
+                                    const ModelConfig& config, ThreadPool& pool);
+
 /// One layer: x += attention(norm(x)), x += mlp(norm(x)). Immutable after Load.
 class DecoderLayer {
  public:

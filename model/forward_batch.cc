@@ -21,6 +21,7 @@ void ForwardBatch::Clear() {
   }
   kv_indptr_.assign(1, 0);
   tail_indptr_.assign(1, 0);
+  shares_slots_ = false;
 }
 
 void ForwardBatch::AddChain(std::span<const TokenId> tokens, int64_t first_position,
@@ -82,6 +83,7 @@ AttentionLayout ForwardBatch::layout() const {
   layout.context_len = context_len_.data();
   layout.tail_indptr = tail_slots_.empty() ? nullptr : tail_indptr_.data();
   layout.tail_slots = tail_slots_.data();
+  layout.shares_slots = shares_slots_;
   return layout;
 }
 

@@ -32,6 +32,10 @@ class ForwardBatch {
   void AddTree(std::span<const TokenId> tokens, std::span<const int32_t> parents,
                std::span<const int32_t> prefix_slots, std::span<const int32_t> node_slots);
 
+  /// From now on, until Clear, chains may see slots that others in this batch store: a prefix that
+  /// several of them have is computed as one chain's, which comes first.
+  void ShareSlots() { shares_slots_ = true; }
+
   int64_t num_tokens() const { return static_cast<int64_t>(token_ids_.size()); }
   std::span<const int32_t> token_ids() const { return token_ids_; }  // [num_tokens]
   std::span<const int32_t> positions() const { return positions_; }  // [num_tokens]
@@ -46,6 +50,7 @@ class ForwardBatch {
   std::vector<int32_t> kv_slots_;
   std::vector<int32_t> tail_indptr_ = {0};
   std::vector<int32_t> tail_slots_;
+  bool shares_slots_ = false;
 };
 
 }  // namespace shortlist

@@ -1,6 +1,8 @@
 #include "router/encode_queue.h"
 
+#include <new>
 #include <tuple>
+#include <utility>
 
 #include "base/check.h"
 
@@ -52,24 +54,33 @@ std::vector<EncodeQueue::Item> EncodeQueue::Take(int64_t max_tokens) {
     EncodeReq& req = Next();
     const auto num_tokens = std::ssize(req.inputs[req.num_taken].ids);
     if (!items.empty() && num_tokens > max_tokens) break;
-    max_tokens -= num_tokens;
-    items.push_back({&req, req.num_taken});
-
-    Client& client = clients_.at(req.client);
-    turns_.erase(&client);
-    client.num_taken += static_cast<double>(num_tokens);
-    turns_.insert(&client);
-    if (req.num_taken + 1 == req.inputs.size()) {
-      Remove(req);
-      ++req.num_taken;
-    } else {
-      client.requests.erase(&req);
-      ++req.num_taken;
-      req.rank += static_cast<double>(num_tokens);
-      client.requests.insert(&req);
+    try {
+      items.push_back({&req, req.num_taken});
+    } catch (const std::bad_alloc&) {
+      if (items.empty()) throw;
+      break;  // these are taken
     }
+    max_tokens -= num_tokens;
+    Taken(req, static_cast<double>(num_tokens));
   }
   return items;
+}
+
+/// Allocates nothing.
+void EncodeQueue::Taken(EncodeReq& req, double num_tokens) {
+  Client& client = clients_.at(req.client);
+  auto turn = turns_.extract(&client);
+  client.num_taken += num_tokens;
+  turns_.insert(std::move(turn));
+  if (req.num_taken + 1 == req.inputs.size()) {
+    Remove(req);
+    ++req.num_taken;
+    return;
+  }
+  auto place = client.requests.extract(&req);
+  ++req.num_taken;
+  req.rank += num_tokens;
+  client.requests.insert(std::move(place));
 }
 
 int64_t EncodeQueue::size_of(const std::string& client) const {

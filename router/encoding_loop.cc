@@ -1,16 +1,21 @@
 #include "router/encoding_loop.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/turn_queue.h"
 
 namespace shortlist {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Equal for equal items, and for others almost never.
 size_t Hash(const EncodingLoop::Item& item) {
@@ -28,7 +33,7 @@ bool AreEqual(const EncodingLoop::Item& a, const EncodingLoop::Item& b) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EncodingLoop>> EncodingLoop::Create(const Options& options,
+absl::StatusOr<std::unique_ptr<EncodingLoop>> EncodingLoop::Create(Options options,
                                                                    Encode encode) {
   const auto check = [](const char* name, int64_t value) {
     if (value >= 1) return absl::OkStatus();
@@ -39,7 +44,12 @@ absl::StatusOr<std::unique_ptr<EncodingLoop>> EncodingLoop::Create(const Options
                                      check("max_queued_requests", options.max_queued_requests)}) {
     if (!status.ok()) return status;
   }
-  return std::unique_ptr<EncodingLoop>(new EncodingLoop(options, std::move(encode)));
+  if (!(options.max_pass_s > 0.0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_pass_s ", options.max_pass_s, " is not above 0"));
+  }
+  if (!options.now) options.now = SteadySeconds;
+  return std::unique_ptr<EncodingLoop>(new EncodingLoop(std::move(options), std::move(encode)));
 }
 
 absl::Status EncodingLoop::Check(const TokenizedEmbedReqInput& input) const {
@@ -124,7 +134,7 @@ bool EncodingLoop::Abort(const std::string& rid) {
   return true;
 }
 
-void EncodingLoop::Step(double now_s) {
+void EncodingLoop::FailOverdue(double now_s) {
   std::vector<EncodeReq*> overdue;
   for (const auto& [rid, req] : reqs_) {
     if (req->deadline_s <= now_s) overdue.push_back(req.get());
@@ -133,12 +143,41 @@ void EncodingLoop::Step(double now_s) {
     End(*req, absl::DeadlineExceededError(absl::StrCat(
                   "not finished ", req->deadline_s - req->arrival_s, " s after its arrival")));
   }
-  const std::vector<EncodeQueue::Item> taken = queue_.Take(options_.max_batch_tokens);
-  if (taken.empty()) return;
+}
 
+int64_t EncodingLoop::pass_tokens() const {
+  const double in_time = token_s_ > 0.0 ? options_.max_pass_s / token_s_ : kInfinity;
+  if (in_time >= static_cast<double>(options_.max_batch_tokens)) return options_.max_batch_tokens;
+  return std::max<int64_t>(static_cast<int64_t>(in_time), 1);
+}
+
+void EncodingLoop::Step(double now_s) {
+  std::vector<EncodeQueue::Item> taken;
+  try {
+    FailOverdue(now_s);
+    taken = queue_.Take(pass_tokens());
+  } catch (const std::bad_alloc&) {
+    return;  // nothing was being computed; those that wait go on waiting
+  }
+  if (taken.empty()) return;
+  try {
+    Pass(taken);
+  } catch (const std::bad_alloc&) {
+    for (const EncodeQueue::Item& one : taken) {
+      one.req->results[one.input] = {.status = absl::ResourceExhaustedError("out of memory")};
+    }
+  }
+  for (const EncodeQueue::Item& one : taken) {
+    if (one.input + 1 == one.req->inputs.size()) End(*one.req, absl::OkStatus());
+  }
+}
+
+/// One pass of the model for all of `taken`. Where it throws, it has computed nothing.
+void EncodingLoop::Pass(std::span<const EncodeQueue::Item> taken) {
   std::vector<Item> items;
   std::vector<size_t> item_of(taken.size());  // what is computed for each
   std::unordered_multimap<size_t, size_t> known;
+  int64_t num_tokens = 0;
   for (size_t i = 0; i < taken.size(); ++i) {
     const EncodeReq& req = *taken[i].req;
     const Item item{&req.inputs[taken[i].input], &req.wish};
@@ -151,18 +190,20 @@ void EncodingLoop::Step(double now_s) {
     if (item_of[i] < items.size()) continue;
     known.emplace(hash, items.size());
     items.push_back(item);
-    stats_.num_tokens += std::ssize(item.input->ids);
+    num_tokens += std::ssize(item.input->ids);
+  }
+  const double begin_s = options_.now();
+  const std::vector<EncodeResult> results = Compute(items);
+  const double token_s = (options_.now() - begin_s) / static_cast<double>(num_tokens);
+  // A pass of few tokens, or one that was held up, says less than those before it together.
+  token_s_ = token_s_ == 0.0 ? token_s : 0.75 * token_s_ + 0.25 * token_s;
+  for (size_t i = 0; i < taken.size(); ++i) {
+    taken[i].req->results[taken[i].input] = results[item_of[i]];
   }
   ++stats_.num_passes;
+  stats_.num_tokens += num_tokens;
   stats_.num_inputs += std::ssize(taken);
   stats_.num_repeated += std::ssize(taken) - std::ssize(items);
-
-  const std::vector<EncodeResult> results = Compute(items);
-  for (size_t i = 0; i < taken.size(); ++i) {
-    EncodeReq& req = *taken[i].req;
-    req.results[taken[i].input] = results[item_of[i]];
-    if (taken[i].input + 1 == req.inputs.size()) End(req, absl::OkStatus());
-  }
 }
 
 std::vector<EncodeResult> EncodingLoop::Compute(std::span<const Item> items) {

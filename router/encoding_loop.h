@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,6 +24,9 @@ namespace shortlist {
 /// values to keep, so a pass takes whole inputs, up to a number of tokens. Inputs that are equal
 /// are computed once in a pass. What breaks a pass is the result of the inputs in it, and of
 /// nothing else.
+///
+/// Who comes during a pass waits for its end. So a pass takes no more tokens than the last ones had
+/// in `max_pass_s`, whatever the model's size.
 class EncodingLoop final : public ModelLoop {
  public:
   struct Item {
@@ -36,6 +40,9 @@ class EncodingLoop final : public ModelLoop {
     int64_t max_input_tokens = 0;        // of one input; at least 1
     int64_t max_batch_tokens = 512;      // of a pass; at least 1; a longer input has one of its own
     int64_t max_queued_requests = 1024;  // at least 1
+    // Above 0; about what a pass takes, but for one input that takes longer.
+    double max_pass_s = std::numeric_limits<double>::infinity();
+    std::function<double()> now;  // seconds of a clock that never goes back; empty: steady_clock
   };
 
   /// Counts since construction.
@@ -47,8 +54,7 @@ class EncodingLoop final : public ModelLoop {
   };
 
   /// InvalidArgument names the option and its bound.
-  static absl::StatusOr<std::unique_ptr<EncodingLoop>> Create(const Options& options,
-                                                              Encode encode);
+  static absl::StatusOr<std::unique_ptr<EncodingLoop>> Create(Options options, Encode encode);
 
   /// Takes a request; where it is refused, its terminal row tells: InvalidArgument or OutOfRange
   /// for an input (its index, its length and the bound), ResourceExhausted when the queue has no
@@ -61,16 +67,20 @@ class EncodingLoop final : public ModelLoop {
   BatchTokenIdOut TakeRows() override { return std::exchange(out_, {}); }
 
   const Options& options() const { return options_; }
+  /// Of the next pass, when as many wait.
+  int64_t pass_tokens() const;
   int64_t num_queued() const { return queue_.size(); }
   const Stats& stats() const { return stats_; }
 
  private:
-  EncodingLoop(const Options& options, Encode encode)
-      : options_(options), encode_(std::move(encode)) {}
+  EncodingLoop(Options options, Encode encode)
+      : options_(std::move(options)), encode_(std::move(encode)) {}
 
   absl::Status Check(const TokenizedEmbedReqInput& input) const;
   void Queue(TokenizedEmbedReqInput& input, double now_s);
   void End(EncodeReq& req, absl::Status status);
+  void FailOverdue(double now_s);
+  void Pass(std::span<const EncodeQueue::Item> taken);
   std::vector<EncodeResult> Compute(std::span<const Item> items);
 
   const Options options_;
@@ -78,6 +88,7 @@ class EncodingLoop final : public ModelLoop {
   EncodeQueue queue_;
   std::unordered_map<std::string, std::unique_ptr<EncodeReq>> reqs_;
   Stats stats_;
+  double token_s_ = 0.0;  // of a token in the last passes; 0: there was none
   BatchTokenIdOut out_;
 };
 

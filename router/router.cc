@@ -1,18 +1,23 @@
 #include "router/router.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 
 namespace shortlist {
 namespace {
 
-double SteadySeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+/// Of the thread's time, in shares of an encoder's: each token of a stream is waited for.
+constexpr double kGenerationShare = 2.0;
+
+std::vector<double> Shares(bool generates, size_t num_encoders) {
+  std::vector<double> shares(num_encoders, 1.0);
+  if (generates) shares.insert(shares.begin(), kGenerationShare);
+  return shares;
 }
 
 /// Refuses a request that no model here serves.
@@ -40,8 +45,10 @@ absl::StatusOr<std::unique_ptr<Router>> Router::Over(std::unique_ptr<GenerationL
                                                      Options options) {
   std::vector<std::unique_ptr<EncodingLoop>> encoders;
   for (Encoder& encoder : options.encoders) {
-    SHORTLIST_ASSIGN_OR_RETURN(encoders.emplace_back(),
-                               EncodingLoop::Create(encoder.options, std::move(encoder.encode)));
+    if (!encoder.options.now) encoder.options.now = options.now;
+    SHORTLIST_ASSIGN_OR_RETURN(
+        encoders.emplace_back(),
+        EncodingLoop::Create(std::move(encoder.options), std::move(encoder.encode)));
   }
   return std::unique_ptr<Router>(
       new Router(std::move(generation), std::move(encoders), std::move(options.now)));
@@ -52,7 +59,7 @@ Router::Router(std::unique_ptr<GenerationLoop> generation,
     : generation_(std::move(generation)),
       encoders_(std::move(encoders)),
       now_(now ? std::move(now) : SteadySeconds),
-      turns_(std::vector<double>(encoders_.size() + (generation_ == nullptr ? 0 : 1), 1.0)) {
+      turns_(Shares(generation_ != nullptr, encoders_.size())) {
   if (generation_ != nullptr) loops_.push_back(generation_.get());
   for (const std::unique_ptr<EncodingLoop>& encoder : encoders_) loops_.push_back(encoder.get());
 }

@@ -20,8 +20,9 @@ namespace shortlist {
 
 /// The heart of the server: requests for one generating model, or none, and any number of encoders
 /// go in at any time, tokens and vectors come out. The models share the thread by turns
-/// (ModelTurns) of equal shares, so that neither starves: a token waits for one pass of each
-/// encoder at most. Every request gets exactly one terminal row.
+/// (ModelTurns), the generating one with two shares of the time to each encoder's one, so that none
+/// starves: a token waits for one pass of each encoder at most. Every request gets exactly one
+/// terminal row.
 ///
 /// Used by one thread at a time.
 class Router {

@@ -1,6 +1,7 @@
 #include "runtime/encoding_model.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,8 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "embed/sentence_transformers.h"
+#include "embed/yes_no_format.h"
+#include "head/lm_head.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/hub_cache.h"
@@ -67,18 +70,37 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
                                                                    ThreadPool& pool) {
   std::unique_ptr<EncodingModel> model(new EncodingModel(pool));
   SHORTLIST_ASSIGN_OR_RETURN(model->dir_, ResolveModelDir(options.model));
-  SHORTLIST_ASSIGN_OR_RETURN(model->tokenizer_, OpenTokenizer(model->dir_));
-  std::string encoder_dir = model->dir_;
-  if (!IsSequenceClassifier(model->dir_)) {
+  SHORTLIST_ASSIGN_OR_RETURN(model->own_tokenizer_, OpenTokenizer(model->dir_));
+  model->tokenizer_ = model->own_tokenizer_.get();
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
+                             DetectYesNoFormat(model->dir_, options.model));
+  std::string body_dir = model->dir_;
+  if (!yes_no && !IsSequenceClassifier(model->dir_)) {
     SHORTLIST_ASSIGN_OR_RETURN(model->embedding_, ReadEmbeddingConfig(model->dir_));
-    encoder_dir = model->embedding_->transformer_dir;
+    body_dir = model->embedding_->transformer_dir;
   }
-  SHORTLIST_RETURN_IF_ERROR(model->LoadBody(encoder_dir, options));
-  SHORTLIST_RETURN_IF_ERROR(model->LoadHead());
+  SHORTLIST_RETURN_IF_ERROR(model->LoadBody(body_dir, options));
+  SHORTLIST_RETURN_IF_ERROR(yes_no ? model->LoadYesNo(*yes_no) : model->LoadHead());
   model->max_input_tokens_ = model->config().context_len;
   if (model->embedding_ && model->embedding_->max_seq_len) {
     model->max_input_tokens_ = std::min(model->max_input_tokens_, *model->embedding_->max_seq_len);
   }
+  return model;
+}
+
+std::unique_ptr<EncodingModel> EncodingModel::Over(Decoder& decoder, const Tokenizer& tokenizer,
+                                                   std::string dir, ThreadPool& pool) {
+  std::unique_ptr<EncodingModel> model(new EncodingModel(pool));
+  model->dir_ = std::move(dir);
+  model->tokenizer_ = &tokenizer;
+  model->embedding_ = EmbeddingConfig{.pooling = Pooling::kMean};
+  model->UseDecoder(decoder);
+  model->embedding_->hidden = model->config().hidden;
+  absl::StatusOr<Pooler> pooler =
+      Pooler::Create({.pooling = Pooling::kMean, .hidden = model->config().hidden});
+  SHORTLIST_CHECK(pooler.ok());
+  model->pooler_ = *std::move(pooler);
+  model->max_input_tokens_ = model->config().context_len;
   return model;
 }
 
@@ -91,15 +113,22 @@ absl::Status EncodingModel::LoadBody(const std::string& dir, const Options& opti
     config_ = encoder_->config();
     return absl::OkStatus();
   }
-  SHORTLIST_ASSIGN_OR_RETURN(causal_,
-                             CausalEncoder::Load(dir, options.dtype, pool_, options.quantize));
-  const ModelConfig& decoder = causal_->config();
-  config_.architecture = ArchitectureName(decoder.architecture);
-  config_.vocab_size = decoder.vocab_size;
-  config_.hidden = decoder.hidden;
-  config_.num_layers = decoder.num_layers;
-  config_.context_len = decoder.context_len;
+  SHORTLIST_ASSIGN_OR_RETURN(own_decoder_,
+                             Decoder::Load(dir, options.dtype, pool_, options.quantize));
+  UseDecoder(*own_decoder_);
   return absl::OkStatus();
+}
+
+void EncodingModel::UseDecoder(Decoder& decoder) {
+  decoder_ = &decoder;
+  const ModelConfig& config = decoder.config();
+  config_.architecture = ArchitectureName(config.architecture);
+  config_.vocab_size = config.vocab_size;
+  config_.hidden = config.hidden;
+  config_.num_layers = config.num_layers;
+  config_.context_len = config.context_len;
+  const bool last_alone = !embedding_ || embedding_->pooling == Pooling::kLast;
+  last_alone ? prefix_.emplace(decoder) : causal_.emplace(decoder);
 }
 
 absl::Status EncodingModel::LoadHead() {
@@ -111,11 +140,38 @@ absl::Status EncodingModel::LoadHead() {
   }
   SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig classifier, ReadClassifierConfig(dir_));
   SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir_, WeightPacking()));
-  SHORTLIST_ASSIGN_OR_RETURN(head_, ClassifierHead::Load(classifier, checkpoint, pool_));
+  SHORTLIST_ASSIGN_OR_RETURN(classifier_, ClassifierHead::Load(classifier, checkpoint, pool_));
   return absl::OkStatus();
 }
 
-int64_t EncodingModel::result_size() const { return head_ ? head_->num_labels() : pooler_->size(); }
+absl::Status EncodingModel::LoadYesNo(const YesNoFormat& format) {
+  const auto in_dir = [this](const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat(dir_, ": ", status.message()));
+  };
+  if (decoder_ == nullptr || !decoder_->has_head()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(dir_, ": a reranker that answers yes or no needs an LM head"));
+  }
+  auto prompt = YesNoPrompt::Create(format, *tokenizer_);
+  if (!prompt.ok()) return in_dir(prompt.status());
+  yes_no_prompt_ = *std::move(prompt);
+  SHORTLIST_ASSIGN_OR_RETURN(LmHead head,
+                             LmHead::Create(decoder_->head_weight(), config().vocab_size, pool_));
+  auto answers = YesNoHead::Create(std::move(head), yes_no_prompt_->yes(), yes_no_prompt_->no());
+  if (!answers.ok()) return in_dir(answers.status());
+  yes_no_head_ = *std::move(answers);
+  return absl::OkStatus();
+}
+
+int64_t EncodingModel::result_size() const {
+  return pooler_ ? pooler_->size() : std::ssize(labels());
+}
+
+std::vector<std::string> EncodingModel::labels() const {
+  if (classifier_) return classifier_->config().labels;
+  if (yes_no_prompt_) return {"yes"};
+  return {};
+}
 
 absl::StatusOr<int64_t> EncodingModel::MostTokens(const Cut& cut) const {
   const int64_t most = cut.max_tokens.value_or(max_input_tokens_);
@@ -131,6 +187,21 @@ absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::string_view instruction,
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(instruction, "instruction"));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(text, "text"));
+  if (!yes_no_prompt_) return PrepareSequence(instruction, text, second, most, cut);
+  if (!second) return absl::InvalidArgumentError("not a pair of texts, which this model judges");
+  SHORTLIST_RETURN_IF_ERROR(CheckUtf8(*second, "text"));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      std::vector<TokenId> ids,
+      yes_no_prompt_->Encode(instruction, text, *second, most,
+                             cut.truncates ? std::optional(cut.side) : std::nullopt));
+  SHORTLIST_RETURN_IF_ERROR(CheckRows(ids, *tokenizer_, config().vocab_size));
+  return EncodeInput{.ids = std::move(ids)};
+}
+
+absl::StatusOr<EncodeInput> EncodingModel::PrepareSequence(std::string_view instruction,
+                                                           std::string_view text,
+                                                           std::optional<std::string_view> second,
+                                                           int64_t most, const Cut& cut) const {
   const bool lowers = embedding_ && embedding_->do_lower_case;
   std::string first = absl::StrCat(std::string(instruction), std::string(text));
   if (lowers) first = LowerCase(first);
@@ -186,7 +257,8 @@ absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::vector<TokenId> ids, con
   return EncodeInput{.ids = std::move(ids)};
 }
 
-std::vector<EncodeResult> EncodingModel::Encode(std::span<const EncodingLoop::Item> items) {
+absl::StatusOr<EncodingModel::States> EncodingModel::AllStates(
+    std::span<const EncodingLoop::Item> items) {
   std::vector<int32_t> ids, types, seq_begin = {0};
   bool is_typed = false;
   for (const EncodingLoop::Item& item : items) {
@@ -200,30 +272,87 @@ std::vector<EncodeResult> EncodingModel::Encode(std::span<const EncodingLoop::It
       if (item.input->token_types.empty()) types.resize(types.size() + item.input->ids.size(), 0);
     }
   }
-  const absl::StatusOr<at::Tensor> hidden =
-      Forward({.token_ids = ids, .token_type_ids = types, .seq_begin = seq_begin});
-  if (!hidden.ok()) {
-    return std::vector<EncodeResult>(items.size(), EncodeResult{.status = hidden.status()});
+  const EncoderBatch batch{.token_ids = ids, .token_type_ids = types, .seq_begin = seq_begin};
+  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor data,
+                             encoder_ ? encoder_->Forward(batch) : causal_->Forward(batch));
+  return States{std::move(data), std::move(seq_begin)};
+}
+
+absl::StatusOr<EncodingModel::States> EncodingModel::LastStates(
+    std::span<const EncodingLoop::Item> items) {
+  std::vector<PrefixEncoder::Text> texts;
+  for (const EncodingLoop::Item& item : items) texts.emplace_back(item.input->ids);
+  States states;
+  SHORTLIST_ASSIGN_OR_RETURN(states.data, prefix_->LastStates(texts));
+  states.seq_begin.resize(items.size() + 1);
+  std::iota(states.seq_begin.begin(), states.seq_begin.end(), 0);
+  return states;
+}
+
+std::vector<EncodeResult> EncodingModel::Vectors(std::span<const EncodingLoop::Item> items,
+                                                 const HiddenStates& states) const {
+  std::vector<VectorRequest> requests;
+  for (const EncodingLoop::Item& item : items) {
+    int64_t num_prompt_tokens = item.input->num_prompt_tokens;
+    // Of a last state alone: whether it is the prompt's.
+    if (prefix_) num_prompt_tokens = num_prompt_tokens < std::ssize(item.input->ids) ? 0 : 1;
+    requests.push_back({.dimensions = item.wish->dimensions,
+                        .normalize = item.wish->normalizes,
+                        .num_prompt_tokens = num_prompt_tokens});
   }
-  const HiddenStates states{
-      .data = hidden->data_ptr<float>(), .hidden = config().hidden, .seq_begin = seq_begin};
-  if (pooler_) {
-    std::vector<VectorRequest> requests;
-    for (const EncodingLoop::Item& item : items) {
-      requests.push_back({.dimensions = item.wish->dimensions,
-                          .normalize = item.wish->normalizes,
-                          .num_prompt_tokens = item.input->num_prompt_tokens});
-    }
-    return ResultsOf(pooler_->Run(states, requests, pool_));
-  }
+  return ResultsOf(pooler_->Run(states, requests, pool_));
+}
+
+absl::StatusOr<std::vector<EncodeResult>> EncodingModel::Results(
+    std::span<const EncodingLoop::Item> items) {
+  SHORTLIST_ASSIGN_OR_RETURN(const States states, prefix_ ? LastStates(items) : AllStates(items));
+  const HiddenStates hidden{.data = states.data.data_ptr<float>(),
+                            .hidden = config().hidden,
+                            .seq_begin = states.seq_begin};
+  if (pooler_) return Vectors(items, hidden);
   // Logits for all at once; what becomes of them may differ from request to request.
-  std::vector<EncodeResult> results = ResultsOf(head_->Score(states, ScoreFunction::kRaw, pool_));
+  std::vector<EncodeResult> results;
+  ScoreFunction models = ScoreFunction::kSigmoid;
+  if (classifier_) {
+    results = ResultsOf(classifier_->Score(hidden, ScoreFunction::kRaw, pool_));
+    models = classifier_->config().score_function;
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<absl::StatusOr<float>> logits,
+                               yes_no_head_->Score(states.data, ScoreFunction::kRaw));
+    for (const absl::StatusOr<float>& logit : logits) {
+      EncodeResult& result = results.emplace_back(EncodeResult{.status = logit.status()});
+      if (logit.ok()) result.values = {*logit};
+    }
+  }
   for (size_t i = 0; i < items.size(); ++i) {
     if (!results[i].status.ok()) continue;
-    ApplyScoreFunction(FunctionOf(items[i].wish->scores).value_or(head_->config().score_function),
-                       results[i].values);
+    const ScoreFunction function = FunctionOf(items[i].wish->scores).value_or(models);
+    if (yes_no_head_) {
+      results[i] = ScoreAnswer(results[i].values[0], function);
+    } else {
+      ApplyScoreFunction(function, results[i].values);
+    }
   }
   return results;
+}
+
+/// Of the logit of yes, less that of no.
+EncodeResult EncodingModel::ScoreAnswer(float logit, ScoreFunction function) const {
+  if (function == ScoreFunction::kSoftmax) {
+    if (!yes_no_prompt_->no()) {
+      return {.status = absl::InvalidArgumentError(
+                  "softmax over the logit of yes alone is always 1: ask for raw or sigmoid")};
+    }
+    function = ScoreFunction::kSigmoid;  // which is what softmax gives yes of the two
+  }
+  ApplyScoreFunction(function, {&logit, 1});
+  return {.values = {logit}};
+}
+
+std::vector<EncodeResult> EncodingModel::Encode(std::span<const EncodingLoop::Item> items) {
+  absl::StatusOr<std::vector<EncodeResult>> results = Results(items);
+  if (results.ok()) return *std::move(results);
+  return std::vector<EncodeResult>(items.size(), EncodeResult{.status = results.status()});
 }
 
 }  // namespace shortlist

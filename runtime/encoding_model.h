@@ -15,17 +15,22 @@
 #include "embed/classifier_head.h"
 #include "embed/embedding_config.h"
 #include "embed/pooler.h"
+#include "embed/score_function.h"
+#include "embed/yes_no_head.h"
 #include "model/causal_encoder.h"
 #include "model/encoder.h"
 #include "request/encoding.h"
 #include "router/encoding_loop.h"
+#include "runtime/prefix_encoder.h"
+#include "runtime/yes_no_prompt.h"
 #include "text/tokenizer.h"
 
 namespace shortlist {
 
 /// An encoder, or a decoder that is used as one, with all that goes round it: texts become ids, ids
-/// vectors, or the scores of a classifier where the checkpoint is one. Prepare may be called by any
-/// thread, Encode by one at a time.
+/// vectors; or scores, where the checkpoint is a classifier, or a decoder that is asked yes or no.
+/// Of a decoder whose last state alone counts, prefixes that inputs share are computed once
+/// (PrefixEncoder). Prepare may be called by any thread, Encode by one at a time.
 class EncodingModel {
  public:
   struct Options {
@@ -35,24 +40,35 @@ class EncodingModel {
   };
 
   /// `pool` must outlive this. Errors name what does not fit: those of ResolveModelDir,
-  /// OpenTokenizer, ReadEmbeddingConfig, ReadClassifierConfig, Encoder::Load and
-  /// CausalEncoder::Load.
+  /// OpenTokenizer, DetectYesNoFormat, ReadEmbeddingConfig, ReadClassifierConfig, Encoder::Load and
+  /// Decoder::Load.
   static absl::StatusOr<std::unique_ptr<EncodingModel>> Open(const Options& options,
                                                              ThreadPool& pool);
+
+  /// A generating model as it makes vectors without being made for it: the mean of its hidden
+  /// states, normalised. Decoder and tokenizer must outlive this; no call of the decoder's beside
+  /// one of Encode.
+  static std::unique_ptr<EncodingModel> Over(Decoder& decoder, const Tokenizer& tokenizer,
+                                             std::string dir, ThreadPool& pool);
 
   const std::string& dir() const { return dir_; }
   /// Of a decoder that is used as an encoder, as far as an encoder's has the field.
   const EncoderConfig& config() const { return config_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   /// Of the encoder's embeddings, and of its linear layers.
-  DType dtype() const { return encoder_ ? encoder_->dtype() : causal_->decoder().dtype(); }
+  DType dtype() const { return encoder_ ? encoder_->dtype() : decoder_->dtype(); }
   DType weight_dtype() const {
-    return encoder_ ? encoder_->weight_dtype() : causal_->decoder().weight_dtype();
+    return encoder_ ? encoder_->weight_dtype() : decoder_->weight_dtype();
   }
   /// Null where it scores.
   const EmbeddingConfig* embedding() const { return embedding_ ? &*embedding_ : nullptr; }
-  /// Null where it makes vectors.
-  const ClassifierConfig* classifier() const { return head_ ? &head_->config() : nullptr; }
+  /// What the scores of an input are of; empty where it makes vectors.
+  std::vector<std::string> labels() const;
+  bool makes_scores() const { return !embedding_; }
+  /// Whether an instruction may go before a pair (YesNoFormat).
+  bool instructs_pairs() const { return yes_no_prompt_.has_value(); }
+  /// Of a decoder whose prefixes are shared; null for any other model.
+  const PrefixEncoder::Stats* prefixes() const { return prefix_ ? &prefix_->stats() : nullptr; }
   /// Of a result: dimensions of a vector, or labels.
   int64_t result_size() const;
   /// Tokens of the longest input, those that the checkpoint puts round it included.
@@ -65,7 +81,8 @@ class EncodingModel {
     std::optional<int64_t> max_tokens;  // at least 1; more than max_input_tokens() is that
   };
 
-  /// The input of `text`, or of a pair, with `instruction` before the first. OutOfRange names
+  /// The input of `text`, or of a pair, with `instruction` before the first; a decoder that is
+  /// asked yes or no reads pairs alone, of which the second loses what is cut. OutOfRange names
   /// length and bound of one that is too long, InvalidArgument what else is wrong with it.
   absl::StatusOr<EncodeInput> Prepare(std::string_view instruction, std::string_view text,
                                       std::optional<std::string_view> second, const Cut& cut) const;
@@ -81,21 +98,43 @@ class EncodingModel {
   explicit EncodingModel(ThreadPool& pool) : pool_(pool) {}
 
   absl::Status LoadBody(const std::string& dir, const Options& options);
+  void UseDecoder(Decoder& decoder);
   absl::Status LoadHead();
-  absl::StatusOr<at::Tensor> Forward(const EncoderBatch& batch) {
-    return encoder_ ? encoder_->Forward(batch) : causal_->Forward(batch);
-  }
+  absl::Status LoadYesNo(const YesNoFormat& format);
+  absl::StatusOr<EncodeInput> PrepareSequence(std::string_view instruction, std::string_view text,
+                                              std::optional<std::string_view> second,
+                                              int64_t max_tokens, const Cut& cut) const;
   absl::StatusOr<int64_t> MostTokens(const Cut& cut) const;
+
+  /// Hidden states of each token of the items' inputs, or of each one's last.
+  struct States {
+    at::Tensor data;                 // [num_tokens, hidden]
+    std::vector<int32_t> seq_begin;  // [items + 1]
+  };
+  absl::StatusOr<States> AllStates(std::span<const EncodingLoop::Item> items);
+  absl::StatusOr<States> LastStates(std::span<const EncodingLoop::Item> items);
+  absl::StatusOr<std::vector<EncodeResult>> Results(std::span<const EncodingLoop::Item> items);
+  EncodeResult ScoreAnswer(float logit, ScoreFunction function) const;
+  std::vector<EncodeResult> Vectors(std::span<const EncodingLoop::Item> items,
+                                    const HiddenStates& states) const;
 
   ThreadPool& pool_;
   std::string dir_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Tokenizer> own_tokenizer_;
+  const Tokenizer* tokenizer_ = nullptr;
   EncoderConfig config_;
-  std::unique_ptr<Encoder> encoder_;  // exactly one of the two
-  std::unique_ptr<CausalEncoder> causal_;
-  std::optional<EmbeddingConfig> embedding_;  // exactly one of this and head_
-  std::optional<Pooler> pooler_;              // with embedding_
-  std::optional<ClassifierHead> head_;
+  // The body: an encoder; or a decoder, and one of the two that use it.
+  std::unique_ptr<Encoder> encoder_;
+  std::unique_ptr<Decoder> own_decoder_;
+  Decoder* decoder_ = nullptr;
+  std::optional<CausalEncoder> causal_;
+  std::optional<PrefixEncoder> prefix_;
+  // What becomes of its states: vectors, a classifier's scores, or those of an answer.
+  std::optional<EmbeddingConfig> embedding_;
+  std::optional<Pooler> pooler_;  // with embedding_
+  std::optional<ClassifierHead> classifier_;
+  std::optional<YesNoPrompt> yes_no_prompt_;
+  std::optional<YesNoHead> yes_no_head_;  // with yes_no_prompt_
   int64_t max_input_tokens_ = 0;
 };
 

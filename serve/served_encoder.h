@@ -34,7 +34,9 @@ struct EncodeCut {
 
 /// An encoder as the routes know it, whatever computes behind it. Constant once it is served.
 struct ServedEncoder {
-  enum class Makes { kVectors, kScores };
+  /// kStates: vectors of the generating model's hidden states, which it was not made for; FastChat
+  /// asks for them.
+  enum class Makes { kVectors, kScores, kStates };
 
   std::string name;  // what clients call it
   std::string path;
@@ -46,6 +48,7 @@ struct ServedEncoder {
   std::map<std::string, std::string> prompts;
   std::string default_prompt;
   std::vector<std::string> labels;  // [result_size] of one that makes scores
+  bool instructs_pairs = false;     // likewise: an instruction may go before a pair
 
   /// What the encoder reads of a source; `instruction` goes before its first text. OutOfRange for
   /// one that is too long, InvalidArgument for what else is wrong with it. Any thread.

@@ -19,6 +19,11 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
   command.add_option("--query", flags.query, "What the texts are judged by")
       ->type_name("TEXT")
       ->required();
+  command
+      .add_option("--instruction", flags.instruction,
+                  "What makes a text an answer, for rerankers that answer yes or no")
+      ->type_name("TEXT")
+      ->default_str("the model's own");
   AddInteger<int64_t>(command, "--top", flags.top, 1, kMaxCount, "Show the best ones alone")
       ->default_str("all");
   AddChoice<EncodeWish::Scores>(command, "--scores", flags.scores,
@@ -31,21 +36,27 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
 }
 
 absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
+                                              const std::string& instruction,
                                               const TextRows& texts, EncodeWish::Scores scores) {
-  const ClassifierConfig* const config = encoder.model().classifier();
-  if (config == nullptr) {
+  const EncodingModel& model = encoder.model();
+  if (!model.makes_scores()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(encoder.model().dir(),
-                     ": makes vectors (shortlist embed); a reranker is a sequence classifier"));
+        absl::StrCat(model.dir(),
+                     ": makes vectors (shortlist embed); a reranker is a sequence classifier, or a "
+                     "decoder that answers yes or no"));
   }
-  if (config->labels.size() != 1) {
+  if (model.result_size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        encoder.model().dir(), ": has ", config->labels.size(), " labels, a reranker has 1"));
+        model.dir(), ": has ", model.result_size(), " labels, a reranker has 1"));
+  }
+  if (!instruction.empty() && !model.instructs_pairs()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--instruction: ", model.dir(), " reads pairs without one"));
   }
   std::vector<float> result;
   SHORTLIST_RETURN_IF_ERROR(encoder.Run(
       texts, 0, {.scores = scores},
-      [&](const std::string& text) { return encoder.Prepare("", query, text); },
+      [&](const std::string& text) { return encoder.Prepare(instruction, query, text); },
       [&result](int64_t, std::span<const float> values) {
         result.push_back(values[0]);
         return absl::OkStatus();
@@ -60,7 +71,7 @@ absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& ou
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
                              BulkEncoder::Open(flags.encoding, flags.encoding.model.model));
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> scores,
-                             ScorePairs(*encoder, flags.query, texts, flags.scores));
+                             ScorePairs(*encoder, flags.query, flags.instruction, texts, flags.scores));
   const int64_t top = flags.top > 0 ? flags.top : std::ssize(scores);
   WriteRanking(texts, TopScores(scores, top),
                flags.json ? RankingFormat::kJson : RankingFormat::kTable, out);

@@ -23,6 +23,7 @@ struct RerankFlags {
   EncodingFlags encoding;
   TextInputFlags in;
   std::string query;
+  std::string instruction;  // of a reranker that reads one; empty: its own
   int64_t top = 0;  // 0: all
   EncodeWish::Scores scores = EncodeWish::Scores::kModels;
   bool json = false;
@@ -31,13 +32,15 @@ struct RerankFlags {
 /// Adds the flags of `rerank` to `command`; parsing fills `flags`, which must outlive it.
 void AddRerankFlags(CLI::App& command, RerankFlags& flags);
 
-/// Ranks texts by what a classifier of one label makes of (query, text). Errors are those of
+/// Ranks texts by what a reranker makes of (query, text). Errors are those of
 /// BulkEncoder::Open, ReadTextRows and ScorePairs; an empty query is InvalidArgument.
 absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& out);
 
-/// [num_texts] the scores of (query, text). InvalidArgument for a model that makes vectors or has
-/// several labels; otherwise errors as BulkEncoder::Run.
+/// [num_texts] the scores of (query, text). InvalidArgument for a model that makes vectors, has
+/// several labels, or reads no instruction where there is one; otherwise errors as
+/// BulkEncoder::Run.
 absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
+                                              const std::string& instruction,
                                               const TextRows& texts, EncodeWish::Scores scores);
 
 }  // namespace shortlist

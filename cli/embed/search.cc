@@ -72,7 +72,8 @@ absl::StatusOr<std::vector<ScoredRow>> RerankFound(const SearchFlags& flags, con
   for (const ScoredRow& row : found) candidates.rows.push_back(texts.rows[row.row]);
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::vector<float> scores,
-      ScorePairs(*encoder, flags.query, candidates, EncodeWish::Scores::kModels));
+      ScorePairs(*encoder, flags.query, /*instruction=*/"", candidates,
+                 EncodeWish::Scores::kModels));
   NoteCut(*encoder, flags.rerank_model);
   std::vector<ScoredRow> ranking = TopScores(scores, flags.top);
   for (ScoredRow& row : ranking) row.row = found[row.row].row;

@@ -200,7 +200,7 @@ void Attend(const KvLayer& cache, const AttentionLayout& layout, const Queries& 
   const int64_t num_runs = num_tiles >= 4 * num_threads ? 1 : std::min(num_threads, num_kv_heads);
   // Whoever attends to a tile's heads prepares them, if what the tile sees of this batch is its
   // own: one loop over the threads less, and fewer lines that go from one core to another.
-  bool tiles_are_apart = true;
+  bool tiles_are_apart = !layout.shares_slots;
   for (const Tile& tile : tiles) {
     const int64_t t = tile.first_token;
     tiles_are_apart &= t == 0 || layout.seq_of_token[t] != layout.seq_of_token[t - 1];

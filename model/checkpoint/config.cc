@@ -27,9 +27,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array kNeutralFields = {
+constexpr std::array kSiluFields = {
     NeutralField{"hidden_act", "\"silu\""},
     NeutralField{"hidden_activation", "\"silu\""},
+};
+
+constexpr std::array kNeutralFields = {
     NeutralField{"attention_bias", "false"},
     NeutralField{"attention_out_bias", "false"},
     NeutralField{"qkv_bias", "false"},
@@ -70,15 +73,16 @@ using Architecture = ModelConfig::Architecture;
 
 constexpr std::array kArchitectures = {Architecture::kLlama, Architecture::kMistral,
                                        Architecture::kQwen2, Architecture::kQwen3,
-                                       Architecture::kLlamaEagle};
+                                       Architecture::kGemma, Architecture::kLlamaEagle};
 
 /// Bodies without a head, for embeddings: what the model with one is called.
-constexpr std::array<std::pair<const char*, Architecture>, 5> kBodies = {{
+constexpr std::array<std::pair<const char*, Architecture>, 6> kBodies = {{
     {"LlamaModel", Architecture::kLlama},
     {"LlamaEmbeddingModel", Architecture::kLlama},
     {"MistralModel", Architecture::kMistral},
     {"Qwen2Model", Architecture::kQwen2},
     {"Qwen3Model", Architecture::kQwen3},
+    {"GemmaModel", Architecture::kGemma},
 }};
 
 /// Sets architecture and is_body.
@@ -103,7 +107,7 @@ absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
   }
   return fields.Unsupported("architecture", name,
                             "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, "
-                            "Qwen3ForCausalLM, their bodies (LlamaModel and so on) and "
+                            "Qwen3ForCausalLM, GemmaForCausalLM, their bodies (LlamaModel and so on) and "
                             "LlamaForCausalLMEagle are");
 }
 
@@ -203,6 +207,20 @@ absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
   return absl::OkStatus();
 }
 
+/// What Gemma has and the others have not.
+absl::Status ReadGemma(const ConfigFields& fields, ModelConfig& config) {
+  // The first checkpoints say "gelu" and mean the other one.
+  for (const char* name : {"hidden_act", "hidden_activation"}) {
+    const json* value = fields.Find(name);
+    if (value == nullptr || *value == "gelu" || *value == "gelu_pytorch_tanh") continue;
+    return fields.Unsupported(name, *value, "\"gelu_pytorch_tanh\" and \"gelu\" are");
+  }
+  config.activation = Activation::kGeluTanh;
+  config.embedding_scale = std::sqrt(static_cast<double>(config.hidden));
+  config.norm_offset = 1.0;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 const char* ArchitectureName(Architecture architecture) {
@@ -215,6 +233,8 @@ const char* ArchitectureName(Architecture architecture) {
       return "Qwen2ForCausalLM";
     case Architecture::kQwen3:
       return "Qwen3ForCausalLM";
+    case Architecture::kGemma:
+      return "GemmaForCausalLM";
     case Architecture::kLlamaEagle:
       return "LlamaForCausalLMEagle";
   }
@@ -233,7 +253,10 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   SHORTLIST_RETURN_IF_ERROR(ReadRope(fields, config));
   config.qkv_bias = config.architecture == Architecture::kQwen2;
   config.qk_norm = config.architecture == Architecture::kQwen3;
-  SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings, fields.Bool("tie_word_embeddings", false));
+  const bool is_gemma = config.architecture == Architecture::kGemma;
+  SHORTLIST_RETURN_IF_ERROR(is_gemma ? ReadGemma(fields, config) : fields.CheckNeutral(kSiluFields));
+  SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings,
+                             fields.Bool("tie_word_embeddings", is_gemma));
   // The original EAGLE-1 code gives fc a bias unless the configuration says otherwise.
   SHORTLIST_ASSIGN_OR_RETURN(config.fc_bias, fields.Bool("bias", true));
   SHORTLIST_ASSIGN_OR_RETURN(config.checkpoint_dtype, fields.StoredDType());

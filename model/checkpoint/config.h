@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/activation.h"
 #include "kernels/dtype.h"
 #include "model/checkpoint/packed_weight.h"
 #include "nlohmann/json_fwd.hpp"
@@ -30,7 +31,7 @@ struct RopeScaling {
 struct ModelConfig {
   /// LlamaForCausalLM and so on. kLlamaEagle is an EAGLE-1 draft: LlamaForCausalLMEagle, or a
   /// LlamaForCausalLM whose weights have an fc layer, as the original ones call themselves.
-  enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kLlamaEagle };
+  enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kGemma, kLlamaEagle };
   Architecture architecture = Architecture::kLlama;
   bool is_body = false;    // LlamaModel, say: there is no head
   int64_t vocab_size = 0;  // embedding rows; may exceed the tokenizer's size (padding)
@@ -48,6 +49,9 @@ struct ModelConfig {
   bool qk_norm = false;          // every query and key head is normalised before it is rotated
   std::vector<int64_t> windows;  // [num_layers] positions a token attends to, 0: all; empty: all 0
   bool tie_word_embeddings = false;
+  Activation activation = Activation::kSilu;  // of the gated MLP
+  double embedding_scale = 1.0;               // multiplies embeddings
+  double norm_offset = 0.0;                   // added to the stored weights of norms
   bool fc_bias = false;                  // EAGLE: `bias` of the fc layer
   WeightPacking packing;                 // of the linear layers' weights
   std::vector<int32_t> eos_token_ids;    // may be empty; GenerationConfig's count instead

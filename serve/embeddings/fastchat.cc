@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -27,6 +29,19 @@ std::string Write(bool is_base64, EncodedBatch encoded) {
   return text;
 }
 
+/// Vectors of the model that makes them, else of the generating one's hidden states, as FastChat's
+/// own worker gives.
+ServedEncoder::Makes Wanted(const Service& service) {
+  const std::vector<ServedEncoder>& encoders = service.generator->options().encoders;
+  const auto makes = [&encoders](ServedEncoder::Makes wanted) {
+    return std::any_of(encoders.begin(), encoders.end(), [wanted](const ServedEncoder& encoder) {
+      return encoder.makes == wanted;
+    });
+  };
+  using Makes = ServedEncoder::Makes;
+  return !makes(Makes::kVectors) && makes(Makes::kStates) ? Makes::kStates : Makes::kVectors;
+}
+
 /// FastChat's API server sends its own names of models, which the controller knows, and counts on
 /// long texts being taken. Fields that a newer one may add are passed over.
 absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& text) {
@@ -36,7 +51,7 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   EncodeAsked asked;
   EncodeBatch& batch = asked.batch;
   SHORTLIST_ASSIGN_OR_RETURN(batch.model,
-                             ReadEncoderModel(service, fields, ServedEncoder::Makes::kVectors));
+                             ReadEncoderModel(service, fields, Wanted(service)));
   const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
   ReadEncodeSources(fields, "input", encoder, batch);
   const bool is_base64 = ReadEncodingFormat(fields);

@@ -21,12 +21,15 @@ using nlohmann::json;
 
 constexpr size_t kMaxInstructionBytes = 16 << 10;
 
+/// What would load such a model.
 const char* FlagFor(ServedEncoder::Makes makes) {
-  return makes == ServedEncoder::Makes::kVectors ? "--embed-model" : "--rerank-model";
+  return makes == ServedEncoder::Makes::kScores
+             ? "--rerank-model"
+             : "--embed-model, or let --model make embeddings with --is-embedding";
 }
 
 const char* Described(ServedEncoder::Makes makes) {
-  return makes == ServedEncoder::Makes::kVectors ? "makes embeddings" : "makes scores";
+  return makes == ServedEncoder::Makes::kScores ? "makes scores" : "makes embeddings";
 }
 
 std::string Place(std::string_view name, size_t i) {
@@ -86,6 +89,7 @@ absl::StatusOr<size_t> ReadEncoderModel(const Service& service, JsonFields& fiel
     }
     if (!is_named || !CheckModelName(encoder.name, asked).ok()) continue;
     if (encoder.makes == wanted) return i;
+    if (encoder.makes == ServedEncoder::Makes::kStates) continue;
     does = Described(encoder.makes);
   }
   if (names.empty()) {
@@ -200,6 +204,17 @@ std::string ReadInstruction(JsonFields& fields, const ServedEncoder& encoder) {
       encoder.prompts, ", ", [](std::string* out, const auto& p) { out->append(p.first); });
   fields.Fail("prompt_name", absl::StrCat("the model's prompts are ", names));
   return "";
+}
+
+std::string ReadPairInstruction(JsonFields& fields, const ServedEncoder& encoder) {
+  std::string instruction;
+  for (const char* name : {"instruct", "instruction"}) {
+    if (fields.Find(name) == nullptr) continue;
+    instruction = fields.String(name, "", kMaxInstructionBytes);
+    if (encoder.instructs_pairs || instruction.empty()) continue;
+    fields.Fail(name, absl::StrCat("`", encoder.name, "` reads pairs without an instruction"));
+  }
+  return instruction;
 }
 
 EncodeWish ReadVectorWish(JsonFields& fields, const ServedEncoder& encoder) {

@@ -41,6 +41,9 @@ EncodeCut ReadEncodeCut(JsonFields& fields, const ServedEncoder& encoder, bool t
 /// that of "input_type", else the model's default.
 std::string ReadInstruction(JsonFields& fields, const ServedEncoder& encoder);
 
+/// "instruct" or "instruction" of a pair, which some models read.
+std::string ReadPairInstruction(JsonFields& fields, const ServedEncoder& encoder);
+
 /// "dimensions" and "normalize".
 EncodeWish ReadVectorWish(JsonFields& fields, const ServedEncoder& encoder);
 

@@ -99,8 +99,7 @@ void AcceptOrRefuseOthers(const ServedEncoder& encoder, JsonFields& fields) {
                 absl::StrCat(*most, " is less than the model's ", encoder.max_input_tokens,
                              ", and documents are not cut further"));
   }
-  fields.Refuse({"instruct", "instruction", "rank_fields", "max_chunks_per_doc", "lora_path",
-                 "max_tokens_per_query"},
+  fields.Refuse({"rank_fields", "max_chunks_per_doc", "lora_path", "max_tokens_per_query"},
                 "not supported");
 }
 
@@ -122,6 +121,7 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   if (fields.Find("query") == nullptr) fields.Fail("query", "missing");
   ReadDocuments(fields, documents, std::move(query), batch);
   batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/shape != Shape::kSglang);
+  batch.instruction = ReadPairInstruction(fields, encoder);
   const bool raw = fields.Bool("raw_scores", false);
   batch.wish.scores = raw      ? EncodeWish::Scores::kRaw
                       : is_tei ? EncodeWish::Scores::kSigmoid

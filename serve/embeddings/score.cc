@@ -97,10 +97,11 @@ absl::Status ReadRest(const ServedEncoder& encoder, JsonFields& fields, EncodeAs
   asked.batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/false);
   asked.batch.wish.scores =
       fields.Bool("raw_scores", false) ? EncodeWish::Scores::kRaw : EncodeWish::Scores::kModels;
+  asked.batch.instruction = ReadPairInstruction(fields, encoder);
   asked.rid = ReadEncodeScheduling(fields, asked.batch);
   fields.Accept({"user", "custom_labels", "routing_key", "session_id"});
   fields.Refuse({"label_token_ids", "apply_softmax", "item_first", "return_pooled_hidden_states",
-                 "instruction", "embed_overrides"},
+                 "embed_overrides"},
                 "not supported");
   fields.RefuseUnknown();
   return fields.status();

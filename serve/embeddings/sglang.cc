@@ -70,11 +70,12 @@ std::string Write(const std::string& rid, bool is_list, bool is_score, EncodedBa
 /// Vectors by default, where they are made; scores of pairs, or where nothing else is loaded.
 ServedEncoder::Makes Wanted(const Service& service, bool is_cross_encoder) {
   if (is_cross_encoder) return ServedEncoder::Makes::kScores;
+  ServedEncoder::Makes wanted = ServedEncoder::Makes::kVectors;
   for (const ServedEncoder& encoder : service.generator->options().encoders) {
     if (encoder.makes == ServedEncoder::Makes::kVectors) return encoder.makes;
+    if (encoder.makes == ServedEncoder::Makes::kScores) wanted = encoder.makes;
   }
-  return service.generator->options().encoders.empty() ? ServedEncoder::Makes::kVectors
-                                                       : ServedEncoder::Makes::kScores;
+  return wanted;
 }
 
 absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& text) {

@@ -27,6 +27,7 @@ std::vector<Card> CardsOf(const Service& service) {
     cards.push_back({service.model_name, service.model_path, options.context_length});
   }
   for (const ServedEncoder& encoder : options.encoders) {
+    if (encoder.makes == ServedEncoder::Makes::kStates) continue;
     cards.push_back({encoder.name, encoder.path, encoder.max_input_tokens});
   }
   return cards;

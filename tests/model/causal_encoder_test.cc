@@ -53,8 +53,7 @@ std::vector<int32_t> Raws(const std::vector<TokenId>& tokens) {
 TEST_P(CausalEncoderTest, ABatchHasTheBitsOfItsSequencesAlone) {
   const std::string dir = Write(nullptr, /*has_prefix=*/true, /*has_head=*/true);
   const auto decoder = LoadOrDie(dir, std::nullopt, pool_);
-  const auto encoder = CausalEncoder::Load(dir, std::nullopt, pool_);
-  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  CausalEncoder encoder(*decoder);
   const int64_t vocab_size = decoder->config().vocab_size, hidden = decoder->config().hidden;
   const int64_t longest = decoder->config().context_len;
   // Enough for several passes.
@@ -66,7 +65,7 @@ TEST_P(CausalEncoderTest, ABatchHasTheBitsOfItsSequencesAlone) {
     for (const int32_t id : Raws(texts.back())) ids.push_back(id);
     begin.push_back(static_cast<int32_t>(ids.size()));
   }
-  const auto states = (*encoder)->Forward({.token_ids = ids, .seq_begin = begin});
+  const auto states = encoder.Forward({.token_ids = ids, .seq_begin = begin});
   ASSERT_TRUE(states.ok()) << states.status();
   const std::vector<float> all = ToVector(*states);
   for (size_t s = 0; s < texts.size(); ++s) {
@@ -79,41 +78,41 @@ TEST_P(CausalEncoderTest, ABatchHasTheBitsOfItsSequencesAlone) {
 
 TEST_P(CausalEncoderTest, ABodyAloneIsReadWithAndWithoutThePrefix) {
   const std::vector<int32_t> ids = {1, 2, 3, 4, 5}, begin = {0, 5};
-  const EncoderBatch batch{.token_ids = ids, .seq_begin = begin};
-  const auto whole = CausalEncoder::Load(Write(nullptr, /*has_prefix=*/true, /*has_head=*/true),
-                                         std::nullopt, pool_);
-  ASSERT_TRUE(whole.ok()) << whole.status();
-  const std::vector<float> expected = ToVector((*whole)->Forward(batch).value());
-  const std::string architecture = ArchitectureName((*whole)->config().architecture);
+  const auto states = [&](Decoder& decoder) {
+    CausalEncoder encoder(decoder);
+    return ToVector(encoder.Forward({.token_ids = ids, .seq_begin = begin}).value());
+  };
+  const auto whole = LoadOrDie(Write(nullptr, /*has_prefix=*/true, /*has_head=*/true), std::nullopt,
+                               pool_);
+  const std::vector<float> expected = states(*whole);
+  const std::string architecture = ArchitectureName(whole->config().architecture);
   const std::string body = architecture.substr(0, architecture.find("ForCausalLM")) + "Model";
   for (const bool has_prefix : {true, false}) {
-    const auto encoder = CausalEncoder::Load(Write(body.c_str(), has_prefix, /*has_head=*/false),
-                                             std::nullopt, pool_);
-    ASSERT_TRUE(encoder.ok()) << encoder.status();
-    EXPECT_FALSE((*encoder)->decoder().has_head());
-    EXPECT_EQ(ToVector((*encoder)->Forward(batch).value()), expected);
+    const auto decoder =
+        LoadOrDie(Write(body.c_str(), has_prefix, /*has_head=*/false), std::nullopt, pool_);
+    EXPECT_FALSE(decoder->has_head());
+    EXPECT_EQ(states(*decoder), expected);
   }
   // As Qwen3-Embedding is: named after the whole model, and without its head.
-  const auto named = CausalEncoder::Load(Write(nullptr, /*has_prefix=*/false, /*has_head=*/false),
-                                         DType::kF32, pool_, DType::kInt8);
-  ASSERT_TRUE(named.ok()) << named.status();
-  EXPECT_FALSE((*named)->decoder().has_head());
+  const auto named = LoadOrDie(Write(nullptr, /*has_prefix=*/false, /*has_head=*/false),
+                               DType::kF32, pool_, DType::kInt8);
+  EXPECT_FALSE(named->has_head());
   // A head that nobody reads is no part of a body.
-  const auto odd = CausalEncoder::Load(Write(body.c_str(), /*has_prefix=*/true, /*has_head=*/true),
-                                       std::nullopt, pool_);
+  const auto odd = Decoder::Load(Write(body.c_str(), /*has_prefix=*/true, /*has_head=*/true),
+                                 std::nullopt, pool_);
   ASSERT_FALSE(odd.ok());
   EXPECT_THAT(std::string(odd.status().message()), testing::HasSubstr("lm_head"));
 }
 
 TEST_P(CausalEncoderTest, RefusesLengthsAndIdsWithTheBound) {
-  const auto encoder = CausalEncoder::Load(Write(nullptr, true, true), std::nullopt, pool_);
-  ASSERT_TRUE(encoder.ok()) << encoder.status();
-  const int64_t longest = (*encoder)->config().context_len;
-  const int64_t vocab_size = (*encoder)->config().vocab_size;
+  const auto decoder = LoadOrDie(Write(nullptr, true, true), std::nullopt, pool_);
+  CausalEncoder encoder(*decoder);
+  const int64_t longest = decoder->config().context_len;
+  const int64_t vocab_size = decoder->config().vocab_size;
   const auto message = [&](const std::vector<int32_t>& ids) {
     const std::vector<int32_t> begin = {0, static_cast<int32_t>(ids.size())};
     return std::string(
-        (*encoder)->Forward({.token_ids = ids, .seq_begin = begin}).status().message());
+        encoder.Forward({.token_ids = ids, .seq_begin = begin}).status().message());
   };
   EXPECT_EQ(message(std::vector<int32_t>(longest, 1)), "");
   EXPECT_EQ(message(std::vector<int32_t>(longest + 1, 1)),

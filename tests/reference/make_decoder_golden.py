@@ -25,6 +25,7 @@ ARCHITECTURES = {
     "qwen2": ("qwen2", {}),
     "qwen3": ("qwen3", dict(head_dim=12)),
 }
+GEMMA = ("gemma", dict(head_dim=12))  # with one kind of rotary scaling alone
 
 LLAMA3 = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0)
 
@@ -64,6 +65,7 @@ FURTHER = {
         ),
     ),
     "qwen3_tied": ("qwen3", ROPES["default"][0], dict(tie_word_embeddings=True)),
+    "gemma": ("gemma", ROPES["default"][0], dict(tie_word_embeddings=True)),
 }
 
 def decode(model, prompt):
@@ -128,5 +130,5 @@ if __name__ == "__main__":
         for rope_name, (parameters, changes) in ROPES.items():
             make_case(f"{architecture}_{rope_name}", kind, parameters, extra | changes)
     for case, (architecture, parameters, changes) in FURTHER.items():
-        kind, extra = ARCHITECTURES[architecture]
+        kind, extra = GEMMA if architecture == "gemma" else ARCHITECTURES[architecture]
         make_case(case, kind, parameters, extra | changes)

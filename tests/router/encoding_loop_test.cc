@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <stdexcept>
 #include <string>
 
@@ -153,6 +155,33 @@ TEST_F(EncodingLoopTest, RefusesWithValueAndBound) {
 
   const auto created = EncodingLoop::Create({.max_input_tokens = 0}, {});
   EXPECT_EQ(created.status(), absl::InvalidArgumentError("max_input_tokens 0 below 1"));
+}
+
+TEST_F(EncodingLoopTest, APassTakesWhatTheLastOnesHadTimeFor) {
+  // A tenth of a second a token, of the clock that encoder and loop share.
+  double now = 0.0;
+  std::vector<size_t> passes;
+  auto loop = EncodingLoop::Create(
+      {.max_input_tokens = 8, .max_batch_tokens = 6, .max_pass_s = 0.35, .now = [&] { return now; }},
+      [&](std::span<const EncodingLoop::Item> items) {
+        for (const auto& item : items) now += 0.1 * static_cast<double>(item.input->ids.size());
+        passes.push_back(items.size());
+        return std::vector<EncodeResult>(items.size());
+      });
+  ASSERT_TRUE(loop.ok()) << loop.status();
+  EXPECT_EQ((*loop)->pass_tokens(), 6);  // nothing is known yet
+  std::vector<std::vector<int32_t>> inputs;
+  for (int32_t i = 0; i < 12; ++i) inputs.push_back({i});
+  inputs.push_back({1, 2, 3, 4, 5, 6, 7, 8});  // longer than there is time for
+  (*loop)->Add(Request("a", inputs), now);
+  while (!(*loop)->idle()) (*loop)->Step(now);
+  EXPECT_THAT(passes, ElementsAre(6, 3, 3, 1));
+  EXPECT_EQ((*loop)->pass_tokens(), 3);
+
+  for (const double bound : {0.0, -1.0, std::nan("")}) {
+    const auto refused = EncodingLoop::Create({.max_input_tokens = 1, .max_pass_s = bound}, {});
+    EXPECT_THAT(std::string(refused.status().message()), HasSubstr("is not above 0"));
+  }
 }
 
 TEST_F(EncodingLoopTest, AbortedAndOverdueRequestsEndOnce) {

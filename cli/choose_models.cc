@@ -1,0 +1,99 @@
+#include "cli/choose_models.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "embed/classifier_config.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/encoder_config.h"
+#include "model/checkpoint/hub_cache.h"
+#include "nlohmann/json.hpp"
+#include "serve/model_name.h"
+
+namespace shortlist {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kDemoName[] = "demo";
+constexpr char kDemoConversation[] = "zero_shot";
+constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
+
+/// The directory at or above the executable's that holds the demo pair.
+absl::StatusOr<fs::path> FindDemoRoot() {
+  std::error_code error;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+  if (error) return absl::UnavailableError("cannot tell where the executable lies");
+  for (fs::path dir = executable.parent_path();; dir = dir.parent_path()) {
+    if (fs::exists(dir / "models/demo/target/config.json", error)) return dir;
+    if (!dir.has_relative_path()) break;
+  }
+  return absl::NotFoundError(absl::StrCat("no models/demo at or above ",
+                                          executable.parent_path().string(),
+                                          ": name a model with --model"));
+}
+
+/// Fills in the demo pair; what was given stays.
+absl::Status TakeDemoPair(ServeFlags& flags) {
+  SHORTLIST_ASSIGN_OR_RETURN(const fs::path root, FindDemoRoot());
+  RunFlags& run = flags.run;
+  run.models.model = root / "models/demo/target";
+  if (flags.served_model_name.empty()) flags.served_model_name = kDemoName;
+  if (flags.conv_template.empty()) flags.conv_template = kDemoConversation;
+  if (!run.models.draft.empty()) return absl::OkStatus();
+  run.models.draft = root / "models/demo/draft";
+  if (flags.vocab_given) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(
+      run.vocab, ParseVocabFlag(absl::StrCat((root / "vocab_lists/demo.vocab.json").string(),
+                                             ":top=", kDemoTop, ":successors=", kDemoSuccessors)));
+  if (run.dynamic_rows == 0) run.dynamic_rows = kDemoDynamicRows;
+  return absl::OkStatus();
+}
+
+/// Whether the model in `dir` has nothing to generate text with.
+bool IsEncoder(const std::string& dir) {
+  const absl::StatusOr<nlohmann::json> file = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
+  if (!file.ok()) return false;
+  if (IsEncoderConfig(*file)) return true;
+  const absl::StatusOr<ModelConfig> config = ParseModelConfig(*file, dir);
+  return config.ok() && config->is_body;
+}
+
+}  // namespace
+
+absl::Status ChooseModels(ServeFlags& flags) {
+  std::string& model = flags.run.models.model;
+  if (model.empty()) {
+    if (flags.is_embedding) {
+      return absl::InvalidArgumentError("--is-embedding without a --model that it speaks of");
+    }
+    if (!flags.embed.model.empty() || !flags.rerank.model.empty()) {
+      if (flags.run.models.draft.empty()) return absl::OkStatus();
+      return absl::InvalidArgumentError("--draft without a --model that generates text");
+    }
+    return TakeDemoPair(flags);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
+  if (!flags.is_embedding && !IsEncoder(dir)) {
+    if (flags.served_model_name.empty()) flags.served_model_name = DefaultModelName(model);
+    return absl::OkStatus();
+  }
+  const bool scores = IsSequenceClassifier(dir);
+  EncoderFlags& encoder = scores ? flags.rerank : flags.embed;
+  if (!encoder.model.empty() || !flags.run.models.draft.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--model: ", model, flags.is_embedding ? " is to make embeddings" : " is an encoder",
+        ", which goes without --draft and without ", scores ? "--rerank-model" : "--embed-model"));
+  }
+  encoder = {.model = std::exchange(model, ""), .name = std::exchange(flags.served_model_name, "")};
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,137 @@
+#include "runtime/prefix_encoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "model/causal_encoder.h"
+#include "tests/model/model_fixture.h"
+#include "tests/runtime/tiny_decoder.h"
+
+namespace shortlist {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+
+/// `width` numbers of each text.
+std::vector<std::vector<float>> Rows(const at::Tensor& states) {
+  const std::vector<float> all = ToVector(states);
+  const int64_t width = states.size(1);
+  std::vector<std::vector<float>> rows;
+  for (int64_t i = 0; i < states.size(0); ++i) {
+    rows.emplace_back(all.begin() + i * width, all.begin() + (i + 1) * width);
+  }
+  return rows;
+}
+
+std::vector<std::vector<float>> LastStates(PrefixEncoder& encoder,
+                                           const std::vector<Tokens>& texts) {
+  const std::vector<PrefixEncoder::Text> views(texts.begin(), texts.end());
+  const auto states = encoder.LastStates(views);
+  EXPECT_TRUE(states.ok()) << states.status();
+  return states.ok() ? Rows(*states) : std::vector<std::vector<float>>();
+}
+
+class PrefixEncoderTest : public testing::TestWithParam<const char*> {
+ protected:
+  /// As computed alone, nothing shared.
+  std::vector<float> Alone(const Tokens& text) {
+    const std::vector<float> states = RunChain(*decoder_, text);
+    return {states.end() - decoder_->config().hidden, states.end()};
+  }
+
+  TinyDecoder tiny_{GetParam()};
+  ThreadPool pool_{2};
+  const std::unique_ptr<Decoder> decoder_ = LoadOrDie(tiny_.Write(), std::nullopt, pool_);
+};
+
+TEST_P(PrefixEncoderTest, AStateHasTheBitsOfItsTextAlone) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto draw = [&random](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  const int64_t longest = decoder_->config().context_len;
+  const int64_t vocab_size = decoder_->config().vocab_size;
+  for (const PrefixEncoder::Options options : {PrefixEncoder::Options{}, {0, 5}, {30, 16}}) {
+    PrefixEncoder encoder(*decoder_, options);
+    std::vector<Tokens> known;
+    for (int call = 0; call < 12; ++call) {
+      std::vector<Tokens> texts;
+      for (int64_t i = draw(1, 8); i > 0; --i) {
+        Tokens text;
+        if (!known.empty() && draw(0, 3) > 0) {
+          text = known[draw(0, std::ssize(known) - 1)];
+          text.resize(draw(1, std::ssize(text)));
+        }
+        for (const TokenId id : RandomTokens(draw(text.empty() ? 1 : 0, 20), vocab_size, random())) {
+          if (std::ssize(text) < longest) text.push_back(id);
+        }
+        texts.push_back(text);
+        known.push_back(text);
+      }
+      const auto states = LastStates(encoder, texts);
+      ASSERT_EQ(states.size(), texts.size());
+      for (size_t i = 0; i < texts.size(); ++i) {
+        ASSERT_EQ(states[i], Alone(texts[i])) << "call " << call << ", text " << i;
+      }
+    }
+  }
+}
+
+TEST_P(PrefixEncoderTest, APrefixIsComputedOnce) {
+  PrefixEncoder encoder(*decoder_, {.kept_tokens = 100});
+  const int64_t vocab_size = decoder_->config().vocab_size;
+  const Tokens prefix = RandomTokens(30, vocab_size, 1);
+  std::vector<Tokens> texts(4, prefix);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    texts[i].push_back(TokenId{static_cast<int32_t>(i)});
+    texts[i].push_back(TokenId{7});
+  }
+  LastStates(encoder, texts);
+  EXPECT_EQ(encoder.stats().num_tokens, 4 * 32);
+  EXPECT_EQ(encoder.stats().num_computed, 30 + 4 * 2);
+  // Later as well; a text that is known costs its last token.
+  LastStates(encoder, {texts[2], texts[2]});
+  EXPECT_EQ(encoder.stats().num_computed, 38 + 2);
+}
+
+TEST_P(PrefixEncoderTest, WhatIsNotKeptIsComputedAgain) {
+  PrefixEncoder encoder(*decoder_, {.kept_tokens = 0});
+  const Tokens text = RandomTokens(20, decoder_->config().vocab_size, 1);
+  const auto first = LastStates(encoder, {text});
+  EXPECT_EQ(LastStates(encoder, {text}), first);
+  EXPECT_EQ(encoder.stats().num_computed, 40);
+}
+
+TEST_P(PrefixEncoderTest, RefusesLengthsAndIdsWithTheBound) {
+  PrefixEncoder encoder(*decoder_);
+  const int64_t longest = decoder_->config().context_len;
+  const int64_t vocab_size = decoder_->config().vocab_size;
+  const auto message = [&](const std::vector<Tokens>& texts) {
+    const std::vector<PrefixEncoder::Text> views(texts.begin(), texts.end());
+    return std::string(encoder.LastStates(views).status().message());
+  };
+  EXPECT_EQ(message({Tokens(longest, TokenId{1})}), "");
+  EXPECT_EQ(message({{TokenId{1}}, Tokens(longest + 1, TokenId{1})}),
+            "text 1 has " + std::to_string(longest + 1) + " tokens, not in [1, " +
+                std::to_string(longest) + "]");
+  EXPECT_EQ(message({{}}), "text 0 has 0 tokens, not in [1, " + std::to_string(longest) + "]");
+  for (const int64_t id : {int64_t{-1}, vocab_size}) {
+    EXPECT_EQ(message({{TokenId{1}, TokenId{static_cast<int32_t>(id)}}}),
+              "token id " + std::to_string(id) + " of text 0 not in [0, " +
+                  std::to_string(vocab_size) + ")");
+  }
+  EXPECT_EQ(message({}), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, PrefixEncoderTest,
+                         testing::Values("decoders/llama_default", "decoders/mistral_default",
+                                         "decoders/qwen3_default", "decoders/gemma"));
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,30 @@
+#ifndef SHORTLIST_TESTS_RUNTIME_TINY_DECODER_H_
+#define SHORTLIST_TESTS_RUNTIME_TINY_DECODER_H_
+
+#include <string>
+
+#include "nlohmann/json.hpp"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+
+/// A directory with the decoder of a golden file that holds "config" and "tensors", shapes by name.
+class TinyDecoder {
+ public:
+  /// `path` below tests/reference/golden, without its ".json".
+  explicit TinyDecoder(const std::string& path);
+
+  const nlohmann::json& golden() const { return golden_; }
+  /// Writes `file` beside the others.
+  void AddFile(const std::string& file, const nlohmann::json& contents);
+  /// Writes config.json and weights; returns the directory.
+  std::string Write();
+
+ private:
+  const nlohmann::json golden_;
+  TempDir dir_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TESTS_RUNTIME_TINY_DECODER_H_
