@@ -22,6 +22,7 @@
 #include "cli/unblocked_cerr.h"
 #include "cli/version.h"
 #include "model/checkpoint/config.h"
+#include "model/checkpoint/hub_cache.h"
 #include "nlohmann/json.hpp"
 #include "runtime/engine.h"
 #include "serve/fastchat/frame.h"

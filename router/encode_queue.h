@@ -41,10 +41,11 @@ struct EncodeReq {
 /// so that one that brings many texts, or long ones, waits for itself; of one client the larger
 /// priority goes first, then the request with fewest tokens taken: a short request does not wait
 /// for the end of a long one. A second of waiting counts as kAgeing tokens, so that no request
-/// waits for ever behind a stream of short ones. Does not own the requests. Not thread-safe.
+/// waits for ever behind a stream of short ones; it must be far fewer than a model computes in that
+/// time, or a long request would stay ahead of those that come later. Does not own the requests. Not thread-safe.
 class EncodeQueue {
  public:
-  static constexpr double kAgeing = 4096.0;
+  static constexpr double kAgeing = 64.0;
 
   /// Queues `req`, none of whose inputs is taken; where it throws, nothing has changed.
   void Add(EncodeReq& req);

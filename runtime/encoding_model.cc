@@ -128,7 +128,11 @@ void EncodingModel::UseDecoder(Decoder& decoder) {
   config_.num_layers = config.num_layers;
   config_.context_len = config.context_len;
   const bool last_alone = !embedding_ || embedding_->pooling == Pooling::kLast;
-  last_alone ? prefix_.emplace(decoder) : causal_.emplace(decoder);
+  if (last_alone) {
+    prefix_.emplace(decoder);
+  } else {
+    causal_.emplace(decoder);
+  }
 }
 
 absl::Status EncodingModel::LoadHead() {

@@ -114,13 +114,13 @@ TEST(ShowTest, SaysWhatIsUnsupportedAndShowsTheRest) {
   const TempDir dir;
   const std::string model = dir.Join("m");
   fs::copy(SourcePath("models/demo/target"), model, fs::copy_options::recursive);
-  SetConfig(model, "architectures", {"GemmaForCausalLM"});
+  SetConfig(model, "architectures", {"Gemma2ForCausalLM"});
   const nlohmann::json shown = ShowJson(model);
   ASSERT_EQ(shown["unsupported"].size(), 1u);
-  EXPECT_THAT(shown["unsupported"][0], HasSubstr("GemmaForCausalLM"));
+  EXPECT_THAT(shown["unsupported"][0], HasSubstr("Gemma2ForCausalLM"));
   EXPECT_EQ(shown["tokenizer"]["size"], 16384);
   EXPECT_FALSE(shown.contains("parameters"));
-  EXPECT_THAT(RunShow(model, /*json=*/false).out, HasSubstr("GemmaForCausalLM"));
+  EXPECT_THAT(RunShow(model, /*json=*/false).out, HasSubstr("Gemma2ForCausalLM"));
 
   SetConfig(model, "architectures", {"LlamaForCausalLM"});
   SetConfig(model, "vocab_size", 16000);

@@ -97,8 +97,19 @@ TEST(EncodeQueueTest, NoRequestWaitsForEverBehindShortOnes) {
     now_s += 0.1;
     ASSERT_LT(now_s, 100.0);
   }
-  // All but the last of its tokens are worth 19 * 64 / 4096 = 0.3 s of waiting.
-  EXPECT_LE(num_short, 10);
+  // All but the last of its tokens are worth 19 * 64 / kAgeing = 19 s of waiting.
+  EXPECT_LE(num_short, 200);
+}
+
+TEST(EncodeQueueTest, AShortRequestDoesNotWaitForALongOneOfASlowModel) {
+  // A pass of 64 tokens takes a second; the long request has been computed for ten.
+  EncodeQueue queue;
+  const auto bulk = Request("a", std::vector<int64_t>(20, 64));
+  queue.Add(*bulk);
+  for (int i = 0; i < 10; ++i) Take(queue, 64);
+  const auto query = Request("a", {16}, /*arrival_s=*/9.5);
+  queue.Add(*query);
+  EXPECT_EQ(Take(queue, 16).front().first, query.get());
 }
 
 TEST(EncodeQueueTest, RandomRequestsAreTakenOnceInOrderAndClientsEvenly) {

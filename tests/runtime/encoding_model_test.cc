@@ -124,7 +124,7 @@ TEST_F(EncodingModelTest, AVectorIsThePooledAndNormalisedStateOfItsText) {
   Open(tiny);
   EXPECT_EQ(model_->result_size(), kHidden);
   EXPECT_EQ(model_->max_input_tokens(), 30);
-  EXPECT_EQ(model_->classifier(), nullptr);
+  EXPECT_FALSE(model_->makes_scores());
   const EncodeInput input = Input("return the string of this token");
   EXPECT_THAT(input.token_types, ElementsAre());
   std::vector<float> cls = Hidden(input);

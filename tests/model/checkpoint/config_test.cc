@@ -219,8 +219,8 @@ TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithTheirValue) {
     const char* message;
   };
   for (const auto& [patch, message] : {
-           Case{R"({"architectures": ["GemmaForCausalLM"]})",
-                "architecture = \"GemmaForCausalLM\""},
+           Case{R"({"architectures": ["Gemma2ForCausalLM"]})",
+                "architecture = \"Gemma2ForCausalLM\""},
            Case{R"({"hidden_act": "gelu"})", "hidden_act = \"gelu\""},
            Case{R"({"attention_bias": true})", "attention_bias = true"},
            Case{R"({"mlp_bias": true})", "mlp_bias = true"},
