@@ -56,8 +56,11 @@ absl::Status Overdue(double timeout_s) {
 absl::Status OfInput(const EncodeBatch& batch, size_t index, const absl::Status& status) {
   const std::string field(batch.field);
   const std::string place = batch.is_list ? absl::StrCat(field, "[", index, "]") : field;
-  absl::Status named(status.code(), absl::StrCat(place, ": ", status.message()));
-  if (absl::IsOutOfRange(status)) named = WithCode(std::move(named), kContextLengthExceeded);
+  const bool is_too_long = absl::IsOutOfRange(status);
+  // litellm looks for these words in the text of the error.
+  const char* const words = is_too_long ? ": this model's maximum context length is exceeded" : "";
+  absl::Status named(status.code(), absl::StrCat(place, ": ", status.message(), words));
+  if (is_too_long) named = WithCode(std::move(named), kContextLengthExceeded);
   return WithParam(std::move(named), place);
 }
 

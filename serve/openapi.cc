@@ -232,11 +232,11 @@ std::string Rerank(const char* documents) {
   ordered_json properties = Properties({kScoring, R"json({
     "query": {"type": "string"},
     "top_n": {"type": "integer", "minimum": 1},
+    "top_k": {"type": "integer", "minimum": 1},
     "return_documents": {"type": "boolean"}
   })json"});
   if (documents == std::string_view("texts")) {
-    properties.erase("top_n");  // of its other form, with "documents"
-    properties.erase("return_documents");
+    properties.erase("return_documents");  // of its other form, with "documents"
     properties["return_text"] = {{"type", "boolean"}};
   }
   properties[documents] = {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}};

@@ -20,6 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxInstructionBytes = 16 << 10;
+constexpr char kUnnamed[] = "unknown";  // what sglang-router puts in where a client names no model
 
 /// What would load such a model.
 const char* FlagFor(ServedEncoder::Makes makes) {
@@ -74,7 +75,7 @@ absl::StatusOr<size_t> ReadEncoderModel(const Service& service, JsonFields& fiel
   const std::string asked = fields.String("model", "", kMaxNameBytes);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   const Generator::Options& options = service.generator->options();
-  const bool is_named = !asked.empty() && asked != "default";
+  const bool is_named = !asked.empty() && asked != "default" && asked != kUnnamed;
   std::vector<std::string> names;
   size_t first = options.encoders.size();
   const char* does = nullptr;  // the model of that name, if it is another kind

@@ -129,9 +129,9 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   Form form{.shape = shape, .model = encoder.name, .top_n = batch.inputs.size()};
   const bool tells_text =
       is_tei ? fields.Bool("return_text", false) : fields.Bool("return_documents", true);
-  if (!is_tei) {
-    const auto top_n = fields.OptionalInteger("top_n", 1, kMaxCount);
-    if (top_n) form.top_n = std::min(form.top_n, static_cast<size_t>(*top_n));
+  for (const char* name : {"top_n", "top_k"}) {  // as sglang-router and Voyage call it
+    const auto most = fields.OptionalInteger(name, 1, kMaxCount);
+    if (most) form.top_n = std::min(form.top_n, static_cast<size_t>(*most));
   }
   asked.rid = form.rid = ReadEncodeScheduling(fields, batch);
   AcceptOrRefuseOthers(encoder, fields);
@@ -153,11 +153,11 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   return Read(service, fields, "documents", shape);
 }
 
-/// TEI's with "texts", else Jina's.
+/// Jina's with "documents", else TEI's.
 absl::StatusOr<EncodeAsked> ParseEither(const Service& service, const std::string& text) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
   JsonFields fields(body);
-  const bool is_tei = body.contains("texts");
+  const bool is_tei = !body.contains("documents");
   return Read(service, fields, is_tei ? "texts" : "documents",
               is_tei ? Shape::kTei : Shape::kCohere);
 }

@@ -42,7 +42,7 @@ Texts ReadSide(JsonFields& fields, const char* name) {
 /// One text against each of the others, or pairs of lists of one length.
 void ReadPairs(JsonFields& fields, EncodeBatch& batch) {
   const Sides* sides = std::find_if(std::begin(kSides), std::end(kSides), [&](const Sides& named) {
-    return fields.Find(named.first) != nullptr;
+    return fields.Find(named.first) != nullptr || fields.Find(named.second) != nullptr;
   });
   if (sides == std::end(kSides)) sides = std::begin(kSides);
   batch.field = sides->second;

@@ -40,6 +40,7 @@ absl::StatusOr<EncodeAsked> ParseEmbed(const Service& service, const std::string
   batch.wish = ReadVectorWish(fields, encoder);
   if (!batch.wish.normalizes) batch.wish.normalizes = true;
   asked.rid = ReadEncodeScheduling(fields, batch);
+  fields.RefuseUnless("parameters", json::object(), "not supported: fields stand beside inputs");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   asked.write = WriteVectors;
@@ -118,6 +119,7 @@ absl::StatusOr<EncodeAsked> ParsePredict(const Service& service, const std::stri
                       : encoder.result_size == 1       ? EncodeWish::Scores::kSigmoid
                                                        : EncodeWish::Scores::kSoftmax;
   asked.rid = ReadEncodeScheduling(fields, batch);
+  fields.RefuseUnless("parameters", json::object(), "not supported: fields stand beside inputs");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   asked.write = [labels = encoder.labels, is_list = batch.is_list](const EncodedBatch& encoded) {

@@ -241,7 +241,8 @@ void JsonFields::RefuseUnknown() {
     const std::string_view nearest = Nearest(name, known_);
     const std::string hint =
         nearest.empty() ? "" : absl::StrCat("; did you mean \"", std::string(nearest), "\"?");
-    return Fail(Excerpt(name), absl::StrCat("there is no such field", hint));
+    return Fail(name.empty() ? "\"\"" : Excerpt(name),
+                absl::StrCat("there is no such field", hint));
   }
 }
 

@@ -58,7 +58,7 @@ class Attack:
 
 def attack(name, preset, seconds, seed):
     """A row of the table, and what is wrong."""
-    with Server(preset, name) as server:
+    with Server(preset, name, storm.server_flags()) as server:
         workers = ATTACKS[name](server.port)
         with Probe(server.port, server.process.pid) as probe:
             run = Attack(workers, seed, time.monotonic() + seconds)

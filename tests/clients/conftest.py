@@ -1,5 +1,11 @@
+import sys
+
 import pytest
-from processes import BUILD, shortlist_server
+from encoders import MINILM
+from processes import BUILD, ROOT, shortlist_server
+
+sys.path.append(str(ROOT / "tests/support"))
+from tiny_encoder import write_tiny_encoder  # noqa: E402
 
 
 def pytest_configure():
@@ -12,5 +18,25 @@ def pytest_configure():
 def server():
     """One server for all tests that leave it as it was; it has to end well."""
     with shortlist_server("server", "--admin-key", "of-the-admin") as process:
+        yield process
+        assert process.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def judge():
+    """The directory of a tiny cross-encoder."""
+    return write_tiny_encoder(BUILD / "judge", "bert_classification")
+
+
+@pytest.fixture(scope="session")
+def encoder_flags(judge):
+    """all-MiniLM-L6-v2 as "minilm", and the cross-encoder."""
+    return "--embed-model", MINILM, "--embed-model-name", "minilm", "--rerank-model", judge
+
+
+@pytest.fixture(scope="session")
+def encoders(encoder_flags):
+    """A server of these alone; it has to end well."""
+    with shortlist_server("encoders", *encoder_flags) as process:
         yield process
         assert process.stop() == 0

@@ -85,7 +85,8 @@ TEST_F(EmbeddingsTest, CutsWhatIsTooLongWhereThatIsAskedFor) {
   const json refused = Post(kPath, {{"input", {"a", "b", "c", words}}}, 400).at("error");
   EXPECT_EQ(refused.at("param"), "input[3]");
   EXPECT_EQ(refused.at("code"), "context_length_exceeded");
-  EXPECT_THAT(refused.at("message").get<std::string>(), HasSubstr("16 tokens"));
+  EXPECT_EQ(refused.at("message"),
+            "input[3]: more than 16 tokens: this model's maximum context length is exceeded");
   for (const json& how : {json{{"truncate", true}}, json{{"truncate_prompt_tokens", -1}}}) {
     json body = {{"input", words}};
     body.update(how);
@@ -121,6 +122,7 @@ TEST_F(EmbeddingsTest, RefusesWhatItDoesNotTake) {
       {{{"input", "a"}, {"dimensions", 0}}, 400, "[1, 4]", "dimensions"},
       {{{"input", "a"}, {"dimensions", 5}}, 400, "[1, 4]", "dimensions"},
       {{{"input", "a"}, {"dimension", 2}}, 400, "did you mean \"dimensions\"?", "dimension"},
+      {{{"input", "a"}, {"", 2}}, 400, "\"\": there is no such field", "\"\""},
       {{{"input", "a"}, {"prompt_name", "nobody"}}, 400, "document, query", "prompt_name"},
       {{{"input", "a"}, {"truncate_prompt_tokens", 17}}, 400, "[-1, 16]", "truncate_prompt_tokens"},
       {{{"input", "a"}, {"lora_path", "x"}}, 400, "not supported", "lora_path"},

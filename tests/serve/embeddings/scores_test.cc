@@ -64,6 +64,34 @@ TEST_F(RerankTest, RerankWithTextsIsTeis) {
   EXPECT_NEAR(reply[0].at("score").get<double>(), 0.7310586, 1e-6);
 }
 
+TEST_F(RerankTest, RerankWithNeitherNamesTeisField) {
+  StartAll();
+  EXPECT_EQ(Post("/rerank", {{"query", "q"}}, 400),
+            (json{{"error", "texts: missing"}, {"error_type", "Validation"}}));
+}
+
+TEST_F(RerankTest, TheBestAreCountedInEveryDialect) {
+  StartAll();
+  const json texts = {{"query", "q"}, {"texts", {"a", "b b b"}}};
+  for (const char* name : {"top_n", "top_k"}) {
+    json body = body_, tei = texts;
+    body[name] = tei[name] = 1;
+    EXPECT_EQ(Post("/v1/rerank", body).size(), 1) << name;
+    EXPECT_EQ(Post("/v2/rerank", body).at("results").size(), 1) << name;
+    EXPECT_EQ(Post("/rerank", tei).size(), 1) << name;
+    body[name] = 100;
+    EXPECT_EQ(Post("/v1/rerank", body).size(), 3) << name;
+  }
+}
+
+TEST_F(RerankTest, WhatSglangRouterPutsInForNoModelIsNone) {
+  StartAll();
+  json body = body_;
+  body["model"] = "unknown";
+  EXPECT_EQ(Post("/v1/rerank", body).size(), 3);
+  EXPECT_EQ(Post("/v1/embeddings", {{"model", "unknown"}, {"input", "a"}}).at("model"), "words");
+}
+
 TEST_F(RerankTest, EqualScoresKeepTheOrderOfTheDocuments) {
   StartAll();
   const json reply = Post("/v2/rerank", {{"query", "q"}, {"documents", {"a", "b", "c"}}});
@@ -84,7 +112,7 @@ TEST_F(RerankTest, RefusesWhatItDoesNotTake) {
       {{{"documents", {"a", 5}}}, "documents[1]: not a text"},
       {json::parse(R"({"documents": [{"txt": "a"}]})"), "documents[0].text: missing"},
       {{{"top_n", 0}}, "top_n"},
-      {{{"top_m", 1}}, "did you mean \"top_n\"?"},
+      {{{"top_nn", 1}}, "did you mean \"top_n\"?"},
       {{{"instruct", "x"}}, "not supported"},
       {{{"max_tokens_per_doc", 3}}, "max_tokens_per_doc"},
       {{{"model", "words"}}, "`words` makes embeddings"},
@@ -115,6 +143,10 @@ TEST_F(RerankTest, TeisEmbed) {
   const json unit = Post("/embed", {{"inputs", {"a", json::array({3, 4})}}, {"dimensions", 1}});
   EXPECT_EQ(unit, json::parse("[[1], [1]]"));
   EXPECT_EQ(Post("/embed", {{"inputs", 5}}, 400).at("error_type"), "Validation");
+  // huggingface_hub's client sends the second to /predict.
+  EXPECT_THAT(Post("/embed", {{"inputs", "a"}, {"parameters", {{"top_k", 1}}}}, 400).dump(),
+              HasSubstr("parameters: not supported"));
+  EXPECT_EQ(Post("/embed", {{"inputs", "a"}, {"parameters", json::object()}}).size(), 1);
 }
 
 TEST_F(RerankTest, FastchatsWorker) {
@@ -160,6 +192,7 @@ TEST_F(RerankTest, VllmsScore) {
             2);
   EXPECT_THAT(Post("/score", {{"text_1", {"q", "q"}}, {"text_2", "a"}}, 400).dump(),
               HasSubstr("1 texts for 2 in text_1"));
+  EXPECT_THAT(Post("/score", {{"documents", "a"}}, 400).dump(), HasSubstr("queries: missing"));
   EXPECT_THAT(
       Post("/score", {{"query", "q"}, {"items", "a"}, {"label_token_ids", json::array({1})}}, 400)
           .dump(),
