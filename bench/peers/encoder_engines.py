@@ -101,7 +101,7 @@ class SentenceTransformers(Padded):
 
     def __init__(self, model, kind, num_threads):
         self.kind = kind
-        self._model = model  # of f32; converted in place of a second copy by encoders.py
+        self._model = model  # of that kind
         self._num_threads = num_threads
 
     def _batch(self, ids, mask):

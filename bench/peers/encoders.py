@@ -18,7 +18,8 @@ the machine count only where all of the case were so; then its line is marked "~
 Texts of a case are as many as its batch, fewer where they would have more tokens than MAX_TOKENS; of mixed lengths
 (evenly from 5 to 500) two batches. Of batch 1: one text, or 8 of mixed lengths (4 with bge-base), each alone.
 
-A run of everything writes bench/results/encoders.json and encoders.md, others DIR/encoders.json and .md. Needs
+A run of everything, --sts among it, writes bench/results/encoders.json and encoders.md, others DIR/encoders.json and
+.md. Needs
 build/release/bench/encoding_engine and the packages of requirements.txt. Nothing else should run on the machine. On a
 processor where PyTorch dies of SIGILL set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
 """
@@ -229,6 +230,16 @@ def table(results):
     return "\n".join(lines)
 
 
+def list_in_readme(path):
+    """Adds the results to the table of files, once."""
+    row = ("| [encoders.md](encoders.md), [encoders.json](encoders.json) | encoders beside sentence-transformers and "
+           "ONNX Runtime | [bench/peers/encoders.py](../peers/encoders.py) |")
+    lines = path.read_text().split("\n")
+    if row not in lines:
+        lines.insert(next(i for i, line in enumerate(lines) if line.startswith("| [peers.json]")) + 1, row)
+        path.write_text("\n".join(lines))
+
+
 def parse_args():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--work", type=Path, required=True, help="models (1 GB, made once) and results")
@@ -275,6 +286,8 @@ def main():
     (directory / "encoders.json").write_text(json.dumps(results, indent=1) + "\n")
     text = table(results)
     (directory / "encoders.md").write_text(text)
+    if args.is_full:
+        list_in_readme(directory / "README.md")
     print(text)
 
 
