@@ -62,8 +62,8 @@ def make_case(model, batch, length):
     if length == "mixed":
         fits = MAX_TOKENS[model] // 252  # texts
         num_texts = min(8, fits // 2) if batch == 1 else min(2 * batch, fits)
-        lengths = np.linspace(5, 500, num_texts).round().astype(int)
-        return make_inputs(np.random.default_rng(7).permutation(lengths).tolist(), 3), min(batch, max(1, num_texts // 2))
+        lengths = np.random.default_rng(7).permutation(np.linspace(5, 500, num_texts).round().astype(int))
+        return make_inputs(lengths.tolist(), 3), min(batch, max(1, num_texts // 2))
     num_texts = max(1, min(batch, MAX_TOKENS[model] // int(length)))
     return make_inputs([int(length)] * num_texts, 5), num_texts
 
