@@ -30,12 +30,12 @@ from pathlib import Path
 
 from llama_cpp_engine import LlamaCppEngine, describe
 from make_model import GGUF, HF_DIR, VOCAB_SIZE, make_model
+from quiet import MAX_SHARE_OF_OTHERS, Quiet, processor, wait_until_quiet
 
 ROOT = Path(__file__).resolve().parents[2]
 QUANTIZE = {"bf16": [], "8-bit": ["--quantize", "int8"], "4-bit": ["--quantize", "int4"]}
 # As kWorks of bench/engine_bench.cc, in its order: sequences, prompt tokens, steps.
 WORKS = {"decode": (1, 32, 32), "eight": (8, 32, 16), "prefill": (1, 512, 0)}
-MAX_SHARE_OF_OTHERS = 0.03
 
 
 class Shortlist:
@@ -87,38 +87,6 @@ def rank_of(logits, token):
     """How many logits are above that of `token`."""
     own = logits[token]
     return sum(value > own for value in logits)
-
-
-class Quiet:
-    """Tells which share of the machine's CPU time other processes took since it was made."""
-
-    TICK = os.sysconf("SC_CLK_TCK")
-
-    def __init__(self, own_pids):
-        self._own_pids = own_pids
-        self._begin = time.monotonic(), self._others()
-
-    def _others(self):
-        """CPU seconds of all but our own processes, stolen ones included."""
-        user, nice, system, _, _, irq, soft_irq, steal = map(
-            int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
-        own = 0
-        for pid in self._own_pids:
-            behind_name = Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1]
-            own += sum(map(int, behind_name.split()[11:13]))  # utime and stime
-        return (user + nice + system + irq + soft_irq + steal - own) / self.TICK
-
-    def share_of_others(self):
-        begin, others = self._begin
-        return (self._others() - others) / (time.monotonic() - begin) / os.cpu_count()
-
-
-def wait_until_quiet(own_pids, deadline):
-    while time.monotonic() < deadline:
-        quiet = Quiet(own_pids)
-        time.sleep(0.3)
-        if quiet.share_of_others() < MAX_SHARE_OF_OTHERS:
-            return
 
 
 def measure_slices(name, ours, theirs, args):
@@ -188,12 +156,6 @@ def print_table(results):
                   f"| {r['llama.cpp_tokens_per_s']:.1f} | {r['ratio']:.2f} "
                   f"| {r['ratio_low']:.2f} - {r['ratio_high']:.2f} "
                   f"| {r['of_read']:.2f} | {r['of_peak']:.2f} |")
-
-
-def processor():
-    """Its name as Linux gives it."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((l.split(":")[1].strip() for l in lines if l.startswith("model name")), "unknown")
 
 
 def parse_args():

@@ -1,0 +1,68 @@
+#ifndef SHORTLIST_BENCH_LOAD_EMBEDDINGS_API_H_
+#define SHORTLIST_BENCH_LOAD_EMBEDDINGS_API_H_
+
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "bench/load/http_client.h"
+
+namespace shortlist {
+
+/// How embeddings are asked for.
+struct EmbeddingsOptions {
+  std::string model;           // empty: the field is left out
+  bool is_base64 = false;      // else an array of numbers
+  bool sends_ids = false;      // token ids instead of text
+  int64_t vocab_size = 20000;  // ids are from its upper nineteen twentieths
+};
+
+/// Writes bodies of requests for embeddings of made-up inputs, no two of which are equal but by
+/// chance. A text is of short English words, nearly all of which are one token to any tokenizer
+/// that was trained on English.
+class EmbeddingsBodies {
+ public:
+  /// `options` must outlive this.
+  explicit EmbeddingsBodies(const EmbeddingsOptions& options, uint64_t seed = 1);
+
+  /// `num_inputs` inputs of `num_units` words, or ids, each.
+  std::string Make(int64_t num_inputs, int64_t num_units);
+
+ private:
+  void AppendInput(int64_t num_units, std::string& json);
+
+  const EmbeddingsOptions& options_;
+  std::mt19937_64 random_;
+};
+
+/// A reply that is as it must be.
+struct EmbeddingsReply {
+  int64_t num_dimensions = 0;
+  std::optional<int64_t> num_tokens;  // usage.prompt_tokens; nullopt: the server does not tell
+};
+
+/// InvalidArgument where `body` is not `num_inputs` vectors of finite numbers, in order of their
+/// index, all of the same number of dimensions (of `num_dimensions` where that is not 0).
+absl::StatusOr<EmbeddingsReply> CheckEmbeddings(std::string_view body, bool is_base64,
+                                                int64_t num_inputs, int64_t num_dimensions);
+
+/// What a server makes of words: num_tokens = per_input + per_unit * num_units, about.
+struct InputTokens {
+  double per_input = 0.0, per_unit = 1.0;
+  int64_t num_dimensions = 0;  // of a vector
+
+  /// Words, or ids, of an input of about `num_tokens` tokens, at least 1.
+  int64_t Units(int64_t num_tokens) const;
+};
+
+/// Asks for two short inputs to find out. Errors tell what the server replied.
+boost::asio::awaitable<absl::StatusOr<InputTokens>> ProbeInputTokens(
+    HttpClient& client, const EmbeddingsOptions& options, EmbeddingsBodies& bodies);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_BENCH_LOAD_EMBEDDINGS_API_H_
