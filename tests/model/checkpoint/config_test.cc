@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -211,6 +213,26 @@ TEST_F(ConfigTest, EagleHasAnFcBiasUnlessToldOtherwise) {
   EXPECT_EQ(eagle->architecture, ModelConfig::Architecture::kLlamaEagle);
   EXPECT_FALSE(eagle->fc_bias);
   EXPECT_TRUE(ReadWith(R"({"architectures": ["LlamaForCausalLMEagle"]})")->fc_bias);
+}
+
+TEST_F(ConfigTest, GemmaScalesEmbeddingsAndShiftsNorms) {
+  const auto gemma = ReadWith(
+      R"({"architectures": ["GemmaForCausalLM"], "hidden_act": "gelu", "hidden_activation": null,
+          "tie_word_embeddings": null})");
+  ASSERT_TRUE(gemma.ok()) << gemma.status();
+  EXPECT_EQ(gemma->activation, Activation::kGeluTanh);  // whatever "gelu" says
+  EXPECT_EQ(gemma->embedding_scale, std::sqrt(static_cast<double>(gemma->hidden)));
+  EXPECT_EQ(gemma->norm_offset, 1.0);
+  EXPECT_TRUE(gemma->tie_word_embeddings);
+  EXPECT_EQ(ReadWith("{}")->activation, Activation::kSilu);
+  EXPECT_EQ(ReadWith("{}")->embedding_scale, 1.0);
+  for (const char* name : {"hidden_act", "hidden_activation"}) {
+    const nlohmann::json patch = {{"architectures", {"GemmaForCausalLM"}},
+                                  {"hidden_act", "gelu"},
+                                  {name, "silu"}};
+    EXPECT_THAT(std::string(ReadWith(patch.dump().c_str()).status().message()),
+                HasSubstr(std::string(name) + " = \"silu\" is not supported"));
+  }
 }
 
 TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithTheirValue) {
