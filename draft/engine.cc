@@ -213,26 +213,6 @@ absl::Status SpeculativeEngine::ScorePrompt(const Sequence& sequence, const at::
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Encode(
-    std::span<const StepWork> work, int64_t max_tokens, HiddenCallback receive) {
-  for (const StepWork& of : work) {
-    const Sequence* const sequence = of.sequence;
-    if (sequence->num_tokens() > target_.config().context_len) {
-      return absl::InvalidArgumentError(absl::StrCat("a prompt of ", sequence->num_tokens(),
-                                                     " tokens exceeds the context of ",
-                                                     target_.config().context_len));
-    }
-  }
-  const std::vector<Chunk> chunks = BatchChunks(work, max_tokens);
-  if (chunks.empty()) return TakeResults(work);
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
-  for (const Chunk& chunk : chunks) work[chunk.index].sequence->cached_len += chunk.len;
-  for (const Chunk& chunk : chunks) {
-    receive(chunk.index, hidden.narrow(0, chunk.first_row, chunk.len));
-  }
-  return TakeResults(work);
-}
-
 void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
                                     std::span<const TokenId> rows) {
   SHORTLIST_CHECK(len >= 0 && len < sequence.num_tokens());

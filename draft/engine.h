@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "draft/drafter.h"
@@ -74,13 +73,6 @@ class SpeculativeEngine {
   /// all of them can be computed again.
   absl::StatusOr<std::span<const StepResult>> Prefill(std::span<const StepWork> work,
                                                       int64_t max_tokens);
-
-  /// One pass as Prefill's over sequences that generate nothing: `receive` is called for each
-  /// sequence that took part, by its index in `work` and with the hidden states after the final
-  /// norm [n, hidden] of its tokens cached_len - n .. cached_len - 1.
-  using HiddenCallback = absl::FunctionRef<void(size_t index, const at::Tensor& hidden)>;
-  absl::StatusOr<std::span<const StepResult>> Encode(std::span<const StepWork> work,
-                                                     int64_t max_tokens, HiddenCallback receive);
 
   /// Starts `sequence` over: slots 0 .. len - 1 of its next work hold what another sequence with
   /// the same tokens, speculating alike, could share (shareable_len); the rest is to be prefilled,

@@ -18,7 +18,6 @@ enum class ForwardMode {
 /// num_tokens in all: each whole but perhaps the last.
 struct Batch {
   ForwardMode mode = ForwardMode::kPrefill;
-  bool prefill_only = false;
   int64_t num_tokens = 0;
   std::vector<Req*> reqs;
 

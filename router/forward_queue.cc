@@ -26,7 +26,7 @@ void ForwardQueue::RemoveAdmitted() {
 void ForwardQueue::Order(const RadixCache& cache) {
   for (Entry& entry : entries_) {
     Req& req = *entry.req;
-    if (!req.uses_cache || cache.IsCurrent(req.match)) continue;
+    if (cache.IsCurrent(req.match)) continue;
     const int64_t len = req.match.len;
     req.match = cache.Rematch(req.match, req.root, MatchableTokens(req, cache));
     const bool depends_on_match =

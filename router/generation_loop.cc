@@ -22,9 +22,8 @@ absl::Status StatusOf(const std::exception& error) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GenerationLoop>> GenerationLoop::Create(SpeculativeEngine& engine,
-                                                                       SchedulerOptions scheduling,
-                                                                       PoolingCallback pool) {
+absl::StatusOr<std::unique_ptr<GenerationLoop>> GenerationLoop::Create(
+    SpeculativeEngine& engine, SchedulerOptions scheduling) {
   const int64_t context_len = engine.context_len();
   if (scheduling.context_length == 0) scheduling.context_length = context_len;
   if (scheduling.context_length > context_len) {
@@ -41,16 +40,11 @@ absl::StatusOr<std::unique_ptr<GenerationLoop>> GenerationLoop::Create(Speculati
   scheduling.num_draft_tokens = drafter == nullptr ? 0 : engine.options().num_draft_tokens;
   scheduling.bigram_keys = drafter != nullptr && drafter->kv_sees_next_token();
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Scheduler> scheduler, Scheduler::Create(scheduling));
-  return std::unique_ptr<GenerationLoop>(
-      new GenerationLoop(engine, std::move(pool), std::move(scheduler)));
+  return std::unique_ptr<GenerationLoop>(new GenerationLoop(engine, std::move(scheduler)));
 }
 
-GenerationLoop::GenerationLoop(SpeculativeEngine& engine, PoolingCallback pool,
-                               std::unique_ptr<Scheduler> scheduler)
-    : engine_(engine),
-      runner_(engine, pool),
-      pools_(static_cast<bool>(pool)),
-      scheduler_(std::move(scheduler)) {}
+GenerationLoop::GenerationLoop(SpeculativeEngine& engine, std::unique_ptr<Scheduler> scheduler)
+    : engine_(engine), runner_(engine), scheduler_(std::move(scheduler)) {}
 
 void GenerationLoop::Add(TokenizedGenerateReqInput input, double now_s) {
   absl::Status status;
@@ -74,16 +68,6 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
   req->max_new_tokens = input.sampling_params.max_new_tokens;
   if (input.sampling_params.prompt_logprobs_start >= 0) {
     req->max_prefix_len = input.sampling_params.prompt_logprobs_start;
-  }
-  if (req->prefill_only()) {
-    if (!pools_) return absl::InvalidArgumentError("max_new_tokens 0: nothing is pooled here");
-    input.sampling_params.max_new_tokens = 1;  // never asked for
-    input.speculates = false;
-  }
-  const int64_t num_types = std::ssize(input.token_type_ids);
-  if (num_types != 0 && num_types != std::ssize(input.input_ids)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(num_types, " token_type_ids for ", input.input_ids.size(), " tokens"));
   }
   if (!(input.timeout_s >= 0.0)) {
     return absl::InvalidArgumentError(absl::StrCat("timeout_s ", input.timeout_s, " below 0"));
@@ -115,9 +99,6 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
   const bool drafts = input.speculates && engine_.drafter() != nullptr;
   req->cache_salt = absl::StrCat(input.cache_salt, drafts ? "+" : "-");
   req->client = std::move(input.client);
-  req->uses_cache = !(req->prefill_only() && input.needs_all_hidden_states);
-  req->token_type_ids = std::move(input.token_type_ids);
-  req->dimensions = input.dimensions;
 
   GenerateReq& added = *req;
   const auto entry = reqs_.emplace(input.rid, std::move(req)).first;
@@ -199,8 +180,7 @@ void GenerationLoop::HandleResult(GenerateReq& req, const StepResult& result) {
   const Sequence& sequence = *req.sequence;
   const std::span<const TokenId> news = sequence.output().last(result.num_emitted);
   const int64_t shareable_len = std::max(result.shareable_len, req.prefix_len);
-  const bool ends = sequence.finished() || !req.status.ok() ||
-                    (req.prefill_only() && result.cached_len == req.prompt_len);
+  const bool ends = sequence.finished() || !req.status.ok();
   const std::span<const TokenInfo> infos = std::span(sequence.token_infos).last(news.size());
   BatchTokenIdOut::Row row{.rid = req.rid,
                            .receiver = req.receiver,

@@ -26,12 +26,10 @@ class GenerationLoop final : public ModelLoop {
  public:
   /// `scheduler` as the flags are named: context_length 0 is the target's; it is never above
   /// max_total_tokens, so that whatever is within it fits; num_draft_tokens and bigram_keys are
-  /// taken from the engine. `pool` empty: prefill-only requests are refused. `engine`, which must
-  /// outlive this, has at least max_total_tokens slots. InvalidArgument names the option and its
-  /// bound.
+  /// taken from the engine, which must outlive this and has at least max_total_tokens slots.
+  /// InvalidArgument names the option and its bound.
   static absl::StatusOr<std::unique_ptr<GenerationLoop>> Create(SpeculativeEngine& engine,
-                                                                SchedulerOptions scheduler,
-                                                                PoolingCallback pool);
+                                                                SchedulerOptions scheduler);
 
   /// Takes a request; where it is refused, its terminal row tells (BatchTokenIdOut::Row::status).
   void Add(TokenizedGenerateReqInput input, double now_s);
@@ -48,8 +46,7 @@ class GenerationLoop final : public ModelLoop {
   const Scheduler& scheduler() const { return *scheduler_; }
 
  private:
-  GenerationLoop(SpeculativeEngine& engine, PoolingCallback pool,
-                 std::unique_ptr<Scheduler> scheduler);
+  GenerationLoop(SpeculativeEngine& engine, std::unique_ptr<Scheduler> scheduler);
 
   absl::Status AddRequest(TokenizedGenerateReqInput& input, double now_s);
   void FailOverdue(double now_s);
@@ -62,7 +59,6 @@ class GenerationLoop final : public ModelLoop {
 
   SpeculativeEngine& engine_;
   ModelRunner runner_;
-  const bool pools_;
   const std::unique_ptr<Scheduler> scheduler_;
   std::unordered_map<std::string, std::unique_ptr<GenerateReq>> reqs_;
   std::vector<GenerateReq*> finished_;

@@ -23,9 +23,9 @@ struct TokenizedGenerateReqInput {
   std::string rid;                     // of no other request that is still served
   std::shared_ptr<Receiver> receiver;  // comes back in each row; may be null
   std::vector<TokenId> input_ids;
-  SamplingParams sampling_params;  // max_new_tokens 0: prefill only, the pooler gets hidden states
-  int64_t max_tail_rows = 0;       // as Sequence::Options
-  bool speculates = true;          // false: no tokens are drafted for it
+  SamplingParams sampling_params;
+  int64_t max_tail_rows = 0;  // as Sequence::Options
+  bool speculates = true;     // false: no tokens are drafted for it
   // Called by the router thread for each output token; true ends the request after it. What it
   // throws fails this request alone.
   Sequence::StopCallback stop;
@@ -33,10 +33,6 @@ struct TokenizedGenerateReqInput {
   double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last token
   std::string cache_salt;  // prefixes are shared inside one salt only
   std::string client;      // whom it comes from: clients take turns
-  // Prefill only:
-  bool needs_all_hidden_states = false;  // false: cached positions never reach the pooler
-  std::vector<int32_t> token_type_ids;   // [input_ids.size()] or empty
-  int64_t dimensions = 0;                // of the embedding; 0: all
 };
 
 /// From the tokenizer: texts to be encoded, all at once or none.

@@ -1,9 +1,6 @@
 #ifndef SHORTLIST_ROUTER_MODEL_RUNNER_H_
 #define SHORTLIST_ROUTER_MODEL_RUNNER_H_
 
-#include <ATen/core/Tensor.h>
-
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -30,19 +27,11 @@ struct GenerateReq final : Req {
 /// Every Req that a Router has is one.
 inline GenerateReq& AsGenerate(Req* req) { return static_cast<GenerateReq&>(*req); }
 
-/// Takes the hidden states [n, hidden] f32 of tokens first_position .. first_position + n - 1 of a
-/// prefill-only request, in order, chunk by chunk; the last chunk ends at req.prompt_len. What it
-/// throws fails this request alone.
-using PoolingCallback =
-    std::function<void(const Req& req, int64_t first_position, const at::Tensor& hidden)>;
-
 /// Runs batches of the scheduler through a SpeculativeEngine. Used by one thread at a time.
 class ModelRunner {
  public:
-  /// `engine` must outlive this; its num_slots are the scheduler's max_total_tokens. `pool` may be
-  /// empty when there are no prefill-only requests.
-  ModelRunner(SpeculativeEngine& engine, PoolingCallback pool)
-      : engine_(engine), pool_(std::move(pool)) {}
+  /// `engine` must outlive this; its num_slots are the scheduler's max_total_tokens.
+  explicit ModelRunner(SpeculativeEngine& engine) : engine_(engine) {}
 
   /// One pass over the weights for all of `batch`, whose requests are GenerateReqs, and what it did
   /// for each of them, until the next pass. Exceptions become a status; after one the sequences of
@@ -53,7 +42,6 @@ class ModelRunner {
   absl::StatusOr<std::span<const StepResult>> Run(const Batch& batch);
 
   SpeculativeEngine& engine_;
-  const PoolingCallback pool_;
   std::vector<StepWork> work_;  // of the last pass
 };
 

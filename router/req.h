@@ -19,7 +19,7 @@ struct ClientAccount {
   int64_t num_queued = 0;
   int64_t num_active = 0;  // prefilling or running
 
-  // During an admission: what waits in the lane, in the order in which it is tried.
+  // During an admission: what waits, in the order in which it is tried.
   std::vector<Req*> waiting;
   int64_t num_overdue = 0;  // of these, in front: they are not passed over
   size_t next = 0;
@@ -40,7 +40,7 @@ struct Req {
   // The prompt, then what was generated so far; whoever owns them appends to them.
   const std::vector<TokenId>* input_ids = nullptr;
   int64_t prompt_len = 0;
-  int64_t max_new_tokens = 0;  // 0: prefill only, in a lane of its own
+  int64_t max_new_tokens = 0;  // at least 1
   int32_t priority = 0;        // larger goes first
   double arrival_s = 0.0;
   double deadline_s = std::numeric_limits<double>::infinity();
@@ -48,10 +48,6 @@ struct Req {
   std::string client;      // clients take turns; the same for all: nobody does
   // Tokens of a cached prefix that it may take over; it computes the others itself.
   int64_t max_prefix_len = std::numeric_limits<int64_t>::max();
-  // False where hidden states of every token are needed: neither matches nor inserts.
-  bool uses_cache = true;
-  std::vector<int32_t> token_type_ids;  // prefill only: [prompt_len] or empty; for the pooler
-  int64_t dimensions = 0;               // prefill only: of the embedding; 0: all; for the pooler
 
   // Where it stands.
   State state = State::kNew;
@@ -74,7 +70,6 @@ struct Req {
 
   int64_t num_tokens() const { return static_cast<int64_t>(input_ids->size()); }
   int64_t num_output() const { return num_tokens() - prompt_len; }
-  bool prefill_only() const { return max_new_tokens == 0; }
   std::span<const int32_t> prefix_indices() const {
     return std::span<const int32_t>(kv_slots).first(prefix_len);
   }

@@ -33,7 +33,7 @@ void Refuse(Input& input, absl::Status status, BatchTokenIdOut& out) {
 
 absl::StatusOr<std::unique_ptr<Router>> Router::Create(SpeculativeEngine& engine, Options options) {
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<GenerationLoop> generation,
-                             GenerationLoop::Create(engine, options.scheduler, options.pool));
+                             GenerationLoop::Create(engine, options.scheduler));
   return Over(std::move(generation), std::move(options));
 }
 

@@ -12,7 +12,6 @@
 #include "router/encoding_loop.h"
 #include "router/generation_loop.h"
 #include "router/messages.h"
-#include "router/model_runner.h"
 #include "router/model_turns.h"
 #include "router/scheduler.h"
 
@@ -33,7 +32,6 @@ class Router {
   };
   struct Options {
     SchedulerOptions scheduler;  // of the generating model, as GenerationLoop::Create takes it
-    PoolingCallback pool;        // likewise
     std::vector<Encoder> encoders;
     std::function<double()> now;  // seconds of a clock that never goes back; empty: steady_clock
   };

@@ -27,12 +27,6 @@ absl::Status CheckRange(absl::string_view name, int64_t value, int64_t least, in
       absl::StrCat(name, " ", value, " not in [", least, ", ", most, "]"));
 }
 
-int64_t PassTokens(const SchedulerOptions& options) {
-  return options.chunked_prefill_size == 0
-             ? options.max_prefill_tokens
-             : std::min(options.max_prefill_tokens, options.chunked_prefill_size);
-}
-
 /// Which of two active requests is retracted first.
 bool GoesBefore(const Req& a, const Req& b) {
   if (a.account->num_active != b.account->num_active) {
@@ -52,7 +46,6 @@ absl::Status SchedulerOptions::Validate() const {
   SHORTLIST_RETURN_IF_ERROR(CheckRange("context_length", context_length, 1, kMost));
   SHORTLIST_RETURN_IF_ERROR(CheckRange("max_prefill_tokens", max_prefill_tokens, 1, kMost));
   SHORTLIST_RETURN_IF_ERROR(CheckRange("chunked_prefill_size", chunked_prefill_size, 0, kMost));
-  SHORTLIST_RETURN_IF_ERROR(CheckRange("prefill_only_tokens", prefill_only_tokens, 1, kMost));
   SHORTLIST_RETURN_IF_ERROR(
       CheckRange("max_running_requests", max_running_requests, 1, kMostRequests));
   SHORTLIST_RETURN_IF_ERROR(
@@ -77,24 +70,18 @@ Scheduler::Scheduler(const SchedulerOptions& options)
     : options_(options),
       pool_(options.max_total_tokens),
       cache_(pool_, {.bigram_keys = options.bigram_keys, .hash_seed = options.seed}),
-      lanes_{
-          Lane{ForwardQueue(options.policy, options.ageing, options.seed), {}, PassTokens(options)},
-          Lane{ForwardQueue(options.policy, options.ageing, options.seed),
-               {},
-               options.prefill_only_tokens}},
+      queue_(options.policy, options.ageing, options.seed),
       new_token_ratio_(kFirstRatio) {
   // Moving a request from list to list must not fail.
-  for (Lane& lane : lanes_) {
-    lane.queue.Reserve(MostQueued(options.max_queued_requests) + options.max_running_requests);
-    lane.prefilling.reserve(options.max_running_requests);
-  }
+  queue_.Reserve(MostQueued(options.max_queued_requests) + options.max_running_requests);
+  prefilling_.reserve(options.max_running_requests);
   running_.reserve(options.max_running_requests);
   leaders_.reserve(2 * options.max_running_requests);  // some of them give way in the same pass
 }
 
 absl::Status Scheduler::Add(Req& req) {
   SHORTLIST_CHECK(req.state == Req::State::kNew);
-  SHORTLIST_CHECK(req.prompt_len == req.num_tokens() && req.max_new_tokens >= 0);
+  SHORTLIST_CHECK(req.prompt_len == req.num_tokens() && req.max_new_tokens >= 1);
   if (req.prompt_len < 1) return absl::InvalidArgumentError("the prompt has no tokens");
   // Both are below 2^63, their sum may not be.
   if (req.max_new_tokens > options_.context_length - req.prompt_len) {
@@ -103,7 +90,7 @@ absl::Status Scheduler::Add(Req& req) {
         " exceed the context length of ", options_.context_length, " tokens"));
   }
   // The last token's keys and values are never needed.
-  const int64_t needed = req.prompt_len + std::max<int64_t>(req.max_new_tokens - 1, 0);
+  const int64_t needed = req.prompt_len + req.max_new_tokens - 1;
   if (needed > options_.max_total_tokens) {
     return absl::OutOfRangeError(absl::StrCat(
         "a prompt of ", req.prompt_len, " tokens and max_new_tokens ", req.max_new_tokens, " need ",
@@ -124,24 +111,21 @@ absl::Status Scheduler::Add(Req& req) {
     Forget(req.client);
     throw;
   }
-  req.match = cache_.MatchPrefix(req.root, {});
-  if (req.uses_cache) req.match = cache_.MatchPrefix(req.root, MatchableTokens(req, cache_));
+  req.match = cache_.MatchPrefix(req.root, MatchableTokens(req, cache_));
   req.arrival_number = num_arrivals_++;
   req.state = Req::State::kQueued;
   req.account = &account;
   ++account.num_queued;
-  LaneOf(req).queue.Add(req);
+  queue_.Add(req);
   return absl::OkStatus();
 }
 
 WaitingTokens Scheduler::waiting_tokens() const {
   WaitingTokens tokens;
-  for (const Lane& lane : lanes_) {
-    for (int64_t i = 0; i < lane.queue.size(); ++i) {
-      const Req& req = lane.queue.at(i);
-      tokens.all += req.num_tokens();
-      tokens.uncached += req.num_tokens() - req.match.len;
-    }
+  for (int64_t i = 0; i < queue_.size(); ++i) {
+    const Req& req = queue_.at(i);
+    tokens.all += req.num_tokens();
+    tokens.uncached += req.num_tokens() - req.match.len;
   }
   return tokens;
 }
@@ -159,7 +143,7 @@ Req& Scheduler::PickVictim() const {
     }
   };
   consider(running_);
-  for (const Lane& lane : lanes_) consider(lane.prefilling);
+  consider(prefilling_);
   SHORTLIST_CHECK(victim != nullptr);
   return *victim;
 }
@@ -216,8 +200,8 @@ void Scheduler::Computed(Req& req, int64_t cached_len, int64_t shareable_len) {
   req.shareable_len = shareable_len;
   const bool was_running = req.state == Req::State::kRunning;
   if (!req.shares_prompt) Share(req);
-  if (!was_running && cached_len >= req.prefill_len && !req.prefill_only()) {
-    std::erase(lanes_[0].prefilling, &req);
+  if (!was_running && cached_len >= req.prefill_len) {
+    std::erase(prefilling_, &req);
     running_.push_back(&req);
     req.state = Req::State::kRunning;
   }
@@ -227,7 +211,7 @@ void Scheduler::Computed(Req& req, int64_t cached_len, int64_t shareable_len) {
 
 /// Gives the tree what it may take and does not hold yet.
 void Scheduler::Share(Req& req) {
-  if (!req.uses_cache || options_.disable_radix_cache) return;
+  if (options_.disable_radix_cache) return;
   const int64_t len = std::min(req.shareable_len, req.num_tokens() - cache_.look_ahead());
   if (len <= req.prefix_len) return;
   const std::span slots = std::span(req.kv_slots).first(len);
@@ -258,11 +242,11 @@ void Scheduler::ReleaseSlots(Req& req) {
 void Scheduler::Remove(Req& req) {
   switch (req.state) {
     case Req::State::kQueued:
-      LaneOf(req).queue.Remove(req);
+      queue_.Remove(req);
       --req.account->num_queued;
       break;
     case Req::State::kPrefilling:
-      std::erase(LaneOf(req).prefilling, &req);
+      std::erase(prefilling_, &req);
       --req.account->num_active;
       break;
     case Req::State::kRunning:
@@ -308,7 +292,7 @@ void Scheduler::Retract(Req& req) {
   ++req.num_retractions;
   ++stats_.num_retractions;
   ++req.account->num_queued;
-  LaneOf(req).queue.Add(req);
+  queue_.Add(req);
 }
 
 void Scheduler::RetractAll() {
@@ -350,13 +334,11 @@ absl::Status Scheduler::CheckInvariants() const {
     return absl::OkStatus();
   };
   SHORTLIST_RETURN_IF_ERROR(check(running_, Req::State::kRunning));
-  for (const Lane& lane : lanes_) {
-    SHORTLIST_RETURN_IF_ERROR(check(lane.prefilling, Req::State::kPrefilling));
-    for (int64_t i = 0; i < lane.queue.size(); ++i) {
-      const Req& req = lane.queue.at(i);
-      if (req.state != Req::State::kQueued || !req.kv_slots.empty() || req.last_node >= 0) {
-        return absl::InternalError(absl::StrCat("queued request ", req.rid, " holds something"));
-      }
+  SHORTLIST_RETURN_IF_ERROR(check(prefilling_, Req::State::kPrefilling));
+  for (int64_t i = 0; i < queue_.size(); ++i) {
+    const Req& req = queue_.at(i);
+    if (req.state != Req::State::kQueued || !req.kv_slots.empty() || req.last_node >= 0) {
+      return absl::InternalError(absl::StrCat("queued request ", req.rid, " holds something"));
     }
   }
   const int64_t num_held = std::count(seen.begin(), seen.end(), true);

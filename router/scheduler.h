@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_ROUTER_SCHEDULER_H_
 #define SHORTLIST_ROUTER_SCHEDULER_H_
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,7 +27,6 @@ struct SchedulerOptions {
   int64_t chunked_prefill_size = 512;  // a pass takes at most this many and prompts are cut to
                                        // fit; 0: they are not, and one that is longer than
                                        // max_prefill_tokens has a pass of its own
-  int64_t prefill_only_tokens = 2048;  // of one pass of prefill-only requests; at least 1
   int64_t max_running_requests = 256;  // at least 1
   int64_t max_queued_requests = 1024;  // at least 1
   int64_t max_prefill_passes = 1;      // between two decode passes; at least 1
@@ -61,7 +59,7 @@ struct WaitingTokens {
 };
 
 /// Decides what the next pass over the model computes, and in which KV slots: admission from the
-/// forward queues, prefix sharing, chunks, memory, retraction. It knows tokens and slots only; the
+/// forward queue, prefix sharing, chunks, memory, retraction. It knows tokens and slots only; the
 /// Router runs the model, a simulation a cost model.
 ///
 /// Use, in a loop: GetNewPrefillBatch; compute it and tell Computed for each request;
@@ -70,14 +68,13 @@ struct WaitingTokens {
 ///
 /// Bounds (tests/router/simulation_test.cc):
 /// - between two decode passes there are at most max_prefill_passes passes, each of at most
-///   max_prefill_tokens (chunked_prefill_size if smaller, or one prompt where that is 0) or
-///   prefill_only_tokens;
+///   max_prefill_tokens (chunked_prefill_size if smaller, or one prompt where that is 0);
 /// - once a request has waited max_wait_s, nothing that its client sent after it is admitted before
 ///   it;
 /// - clients take turns: whoever has fewest active requests is admitted first, before priority
 ///   counts, and where there is no room for it, a client that has at least two more gives up its
 ///   last one, which waits again with what it has computed;
-/// - while nothing runs, a queue is never left waiting.
+/// - while nothing runs, the queue is never left waiting.
 ///
 /// A member that runs out of memory throws std::bad_alloc; the request it worked on is then as it
 /// was, and those of the batch that it had come to before stay admitted.
@@ -105,7 +102,7 @@ class Scheduler {
   /// Tells what a pass did for `req`: keys and values of the first `cached_len` tokens are there,
   /// and of the first `shareable_len` they may be shared (a drafter's are written too). Puts the
   /// prompt's into the tree as soon as they are there, unless memory for that is short. A request
-  /// that is prefilled and generates is running from then on.
+  /// that is prefilled is running from then on.
   void Computed(Req& req, int64_t cached_len, int64_t shareable_len);
 
   /// Releases `req`, in whatever state it is, and keeps in the tree what may be shared. Never
@@ -129,12 +126,10 @@ class Scheduler {
   bool DecodeIsDue(bool prefilled) const;
 
   std::span<Req* const> running() const { return running_; }
-  int64_t num_queued() const { return lanes_[0].queue.size() + lanes_[1].queue.size(); }
+  int64_t num_queued() const { return queue_.size(); }
   /// Tokens of the queued requests, output of retracted ones included. O(num_queued).
   WaitingTokens waiting_tokens() const;
-  int64_t num_prefilling() const {
-    return static_cast<int64_t>(lanes_[0].prefilling.size() + lanes_[1].prefilling.size());
-  }
+  int64_t num_prefilling() const { return static_cast<int64_t>(prefilling_.size()); }
   bool idle() const { return num_queued() == 0 && num_prefilling() == 0 && running_.empty(); }
   /// Slots of nobody but the tree or free, in all.
   int64_t available_len() const { return pool_.num_free() + cache_.evictable_len(); }
@@ -149,19 +144,8 @@ class Scheduler {
   absl::Status CheckInvariants() const;
 
  private:
-  /// Generation, or prefill only.
-  struct Lane {
-    ForwardQueue queue;
-    // Admitted, prompt not computed yet; in the order in which they are computed.
-    std::vector<Req*> prefilling;
-    int64_t pass_tokens;  // of one pass
-    // The last pass took prompts in front of those that were being computed.
-    bool passed_over = false;
-  };
-
   explicit Scheduler(const SchedulerOptions& options);
 
-  Lane& LaneOf(const Req& req) { return lanes_[req.prefill_only() ? 1 : 0]; }
   enum class Verdict { kAdmitted, kPassIsFull, kNoRoom };
   /// What a prefill pass has left: tokens, and slots by estimate.
   struct Budget {
@@ -173,22 +157,21 @@ class Scheduler {
     bool may_go_in_front = false;
   };
 
-  bool Admit(Lane& lane);
-  void ListTurns(Lane& lane);
+  void Admit(double now_s);
+  void ListTurns(double now_s);
   ClientAccount* NextTurn();
-  bool GiveWay(const Req& req, const Budget& budget, Lane& lane);
+  bool GiveWay(const Req& req, const Budget& budget);
   int64_t SlotsOf(const Req& req) const;
   int64_t SlotsToGive(const ClientAccount& account);
-  static bool IsFull(const Lane& lane, const Budget& budget);
-  Verdict TryAdmit(Req& req, Lane& lane, Budget& budget);
-  void StartPrefill(Req& req, Lane& lane, int64_t place);
+  bool IsFull(const Budget& budget) const;
+  Verdict TryAdmit(Req& req, Budget& budget);
+  void StartPrefill(Req& req, int64_t place);
   int64_t NumActive() const { return static_cast<int64_t>(running_.size()) + num_prefilling(); }
   int64_t ExpectedSlots(const Req& req) const;
-  Budget NextBudget(const Lane& lane) const;
-  Batch PrefillBatch(Lane& lane) const;
-  size_t FirstLane(double now_s);
-  static bool IsPrefilling(const Lane& lane, const ClientAccount& account);
-  void PassOn(Lane& lane, const Batch& batch);
+  Budget NextBudget() const;
+  Batch PrefillBatch() const;
+  bool IsPrefilling(const ClientAccount& account) const;
+  void PassOn(const Batch& batch);
   void Forget(const std::string& client);
   void ListLeaders();
   bool WaitsForLeader(const Req& req) const;
@@ -202,13 +185,14 @@ class Scheduler {
   const SchedulerOptions options_;
   KvPool pool_;
   RadixCache cache_;
-  std::array<Lane, 2> lanes_;
-  size_t next_lane_ = 0;
+  ForwardQueue queue_;
+  // Admitted, prompt not computed yet; in the order in which they are computed.
+  std::vector<Req*> prefilling_;
+  // The last pass took prompts in front of those that were being computed.
+  bool passed_over_ = false;
   std::vector<Req*> running_;
   std::unordered_map<std::string, ClientAccount> accounts_;  // of those that have requests
   std::vector<ClientAccount*> turns_;  // during an admission: clients that wait
-  double overdue_since_s_ = 0.0;       // what arrived by then has waited for max_wait_s
-  std::vector<Req*> overdue_;          // these, the oldest first
   std::vector<Req*> leaders_;          // requests whose prompt will come into the tree
   int64_t num_passes_ = 0;             // prefill passes since the last decode pass
   uint64_t num_arrivals_ = 0;

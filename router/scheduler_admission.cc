@@ -15,6 +15,12 @@ namespace {
 // Nobody expects more output than this before it is there.
 constexpr int64_t kMostExpected = 4096;
 
+int64_t PassTokens(const SchedulerOptions& options) {
+  return options.chunked_prefill_size == 0
+             ? options.max_prefill_tokens
+             : std::min(options.max_prefill_tokens, options.chunked_prefill_size);
+}
+
 bool OlderThan(const Req* a, const Req* b) { return a->arrival_number < b->arrival_number; }
 
 bool IsOf(const Req* req, const ClientAccount* account) { return req->account == account; }
@@ -28,39 +34,40 @@ int64_t Scheduler::ExpectedSlots(const Req& req) const {
       std::ceil(static_cast<double>(std::max<int64_t>(left, 0)) * new_token_ratio_));
 }
 
-Scheduler::Budget Scheduler::NextBudget(const Lane& lane) const {
-  Budget budget{
-      .tokens = lane.pass_tokens, .slots = available_len(), .front_tokens = lane.pass_tokens};
-  for (const Req* req : lane.prefilling) budget.tokens -= req->num_uncomputed();
+Scheduler::Budget Scheduler::NextBudget() const {
+  const int64_t pass_tokens = PassTokens(options_);
+  Budget budget{.tokens = pass_tokens, .slots = available_len(), .front_tokens = pass_tokens};
   for (const Req* req : running_) budget.slots -= ExpectedSlots(*req);
-  for (const Req* req : lanes_[0].prefilling) budget.slots -= ExpectedSlots(*req);
+  for (const Req* req : prefilling_) {
+    budget.tokens -= req->num_uncomputed();
+    budget.slots -= ExpectedSlots(*req);
+  }
   return budget;
 }
 
 /// Whether a prompt of this client is being computed.
-bool Scheduler::IsPrefilling(const Lane& lane, const ClientAccount& account) {
-  return std::any_of(lane.prefilling.begin(), lane.prefilling.end(),
+bool Scheduler::IsPrefilling(const ClientAccount& account) const {
+  return std::any_of(prefilling_.begin(), prefilling_.end(),
                      [&](const Req* req) { return IsOf(req, &account); });
 }
 
 /// Whether a pass takes nobody any more, whoever comes.
-bool Scheduler::IsFull(const Lane& lane, const Budget& budget) {
-  if (lane.prefilling.empty() || budget.tokens > 0) return false;
+bool Scheduler::IsFull(const Budget& budget) const {
+  if (prefilling_.empty() || budget.tokens > 0) return false;
   return !budget.may_go_in_front || (budget.num_in_front > 0 && budget.front_tokens < 1);
 }
 
-Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
+Scheduler::Verdict Scheduler::TryAdmit(Req& req, Budget& budget) {
   // An admission before may have split or evicted what this one had matched.
   if (!cache_.IsCurrent(req.match)) {
-    req.match = req.uses_cache ? cache_.Rematch(req.match, req.root, MatchableTokens(req, cache_))
-                               : cache_.MatchPrefix(req.root, {});
+    req.match = cache_.Rematch(req.match, req.root, MatchableTokens(req, cache_));
   }
   const int64_t num_uncomputed = req.num_tokens() - req.match.len;
   const bool is_cut = options_.chunked_prefill_size > 0;
   const int64_t wanted = is_cut ? 1 : num_uncomputed;
-  const bool in_front = budget.tokens < wanted && !lane.prefilling.empty();
+  const bool in_front = budget.tokens < wanted && !prefilling_.empty();
   if (in_front) {
-    if (!budget.may_go_in_front || IsPrefilling(lane, *req.account)) return Verdict::kPassIsFull;
+    if (!budget.may_go_in_front || IsPrefilling(*req.account)) return Verdict::kPassIsFull;
     if (budget.num_in_front > 0 && budget.front_tokens < wanted) return Verdict::kPassIsFull;
   }
   if (NumActive() >= options_.max_running_requests) return Verdict::kNoRoom;
@@ -70,8 +77,8 @@ Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
   if (slots > budget.slots) return Verdict::kNoRoom;
   try {
     // One that went in front may have given way since.
-    const int64_t size = std::ssize(lane.prefilling);
-    StartPrefill(req, lane, in_front ? std::min(budget.num_in_front, size) : size);
+    const int64_t size = std::ssize(prefilling_);
+    StartPrefill(req, in_front ? std::min(budget.num_in_front, size) : size);
   } catch (const std::bad_alloc&) {
     return Verdict::kNoRoom;
   }
@@ -85,7 +92,7 @@ Scheduler::Verdict Scheduler::TryAdmit(Req& req, Lane& lane, Budget& budget) {
 }
 
 /// Throws std::bad_alloc before anything has changed.
-void Scheduler::StartPrefill(Req& req, Lane& lane, int64_t place) {
+void Scheduler::StartPrefill(Req& req, int64_t place) {
   const int64_t num_tokens = req.num_tokens();
   req.kv_slots.reserve(num_tokens);
   const int32_t node = cache_.Lock(req.match);
@@ -100,8 +107,8 @@ void Scheduler::StartPrefill(Req& req, Lane& lane, int64_t place) {
   req.state = Req::State::kPrefilling;
   --req.account->num_queued;
   ++req.account->num_active;
-  req.shares_prompt = !req.uses_cache || options_.disable_radix_cache;
-  lane.prefilling.insert(lane.prefilling.begin() + place, &req);
+  req.shares_prompt = options_.disable_radix_cache;
+  prefilling_.insert(prefilling_.begin() + place, &req);
   if (!req.shares_prompt) leaders_.push_back(&req);
   if (req.num_retractions == 0) {
     req.num_hit_tokens = req.prefix_len;
@@ -119,13 +126,12 @@ void Scheduler::ListLeaders() {
     }
   };
   add(running_);
-  for (const Lane& lane : lanes_) add(lane.prefilling);
+  add(prefilling_);
 }
 
 /// True when a request being computed goes on from where the match of `req` ends with at least a
 /// quarter of what `req` would have to compute itself: soon that will be a hit.
 bool Scheduler::WaitsForLeader(const Req& req) const {
-  if (!req.uses_cache) return false;
   const int64_t begin = req.match.len;
   if (cache_.EndOf(req.match.node) != begin) return false;
   const std::span<const TokenId> tokens = MatchableTokens(req, cache_);
@@ -142,9 +148,13 @@ bool Scheduler::WaitsForLeader(const Req& req) const {
   return false;
 }
 
-/// Sets turns_, and what each of these clients has waiting in `lane`: first what must not be passed
-/// over any more, then the others as the queue orders them.
-void Scheduler::ListTurns(Lane& lane) {
+/// Sets turns_, and what each of these clients has waiting: first what must not be passed over any
+/// more, the oldest first, then the others as the queue orders them.
+void Scheduler::ListTurns(double now_s) {
+  const double overdue_since_s = now_s - options_.max_wait_s;
+  std::vector<Req*> overdue;
+  queue_.CollectOlder(overdue_since_s, overdue);
+  std::sort(overdue.begin(), overdue.end(), OlderThan);
   turns_.clear();
   for (auto& [client, account] : accounts_) {
     account.waiting.clear();
@@ -153,22 +163,14 @@ void Scheduler::ListTurns(Lane& lane) {
     account.is_closed = false;
     if (account.num_queued > 0) turns_.push_back(&account);
   }
-  for (Req* req : overdue_) {
-    ClientAccount& account = *req->account;
-    if (req->state != Req::State::kQueued) continue;
-    if (&LaneOf(*req) != &lane) account.is_closed = true;  // that one's pass comes first
-    if (account.is_closed) continue;
-    account.waiting.push_back(req);
-    ++account.num_overdue;
+  for (Req* req : overdue) {
+    req->account->waiting.push_back(req);
+    ++req->account->num_overdue;
   }
-  for (int64_t i = 0; i < lane.queue.size(); ++i) {
-    Req& req = lane.queue.at(i);
-    if (req.state != Req::State::kQueued || req.account->is_closed) continue;
-    if (req.arrival_s <= overdue_since_s_) continue;
-    req.account->waiting.push_back(&req);
+  for (int64_t i = 0; i < queue_.size(); ++i) {
+    Req& req = queue_.at(i);
+    if (req.arrival_s > overdue_since_s) req.account->waiting.push_back(&req);
   }
-  // The lists of those that are closed end where what comes first lies in the other lane.
-  for (ClientAccount* account : turns_) account->is_closed = account->waiting.empty();
 }
 
 /// The client with fewest active requests; of equals, that whose next one is the oldest. Null: none
@@ -207,14 +209,14 @@ int64_t Scheduler::SlotsToGive(const ClientAccount& account) {
       num_slots += SlotsOf(req);
     }
   };
-  for (const Lane& lane : lanes_) add(lane.prefilling);
+  add(prefilling_);
   add(running_);
   return num_slots;
 }
 
 /// Retracts a request of a client that has at least two more active ones than that of `req`. False:
 /// there is none, or all of them would not make room for `req`.
-bool Scheduler::GiveWay(const Req& req, const Budget& budget, Lane& lane) {
+bool Scheduler::GiveWay(const Req& req, const Budget& budget) {
   const ClientAccount& account = *req.account;
   int64_t most = 0;
   for (const auto& [client, other] : accounts_) most = std::max(most, other.num_active);
@@ -223,55 +225,55 @@ bool Scheduler::GiveWay(const Req& req, const Budget& budget, Lane& lane) {
       req.num_tokens() - req.match.len + ExpectedSlots(req) + cache_.EvictableLen(req.match);
   if (wanted > budget.slots && wanted > budget.slots + SlotsToGive(account)) return false;
   Req& victim = PickVictim();
-  lane.queue.RemoveAdmitted();       // it may have been admitted in this pass
+  queue_.RemoveAdmitted();           // it may have been admitted in this pass
   victim.account->is_closed = true;  // what it sent later does not take the place
   Retract(victim);
   return true;
 }
 
-/// Moves waiting requests to lane.prefilling. False when one that must not be passed over any more
-/// has no room.
-bool Scheduler::Admit(Lane& lane) {
-  const bool passed_over = std::exchange(lane.passed_over, false);
-  if (lane.queue.empty()) return true;
-  lane.queue.Order(cache_);
-  ListTurns(lane);
-  Budget budget = NextBudget(lane);
+/// Moves waiting requests to prefilling_, up to one that must not be passed over any more and has
+/// no room.
+void Scheduler::Admit(double now_s) {
+  const bool passed_over = std::exchange(passed_over_, false);
+  if (queue_.empty()) return;
+  queue_.Order(cache_);
+  ListTurns(now_s);
+  Budget budget = NextBudget();
   budget.may_go_in_front = budget.tokens < 1 && !passed_over;
-  bool has_room = true;
-  while (ClientAccount* const account = has_room ? NextTurn() : nullptr) {
-    if (IsFull(lane, budget)) break;
+  while (ClientAccount* const account = NextTurn()) {
+    if (IsFull(budget)) break;
     Req& req = *account->waiting[account->next];
     const bool is_overdue = static_cast<int64_t>(account->next) < account->num_overdue;
     ++account->next;
-    const bool pass_is_full = budget.tokens < 1 && IsPrefilling(lane, *account);
+    const bool pass_is_full = budget.tokens < 1 && IsPrefilling(*account);
     if (pass_is_full) {
       account->is_closed = true;
       continue;
     }
     if (!is_overdue && WaitsForLeader(req)) continue;
-    Verdict verdict = TryAdmit(req, lane, budget);
-    while (verdict == Verdict::kNoRoom && GiveWay(req, budget, lane)) {
-      const Budget left = NextBudget(lane);
+    Verdict verdict = TryAdmit(req, budget);
+    while (verdict == Verdict::kNoRoom && GiveWay(req, budget)) {
+      const Budget left = NextBudget();
       budget.tokens = left.tokens;
       budget.slots = left.slots;
-      verdict = TryAdmit(req, lane, budget);
+      verdict = TryAdmit(req, budget);
     }
     if (verdict == Verdict::kAdmitted) continue;
+    if (verdict == Verdict::kNoRoom) {
+      if (is_overdue) break;
+      // Nobody who has fewer active requests comes after this one.
+      if (NumActive() >= options_.max_running_requests) break;
+    }
     if (is_overdue || budget.tokens < 1) account->is_closed = true;
-    has_room = verdict == Verdict::kPassIsFull || !is_overdue;
-    // Nobody who has fewer active requests comes after this one.
-    if (verdict == Verdict::kNoRoom && NumActive() >= options_.max_running_requests) break;
   }
-  lane.queue.RemoveAdmitted();
-  lane.passed_over = budget.num_in_front > 0;
-  return has_room;
+  queue_.RemoveAdmitted();
+  passed_over_ = budget.num_in_front > 0;
 }
 
-Batch Scheduler::PrefillBatch(Lane& lane) const {
-  Batch batch{.mode = ForwardMode::kPrefill, .prefill_only = &lane == &lanes_[1]};
-  int64_t left = lane.pass_tokens;
-  for (Req* req : lane.prefilling) {
+Batch Scheduler::PrefillBatch() const {
+  Batch batch{.mode = ForwardMode::kPrefill};
+  int64_t left = PassTokens(options_);
+  for (Req* req : prefilling_) {
     const int64_t len = req->num_uncomputed();
     const bool is_cut = options_.chunked_prefill_size > 0;
     if (!batch.IsEmpty() && left < (is_cut ? 1 : len)) break;
@@ -283,42 +285,26 @@ Batch Scheduler::PrefillBatch(Lane& lane) const {
   return batch;
 }
 
-/// The lanes take turns, but for a request that must not be passed over any more.
-size_t Scheduler::FirstLane(double now_s) {
-  overdue_.clear();
-  overdue_since_s_ = now_s - options_.max_wait_s;
-  for (const Lane& lane : lanes_) lane.queue.CollectOlder(overdue_since_s_, overdue_);
-  if (overdue_.empty()) return next_lane_;
-  std::sort(overdue_.begin(), overdue_.end(), OlderThan);
-  return overdue_.front()->prefill_only() ? 1 : 0;
-}
-
 /// Puts a prompt that `batch` computes in part behind those of other clients.
-void Scheduler::PassOn(Lane& lane, const Batch& batch) {
+void Scheduler::PassOn(const Batch& batch) {
   const size_t last = batch.reqs.size() - 1;
   Req* const cut = batch.reqs[last];
-  const auto begin = lane.prefilling.begin() + static_cast<int64_t>(last);
+  const auto begin = prefilling_.begin() + static_cast<int64_t>(last);
   SHORTLIST_CHECK(*begin == cut);
-  const bool others_wait = std::any_of(begin, lane.prefilling.end(),
+  const bool others_wait = std::any_of(begin, prefilling_.end(),
                                        [cut](const Req* req) { return !IsOf(req, cut->account); });
-  if (others_wait) std::rotate(begin, begin + 1, lane.prefilling.end());
+  if (others_wait) std::rotate(begin, begin + 1, prefilling_.end());
 }
 
 Batch Scheduler::GetNewPrefillBatch(double now_s) {
   if (!running_.empty() && num_passes_ >= options_.max_prefill_passes) return {};
   ListLeaders();
-  const size_t first = FirstLane(now_s);
-  bool may_admit = true;
-  for (size_t lane : {first, 1 - first}) {
-    if (may_admit) may_admit = Admit(lanes_[lane]);
-    Batch batch = PrefillBatch(lanes_[lane]);
-    if (batch.IsEmpty()) continue;
-    PassOn(lanes_[lane], batch);
-    next_lane_ = 1 - lane;
-    ++num_passes_;
-    return batch;
-  }
-  return {};
+  Admit(now_s);
+  Batch batch = PrefillBatch();
+  if (batch.IsEmpty()) return batch;
+  PassOn(batch);
+  ++num_passes_;
+  return batch;
 }
 
 }  // namespace shortlist

@@ -61,8 +61,7 @@ class Simulation {
     req->tokens = request.prompt;
     req->prompt_len = req->num_tokens();
     req->max_new_tokens = request.max_new_tokens;
-    req->output_len = std::clamp<int64_t>(
-        request.output_len, std::min<int64_t>(1, request.max_new_tokens), request.max_new_tokens);
+    req->output_len = std::clamp<int64_t>(request.output_len, 1, request.max_new_tokens);
     req->priority = request.priority;
     req->cache_salt = request.cache_salt;
     req->client = request.client;
@@ -86,9 +85,6 @@ class Simulation {
       const int64_t cached_len = req->cached_len + len;
       if (cached_len < req->prefill_len) {
         scheduler_.Computed(*req, cached_len, cached_len);
-      } else if (req->prefill_only()) {
-        scheduler_.Computed(*req, cached_len, cached_len);
-        Finish(*req);
       } else {
         Emit(*req, cached_len);
       }

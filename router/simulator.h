@@ -19,7 +19,7 @@ namespace shortlist {
 struct TraceRequest {
   double arrival_s = 0.0;
   std::vector<TokenId> prompt;
-  int64_t max_new_tokens = 0;  // 0: prefill only
+  int64_t max_new_tokens = 0;  // at least 1
   int64_t output_len = 0;      // tokens after which it stops; at most max_new_tokens
   int32_t priority = 0;
   std::string cache_salt;

@@ -87,10 +87,8 @@ TEST_F(RouterTest, BadRequestsAreRefusedWithTheNumbers) {
   nan.sampling_params.temperature = std::nan("");
   auto timeout = Input("timeout", 5, 5);
   timeout.timeout_s = std::nan("");
-  auto types = Input("types", 5, 5);
-  types.token_type_ids = {1};
-  harness.Step({Input("long", 100, 29), Input("empty", 0, 5), outside, nan, timeout, types,
-                Input("negative", 5, -1), Input("pooled", 5, 0),
+  harness.Step({Input("long", 100, 29), Input("empty", 0, 5), outside, nan, timeout,
+                Input("negative", 5, -1), Input("none", 5, 0),
                 Input("huge", 5, std::numeric_limits<int64_t>::max()), AbortReq{"nobody"}});
   EXPECT_TRUE(harness.router().idle());
   const auto message = [&](const char* rid) {
@@ -100,9 +98,8 @@ TEST_F(RouterTest, BadRequestsAreRefusedWithTheNumbers) {
             "a prompt of 100 tokens and max_new_tokens 29 exceed the context length of 128 tokens");
   EXPECT_EQ(message("empty"), "the prompt has no tokens");
   EXPECT_EQ(message("outside"), "token id 96 at position 2 of the prompt not in [0, 96)");
-  EXPECT_EQ(message("types"), "1 token_type_ids for 5 tokens");
   EXPECT_EQ(message("timeout"), "timeout_s nan below 0");
-  EXPECT_EQ(message("pooled"), "max_new_tokens 0: nothing is pooled here");
+  EXPECT_EQ(message("none"), "max_new_tokens 0 below 1");
   for (const char* rid : {"nan", "negative"}) {
     EXPECT_EQ(harness.served()[rid].last.status.code(), absl::StatusCode::kInvalidArgument) << rid;
   }
@@ -188,38 +185,6 @@ TEST_F(RouterTest, AStopCallbackThatThrowsFailsItsRequestAlone) {
   harness.ExpectNothingHeld();
 }
 
-TEST_F(RouterTest, PrefillOnlyRequestsHandTheirHiddenStatesToThePooler) {
-  std::map<std::string, std::vector<float>> pooled;
-  std::map<std::string, int64_t> first_position;
-  Router::Options options = Options();
-  options.pool = [&](const Req& req, int64_t first, const at::Tensor& hidden) {
-    if (req.rid == "thrower") throw std::runtime_error("no pooler");
-    first_position.emplace(req.rid, first);
-    const float* rows = hidden.data_ptr<float>();
-    std::vector<float>& all = pooled[req.rid];
-    all.insert(all.end(), rows, rows + hidden.numel());
-  };
-  options.scheduler.prefill_only_tokens = 16;
-  RouterHarness harness(*engine_, options);
-  harness.Step({Input("first", 40, 0), Input("thrower", 8, 0, /*first=*/70), Input("g", 40, 4)});
-  harness.StepUntilIdle();
-  auto mean = Input("mean", 40, 0);
-  mean.needs_all_hidden_states = true;
-  harness.Step({Input("again", 40, 0), std::move(mean)});
-  harness.StepUntilIdle();
-  harness.ExpectNothingHeld();
-
-  const size_t hidden = pooled["first"].size() / 40;
-  EXPECT_EQ(pooled["first"].size(), 40 * hidden);
-  EXPECT_EQ(pooled["mean"], pooled["first"]);
-  EXPECT_EQ(first_position["again"], 39);  // the last token is always computed
-  EXPECT_EQ(pooled["again"],
-            std::vector<float>(pooled["first"].end() - hidden, pooled["first"].end()));
-  EXPECT_EQ(harness.served()["thrower"].last.status.message(), "pooling: no pooler");
-  EXPECT_TRUE(harness.served()["first"].last.status.ok());
-  EXPECT_EQ(harness.served()["g"].output.size(), 4u);
-}
-
 TEST_F(RouterTest, APassThatFailsTakesItsRequestsAndNothingElse) {
   RouterHarness harness(*engine_, Options());
   harness.Step({Input("running", 10, 20)});
@@ -288,7 +253,6 @@ TEST_F(RouterTest, KillTest) {
   Router::Options options = Options();
   options.scheduler.max_running_requests = 12;
   options.scheduler.max_queued_requests = 40;
-  options.pool = [](const Req&, int64_t, const at::Tensor&) {};
   RouterHarness harness(*engine_, std::move(options));
   int64_t next = 0;
   for (int64_t step = 0; (next < num_requests || !harness.router().idle()) && step < 20'000;
@@ -300,7 +264,7 @@ TEST_F(RouterTest, KillTest) {
       for (int64_t t = draw(90); t >= 0; --t) {
         input.input_ids.push_back(TokenId(static_cast<int32_t>(draw(8) == 0 ? draw(3) : 5)));
       }
-      input.sampling_params.max_new_tokens = draw(5) == 0 ? 0 : draw(35);
+      input.sampling_params.max_new_tokens = draw(35);  // 0 is refused
       input.sampling_params.temperature = static_cast<double>(draw(1));
       input.speculates = draw(3) != 0;
       input.priority = static_cast<int32_t>(draw(1));

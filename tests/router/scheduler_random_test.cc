@@ -86,12 +86,11 @@ class Load {
     req->rid = std::to_string(number);
     for (int64_t i = Draw(30); i >= 0; --i) req->tokens.push_back(TokenId(Draw(5) == 0 ? 1 : 0));
     req->prompt_len = req->num_tokens();
-    req->max_new_tokens = Draw(5) == 0 ? 0 : Draw(25);
+    req->max_new_tokens = 1 + Draw(24);
     req->priority = static_cast<int32_t>(Draw(2));
     req->arrival_s = now_s_;
     req->client = std::to_string(Draw(num_clients_));
     if (Draw(4) == 0) req->cache_salt = "tenant";
-    req->uses_cache = Draw(8) != 0;
     absl::Status status = absl::InternalError("out of memory");
     Try([&] { return scheduler_->Add(*req); }, [&](absl::Status added) { status = added; });
     if (status.ok()) live_[number] = std::move(req);
@@ -105,8 +104,7 @@ class Load {
       left -= len;
       const int64_t cached_len = req->cached_len + len;
       const bool completes = cached_len == req->prefill_len;
-      Advance(*req, cached_len, completes && !req->prefill_only());
-      if (completes && req->prefill_only()) scheduler_->Finish(*req);
+      Advance(*req, cached_len, completes);
     }
     EXPECT_EQ(left, 0);
     Sweep();
@@ -129,7 +127,7 @@ class Load {
       scheduler_->Drop(req);
       return;
     }
-    if (req.num_output() >= req.max_new_tokens && !req.prefill_only()) scheduler_->Finish(req);
+    if (req.num_output() >= req.max_new_tokens) scheduler_->Finish(req);
   }
 
   void Sweep() {
@@ -163,7 +161,6 @@ TEST(SchedulerRandomTest, HoldsItsInvariants) {
     options.context_length = 50;
     options.chunked_prefill_size = n % 3 == 0 ? 0 : 1 + static_cast<int64_t>(n % 17);
     options.max_prefill_tokens = 1 + static_cast<int64_t>(n % 40);
-    options.prefill_only_tokens = 1 + static_cast<int64_t>(n % 30);
     options.max_running_requests = 1 + static_cast<int64_t>(n % 9);
     options.max_queued_requests = 1 + static_cast<int64_t>(n % 20);
     options.max_wait_s = n % 5 == 0 ? 0.0 : 0.3;

@@ -64,13 +64,8 @@ class SchedulerTest : public testing::Test {
       const bool completes = len == req->num_uncomputed();
       const int64_t cached_len = req->cached_len + len;
       const TokenId token{1000};
-      if (completes && !req->prefill_only()) {
-        static_cast<TokensReq*>(req)->tokens.push_back(token);
-        scheduler_->Computed(*req, cached_len, cached_len);
-      } else {
-        scheduler_->Computed(*req, cached_len, cached_len);
-        if (completes) scheduler_->Finish(*req);
-      }
+      if (completes) static_cast<TokensReq*>(req)->tokens.push_back(token);
+      scheduler_->Computed(*req, cached_len, cached_len);
     }
     Check();
     return what;
@@ -98,8 +93,8 @@ TEST_F(SchedulerTest, RefusesWhatCanNeverFitWithTheNumbers) {
   EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/50, /*max_new_tokens=*/12)),
             absl::OutOfRangeError("a prompt of 50 tokens and max_new_tokens 12 need 61 KV slots; "
                                   "there are 60"));
-  EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/61, /*max_new_tokens=*/0)),
-            absl::OutOfRangeError("a prompt of 61 tokens and max_new_tokens 0 need 61 KV slots; "
+  EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/61, /*max_new_tokens=*/1)),
+            absl::OutOfRangeError("a prompt of 61 tokens and max_new_tokens 1 need 61 KV slots; "
                                   "there are 60"));
   EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/0, /*max_new_tokens=*/5)).message(),
             "the prompt has no tokens");
@@ -125,7 +120,7 @@ TEST_F(SchedulerTest, ServesWhatFitsExactly) {
 TEST_F(SchedulerTest, TheQueueHasALimit) {
   Create([](SchedulerOptions& options) { options.max_queued_requests = 2; });
   Add(/*len=*/5, /*max_new_tokens=*/5);
-  Add(/*len=*/5, /*max_new_tokens=*/0);
+  Add(/*len=*/5, /*max_new_tokens=*/1);
   const absl::Status status = scheduler_->Add(NewReq(/*len=*/5, /*max_new_tokens=*/5));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(), "the request queue is full: 2 of 2 requests wait");
@@ -280,36 +275,10 @@ TEST_F(SchedulerTest, NothingOvertakesARequestThatHasWaitedTooLong) {
   EXPECT_EQ(Fill(/*now_s=*/1.0), "2:4");  // room for the small one only
   Decode();
   Add(/*len=*/4, /*max_new_tokens=*/2, /*first=*/300, /*arrival_s=*/4.0);
-  Add(/*len=*/4, /*max_new_tokens=*/0, /*first=*/400, /*arrival_s=*/4.0);
   EXPECT_EQ(Fill(/*now_s=*/5.0), "");
   for (int i = 0; i < 20 && !scheduler_->running().empty(); ++i) Decode();
   EXPECT_EQ(Fill(/*now_s=*/6.0), "1:20");
   EXPECT_EQ(large.state, Req::State::kPrefilling);
-}
-
-TEST_F(SchedulerTest, PrefillOnlyRequestsHaveALaneOfTheirOwn) {
-  Create([](SchedulerOptions& options) { options.prefill_only_tokens = 12; });
-  for (int32_t i = 0; i < 3; ++i) Add(/*len=*/20, /*max_new_tokens=*/3, /*first=*/100 * i);
-  for (int32_t i = 3; i < 6; ++i) Add(/*len=*/6, /*max_new_tokens=*/0, /*first=*/100 * i);
-  EXPECT_EQ(Fill(), "0:20");
-  Decode();
-  EXPECT_EQ(Fill(), "3:6 4:6");
-  Decode();
-  EXPECT_EQ(Fill(), "1:20");
-  Decode();
-  EXPECT_EQ(Fill(), "5:6");
-}
-
-TEST_F(SchedulerTest, WhoNeedsEveryHiddenStateNeitherMatchesNorInserts) {
-  Create();
-  Add(/*len=*/10, /*max_new_tokens=*/0);
-  Fill();
-  EXPECT_EQ(scheduler_->cache().len(), 10);
-  Req& mean = NewReq(/*len=*/10, /*max_new_tokens=*/0);
-  mean.uses_cache = false;
-  ASSERT_TRUE(scheduler_->Add(mean).ok());
-  EXPECT_EQ(Fill(), "1:10");
-  EXPECT_EQ(scheduler_->cache().len(), 10);
 }
 
 TEST_F(SchedulerTest, DroppingWorksInEveryState) {

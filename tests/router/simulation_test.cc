@@ -28,7 +28,6 @@ RandomLoad DrawLoad(std::mt19937_64& random) {
   load.options.context_length = draw(40, 200);
   load.options.chunked_prefill_size = draw(0, 2) == 0 ? 0 : draw(1, 128);
   load.options.max_prefill_tokens = draw(1, 256);
-  load.options.prefill_only_tokens = draw(1, 128);
   load.options.max_running_requests = draw(1, 32);
   load.options.max_queued_requests = draw(1, 100);
   load.options.max_prefill_passes = draw(1, 4);
@@ -51,7 +50,7 @@ RandomLoad DrawLoad(std::mt19937_64& random) {
       request.prompt.push_back(TokenId(t < 40 ? static_cast<int32_t>(100 * group + t)
                                               : static_cast<int32_t>(draw(0, 9))));
     }
-    request.max_new_tokens = draw(0, 4) == 0 ? 0 : draw(1, 80);
+    request.max_new_tokens = draw(1, 80);
     request.output_len = draw(1, 80);
     request.priority = static_cast<int32_t>(draw(0, 1));
     if (draw(0, 5) == 0) request.cache_salt = "tenant";
@@ -69,12 +68,8 @@ double GapBound(const SchedulerOptions& options, const CostModel& costs) {
   } else {
     pass_tokens = std::max(pass_tokens, options.context_length);
   }
-  int64_t lane_tokens = options.prefill_only_tokens;
-  if (options.chunked_prefill_size == 0)
-    lane_tokens = std::max(lane_tokens, options.context_length);
   const double pass_s =
-      costs.prefill_pass_s +
-      costs.prefill_token_s * static_cast<double>(std::max(pass_tokens, lane_tokens));
+      costs.prefill_pass_s + costs.prefill_token_s * static_cast<double>(pass_tokens);
   return static_cast<double>(options.max_prefill_passes) * pass_s;
 }
 
@@ -84,9 +79,8 @@ void ExpectOutputsAndNoOvertaking(const RandomLoad& load, const SimulationResult
     const TraceRequest& request = load.trace[i];
     const SimulatedRequest& served = result.requests[i];
     const int64_t len = std::ssize(request.prompt);
-    const bool can_fit =
-        len + request.max_new_tokens <= options.context_length &&
-        len + std::max<int64_t>(request.max_new_tokens - 1, 0) <= options.max_total_tokens;
+    const bool can_fit = len + request.max_new_tokens <= options.context_length &&
+                         len + request.max_new_tokens - 1 <= options.max_total_tokens;
     if (!served.refusal.ok()) {
       EXPECT_EQ(served.refusal.code(),
                 can_fit ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kOutOfRange);
@@ -94,8 +88,7 @@ void ExpectOutputsAndNoOvertaking(const RandomLoad& load, const SimulationResult
     }
     EXPECT_TRUE(can_fit) << "an unservable request was queued";
     EXPECT_TRUE(std::isfinite(served.finished_s)) << "request " << i << " was never served";
-    const int64_t expected =
-        std::min(request.max_new_tokens, std::max<int64_t>(request.output_len, 1));
+    const int64_t expected = std::min(request.max_new_tokens, request.output_len);
     EXPECT_EQ(std::ssize(served.token_times_s), expected) << "request " << i;
     for (size_t j = i + 1; j < load.trace.size(); ++j) {
       const SimulatedRequest& later = result.requests[j];
