@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -227,9 +226,8 @@ TEST_F(ConfigTest, GemmaScalesEmbeddingsAndShiftsNorms) {
   EXPECT_EQ(ReadWith("{}")->activation, Activation::kSilu);
   EXPECT_EQ(ReadWith("{}")->embedding_scale, 1.0);
   for (const char* name : {"hidden_act", "hidden_activation"}) {
-    const nlohmann::json patch = {{"architectures", {"GemmaForCausalLM"}},
-                                  {"hidden_act", "gelu"},
-                                  {name, "silu"}};
+    nlohmann::json patch = {{"architectures", {"GemmaForCausalLM"}}, {"hidden_act", "gelu"}};
+    patch[name] = "silu";
     EXPECT_THAT(std::string(ReadWith(patch.dump().c_str()).status().message()),
                 HasSubstr(std::string(name) + " = \"silu\" is not supported"));
   }
