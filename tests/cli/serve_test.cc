@@ -5,13 +5,10 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -20,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
+#include "tests/cli/serve_process.h"
 #include "tests/serve/http/client.h"
 #include "tests/support/temp_dir.h"
 
@@ -28,78 +26,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-
-/// `shortlist serve` as a process of its own, on a free port, started from another directory.
-class ServeProcess {
- public:
-  /// `setup`: what a shell does before; `err`: a descriptor in place of Log's file.
-  explicit ServeProcess(const Args& args, const std::string& setup = "true", int err = -1,
-                        uint16_t port = 0) {
-    log_ = dir_.Join("log");
-    Args full = Args{"/bin/sh", "-c",     setup + "; exec \"$0\" \"$@\"", SHORTLIST_BINARY,
-                     "serve",   "--port", std::to_string(port),           "--threads",
-                     "1"} +
-                args;
-    std::vector<char*> argv;
-    for (std::string& arg : full) argv.push_back(arg.data());
-    argv.push_back(nullptr);
-    const std::string elsewhere = dir_.Join("");
-    child_ = fork();
-    if (child_ == 0) {
-      if (err < 0) err = open(log_.c_str(), O_WRONLY | O_CREAT, 0600);
-      dup2(err, STDERR_FILENO);
-      if (chdir(elsewhere.c_str()) != 0) _exit(126);
-      execv(argv[0], argv.data());
-      _exit(127);
-    }
-  }
-  ~ServeProcess() {
-    if (child_ > 0) Signal(SIGKILL);
-  }
-
-  /// The port it says to be ready on; 0 when it never does.
-  uint16_t AwaitPort() {
-    for (int i = 0; i < 3000; ++i) {
-      const std::string log = Log();
-      const size_t ready = log.find("event=ready");
-      const size_t port = log.find("port=", ready);
-      if (ready != log.npos && log.find('\n', port) != log.npos) {
-        return static_cast<uint16_t>(std::atoi(log.c_str() + port + 5));
-      }
-      if (waitpid(child_, nullptr, WNOHANG) != 0) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    ADD_FAILURE() << Log();
-    return 0;
-  }
-
-  /// Sends the signal and waits for the end, half a minute at most; the exit code, or minus the
-  /// signal.
-  int Signal(int signal) {
-    kill(child_, signal);
-    int status = 0;
-    for (int i = 0; i < 3000 && waitpid(child_, &status, WNOHANG) == 0; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    if (kill(child_, 0) == 0) {  // it has not ended
-      ADD_FAILURE() << "no end after signal " << signal;
-      kill(child_, SIGKILL);
-      waitpid(child_, &status, 0);
-    }
-    child_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
-  std::string Log() const {
-    std::ifstream in(log_, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  }
-
- private:
-  const TempDir dir_;
-  std::string log_;
-  pid_t child_ = -1;
-};
 
 TEST(ServeTest, TheDemoPairAnswersAlikeInEveryDialectAndAsGenerateDoes) {
   const std::string prompt = "The `vector` class";
