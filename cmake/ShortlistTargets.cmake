@@ -12,7 +12,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 find_program(CCACHE ccache)
-if(CCACHE)
+if(CCACHE AND NOT SHORTLIST_PRECOMPILE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
@@ -34,6 +34,23 @@ if(SHORTLIST_SANITIZE)
   target_link_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE})
 endif()
 
+# shortlist_precompile(NAME DEPS [HEADERS]): the headers of libraries that most of its sources read, and HEADERS. Not
+# where sources have flags of their own, as kernels have: a precompiled header fits one set of flags.
+function(shortlist_precompile NAME DEPS)
+  if(NOT SHORTLIST_PRECOMPILE OR NAME MATCHES kernels)
+    return()
+  endif()
+  set(headers <functional> <map> <memory> <optional> <string> <unordered_map> <vector> <absl/status/statusor.h>
+              <absl/strings/str_cat.h> <nlohmann/json.hpp> ${ARGN})
+  if(DEPS MATCHES "shortlist::(tensor|model|head|draft|embed|runtime|router|cli)(;|$)")
+    list(APPEND headers <ATen/core/Tensor.h>)
+  endif()
+  if("${NAME};${DEPS}" MATCHES serve)
+    list(APPEND headers <boost/asio.hpp>)
+  endif()
+  target_precompile_headers(${NAME} PRIVATE ${headers})
+endfunction()
+
 # shortlist_library(NAME SRCS a.cc ... HDRS a.h ... DEPS shortlist::base absl::status ...)
 function(shortlist_library NAME)
   cmake_parse_arguments(ARG "" "" "SRCS;HDRS;DEPS" ${ARGN})
@@ -43,6 +60,7 @@ function(shortlist_library NAME)
                  BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
   target_include_directories(shortlist_${NAME} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(shortlist_${NAME} PUBLIC ${ARG_DEPS} PRIVATE shortlist_flags)
+  shortlist_precompile(shortlist_${NAME} "${ARG_DEPS}")
 endfunction()
 
 # shortlist_test(NAME SRCS a_test.cc ... DEPS shortlist::x ...): the test binary <NAME>_test.
@@ -51,6 +69,7 @@ function(shortlist_test NAME)
   add_executable(${NAME}_test ${ARG_SRCS})
   target_link_libraries(${NAME}_test PRIVATE ${ARG_DEPS} shortlist_flags GTest::gtest GTest::gmock
                         GTest::gtest_main)
+  shortlist_precompile(${NAME}_test "${ARG_DEPS}" <gmock/gmock.h> <gtest/gtest.h>)
   # Compiled often, run once: -O3 takes half as long again to compile.
   target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>)
   if(NOT SHORTLIST_TEST_SHARDS)

@@ -113,7 +113,7 @@ TEST_F(RerankTest, RefusesWhatItDoesNotTake) {
       {json::parse(R"({"documents": [{"txt": "a"}]})"), "documents[0].text: missing"},
       {{{"top_n", 0}}, "top_n"},
       {{{"top_nn", 1}}, "did you mean \"top_n\"?"},
-      {{{"instruct", "x"}}, "not supported"},
+      {{{"instruct", "x"}}, "instruct: `judge` reads pairs without an instruction"},
       {{{"max_tokens_per_doc", 3}}, "max_tokens_per_doc"},
       {{{"model", "words"}}, "`words` makes embeddings"},
   };
