@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "embed/classifier_config.h"
+#include "embed/yes_no_format.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/checkpoint/hub_cache.h"
@@ -81,11 +83,12 @@ absl::Status ChooseModels(ServeFlags& flags) {
     return TakeDemoPair(flags);
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
-  if (!flags.is_embedding && !IsEncoder(dir)) {
+  const absl::StatusOr<std::optional<YesNoFormat>> answers = DetectYesNoFormat(dir, model);
+  const bool scores = IsSequenceClassifier(dir) || (answers.ok() && answers->has_value());
+  if (!flags.is_embedding && !scores && !IsEncoder(dir)) {
     if (flags.served_model_name.empty()) flags.served_model_name = DefaultModelName(model);
     return absl::OkStatus();
   }
-  const bool scores = IsSequenceClassifier(dir);
   EncoderFlags& encoder = scores ? flags.rerank : flags.embed;
   if (!encoder.model.empty() || !flags.run.models.draft.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(

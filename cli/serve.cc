@@ -9,7 +9,6 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,15 +27,12 @@
 #include "serve/fastchat/frame.h"
 #include "serve/http/admission.h"
 #include "serve/http/health_port.h"
-#include "serve/model_name.h"
 #include "serve/server.h"
 #include "text/chat/chat_template.h"
 #include "text/chat/prompt_encoder.h"
 
 namespace shortlist {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Open files beside connections: weights while they load, logs, libraries, the system's.
 constexpr int64_t kOwnFiles = 64;
@@ -299,9 +295,9 @@ absl::Status Run(Server::Options options) {
 absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
   SHORTLIST_ASSIGN_OR_RETURN(options.fastchat.frame, OpenFastchatFrame(flags));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
-  SHORTLIST_ASSIGN_OR_RETURN(const ServedEncoders encoders,
-                             ServedEncoders::Open(flags, session->pool(),
-                                                  {&session->models(), flags.served_model_name}));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const ServedEncoders encoders,
+      ServedEncoders::Open(flags, session->pool(), {&session->models(), flags.served_model_name}));
   SHORTLIST_ASSIGN_OR_RETURN(
       const PromptEncoder encoder,
       PromptEncoder::Open(session->models().tokenizer(),
@@ -326,8 +322,7 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
 
 absl::Status ServeEncoders(const ServeFlags& flags, Server::Options options) {
   ThreadPool pool(static_cast<int>(flags.run.num_threads));
-  SHORTLIST_ASSIGN_OR_RETURN(const ServedEncoders encoders,
-                             ServedEncoders::Open(flags, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(const ServedEncoders encoders, ServedEncoders::Open(flags, pool));
   const EncodingModel& first = encoders.front();
   const PromptEncoder encoder(first.tokenizer(), first.config().vocab_size);
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Router> router,

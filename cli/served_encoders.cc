@@ -1,11 +1,12 @@
 #include "cli/served_encoders.h"
 
-#include <chrono>
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/model_name.h"
@@ -13,8 +14,12 @@
 namespace shortlist {
 namespace {
 
-/// A query waits no longer for the texts of somebody else, nor does a token.
+/// About how long a query waits for texts of somebody else, or a token, where no text is long.
 constexpr double kMaxPassSeconds = 0.010;
+/// Of a text whose states a generating model is asked for: what they take nobody has reserved.
+constexpr int64_t kMaxStatesTokens = 8192;
+
+constexpr char kRerankFlag[] = "--rerank-model";
 
 absl::Status OfFlag(const std::string& flag, const absl::Status& status) {
   return {status.code(), absl::StrCat(flag, ": ", status.message())};
@@ -38,8 +43,9 @@ absl::StatusOr<ServedEncoders> ServedEncoders::Open(const ServeFlags& flags, Thr
                                                     const GeneratingModel& generating) {
   ServedEncoders encoders;
   encoders.max_batch_tokens_ = flags.max_batch_tokens;
+  encoders.max_queued_requests_ = flags.scheduler.max_queued_requests;
   SHORTLIST_RETURN_IF_ERROR(encoders.Add("--embed-model", flags.embed, flags, pool));
-  SHORTLIST_RETURN_IF_ERROR(encoders.Add("--rerank-model", flags.rerank, flags, pool));
+  SHORTLIST_RETURN_IF_ERROR(encoders.Add(kRerankFlag, flags.rerank, flags, pool));
   std::set<std::string> names = {generating.name};
   for (const std::unique_ptr<Entry>& entry : encoders.entries_) {
     if (names.insert(entry->name).second) continue;
@@ -47,13 +53,15 @@ absl::StatusOr<ServedEncoders> ServedEncoders::Open(const ServeFlags& flags, Thr
                                                    entry->name, "` too: ", entry->flag,
                                                    "-name gives this one another name"));
   }
-  if (generating.models != nullptr && flags.embed.model.empty()) {
+  if (generating.models != nullptr) {
     Models& models = *generating.models;
+    const int64_t context_length = flags.scheduler.context_length;
+    const int64_t most = context_length > 0 ? context_length : kMaxStatesTokens;
     encoders.entries_.push_back(std::make_unique<Entry>(
         Entry{.flag = "--model",
               .name = generating.name,
               .model = EncodingModel::Over(models.target(), models.tokenizer(), models.model_dir(),
-                                           pool),
+                                           std::min(most, kMaxStatesTokens), pool),
               .is_generating = true}));
   }
   return encoders;
@@ -67,11 +75,11 @@ absl::Status ServedEncoders::Add(const std::string& flag, const EncoderFlags& en
                                     .quantize = flags.run.models.quantize},
                                    pool);
   if (!model.ok()) return OfFlag(flag, model.status());
-  const bool scores = (*model)->makes_scores();
-  if (scores != (flag == "--rerank-model")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        flag, ": ", (*model)->dir(), ", ", (*model)->config().architecture, ", makes ",
-        scores ? "scores: give it with --rerank-model" : "embeddings: give it with --embed-model"));
+  if ((*model)->makes_scores() != (flag == kRerankFlag)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", (*model)->dir(), ", ", (*model)->config().architecture, ", makes ",
+                     (*model)->makes_scores() ? "scores: give it with --rerank-model"
+                                              : "embeddings: give it with --embed-model"));
   }
   const std::string name = encoder.name.empty() ? DefaultModelName(encoder.model) : encoder.name;
   entries_.push_back(
@@ -85,12 +93,12 @@ std::vector<Router::Encoder> ServedEncoders::Loops() const {
     loops.push_back(
         {.options = {.max_input_tokens = entry->model->max_input_tokens(),
                      .max_batch_tokens = max_batch_tokens_,
+                     .max_queued_requests = max_queued_requests_,
                      .max_pass_s = kMaxPassSeconds},
-         .encode = [entry = entry.get()](std::span<const EncodingLoop::Item> items) {
-           const auto begin = std::chrono::steady_clock::now();
-           std::vector<EncodeResult> results = entry->model->Encode(items);
-           entry->seconds +=
-               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+         .encode = [entry = entry.get()](std::span<const EncodingLoop::Item> items, bool goes_on) {
+           const double begin_s = SteadySeconds();
+           auto results = entry->model->EncodeSome(items, goes_on);
+           entry->seconds += SteadySeconds() - begin_s;
            return results;
          }});
   }

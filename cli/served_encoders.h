@@ -26,9 +26,9 @@ struct GeneratingModel {
 /// outlive both.
 class ServedEncoders {
  public:
-  /// Loads --embed-model and --rerank-model; without the former, the generating model's states stand
-  /// in for FastChat. Errors name the flag: those of EncodingModel::Open, a model of the other kind,
-  /// two of one name.
+  /// Loads --embed-model and --rerank-model; the generating model's states are there for FastChat.
+  /// Errors name the flag: those of EncodingModel::Open, a model of the other kind, two of one
+  /// name.
   static absl::StatusOr<ServedEncoders> Open(const ServeFlags& flags, ThreadPool& pool,
                                              const GeneratingModel& generating = {});
 
@@ -54,7 +54,7 @@ class ServedEncoders {
   absl::Status Add(const std::string& flag, const EncoderFlags& encoder, const ServeFlags& flags,
                    ThreadPool& pool);
 
-  int64_t max_batch_tokens_ = 0;
+  int64_t max_batch_tokens_ = 0, max_queued_requests_ = 0;
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 

@@ -30,6 +30,7 @@ struct EmbeddingConfig {
   bool include_prompt = true;      // false: tokens of the prompt are left out of the pooling
   std::vector<DenseModule> dense;  // applied in this order
   bool normalize = true;           // the vector to length 1
+  int64_t truncate_dim = 0;        // dimensions where a request names none; 0: all
 
   // Longer texts are cut to so many tokens, special ones included; nullopt: to what the model's
   // config.json admits.
@@ -40,6 +41,12 @@ struct EmbeddingConfig {
   std::map<std::string, std::string> prompts = {{"query", ""}, {"document", ""}};
   std::optional<std::string> default_prompt_name;  // one of them, where a request names none
   Similarity similarity = Similarity::kCosine;
+};
+
+/// What a sentence-transformers CrossEncoder's directory says beside its classifier.
+struct PairConfig {
+  std::optional<int64_t> max_seq_len;  // as EmbeddingConfig's
+  std::string default_prompt;          // goes before the first text, where there is no other
 };
 
 }  // namespace shortlist

@@ -54,6 +54,8 @@ constexpr ArchitecturePooling kArchitectures[] = {
     {"Qwen2ForCausalLM", Pooling::kLast},
     {"Qwen3Model", Pooling::kLast},
     {"Qwen3ForCausalLM", Pooling::kLast},
+    {"GemmaModel", Pooling::kLast},
+    {"GemmaForCausalLM", Pooling::kLast},
 };
 
 /// What the transformer's architecture wants, where no Pooling module says it.
@@ -69,7 +71,7 @@ absl::StatusOr<Pooling> DefaultPooling(const ConfigFields& fields) {
   }
   return fields.Unsupported("architecture", (*list)[0],
                             "without modules.json BERT, XLMRoberta, ModernBert, Contriever, Llama, "
-                            "Mistral, Qwen2 and Qwen3 are");
+                            "Mistral, Qwen2, Qwen3 and Gemma are");
 }
 
 struct ExpectedText {
@@ -131,23 +133,28 @@ absl::StatusOr<std::optional<int64_t>> ReadTokenizerMaxLength(const std::string&
   return fields.Int(kName, 1, kMaxSeqLen);
 }
 
-absl::Status ReadTransformerModule(const std::string& dir, EmbeddingConfig& config) {
-  config.transformer_dir = dir;
+/// Sets max_seq_len. The Transformer module's file, if there is one.
+absl::StatusOr<ModuleConfig> ReadMaxLength(const std::string& dir, EmbeddingConfig& config) {
+  ModuleConfig file;
   for (const char* name : kTransformerFiles) {
-    SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadModuleConfig(dir, name));
-    if (!file.exists) continue;
-    const ConfigFields fields = file.fields();
-    if (fields.Find("max_seq_length") != nullptr) {
-      SHORTLIST_ASSIGN_OR_RETURN(config.max_seq_len, fields.Int("max_seq_length", 1, kMaxSeqLen));
-    }
-    SHORTLIST_ASSIGN_OR_RETURN(config.do_lower_case, fields.Bool("do_lower_case", false));
-    SHORTLIST_RETURN_IF_ERROR(CheckTransformerTask(fields));
-    break;
+    SHORTLIST_ASSIGN_OR_RETURN(file, ReadModuleConfig(dir, name));
+    if (file.exists) break;
   }
-  if (!config.max_seq_len) {
+  if (file.exists && file.fields().Find("max_seq_length") != nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(config.max_seq_len,
+                               file.fields().Int("max_seq_length", 1, kMaxSeqLen));
+  } else {
     SHORTLIST_ASSIGN_OR_RETURN(config.max_seq_len, ReadTokenizerMaxLength(dir));
   }
-  return absl::OkStatus();
+  return file;
+}
+
+absl::Status ReadTransformerModule(const std::string& dir, EmbeddingConfig& config) {
+  config.transformer_dir = dir;
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadMaxLength(dir, config));
+  if (!file.exists) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(config.do_lower_case, file.fields().Bool("do_lower_case", false));
+  return CheckTransformerTask(file.fields());
 }
 
 absl::Status ReadPrompts(const ConfigFields& fields, EmbeddingConfig& config) {
@@ -195,17 +202,16 @@ absl::Status ReadSimilarity(const ConfigFields& fields, EmbeddingConfig& config)
   return fields.Unsupported(kName, *text, "cosine, dot, euclidean and manhattan are");
 }
 
-absl::Status ReadModelFile(const std::string& dir, EmbeddingConfig& config) {
-  constexpr char kType[] = "SentenceTransformer";
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
+/// config_sentence_transformers.json, whose model_type is `model_type` where it says one.
+absl::StatusOr<ModuleConfig> ReadModelFile(const std::string& dir, const char* model_type) {
+  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig file,
                              ReadModuleConfig(dir, "config_sentence_transformers.json"));
   const ConfigFields fields = file.fields();
   SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, "model_type", kMaxNameBytes));
-  if (type && *type != kType) {
-    return fields.Unsupported("model_type", *type, absl::StrCat("only \"", kType, "\" is"));
+  if (type && *type != model_type) {
+    return fields.Unsupported("model_type", *type, absl::StrCat("only \"", model_type, "\" is"));
   }
-  SHORTLIST_RETURN_IF_ERROR(ReadPrompts(fields, config));
-  return ReadSimilarity(fields, config);
+  return file;
 }
 
 /// Transformer, Pooling, Dense, ..., Dense, Normalize; the last two as far as there are any.
@@ -246,7 +252,13 @@ absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>
 
 absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
   EmbeddingConfig config;
-  SHORTLIST_RETURN_IF_ERROR(ReadModelFile(dir, config));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModelFile(dir, "SentenceTransformer"));
+  SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));
+  SHORTLIST_RETURN_IF_ERROR(ReadSimilarity(model.fields(), config));
+  if (model.fields().Find("truncate_dim") != nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(config.truncate_dim,
+                               model.fields().Int("truncate_dim", 1, kMaxVectorSize));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
   if (modules) {
     SHORTLIST_RETURN_IF_ERROR(ReadModules(absl::StrCat(dir, "/modules.json"), *modules, config));
@@ -267,6 +279,18 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
                                               ", the size that the Pooling module says it pools"));
   }
   return config;
+}
+
+absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir) {
+  EmbeddingConfig config;
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModelFile(dir, "CrossEncoder"));
+  SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));
+  SHORTLIST_RETURN_IF_ERROR(ReadMaxLength(dir, config).status());
+  PairConfig pair{.max_seq_len = config.max_seq_len};
+  if (config.default_prompt_name) {
+    pair.default_prompt = config.prompts.at(*config.default_prompt_name);
+  }
+  return pair;
 }
 
 }  // namespace shortlist

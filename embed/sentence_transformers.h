@@ -20,6 +20,10 @@ namespace shortlist {
 /// missing; Unimplemented the module, mode or architecture that is not supported.
 absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir);
 
+/// What is said of the way from a pair of texts to a score, beside the classifier: the default
+/// prompt of config_sentence_transformers.json, and the length as above. Errors likewise.
+absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_EMBED_SENTENCE_TRANSFORMERS_H_

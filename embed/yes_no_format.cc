@@ -1,6 +1,9 @@
 #include "embed/yes_no_format.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -13,6 +16,7 @@
 namespace shortlist {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 using Kind = YesNoFormat::Kind;
 
@@ -23,8 +27,7 @@ constexpr std::string_view kQwenSystem =
     "<|im_start|>user\n";
 constexpr std::string_view kQwenInstruction =
     "Given a web search query, retrieve relevant passages that answer the query";
-constexpr std::string_view kQwenSuffix =
-    "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n";
+constexpr std::string_view kQwenSuffix = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>";
 constexpr std::string_view kGemmaInstruction =
     "Given a query A and a passage B, determine whether the passage contains an answer to the "
     "query by providing a prediction of either 'Yes' or 'No'.";
@@ -38,20 +41,57 @@ size_t CountBreaksBefore(std::string_view text, std::string_view tag) {
   return count;
 }
 
-/// What a template puts between instruction, query and document.
-absl::StatusOr<std::string> ReadSeparator(const std::string& dir, std::string_view source) {
+absl::Status Unknown(const std::string& dir, std::string_view what) {
+  return absl::UnimplementedError(
+      absl::StrCat(dir, ": the chat template is that of a reranker that answers yes or no, but ",
+                   std::string(what), ", as Qwen3-Reranker's has it"));
+}
+
+/// The text of the first default("...") behind `begin`; empty where there is none.
+std::string ReadDefault(std::string_view text, size_t begin) {
+  constexpr std::string_view kFilter = "default(";
+  const size_t place = text.find(kFilter, begin);
+  if (place == std::string_view::npos) return "";
+  const size_t quote = text.find_first_of("\"'", place + kFilter.size());
+  if (quote == std::string_view::npos) return "";
+  const size_t end = text.find(text[quote], quote + 1);
+  return end == std::string_view::npos ? "" : std::string(text.substr(quote + 1, end - quote - 1));
+}
+
+/// What a template says, as far as it may differ: what stands between instruction, query and
+/// document and at the end, and the instruction where none is given.
+absl::Status ReadTemplateFormat(const std::string& dir, std::string_view source,
+                                YesNoFormat& format) {
   // In a string of Jinja's, quotes and line breaks are escaped.
-  const std::string text = absl::StrReplaceAll(std::string(source), {{"\\n", "\n"}});
-  const size_t query = CountBreaksBefore(text, "<Query>:");
-  const size_t document = CountBreaksBefore(text, "<Document>:");
-  if (query != document || (query != 1 && query != 2)) {
-    return absl::UnimplementedError(
-        absl::StrCat(dir,
-                     ": the chat template is that of a reranker, but <Query>: and <Document>: "
-                     "do not stand behind one or two line breaks each, which alone is "
-                     "supported"));
+  const std::string text =
+      absl::StrReplaceAll(std::string(source), {{"\\n", "\n"}, {"\\\"", "\""}});
+  if (text.find(kQwenSystem) == std::string::npos) {
+    return Unknown(dir, "its system message is not the task");
   }
-  return std::string(query, '\n');
+  const size_t instruct = text.find("<Instruct>: "), query = text.find("<Query>:"),
+               document = text.find("<Document>:");
+  constexpr size_t kNone = std::string::npos;
+  if (instruct == kNone || query == kNone || document == kNone || instruct > query ||
+      query > document) {
+    return Unknown(dir, "<Instruct>:, <Query>: and <Document>: do not stand there in this order");
+  }
+  const size_t breaks = CountBreaksBefore(text, "<Query>:");
+  if (breaks != CountBreaksBefore(text, "<Document>:") || (breaks != 1 && breaks != 2)) {
+    return Unknown(dir, "<Query>: and <Document>: do not stand behind one or two line breaks each");
+  }
+  format.separator = std::string(breaks, '\n');
+  const size_t suffix = text.find(kQwenSuffix, document);
+  if (suffix == kNone) {
+    return Unknown(dir, "the assistant's empty thoughts do not stand behind the document");
+  }
+  // What is left are line breaks, as text or in strings, the file's own last one not counted.
+  const std::string_view rest = std::string_view(text).substr(suffix + kQwenSuffix.size());
+  if (rest.find('<') != kNone) return Unknown(dir, "there is more behind the empty thoughts");
+  auto num_breaks = std::count(rest.begin(), rest.end(), '\n');
+  if (num_breaks > 0 && source.ends_with('\n')) --num_breaks;
+  format.suffix_end = std::string(static_cast<size_t>(num_breaks), '\n');
+  format.instruction = ReadDefault(text, 0);
+  return absl::OkStatus();
 }
 
 /// The source of the chat template; empty where there is none.
@@ -62,11 +102,23 @@ absl::StatusOr<std::string> ReadTemplate(const std::string& dir) {
   return chat_template->source();
 }
 
-/// The last part of the name, in lower case.
-std::string ModelName(std::string_view model) {
-  std::string_view name = model.substr(0, model.find('@'));
+std::string LastPart(std::string_view name) {
   while (name.ends_with('/')) name.remove_suffix(1);
   return absl::AsciiStrToLower(std::string(name.substr(name.rfind('/') + 1)));
+}
+
+/// What the model may be called, in lower case.
+std::vector<std::string> ModelNames(const std::string& dir, std::string_view model) {
+  std::vector<std::string> names = {LastPart(model.substr(0, model.find('@')))};
+  std::error_code error;
+  const fs::path absolute = fs::absolute(dir, error).lexically_normal();
+  if (error) return names;
+  names.push_back(LastPart(absolute.string()));
+  // .../models--Qwen--Qwen3-Reranker-0.6B/snapshots/REVISION
+  for (const fs::path& part : absolute) {
+    if (part.string().starts_with("models--")) names.push_back(LastPart(part.string()));
+  }
+  return names;
 }
 
 bool HasArchitecture(const json& config, std::string_view name) {
@@ -99,7 +151,9 @@ std::vector<PromptPiece> YesNoFormat::Prefix(std::string_view instruction,
   if (kind == Kind::kBgeGemma) {
     return {{.text = absl::StrCat("A: ", std::string(query))}, {.text = "\n"}};
   }
-  const std::string_view task = instruction.empty() ? kQwenInstruction : instruction;
+  const std::string_view own =
+      this->instruction.empty() ? kQwenInstruction : std::string_view(this->instruction);
+  const std::string_view task = instruction.empty() ? own : instruction;
   return {{.text = std::string(kQwenSystem), .is_template = true},
           {.text = absl::StrCat("<Instruct>: ", std::string(task), separator,
                                 "<Query>: ", std::string(query), separator, "<Document>:")}};
@@ -113,22 +167,27 @@ PromptPiece YesNoFormat::Document(std::string_view document) const {
 }
 
 std::vector<PromptPiece> YesNoFormat::Suffix(std::string_view instruction) const {
-  if (kind == Kind::kQwen3) return {{.text = std::string(kQwenSuffix), .is_template = true}};
-  return {{.text = "\n"},
-          {.text = std::string(instruction.empty() ? kGemmaInstruction : instruction)}};
+  if (kind == Kind::kQwen3) {
+    return {{.text = absl::StrCat(std::string(kQwenSuffix), suffix_end), .is_template = true}};
+  }
+  const std::string_view own =
+      this->instruction.empty() ? kGemmaInstruction : std::string_view(this->instruction);
+  return {{.text = "\n"}, {.text = std::string(instruction.empty() ? own : instruction)}};
 }
 
 absl::StatusOr<std::optional<YesNoFormat>> DetectYesNoFormat(const std::string& dir,
                                                              std::string_view model) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig config, ReadModuleConfig(dir, "config.json"));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string source, ReadTemplate(dir));
-  const std::string name = ModelName(model);
-  const auto is_called = [&name](std::string_view word) {
-    return name.find(word) != std::string::npos;
+  const std::vector<std::string> names = ModelNames(dir, model);
+  const auto is_called = [&names](std::string_view word) {
+    return std::any_of(names.begin(), names.end(), [word](const std::string& name) {
+      return name.find(word) != std::string::npos;
+    });
   };
   YesNoFormat format;
   if (absl::StrReplaceAll(source, {{"\\\"", "\""}}).find(kMarker) != std::string::npos) {
-    SHORTLIST_ASSIGN_OR_RETURN(format.separator, ReadSeparator(dir, source));
+    SHORTLIST_RETURN_IF_ERROR(ReadTemplateFormat(dir, source, format));
   } else if (HasArchitecture(config.object, "GemmaForCausalLM") && is_called("bge-reranker")) {
     format.kind = Kind::kBgeGemma;
   } else if (!HasArchitecture(config.object, "Qwen3ForCausalLM") || !is_called("qwen3-reranker")) {

@@ -22,7 +22,7 @@ struct PromptPiece {
 /// How a decoder is asked whether a document answers a query: the prompt, and the tokens whose
 /// logits behind it are the answer (embed/yes_no_head.h). The prompt is prefix, document, suffix;
 /// the prefix is the same for all documents of a query, so that a radix cache computes it once. A
-/// prompt that is too long is cut at the document's end.
+/// prompt that is too long loses tokens of the document.
 ///
 ///   kQwen3     (Qwen3-Reranker) chat: the system's task; <Instruct>, <Query> and <Document>; the
 ///              assistant's empty thoughts; answer "yes" or "no".
@@ -31,7 +31,9 @@ struct PromptPiece {
 struct YesNoFormat {
   enum class Kind { kQwen3, kBgeGemma };
   Kind kind = Kind::kQwen3;
-  std::string separator = "\n";  // kQwen3: between instruction, query and document
+  std::string separator = "\n";     // kQwen3: between instruction, query and document
+  std::string suffix_end = "\n\n";  // kQwen3: behind the empty thoughts
+  std::string instruction;          // where none is given; empty: the kind's own
 
   // From the LogitScore module of a sentence-transformers directory; nullopt: the tokens that
   // yes_token() and no_token() spell.
@@ -54,11 +56,13 @@ struct YesNoFormat {
 /// The format of the decoder in `dir`, which the user calls `model` (a directory, or
 /// org/name[@revision]); nullopt where it is no reranker of a kind known here. The first that
 /// applies:
-///   - its chat template says: answer can only be "yes" or "no"        -> kQwen3, and its separator
+///   - its chat template says: answer can only be "yes" or "no"        -> kQwen3, as it says it
 ///   - Qwen3ForCausalLM, and the name holds "qwen3-reranker"           -> kQwen3
 ///   - GemmaForCausalLM, and the name holds "bge-reranker"             -> kBgeGemma
-/// InvalidArgument for a damaged config.json, chat template, modules.json or LogitScore module;
-/// Unimplemented for a template whose <Query> or <Document> stands where it is not known here.
+/// The name is the last part of the path, links and dots resolved or not, or that of a model in
+/// the Hugging Face cache. InvalidArgument for a damaged config.json, chat template, modules.json
+/// or LogitScore module; Unimplemented for a template with another task, other parts or another
+/// order.
 absl::StatusOr<std::optional<YesNoFormat>> DetectYesNoFormat(const std::string& dir,
                                                              std::string_view model);
 

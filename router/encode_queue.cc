@@ -19,7 +19,7 @@ bool EncodeQueue::BeforeClient::operator()(const Client* a, const Client* b) con
 
 void EncodeQueue::Add(EncodeReq& req) {
   SHORTLIST_CHECK(!req.inputs.empty() && req.num_taken == 0);
-  req.rank = kAgeing * req.arrival_s;
+  req.rank = kAgeing * req.arrival_s + static_cast<double>(req.num_before);
   req.arrival_number = num_added_++;
   const auto [found, is_new] = clients_.try_emplace(req.client);
   Client& client = found->second;

@@ -28,9 +28,13 @@ struct EncodeReq {
   double arrival_s = 0.0;
   double deadline_s = std::numeric_limits<double>::infinity();
 
+  int64_t num_before = 0;  // tokens, about, of the same text list that were sent before these
+
   // Where it stands.
   size_t num_taken = 0;               // inputs that are computed, or being computed
-  std::vector<EncodeResult> results;  // [num_taken] when no pass runs
+  std::vector<EncodeResult> results;  // [inputs.size()], of which num_taken are there
+  bool has_ended = false;             // with `status`
+  absl::Status status;
 
   // The queue's.
   double rank = 0.0;
@@ -39,10 +43,11 @@ struct EncodeReq {
 
 /// Whose input an encoder reads next. Clients take turns by the tokens that were taken from them,
 /// so that one that brings many texts, or long ones, waits for itself; of one client the larger
-/// priority goes first, then the request with fewest tokens taken: a short request does not wait
-/// for the end of a long one. A second of waiting counts as kAgeing tokens, so that no request
-/// waits for ever behind a stream of short ones; it must be far fewer than a model computes in that
-/// time, or a long request would stay ahead of those that come later. Does not own the requests. Not thread-safe.
+/// priority goes first, then the request with fewest tokens taken, those of the same list before it
+/// included: a short request does not wait for the end of a long one. A second of waiting counts as
+/// kAgeing tokens, so that no request waits for ever behind a stream of short ones; it must be far
+/// fewer than a model computes in that time, or a long request would stay ahead of those that come
+/// later. Does not own the requests. Not thread-safe.
 class EncodeQueue {
  public:
   static constexpr double kAgeing = 64.0;

@@ -15,8 +15,6 @@
 namespace shortlist {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// Equal for equal items, and for others almost never.
 size_t Hash(const EncodingLoop::Item& item) {
   const auto bytes = [](const auto& values) {
@@ -33,8 +31,7 @@ bool AreEqual(const EncodingLoop::Item& a, const EncodingLoop::Item& b) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EncodingLoop>> EncodingLoop::Create(Options options,
-                                                                   Encode encode) {
+absl::StatusOr<std::unique_ptr<EncodingLoop>> EncodingLoop::Create(Options options, Encode encode) {
   const auto check = [](const char* name, int64_t value) {
     if (value >= 1) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(name, " ", value, " below 1"));
@@ -90,34 +87,36 @@ absl::Status EncodingLoop::Check(const TokenizedEmbedReqInput& input) const {
 
 void EncodingLoop::Add(TokenizedEmbedReqInput input, double now_s) {
   if (absl::Status status = Check(input); !status.ok()) {
-    out_.rows.push_back({.rid = std::move(input.rid),
-                         .receiver = std::move(input.receiver),
-                         .finished = true,
-                         .status = std::move(status)});
+    refused_.rows.push_back({.rid = std::move(input.rid),
+                             .receiver = std::move(input.receiver),
+                             .finished = true,
+                             .status = std::move(status)});
     return;
   }
   try {
     Queue(input, now_s);
   } catch (const std::bad_alloc&) {
-    out_.rows.push_back({.rid = std::move(input.rid),
-                         .receiver = std::move(input.receiver),
-                         .finished = true,
-                         .status = absl::ResourceExhaustedError("out of memory")});
+    refused_.rows.push_back({.rid = std::move(input.rid),
+                             .receiver = std::move(input.receiver),
+                             .finished = true,
+                             .status = absl::ResourceExhaustedError("out of memory")});
   }
 }
 
 /// Where it throws, nothing is queued.
 void EncodingLoop::Queue(TokenizedEmbedReqInput& input, double now_s) {
-  auto req = std::make_unique<EncodeReq>();
+  auto req = std::make_shared<EncodeReq>();
   req->rid = input.rid;
   req->receiver = input.receiver;
   req->results.resize(input.inputs.size());
   req->inputs = std::move(input.inputs);
   req->wish = input.wish;
   req->client = std::move(input.client);
+  req->num_before = input.num_before;
   req->priority = input.priority;
   req->arrival_s = now_s;
   req->deadline_s = now_s + input.timeout_s;
+  ended_.reserve(ended_.size() + reqs_.size() + 1);
   const auto added = reqs_.emplace(req->rid, std::move(req)).first;
   try {
     queue_.Add(*added->second);
@@ -125,6 +124,16 @@ void EncodingLoop::Queue(TokenizedEmbedReqInput& input, double now_s) {
     reqs_.erase(added);
     throw;
   }
+}
+
+/// Never throws.
+void EncodingLoop::End(EncodeReq& req, absl::Status status) {
+  if (req.num_taken < req.inputs.size()) queue_.Remove(req);
+  req.status = std::move(status);
+  req.has_ended = true;
+  const auto found = reqs_.find(req.rid);
+  ended_.push_back(std::move(found->second));
+  reqs_.erase(found);
 }
 
 bool EncodingLoop::Abort(const std::string& rid) {
@@ -145,94 +154,118 @@ void EncodingLoop::FailOverdue(double now_s) {
   }
 }
 
-int64_t EncodingLoop::pass_tokens() const {
-  const double in_time = token_s_ > 0.0 ? options_.max_pass_s / token_s_ : kInfinity;
-  if (in_time >= static_cast<double>(options_.max_batch_tokens)) return options_.max_batch_tokens;
-  return std::max<int64_t>(static_cast<int64_t>(in_time), 1);
+BatchTokenIdOut EncodingLoop::TakeRows() {
+  BatchTokenIdOut out = std::exchange(refused_, {});
+  size_t num_told = 0;
+  try {
+    out.rows.reserve(out.rows.size() + ended_.size());
+    for (const std::shared_ptr<EncodeReq>& req : ended_) {
+      BatchTokenIdOut::Row row{
+          .rid = req->rid, .finished = true, .finish_reason = FinishReason::kStop};
+      row.receiver = std::move(req->receiver);
+      row.status = std::move(req->status);
+      if (row.status.ok()) row.results = std::move(req->results);
+      for (const EncodeInput& input : req->inputs) row.prompt_tokens += std::ssize(input.ids);
+      out.rows.push_back(std::move(row));
+      ++num_told;
+    }
+  } catch (const std::bad_alloc&) {
+    // The others are told next time.
+  }
+  ended_.erase(ended_.begin(), ended_.begin() + static_cast<int64_t>(num_told));
+  return out;
 }
 
 void EncodingLoop::Step(double now_s) {
-  std::vector<EncodeQueue::Item> taken;
   try {
     FailOverdue(now_s);
-    taken = queue_.Take(pass_tokens());
+    const auto has_ended = [](const EncodeQueue::Item& one) { return one.req->has_ended; };
+    if (std::all_of(pass_.taken.begin(), pass_.taken.end(), has_ended)) BeginPass();
   } catch (const std::bad_alloc&) {
-    return;  // nothing was being computed; those that wait go on waiting
+    return;  // those that wait go on waiting
   }
-  if (taken.empty()) return;
+  if (!pass_.taken.empty()) GoOn();
+}
+
+/// Forgets the last pass. Where it throws, no pass is under way, and what was taken for it has
+/// failed.
+void EncodingLoop::BeginPass() {
+  pass_ = Pass();
+  pass_.taken = queue_.Take(pass_tokens());
   try {
-    Pass(taken);
+    std::unordered_multimap<size_t, size_t> known;
+    for (size_t i = 0; i < pass_.taken.size(); ++i) {
+      const EncodeReq& req = *pass_.taken[i].req;
+      pass_.held.push_back(reqs_.at(req.rid));
+      const Item item{&req.inputs[pass_.taken[i].input], &req.wish};
+      const size_t hash = Hash(item);
+      size_t same = pass_.items.size();
+      const auto [first, last] = known.equal_range(hash);
+      for (auto it = first; it != last; ++it) {
+        if (AreEqual(pass_.items[it->second], item)) same = it->second;
+      }
+      pass_.item_of.push_back(same);
+      if (same < pass_.items.size()) continue;
+      known.emplace(hash, pass_.items.size());
+      pass_.items.push_back(item);
+      pass_.num_tokens += std::ssize(item.input->ids);
+    }
   } catch (const std::bad_alloc&) {
-    for (const EncodeQueue::Item& one : taken) {
-      one.req->results[one.input] = {.status = absl::ResourceExhaustedError("out of memory")};
-    }
-  }
-  for (const EncodeQueue::Item& one : taken) {
-    if (one.input + 1 == one.req->inputs.size()) End(*one.req, absl::OkStatus());
+    EndPass(/*results=*/nullptr);
+    throw;
   }
 }
 
-/// One pass of the model for all of `taken`. Where it throws, it has computed nothing.
-void EncodingLoop::Pass(std::span<const EncodeQueue::Item> taken) {
-  std::vector<Item> items;
-  std::vector<size_t> item_of(taken.size());  // what is computed for each
-  std::unordered_multimap<size_t, size_t> known;
-  int64_t num_tokens = 0;
-  for (size_t i = 0; i < taken.size(); ++i) {
-    const EncodeReq& req = *taken[i].req;
-    const Item item{&req.inputs[taken[i].input], &req.wish};
-    const size_t hash = Hash(item);
-    item_of[i] = items.size();
-    const auto [first, last] = known.equal_range(hash);
-    for (auto it = first; it != last; ++it) {
-      if (AreEqual(items[it->second], item)) item_of[i] = it->second;
-    }
-    if (item_of[i] < items.size()) continue;
-    known.emplace(hash, items.size());
-    items.push_back(item);
-    num_tokens += std::ssize(item.input->ids);
-  }
-  const double begin_s = options_.now();
-  const std::vector<EncodeResult> results = Compute(items);
-  const double token_s = (options_.now() - begin_s) / static_cast<double>(num_tokens);
-  // A pass of few tokens, or one that was held up, says less than those before it together.
-  token_s_ = token_s_ == 0.0 ? token_s : 0.75 * token_s_ + 0.25 * token_s;
-  for (size_t i = 0; i < taken.size(); ++i) {
-    taken[i].req->results[taken[i].input] = results[item_of[i]];
-  }
-  ++stats_.num_passes;
-  stats_.num_tokens += num_tokens;
-  stats_.num_inputs += std::ssize(taken);
-  stats_.num_repeated += std::ssize(taken) - std::ssize(items);
-}
-
-std::vector<EncodeResult> EncodingLoop::Compute(std::span<const Item> items) {
+std::optional<std::vector<EncodeResult>> EncodingLoop::Compute() {
   absl::Status status;
   try {
-    std::vector<EncodeResult> results = encode_(items);
-    SHORTLIST_CHECK(results.size() == items.size());
+    auto results = encode_(pass_.items, pass_.goes_on);
+    SHORTLIST_CHECK(!results || results->size() == pass_.items.size());
     return results;
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError("out of memory");
   } catch (const std::exception& error) {
     status = absl::InternalError(error.what());
   }
-  return std::vector<EncodeResult>(items.size(), EncodeResult{.status = std::move(status)});
+  return std::vector<EncodeResult>(pass_.items.size(), EncodeResult{.status = status});
 }
 
-void EncodingLoop::End(EncodeReq& req, absl::Status status) {
-  int64_t num_tokens = 0;
-  for (const EncodeInput& input : req.inputs) num_tokens += std::ssize(input.ids);
-  if (req.num_taken < req.inputs.size()) queue_.Remove(req);
-  if (!status.ok()) req.results.clear();
-  out_.rows.push_back({.rid = req.rid,
-                       .receiver = std::move(req.receiver),
-                       .results = std::move(req.results),
-                       .finished = true,
-                       .finish_reason = FinishReason::kStop,
-                       .status = std::move(status),
-                       .prompt_tokens = num_tokens});
-  reqs_.erase(reqs_.find(req.rid));
+void EncodingLoop::GoOn() {
+  try {
+    const double begin_s = options_.now();
+    std::optional<std::vector<EncodeResult>> results = Compute();
+    pass_.seconds += options_.now() - begin_s;
+    pass_.goes_on = true;
+    if (results) EndPass(&*results);
+  } catch (const std::bad_alloc&) {
+    EndPass(/*results=*/nullptr);
+  }
+}
+
+/// `results`: of the items; null: memory was out. Never throws.
+void EncodingLoop::EndPass(std::vector<EncodeResult>* results) {
+  const Pass pass = std::exchange(pass_, Pass());
+  const auto fails = [](const EncodeResult& result) { return !result.status.ok(); };
+  if (results != nullptr && !std::all_of(results->begin(), results->end(), fails)) {
+    time_.Add(pass.num_tokens, pass.seconds);
+  }
+  for (size_t i = 0; i < pass.taken.size(); ++i) {
+    const auto& [req, input] = pass.taken[i];
+    if (req->has_ended) continue;
+    EncodeResult& result = req->results[input];
+    try {
+      // A status without a text needs no memory.
+      if (results == nullptr) throw std::bad_alloc();
+      result = (*results)[pass.item_of[i]];
+    } catch (const std::bad_alloc&) {
+      result.status = absl::Status(absl::StatusCode::kResourceExhausted, "");
+    }
+    if (input + 1 == req->inputs.size()) End(*req, absl::OkStatus());
+  }
+  ++stats_.num_passes;
+  stats_.num_tokens += pass.num_tokens;
+  stats_.num_inputs += std::ssize(pass.taken);
+  stats_.num_repeated += std::ssize(pass.taken) - std::ssize(pass.items);
 }
 
 }  // namespace shortlist

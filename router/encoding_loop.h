@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "router/encode_queue.h"
 #include "router/messages.h"
 #include "router/model_loop.h"
+#include "router/pass_time.h"
 
 namespace shortlist {
 
@@ -25,23 +27,27 @@ namespace shortlist {
 /// are computed once in a pass. What breaks a pass is the result of the inputs in it, and of
 /// nothing else.
 ///
-/// Who comes during a pass waits for its end. So a pass takes no more tokens than the last ones had
-/// in `max_pass_s`, whatever the model's size.
+/// Who comes during a pass waits for its end. So a pass takes as many tokens as the last ones had
+/// in `max_pass_s`, or as make its fixed part, in which weights are read, half of it (PassTime). A
+/// single long input takes longer: the model may stop in the middle of it, and goes on in the next
+/// step, when aborts and other models have had their turn.
 class EncodingLoop final : public ModelLoop {
  public:
   struct Item {
     const EncodeInput* input = nullptr;
     const EncodeWish* wish = nullptr;
   };
-  /// One pass of the model: a result for each item. What it throws is the result of all of them.
-  using Encode = std::function<std::vector<EncodeResult>(std::span<const Item>)>;
+  /// One pass of the model: a result for each item; or nullopt, if there is more to be done: the
+  /// same items come again then, with `goes_on`, unless nobody wants them any more. Without,
+  /// another pass begins. What it throws is the result of all items.
+  using Encode = std::function<std::optional<std::vector<EncodeResult>>(std::span<const Item> items,
+                                                                        bool goes_on)>;
 
   struct Options {
     int64_t max_input_tokens = 0;        // of one input; at least 1
     int64_t max_batch_tokens = 512;      // of a pass; at least 1; a longer input has one of its own
     int64_t max_queued_requests = 1024;  // at least 1
-    // Above 0; about what a pass takes, but for one input that takes longer.
-    double max_pass_s = std::numeric_limits<double>::infinity();
+    double max_pass_s = std::numeric_limits<double>::infinity();  // above 0
     std::function<double()> now;  // seconds of a clock that never goes back; empty: steady_clock
   };
 
@@ -49,7 +55,7 @@ class EncodingLoop final : public ModelLoop {
   struct Stats {
     int64_t num_passes = 0;
     int64_t num_inputs = 0;    // computed or found to be equal
-    int64_t num_tokens = 0;    // computed
+    int64_t num_tokens = 0;    // of inputs that were computed
     int64_t num_repeated = 0;  // inputs that were equal to another one of their pass
   };
 
@@ -63,12 +69,14 @@ class EncodingLoop final : public ModelLoop {
 
   bool Abort(const std::string& rid) override;
   void Step(double now_s) override;
-  bool idle() const override { return reqs_.empty(); }
-  BatchTokenIdOut TakeRows() override { return std::exchange(out_, {}); }
+  bool idle() const override { return reqs_.empty() && ended_.empty(); }
+  BatchTokenIdOut TakeRows() override;
 
   const Options& options() const { return options_; }
   /// Of the next pass, when as many wait.
-  int64_t pass_tokens() const;
+  int64_t pass_tokens() const {
+    return time_.TokensIn(options_.max_pass_s, options_.max_batch_tokens);
+  }
   int64_t num_queued() const { return queue_.size(); }
   const Stats& stats() const { return stats_; }
 
@@ -76,20 +84,35 @@ class EncodingLoop final : public ModelLoop {
   EncodingLoop(Options options, Encode encode)
       : options_(std::move(options)), encode_(std::move(encode)) {}
 
+  /// Inputs that the model computes together.
+  struct Pass {
+    std::vector<EncodeQueue::Item> taken;
+    std::vector<std::shared_ptr<EncodeReq>> held;  // whose they are, whether they have ended or not
+    std::vector<Item> items;                       // equal inputs once
+    std::vector<size_t> item_of;                   // [taken.size()]
+    int64_t num_tokens = 0;                        // of items
+    double seconds = 0.0;                          // so far
+    bool goes_on = false;
+  };
+
   absl::Status Check(const TokenizedEmbedReqInput& input) const;
   void Queue(TokenizedEmbedReqInput& input, double now_s);
   void End(EncodeReq& req, absl::Status status);
   void FailOverdue(double now_s);
-  void Pass(std::span<const EncodeQueue::Item> taken);
-  std::vector<EncodeResult> Compute(std::span<const Item> items);
+  void BeginPass();
+  std::optional<std::vector<EncodeResult>> Compute();
+  void GoOn();
+  void EndPass(std::vector<EncodeResult>* results);
 
   const Options options_;
   const Encode encode_;
   EncodeQueue queue_;
-  std::unordered_map<std::string, std::unique_ptr<EncodeReq>> reqs_;
+  std::unordered_map<std::string, std::shared_ptr<EncodeReq>> reqs_;
+  Pass pass_;  // nothing taken: none is under way
+  PassTime time_;
   Stats stats_;
-  double token_s_ = 0.0;  // of a token in the last passes; 0: there was none
-  BatchTokenIdOut out_;
+  BatchTokenIdOut refused_;
+  std::vector<std::shared_ptr<EncodeReq>> ended_;  // has room for all requests
 };
 
 }  // namespace shortlist

@@ -1,7 +1,6 @@
 #include "router/generation_loop.h"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <new>
 #include <utility>
@@ -158,8 +157,8 @@ Batch GenerationLoop::GetNewPrefillBatch(double now_s) {
 /// One pass and what came of it. Its requests all fail if it does.
 void GenerationLoop::RunBatch(const Batch& batch) {
   if (batch.IsEmpty()) return;
+  out_.rows.reserve(out_.rows.size() + 2 * batch.reqs.size());  // what throws here costs nothing
   const absl::StatusOr<std::span<const StepResult>> results = runner_.Forward(batch);
-  out_.rows.reserve(out_.rows.size() + 2 * batch.reqs.size());
   for (size_t i = 0; i < batch.reqs.size(); ++i) {
     GenerateReq& computed = AsGenerate(batch.reqs[i]);
     if (!results.ok()) {

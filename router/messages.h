@@ -42,6 +42,8 @@ struct TokenizedEmbedReqInput {
   size_t model = 0;                    // whose encodings: an index into Router::Options::encoders
   std::vector<EncodeInput> inputs;     // at least one
   EncodeWish wish;
+  // Tokens, about, that were sent before these of the list that they are a part of.
+  int64_t num_before = 0;
   int32_t priority = 0;                                        // larger goes first
   double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last result
   std::string client;  // whom it comes from: clients take turns

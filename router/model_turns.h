@@ -3,15 +3,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <utility>
 #include <vector>
 
 namespace shortlist {
 
 /// Whose pass is next where several models share one thread: of those that have work, whoever has
 /// had least time for its share. While model i has work, over any time it gets at least
-/// share[i] / (sum of the shares of all) of it, less one pass of each; who had nothing to do saves
-/// nothing up.
+/// share[i] / (sum of the shares of all) of it, less one pass of each. Who had nothing to do saves
+/// nothing up, and who computed alone owes nothing to those who come later.
 class ModelTurns {
  public:
   /// Shares are above 0.
@@ -21,19 +21,14 @@ class ModelTurns {
   /// has_work(i) tells whether model i has any; at least one has.
   template <typename HasWork>
   size_t Next(HasWork has_work) {
-    double least = std::numeric_limits<double>::infinity();
-    for (size_t i = 0; i < used_.size(); ++i) {
-      if (had_work_[i] && has_work(i)) least = std::min(least, used_[i]);
-    }
     size_t next = used_.size();
     for (size_t i = 0; i < used_.size(); ++i) {
       const bool works = has_work(i);
-      if (works && !had_work_[i] && least < std::numeric_limits<double>::infinity()) {
-        used_[i] = std::max(used_[i], least);
-      }
+      if (works && !had_work_[i]) used_[i] = std::max(used_[i], now_);
       had_work_[i] = works;
       if (works && (next == used_.size() || used_[i] < used_[next])) next = i;
     }
+    now_ = std::max(now_, used_[next]);
     return next;
   }
 
@@ -42,8 +37,9 @@ class ModelTurns {
 
  private:
   const std::vector<double> shares_;
-  std::vector<double> used_;  // time for a share of 1
+  std::vector<double> used_;  // time for a share of 1, as if it had had work all the time
   std::vector<bool> had_work_;
+  double now_ = 0.0;  // `used_` of whoever was next last
 };
 
 }  // namespace shortlist

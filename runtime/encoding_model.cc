@@ -81,15 +81,24 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   }
   SHORTLIST_RETURN_IF_ERROR(model->LoadBody(body_dir, options));
   SHORTLIST_RETURN_IF_ERROR(yes_no ? model->LoadYesNo(*yes_no) : model->LoadHead());
-  model->max_input_tokens_ = model->config().context_len;
-  if (model->embedding_ && model->embedding_->max_seq_len) {
-    model->max_input_tokens_ = std::min(model->max_input_tokens_, *model->embedding_->max_seq_len);
+  std::optional<int64_t> max_seq_len;
+  if (model->embedding_) {
+    max_seq_len = model->embedding_->max_seq_len;
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(PairConfig pair, ReadPairConfig(model->dir_));
+    max_seq_len = pair.max_seq_len;
+    model->pair_prompt_ = std::move(pair.default_prompt);
   }
+  const int64_t context_len = model->config().context_len;
+  model->max_input_tokens_ = std::min(context_len, max_seq_len.value_or(context_len));
+  // So that whoever shares out the free memory sees what is taken.
+  if (model->causal_) SHORTLIST_RETURN_IF_ERROR(model->causal_->Reserve());
   return model;
 }
 
 std::unique_ptr<EncodingModel> EncodingModel::Over(Decoder& decoder, const Tokenizer& tokenizer,
-                                                   std::string dir, ThreadPool& pool) {
+                                                   std::string dir, int64_t max_input_tokens,
+                                                   ThreadPool& pool) {
   std::unique_ptr<EncodingModel> model(new EncodingModel(pool));
   model->dir_ = std::move(dir);
   model->tokenizer_ = &tokenizer;
@@ -100,7 +109,7 @@ std::unique_ptr<EncodingModel> EncodingModel::Over(Decoder& decoder, const Token
       Pooler::Create({.pooling = Pooling::kMean, .hidden = model->config().hidden});
   SHORTLIST_CHECK(pooler.ok());
   model->pooler_ = *std::move(pooler);
-  model->max_input_tokens_ = model->config().context_len;
+  model->max_input_tokens_ = std::min(max_input_tokens, model->config().context_len);
   return model;
 }
 
@@ -127,20 +136,19 @@ void EncodingModel::UseDecoder(Decoder& decoder) {
   config_.hidden = config.hidden;
   config_.num_layers = config.num_layers;
   config_.context_len = config.context_len;
-  const bool last_alone = !embedding_ || embedding_->pooling == Pooling::kLast;
-  if (last_alone) {
-    prefix_.emplace(decoder);
-  } else {
-    causal_.emplace(decoder);
-  }
+  causal_.emplace(decoder);
 }
 
 absl::Status EncodingModel::LoadHead() {
   if (embedding_) {
     SHORTLIST_ASSIGN_OR_RETURN(pooler_, Pooler::Load(*embedding_, pool_));
-    if (embedding_->hidden == config().hidden) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(dir_, ": pools states of ", embedding_->hidden,
-                                                   " values, the model has ", config().hidden));
+    if (embedding_->hidden != config().hidden) {
+      return absl::InvalidArgumentError(absl::StrCat(dir_, ": pools states of ", embedding_->hidden,
+                                                     " values, the model has ", config().hidden));
+    }
+    if (default_dimensions() <= pooler_->size()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(dir_, ": truncate_dim = ", default_dimensions(),
+                                                   " of vectors of ", pooler_->size()));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig classifier, ReadClassifierConfig(dir_));
   SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir_, WeightPacking()));
@@ -168,7 +176,8 @@ absl::Status EncodingModel::LoadYesNo(const YesNoFormat& format) {
 }
 
 int64_t EncodingModel::result_size() const {
-  return pooler_ ? pooler_->size() : std::ssize(labels());
+  if (!pooler_) return std::ssize(labels());
+  return default_dimensions() > 0 ? default_dimensions() : pooler_->size();
 }
 
 std::vector<std::string> EncodingModel::labels() const {
@@ -191,6 +200,7 @@ absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::string_view instruction,
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(instruction, "instruction"));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(text, "text"));
+  if (instruction.empty()) instruction = pair_prompt_;
   if (!yes_no_prompt_) return PrepareSequence(instruction, text, second, most, cut);
   if (!second) return absl::InvalidArgumentError("not a pair of texts, which this model judges");
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(*second, "text"));
@@ -243,6 +253,9 @@ absl::StatusOr<EncodeInput> EncodingModel::PrepareSequence(std::string_view inst
 absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::vector<TokenId> ids, const Cut& cut) const {
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
   if (ids.empty()) return absl::InvalidArgumentError("there are no tokens in it");
+  if (yes_no_prompt_) {
+    return absl::InvalidArgumentError("token ids, where this model judges pairs of texts");
+  }
   if (std::ssize(ids) > most) {
     if (!cut.truncates) {
       return absl::OutOfRangeError(absl::StrCat(ids.size(), " tokens, more than ", most));
@@ -261,8 +274,7 @@ absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::vector<TokenId> ids, con
   return EncodeInput{.ids = std::move(ids)};
 }
 
-absl::StatusOr<EncodingModel::States> EncodingModel::AllStates(
-    std::span<const EncodingLoop::Item> items) {
+absl::StatusOr<EncodingModel::States> EncodingModel::EncoderStates(Items items) {
   std::vector<int32_t> ids, types, seq_begin = {0};
   bool is_typed = false;
   for (const EncodingLoop::Item& item : items) {
@@ -276,20 +288,28 @@ absl::StatusOr<EncodingModel::States> EncodingModel::AllStates(
       if (item.input->token_types.empty()) types.resize(types.size() + item.input->ids.size(), 0);
     }
   }
-  const EncoderBatch batch{.token_ids = ids, .token_type_ids = types, .seq_begin = seq_begin};
-  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor data,
-                             encoder_ ? encoder_->Forward(batch) : causal_->Forward(batch));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      at::Tensor data,
+      encoder_->Forward({.token_ids = ids, .token_type_ids = types, .seq_begin = seq_begin}));
   return States{std::move(data), std::move(seq_begin)};
 }
 
-absl::StatusOr<EncodingModel::States> EncodingModel::LastStates(
-    std::span<const EncodingLoop::Item> items) {
-  std::vector<PrefixEncoder::Text> texts;
-  for (const EncodingLoop::Item& item : items) texts.emplace_back(item.input->ids);
-  States states;
-  SHORTLIST_ASSIGN_OR_RETURN(states.data, prefix_->LastStates(texts));
-  states.seq_begin.resize(items.size() + 1);
-  std::iota(states.seq_begin.begin(), states.seq_begin.end(), 0);
+/// nullopt: there is more to do.
+absl::StatusOr<std::optional<EncodingModel::States>> EncodingModel::CausalStates(Items items,
+                                                                                 bool goes_on) {
+  if (!goes_on) {
+    std::vector<CausalEncoder::Text> texts;
+    for (const EncodingLoop::Item& item : items) texts.emplace_back(item.input->ids);
+    using Wanted = CausalEncoder::Wanted;
+    SHORTLIST_RETURN_IF_ERROR(causal_->Begin(texts, wants_last() ? Wanted::kLast : Wanted::kAll));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(std::optional<at::Tensor> data, causal_->Advance());
+  if (!data) return std::nullopt;
+  States states{.data = *std::move(data), .seq_begin = {0}};
+  for (const EncodingLoop::Item& item : items) {
+    const auto count = wants_last() ? 1 : static_cast<int32_t>(item.input->ids.size());
+    states.seq_begin.push_back(states.seq_begin.back() + count);
+  }
   return states;
 }
 
@@ -299,17 +319,18 @@ std::vector<EncodeResult> EncodingModel::Vectors(std::span<const EncodingLoop::I
   for (const EncodingLoop::Item& item : items) {
     int64_t num_prompt_tokens = item.input->num_prompt_tokens;
     // Of a last state alone: whether it is the prompt's.
-    if (prefix_) num_prompt_tokens = num_prompt_tokens < std::ssize(item.input->ids) ? 0 : 1;
-    requests.push_back({.dimensions = item.wish->dimensions,
+    if (causal_ && wants_last())
+      num_prompt_tokens = num_prompt_tokens < std::ssize(item.input->ids) ? 0 : 1;
+    const int64_t dimensions = item.wish->dimensions;
+    requests.push_back({.dimensions = dimensions == 0 ? default_dimensions() : dimensions,
                         .normalize = item.wish->normalizes,
                         .num_prompt_tokens = num_prompt_tokens});
   }
   return ResultsOf(pooler_->Run(states, requests, pool_));
 }
 
-absl::StatusOr<std::vector<EncodeResult>> EncodingModel::Results(
-    std::span<const EncodingLoop::Item> items) {
-  SHORTLIST_ASSIGN_OR_RETURN(const States states, prefix_ ? LastStates(items) : AllStates(items));
+absl::StatusOr<std::vector<EncodeResult>> EncodingModel::Results(Items items,
+                                                                 const States& states) {
   const HiddenStates hidden{.data = states.data.data_ptr<float>(),
                             .hidden = config().hidden,
                             .seq_begin = states.seq_begin};
@@ -353,10 +374,27 @@ EncodeResult EncodingModel::ScoreAnswer(float logit, ScoreFunction function) con
   return {.values = {logit}};
 }
 
+std::optional<std::vector<EncodeResult>> EncodingModel::EncodeSome(
+    std::span<const EncodingLoop::Item> items, bool goes_on) {
+  const auto some = [&]() -> absl::StatusOr<std::optional<std::vector<EncodeResult>>> {
+    std::optional<States> states;
+    if (causal_) {
+      SHORTLIST_ASSIGN_OR_RETURN(states, CausalStates(items, goes_on));
+      if (!states) return std::nullopt;
+    } else {
+      SHORTLIST_ASSIGN_OR_RETURN(states, EncoderStates(items));
+    }
+    return Results(items, *states);
+  }();
+  if (some.ok()) return *some;
+  return std::vector<EncodeResult>(items.size(), EncodeResult{.status = some.status()});
+}
+
 std::vector<EncodeResult> EncodingModel::Encode(std::span<const EncodingLoop::Item> items) {
-  absl::StatusOr<std::vector<EncodeResult>> results = Results(items);
-  if (results.ok()) return *std::move(results);
-  return std::vector<EncodeResult>(items.size(), EncodeResult{.status = results.status()});
+  for (bool goes_on = false;; goes_on = true) {
+    auto results = EncodeSome(items, goes_on);
+    if (results) return *std::move(results);
+  }
 }
 
 }  // namespace shortlist

@@ -17,11 +17,10 @@
 #include "embed/pooler.h"
 #include "embed/score_function.h"
 #include "embed/yes_no_head.h"
-#include "model/causal_encoder.h"
 #include "model/encoder.h"
 #include "request/encoding.h"
 #include "router/encoding_loop.h"
-#include "runtime/prefix_encoder.h"
+#include "runtime/causal_encoder.h"
 #include "runtime/yes_no_prompt.h"
 #include "text/tokenizer.h"
 
@@ -30,7 +29,7 @@ namespace shortlist {
 /// An encoder, or a decoder that is used as one, with all that goes round it: texts become ids, ids
 /// vectors; or scores, where the checkpoint is a classifier, or a decoder that is asked yes or no.
 /// Of a decoder whose last state alone counts, prefixes that inputs share are computed once
-/// (PrefixEncoder). Prepare may be called by any thread, Encode by one at a time.
+/// (CausalEncoder). Prepare may be called by any thread, Encode by one at a time.
 class EncodingModel {
  public:
   struct Options {
@@ -46,10 +45,11 @@ class EncodingModel {
                                                              ThreadPool& pool);
 
   /// A generating model as it makes vectors without being made for it: the mean of its hidden
-  /// states, normalised. Decoder and tokenizer must outlive this; no call of the decoder's beside
-  /// one of Encode.
+  /// states, normalised, of at most `max_input_tokens` and its context. Decoder and tokenizer must
+  /// outlive this; no call of the decoder's beside one of Encode.
   static std::unique_ptr<EncodingModel> Over(Decoder& decoder, const Tokenizer& tokenizer,
-                                             std::string dir, ThreadPool& pool);
+                                             std::string dir, int64_t max_input_tokens,
+                                             ThreadPool& pool);
 
   const std::string& dir() const { return dir_; }
   /// Of a decoder that is used as an encoder, as far as an encoder's has the field.
@@ -68,7 +68,9 @@ class EncodingModel {
   /// Whether an instruction may go before a pair (YesNoFormat).
   bool instructs_pairs() const { return yes_no_prompt_.has_value(); }
   /// Of a decoder whose prefixes are shared; null for any other model.
-  const PrefixEncoder::Stats* prefixes() const { return prefix_ ? &prefix_->stats() : nullptr; }
+  const CausalEncoder::Stats* prefixes() const {
+    return causal_ && wants_last() ? &causal_->stats() : nullptr;
+  }
   /// Of a result: dimensions of a vector, or labels.
   int64_t result_size() const;
   /// Tokens of the longest input, those that the checkpoint puts round it included.
@@ -89,10 +91,12 @@ class EncodingModel {
   /// The input of ids as they are. The same errors, and for an id outside the vocabulary.
   absl::StatusOr<EncodeInput> Prepare(std::vector<TokenId> ids, const Cut& cut) const;
 
-  /// One pass, as EncodingLoop::Encode asks for it. A result is that of its item alone, bit for
-  /// bit, and finite; InvalidArgument where the vector has not as many dimensions as are wished
-  /// for.
+  /// One pass. A result is that of its item alone, bit for bit, and finite; InvalidArgument where
+  /// the vector has not as many dimensions as are wished for.
   std::vector<EncodeResult> Encode(std::span<const EncodingLoop::Item> items);
+  /// A part of one, as EncodingLoop::Encode asks for it: a decoder stops in long texts.
+  std::optional<std::vector<EncodeResult>> EncodeSome(std::span<const EncodingLoop::Item> items,
+                                                      bool goes_on);
 
  private:
   explicit EncodingModel(ThreadPool& pool) : pool_(pool) {}
@@ -111,9 +115,14 @@ class EncodingModel {
     at::Tensor data;                 // [num_tokens, hidden]
     std::vector<int32_t> seq_begin;  // [items + 1]
   };
-  absl::StatusOr<States> AllStates(std::span<const EncodingLoop::Item> items);
-  absl::StatusOr<States> LastStates(std::span<const EncodingLoop::Item> items);
-  absl::StatusOr<std::vector<EncodeResult>> Results(std::span<const EncodingLoop::Item> items);
+  /// Of a vector where none are wished for; 0: all.
+  int64_t default_dimensions() const { return embedding_ ? embedding_->truncate_dim : 0; }
+  using Items = std::span<const EncodingLoop::Item>;
+  /// Of a decoder: whether the states of last tokens are all that is asked for.
+  bool wants_last() const { return !embedding_ || embedding_->pooling == Pooling::kLast; }
+  absl::StatusOr<States> EncoderStates(Items items);
+  absl::StatusOr<std::optional<States>> CausalStates(Items items, bool goes_on);
+  absl::StatusOr<std::vector<EncodeResult>> Results(Items items, const States& states);
   EncodeResult ScoreAnswer(float logit, ScoreFunction function) const;
   std::vector<EncodeResult> Vectors(std::span<const EncodingLoop::Item> items,
                                     const HiddenStates& states) const;
@@ -123,16 +132,16 @@ class EncodingModel {
   std::unique_ptr<Tokenizer> own_tokenizer_;
   const Tokenizer* tokenizer_ = nullptr;
   EncoderConfig config_;
-  // The body: an encoder; or a decoder, and one of the two that use it.
+  // The body: an encoder; or a decoder, and what uses it.
   std::unique_ptr<Encoder> encoder_;
   std::unique_ptr<Decoder> own_decoder_;
   Decoder* decoder_ = nullptr;
   std::optional<CausalEncoder> causal_;
-  std::optional<PrefixEncoder> prefix_;
   // What becomes of its states: vectors, a classifier's scores, or those of an answer.
   std::optional<EmbeddingConfig> embedding_;
   std::optional<Pooler> pooler_;  // with embedding_
   std::optional<ClassifierHead> classifier_;
+  std::string pair_prompt_;  // of pairs; goes before the first text where there is no instruction
   std::optional<YesNoPrompt> yes_no_prompt_;
   std::optional<YesNoHead> yes_no_head_;  // with yes_no_prompt_
   int64_t max_input_tokens_ = 0;

@@ -35,10 +35,9 @@ absl::StatusOr<TokenId> YesNoPrompt::IdOf(std::string_view answer) const {
 }
 
 absl::Status YesNoPrompt::Append(const PromptPiece& piece, std::vector<TokenId>& ids) const {
-  SHORTLIST_ASSIGN_OR_RETURN(
-      const std::vector<TokenId> more,
-      tokenizer_->Encode(piece.text,
-                         {.add_special_tokens = false, .parse_special = piece.is_template}));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> more,
+                             tokenizer_->Encode(piece.text, {.add_special_tokens = false,
+                                                             .parse_special = piece.is_template}));
   ids.insert(ids.end(), more.begin(), more.end());
   return absl::OkStatus();
 }

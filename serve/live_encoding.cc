@@ -31,6 +31,9 @@ Clock::time_point After(Clock::time_point start, double seconds) {
 }
 
 absl::Status Check(const EncodeResult& result) {
+  if (absl::IsResourceExhausted(result.status) && result.status.message().empty()) {
+    return absl::ResourceExhaustedError("out of memory");  // which there was none to say with
+  }
   SHORTLIST_RETURN_IF_ERROR(result.status);
   if (std::all_of(result.values.begin(), result.values.end(),
                   [](float value) { return std::isfinite(value); })) {
@@ -41,7 +44,25 @@ absl::Status Check(const EncodeResult& result) {
 
 int64_t NumResultBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
   const int64_t size = batch.wish.dimensions > 0 ? batch.wish.dimensions : encoder.result_size;
-  return std::ssize(batch.inputs) * size * static_cast<int64_t>(sizeof(float));
+  const int64_t each = size * static_cast<int64_t>(sizeof(float)) + batch.num_reply_bytes;
+  return std::ssize(batch.inputs) * each;
+}
+
+/// About what a batch and its results take until it is answered.
+int64_t NumHeldBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
+  constexpr int64_t kEach =
+      sizeof(EncodeSource) + 4 * sizeof(void*) + 2 * sizeof(std::vector<float>);
+  int64_t num_bytes = NumResultBytes(encoder, batch) + kEach * std::ssize(batch.inputs);
+  for (const EncodeSource& source : batch.inputs) {
+    num_bytes += std::ssize(source.text) + 4 * std::ssize(source.ids);
+  }
+  return num_bytes;
+}
+
+/// About how many tokens it is.
+int64_t NumTokens(const EncodeSource& source) {
+  constexpr int64_t kBytesOfToken = 4;
+  return std::ssize(source.ids) + std::ssize(source.text) / kBytesOfToken + 1;
 }
 
 absl::Status Aborted() { return absl::CancelledError("aborted"); }
@@ -84,12 +105,11 @@ absl::Status CheckBatchSize(const ServedEncoder& encoder, const EncodeBatch& bat
 absl::StatusOr<ResultBytes> ResultBytes::Hold(std::shared_ptr<LiveRegistry> registry,
                                               const ServedEncoder& encoder,
                                               const EncodeBatch& batch) {
-  const int64_t num_bytes = NumResultBytes(encoder, batch);
+  const int64_t num_bytes = NumHeldBytes(encoder, batch);
   if (num_bytes <= kSmallBytes) return ResultBytes(std::move(registry), 0);
   if (registry->num_result_bytes + num_bytes > kMaxHeldBytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the results of requests that are being served"
-                     " take ",
+        absl::StrCat("the inputs and results of requests that are being served take ",
                      registry->num_result_bytes, " bytes, of at most ", kMaxHeldBytes));
   }
   return ResultBytes(std::move(registry), num_bytes);
@@ -198,24 +218,30 @@ absl::Status LiveEncoding::SendChunk() {
                   .timeout_s = deadline_ == Clock::time_point::max() ? batch_.timeout_s : left_s});
   auto live = std::make_shared<LiveChunk>();
   live->begin = num_sent_;
-  live->encoding = this;
+  int64_t num_tokens = 0;
+  for (size_t i = 0; i < count; ++i) num_tokens += NumTokens(first[static_cast<int64_t>(i)]);
+  under_way_.emplace(num_sent_, live);  // before anything that cannot be taken back
   std::move(first, first + static_cast<int64_t>(count), std::back_inserter(chunk->inputs));
   const absl::Status status = registry_->pipeline->Submit(
       live, client_,
-      [&encoder = encoder_, client = client_, chunk, live]() -> absl::StatusOr<RouterMessage> {
+      [&encoder = encoder_, client = client_, num_before = num_tokens_sent_, chunk,
+       live]() -> absl::StatusOr<RouterMessage> {
         SHORTLIST_ASSIGN_OR_RETURN(TokenizedEmbedReqInput message,
                                    PrepareChunk(encoder, *chunk, *live));
         message.client = client;
+        message.num_before = num_before;
         return message;
       });
   if (!status.ok()) {
     std::move(chunk->inputs.begin(), chunk->inputs.end(), first);
+    under_way_.erase(num_sent_);
     return status;
   }
+  live->encoding = this;
   ++registry_->num_live;
   ++registry_->num_chunks;
-  under_way_.emplace(num_sent_, std::move(live));
   num_sent_ += count;
+  num_tokens_sent_ += num_tokens;
   return absl::OkStatus();
 }
 

@@ -70,6 +70,7 @@ class LiveEncoding final : public NamedWork {
   EncodedBatch encoded_;
   std::map<size_t, std::shared_ptr<LiveChunk>> under_way_;  // by their first input
   size_t num_sent_ = 0;                                     // inputs
+  int64_t num_tokens_sent_ = 0;                             // about, in these
   absl::Status status_;                                     // what failed,
   size_t failed_begin_ = 0;                                 // and in which chunk
 };

@@ -66,7 +66,8 @@ struct EncodeBatch {
   std::string instruction;           // as ServedEncoder::prepare takes it
   EncodeCut cut;
   EncodeWish wish;
-  int32_t priority = 0;                                        // larger goes first
+  int64_t num_reply_bytes = 0;  // of each input, about, beside its values
+  int32_t priority = 0;         // larger goes first
   double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last result
 };
 

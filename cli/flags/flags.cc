@@ -243,7 +243,9 @@ void AddEncoderFlags(CLI::App& command, ServeFlags& flags) {
         ->needs(model);
   };
   add("--embed-model", flags.embed, "Encoder that makes embeddings, beside --model or without one");
-  add("--rerank-model", flags.rerank, "Reranker that makes scores of pairs, likewise: a classifier, or a decoder that answers yes or no");
+  add("--rerank-model", flags.rerank,
+      "Reranker that makes scores of pairs, likewise: a classifier, or a decoder that answers yes "
+      "or no");
   command.add_flag("--is-embedding", flags.is_embedding,
                    "--model is to make embeddings, though it could generate text");
   flags.max_batch_tokens = EncodingLoop::Options().max_batch_tokens;

@@ -62,6 +62,7 @@ constexpr std::array kNeutralFields = {
     NeutralField{"attn_temperature_tuning", "false"},
     NeutralField{"alibi", "false"},
     NeutralField{"is_causal", "true"},
+    NeutralField{"use_bidirectional_attention", "false"},
     NeutralField{"is_encoder_decoder", "false"},
     NeutralField{"add_cross_attention", "false"},
     NeutralField{"num_local_experts", "null"},
@@ -105,10 +106,11 @@ absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
     config.is_body = true;
     return absl::OkStatus();
   }
-  return fields.Unsupported("architecture", name,
-                            "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, "
-                            "Qwen3ForCausalLM, GemmaForCausalLM, their bodies (LlamaModel and so on) and "
-                            "LlamaForCausalLMEagle are");
+  return fields.Unsupported(
+      "architecture", name,
+      "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, "
+      "Qwen3ForCausalLM, GemmaForCausalLM, their bodies (LlamaModel and so on) and "
+      "LlamaForCausalLMEagle are");
 }
 
 /// The window of the layers that have one; 0: none has.
@@ -254,7 +256,8 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   config.qkv_bias = config.architecture == Architecture::kQwen2;
   config.qk_norm = config.architecture == Architecture::kQwen3;
   const bool is_gemma = config.architecture == Architecture::kGemma;
-  SHORTLIST_RETURN_IF_ERROR(is_gemma ? ReadGemma(fields, config) : fields.CheckNeutral(kSiluFields));
+  SHORTLIST_RETURN_IF_ERROR(is_gemma ? ReadGemma(fields, config)
+                                     : fields.CheckNeutral(kSiluFields));
   SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings,
                              fields.Bool("tie_word_embeddings", is_gemma));
   // The original EAGLE-1 code gives fc a bias unless the configuration says otherwise.

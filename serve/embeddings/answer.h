@@ -39,6 +39,9 @@ void AppendFloat(float value, std::string& text);
 /// Appends base64 of the little-endian floats, in quotes.
 void AppendBase64(std::span<const float> values, std::string& text);
 
+/// The most bytes that `text` takes as JSON.
+inline int64_t NumJsonBytes(const std::string& text) { return 6 * std::ssize(text) + 2; }
+
 /// {"prompt_tokens", "total_tokens"}
 nlohmann::ordered_json EncodeUsage(const EncodedBatch& encoded);
 

@@ -1,4 +1,5 @@
-#include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,29 +30,37 @@ std::string Write(bool is_base64, EncodedBatch encoded) {
   return text;
 }
 
-/// Vectors of the model that makes them, else of the generating one's hidden states, as FastChat's
-/// own worker gives.
-ServedEncoder::Makes Wanted(const Service& service) {
-  const std::vector<ServedEncoder>& encoders = service.generator->options().encoders;
-  const auto makes = [&encoders](ServedEncoder::Makes wanted) {
-    return std::any_of(encoders.begin(), encoders.end(), [wanted](const ServedEncoder& encoder) {
-      return encoder.makes == wanted;
-    });
-  };
+/// The encoder that `model` names; else the first that makes vectors, or else the generating
+/// model's hidden states, as FastChat's own worker gives them. FastChat may know either by other
+/// names.
+absl::StatusOr<size_t> ChooseEncoder(const Service& service, const std::string& model,
+                                     JsonFields& fields) {
   using Makes = ServedEncoder::Makes;
-  return !makes(Makes::kVectors) && makes(Makes::kStates) ? Makes::kStates : Makes::kVectors;
+  const std::vector<ServedEncoder>& encoders = service.generator->options().encoders;
+  std::optional<size_t> chosen;
+  for (size_t i = 0; i < encoders.size(); ++i) {
+    if (encoders[i].makes == Makes::kScores) continue;
+    if (encoders[i].name == model) return i;
+    const bool is_better = !chosen || (encoders[*chosen].makes == Makes::kStates &&
+                                       encoders[i].makes == Makes::kVectors);
+    if (is_better) chosen = i;
+  }
+  if (chosen) return *chosen;
+  return ReadEncoderModel(service, fields, Makes::kVectors);  // which says why there is none
 }
 
 /// FastChat's API server sends its own names of models, which the controller knows, and counts on
 /// long texts being taken. Fields that a newer one may add are passed over.
 absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& text) {
   SHORTLIST_ASSIGN_OR_RETURN(json body, ParseRequestBody(text));
+  const json named = body.contains("model") ? body["model"] : json();
   body.erase("model");
   JsonFields fields(body);
   EncodeAsked asked;
   EncodeBatch& batch = asked.batch;
-  SHORTLIST_ASSIGN_OR_RETURN(batch.model,
-                             ReadEncoderModel(service, fields, Wanted(service)));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      batch.model,
+      ChooseEncoder(service, named.is_string() ? named.get<std::string>() : "", fields));
   const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
   ReadEncodeSources(fields, "input", encoder, batch);
   const bool is_base64 = ReadEncodingFormat(fields);

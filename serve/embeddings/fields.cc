@@ -208,13 +208,12 @@ std::string ReadInstruction(JsonFields& fields, const ServedEncoder& encoder) {
 }
 
 std::string ReadPairInstruction(JsonFields& fields, const ServedEncoder& encoder) {
-  std::string instruction;
-  for (const char* name : {"instruct", "instruction"}) {
-    if (fields.Find(name) == nullptr) continue;
-    instruction = fields.String(name, "", kMaxInstructionBytes);
-    if (encoder.instructs_pairs || instruction.empty()) continue;
+  const char* const name = fields.Find("instruct") != nullptr ? "instruct" : "instruction";
+  std::string instruction = fields.String(name, "", kMaxInstructionBytes);
+  if (!instruction.empty() && !encoder.instructs_pairs) {
     fields.Fail(name, absl::StrCat("`", encoder.name, "` reads pairs without an instruction"));
   }
+  // With "instruct" there, the other name is an unknown field.
   return instruction;
 }
 

@@ -134,6 +134,7 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
     if (most) form.top_n = std::min(form.top_n, static_cast<size_t>(*most));
   }
   asked.rid = form.rid = ReadEncodeScheduling(fields, batch);
+  if (shape == Shape::kSglang) batch.num_reply_bytes = NumJsonBytes(form.rid);
   AcceptOrRefuseOthers(encoder, fields);
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());

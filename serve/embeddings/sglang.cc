@@ -103,8 +103,11 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   if (makes_vectors) {
     batch.instruction = ReadInstruction(fields, encoder);
     batch.wish = ReadVectorWish(fields, encoder);
+  } else {
+    batch.instruction = ReadPairInstruction(fields, encoder);
   }
   asked.rid = ReadEncodeScheduling(fields, batch);
+  batch.num_reply_bytes = NumJsonBytes(asked.rid);
   fields.Accept({"log_metrics", "no_logs", "external_trace_header", "received_time", "user",
                  "custom_labels", "routing_key", "session_id", "sampling_params"});
   fields.Refuse(

@@ -115,6 +115,7 @@ absl::StatusOr<EncodeAsked> ParsePredict(const Service& service, const std::stri
   const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
   ReadPredictInputs(fields, batch);
   batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/true);
+  batch.instruction = ReadPairInstruction(fields, encoder);
   batch.wish.scores = fields.Bool("raw_scores", false) ? EncodeWish::Scores::kRaw
                       : encoder.result_size == 1       ? EncodeWish::Scores::kSigmoid
                                                        : EncodeWish::Scores::kSoftmax;

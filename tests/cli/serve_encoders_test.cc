@@ -97,10 +97,9 @@ TEST(ServeEncodersTest, AGeneratingModelEmbedsForFastchatAlone) {
 TEST(ServeEncodersTest, ARerankerThatAnswersYesOrNoReadsInstructions) {
   TinyDecoder tiny("rerankers/qwen3");
   tiny.AddFile("tokenizer.json", tiny.golden()["tokenizer"]);
-  tiny.AddFile("chat_template.json",
-               {{"chat_template",
-                 "answer can only be \"yes\" or \"no\"\n<Query>: {{ query }}\n<Document>: "}});
-  ServeProcess server({"--rerank-model", tiny.Write()});
+  tiny.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
+  // Given as the model, it is one that makes scores.
+  ServeProcess server({"--model", tiny.Write()});
   const uint16_t port = server.AwaitPort();
   ASSERT_NE(port, 0);
   HttpClient client(port);

@@ -58,7 +58,7 @@ FORMAT = {"encoding_format": string(256, *[(value, f"Invalid value for 'encoding
 COUNT = integer(1, 2**31)
 RANKING = {"top_n": COUNT, "top_k": COUNT, "raw_scores": BOOL,
            "max_tokens_per_doc": Kind([*COUNT.values, (MAX_TOKENS - 1, f"less than the model's {MAX_TOKENS}")]),
-           "instruct": REFUSED, "rank_fields": REFUSED, "lora_path": REFUSED}
+           "instruct": string(16 << 10, ("x", "reads pairs without an instruction")), "rank_fields": REFUSED, "lora_path": REFUSED}
 SCORING = SCHEDULING | CUT | {"raw_scores": BOOL, "label_token_ids": REFUSED, "embed_overrides": REFUSED}
 
 

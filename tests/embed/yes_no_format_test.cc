@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/embed/embed_testing.h"
@@ -21,12 +24,14 @@ ModelDir DirOf(const char* architecture) {
   return ModelDir({{kConfig, {{"architectures", {architecture}}}}});
 }
 
-/// As SGLang's and vLLM's templates are, with their separators.
+/// As Qwen3-Reranker's template is, but for what stands between its parts.
 std::string RerankerTemplate(const std::string& separator) {
-  return "<|im_start|>system\nNote that the answer can only be \"yes\" or \"no\".<|im_end|>\n"
-         "<|im_start|>user\n<Instruct>: {{ instruct }}" +
+  return "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query "
+         "and the Instruct provided. Note that the answer can only be \"yes\" or "
+         "\"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: {{ instruct | default(\"Find it\") }}" +
          separator + "<Query>: {{ messages[0].content }}" + separator +
-         "<Document>: {{ messages[1].content }}<|im_end|>\n";
+         "<Document>: {{ messages[1].content }}<|im_end|>\n<|im_start|>assistant\n"
+         "<think>\n\n</think>\n\n\n";
 }
 
 std::string Text(const std::vector<PromptPiece>& pieces) {
@@ -44,19 +49,42 @@ TEST(YesNoFormatTest, ChatTemplateTellsTheSeparator) {
     ASSERT_TRUE(format->has_value());
     EXPECT_EQ((*format)->kind, Kind::kQwen3);
     EXPECT_EQ((*format)->separator, separator);
+    EXPECT_EQ((*format)->instruction, "Find it");
+    EXPECT_EQ((*format)->suffix_end, "\n\n");
   }
 }
 
 TEST(YesNoFormatTest, ChatTemplateMayBuildThePromptOfStrings) {
   ModelDir dir = DirOf("Qwen3ForCausalLM");
-  dir.Change(
-      kTemplate, "",
-      R"({{ "answer can only be \"yes\" or \"no\"." }}{{ "x\n\n<Query>: " + messages[0].content }})"
-      R"({{ "\n\n<Document>: " }})");
-  const auto format = DetectYesNoFormat(dir.Write(), "");
-  ASSERT_TRUE(format.ok()) << format.status();
-  ASSERT_TRUE(format->has_value());
-  EXPECT_EQ((*format)->separator, "\n\n");
+  std::string text = RerankerTemplate("\n\n");
+  text.resize(text.find("\n\n\n"));
+  // As newer sentence-transformers write it; the file's own line break does not count.
+  for (const char* end :
+       {"{{ '\\n\\n' }}\n", "{{- \"\\n\\n\" -}}", "\n{% if x %}\n{% endif %}\n"}) {
+    dir.Change(kTemplate, "", (text + end).c_str());
+    const auto format = DetectYesNoFormat(dir.Write(), "");
+    ASSERT_TRUE(format.ok()) << format.status();
+    ASSERT_TRUE(format->has_value());
+    EXPECT_EQ((*format)->separator, "\n\n");
+    EXPECT_EQ((*format)->suffix_end, "\n\n") << end;
+  }
+}
+
+TEST(YesNoFormatTest, ChatTemplateWithAnotherPromptIsRefused) {
+  const std::pair<const char*, const char*> changes[] = {
+      {"Judge whether", "Tell whether"},
+      {"<Query>:", "<Ask>:"},
+      {"<think>\n\n</think>", ""},
+      {"</think>", "</think> <more>"},
+  };
+  for (const auto& [from, to] : changes) {
+    std::string text = RerankerTemplate("\n");
+    text.replace(text.find(from), std::string_view(from).size(), to);
+    ModelDir dir = DirOf("Qwen3ForCausalLM");
+    dir.Change(kTemplate, "", text.c_str());
+    ExpectError(DetectYesNoFormat(dir.Write(), "m").status(), absl::StatusCode::kUnimplemented,
+                {dir.dir().path(), "as Qwen3-Reranker's has it"});
+  }
 }
 
 TEST(YesNoFormatTest, ChatTemplateWithOtherSeparatorsIsRefused) {
@@ -78,6 +106,7 @@ TEST(YesNoFormatTest, NameAndArchitectureTellWithoutATemplate) {
        {Case{"Qwen3ForCausalLM", "Qwen/Qwen3-Reranker-0.6B", Kind::kQwen3},
         Case{"Qwen3ForCausalLM", "/models/qwen3-reranker-8b/", Kind::kQwen3},
         Case{"Qwen3ForCausalLM", "Qwen/Qwen3-Reranker-4B@main", Kind::kQwen3},
+        Case{"Qwen3ForCausalLM", "qwen3-reranker-0.6b/", Kind::kQwen3},
         Case{"Qwen3ForCausalLM", "Qwen/Qwen3-0.6B", std::nullopt},
         Case{"Qwen3ForCausalLM", "/qwen3-reranker/other", std::nullopt},
         Case{"LlamaForCausalLM", "Qwen/Qwen3-Reranker-0.6B", std::nullopt},
@@ -93,6 +122,17 @@ TEST(YesNoFormatTest, NameAndArchitectureTellWithoutATemplate) {
       EXPECT_EQ((*format)->kind, *kind);
     }
   }
+}
+
+TEST(YesNoFormatTest, ADirectoryOfTheCacheIsCalledAsItsModel) {
+  ModelDir dir = DirOf("Qwen3ForCausalLM");
+  const std::string written = dir.Write();
+  const std::string snapshot = written + "/models--Qwen--Qwen3-Reranker-0.6B/snapshots/abc";
+  std::filesystem::create_directories(snapshot);
+  std::filesystem::copy(written + "/config.json", snapshot + "/config.json");
+  const auto format = DetectYesNoFormat(snapshot, snapshot);
+  ASSERT_TRUE(format.ok()) << format.status();
+  EXPECT_TRUE(format->has_value());
 }
 
 TEST(YesNoFormatTest, PlainChatModelIsNoReranker) {

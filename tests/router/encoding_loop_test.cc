@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
+
+#include "tests/router/failing_new.h"
 
 namespace shortlist {
 namespace {
@@ -54,8 +58,8 @@ class Summer {
 class EncodingLoopTest : public testing::Test {
  protected:
   void Open(EncodingLoop::Options options) {
-    auto loop = EncodingLoop::Create(
-        options, [this](std::span<const EncodingLoop::Item> items) { return summer_(items); });
+    auto loop = EncodingLoop::Create(options, [this](std::span<const EncodingLoop::Item> items,
+                                                     bool) { return summer_(items); });
     ASSERT_TRUE(loop.ok()) << loop.status();
     loop_ = *std::move(loop);
   }
@@ -160,26 +164,130 @@ TEST_F(EncodingLoopTest, APassTakesWhatTheLastOnesHadTimeFor) {
   // A tenth of a second a token, of the clock that encoder and loop share.
   double now = 0.0;
   std::vector<size_t> passes;
-  auto loop = EncodingLoop::Create(
-      {.max_input_tokens = 8, .max_batch_tokens = 6, .max_pass_s = 0.35, .now = [&] { return now; }},
-      [&](std::span<const EncodingLoop::Item> items) {
-        for (const auto& item : items) now += 0.1 * static_cast<double>(item.input->ids.size());
-        passes.push_back(items.size());
-        return std::vector<EncodeResult>(items.size());
-      });
+  auto loop = EncodingLoop::Create({.max_input_tokens = 8,
+                                    .max_batch_tokens = 6,
+                                    .max_pass_s = 0.35,
+                                    .now = [&] { return now; }},
+                                   [&](std::span<const EncodingLoop::Item> items, bool) {
+                                     for (const auto& item : items)
+                                       now += 0.1 * static_cast<double>(item.input->ids.size());
+                                     passes.push_back(items.size());
+                                     return std::vector<EncodeResult>(items.size());
+                                   });
   ASSERT_TRUE(loop.ok()) << loop.status();
   EXPECT_EQ((*loop)->pass_tokens(), 6);  // nothing is known yet
   std::vector<std::vector<int32_t>> inputs;
   for (int32_t i = 0; i < 12; ++i) inputs.push_back({i});
   inputs.push_back({1, 2, 3, 4, 5, 6, 7, 8});  // longer than there is time for
   (*loop)->Add(Request("a", inputs), now);
-  while (!(*loop)->idle()) (*loop)->Step(now);
+  while (!(*loop)->idle()) {
+    (*loop)->Step(now);
+    (*loop)->TakeRows();
+  }
   EXPECT_THAT(passes, ElementsAre(6, 3, 3, 1));
   EXPECT_EQ((*loop)->pass_tokens(), 3);
 
   for (const double bound : {0.0, -1.0, std::nan("")}) {
     const auto refused = EncodingLoop::Create({.max_input_tokens = 1, .max_pass_s = bound}, {});
     EXPECT_THAT(std::string(refused.status().message()), HasSubstr("is not above 0"));
+  }
+}
+
+/// Needs as many steps for an item as its first id says.
+class Stepper {
+ public:
+  std::optional<std::vector<EncodeResult>> operator()(std::span<const EncodingLoop::Item> items,
+                                                      bool goes_on) {
+    if (!goes_on) {
+      ++num_begun;
+      left_ = 0;
+      for (const auto& item : items) left_ += Raw(item.input->ids[0]);
+    }
+    if (--left_ > 0) return std::nullopt;
+    return std::vector<EncodeResult>(items.size(), EncodeResult{.values = {1.0f}});
+  }
+
+  int num_begun = 0;
+
+ private:
+  int left_ = 0;
+};
+
+TEST_F(EncodingLoopTest, AModelMayStopInTheMiddle) {
+  Stepper stepper;
+  auto loop =
+      EncodingLoop::Create({.max_input_tokens = 1, .max_batch_tokens = 2},
+                           [&](auto items, bool goes_on) { return stepper(items, goes_on); });
+  ASSERT_TRUE(loop.ok()) << loop.status();
+  loop_ = *std::move(loop);
+  Add(Request("a", {{3}, {1}}));
+  EXPECT_TRUE(Step().rows.empty());
+  Add(Request("late", {{1}}));
+  EXPECT_TRUE(Step().rows.empty());
+  EXPECT_TRUE(Step().rows.empty());
+  BatchTokenIdOut out = Step();
+  ASSERT_EQ(out.rows.size(), 1u);
+  EXPECT_EQ(out.rows[0].rid, "a");
+  EXPECT_EQ(out.rows[0].results.size(), 2u);
+  EXPECT_EQ(Step().rows.size(), 1u);
+  EXPECT_EQ(stepper.num_begun, 2);
+
+  // One that has gone ends at once; for the other the pass goes on.
+  Add(Request("b", {{5}}));
+  Add(Request("c", {{1}}));
+  Step();
+  EXPECT_TRUE(loop_->Abort("b"));
+  out = Step();
+  ASSERT_EQ(out.rows.size(), 1u);
+  EXPECT_EQ(out.rows[0].status, absl::CancelledError("aborted"));
+  int num_steps = 0;
+  for (; out.rows[0].rid != "c"; ++num_steps) {
+    BatchTokenIdOut next = Step();
+    if (!next.rows.empty()) out = std::move(next);
+    ASSERT_LT(num_steps, 6);
+  }
+  EXPECT_TRUE(out.rows[0].status.ok());
+
+  // Nobody wants it any more: another pass begins.
+  Add(Request("d", {{1000}}));
+  Step();
+  TokenizedEmbedReqInput next = Request("e", {{1}});
+  Add(std::move(next));
+  EXPECT_TRUE(loop_->Abort("d"));
+  out = Step();
+  EXPECT_EQ(out.rows.size(), 2u);
+  EXPECT_TRUE(loop_->idle());
+}
+
+TEST_F(EncodingLoopTest, OutOfMemoryLosesNobody) {
+  // Each allocation of a step fails once, one after the other; whatever fails, each request gets
+  // one row, and the next ones are served.
+  for (int64_t nth = 1;; ++nth) {
+    Open({.max_input_tokens = 4, .max_batch_tokens = 3});
+    TokenizedEmbedReqInput hasty = Request("hasty", {{1, 1}});
+    hasty.timeout_s = 0.5;
+    Add(Request("a", {{1}, {1}, {2, 2}}));
+    Add(std::move(hasty));
+    Add(Request("aborted", {{3}}));
+    bool failed = false;
+    std::map<std::string, int> rows;
+    const auto count = [&](const BatchTokenIdOut& out) {
+      for (const BatchTokenIdOut::Row& row : out.rows) ++rows[row.rid];
+    };
+    BatchTokenIdOut first;
+    {
+      const FailingNew failing(nth);
+      loop_->Step(0.6);
+      BatchTokenIdOut out = loop_->TakeRows();
+      failed = failing.failed();
+      first = std::move(out);
+    }
+    count(first);
+    loop_->Abort("aborted");
+    for (int i = 0; i < 10; ++i) count(Step(0.6));
+    EXPECT_TRUE(loop_->idle()) << nth;
+    EXPECT_EQ(rows, (std::map<std::string, int>{{"a", 1}, {"aborted", 1}, {"hasty", 1}})) << nth;
+    if (!failed) break;
   }
 }
 

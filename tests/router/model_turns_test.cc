@@ -36,6 +36,39 @@ TEST(ModelTurnsTest, WhoHadNothingToDoSavesNothingUp) {
   EXPECT_NEAR(num_of_first, 50, 1);
 }
 
+TEST(ModelTurnsTest, WhoComputedAloneOwesNothing) {
+  // One alone, then the other alone, then both; whoever was first.
+  for (const size_t first : {size_t{0}, size_t{1}}) {
+    ModelTurns turns({2.0, 1.0});
+    for (const size_t alone : {first, 1 - first}) {
+      for (int i = 0; i < 600; ++i) {
+        ASSERT_EQ(turns.Next([alone](size_t model) { return model == alone; }), alone);
+        turns.Took(alone, 1.0);
+      }
+    }
+    int num_passes[2] = {0, 0};
+    for (int i = 0; i < 12; ++i) {
+      const size_t next = turns.Next([](size_t) { return true; });
+      turns.Took(next, 1.0);
+      ++num_passes[next];
+    }
+    EXPECT_NEAR(num_passes[0], 8, 1) << "first " << first;
+  }
+}
+
+TEST(ModelTurnsTest, WhoComesAndGoesGetsNoMore) {
+  ModelTurns turns({1.0, 1.0});
+  double time[2] = {0.0, 0.0};
+  for (int i = 0; i < 10000; ++i) {
+    const bool comes = i % 2 == 0;
+    const size_t next = turns.Next([comes](size_t model) { return model == 0 || comes; });
+    const double pass_s = next == 0 ? 0.001 : 0.3;
+    turns.Took(next, pass_s);
+    time[next] += pass_s;
+    ASSERT_GE(time[0], time[1] - 0.3 - 1e-9);
+  }
+}
+
 TEST(ModelTurnsTest, WithWorkAModelGetsItsShareLessAPassOfEach) {
   const auto seed = static_cast<uint32_t>(std::random_device()());
   std::printf("seed %u\n", seed);

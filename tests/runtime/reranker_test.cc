@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cmath>
@@ -24,9 +23,7 @@ class RerankerTest : public testing::TestWithParam<std::string> {
     tiny_.AddFile("tokenizer.json", tiny_.golden()["tokenizer"]);
     tiny_.AddFile("tokenizer_config.json", {{"bos_token", tiny_.golden()["bos_token"]}});
     if (GetParam() == "qwen3") {
-      tiny_.AddFile("chat_template.json",
-                    {{"chat_template",
-                      "answer can only be \"yes\" or \"no\"\n<Query>: {{ query }}\n<Document>: "}});
+      tiny_.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
     }
     // The other kind goes by its name.
     const std::string dir = tiny_.Write();
@@ -34,8 +31,7 @@ class RerankerTest : public testing::TestWithParam<std::string> {
     if (GetParam() == "gemma") {
       SHORTLIST_CHECK(symlink(dir.c_str(), link.c_str()) == 0);
     }
-    auto model =
-        EncodingModel::Open({.model = GetParam() == "gemma" ? link : dir}, pool_);
+    auto model = EncodingModel::Open({.model = GetParam() == "gemma" ? link : dir}, pool_);
     if (!model.ok()) ADD_FAILURE() << model.status();
     SHORTLIST_CHECK(model.ok());
     model_ = *std::move(model);
@@ -44,9 +40,8 @@ class RerankerTest : public testing::TestWithParam<std::string> {
   static constexpr EncodingModel::Cut kCuts{.truncates = true};
 
   absl::StatusOr<EncodeInput> Input(const nlohmann::json& pair, const EncodingModel::Cut& cut) {
-    return model_->Prepare(pair["instruction"].get<std::string>(),
-                           pair["query"].get<std::string>(), pair["document"].get<std::string>(),
-                           cut);
+    return model_->Prepare(pair["instruction"].get<std::string>(), pair["query"].get<std::string>(),
+                           pair["document"].get<std::string>(), cut);
   }
 
   std::vector<EncodeResult> Encode(const std::vector<EncodeInput>& inputs, const EncodeWish& wish) {
@@ -111,16 +106,16 @@ TEST_P(RerankerTest, RefusesWhatDoesNotFit) {
   const int64_t longest = tiny_.golden()["max_length"];
   EXPECT_EQ(model_->max_input_tokens(), longest);
   pair["document"] = std::string(4 * longest, 'x') + " " + std::string(4 * longest, 'y');
-  EXPECT_EQ(Input(pair, {}).status().message(),
-            "more than " + std::to_string(longest) + " tokens");
+  EXPECT_EQ(Input(pair, {}).status().message(), "more than " + std::to_string(longest) + " tokens");
   EXPECT_EQ(std::ssize(Input(pair, kCuts)->ids), longest);
   EXPECT_THAT(std::string(Input(pair, {.truncates = true, .max_tokens = 9}).status().message()),
               HasSubstr("leaves none of 9 to the document"));
   EXPECT_THAT(std::string(model_->Prepare("", "alone", std::nullopt, {}).status().message()),
               HasSubstr("not a pair"));
-  pair["document"] = "\xff";
   EXPECT_EQ(model_->Prepare("", "query", "\xff", {}).status().code(),
             absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(model_->Prepare({TokenId{5}}, {}).status().message()),
+              HasSubstr("judges pairs"));
 }
 
 TEST_P(RerankerTest, CutsTheDocumentAlone) {
@@ -144,14 +139,29 @@ TEST_P(RerankerTest, CutsTheDocumentAlone) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RerankerTest, testing::Values("qwen3", "gemma"));
 
+TEST(RerankerOpenTest, ADefaultPromptIsTheInstruction) {
+  TinyDecoder tiny("rerankers/qwen3");
+  tiny.AddFile("tokenizer.json", tiny.golden()["tokenizer"]);
+  tiny.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
+  tiny.AddFile("config_sentence_transformers.json", {{"model_type", "CrossEncoder"},
+                                                     {"prompts", {{"own", "Judge the passage"}}},
+                                                     {"default_prompt_name", "own"}});
+  tiny.AddFile("tokenizer_config.json", {{"model_max_length", 200}});
+  ThreadPool pool(1);
+  const auto model = EncodingModel::Open({.model = tiny.Write()}, pool);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ((*model)->max_input_tokens(), 200);
+  EXPECT_EQ((*model)->Prepare("", "q", "d", {})->ids,
+            (*model)->Prepare("Judge the passage", "q", "d", {})->ids);
+  EXPECT_NE((*model)->Prepare("", "q", "d", {})->ids, (*model)->Prepare("x", "q", "d", {})->ids);
+}
+
 TEST(RerankerOpenTest, NeedsAnswersOfOneToken) {
   TinyDecoder tiny("rerankers/qwen3");
   nlohmann::json tokenizer = tiny.golden()["tokenizer"];
   tokenizer["model"]["merges"] = nlohmann::json::array();
   tiny.AddFile("tokenizer.json", tokenizer);
-  tiny.AddFile("chat_template.json",
-               {{"chat_template",
-                 "answer can only be \"yes\" or \"no\"\n<Query>: {{ query }}\n<Document>: "}});
+  tiny.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
   ThreadPool pool(1);
   const auto model = EncodingModel::Open({.model = tiny.Write()}, pool);
   EXPECT_THAT(std::string(model.status().message()),

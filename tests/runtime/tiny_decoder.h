@@ -8,6 +8,14 @@
 
 namespace shortlist {
 
+/// The chat template of a Qwen3-Reranker.
+inline constexpr char kRerankerTemplate[] =
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and "
+    "the Instruct provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n"
+    "<|im_start|>user\n<Instruct>: {{ instruct | default(\"Given a web search query, retrieve "
+    "relevant passages that answer the query\") }}\n<Query>: {{ query }}\n<Document>: "
+    "{{ document }}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n\n";
+
 /// A directory with the decoder of a golden file that holds "config" and "tensors", shapes by name.
 class TinyDecoder {
  public:

@@ -79,7 +79,7 @@ FakeEncoder::FakeEncoder(ServedEncoder described) : described_(std::move(describ
   described_.vocab_size = 20'000;
   described_.prepare = Prepare;
   auto loop = EncodingLoop::Create({.max_input_tokens = kMaxTokens},
-                                   [this](auto items) { return Encode(items); });
+                                   [this](auto items, bool) { return Encode(items); });
   EXPECT_TRUE(loop.ok()) << loop.status();
   loop_ = *std::move(loop);
 }

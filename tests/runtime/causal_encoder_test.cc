@@ -1,13 +1,13 @@
-#include "runtime/prefix_encoder.h"
+#include "runtime/causal_encoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "model/causal_encoder.h"
 #include "tests/model/model_fixture.h"
 #include "tests/runtime/tiny_decoder.h"
 
@@ -27,15 +27,15 @@ std::vector<std::vector<float>> Rows(const at::Tensor& states) {
   return rows;
 }
 
-std::vector<std::vector<float>> LastStates(PrefixEncoder& encoder,
+std::vector<std::vector<float>> LastStates(CausalEncoder& encoder,
                                            const std::vector<Tokens>& texts) {
-  const std::vector<PrefixEncoder::Text> views(texts.begin(), texts.end());
-  const auto states = encoder.LastStates(views);
+  const std::vector<CausalEncoder::Text> views(texts.begin(), texts.end());
+  const auto states = encoder.States(views, CausalEncoder::Wanted::kLast);
   EXPECT_TRUE(states.ok()) << states.status();
   return states.ok() ? Rows(*states) : std::vector<std::vector<float>>();
 }
 
-class PrefixEncoderTest : public testing::TestWithParam<const char*> {
+class CausalEncoderTest : public testing::TestWithParam<const char*> {
  protected:
   /// As computed alone, nothing shared.
   std::vector<float> Alone(const Tokens& text) {
@@ -48,7 +48,7 @@ class PrefixEncoderTest : public testing::TestWithParam<const char*> {
   const std::unique_ptr<Decoder> decoder_ = LoadOrDie(tiny_.Write(), std::nullopt, pool_);
 };
 
-TEST_P(PrefixEncoderTest, AStateHasTheBitsOfItsTextAlone) {
+TEST_P(CausalEncoderTest, AStateHasTheBitsOfItsTextAlone) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -57,8 +57,8 @@ TEST_P(PrefixEncoderTest, AStateHasTheBitsOfItsTextAlone) {
   };
   const int64_t longest = decoder_->config().context_len;
   const int64_t vocab_size = decoder_->config().vocab_size;
-  for (const PrefixEncoder::Options options : {PrefixEncoder::Options{}, {0, 5}, {30, 16}}) {
-    PrefixEncoder encoder(*decoder_, options);
+  for (const CausalEncoder::Options options : {CausalEncoder::Options{}, {0, 5}, {30, 16}}) {
+    CausalEncoder encoder(*decoder_, options);
     std::vector<Tokens> known;
     for (int call = 0; call < 12; ++call) {
       std::vector<Tokens> texts;
@@ -68,7 +68,8 @@ TEST_P(PrefixEncoderTest, AStateHasTheBitsOfItsTextAlone) {
           text = known[draw(0, std::ssize(known) - 1)];
           text.resize(draw(1, std::ssize(text)));
         }
-        for (const TokenId id : RandomTokens(draw(text.empty() ? 1 : 0, 20), vocab_size, random())) {
+        for (const TokenId id :
+             RandomTokens(draw(text.empty() ? 1 : 0, 20), vocab_size, random())) {
           if (std::ssize(text) < longest) text.push_back(id);
         }
         texts.push_back(text);
@@ -83,8 +84,43 @@ TEST_P(PrefixEncoderTest, AStateHasTheBitsOfItsTextAlone) {
   }
 }
 
-TEST_P(PrefixEncoderTest, APrefixIsComputedOnce) {
-  PrefixEncoder encoder(*decoder_, {.kept_tokens = 100});
+TEST_P(CausalEncoderTest, AllStatesAreThoseOfEachTextAlone) {
+  const int64_t longest = decoder_->config().context_len;
+  std::vector<Tokens> texts;
+  std::vector<float> expected;
+  for (int64_t i = 0; i < 12; ++i) {
+    texts.push_back(RandomTokens(1 + 7 * i % longest, decoder_->config().vocab_size, i / 2));
+    const std::vector<float> alone = RunChain(*decoder_, texts.back());
+    expected.insert(expected.end(), alone.begin(), alone.end());
+  }
+  const std::vector<CausalEncoder::Text> views(texts.begin(), texts.end());
+  for (const CausalEncoder::Options options : {CausalEncoder::Options{}, {0, 5}, {30, 16}}) {
+    CausalEncoder encoder(*decoder_, options);
+    LastStates(encoder, texts);  // what it leaves in the tree gives way
+    const auto states = encoder.States(views, CausalEncoder::Wanted::kAll);
+    ASSERT_TRUE(states.ok()) << states.status();
+    EXPECT_EQ(ToVector(*states), expected);
+  }
+}
+
+TEST_P(CausalEncoderTest, WhatWasBegunMayBeLeft) {
+  CausalEncoder encoder(*decoder_, {.kept_tokens = 100, .pass_tokens = 8});
+  for (int num_passes = 0; num_passes < 6; ++num_passes) {
+    const Tokens text = RandomTokens(40, decoder_->config().vocab_size, num_passes);
+    const std::vector<CausalEncoder::Text> views = {text};
+    ASSERT_TRUE(encoder.Begin(views, CausalEncoder::Wanted::kLast).ok());
+    for (int i = 0; i < std::min(num_passes, 5); ++i) {
+      const auto states = encoder.Advance();
+      ASSERT_TRUE(states.ok()) << states.status();
+      EXPECT_EQ(states->has_value(), i == 4);
+    }
+    // A prefix that was not computed to its end is not taken for one that was.
+    EXPECT_EQ(LastStates(encoder, {text})[0], Alone(text)) << num_passes;
+  }
+}
+
+TEST_P(CausalEncoderTest, APrefixIsComputedOnce) {
+  CausalEncoder encoder(*decoder_, {.kept_tokens = 100});
   const int64_t vocab_size = decoder_->config().vocab_size;
   const Tokens prefix = RandomTokens(30, vocab_size, 1);
   std::vector<Tokens> texts(4, prefix);
@@ -100,21 +136,21 @@ TEST_P(PrefixEncoderTest, APrefixIsComputedOnce) {
   EXPECT_EQ(encoder.stats().num_computed, 38 + 2);
 }
 
-TEST_P(PrefixEncoderTest, WhatIsNotKeptIsComputedAgain) {
-  PrefixEncoder encoder(*decoder_, {.kept_tokens = 0});
+TEST_P(CausalEncoderTest, WhatIsNotKeptIsComputedAgain) {
+  CausalEncoder encoder(*decoder_, {.kept_tokens = 0});
   const Tokens text = RandomTokens(20, decoder_->config().vocab_size, 1);
   const auto first = LastStates(encoder, {text});
   EXPECT_EQ(LastStates(encoder, {text}), first);
   EXPECT_EQ(encoder.stats().num_computed, 40);
 }
 
-TEST_P(PrefixEncoderTest, RefusesLengthsAndIdsWithTheBound) {
-  PrefixEncoder encoder(*decoder_);
+TEST_P(CausalEncoderTest, RefusesLengthsAndIdsWithTheBound) {
+  CausalEncoder encoder(*decoder_);
   const int64_t longest = decoder_->config().context_len;
   const int64_t vocab_size = decoder_->config().vocab_size;
   const auto message = [&](const std::vector<Tokens>& texts) {
-    const std::vector<PrefixEncoder::Text> views(texts.begin(), texts.end());
-    return std::string(encoder.LastStates(views).status().message());
+    const std::vector<CausalEncoder::Text> views(texts.begin(), texts.end());
+    return std::string(encoder.States(views, CausalEncoder::Wanted::kLast).status().message());
   };
   EXPECT_EQ(message({Tokens(longest, TokenId{1})}), "");
   EXPECT_EQ(message({{TokenId{1}}, Tokens(longest + 1, TokenId{1})}),
@@ -129,7 +165,7 @@ TEST_P(PrefixEncoderTest, RefusesLengthsAndIdsWithTheBound) {
   EXPECT_EQ(message({}), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, PrefixEncoderTest,
+INSTANTIATE_TEST_SUITE_P(Models, CausalEncoderTest,
                          testing::Values("decoders/llama_default", "decoders/mistral_default",
                                          "decoders/qwen3_default", "decoders/gemma"));
 
