@@ -13,10 +13,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "kernels/isa.h"
 #include "kernels/quant.h"
 #include "model/checkpoint/config.h"
+#include "model/checkpoint/encoder_config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/checkpoint/hub_cache.h"
 #include "model/checkpoint/weight_files.h"
@@ -152,11 +154,21 @@ absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
   return absl::OkStatus();
 }
 
+bool IsEncoderDir(const std::string& dir) {
+  const absl::StatusOr<nlohmann::json> file = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
+  return file.ok() && IsEncoderConfig(*file);
+}
+
 /// `name`: of the model, as it was given.
 absl::StatusOr<Facts> ReadFacts(const std::string& name, const std::string& dir) {
   Facts facts;
   facts.dir = dir;
   absl::StatusOr<ModelConfig> config = ReadModelConfig(dir);
+  if (absl::IsUnimplemented(config.status()) && IsEncoderDir(dir)) {
+    config = absl::UnimplementedError(
+        "this is an encoder, for embed, rerank, search and serve; show tells of models that "
+        "generate text");
+  }
   SHORTLIST_RETURN_IF_ERROR(Note(config.status(), facts));
   if (config.ok()) {
     SHORTLIST_RETURN_IF_ERROR(Note(ReadGenerationConfig(dir, config->vocab_size).status(), facts));

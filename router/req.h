@@ -27,7 +27,7 @@ struct ClientAccount {
   int64_t num_to_give = 0;  // requests that it could give up for another client
 };
 
-/// A request inside the router, from arrival to its terminal message. Owned by the Router (or a
+/// A request inside the router, from arrival to its terminal message. Owned by GenerationLoop (or a
 /// simulation); the Scheduler moves it between queue, prefilling and running.
 struct Req {
   enum class State { kNew, kQueued, kPrefilling, kRunning, kReleased };

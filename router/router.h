@@ -19,8 +19,8 @@ namespace shortlist {
 
 /// The heart of the server: requests for one generating model, or none, and any number of encoders
 /// go in at any time, tokens and vectors come out. The models share the thread by turns
-/// (ModelTurns), the generating one with two shares of the time to each encoder's one, so that none
-/// starves: a token waits for one pass of each encoder at most. Every request gets exactly one
+/// (ModelTurns), the generating one with two shares of the time to each encoder's one: over any
+/// time a model that has work gets its share, less one pass of each. Every request gets exactly one
 /// terminal row.
 ///
 /// Used by one thread at a time.

@@ -59,8 +59,8 @@ struct WaitingTokens {
 };
 
 /// Decides what the next pass over the model computes, and in which KV slots: admission from the
-/// forward queue, prefix sharing, chunks, memory, retraction. It knows tokens and slots only; the
-/// Router runs the model, a simulation a cost model.
+/// forward queue, prefix sharing, chunks, memory, retraction. It knows tokens and slots only;
+/// GenerationLoop runs the model, a simulation a cost model.
 ///
 /// Use, in a loop: GetNewPrefillBatch; compute it and tell Computed for each request;
 /// PrepareDecode; compute and tell Computed; Finish what has ended. Times are seconds of any clock

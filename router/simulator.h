@@ -54,7 +54,7 @@ using StepObserver =
     std::function<void(const Scheduler&, const Batch& prefill, const Batch& decode, double now_s)>;
 
 /// Runs `trace` (arrivals in ascending order) through the scheduler with a cost model in place of
-/// the model, in virtual time: one step is what Router::ForwardStep does. The output of a request
+/// the model, in virtual time: one step is what GenerationLoop::Step does. The output of a request
 /// is a function of its index. Internal when the scheduler stands still with requests waiting.
 /// Errors as Scheduler::Create.
 absl::StatusOr<SimulationResult> Simulate(const SchedulerOptions& options,

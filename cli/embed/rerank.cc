@@ -36,8 +36,8 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
 }
 
 absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
-                                              const std::string& instruction,
-                                              const TextRows& texts, EncodeWish::Scores scores) {
+                                              const std::string& instruction, const TextRows& texts,
+                                              EncodeWish::Scores scores) {
   const EncodingModel& model = encoder.model();
   if (!model.makes_scores()) {
     return absl::InvalidArgumentError(
@@ -46,8 +46,8 @@ absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::s
                      "decoder that answers yes or no"));
   }
   if (model.result_size() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        model.dir(), ": has ", model.result_size(), " labels, a reranker has 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(model.dir(), ": has ", model.result_size(), " labels, a reranker has 1"));
   }
   if (!instruction.empty() && !model.instructs_pairs()) {
     return absl::InvalidArgumentError(
@@ -70,8 +70,9 @@ absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& ou
                              ReadTextRows(flags.in, BlankLines::kSkipped, in));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
                              BulkEncoder::Open(flags.encoding, flags.encoding.model.model));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> scores,
-                             ScorePairs(*encoder, flags.query, flags.instruction, texts, flags.scores));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::vector<float> scores,
+      ScorePairs(*encoder, flags.query, flags.instruction, texts, flags.scores));
   const int64_t top = flags.top > 0 ? flags.top : std::ssize(scores);
   WriteRanking(texts, TopScores(scores, top),
                flags.json ? RankingFormat::kJson : RankingFormat::kTable, out);

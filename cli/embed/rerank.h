@@ -24,7 +24,7 @@ struct RerankFlags {
   TextInputFlags in;
   std::string query;
   std::string instruction;  // of a reranker that reads one; empty: its own
-  int64_t top = 0;  // 0: all
+  int64_t top = 0;          // 0: all
   EncodeWish::Scores scores = EncodeWish::Scores::kModels;
   bool json = false;
 };
@@ -40,8 +40,8 @@ absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& ou
 /// several labels, or reads no instruction where there is one; otherwise errors as
 /// BulkEncoder::Run.
 absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
-                                              const std::string& instruction,
-                                              const TextRows& texts, EncodeWish::Scores scores);
+                                              const std::string& instruction, const TextRows& texts,
+                                              EncodeWish::Scores scores);
 
 }  // namespace shortlist
 

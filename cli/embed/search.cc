@@ -70,10 +70,9 @@ absl::StatusOr<std::vector<ScoredRow>> RerankFound(const SearchFlags& flags, con
                              BulkEncoder::Open(flags.encoding, flags.rerank_model));
   TextRows candidates{.origin = texts.origin, .rows = {}};
   for (const ScoredRow& row : found) candidates.rows.push_back(texts.rows[row.row]);
-  SHORTLIST_ASSIGN_OR_RETURN(
-      const std::vector<float> scores,
-      ScorePairs(*encoder, flags.query, /*instruction=*/"", candidates,
-                 EncodeWish::Scores::kModels));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> scores,
+                             ScorePairs(*encoder, flags.query, /*instruction=*/"", candidates,
+                                        EncodeWish::Scores::kModels));
   NoteCut(*encoder, flags.rerank_model);
   std::vector<ScoredRow> ranking = TopScores(scores, flags.top);
   for (ScoredRow& row : ranking) row.row = found[row.row].row;

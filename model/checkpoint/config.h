@@ -52,10 +52,10 @@ struct ModelConfig {
   Activation activation = Activation::kSilu;  // of the gated MLP
   double embedding_scale = 1.0;               // multiplies embeddings
   double norm_offset = 0.0;                   // added to the stored weights of norms
-  bool fc_bias = false;                  // EAGLE: `bias` of the fc layer
-  WeightPacking packing;                 // of the linear layers' weights
-  std::vector<int32_t> eos_token_ids;    // may be empty; GenerationConfig's count instead
-  DType checkpoint_dtype = DType::kF32;  // torch_dtype or dtype; the files have the last word
+  bool fc_bias = false;                       // EAGLE: `bias` of the fc layer
+  WeightPacking packing;                      // of the linear layers' weights
+  std::vector<int32_t> eos_token_ids;         // may be empty; GenerationConfig's count instead
+  DType checkpoint_dtype = DType::kF32;       // torch_dtype or dtype; the files have the last word
 };
 
 /// "LlamaForCausalLM".

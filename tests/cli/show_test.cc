@@ -15,6 +15,7 @@
 #include "model/checkpoint/safetensors.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
+#include "tests/runtime/tiny_encoder.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_llama.h"
@@ -209,6 +210,11 @@ TEST(ShowTest, UsageErrorsEndWithExitCodeTwo) {
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.out, "");
   }
+}
+
+TEST(ShowTest, AnEncoderIsCalledOne) {
+  TinyEncoder tiny;
+  EXPECT_THAT(RunShow(tiny.Write(), /*json=*/false).out, HasSubstr("this is an encoder"));
 }
 
 }  // namespace
