@@ -33,7 +33,8 @@ absl::Status CheckSameTokenizer(const std::string& target_dir, const Tokenizer& 
 absl::Status CheckHead(const char* flag, const std::string& dir, const Decoder& decoder) {
   if (decoder.has_head()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " ", dir, " has no LM head: it makes embeddings alone (--embed-model)"));
+      absl::StrCat(flag, " ", dir,
+                   " has no LM head: it makes embeddings alone (--embed-model, --is-embedding)"));
 }
 
 }  // namespace
