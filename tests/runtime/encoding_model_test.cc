@@ -153,6 +153,21 @@ TEST_F(EncodingModelTest, AVectorHasTheSameBitsInAnyBatch) {
   for (size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(Values(inputs[i]), together[i].values);
 }
 
+TEST_F(EncodingModelTest, TruncateDimIsWhatAVectorHasWithoutAWish) {
+  TinyEncoder tiny;
+  tiny.AddModules(/*normalize=*/true);
+  tiny.AddFile("config_sentence_transformers.json", {{"truncate_dim", 5}});
+  Open(tiny);
+  EXPECT_EQ(model_->result_size(), 5);
+  const EncodeInput input = Input("the cat");
+  EXPECT_EQ(Values(input), Values(input, {.dimensions = 5}));
+  EXPECT_EQ(Values(input, {.dimensions = 8}).size(), 8u);
+
+  tiny.AddFile("config_sentence_transformers.json", {{"truncate_dim", kHidden + 1}});
+  ExpectError(EncodingModel::Open({.model = tiny.Write()}, pool_).status(),
+              absl::StatusCode::kInvalidArgument, {"truncate_dim = 37", "36"});
+}
+
 TEST_F(EncodingModelTest, DimensionsAreTheFirstOnesAndHaveABound) {
   TinyEncoder tiny;
   Open(tiny);
