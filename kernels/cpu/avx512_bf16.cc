@@ -40,12 +40,12 @@ struct NativeBf16Panel {
 };
 
 /// Four byte products added to 32-bit lanes by one instruction.
+template <typename Codes>
 struct VnniBytes {
   using Weights = Vec::I;
-  using Inputs = Vec::I;
-  static Weights OfWeights(Vec::I bytes) { return bytes; }
-  static Inputs OfInputs(Vec::I bytes) { return bytes; }
-  static Vec::Dots MulAdd(Weights w, Inputs x, Vec::Dots sum) {
+  static constexpr bool kOfStored = true;
+  static Weights OfWeights(Vec::I stored) { return stored; }
+  static Vec::Dots MulAdd(Weights w, Vec::I x, Vec::Dots sum) {
     return (Vec::Dots)_mm512_dpbusd_epi32((Vec::I)sum, w, x);
   }
 };
