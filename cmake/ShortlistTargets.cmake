@@ -11,9 +11,13 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# What one checkout has compiled, others find: paths below the checkout do not count. What the cache does not hold is not
+# preprocessed twice (depend mode).
 find_program(CCACHE ccache)
-if(CCACHE AND NOT SHORTLIST_PRECOMPILE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
 # Private to our own targets: warnings, no contraction of a*b+c (a kernel's bits are the same in every
