@@ -32,6 +32,14 @@ absl::StatusOr<EncodeInput> PrepareSource(const EncodingModel& model,
       .truncates = cut.truncates,
       .side = cut.keeps_end ? Truncation::Side::kLeft : Truncation::Side::kRight,
       .max_tokens = cut.max_tokens};
+  if (source.context != nullptr) {
+    const EncodeSource& front = source.context_behind ? source : *source.context;
+    const EncodeSource& back = source.context_behind ? *source.context : source;
+    if (source.ids.empty()) return model.PreparePrompt(front.text + back.text, how);
+    std::vector<TokenId> ids = front.ids;
+    ids.insert(ids.end(), back.ids.begin(), back.ids.end());
+    return model.Prepare(std::move(ids), how);
+  }
   if (!source.ids.empty()) return model.Prepare(source.ids, how);
   if (source.first == nullptr) return model.Prepare(instruction, source.text, std::nullopt, how);
   return model.Prepare(instruction, *source.first, source.text, how);
@@ -57,12 +65,13 @@ absl::StatusOr<ServedEncoders> ServedEncoders::Open(const ServeFlags& flags, Thr
     Models& models = *generating.models;
     const int64_t context_length = flags.scheduler.context_length;
     const int64_t most = context_length > 0 ? context_length : kMaxStatesTokens;
-    encoders.entries_.push_back(std::make_unique<Entry>(
-        Entry{.flag = "--model",
-              .name = generating.name,
-              .model = EncodingModel::Over(models.target(), models.tokenizer(), models.model_dir(),
-                                           std::min(most, kMaxStatesTokens), pool),
-              .is_generating = true}));
+    auto over = EncodingModel::Over(models.target(), models.tokenizer(), models.model_dir(),
+                                    std::min(most, kMaxStatesTokens), pool);
+    if (!over.ok()) return OfFlag("--model", over.status());
+    encoders.entries_.push_back(std::make_unique<Entry>(Entry{.flag = "--model",
+                                                              .name = generating.name,
+                                                              .model = *std::move(over),
+                                                              .is_generating = true}));
   }
   return encoders;
 }

@@ -27,10 +27,15 @@ struct EncodeWish {
   // Of scores: what becomes of the logits.
   enum class Scores { kModels, kRaw, kSigmoid, kSoftmax } scores = Scores::kModels;
 
+  // Not empty: how likely each of these comes next, in place of a vector; with Scores::kSoftmax as
+  // if nothing else could. Of a generating model's states.
+  std::vector<TokenId> next_tokens;
+
   friend bool operator==(const EncodeWish&, const EncodeWish&) = default;
 };
 
-/// What came of one input: a vector, or the scores of a classifier; or why there is none.
+/// What came of one input: a vector, the scores of a classifier or the probabilities of the tokens
+/// asked for; or why there is none.
 struct EncodeResult {
   absl::Status status;
   std::vector<float> values;

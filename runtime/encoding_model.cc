@@ -96,9 +96,11 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   return model;
 }
 
-std::unique_ptr<EncodingModel> EncodingModel::Over(Decoder& decoder, const Tokenizer& tokenizer,
-                                                   std::string dir, int64_t max_input_tokens,
-                                                   ThreadPool& pool) {
+absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Over(Decoder& decoder,
+                                                                   const Tokenizer& tokenizer,
+                                                                   std::string dir,
+                                                                   int64_t max_input_tokens,
+                                                                   ThreadPool& pool) {
   std::unique_ptr<EncodingModel> model(new EncodingModel(pool));
   model->dir_ = std::move(dir);
   model->tokenizer_ = &tokenizer;
@@ -109,6 +111,9 @@ std::unique_ptr<EncodingModel> EncodingModel::Over(Decoder& decoder, const Token
       Pooler::Create({.pooling = Pooling::kMean, .hidden = model->config().hidden});
   SHORTLIST_CHECK(pooler.ok());
   model->pooler_ = *std::move(pooler);
+  SHORTLIST_ASSIGN_OR_RETURN(
+      LmHead head, LmHead::Create(decoder.head_weight(), model->config().vocab_size, pool));
+  model->next_token_head_.emplace(std::move(head));
   model->max_input_tokens_ = std::min(max_input_tokens, model->config().context_len);
   return model;
 }
@@ -201,7 +206,9 @@ absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::string_view instruction,
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(instruction, "instruction"));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(text, "text"));
   if (instruction.empty()) instruction = pair_prompt_;
-  if (!yes_no_prompt_) return PrepareSequence(instruction, text, second, most, cut);
+  if (!yes_no_prompt_) {
+    return PrepareSequence(instruction, text, second, most, cut, /*parse_special=*/false);
+  }
   if (!second) return absl::InvalidArgumentError("not a pair of texts, which this model judges");
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(*second, "text"));
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -212,15 +219,23 @@ absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::string_view instruction,
   return EncodeInput{.ids = std::move(ids)};
 }
 
+absl::StatusOr<EncodeInput> EncodingModel::PreparePrompt(std::string_view text,
+                                                         const Cut& cut) const {
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
+  SHORTLIST_RETURN_IF_ERROR(CheckUtf8(text, "text"));
+  return PrepareSequence("", text, std::nullopt, most, cut, /*parse_special=*/true);
+}
+
 absl::StatusOr<EncodeInput> EncodingModel::PrepareSequence(std::string_view instruction,
                                                            std::string_view text,
                                                            std::optional<std::string_view> second,
-                                                           int64_t most, const Cut& cut) const {
+                                                           int64_t most, const Cut& cut,
+                                                           bool parse_special) const {
   const bool lowers = embedding_ && embedding_->do_lower_case;
   std::string first = absl::StrCat(std::string(instruction), std::string(text));
   if (lowers) first = LowerCase(first);
   Truncation truncation{.side = cut.side};
-  EncodeOptions options;
+  EncodeOptions options{.parse_special = parse_special};
   if (cut.truncates) {
     truncation.max_len = most;
   } else {
@@ -301,13 +316,14 @@ absl::StatusOr<std::optional<EncodingModel::States>> EncodingModel::CausalStates
     std::vector<CausalEncoder::Text> texts;
     for (const EncodingLoop::Item& item : items) texts.emplace_back(item.input->ids);
     using Wanted = CausalEncoder::Wanted;
-    SHORTLIST_RETURN_IF_ERROR(causal_->Begin(texts, wants_last() ? Wanted::kLast : Wanted::kAll));
+    SHORTLIST_RETURN_IF_ERROR(
+        causal_->Begin(texts, wants_last(items) ? Wanted::kLast : Wanted::kAll));
   }
   SHORTLIST_ASSIGN_OR_RETURN(std::optional<at::Tensor> data, causal_->Advance());
   if (!data) return std::nullopt;
   States states{.data = *std::move(data), .seq_begin = {0}};
   for (const EncodingLoop::Item& item : items) {
-    const auto count = wants_last() ? 1 : static_cast<int32_t>(item.input->ids.size());
+    const auto count = wants_last(items) ? 1 : static_cast<int32_t>(item.input->ids.size());
     states.seq_begin.push_back(states.seq_begin.back() + count);
   }
   return states;
@@ -319,7 +335,7 @@ std::vector<EncodeResult> EncodingModel::Vectors(std::span<const EncodingLoop::I
   for (const EncodingLoop::Item& item : items) {
     int64_t num_prompt_tokens = item.input->num_prompt_tokens;
     // Of a last state alone: whether it is the prompt's.
-    if (causal_ && wants_last())
+    if (causal_ && pools_last())
       num_prompt_tokens = num_prompt_tokens < std::ssize(item.input->ids) ? 0 : 1;
     const int64_t dimensions = item.wish->dimensions;
     requests.push_back({.dimensions = dimensions == 0 ? default_dimensions() : dimensions,
@@ -334,7 +350,11 @@ absl::StatusOr<std::vector<EncodeResult>> EncodingModel::Results(Items items,
   const HiddenStates hidden{.data = states.data.data_ptr<float>(),
                             .hidden = config().hidden,
                             .seq_begin = states.seq_begin};
-  if (pooler_) return Vectors(items, hidden);
+  if (pooler_) {
+    std::vector<EncodeResult> results = Vectors(items, hidden);
+    SHORTLIST_RETURN_IF_ERROR(TellNextTokens(items, states, results));
+    return results;
+  }
   // Logits for all at once; what becomes of them may differ from request to request.
   std::vector<EncodeResult> results;
   ScoreFunction models = ScoreFunction::kSigmoid;
@@ -359,6 +379,37 @@ absl::StatusOr<std::vector<EncodeResult>> EncodingModel::Results(Items items,
     }
   }
   return results;
+}
+
+bool EncodingModel::wants_last(Items items) const {
+  return pools_last() || std::ranges::all_of(items, [](const EncodingLoop::Item& item) {
+           return !item.wish->next_tokens.empty();
+         });
+}
+
+/// The results of items that ask what comes next.
+absl::Status EncodingModel::TellNextTokens(Items items, const States& states,
+                                           std::vector<EncodeResult>& results) {
+  std::vector<size_t> asking;
+  std::vector<int64_t> last_rows;
+  std::vector<NextTokenHead::Question> questions;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const EncodeWish& wish = *items[i].wish;
+    if (wish.next_tokens.empty()) continue;
+    asking.push_back(i);
+    last_rows.push_back(states.seq_begin[i + 1] - 1);
+    questions.push_back({wish.next_tokens, wish.scores == EncodeWish::Scores::kSoftmax});
+  }
+  if (asking.empty()) return absl::OkStatus();
+  if (!next_token_head_) return absl::InvalidArgumentError("this model tells no next tokens");
+  SHORTLIST_ASSIGN_OR_RETURN(
+      auto answers, next_token_head_->Answer(GatherRows(states.data, last_rows), questions));
+  for (size_t k = 0; k < asking.size(); ++k) {
+    EncodeResult& result = results[asking[k]];
+    result = {.status = answers[k].status()};
+    if (answers[k].ok()) result.values = *std::move(answers[k]);
+  }
+  return absl::OkStatus();
 }
 
 /// Of the logit of yes, less that of no.

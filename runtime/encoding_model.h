@@ -14,6 +14,7 @@
 #include "base/thread_pool.h"
 #include "embed/classifier_head.h"
 #include "embed/embedding_config.h"
+#include "embed/next_token_head.h"
 #include "embed/pooler.h"
 #include "embed/score_function.h"
 #include "embed/yes_no_head.h"
@@ -45,11 +46,14 @@ class EncodingModel {
                                                              ThreadPool& pool);
 
   /// A generating model as it makes vectors without being made for it: the mean of its hidden
-  /// states, normalised, of at most `max_input_tokens` and its context. Decoder and tokenizer must
-  /// outlive this; no call of the decoder's beside one of Encode.
-  static std::unique_ptr<EncodingModel> Over(Decoder& decoder, const Tokenizer& tokenizer,
-                                             std::string dir, int64_t max_input_tokens,
-                                             ThreadPool& pool);
+  /// states, normalised, of at most `max_input_tokens` and its context; and as it tells how likely
+  /// tokens come next (EncodeWish::next_tokens). Decoder and tokenizer must outlive this; no call
+  /// of the decoder's beside one of Encode. Errors are LmHead's.
+  static absl::StatusOr<std::unique_ptr<EncodingModel>> Over(Decoder& decoder,
+                                                             const Tokenizer& tokenizer,
+                                                             std::string dir,
+                                                             int64_t max_input_tokens,
+                                                             ThreadPool& pool);
 
   const std::string& dir() const { return dir_; }
   /// Of a decoder that is used as an encoder, as far as an encoder's has the field.
@@ -69,7 +73,7 @@ class EncodingModel {
   bool instructs_pairs() const { return yes_no_prompt_.has_value(); }
   /// Of a decoder whose prefixes are shared; null for any other model.
   const CausalEncoder::Stats* prefixes() const {
-    return causal_ && wants_last() ? &causal_->stats() : nullptr;
+    return causal_ && pools_last() ? &causal_->stats() : nullptr;
   }
   /// Of a result: dimensions of a vector, or labels.
   int64_t result_size() const;
@@ -88,6 +92,9 @@ class EncodingModel {
   /// length and bound of one that is too long, InvalidArgument what else is wrong with it.
   absl::StatusOr<EncodeInput> Prepare(std::string_view instruction, std::string_view text,
                                       std::optional<std::string_view> second, const Cut& cut) const;
+  /// The input of a prompt, as a generating model reads it: control tokens spelled in it are these
+  /// tokens. The same errors.
+  absl::StatusOr<EncodeInput> PreparePrompt(std::string_view text, const Cut& cut) const;
   /// The input of ids as they are. The same errors, and for an id outside the vocabulary.
   absl::StatusOr<EncodeInput> Prepare(std::vector<TokenId> ids, const Cut& cut) const;
 
@@ -107,7 +114,8 @@ class EncodingModel {
   absl::Status LoadYesNo(const YesNoFormat& format);
   absl::StatusOr<EncodeInput> PrepareSequence(std::string_view instruction, std::string_view text,
                                               std::optional<std::string_view> second,
-                                              int64_t max_tokens, const Cut& cut) const;
+                                              int64_t max_tokens, const Cut& cut,
+                                              bool parse_special) const;
   absl::StatusOr<int64_t> MostTokens(const Cut& cut) const;
 
   /// Hidden states of each token of the items' inputs, or of each one's last.
@@ -118,12 +126,16 @@ class EncodingModel {
   /// Of a vector where none are wished for; 0: all.
   int64_t default_dimensions() const { return embedding_ ? embedding_->truncate_dim : 0; }
   using Items = std::span<const EncodingLoop::Item>;
-  /// Of a decoder: whether the states of last tokens are all that is asked for.
-  bool wants_last() const { return !embedding_ || embedding_->pooling == Pooling::kLast; }
+  /// Of a decoder: whether its results are made of last tokens' states, and whether all that these
+  /// items ask for is.
+  bool pools_last() const { return !embedding_ || embedding_->pooling == Pooling::kLast; }
+  bool wants_last(Items items) const;
   absl::StatusOr<States> EncoderStates(Items items);
   absl::StatusOr<std::optional<States>> CausalStates(Items items, bool goes_on);
   absl::StatusOr<std::vector<EncodeResult>> Results(Items items, const States& states);
   EncodeResult ScoreAnswer(float logit, ScoreFunction function) const;
+  absl::Status TellNextTokens(Items items, const States& states,
+                              std::vector<EncodeResult>& results);
   std::vector<EncodeResult> Vectors(std::span<const EncodingLoop::Item> items,
                                     const HiddenStates& states) const;
 
@@ -139,7 +151,8 @@ class EncodingModel {
   std::optional<CausalEncoder> causal_;
   // What becomes of its states: vectors, a classifier's scores, or those of an answer.
   std::optional<EmbeddingConfig> embedding_;
-  std::optional<Pooler> pooler_;  // with embedding_
+  std::optional<Pooler> pooler_;                  // with embedding_
+  std::optional<NextTokenHead> next_token_head_;  // of a generating model
   std::optional<ClassifierHead> classifier_;
   std::string pair_prompt_;  // of pairs; goes before the first text where there is no instruction
   std::optional<YesNoPrompt> yes_no_prompt_;

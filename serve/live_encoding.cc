@@ -43,7 +43,10 @@ absl::Status Check(const EncodeResult& result) {
 }
 
 int64_t NumResultBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
-  const int64_t size = batch.wish.dimensions > 0 ? batch.wish.dimensions : encoder.result_size;
+  const auto num_next = std::ssize(batch.wish.next_tokens);
+  const int64_t size = num_next > 0                ? num_next
+                       : batch.wish.dimensions > 0 ? batch.wish.dimensions
+                                                   : encoder.result_size;
   const int64_t each = size * static_cast<int64_t>(sizeof(float)) + batch.num_reply_bytes;
   return std::ssize(batch.inputs) * each;
 }
@@ -62,7 +65,8 @@ int64_t NumHeldBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
 /// About how many tokens it is.
 int64_t NumTokens(const EncodeSource& source) {
   constexpr int64_t kBytesOfToken = 4;
-  return std::ssize(source.ids) + std::ssize(source.text) / kBytesOfToken + 1;
+  const int64_t others = source.context != nullptr ? NumTokens(*source.context) : 0;
+  return others + std::ssize(source.ids) + std::ssize(source.text) / kBytesOfToken + 1;
 }
 
 absl::Status Aborted() { return absl::CancelledError("aborted"); }

@@ -276,9 +276,15 @@ std::string Encode() {
 
 std::string Score() {
   ordered_json properties = Properties({kScoring});
-  for (const char* name : {"text_1", "text_2"}) properties[name] = AnyOf({kManyTexts});
-  return Operation("Scores of pairs of texts, as vLLM", {"text_1", "text_2"},
-                   std::move(properties));
+  for (const char* name : {"text_1", "text_2", "query", "items"}) {
+    properties[name] = AnyOf({kManyTexts});
+  }
+  properties["label_token_ids"] = {{"type", "array"}, {"items", {{"type", "integer"}}}};
+  for (const char* name : {"apply_softmax", "item_first"}) properties[name] = {{"type", "boolean"}};
+  return Operation(
+      "Scores of pairs of texts, as vLLM; with label_token_ids how likely they come next, as "
+      "SGLang",
+      {}, std::move(properties));
 }
 
 std::string Classify() {

@@ -18,11 +18,16 @@
 
 namespace shortlist {
 
-/// One thing to encode, as a client sends it: a text, a pair of texts or token ids.
+/// One thing to encode, as a client sends it: a text, a pair of texts, token ids, or a prompt in
+/// two parts.
 struct EncodeSource {
   std::string text;                          // of a pair the second
   std::shared_ptr<const std::string> first;  // of a pair; often the same for many. Null: no pair
   std::vector<TokenId> ids;                  // not empty: these, in place of texts
+  // Of a prompt the other part, text or ids as this one is; often the same for many. Control tokens
+  // spelled in a prompt's text are these tokens. Null: no prompt.
+  std::shared_ptr<const EncodeSource> context;
+  bool context_behind = false;  // the other part comes behind this one, not before
 };
 
 /// What becomes of an input that is too long.
@@ -34,8 +39,8 @@ struct EncodeCut {
 
 /// An encoder as the routes know it, whatever computes behind it. Constant once it is served.
 struct ServedEncoder {
-  /// kStates: vectors of the generating model's hidden states, which it was not made for; FastChat
-  /// asks for them.
+  /// kStates: what the generating model's hidden states give, which it was not made for: vectors,
+  /// for FastChat, and how likely tokens come next, for SGLang's /v1/score.
   enum class Makes { kVectors, kScores, kStates };
 
   std::string name;  // what clients call it

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/http/api_error.h"
@@ -24,13 +25,27 @@ constexpr char kUnnamed[] = "unknown";  // what sglang-router puts in where a cl
 
 /// What would load such a model.
 const char* FlagFor(ServedEncoder::Makes makes) {
-  return makes == ServedEncoder::Makes::kScores
-             ? "--rerank-model"
-             : "--embed-model, or let --model make embeddings with --is-embedding";
+  switch (makes) {
+    case ServedEncoder::Makes::kScores:
+      return "--rerank-model";
+    case ServedEncoder::Makes::kVectors:
+      return "--embed-model, or let --model make embeddings with --is-embedding";
+    case ServedEncoder::Makes::kStates:
+      return "--model";
+  }
+  SHORTLIST_CHECK(false);
 }
 
 const char* Described(ServedEncoder::Makes makes) {
-  return makes == ServedEncoder::Makes::kScores ? "makes scores" : "makes embeddings";
+  switch (makes) {
+    case ServedEncoder::Makes::kScores:
+      return "makes scores";
+    case ServedEncoder::Makes::kVectors:
+      return "makes embeddings";
+    case ServedEncoder::Makes::kStates:
+      return "generates text";
+  }
+  SHORTLIST_CHECK(false);
 }
 
 std::string Place(std::string_view name, size_t i) {

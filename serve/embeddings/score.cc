@@ -25,6 +25,8 @@ struct Sides {
 constexpr Sides kSides[] = {
     {"text_1", "text_2"}, {"queries", "documents"}, {"query", "items"}, {"data_1", "data_2"}};
 
+constexpr size_t kMaxLabels = 1024;
+
 using Texts = std::vector<std::shared_ptr<const std::string>>;
 
 /// A text or a list of texts.
@@ -100,15 +102,72 @@ absl::Status ReadRest(const ServedEncoder& encoder, JsonFields& fields, EncodeAs
   asked.batch.instruction = ReadPairInstruction(fields, encoder);
   asked.rid = ReadEncodeScheduling(fields, asked.batch);
   fields.Accept({"user", "custom_labels", "routing_key", "session_id"});
-  fields.Refuse({"label_token_ids", "apply_softmax", "item_first", "return_pooled_hidden_states",
-                 "embed_overrides"},
-                "not supported");
+  fields.Refuse({"apply_softmax", "item_first"}, "for \"label_token_ids\", which are not given");
+  fields.Refuse({"return_pooled_hidden_states", "embed_overrides"}, "not supported");
   fields.RefuseUnknown();
   return fields.status();
 }
 
+/// SGLang's "query" with each of "items" behind it, or before it: texts, or lists of token ids.
+void ReadPrompts(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch& batch) {
+  EncodeBatch query;
+  ReadEncodeSources(fields, "query", encoder, query);
+  ReadEncodeSources(fields, "items", encoder, batch);
+  const bool item_first = fields.Bool("item_first", false);
+  if (!fields.status().ok()) return;
+  if (query.is_list) return fields.Fail("query", "a list, where one query is wanted");
+  const auto context = std::make_shared<const EncodeSource>(std::move(query.inputs.front()));
+  for (size_t i = 0; i < batch.inputs.size(); ++i) {
+    EncodeSource& item = batch.inputs[i];
+    if (item.ids.empty() != context->ids.empty()) {
+      return fields.Fail(absl::StrCat("items[", i, "]"),
+                         "query and items are all texts, or all lists of token ids");
+    }
+    item.context = context;
+    item.context_behind = item_first;
+  }
+}
+
+std::string NextTokenReply(const std::string& model, const EncodedBatch& encoded) {
+  std::string text = "{\"object\":\"scoring\",\"scores\":[";
+  for (const std::vector<float>& of_labels : encoded.values) {
+    if (text.back() != '[') text += ',';
+    AppendFloats(of_labels, text);
+  }
+  return absl::StrCat(text, "],\"model\":", Dump(json(model)),
+                      ",\"usage\":", Dump(EncodeUsage(encoded)), "}");
+}
+
+/// SGLang's form: how likely the generating model goes on with each of "label_token_ids".
+absl::StatusOr<EncodeAsked> ParseNextTokens(const Service& service, const json& body) {
+  JsonFields fields(body);
+  EncodeAsked asked;
+  EncodeBatch& batch = asked.batch;
+  SHORTLIST_ASSIGN_OR_RETURN(batch.model,
+                             ReadEncoderModel(service, fields, ServedEncoder::Makes::kStates));
+  const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
+  ReadPrompts(fields, encoder, batch);
+  for (const int64_t id :
+       fields.Integers("label_token_ids", kMaxLabels, 0, encoder.vocab_size - 1)) {
+    batch.wish.next_tokens.push_back(TokenId{static_cast<int32_t>(id)});
+  }
+  if (batch.wish.next_tokens.empty()) fields.Fail("label_token_ids", "a list that is empty");
+  if (fields.Bool("apply_softmax", false)) batch.wish.scores = EncodeWish::Scores::kSoftmax;
+  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/false);
+  asked.rid = ReadEncodeScheduling(fields, batch);
+  fields.Accept({"user", "routing_key", "session_id"});
+  fields.RefuseUnless("return_pooled_hidden_states", false, "not supported");
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  asked.write = [name = encoder.name](const EncodedBatch& encoded) {
+    return NextTokenReply(name, encoded);
+  };
+  return asked;
+}
+
 absl::StatusOr<EncodeAsked> ParseScore(const Service& service, const std::string& text) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  if (body.contains("label_token_ids")) return ParseNextTokens(service, body);
   JsonFields fields(body);
   EncodeAsked asked;
   SHORTLIST_ASSIGN_OR_RETURN(asked.batch.model,

@@ -27,7 +27,13 @@ void AppendWords(const std::string& text, std::vector<TokenId>& ids) {
 absl::StatusOr<EncodeInput> Prepare(const std::string& instruction, const EncodeSource& source,
                                     const EncodeCut& cut) {
   EncodeInput input{.ids = source.ids};
-  if (source.ids.empty()) {
+  if (source.context != nullptr) {
+    const EncodeSource& front = source.context_behind ? source : *source.context;
+    const EncodeSource& back = source.context_behind ? *source.context : source;
+    input.ids = front.ids;
+    input.ids.insert(input.ids.end(), back.ids.begin(), back.ids.end());
+    if (input.ids.empty()) AppendWords(front.text + back.text, input.ids);
+  } else if (source.ids.empty()) {
     input.ids.push_back(TokenId{1});
     AppendWords(instruction + (source.first != nullptr ? *source.first : source.text), input.ids);
     if (source.first != nullptr) AppendWords(source.text, input.ids);
@@ -47,7 +53,16 @@ float Sigmoid(float logit) { return 1.0f / (1.0f + std::exp(-logit)); }
 EncodeResult ResultOf(const ServedEncoder& encoder, const EncodingLoop::Item& item) {
   const std::vector<TokenId>& ids = item.input->ids;
   EncodeResult result;
-  if (encoder.makes == ServedEncoder::Makes::kVectors) {
+  if (encoder.makes == ServedEncoder::Makes::kStates) {
+    float sum = 1000.0f;
+    if (item.wish->scores == EncodeWish::Scores::kSoftmax) {
+      sum = 0.0f;
+      for (const TokenId token : item.wish->next_tokens) sum += static_cast<float>(Raw(token));
+    }
+    for (const TokenId token : item.wish->next_tokens) {
+      result.values.push_back(static_cast<float>(Raw(token)) / sum);
+    }
+  } else if (encoder.makes == ServedEncoder::Makes::kVectors) {
     float sum = 0.0f;
     for (size_t i = 0; i < ids.size(); ++i) sum += static_cast<float>((i + 1) * Raw(ids[i]));
     result.values = {static_cast<float>(ids.size()), sum, 0.1f, -2.5f};
@@ -110,6 +125,11 @@ void EncoderTest::AddScores(const std::string& name, int64_t num_labels) {
       .name = name, .makes = ServedEncoder::Makes::kScores, .result_size = num_labels};
   for (int64_t k = 0; k < num_labels; ++k) encoder.labels.push_back(absl::StrCat("LABEL_", k));
   encoders_.push_back(std::make_unique<FakeEncoder>(std::move(encoder)));
+}
+
+void EncoderTest::AddStates() {
+  encoders_.push_back(std::make_unique<FakeEncoder>(
+      ServedEncoder{.name = "demo", .makes = ServedEncoder::Makes::kStates, .result_size = 4}));
 }
 
 void EncoderTest::StartAll(const std::function<void(Server::Options&)>& change) {

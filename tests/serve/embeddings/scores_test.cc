@@ -193,10 +193,55 @@ TEST_F(RerankTest, VllmsScore) {
   EXPECT_THAT(Post("/score", {{"text_1", {"q", "q"}}, {"text_2", "a"}}, 400).dump(),
               HasSubstr("1 texts for 2 in text_1"));
   EXPECT_THAT(Post("/score", {{"documents", "a"}}, 400).dump(), HasSubstr("queries: missing"));
+  EXPECT_THAT(Post("/score", {{"query", "q"}, {"items", "a"}, {"apply_softmax", true}}, 400).dump(),
+              HasSubstr("apply_softmax: for \\\"label_token_ids\\\""));
   EXPECT_THAT(
       Post("/score", {{"query", "q"}, {"items", "a"}, {"label_token_ids", json::array({1})}}, 400)
           .dump(),
-      HasSubstr("label_token_ids: not supported"));
+      HasSubstr("no model that generates text is loaded: give one with --model"));
+}
+
+class NextTokensTest : public EncoderTest {
+ protected:
+  NextTokensTest() {
+    AddScores("judge");
+    AddStates();
+  }
+  json Ask(const json& change, int status = 200) const {
+    json body = {{"query", "q"}, {"items", {"a", "b b"}}, {"label_token_ids", {100, 300}}};
+    body.update(change);
+    return Post("/v1/score", body, status);
+  }
+};
+
+TEST_F(NextTokensTest, SglangsScoreIsHowLikelyTheLabelsComeNext) {
+  StartAll();
+  EXPECT_EQ(Ask(json::object()), json::parse(R"({
+    "object": "scoring", "model": "demo", "scores": [[0.1, 0.3], [0.1, 0.3]],
+    "usage": {"prompt_tokens": 5, "total_tokens": 5}})"));
+  EXPECT_EQ(Ask({{"apply_softmax", true}, {"items", "a"}}).at("scores"),
+            json::parse("[[0.25, 0.75]]"));
+  // "qa" and "qb b", or "aq" and "b bq"; as ids what is given is what is read.
+  EXPECT_EQ(Ask({{"item_first", true}, {"model", "demo"}}).at("usage").at("prompt_tokens"), 5);
+  const json ids = {{"query", json::array({5, 6})}, {"items", {{7}, {8, 9}}}};
+  EXPECT_EQ(Ask(ids).at("usage").at("prompt_tokens"), 7);
+}
+
+TEST_F(NextTokensTest, RefusesWhatItDoesNotTake) {
+  StartAll();
+  const auto refusal = [&](const json& change) { return Ask(change, 400).dump(); };
+  EXPECT_THAT(refusal({{"label_token_ids", json::array()}}), HasSubstr("a list that is empty"));
+  EXPECT_THAT(refusal({{"label_token_ids", json::array({20'000})}}), HasSubstr("19999"));
+  EXPECT_THAT(refusal({{"label_token_ids", json::array({-1})}}), HasSubstr("label_token_ids"));
+  EXPECT_THAT(refusal({{"label_token_ids", std::vector<int>(1025, 1)}}), HasSubstr("1024"));
+  EXPECT_THAT(refusal({{"query", {"a", "b"}}}), HasSubstr("one query is wanted"));
+  EXPECT_THAT(refusal({{"items", {"a", json::array({1})}}}), HasSubstr("items[1]"));
+  EXPECT_THAT(refusal({{"items", json::array()}}), HasSubstr("items"));
+  EXPECT_THAT(refusal({{"query", nullptr}}), HasSubstr("query: missing"));
+  EXPECT_THAT(refusal({{"return_pooled_hidden_states", true}}), HasSubstr("not supported"));
+  EXPECT_THAT(refusal({{"model", "judge"}}), HasSubstr("`judge` makes scores"));
+  EXPECT_THAT(refusal({{"items", {"a", "b b b b b b b b b b b b b b b b b b"}}}),
+              HasSubstr("items[1]"));
 }
 
 TEST_F(ServeTest, ScoresWithoutAClassifierNameTheFlag) {
