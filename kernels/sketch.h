@@ -3,9 +3,11 @@
 
 #include <cstdint>
 
-#include "base/thread_pool.h"
+#include "kernels/host_device.h"
 
 namespace shortlist {
+
+class ThreadPool;
 
 /// Rows of a panel: their codes lie side by side, so that one vector holds those of several rows.
 inline constexpr int64_t kSketchPanelRows = 16;
@@ -23,7 +25,7 @@ struct SketchRows {
   int64_t num_rows = 0;
   int64_t rank = 0;
 
-  int64_t num_panels() const { return (num_rows + kSketchPanelRows - 1) / kSketchPanelRows; }
+  SHORTLIST_HOST_DEVICE int64_t num_panels() const { return (num_rows + kSketchPanelRows - 1) / kSketchPanelRows; }
 };
 
 /// How one token's rows compete: by score, or, with inverse_temperature above 0, by

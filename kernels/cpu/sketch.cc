@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/sketch_job.h"
 

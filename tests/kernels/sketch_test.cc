@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "gtest/gtest.h"
 #include "kernels/sampling.h"
 #include "tests/kernels/kernel_testing.h"
