@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "kernels/sketch.h"
 #include "model/checkpoint/safetensors.h"
 #include "nlohmann/json.hpp"
 
@@ -76,11 +75,8 @@ absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path) {
   SketchBasis basis;
   SHORTLIST_ASSIGN_OR_RETURN(basis.rows, ReadMatrix(file, "rows", -1, -1));
   const int64_t rank = basis.rank();
-  if (rank < kSketchStep || rank > kMaxSketchRank || rank % kSketchStep != 0) {
-    return BadFile(path, absl::StrCat("rank ", rank, " is not a multiple of ", kSketchStep, " in [",
-                                      kSketchStep, ", ", kMaxSketchRank, "]"));
-  }
-  if (basis.hidden() < 1) return BadFile(path, "hidden states of 0 numbers");
+  const absl::Status fits = SketchBasis::CheckRank(rank, basis.hidden());
+  if (!fits.ok()) return BadFile(path, std::string(fits.message()));
   SHORTLIST_ASSIGN_OR_RETURN(basis.states, ReadMatrix(file, "states", rank, basis.hidden()));
   SHORTLIST_ASSIGN_OR_RETURN(basis.probe_ids, ReadProbeIds(file));
   SHORTLIST_ASSIGN_OR_RETURN(basis.probes,

@@ -61,7 +61,7 @@ TEST_F(SketchFileTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(Refusal([](SketchBasis& of) {
                 of.rows = at::zeros({6, 6});
               }),
-              HasSubstr("rank 6 is not a multiple of 4 in [4, 256]"));
+              HasSubstr("rank 6 is not a multiple of 4 in [4, 6]"));
   EXPECT_THAT(Refusal([](SketchBasis& of) {
                 of.states = at::zeros({4, 5});
               }),
