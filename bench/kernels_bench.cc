@@ -2,6 +2,7 @@
 // machine can do: in every iteration the kernel runs once, then the plain read of as many bytes (or
 // the dot-product peak of as many operations), so that both see the same machine. Counters:
 //   of_read   time of the plain read / time of the kernel: 1 is the memory's limit
+//   of_head   time of the kernel / time of the full head for one token
 //   of_peak   time at the arithmetic peak (of bf16, or of bytes for quantised weights) / time of
 //             the kernel
 // Weights are copied so often that no cache holds them from one use to the next, but for
@@ -9,6 +10,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <random>
@@ -22,6 +24,7 @@
 #include "kernels/linear.h"
 #include "kernels/quant.h"
 #include "kernels/sampling.h"
+#include "kernels/sketch.h"
 
 namespace shortlist {
 namespace {
@@ -238,6 +241,56 @@ void Head(benchmark::State& state, const Shape& shape, DType dtype, Rows rows) {
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
+/// A sketch of rank 32 that chooses 256 rows, with noise or without, between two uses of the full
+/// head for one token, which it is to be cheap beside: of_head is its share of the head's time.
+void SketchSelect(benchmark::State& state, const Shape& shape) {
+  constexpr int64_t kRank = 32, kNumChosen = 256;
+  const int64_t num_tokens = state.range(0);
+  const int64_t padded =
+      (shape.vocab_size + kSketchPanelRows - 1) / kSketchPanelRows * kSketchPanelRows;
+  const int64_t bytes = padded * (kRank + 2), num_copies = kColdBytes / bytes + 1;
+  Arena codes(num_copies * padded * kRank), scales(num_copies * padded * 2);
+  std::mt19937 random(4);
+  auto* const code = static_cast<uint8_t*>(codes.data());
+  for (int64_t i = 0; i < codes.bytes(); ++i) code[i] = static_cast<uint8_t>(1 + random() % 255);
+  std::fill_n(static_cast<uint16_t*>(scales.data()), scales.bytes() / 2, uint16_t{0x3c00});
+  Arena weight(shape.vocab_size * shape.hidden * 2);
+  FillRows(weight.data(), DType::kBf16, shape.vocab_size, shape.hidden);
+  const std::vector<float> x = Activations(shape.hidden), query = Activations(num_tokens * kRank);
+  HeadArgs head;
+  head.weight = weight.data();
+  head.dtype = DType::kBf16;
+  head.vocab_size = head.num_rows = shape.vocab_size;
+  head.hidden = shape.hidden;
+  head.x = x.data();
+  head.num_tokens = 1;
+  std::vector<SketchRace> races(num_tokens);
+  if (state.range(1) != 0) std::fill(races.begin(), races.end(), SketchRace{1.25f, 1, 1});
+  std::vector<int32_t> ids(num_tokens * kNumChosen);
+  int32_t best = 0;
+  int64_t iteration = 0;
+  double kernel = 0.0, limit = 0.0, of_head = 0.0;
+  for (auto _ : state) {
+    const int64_t copy = iteration++ % num_copies;
+    const SketchRows rows = {code + copy * padded * kRank,
+                             static_cast<uint16_t*>(scales.data()) + copy * padded,
+                             shape.vocab_size, kRank};
+    const double begin = Now();
+    SketchSelectCpu(rows, query.data(), races.data(), num_tokens, kNumChosen, ids.data(), Pool());
+    const double seconds = Now() - begin;
+    state.SetIterationTime(seconds);
+    kernel += seconds;
+    limit += Read().Seconds(bytes);
+    const double head_begin = Now();
+    HeadArgmaxCpu(head, &best, nullptr, Pool());
+    of_head += Now() - head_begin;
+  }
+  state.counters["of_read"] = limit / kernel;
+  state.counters["of_head"] = kernel / of_head;
+  state.SetBytesProcessed(state.iterations() * bytes);
+  state.SetItemsProcessed(state.iterations() * num_tokens);
+}
+
 /// The weights that one EAGLE draft step reads: the join of embedding and feature, a layer, and the
 /// head, packed rows of it or all in turns. Counter: what the pruned head makes of the step.
 void DraftStep(benchmark::State& state, const Shape& shape, DType dtype) {
@@ -380,6 +433,12 @@ void RegisterShape(const Shape& shape, DType dtype) {
         ->Arg(8192);
   }
   if (dtype != DType::kBf16) return;
+  add("Sketch", [&shape](benchmark::State& s) { SketchSelect(s, shape); })
+      ->ArgNames({"tokens", "noise"})
+      ->Args({1, 0})
+      ->Args({1, 1})
+      ->Args({8, 0})
+      ->Args({8, 1});
   if (shape.vocab_size == kDemo.vocab_size) {
     auto* cached = add("CachedPass",
                        [&shape](benchmark::State& s) { CachedPass(s, shape, /*num_layers=*/11); });

@@ -12,7 +12,8 @@ import json
 import sys
 
 DTYPES = ("bf16", "int8", "int4")
-LIMITS = {"of_read": "{:.2f} of read", "of_peak": "{:.2f} of peak", "faster_than_full_head": "{:.1f} × the full head's"}
+LIMITS = {"of_read": "{:.2f} of read", "of_head": "{:.3f} of the head's time", "of_peak": "{:.2f} of peak",
+          "faster_than_full_head": "{:.1f} × the full head's"}
 
 
 def parse(name):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "cli/progress.h"
 #include "cli/repetition.h"
 #include "cli/session.h"
+#include "kernels/head.h"
+#include "kernels/quant.h"
 
 namespace shortlist {
 namespace {
@@ -30,6 +33,7 @@ struct Field {
 absl::Status Add(Session& session, Contender contender, bool use_draft,
                  std::shared_ptr<const VocabBase> base, Field& field) {
   DecodingOptions decoding = session.decoding(/*num_shared_rows=*/0);
+  if (contender.sketch_rows == 0) decoding.sketch = nullptr;
   decoding.use_draft = use_draft;
   decoding.base = std::move(base);
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, OpenEngine(session, decoding));
@@ -39,12 +43,15 @@ absl::Status Add(Session& session, Contender contender, bool use_draft,
 }
 
 absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base,
-                       int64_t dynamic_rows, int64_t successor_rows, Field& field) {
+                       int64_t dynamic_rows, int64_t successor_rows, Field& field,
+                       int64_t sketch_rows = 0) {
   Contender contender;
-  contender.name = absl::StrCat("draft, top ", base->size());
+  contender.name = base->size() > 0 ? absl::StrCat("draft, top ", base->size()) : "draft, no list";
   if (dynamic_rows > 0) absl::StrAppend(&contender.name, " + ", dynamic_rows, " dynamic");
   if (successor_rows > 0) absl::StrAppend(&contender.name, " + ", successor_rows, " successors");
+  if (sketch_rows > 0) absl::StrAppend(&contender.name, " + ", sketch_rows, " by sketch");
   contender.base_rows = base->size();
+  contender.sketch_rows = sketch_rows;
   contender.dynamic_rows = dynamic_rows;
   contender.successor_rows = successor_rows;
   return Add(session, std::move(contender), /*use_draft=*/true, std::move(base), field);
@@ -95,12 +102,16 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   if (sweep) {
     SHORTLIST_RETURN_IF_ERROR(AddSweep(session, field));
   } else if (!session.base()->is_full_head()) {
+    // Each source of rows alone, then together.
     const int64_t successors = session.flags().vocab.successors.value_or(0);
-    SHORTLIST_RETURN_IF_ERROR(
-        AddPruned(session, session.base(), /*dynamic_rows=*/0, successors, field));
-    if (session.flags().dynamic_rows > 0) {
-      SHORTLIST_RETURN_IF_ERROR(
-          AddPruned(session, session.base(), session.flags().dynamic_rows, successors, field));
+    const int64_t most_dynamic = session.flags().dynamic_rows;
+    const int64_t most_sketched = session.sketch() != nullptr ? session.flags().sketch.rows() : 0;
+    for (const int64_t sketched : std::set<int64_t>{0, most_sketched}) {
+      for (const int64_t dynamic : std::set<int64_t>{0, most_dynamic}) {
+        if (session.base()->size() + dynamic + sketched == 0) continue;
+        SHORTLIST_RETURN_IF_ERROR(
+            AddPruned(session, session.base(), dynamic, successors, field, sketched));
+      }
     }
   }
   return field;
@@ -169,9 +180,13 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
     NoteDraftTrouble(field.contenders[c].name, field.engines[c]->speculative(), num_mapping_faults);
   }
   const bool greedy = session->sampling().greedy();
+  const HeadWeight head = session->models().draft_head();
   Comparison comparison{.contenders = std::move(field.contenders),
                         .greedy = greedy,
                         .comparable = run.decoding.verify == VerifyMode::kCoupled || greedy,
+                        .head_rows = head.vocab_size,
+                        .head_row_bytes = RowBytes(head.dtype, head.hidden),
+                        .sketch_bytes = session->sketch() ? session->sketch()->bytes() : 0,
                         .num_repetitions = flags.num_repetitions,
                         .batch = run.batch,
                         .num_threads = run.num_threads,

@@ -63,6 +63,15 @@ Sums Add(const Contender& contender, const Prompts& prompts) {
   return sums;
 }
 
+/// What a draft step reads of its head at most, the sketch included, over what the full head takes.
+double HeadShare(const Comparison& comparison, const Contender& contender, const Sums& sums) {
+  const double sketch_bytes =
+      contender.sketch_rows > 0 ? static_cast<double>(comparison.sketch_bytes) : 0.0;
+  const double row_bytes = static_cast<double>(comparison.head_row_bytes);
+  return Ratio(static_cast<double>(sums.stats.active_rows) * row_bytes + sketch_bytes,
+               static_cast<double>(comparison.head_rows) * row_bytes);
+}
+
 void WriteTable(const Comparison& comparison, const Prompts& prompts, std::ostream& out) {
   const auto percent = [](double share) { return FormatFixed(100.0 * share, 1) + "%"; };
   const double plain_speed = Add(comparison.contenders.front(), prompts).tokens_per_s();
@@ -81,13 +90,14 @@ void WriteTable(const Comparison& comparison, const Prompts& prompts, std::ostre
          FormatFixed(sums.stats.accept_length(), 2),
          of_draft(percent(sums.stats.acceptance_rate())), of_draft(percent(sums.stats.coverage())),
          of_draft(std::to_string(sums.stats.active_rows)),
+         of_draft(percent(HeadShare(comparison, contender, sums))),
          of_draft(FormatFixed(sums.ms_per_draft_step(), 3)), FormatFixed(sums.ms_per_verify(), 3),
          percent(sums.repetition.share()), identical});
   }
-  out << FormatTable(
-      {"decoding", "tok/s", "speed-up", "draft length", "copied", "accept length", "acceptance",
-       "coverage", "active rows", "ms/draft step", "ms/verify", "repeated", "identical"},
-      cells);
+  out << FormatTable({"decoding", "tok/s", "speed-up", "draft length", "copied", "accept length",
+                      "acceptance", "coverage", "active rows", "head bytes", "ms/draft step",
+                      "ms/verify", "repeated", "identical"},
+                     cells);
 }
 
 nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& contender,
@@ -101,6 +111,7 @@ nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& co
                                 {"base_rows", contender.base_rows},
                                 {"dynamic_rows", contender.dynamic_rows},
                                 {"successor_rows", contender.successor_rows},
+                                {"sketch_rows", contender.sketch_rows},
                                 {"num_prompts", prompts.size()},
                                 {"num_tokens", sums.stats.num_step_tokens},
                                 {"tokens_per_s", speed},
@@ -112,6 +123,7 @@ nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& co
                                 {"accept_rate", sums.stats.acceptance_rate()},
                                 {"coverage", sums.stats.coverage()},
                                 {"active_rows", sums.stats.active_rows},
+                                {"head_bytes_share", HeadShare(comparison, contender, sums)},
                                 {"ms_per_draft_step", sums.ms_per_draft_step()},
                                 {"ms_per_verify", sums.ms_per_verify()},
                                 {"repeated_6gram_share", sums.repetition.share()},

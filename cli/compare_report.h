@@ -27,6 +27,7 @@ struct Contender {
   int64_t base_rows = 0;       // of the active vocabulary; 0: plain decoding
   int64_t dynamic_rows = 0;    // a request may add
   int64_t successor_rows = 0;  // a draft step may score besides
+  int64_t sketch_rows = 0;     // a draft step scores besides
   std::vector<PromptResult> prompts;
 };
 
@@ -36,6 +37,8 @@ struct Comparison {
   std::vector<std::string> sources;   // [prompts], empty where the file gave none
   bool greedy = false;
   bool comparable = false;  // outputs are meant to be those of plain decoding
+  // The draft's head, and the sketch that chooses rows of it.
+  int64_t head_rows = 0, head_row_bytes = 0, sketch_bytes = 0;
   int64_t num_repetitions = 0;
   int64_t batch = 0;
   int64_t num_threads = 0;

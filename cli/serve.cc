@@ -251,6 +251,10 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
       absl::StrAppend(&summary, " successors=", base.max_successors(),
                       " dynamic_rows=", run.dynamic_rows,
                       " list=", quoted(flags.run.vocab.custom_vocab_path));
+      if (session.sketch() != nullptr) {
+        absl::StrAppend(&summary, " sketch_rows=", run.sketch.rows(),
+                        " sketch=", quoted(run.sketch.path));
+      }
     }
   } else {
     absl::StrAppend(&summary, " draft=none");

@@ -18,6 +18,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());
   SHORTLIST_RETURN_IF_ERROR(session->models_->Load());
+  SHORTLIST_RETURN_IF_ERROR(session->OpenSketch());
   return session;
 }
 
@@ -72,7 +73,12 @@ absl::Status Session::OpenBase() {
                                                    "], the size of the vocabulary"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(base_, models_->SelectBase(flags_.vocab));
+  SHORTLIST_RETURN_IF_ERROR(flags_.sketch.Check(*base_, flags_.dynamic_rows));
 
+  if (flags_.sketch.rows() > 0 && (!models_->has_draft() || base_->is_full_head())) {
+    std::cerr << "note: --sketch and --sketch-rows have no effect "
+              << (models_->has_draft() ? "with --vocab full" : "without --draft") << "\n";
+  }
   if (!models_->has_draft()) {
     if (!base_->is_full_head() || flags_.dynamic_rows > 0) {
       std::cerr << "note: --vocab and --dynamic-rows have no effect without --draft\n";
@@ -93,10 +99,20 @@ absl::Status Session::OpenBase() {
   return absl::OkStatus();
 }
 
+absl::Status Session::OpenSketch() {
+  if (flags_.sketch.rows() == 0 || !models_->has_draft() || base_->is_full_head()) {
+    return absl::OkStatus();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(sketch_, models_->OpenSketch(flags_.sketch.path));
+  return absl::OkStatus();
+}
+
 DecodingOptions Session::decoding(int64_t num_shared_rows) const {
   DecodingOptions options = flags_.decoding;
   options.base = base_;
   options.num_shared_rows = num_shared_rows;
+  options.sketch = sketch_;
+  if (sketch_ != nullptr) options.num_sketch_rows = flags_.sketch.rows();
   return options;
 }
 

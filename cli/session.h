@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flags.h"
+#include "head/sketch.h"
 #include "request/sampling_params.h"
 #include "runtime/decoding.h"
 #include "runtime/models.h"
@@ -42,10 +43,12 @@ class Session {
   /// Those of --prompt or --prompts; none where neither was given.
   const std::vector<Request>& requests() const { return requests_; }
   const std::shared_ptr<const VocabBase>& base() const { return base_; }
+  /// Null: none is asked for, or the draft scores its full head, or there is no draft.
+  const std::shared_ptr<const Sketch>& sketch() const { return sketch_; }
   /// The flags' sampling, what they leave open as the target's generation_config.json wants it, and
   /// its end-of-text tokens as stops.
   const SamplingParams& sampling() const { return sampling_; }
-  /// The flags' way to decode, over base().
+  /// The flags' way to decode, over base() and with the sketch.
   DecodingOptions decoding(int64_t num_shared_rows) const;
 
   /// KV slots one sequence needs at most: the longest prompt, its output and the draft tokens
@@ -59,6 +62,7 @@ class Session {
   void TakeSamplingDefaults();
   absl::Status EncodePrompts();
   absl::Status OpenBase();
+  absl::Status OpenSketch();
 
   const RunFlags flags_;
   ThreadPool pool_;
@@ -66,6 +70,7 @@ class Session {
   std::unique_ptr<Models> models_;
   std::vector<Request> requests_;
   std::shared_ptr<const VocabBase> base_;
+  std::shared_ptr<const Sketch> sketch_;  // null: none
 };
 
 }  // namespace shortlist

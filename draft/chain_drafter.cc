@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -15,13 +16,18 @@ TokenId LastToken(const DraftTask& task) {
   return task.tokens.empty() ? task.sequence->tokens().back() : task.tokens.back();
 }
 
-bool HasRows(const DraftTask& task) {
-  return task.active->is_full_head() || task.active->size() > 0 ||
+}  // namespace
+
+void ChainDrafter::UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows,
+                             ThreadPool& pool) {
+  sketch_.emplace(std::move(sketch), num_rows, pool);
+}
+
+bool ChainDrafter::HasRows(const DraftTask& task) const {
+  return task.active->is_full_head() || sketch_ || task.active->size() > 0 ||
          SpeculationOf(*task.sequence).tail.size() > 0 ||
          !task.active->base()->SuccessorsOf(LastToken(task)).empty();
 }
-
-}  // namespace
 
 absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distributions) {
   std::vector<DraftTask*> live;
@@ -31,10 +37,17 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
     task.distributions.clear();
     task.evidence.clear();
     task.num_copied = task.num_passes = 0;
+    task.sketch_rows.clear();
     live.push_back(&task);
   }
   SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Begin(live));
   while (true) {
+    if (moments_ != nullptr) {
+      SHORTLIST_RETURN_IF_ERROR(CatchTorch("moments of hidden states", [&] {
+        moments_->Add(hidden);
+        return absl::OkStatus();
+      }));
+    }
     const size_t length = live.front()->tokens.size();
     SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, wants_distributions));
     for (DraftTask* task : live) ++task->num_passes;
@@ -78,14 +91,38 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
   return absl::OkStatus();
 }
 
+/// Where the draft draws by the noise that the target will draw by, the rows race by it too: what
+/// is drawn from all of them is then likely among the chosen. Rejection sampling stays exact only
+/// where the rows do not depend on what will be drawn.
+void ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks, const at::Tensor& states,
+                                  bool wants_distributions) {
+  races_.clear();
+  for (const DraftTask* task : tasks) {
+    const SamplingParams& sampling = task->sequence->sampling();
+    SketchRace& race = races_.emplace_back();
+    if (wants_distributions || sampling.greedy()) continue;
+    race = {.inverse_temperature = InverseTemperature(sampling.temperature),
+            .seed = sampling.seed,
+            .position = task->sequence->num_tokens() + std::ssize(task->tokens)};
+  }
+  sketch_->Choose(states.data_ptr<float>(), std::ssize(tasks), races_);
+  for (size_t m = 0; m < tasks.size(); ++m) {
+    const std::span<const int32_t> rows = sketch_->of_token(static_cast<int64_t>(m));
+    tasks[m]->sketch_rows.emplace_back(rows.begin(), rows.end());
+  }
+}
+
 absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<DraftTask* const> tasks,
                                        const at::Tensor& states, bool wants_distributions) {
   tails_.Clear(active);
   bool best_suffices = !wants_distributions;
   bool weighs = false;
+  const bool has_sketch = sketch_ && !active.is_full_head();
+  if (has_sketch) ChooseBySketch(tasks, states, wants_distributions);
   for (const DraftTask* task : tasks) {
     Sequence& sequence = *task->sequence;
-    tails_.Add(SpeculationOf(sequence).tail.ids(), LastToken(*task));
+    tails_.Add(SpeculationOf(sequence).tail.ids(), LastToken(*task),
+               has_sketch ? task->sketch_rows.back() : std::span<const int32_t>());
     weighs |= task->p_min > 0.0;
     const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);

@@ -3,14 +3,20 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/thread_pool.h"
 #include "draft/drafter.h"
 #include "draft/token_chooser.h"
 #include "head/lm_head.h"
 #include "head/row_tails.h"
+#include "head/sketch.h"
+#include "head/sketch_basis.h"
 
 namespace shortlist {
 
@@ -21,7 +27,15 @@ namespace shortlist {
 class ChainDrafter : public Drafter {
  public:
   int64_t num_rows() const final { return head_.vocab_size(); }
+  int64_t num_sketch_rows() const final { return sketch_ ? sketch_->num_chosen() : 0; }
   absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) final;
+
+  /// From now on every token but those over the full head scores the `num_rows` (at least 1) rows
+  /// too that the sketch of this head chooses by its hidden state.
+  void UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows, ThreadPool& pool);
+  /// Adds all hidden states to come that the head scores to `moments`, which must outlive this.
+  /// Null: no longer.
+  void CollectStates(StateMoments* moments) { moments_ = moments; }
 
  protected:
   explicit ChainDrafter(LmHead head) : head_(std::move(head)) {}
@@ -48,8 +62,14 @@ class ChainDrafter : public Drafter {
   };
   absl::Status Append(std::span<DraftTask* const> tasks, std::span<const Choice> choices,
                       const at::Tensor& hidden);
+  bool HasRows(const DraftTask& task) const;
+  void ChooseBySketch(std::span<DraftTask* const> tasks, const at::Tensor& states,
+                      bool wants_distributions);
 
   LmHead head_;
+  std::optional<SketchChooser> sketch_;
+  std::vector<SketchRace> races_;
+  StateMoments* moments_ = nullptr;
   RowTails tails_;
   TokenLogits logits_;
   TokenChooser chooser_;

@@ -39,6 +39,8 @@ struct DraftTask {
   std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
   int64_t num_copied = 0;       // out: the last of `tokens`, by Copy
   int64_t num_passes = 0;       // out: passes of the drafter that this chain took
+  // out: [num_passes] rows that the sketch chose, ascending; empty without one
+  std::vector<std::vector<int32_t>> sketch_rows;
   // out: [tokens.size()], with wants_distributions only
   std::vector<DraftDistribution> distributions;
   /// Why the target may take a token, and how likely it does before any forecast.
@@ -90,6 +92,10 @@ class Drafter {
   virtual int64_t num_slots() const = 0;
   /// Token ids below this have a row in its head.
   virtual int64_t num_rows() const = 0;
+
+  /// Rows that a sketch chooses for every token it scores, unless over the full head; 0: there is
+  /// no sketch.
+  virtual int64_t num_sketch_rows() const { return 0; }
 
   /// The state of a sequence whose first `cached_len` positions lie in this drafter's cache
   /// already, written for another sequence with the same tokens.

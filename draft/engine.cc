@@ -285,8 +285,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
     stats.num_accepted += num_accepted;
     sequence.cached_len += num_emitted;
     task.Learn(num_accepted);
-    Learn(work[i], std::span(sequence.tokens()).last(num_emitted),
-          std::span(task.tokens).first(task.tokens.size() - task.num_copied));
+    Learn(work[i], std::span(sequence.tokens()).last(num_emitted), task);
     if (num_emitted > 0) TellDrafter(work[i], hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
@@ -338,6 +337,7 @@ int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
 }
 
 void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks) {
+  const int64_t drafter_rows = drafter_ != nullptr ? drafter_->num_sketch_rows() : 0;
   std::vector<DraftTask> drafting;
   for (size_t i = 0; i < work.size(); ++i) {
     Sequence& sequence = *work[i].sequence;
@@ -359,8 +359,9 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
       if (!std::exchange(speculation.tail_has_prompt, true)) tail.Add(sequence.tokens(), active);
     }
     sequence.stats.active_rows =
-        active.is_full_head() ? options_.emit_size
-                              : active.size() + tail.size() + active.base()->max_successors();
+        active.is_full_head()
+            ? options_.emit_size
+            : active.size() + tail.size() + active.base()->max_successors() + drafter_rows;
     if (tasks[i].num_draft_tokens > 0) drafting.push_back(tasks[i]);
   }
   if (drafting.empty()) return;
@@ -379,28 +380,36 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
 }
 
 void SpeculativeEngine::Learn(const StepWork& work, std::span<const TokenId> emitted,
-                              std::span<const TokenId> drafted) {
+                              const DraftTask& task) {
   Sequence& sequence = *work.sequence;
   const Snapshot& snapshot = SnapshotOf(work);
   const ActiveVocab& active = *snapshot.active;
   RequestTail& tail = SpeculationOf(sequence).tail;
-  // Rows that this request scored for itself, behind the token `last`.
-  const auto own = [&](TokenId last, TokenId id) {
-    return tail.Contains(id) || active.base()->IsSuccessor(last, id);
+  // Rows that this request scored for itself at place `j` of the step, behind the token `last`.
+  const auto own = [&](size_t j, TokenId last, TokenId id) {
+    return tail.Contains(id) || active.base()->IsSuccessor(last, id) ||
+           (j < task.sketch_rows.size() &&
+            std::ranges::binary_search(task.sketch_rows[j], Raw(id)));
   };
+  const bool has_sketch =
+      drafter_ != nullptr && drafter_->num_sketch_rows() > 0 && !active.is_full_head();
   const TokenId before = sequence.tokens().rbegin()[std::ssize(emitted)];
   TokenInfo* info = sequence.token_infos.data() + sequence.token_infos.size() - emitted.size();
   TokenId last = before;
-  for (TokenId id : emitted) {
-    const bool covered = active.Contains(id) || own(last, id);
+  for (size_t j = 0; j < emitted.size(); ++j) {
+    const TokenId id = emitted[j];
+    const bool is_scored = !has_sketch || j < task.sketch_rows.size();
+    const bool covered = is_scored && (active.Contains(id) || own(j, last, id));
     sequence.stats.num_covered += covered ? 1 : 0;
-    (info++)->escape = !covered;
+    sequence.stats.num_unscored += is_scored ? 0 : 1;
+    (info++)->escape = is_scored && !covered;
     last = id;
   }
   std::vector<TokenId> shared_drafted;  // the manager does not know the request's own rows
   last = before;
-  for (TokenId id : drafted) {
-    if (active.Contains(id) || !own(last, id)) shared_drafted.push_back(id);
+  for (size_t j = 0; j + task.num_copied < task.tokens.size(); ++j) {
+    const TokenId id = task.tokens[j];
+    if (active.Contains(id) || !own(j, last, id)) shared_drafted.push_back(id);
     last = id;
   }
   tail.Add(emitted, active);

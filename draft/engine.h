@@ -126,8 +126,7 @@ class SpeculativeEngine {
   const Snapshot& SnapshotOf(const StepWork& work) const;
   void Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks);
   int64_t NumDraftTokens(const StepWork& work) const;
-  void Learn(const StepWork& work, std::span<const TokenId> emitted,
-             std::span<const TokenId> drafted);
+  void Learn(const StepWork& work, std::span<const TokenId> emitted, const DraftTask& task);
   void TellDrafter(const StepWork& work, const at::Tensor& features);
   void CountDraftFailure(const absl::Status& why);
 

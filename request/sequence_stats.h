@@ -14,9 +14,12 @@ struct SequenceStats {
   int64_t num_copied = 0;    // of these, copied from the request's text
   int64_t num_accepted = 0;  // drafted tokens that were emitted
   // Of num_step_tokens, those that the draft could have proposed: in the active vocabulary of their
-  // step, in the request's tail, or among the successors of the token before. All, where the draft
-  // scores the full head. The others are escapes.
+  // step, in the request's tail, among the successors of the token before, or of the rows that the
+  // sketch chose. All, where the draft scores the full head. The others are escapes.
   int64_t num_covered = 0;
+  // Of num_step_tokens, those at places that no draft pass came to, where a sketch would have
+  // chosen rows: neither covered nor escapes.
+  int64_t num_unscored = 0;
   // Drafted tokens whose logit is not that of their row: a broken map.
   int64_t num_mapping_faults = 0;
   // Rows the draft head scored for this request in a pass of its last step, at most.
@@ -30,6 +33,7 @@ struct SequenceStats {
     num_copied += other.num_copied;
     num_accepted += other.num_accepted;
     num_covered += other.num_covered;
+    num_unscored += other.num_unscored;
     num_mapping_faults += other.num_mapping_faults;
     active_rows = std::max(active_rows, other.active_rows);
   }
@@ -39,8 +43,8 @@ struct SequenceStats {
   double copied_length() const { return Ratio(num_copied, num_verify_steps); }
   double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
   double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
-  double coverage() const { return Ratio(num_covered, num_step_tokens); }
-  int64_t num_escapes() const { return num_step_tokens - num_covered; }
+  double coverage() const { return Ratio(num_covered, num_step_tokens - num_unscored); }
+  int64_t num_escapes() const { return num_step_tokens - num_unscored - num_covered; }
 
  private:
   static double Ratio(int64_t a, int64_t b) { return b == 0 ? 0.0 : static_cast<double>(a) / b; }

@@ -21,7 +21,7 @@ enum class TokenOrigin : uint8_t {
 /// What is known of one emitted token beyond its id.
 struct TokenInfo {
   TokenOrigin origin = TokenOrigin::kPlain;
-  bool escape = false;  // SequenceStats::num_covered does not count it
+  bool escape = false;  // SequenceStats::num_escapes counts it
   // Log-softmax of the target's raw logits, those of all its rows, before penalties, temperature
   // and filters. Not asked for (SamplingParams::num_logprobs): NaN and empty.
   float logprob = std::numeric_limits<float>::quiet_NaN();

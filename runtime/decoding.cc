@@ -1,8 +1,26 @@
 #include "runtime/decoding.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
 namespace shortlist {
+
+absl::Status SketchOptions::Check(const VocabBase& base, int64_t dynamic_rows) const {
+  if (rows() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--sketch-rows: ", num_rows, " is below 0"));
+  }
+  if (base.is_full_head() || base.size() > 0 || base.max_successors() > 0) return absl::OkStatus();
+  if (rows() > 0 || dynamic_rows > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--vocab: empty leaves a draft no rows: give --sketch FILE, --sketch-rows or --dynamic-rows");
+}
+
+absl::Status SketchOptions::Open(Models& models, DecodingOptions& decoding) const {
+  if (rows() == 0 || !models.has_draft()) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(decoding.sketch, models.OpenSketch(path));
+  decoding.num_sketch_rows = rows();
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions& options,
                                           int64_t num_slots) {
@@ -10,6 +28,9 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
   const bool drafts = options.use_draft && models.has_draft();
   if (drafts) {
     SHORTLIST_ASSIGN_OR_RETURN(made.drafter, models.NewDrafter(num_slots));
+    if (options.sketch != nullptr) {
+      made.drafter->UseSketch(options.sketch, options.num_sketch_rows, models.pool());
+    }
     std::shared_ptr<const VocabBase> base = options.base;
     if (base == nullptr) {
       SHORTLIST_ASSIGN_OR_RETURN(base, VocabBase::FullHead(models.config().vocab_size));

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "draft/drafter.h"
+#include "draft/chain_drafter.h"
 #include "draft/engine.h"
 #include "draft/verifier.h"
+#include "head/sketch.h"
 #include "runtime/models.h"
 #include "vocab/active_vocab.h"
 #include "vocab/dynamic_vocabulary_manager.h"
@@ -19,10 +22,31 @@ struct DecodingOptions {
   bool use_draft = true;                  // false, or a target alone: plainly
   std::shared_ptr<const VocabBase> base;  // null: the full head's
   int64_t num_shared_rows = 0;            // dynamic rows that all requests share
+  // Chooses num_sketch_rows (at least 1) further rows for every draft token; null: no such rows.
+  std::shared_ptr<const Sketch> sketch;
+  int64_t num_sketch_rows = Sketch::kDefaultRows;
   int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
   double draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
   bool prompt_lookup = SpeculativeEngine::Options{}.prompt_lookup;
   VerifyMode verify = SpeculativeEngine::Options{}.verify;
+};
+
+/// How a sketch is asked for.
+struct SketchOptions {
+  static constexpr int64_t kByPath = -1;  // Sketch::kDefaultRows with a path, else 0
+
+  std::string path;            // of a file of WriteSketchFile; empty: a sketch of the head alone
+  int64_t num_rows = kByPath;  // of each draft token; 0: no sketch
+
+  int64_t rows() const {
+    return num_rows != kByPath ? num_rows : path.empty() ? 0 : Sketch::kDefaultRows;
+  }
+  /// InvalidArgument for a number of rows below 0, or when neither `base`, which takes `empty`,
+  /// nor the sketch, nor `dynamic_rows` leave a draft anything to score.
+  absl::Status Check(const VocabBase& base, int64_t dynamic_rows) const;
+  /// Sets the sketch of `decoding` where there is one and a draft to use it. Errors of
+  /// Models::OpenSketch.
+  absl::Status Open(Models& models, DecodingOptions& decoding) const;
 };
 
 /// One way to decode with models, which must outlive it: a drafter, an active vocabulary and the
@@ -33,7 +57,7 @@ struct Decoding {
   static absl::StatusOr<Decoding> Create(Models& models, const DecodingOptions& options,
                                          int64_t num_slots);
 
-  std::unique_ptr<Drafter> drafter;                 // null: plain decoding
+  std::unique_ptr<ChainDrafter> drafter;            // null: plain decoding
   std::unique_ptr<DynamicVocabularyManager> vocab;  // likewise
   std::unique_ptr<SpeculativeEngine> engine;
 };

@@ -38,7 +38,8 @@ class Engine {
     int64_t num_threads = 0;     // 0: the hardware's
     VocabOptions vocab;          // the full head unless it says otherwise
     int64_t num_tail_rows = 0;   // dynamic rows of each request; `decoding` has those of all
-    DecodingOptions decoding;    // its base is chosen by `vocab`
+    SketchOptions sketch;        // further rows of each draft token
+    DecodingOptions decoding;    // its base is chosen by `vocab`, its sketch by `sketch`
     SchedulerOptions scheduler;  // as Create takes it
   };
 
@@ -71,6 +72,8 @@ class Engine {
   Router& router() { return *router_; }
   const Router& router() const { return *router_; }
   const SpeculativeEngine& speculative() const { return *decoding_.engine; }
+  /// Null: plain decoding.
+  ChainDrafter* drafter() { return decoding_.drafter.get(); }
   /// Null: plain decoding.
   DynamicVocabularyManager* vocab() { return decoding_.vocab.get(); }
 

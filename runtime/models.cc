@@ -9,6 +9,7 @@
 #include "draft/model_drafter.h"
 #include "model/checkpoint/hub_cache.h"
 #include "model/kv_cache.h"
+#include "runtime/sketch_file.h"
 
 namespace shortlist {
 namespace {
@@ -92,9 +93,8 @@ absl::Status Models::LoadDraft() {
 
 absl::Status Models::MoveHead() {
   if (head_kernels_ == nullptr) return absl::OkStatus();
-  const HeadWeight head =
-      draft_eagle_ ? draft_eagle_->head_weight() : draft_decoder_->head_weight();
-  absl::StatusOr<std::shared_ptr<const DeviceRows>> rows = DeviceRows::Copy(head, head_kernels_);
+  absl::StatusOr<std::shared_ptr<const DeviceRows>> rows =
+      DeviceRows::Copy(draft_head(), head_kernels_);
   if (!rows.ok()) return Prefixed("--device cuda", rows.status());
   device_rows_ = *std::move(rows);
   return absl::OkStatus();
@@ -132,12 +132,37 @@ int64_t Models::kv_slot_bytes() const {
   return bytes;
 }
 
-absl::StatusOr<std::unique_ptr<Drafter>> Models::NewDrafter(int64_t num_slots) {
+absl::StatusOr<std::unique_ptr<ChainDrafter>> Models::NewDrafter(int64_t num_slots) {
   SHORTLIST_CHECK(draft_eagle_ != nullptr || draft_decoder_ != nullptr);
   if (draft_eagle_) {
     return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, num_ids(), pool_, device_rows_);
   }
   return ModelDrafter::Create(*draft_decoder_, num_slots, num_ids(), pool_, device_rows_);
+}
+
+HeadWeight Models::draft_head() const {
+  SHORTLIST_CHECK(draft_eagle_ != nullptr || draft_decoder_ != nullptr);
+  return draft_eagle_ ? draft_eagle_->head_weight() : draft_decoder_->head_weight();
+}
+
+absl::StatusOr<std::shared_ptr<const Sketch>> Models::OpenSketch(const std::string& path) {
+  const HeadWeight head = draft_head();
+  const int64_t num_rows = std::min(num_ids(), head.vocab_size);
+  absl::StatusOr<SketchBasis> basis;
+  if (path.empty()) {
+    basis = SketchBasis::Fit(head, num_rows, SketchBasis::DefaultRank(head.hidden),
+                             /*moments=*/nullptr, pool_);
+  } else {
+    basis = ReadSketchFile(path);
+  }
+  const std::string prefix = path.empty() ? "--sketch-rows" : "--sketch";
+  if (!basis.ok()) return Prefixed(prefix, basis.status());
+  absl::StatusOr<std::shared_ptr<const Sketch>> sketch =
+      Sketch::Create(*basis, head, num_rows, pool_);
+  if (!sketch.ok()) {
+    return Prefixed(path.empty() ? prefix : absl::StrCat(prefix, ": ", path), sketch.status());
+  }
+  return sketch;
 }
 
 }  // namespace shortlist

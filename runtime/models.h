@@ -12,9 +12,10 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/thread_pool.h"
-#include "draft/drafter.h"
+#include "draft/chain_drafter.h"
 #include "head/device_rows.h"
 #include "head/head_kernels.h"
+#include "head/sketch.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/decoder.h"
@@ -74,7 +75,13 @@ class Models {
   /// Memory of one KV slot, in the target's cache and in the draft's.
   int64_t kv_slot_bytes() const;
   /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().
-  absl::StatusOr<std::unique_ptr<Drafter>> NewDrafter(int64_t num_slots);
+  absl::StatusOr<std::unique_ptr<ChainDrafter>> NewDrafter(int64_t num_slots);
+  /// The head that the draft is scored by. Precondition: has_draft().
+  HeadWeight draft_head() const;
+  /// A sketch of it, by the basis in the file at `path`; empty: by the best one for the head alone,
+  /// whatever hidden states it meets. Errors of ReadSketchFile, SketchBasis::Fit and
+  /// Sketch::Create, which begin with the path, or "--sketch-rows". Precondition: has_draft().
+  absl::StatusOr<std::shared_ptr<const Sketch>> OpenSketch(const std::string& path);
 
  private:
   Models(const ModelOptions& options, ThreadPool& pool) : options_(options), pool_(pool) {}

@@ -20,7 +20,7 @@ namespace shortlist {
 namespace {
 
 constexpr const char* kVocabFlag =
-    "full, ratio:R or FILE[:top=N|:ratio=R|:coverage=C][:successors=M]";
+    "full, empty, ratio:R or FILE[:top=N|:ratio=R|:coverage=C][:successors=M]";
 
 absl::Status CheckShare(const char* name, double value) {
   // Written so that NaN fails.
@@ -126,7 +126,7 @@ absl::Status CheckRows(const VocabOptions& options, const VocabBase& base,
 }  // namespace
 
 absl::Status VocabOptions::Validate() const {
-  if (!use_static_vocab) return absl::OkStatus();
+  if (!use_static_vocab || empty) return absl::OkStatus();
   const int num_choices = top_n.has_value() + ratio.has_value() + coverage.has_value();
   if (num_choices > 1) {
     return absl::InvalidArgumentError(
@@ -184,6 +184,8 @@ absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
   VocabOptions options;
   if (flag == "full") return options;
   options.use_static_vocab = true;
+  options.empty = flag == "empty";
+  if (options.empty) return options;
 
   constexpr std::string_view kRatio = "ratio:";
   std::string_view rest = flag;
@@ -222,6 +224,7 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOpti
         absl::StrCat("vocab_size ", target.vocab_size, " not in [1, ", kMax, "]"));
   }
 
+  if (options.empty) return VocabBase::Create({}, target.vocab_size);
   if (!options.custom_vocab_path.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(const VocabList list,
                                ReadVocabList(options.custom_vocab_path, target));

@@ -17,6 +17,7 @@ namespace shortlist {
 /// them from the Python original.
 struct VocabOptions {
   bool use_static_vocab = false;    // false: the full head, all other fields are ignored
+  bool empty = false;               // no base at all; all fields below are ignored
   double static_vocab_ratio = 0.5;  // share of the vocabulary, in (0, 1]
   std::string custom_vocab_path;    // a list file; it wins over static_vocab_ratio. Empty: none
 
@@ -34,8 +35,8 @@ struct VocabOptions {
   absl::Status Validate() const;
 };
 
-/// Parses `full`, `ratio:R` or `FILE[:top=N|:ratio=R|:coverage=C][:successors=M]`, options in any
-/// order. InvalidArgument names what is wrong.
+/// Parses `full`, `empty`, `ratio:R` or `FILE[:top=N|:ratio=R|:coverage=C][:successors=M]`, options
+/// in any order. InvalidArgument names what is wrong.
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 
 /// The base that `options` describe, VocabBase::FullHead for the full head. A ratio without a list

@@ -52,10 +52,19 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
     flags.vocab = *std::move(options);
   };
   command.add_option_function<std::string>("--vocab", parse_vocab, "Base of the active vocabulary")
-      ->type_name("full|ratio:R|FILE[:top=N|:ratio=R|:coverage=C][:successors=M]")
+      ->type_name("full|empty|ratio:R|FILE[:top=N|:ratio=R|:coverage=C][:successors=M]")
       ->default_str("full");
   AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
                       "Rows that prompt tokens and escapes of one request may add");
+  command
+      .add_option(
+          "--sketch", flags.sketch.path,
+          "Sketch of the draft's head (shortlist vocab sketch): rows that every draft token "
+          "adds by its hidden state")
+      ->type_name("FILE");
+  AddInteger<int64_t>(command, "--sketch-rows", flags.sketch.num_rows, 0, kMaxCount,
+                      "How many of them; without --sketch by a sketch of the head alone")
+      ->default_str(absl::StrCat(Sketch::kDefaultRows, " with --sketch, else 0"));
   AddInteger<int64_t>(command, "--num-draft-tokens", flags.decoding.num_draft_tokens, 1,
                       kMaxDraftTokens, "Most draft tokens per step, without the bonus token");
   AddReal(command, "--draft-p-min", flags.decoding.draft_p_min, 0.0, 1.0, Low::kIncluded,

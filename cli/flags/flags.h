@@ -23,6 +23,7 @@ namespace shortlist {
 struct RunFlags {
   ModelOptions models;
   VocabOptions vocab;                 // the full head unless --vocab says otherwise
+  SketchOptions sketch;               // none unless --sketch or --sketch-rows say so
   int64_t dynamic_rows = 0;           // at most the target's vocabulary, checked once that is known
   DecodingOptions decoding;           // its base and shared rows are chosen by the flags above
   std::optional<std::string> prompt;  // at most one of prompt and prompts_path is given

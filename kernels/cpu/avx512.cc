@@ -6,6 +6,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/linear.inc"
 #include "kernels/cpu/quant_linear.inc"
+#include "kernels/cpu/sketch.inc"
 
 namespace shortlist {
 
@@ -26,6 +27,7 @@ const KernelTable kAvx512Kernels = {
     .rope = Rope,
     .activate = Activate,
     .activate_mul = ActivateMul,
+    .sketch = Sketch<MaddBytes<Int8Codes>>,
 };
 
 }  // namespace shortlist

@@ -6,6 +6,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/linear.inc"
 #include "kernels/cpu/quant_linear.inc"
+#include "kernels/cpu/sketch.inc"
 
 namespace shortlist {
 namespace {
@@ -69,6 +70,7 @@ const KernelTable kAvx512Bf16Kernels = {
     .rope = Rope,
     .activate = Activate,
     .activate_mul = ActivateMul,
+    .sketch = Sketch<VnniBytes<Int8Codes>>,
 };
 
 }  // namespace shortlist

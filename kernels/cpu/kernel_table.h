@@ -81,6 +81,8 @@ struct AttendJob {
   int64_t weights_stride = 0;  // at least num_shared + num_own of any token
 };
 
+struct SketchJob;  // cpu/sketch_job.h
+
 /// The kernels of one instruction set. Each function runs on one thread; the drivers in cpu/*.cc
 /// cut the work so that no cut changes a bit of any result.
 struct KernelTable {
@@ -114,6 +116,9 @@ struct KernelTable {
   /// out[i] = activation(gate[i]) * up[i].
   void (*activate_mul)(Activation activation, const float* gate, const float* up, int64_t size,
                        float* out);
+  /// Appends the rows whose key is above the bound, in order, at keys and ids, which it may
+  /// overwrite as far as they go. Returns how many they are.
+  int64_t (*sketch)(const SketchJob& job);
 };
 
 extern const KernelTable kReferenceKernels;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/quant_layout.h"
+#include "kernels/cpu/sketch_job.h"
 
 namespace shortlist {
 namespace {
@@ -251,6 +252,26 @@ void ActivateMul(Activation activation, const float* gate, const float* up, int6
   for (int64_t i = 0; i < size; ++i) out[i] = ActivationOf(activation, gate[i]) * up[i];
 }
 
+int64_t Sketch(const SketchJob& job) {
+  const SketchQuery& query = *job.query;
+  const int64_t rank = job.rows.rank;
+  int64_t count = 0;
+  for (int64_t row = job.first_row; row < job.end_row; ++row) {
+    const uint8_t* panel = job.rows.codes + row / kSketchPanelRows * kSketchPanelRows * rank;
+    int32_t dot = query.offset;
+    for (int64_t k = 0; k < rank; ++k) {
+      const int64_t at = k / kSketchStep * kSketchPanelRows + row % kSketchPanelRows;
+      dot += panel[at * kSketchStep + k % kSketchStep] * query.codes[k];
+    }
+    float key = static_cast<float>(dot) * Bf16ToFloat(job.rows.scales[row]) * query.factor;
+    if (query.races) key += SketchNoise(query.noise_key, static_cast<int32_t>(row));
+    if (!(key > job.bound)) continue;
+    job.keys[count] = key;
+    job.ids[count++] = static_cast<int32_t>(row);
+  }
+  return count;
+}
+
 }  // namespace
 
 const KernelTable kReferenceKernels = {
@@ -270,6 +291,7 @@ const KernelTable kReferenceKernels = {
     .rope = Rope,
     .activate = Activate,
     .activate_mul = ActivateMul,
+    .sketch = Sketch,
 };
 
 }  // namespace shortlist

@@ -126,6 +126,11 @@ struct CudaDevice {
   }
 
   __device__ static void Flag(int32_t* word, int32_t bit) { atomicOr(word, bit); }
+  __device__ static void AddShared(uint32_t* word) { atomicAdd(word, 1u); }
+  /// sum plus the four products of signed bytes.
+  __device__ static int32_t DotBytes(uint32_t a, uint32_t b, int32_t sum) {
+    return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
+  }
   __device__ static uint16_t Bf16Bits(float value) {
     return __bfloat16_as_ushort(__float2bfloat16_rn(value));
   }

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "draft/engine.h"
@@ -91,6 +94,77 @@ TEST_F(DraftingTest, SuccessorsCoverWhatAListOfAsManyRowsDoesNot) {
     EXPECT_GT(successors.total.coverage(), list.total.coverage());
     EXPECT_LE(successors.total.coverage(), 1.0);
     EXPECT_GT(successors.total.num_accepted, 0);
+  }
+}
+
+TEST_F(DraftingTest, RowsByTheHiddenStateDoWithoutAnyList) {
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 4, /*max_len=*/120);
+  for (const DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+    for (const double temperature : {0.0, 0.8}) {
+      RunConfig config;
+      config.drafter = drafter;
+      config.sampling = UpTo(64);
+      config.sampling.temperature = temperature;
+      const RunResult full = pair_->Run(prompts, config);
+      config.vocab = VocabKind::kSketch;
+      const RunResult sketched = pair_->Run(prompts, config);
+      EXPECT_EQ(sketched.outputs, full.outputs);
+      EXPECT_EQ(sketched.total.num_mapping_faults, 0);
+      EXPECT_EQ(sketched.total.active_rows, kSketchRows);
+      EXPECT_GT(sketched.total.accept_length(), 0.9 * full.total.accept_length());
+      EXPECT_GT(sketched.total.coverage(), 0.9);
+      EXPECT_LE(sketched.total.coverage(), 1.0);
+      // The bonus token behind a chain of which all stood is nobody's to cover.
+      EXPECT_GT(sketched.total.num_unscored, 0);
+      config.batch = 3;
+      const RunResult together = pair_->Run(prompts, config);
+      EXPECT_EQ(together.total.num_accepted, sketched.total.num_accepted);
+      EXPECT_EQ(together.total.num_covered, sketched.total.num_covered);
+    }
+  }
+}
+
+TEST_F(DraftingTest, TheSketchsRowsDependOnTheSeedOnlyWhereNoiseIsShared) {
+  constexpr int64_t kSlots = 64;
+  const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, 2 * kSlots);
+  drafter->UseSketch(pair_->NewSketch(DrafterKind::kEagle), kSketchRows, pair_->pool());
+  const auto vocab = pair_->NewVocab(VocabKind::kSketch);
+  const auto engine = SpeculativeEngine::Create(
+      pair_->target(), drafter.get(), vocab.get(),
+      {.num_slots = 2 * kSlots, .emit_size = pair_->emit_size()}, pair_->pool());
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  std::vector<int32_t> slots(2 * kSlots);
+  std::iota(slots.begin(), slots.end(), 0);
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  std::vector<StepWork> work;
+  const std::shared_ptr<const ActiveVocab> active = vocab->Active();
+  for (const uint64_t seed : {1, 2}) {
+    Sequence::Options options;
+    options.sampling = UpTo(20);
+    options.sampling.temperature = 1.0;
+    options.sampling.top_k = 1;  // the prompt's next token is the same
+    options.sampling.seed = seed;
+    auto sequence =
+        Sequence::Create(TestPrompts(1, /*max_len=*/20)[0], options, pair_->emit_size());
+    ASSERT_TRUE(sequence.ok()) << sequence.status();
+    sequences.push_back(*std::move(sequence));
+    work.push_back(
+        {sequences.back().get(), std::span(slots).subspan(work.size() * kSlots, kSlots)});
+  }
+  ASSERT_TRUE((*engine)->Prefill(work, /*max_tokens=*/100).ok());
+  ASSERT_EQ(sequences[0]->tokens(), sequences[1]->tokens());
+  for (const bool wants_distributions : {true, false}) {
+    std::vector<DraftTask> tasks;
+    for (const StepWork& of : work) {
+      tasks.push_back({.sequence = of.sequence,
+                       .kv_slots = of.kv_slots,
+                       .active = active.get(),
+                       .num_draft_tokens = 1});
+    }
+    ASSERT_TRUE(drafter->Draft(tasks, wants_distributions).ok());
+    ASSERT_EQ(tasks[0].sketch_rows.size(), 1u);
+    EXPECT_EQ(tasks[0].sketch_rows[0].size(), static_cast<size_t>(kSketchRows));
+    EXPECT_EQ(tasks[0].sketch_rows == tasks[1].sketch_rows, wants_distributions);
   }
 }
 

@@ -41,8 +41,9 @@ std::vector<RunConfig> Configurations(const SamplingParams& sampling) {
   std::vector<RunConfig> configs;
   int64_t i = 0;
   for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
-    for (VocabKind vocab : {VocabKind::kFullHead, VocabKind::kRatioQuarter, VocabKind::kListTop2048,
-                            VocabKind::kListAndDynamic, VocabKind::kSuccessors}) {
+    for (VocabKind vocab :
+         {VocabKind::kFullHead, VocabKind::kRatioQuarter, VocabKind::kListTop2048,
+          VocabKind::kListAndDynamic, VocabKind::kSuccessors, VocabKind::kSketch}) {
       for (int64_t batch : {1, 8}) {
         RunConfig config;
         config.drafter = drafter;

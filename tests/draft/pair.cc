@@ -70,6 +70,8 @@ const char* Name(VocabKind kind) {
       return "list:top=1024+dynamic";
     case VocabKind::kSuccessors:
       return "list:top=256:successors=256+dynamic";
+    case VocabKind::kSketch:
+      return "empty+sketch";
   }
   return "?";
 }
@@ -107,8 +109,8 @@ std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> d
   return pair;
 }
 
-std::unique_ptr<Drafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slots,
-                                              std::shared_ptr<HeadKernels> head_kernels) {
+std::unique_ptr<ChainDrafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slots,
+                                                   std::shared_ptr<HeadKernels> head_kernels) {
   if (kind == DrafterKind::kNone) return nullptr;
   Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
   std::shared_ptr<const DeviceRows> rows;
@@ -129,11 +131,25 @@ std::unique_ptr<Drafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slot
   return std::move(*drafter);
 }
 
+std::shared_ptr<const Sketch> DemoPair::NewSketch(DrafterKind kind) {
+  const HeadWeight head = kind == DrafterKind::kEagle   ? eagle_->head_weight()
+                          : kind == DrafterKind::kModel ? small_->head_weight()
+                                                        : target_->head_weight();
+  const auto basis = SketchBasis::Fit(head, emit_size(), SketchBasis::kDefaultRank,
+                                      /*moments=*/nullptr, pool_);
+  EXPECT_TRUE(basis.ok()) << basis.status();
+  auto sketch = Sketch::Create(*basis, head, emit_size(), pool_);
+  EXPECT_TRUE(sketch.ok()) << sketch.status();
+  return *std::move(sketch);
+}
+
 std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
   if (kind == VocabKind::kFullHead) return nullptr;
   VocabOptions options;
   options.use_static_vocab = true;
-  if (kind == VocabKind::kRatioQuarter) {
+  if (kind == VocabKind::kSketch) {
+    options.empty = true;
+  } else if (kind == VocabKind::kRatioQuarter) {
     options.static_vocab_ratio = 0.25;
   } else {
     options.custom_vocab_path = SourcePath("vocab_lists/demo.vocab.json");
@@ -151,7 +167,11 @@ std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
 
 RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const RunConfig& config) {
   const int64_t num_slots = config.batch * kContext;
-  std::unique_ptr<Drafter> drafter = NewDrafter(config.drafter, num_slots, config.head_kernels);
+  std::unique_ptr<ChainDrafter> drafter =
+      NewDrafter(config.drafter, num_slots, config.head_kernels);
+  if (drafter != nullptr && config.vocab == VocabKind::kSketch) {
+    drafter->UseSketch(NewSketch(config.drafter), kSketchRows, pool_);
+  }
   std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
   auto engine = SpeculativeEngine::Create(*target_, drafter.get(), vocab.get(),
                                           {.num_draft_tokens = config.num_draft_tokens,

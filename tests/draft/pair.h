@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "draft/chain_drafter.h"
 #include "draft/engine.h"
 #include "head/head_kernels.h"
+#include "head/sketch.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
 #include "request/sampling_params.h"
@@ -26,7 +28,15 @@ inline constexpr bool kShortSuites = false;
 #endif
 
 enum class DrafterKind { kNone, kEagle, kModel, kSelf };
-enum class VocabKind { kFullHead, kRatioQuarter, kListTop2048, kListAndDynamic, kSuccessors };
+enum class VocabKind {
+  kFullHead,
+  kRatioQuarter,
+  kListTop2048,
+  kListAndDynamic,
+  kSuccessors,
+  kSketch,  // kSketchRows rows by a sketch of the drafter's head alone, and nothing else
+};
+inline constexpr int64_t kSketchRows = 128;
 
 const char* Name(DrafterKind kind);
 const char* Name(VocabKind kind);
@@ -73,8 +83,10 @@ class DemoPair {
   int64_t emit_size() const { return target_->config().vocab_size; }
 
   /// A drafter of the kind wanted, null for kNone. head_kernels: as RunConfig's.
-  std::unique_ptr<Drafter> NewDrafter(DrafterKind kind, int64_t num_slots,
-                                      std::shared_ptr<HeadKernels> head_kernels = nullptr);
+  std::unique_ptr<ChainDrafter> NewDrafter(DrafterKind kind, int64_t num_slots,
+                                           std::shared_ptr<HeadKernels> head_kernels = nullptr);
+  /// Of the head that such a drafter has; not for kNone.
+  std::shared_ptr<const Sketch> NewSketch(DrafterKind kind);
   /// The vocabulary of the kind wanted, null for the full head.
   std::unique_ptr<DynamicVocabularyManager> NewVocab(VocabKind kind);
 

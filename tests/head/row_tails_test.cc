@@ -77,7 +77,9 @@ TEST(RowTailsTest, NothingIsScoredTwiceAndNothingIsLost) {
     for (int m = random() % 5; m > 0; --m) {
       const std::vector<int32_t> own = some(6, shared);
       const auto last = static_cast<int32_t>(random() % kVocab);
-      tails.Add(own, TokenId{last});
+      std::vector<int32_t> sketched = some(9, {});
+      std::ranges::sort(sketched);
+      tails.Add(own, TokenId{last}, sketched);
       expected.push_back(own);
       std::vector<int32_t> outside;  // of the base, likeliest first
       for (const TokenId id : successors[last]) {
@@ -88,6 +90,10 @@ TEST(RowTailsTest, NothingIsScoredTwiceAndNothingIsLost) {
       for (const int32_t id : outside) {
         if (!scored.contains(id)) expected.back().push_back(id);
         EXPECT_TRUE((*base)->IsSuccessor(TokenId{last}, TokenId{id}));
+      }
+      const std::set<int32_t> before = with(shared, expected.back());
+      for (const int32_t id : sketched) {
+        if (!before.contains(id)) expected.back().push_back(id);
       }
     }
     ASSERT_EQ(tails.of_tokens().size(), expected.size());

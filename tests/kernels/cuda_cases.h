@@ -29,6 +29,9 @@ void CheckHeadBadInput(CudaMachine& machine, uint32_t seed, Failures& failures);
 /// Arguments that are refused: nothing is written.
 void CheckHeadRefusals(CudaMachine& machine, Failures& failures);
 
+/// Random sketches: the rows that a full sort on the CPU gives; and arguments that are refused.
+void CheckSketches(CudaMachine& machine, uint32_t seed, const CaseSizes& sizes, Failures& failures);
+
 void CheckElementwise(CudaMachine& machine, uint32_t seed, const CaseSizes& sizes,
                       Failures& failures);
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/cuda/head.h"
+#include "kernels/cuda/sketch.h"
 #include "tests/kernels/cuda_cases.h"
 #include "tests/kernels/cuda_head_fixture.h"
 
@@ -55,6 +56,12 @@ class GpuMachine : public CudaMachine {
   }
   bool Elementwise(const ElementwiseJob& job) override {
     return Done(ElementwiseCuda(job, nullptr));
+  }
+  bool SketchSelect(const CudaSketchArgs& args) override {
+    if (SketchProblem(args) != nullptr) return false;
+    const int64_t bytes = SketchWorkspaceBytes(args);
+    MachineArray<char> workspace(*this, static_cast<size_t>(bytes));
+    return Done(SketchSelectCuda(args, workspace.data(), bytes, nullptr));
   }
 
  private:
@@ -153,6 +160,12 @@ int Run() {
   run("graph replay", [&] { CheckGraphReplay(machine, /*seed=*/704, failures); });
   run("elementwise",
       [&] { CheckElementwise(machine, /*seed=*/705, {.num_rounds = small ? 3 : 50}, failures); });
+  run("sketches", [&] {
+    CheckSketches(
+        machine, /*seed=*/706,
+        {.num_rounds = small ? 4 : 40, .max_vocab_size = small ? 5000 : 200000, .max_tokens = 5},
+        failures);
+  });
   for (const std::string& message : failures.messages()) {
     std::fprintf(stderr, "%s\n", message.c_str());
   }

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "kernels/cuda/elementwise_kernel.h"
 #include "kernels/cuda/head_kernel.h"
+#include "kernels/cuda/sketch_kernel.h"
 #include "kernels/cuda/states_kernel.h"
 #include "tests/kernels/cuda_emulator.h"
 
@@ -64,6 +65,24 @@ bool EmulatedMachine::Elementwise(const ElementwiseJob& job) {
   if (ElementwiseProblem(job) != nullptr) return false;
   Launch(static_cast<int>(ElementwiseBlocks(job)), kElementwiseThreads, kElementwiseWarps * 4,
          [&](uint8_t* shared) { RunElementwise<Emulated>(job, reinterpret_cast<float*>(shared)); });
+  return true;
+}
+
+bool EmulatedMachine::SketchSelect(const CudaSketchArgs& args) {
+  if (SketchProblem(args) != nullptr) return false;
+  if (args.num_tokens == 0) return true;
+  auto* const workspace = static_cast<uint32_t*>(Allocate(SketchWorkspaceBytes(args)));
+  CudaSketchJob job{args, SketchNumCandidates(args), workspace, nullptr};
+  job.candidate_ids = reinterpret_cast<int32_t*>(workspace + args.num_tokens * job.num_candidates);
+  Launch(static_cast<int>(SketchNumChunks(args)), kSketchThreads, sizeof(SketchChunkShared),
+         [&](uint8_t* shared) {
+           ChooseInChunk<Emulated>(job, reinterpret_cast<SketchChunkShared*>(shared));
+         });
+  Launch(static_cast<int>(args.num_tokens), kSketchThreads, sizeof(SketchShared),
+         [&](uint8_t* shared) {
+           ChooseOfToken<Emulated>(job, reinterpret_cast<SketchShared*>(shared));
+         });
+  Free(workspace);
   return true;
 }
 

@@ -32,6 +32,7 @@ class EmulatedMachine : public CudaMachine {
   bool HeadTopK(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
                 const HeadTopKOutputs& out) override;
   bool Elementwise(const ElementwiseJob& job) override;
+  bool SketchSelect(const CudaSketchArgs& args) override;
 
  private:
   void Launch(int num_blocks, int num_threads, int64_t shared_bytes,

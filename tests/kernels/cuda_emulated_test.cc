@@ -61,5 +61,13 @@ TEST(CudaKernelsTest, ElementwiseEqualsTheOracle) {
   ExpectNone(failures);
 }
 
+TEST(CudaKernelsTest, SketchesChooseTheRowsOfTheOracle) {
+  EmulatedMachine machine(/*num_processors=*/1, kSm90Shared, /*bulk=*/false);
+  Failures failures;
+  CheckSketches(machine, /*seed=*/506, {.num_rounds = 4, .max_vocab_size = 5000, .max_tokens = 3},
+                failures);
+  ExpectNone(failures);
+}
+
 }  // namespace
 }  // namespace shortlist

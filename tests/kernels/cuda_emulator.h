@@ -56,6 +56,12 @@ class Emulated {
                            uint32_t b0, uint32_t b1);
 
   static void Flag(int32_t* word, int32_t bit) { *word |= bit; }
+  static void AddShared(uint32_t* word) { ++*word; }
+  static int32_t DotBytes(uint32_t a, uint32_t b, int32_t sum) {
+    for (int i = 0; i < 32; i += 8)
+      sum += static_cast<int8_t>(a >> i) * static_cast<int8_t>(b >> i);
+    return sum;
+  }
   static uint16_t Bf16Bits(float value);
   static uint16_t F16Bits(float value);
   static float F16Value(uint16_t bits);

@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/elementwise_args.h"
 #include "kernels/cuda/head_args.h"
+#include "kernels/cuda/sketch_args.h"
 
 namespace shortlist {
 
@@ -32,6 +33,8 @@ class CudaMachine {
   virtual bool HeadTopK(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
                         const HeadTopKOutputs& out) = 0;
   virtual bool Elementwise(const ElementwiseJob& job) = 0;
+  /// The machine brings the workspace.
+  virtual bool SketchSelect(const CudaSketchArgs& args) = 0;
 };
 
 /// An array in a machine's memory.

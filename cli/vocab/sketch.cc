@@ -1,0 +1,60 @@
+#include "cli/vocab/sketch.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
+#include "cli/decode_all.h"
+#include "cli/flags/flag_kinds.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "head/sketch.h"
+#include "kernels/quant.h"
+#include "kernels/sketch.h"
+#include "runtime/sketch_file.h"
+
+namespace shortlist {
+
+void AddSketchFlags(CLI::App& command, SketchFlags& flags) {
+  AddRunFlags(command, flags.run);
+  command.add_option("--out", flags.out, "Where the sketch goes")->type_name("FILE")->required();
+  AddInteger<int64_t>(command, "--rank", flags.rank, kSketchStep, kMaxSketchRank,
+                      "Numbers that stand for a row, a multiple of 4");
+}
+
+absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
+  if (flags.run.models.draft.empty()) {
+    return absl::InvalidArgumentError("vocab sketch needs --draft, whose head it is to sketch");
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
+  DecodingOptions decoding = session->decoding(/*num_shared_rows=*/0);
+  decoding.base = nullptr;  // the full head: no choice of rows shall sway the states
+  decoding.sketch = nullptr;
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(*session, decoding));
+  StateMoments moments;
+  engine->drafter()->CollectStates(&moments);
+  Progress progress("prompts", std::ssize(session->requests()));
+  DecodeObserver observer;
+  observer.on_finish = [&progress](size_t, const Completion&) { progress.Advance(); };
+  SHORTLIST_RETURN_IF_ERROR(
+      DecodeAll(*engine, *session, session->requests(), /*max_tail_rows=*/0, observer).status());
+  NoteDraftTrouble("vocab sketch", engine->speculative(), /*num_mapping_faults=*/0);
+
+  const HeadWeight head = session->models().draft_head();
+  const int64_t num_rows = std::min(session->models().num_ids(), head.vocab_size);
+  SHORTLIST_ASSIGN_OR_RETURN(const SketchBasis basis, SketchBasis::Fit(head, num_rows, flags.rank,
+                                                                       &moments, session->pool()));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const Sketch> sketch,
+                             Sketch::Create(basis, head, num_rows, session->pool()));
+  SHORTLIST_RETURN_IF_ERROR(WriteSketchFile(basis, flags.out));
+  out << flags.out << ": rank " << basis.rank() << " of " << basis.hidden() << ", from "
+      << moments.num_states() << " hidden states; a draft step reads " << sketch->bytes()
+      << " bytes of it, " << head.vocab_size * RowBytes(head.dtype, head.hidden)
+      << " of the full head\n";
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

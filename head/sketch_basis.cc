@@ -1,0 +1,141 @@
+#include "head/sketch_basis.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "kernels/quant.h"
+#include "kernels/sketch.h"
+#include "tensor/catch_torch.h"
+
+namespace shortlist {
+namespace {
+
+// Of a larger head that many rows speak for all.
+constexpr int64_t kSampledRows = 16384;
+// Rows read as f32 at a time.
+constexpr int64_t kBlockRows = 1024;
+// Directions that hidden states never take count as much as this share of an average one.
+constexpr double kLeastMoment = 1e-4;
+
+void ReadRow(const HeadWeight& head, int64_t row, float* target) {
+  const void* const from =
+      static_cast<const char*>(head.rows) + row * RowBytes(head.dtype, head.hidden);
+  if (IsQuantized(head.dtype)) return DequantizeHeadRow(from, head.dtype, head.hidden, target);
+  for (int64_t k = 0; k < head.hidden; ++k) target[k] = LoadAsFloat(from, head.dtype, k);
+}
+
+/// Covariance of the head's rows, [hidden, hidden] f64.
+at::Tensor RowCovariance(const HeadWeight& head, int64_t num_rows) {
+  const int64_t stride = std::max<int64_t>(1, num_rows / kSampledRows);
+  const int64_t num_sampled = (num_rows + stride - 1) / stride;
+  at::Tensor products = at::zeros({head.hidden, head.hidden}, at::kDouble);
+  at::Tensor sum = at::zeros({head.hidden}, at::kDouble);
+  for (int64_t first = 0; first < num_sampled; first += kBlockRows) {
+    const int64_t count = std::min(kBlockRows, num_sampled - first);
+    at::Tensor rows = at::empty({count, head.hidden}, at::kFloat);
+    for (int64_t i = 0; i < count; ++i) {
+      ReadRow(head, (first + i) * stride, rows.data_ptr<float>() + i * head.hidden);
+    }
+    sum += rows.sum(0, /*keepdim=*/false, at::kDouble);
+    products += at::mm(rows.t(), rows);
+  }
+  const at::Tensor mean = sum / static_cast<double>(num_sampled);
+  return products / static_cast<double>(num_sampled) - at::outer(mean, mean);
+}
+
+}  // namespace
+
+int64_t SketchBasis::DefaultRank(int64_t hidden) {
+  return std::min(kDefaultRank, hidden / kSketchStep * kSketchStep);
+}
+
+absl::Status SketchBasis::CheckRank(int64_t rank, int64_t hidden) {
+  const int64_t most = std::min(kMaxSketchRank, hidden);
+  if (rank >= kSketchStep && rank <= most && rank % kSketchStep == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("sketch: rank ", rank, " is not a multiple of ",
+                                                 kSketchStep, " in [", kSketchStep, ", ", most,
+                                                 "]"));
+}
+
+void StateMoments::Add(const at::Tensor& states) {
+  const at::Tensor finite = at::isfinite(states).all(/*dim=*/1).nonzero().squeeze(1);
+  if (finite.numel() == 0) return;
+  const at::Tensor kept =
+      finite.numel() == states.size(0) ? states : states.index_select(0, finite);
+  const at::Tensor products = at::mm(kept.t(), kept).to(at::kDouble);
+  sum_ = sum_.defined() ? sum_ + products : products;
+  num_states_ += kept.size(0);
+}
+
+at::Tensor StateMoments::Mean() const { return sum_ / static_cast<double>(num_states_); }
+
+absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num_rows, int64_t rank,
+                                             const StateMoments* moments, ThreadPool& pool) {
+  SHORTLIST_RETURN_IF_ERROR(CheckRank(rank, head.hidden));
+  if (moments != nullptr && moments->num_states() == 0) {
+    return absl::InvalidArgumentError("sketch: no hidden state was met");
+  }
+  SketchBasis basis;
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch("sketch", [&]() -> absl::Status {
+    at::Tensor mean = at::eye(head.hidden, at::kDouble);
+    if (moments != nullptr) {
+      mean = moments->Mean();
+      if (mean.size(0) != head.hidden) {
+        return absl::InvalidArgumentError(absl::StrCat("sketch: hidden states of ", mean.size(0),
+                                                       " for a head of ", head.hidden));
+      }
+      const double least = kLeastMoment * mean.trace().item<double>() / head.hidden;
+      mean = mean + least * at::eye(head.hidden, at::kDouble);
+    }
+    const at::Tensor covariance = RowCovariance(head, num_rows);
+    const double spread = covariance.trace().item<double>();
+    if (!(std::isfinite(spread) && spread > 0 && mean.trace().item<double>() > 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sketch: rows of spread ", spread, " have no principal components"));
+    }
+    // With S the root of the moments, the error of a projection P of the rows W is |(W - W P) S|:
+    // the best keeps the principal components of W S.
+    const auto [squares, axes] = at::linalg_eigh(mean);
+    const at::Tensor scales = squares.clamp_min(0).sqrt();
+    const at::Tensor root = at::mm(axes * scales, axes.t());
+    const at::Tensor inverse = at::mm(axes / scales.clamp_min(1e-12), axes.t());
+    const auto [energies, components] = at::linalg_eigh(at::mm(root, at::mm(covariance, root)));
+    const at::Tensor kept = components.narrow(1, head.hidden - rank, rank).flip(1);
+    // Both sides become integers: each takes half of what a component's logits vary by.
+    const at::Tensor largest = energies.narrow(0, head.hidden - 1, 1);
+    const at::Tensor balance =
+        at::maximum(energies.narrow(0, head.hidden - rank, rank).flip(0), largest * 1e-9).pow(0.25);
+    basis.rows = (at::mm(root, kept) / balance).t().to(at::kFloat).contiguous();
+    basis.states = (at::mm(inverse, kept) * balance).t().to(at::kFloat).contiguous();
+    const at::Tensor projected = ProjectRows(head, num_rows, basis.rows, pool);
+    const int64_t num_probes = std::min(kNumProbes, num_rows);
+    for (int64_t i = 0; i < num_probes; ++i) basis.probe_ids.push_back(i * num_rows / num_probes);
+    basis.probes = projected.t()
+                       .index_select(0, at::tensor(at::IntArrayRef(basis.probe_ids), at::kLong))
+                       .contiguous();
+    return absl::OkStatus();
+  }));
+  return basis;
+}
+
+at::Tensor ProjectRows(const HeadWeight& head, int64_t num_rows, const at::Tensor& basis,
+                       ThreadPool& pool) {
+  // The basis is so many hidden states for the head to score.
+  HeadArgs args;
+  args.weight = head.rows;
+  args.dtype = head.dtype;
+  args.vocab_size = head.vocab_size;
+  args.hidden = head.hidden;
+  args.x = basis.data_ptr<float>();
+  args.num_tokens = basis.size(0);
+  args.num_rows = num_rows;
+  at::Tensor projected = at::empty({basis.size(0), num_rows}, at::kFloat);
+  HeadLogitsCpu(args, projected.data_ptr<float>(), num_rows, pool);
+  return projected;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,66 @@
+#ifndef SHORTLIST_HEAD_SKETCH_BASIS_H_
+#define SHORTLIST_HEAD_SKETCH_BASIS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/thread_pool.h"
+#include "kernels/head.h"
+
+namespace shortlist {
+
+/// Second moments of hidden states that a head has met. Not thread-safe.
+class StateMoments {
+ public:
+  /// states: [n, hidden] f32 on the CPU, of one `hidden` for good. Those that are not finite do not
+  /// count.
+  void Add(const at::Tensor& states);
+
+  int64_t num_states() const { return num_states_; }
+  /// Mean of x x^T: [hidden, hidden] f64. There is at least one state.
+  at::Tensor Mean() const;
+
+ private:
+  int64_t num_states_ = 0;
+  at::Tensor sum_;
+};
+
+/// The few dimensions in which a head's logits are told apart best, on average over the hidden
+/// states that it meets: w . x is about (rows w) . (states x), up to what all rows have in common.
+struct SketchBasis {
+  static constexpr int64_t kDefaultRank = 32;
+  static constexpr int64_t kNumProbes = 64;
+
+  at::Tensor rows;    // [rank, hidden] f32
+  at::Tensor states;  // [rank, hidden] f32
+  // Some rows of the head it was made for, by which it tells another head.
+  std::vector<int64_t> probe_ids;  // ascending
+  at::Tensor probes;               // [probe_ids.size(), rank] f32: (rows w) of each
+
+  /// kDefaultRank, or what a narrow head has room for.
+  static int64_t DefaultRank(int64_t hidden);
+  /// InvalidArgument unless `rank` is a multiple of 4 in [4, min(256, hidden)].
+  static absl::Status CheckRank(int64_t rank, int64_t hidden);
+
+  int64_t rank() const { return rows.size(0); }
+  int64_t hidden() const { return rows.size(1); }
+
+  /// The best basis for rows 0 .. num_rows - 1 of `head`, by principal components of its centred
+  /// rows under the moments of hidden states; `moments` null: as if all directions were alike.
+  /// Errors of CheckRank; InvalidArgument for moments of another width or of no state, and for a
+  /// head whose rows are not finite or all the same.
+  static absl::StatusOr<SketchBasis> Fit(const HeadWeight& head, int64_t num_rows, int64_t rank,
+                                         const StateMoments* moments, ThreadPool& pool);
+};
+
+/// (basis w) for rows 0 .. num_rows - 1 of `head`: [basis.size(0), num_rows] f32, on the CPU.
+at::Tensor ProjectRows(const HeadWeight& head, int64_t num_rows, const at::Tensor& basis,
+                       ThreadPool& pool);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_HEAD_SKETCH_BASIS_H_

@@ -1,0 +1,36 @@
+#ifndef SHORTLIST_KERNELS_CUDA_SKETCH_ARGS_H_
+#define SHORTLIST_KERNELS_CUDA_SKETCH_ARGS_H_
+
+#include <cstdint>
+
+#include "kernels/sketch.h"
+
+namespace shortlist {
+
+/// As SketchSelectCpu (kernels/sketch.h) takes them, on the device; the codes 4-byte aligned.
+struct CudaSketchArgs {
+  SketchRows rows;
+  const float* query = nullptr;       // [num_tokens, rank]
+  const SketchRace* races = nullptr;  // [num_tokens], or null
+  int64_t num_tokens = 0;             // at most 2^16
+  int64_t num_chosen = 0;             // in [1, num_rows]
+  int32_t* ids = nullptr;             // out: [num_tokens, num_chosen]
+};
+
+/// Why this is refused, naming the bound; null when it is fine. Reads no device memory.
+const char* SketchProblem(const CudaSketchArgs& args);
+
+/// How the work is cut: each block takes kSketchChunkRows rows and keeps its best, of all tokens
+/// one after the other, then one block for each token chooses among these.
+inline constexpr int kSketchChunkRows = 2048;
+inline constexpr int kSketchThreads = 256;
+
+int64_t SketchNumChunks(const CudaSketchArgs& args);
+/// Candidates of a token: those of all chunks, one behind the other.
+int64_t SketchNumCandidates(const CudaSketchArgs& args);
+/// A uint32 and an int32 for each token's candidates.
+int64_t SketchWorkspaceBytes(const CudaSketchArgs& args);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_KERNELS_CUDA_SKETCH_ARGS_H_

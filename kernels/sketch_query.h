@@ -1,0 +1,61 @@
+#ifndef SHORTLIST_KERNELS_SKETCH_QUERY_H_
+#define SHORTLIST_KERNELS_SKETCH_QUERY_H_
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/host_device.h"
+#include "kernels/noise.h"
+#include "kernels/sketch.h"
+
+namespace shortlist {
+
+/// One token's query and race, prepared: what the kernels of all processors take, so that they
+/// choose alike. A row's key is scale * dot * factor, where `dot`, an integer, is codes . query,
+/// plus its noise.
+struct SketchQuery {
+  float factor = 0.0f;
+  int32_t offset = 0;  // -128 times the sum of the codes: dot = offset + stored codes . query
+  bool races = false;
+  uint64_t noise_key = 0;
+  alignas(64) int8_t codes[kMaxSketchRank] = {};
+
+  SHORTLIST_HOST_DEVICE static SketchQuery Of(const float* query, int64_t rank,
+                                              const SketchRace& race) {
+    SketchQuery made;
+    float largest = 0.0f;
+    for (int64_t k = 0; k < rank; ++k) {
+      const float magnitude = fabsf(query[k]);
+      if (!(magnitude < __builtin_inff())) return made;
+      if (magnitude > largest) largest = magnitude;
+    }
+    const float inverse = largest > 1e-30f ? 127.0f / largest : 0.0f;
+    int32_t sum = 0;
+    for (int64_t k = 0; k < rank; ++k) {
+      made.codes[k] = static_cast<int8_t>(rintf(query[k] * inverse));
+      sum += made.codes[k];
+    }
+    made.offset = -128 * sum;
+    // Noise counts in powers of two. Where it would be lost beside the scores, it is left out.
+    constexpr float kLog2E = 1.44269504f, kMostFactor = 1e6f;
+    const float factor = largest / 127.0f * race.inverse_temperature * kLog2E;
+    made.races = race.inverse_temperature > 0.0f && factor < kMostFactor;
+    made.factor = made.races ? factor : 1.0f;
+    made.noise_key = NoiseKey(race.seed, race.position, /*stream=*/0);
+    return made;
+  }
+};
+
+/// -log2 of the uniform number that NoiseOf makes of the same bits, but for a constant: the float's
+/// own exponent and mantissa, read as one number, are a logarithm.
+SHORTLIST_HOST_DEVICE SHORTLIST_INLINE float SketchNoise(uint64_t key, int32_t id) {
+  const uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
+  const uint32_t bits = Mix32(Mix32(static_cast<uint32_t>(id) + low) ^ high) >> 1;
+  const float uniform = static_cast<float>(static_cast<int32_t>(bits)) + 0.5f;
+  return static_cast<float>(std::bit_cast<int32_t>(uniform)) * -0x1p-23f;
+}
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_KERNELS_SKETCH_QUERY_H_

@@ -1,0 +1,115 @@
+#include "runtime/sketch_file.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "model/checkpoint/safetensors.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxHidden = 1 << 20, kMaxProbes = 1 << 16;
+
+absl::Status BadFile(const std::string& path, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+}
+
+/// The matrix `name` [rows, columns]; what is -1 may be anything up to its bound.
+absl::StatusOr<at::Tensor> ReadMatrix(const TensorFile& file, const std::string& name, int64_t rows,
+                                      int64_t columns) {
+  const auto found = file.entries().find(name);
+  if (found == file.entries().end()) return BadFile(file.path(), "has no tensor " + name);
+  const TensorEntry& entry = found->second;
+  const bool fits = entry.dtype_name == "F32" && entry.shape.size() == 2 &&
+                    (rows < 0 || entry.shape[0] == rows) &&
+                    (columns < 0 || entry.shape[1] == columns);
+  if (!fits || entry.shape[0] > kMaxProbes || entry.shape[1] > kMaxHidden) {
+    return BadFile(file.path(),
+                   absl::StrCat(name, " is ", entry.dtype_name, " ", ShapeString(entry.shape),
+                                ", not F32 [", rows < 0 ? "N" : absl::StrCat(rows), ", ",
+                                columns < 0 ? "M" : absl::StrCat(columns), "]"));
+  }
+  at::Tensor matrix = at::empty({entry.shape[0], entry.shape[1]}, at::kFloat);
+  SHORTLIST_RETURN_IF_ERROR(file.Read(entry, 0, entry.num_bytes, matrix.data_ptr()));
+  const float* const values = matrix.data_ptr<float>();
+  for (int64_t i = 0; i < matrix.numel(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    return BadFile(file.path(), absl::StrCat(name, " holds ", values[i], " at ", i));
+  }
+  return matrix;
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadProbeIds(const TensorFile& file) {
+  const auto found = file.entries().find("probe_ids");
+  if (found == file.entries().end()) return BadFile(file.path(), "has no tensor probe_ids");
+  const TensorEntry& entry = found->second;
+  if (entry.dtype_name != "I64" || entry.shape.size() != 1 || entry.num_elements < 1 ||
+      entry.num_elements > kMaxProbes) {
+    return BadFile(file.path(),
+                   absl::StrCat("probe_ids is ", entry.dtype_name, " ", ShapeString(entry.shape),
+                                ", not I64 [N], N in [1, ", kMaxProbes, "]"));
+  }
+  std::vector<int64_t> ids(entry.num_elements);
+  SHORTLIST_RETURN_IF_ERROR(file.Read(entry, 0, entry.num_bytes, ids.data()));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] > (i > 0 ? ids[i - 1] : int64_t{-1})) continue;
+    return BadFile(file.path(), absl::StrCat("probe_ids holds ", ids[i], " at ", i,
+                                             ", where ids ascend from 0"));
+  }
+  return ids;
+}
+
+}  // namespace
+
+absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path) {
+  SHORTLIST_ASSIGN_OR_RETURN(const TensorFile file, OpenSafetensors(path));
+  SketchBasis basis;
+  SHORTLIST_ASSIGN_OR_RETURN(basis.rows, ReadMatrix(file, "rows", -1, -1));
+  const int64_t rank = basis.rank();
+  const absl::Status fits = SketchBasis::CheckRank(rank, basis.hidden());
+  if (!fits.ok()) return BadFile(path, std::string(fits.message()));
+  SHORTLIST_ASSIGN_OR_RETURN(basis.states, ReadMatrix(file, "states", rank, basis.hidden()));
+  SHORTLIST_ASSIGN_OR_RETURN(basis.probe_ids, ReadProbeIds(file));
+  SHORTLIST_ASSIGN_OR_RETURN(basis.probes,
+                             ReadMatrix(file, "probes", std::ssize(basis.probe_ids), rank));
+  return basis;
+}
+
+absl::Status WriteSketchFile(const SketchBasis& basis, const std::string& path) {
+  nlohmann::ordered_json header;
+  header["__metadata__"] = {{"format", "shortlist sketch 1"}};
+  std::string data;
+  const auto add = [&](const char* name, const char* dtype, std::vector<int64_t> shape,
+                       const void* values, size_t num_bytes) {
+    header[name] = {{"dtype", dtype},
+                    {"shape", std::move(shape)},
+                    {"data_offsets", {data.size(), data.size() + num_bytes}}};
+    data.append(static_cast<const char*>(values), num_bytes);
+  };
+  const auto add_matrix = [&](const char* name, const at::Tensor& matrix) {
+    const at::Tensor rows = matrix.contiguous();
+    add(name, "F32", {rows.size(0), rows.size(1)}, rows.data_ptr(), rows.nbytes());
+  };
+  add("probe_ids", "I64", {std::ssize(basis.probe_ids)}, basis.probe_ids.data(),
+      basis.probe_ids.size() * sizeof(int64_t));
+  add_matrix("rows", basis.rows);
+  add_matrix("states", basis.states);
+  add_matrix("probes", basis.probes);
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  const uint64_t length = text.size();
+  std::string contents(sizeof(length), '\0');
+  std::memcpy(contents.data(), &length, sizeof(length));
+  return WriteFileAtomically(path, contents + text + data);
+}
+
+}  // namespace shortlist

@@ -1,0 +1,26 @@
+#ifndef SHORTLIST_RUNTIME_SKETCH_FILE_H_
+#define SHORTLIST_RUNTIME_SKETCH_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "head/sketch_basis.h"
+
+namespace shortlist {
+
+// The basis of a sketch in a file: safetensors with F32 "rows" and "states" [rank, hidden],
+// "probes" [num_probes, rank] and I64 "probe_ids" [num_probes] (head/sketch_basis.h). The codes are
+// not in it: they are made from the head itself at load, so that one file serves the head in every
+// type.
+
+/// NotFound when there is no such file; InvalidArgument names the file, the tensor, the value and
+/// the bound, a number that is not finite included.
+absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path);
+
+/// Replaces the file at once or not at all. Unavailable names the path and the reason.
+absl::Status WriteSketchFile(const SketchBasis& basis, const std::string& path);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_RUNTIME_SKETCH_FILE_H_

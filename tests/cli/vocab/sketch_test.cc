@@ -1,0 +1,112 @@
+#include "cli/vocab/sketch.h"
+
+#include <ATen/ATen.h>
+
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "runtime/sketch_file.h"
+#include "tests/cli/cli_testing.h"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Args kPrompt = {"--prompt", "The old man went", "--max-new-tokens", "24"};
+
+class VocabSketchTest : public testing::Test {
+ protected:
+  std::string path() const { return dir_.Join("demo.sketch"); }
+
+  /// What `vocab sketch` says when it is run with these flags of AddRunFlags.
+  Outcome Make(const Args& args, int64_t rank = 16) {
+    const auto run = ParseRunFlags(args);
+    EXPECT_TRUE(run.ok()) << run.status();
+    std::ostringstream out;
+    const absl::Status status = MakeSketch({.run = *run, .out = path(), .rank = rank}, out);
+    return {status, out.str()};
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(VocabSketchTest, MakesAFileThatStandsInForEveryList) {
+  const Outcome made = Make(DemoPair() + kPrompt);
+  ASSERT_TRUE(made.status.ok()) << made.status;
+  EXPECT_THAT(made.out, HasSubstr("rank 16 of 256"));
+  const Outcome compared =
+      RunCompare(DemoPair() + kPrompt +
+                 Args{"--json", "--repetitions", "1", "--vocab", "empty", "--sketch", path(),
+                      "--sketch-rows", "200", "--dynamic-rows", "50"});
+  ASSERT_TRUE(compared.status.ok()) << compared.status;
+  std::vector<std::string> names;
+  for (const nlohmann::json& row : nlohmann::json::parse(compared.out)["rows"]) {
+    if (row["group"] != "all") continue;
+    names.push_back(row["decoding"]);
+    EXPECT_EQ(row["identical"], true) << row;
+    if (row["sketch_rows"] != 200) continue;
+    EXPECT_GT(row["accept_length"], 1.5) << row;
+    EXPECT_GT(row["coverage"], 0.5) << row;
+    // 34 bytes a row and the basis, 200 or 250 rows, of 512 bytes a row.
+    EXPECT_GT(row["head_bytes_share"], 16.0 * 256 / (16384 * 256) + 200.0 / 16384) << row;
+    EXPECT_LT(row["head_bytes_share"], 0.06) << row;
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"plain", "draft, full head", "draft, no list + 50 dynamic",
+                                      "draft, no list + 200 by sketch",
+                                      "draft, no list + 50 dynamic + 200 by sketch"}));
+}
+
+TEST_F(VocabSketchTest, ASketchOfTheHeadAloneNeedsNoFile) {
+  const Outcome outcome = RunGenerate(DemoPair() + kPrompt +
+                                      Args{"--json", "--vocab", "empty", "--sketch-rows", "200"});
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  const nlohmann::json row = nlohmann::json::parse(outcome.out);
+  EXPECT_GT(row["meta_info"]["spec_accept_length"], 1.0) << row;
+  EXPECT_EQ(row["meta_info"]["active_rows"], 200) << row;
+}
+
+TEST_F(VocabSketchTest, WhatIsRefusedNamesValueAndBoundAndKeepsTheOldFile) {
+  ASSERT_TRUE(WriteSketchFile({.rows = at::ones({4, 6}),
+                               .states = at::ones({4, 6}),
+                               .probe_ids = {0},
+                               .probes = at::ones({1, 4})},
+                              path())
+                  .ok());
+  const auto expect_refused = [&](const Outcome& outcome, const std::string& words) {
+    EXPECT_TRUE(absl::IsInvalidArgument(outcome.status)) << outcome.status;
+    EXPECT_THAT(std::string(outcome.status.message()), HasSubstr(words));
+    EXPECT_EQ(outcome.out, "");
+    const auto old = ReadSketchFile(path());
+    ASSERT_TRUE(old.ok()) << old.status();
+    EXPECT_EQ(old->hidden(), 6);
+  };
+  expect_refused(Make(DemoTarget() + kPrompt), "needs --draft");
+  expect_refused(Make(DemoPair() + kPrompt, /*rank=*/6), "rank 6 is not a multiple of 4");
+  expect_refused(Make(DemoPair() + Args{"--prompt", "The", "--max-new-tokens", "1"}),
+                 "no hidden state was met");
+
+  const Args empty = DemoPair() + kPrompt + Args{"--vocab", "empty"};
+  expect_refused(RunGenerate(empty), "--vocab: empty leaves a draft no rows");
+  expect_refused(RunGenerate(empty + Args{"--sketch", path(), "--sketch-rows", "0"}),
+                 "--vocab: empty leaves a draft no rows");
+  expect_refused(RunGenerate(empty + Args{"--sketch", path()}),
+                 path() + ": sketch of another head: of hidden states of 6, not 256");
+  const Outcome missing = RunGenerate(empty + Args{"--sketch", dir_.Join("none")});
+  EXPECT_TRUE(absl::IsNotFound(missing.status)) << missing.status;
+  EXPECT_THAT(std::string(missing.status.message()), HasSubstr(dir_.Join("none")));
+  for (const char* rows : {"-1", "x", "2147483648", "1.5", ""}) {
+    const auto flags = ParseRunFlags(empty + Args{"--sketch-rows", rows});
+    EXPECT_THAT(std::string(flags.status().message()), HasSubstr("--sketch-rows")) << rows;
+  }
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,181 @@
+#include "head/sketch.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "head/sketch_basis.h"
+#include "kernels/quant.h"
+
+namespace shortlist {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kHidden = 48, kVocab = 3000;
+
+/// Deterministic: what is measured below must not depend on luck.
+std::vector<float> Normal(unsigned seed, int64_t count) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(rng);
+  return values;
+}
+
+class SketchTest : public testing::Test {
+ protected:
+  SketchTest() : rows_(Normal(1, kVocab * kHidden)) {}
+
+  HeadWeight head() const { return {rows_.data(), DType::kF32, kVocab, kHidden}; }
+
+  /// States that hardly leave the first `num_dims` dimensions.
+  at::Tensor States(unsigned seed, int64_t count, int64_t num_dims) const {
+    std::vector<float> values = Normal(seed, count * kHidden);
+    for (int64_t i = 0; i < std::ssize(values); ++i) {
+      if (i % kHidden >= num_dims) values[i] *= 0.05f;
+    }
+    return at::tensor(values).view({count, kHidden});
+  }
+
+  SketchBasis Fit(int64_t rank, const StateMoments* moments) {
+    auto basis = SketchBasis::Fit(head(), kVocab, rank, moments, pool_);
+    EXPECT_TRUE(basis.ok()) << basis.status();
+    return *std::move(basis);
+  }
+
+  std::shared_ptr<const Sketch> Make(const SketchBasis& basis) {
+    auto sketch = Sketch::Create(basis, head(), kVocab, pool_);
+    EXPECT_TRUE(sketch.ok()) << sketch.status();
+    return *std::move(sketch);
+  }
+
+  /// Of how many states the row with the largest exact logit is among the chosen.
+  int64_t NumHits(const SketchBasis& basis, const at::Tensor& states, int64_t num_chosen) {
+    SketchChooser chooser(Make(basis), num_chosen, pool_);
+    chooser.Choose(states.data_ptr<float>(), states.size(0), {});
+    const at::Tensor best =
+        at::mm(states, at::tensor(rows_).view({kVocab, kHidden}).t()).argmax(/*dim=*/1);
+    int64_t num_hits = 0;
+    for (int64_t m = 0; m < states.size(0); ++m) {
+      const auto chosen = chooser.of_token(m);
+      EXPECT_EQ(std::ssize(chosen), num_chosen);
+      num_hits +=
+          std::ranges::binary_search(chosen, static_cast<int32_t>(best.data_ptr<int64_t>()[m]));
+    }
+    return num_hits;
+  }
+
+  ThreadPool pool_{2};
+  std::vector<float> rows_;
+};
+
+TEST_F(SketchTest, AsManyDimensionsAsTheHeadHasLoseNothingButToRounding) {
+  EXPECT_GE(NumHits(Fit(kHidden, /*moments=*/nullptr), States(2, 200, kHidden), /*num_chosen=*/8),
+            198);
+}
+
+TEST_F(SketchTest, MomentsOfTheStatesTellWhichDimensionsMatter) {
+  StateMoments moments;
+  moments.Add(States(3, 400, /*num_dims=*/8));
+  moments.Add(States(4, 100, /*num_dims=*/8));
+  EXPECT_EQ(moments.num_states(), 500);
+  const at::Tensor states = States(5, 200, /*num_dims=*/8);
+  const int64_t fitted = NumHits(Fit(/*rank=*/8, &moments), states, /*num_chosen=*/16);
+  const int64_t blind = NumHits(Fit(/*rank=*/8, /*moments=*/nullptr), states, /*num_chosen=*/16);
+  EXPECT_GT(fitted, 180);
+  EXPECT_LT(blind, 100);
+}
+
+TEST_F(SketchTest, WhatAllRowsHaveInCommonTakesNoDimension) {
+  for (int64_t i = 0; i < std::ssize(rows_); ++i) rows_[i] += i % kHidden == 0 ? 100.0f : 0.0f;
+  EXPECT_GE(NumHits(Fit(kHidden, /*moments=*/nullptr), States(2, 200, kHidden), /*num_chosen=*/8),
+            198);
+}
+
+TEST_F(SketchTest, StatesThatAreNotFiniteDoNotCount) {
+  StateMoments moments;
+  at::Tensor states = States(3, 10, kHidden);
+  states.data_ptr<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+  states.data_ptr<float>()[kHidden] = std::numeric_limits<float>::infinity();
+  moments.Add(states);
+  EXPECT_EQ(moments.num_states(), 8);
+  EXPECT_TRUE(at::isfinite(moments.Mean()).all().item<bool>());
+}
+
+TEST_F(SketchTest, ChoosesAlikeInAnyBatch) {
+  const at::Tensor states = States(2, 9, kHidden);
+  SketchChooser together(Make(Fit(/*rank=*/16, nullptr)), /*num_chosen=*/50, pool_);
+  SketchChooser alone(Make(Fit(/*rank=*/16, nullptr)), /*num_chosen=*/50, pool_);
+  std::vector<SketchRace> races(9);
+  races[4] = {.inverse_temperature = 1.0f, .seed = 3, .position = 8};
+  together.Choose(states.data_ptr<float>(), 9, races);
+  for (int64_t m = 0; m < 9; ++m) {
+    alone.Choose(states.data_ptr<float>() + m * kHidden, 1, std::span(races).subspan(m, 1));
+    EXPECT_TRUE(std::ranges::equal(together.of_token(m), alone.of_token(0))) << m;
+  }
+}
+
+TEST_F(SketchTest, ChoosesAllRowsWhereMoreAreWantedThanThereAre) {
+  SketchChooser chooser(Make(Fit(/*rank=*/4, nullptr)), /*num_chosen=*/kVocab + 1, pool_);
+  EXPECT_EQ(chooser.num_chosen(), kVocab);
+  const at::Tensor states = States(2, 1, kHidden);
+  chooser.Choose(states.data_ptr<float>(), 1, {});
+  EXPECT_EQ(std::ssize(chooser.of_token(0)), kVocab);
+}
+
+TEST_F(SketchTest, FitsTheSameHeadInEveryTypeAndNoOther) {
+  const SketchBasis basis = Fit(/*rank=*/16, nullptr);
+  for (const DType dtype : {DType::kInt8, DType::kInt4}) {
+    const QuantizedRows rows =
+        QuantizedRows::Quantize(rows_.data(), DType::kF32, kVocab, kHidden, dtype, pool_);
+    const auto sketch = Sketch::Create(basis, {rows.data(), dtype, kVocab, kHidden}, kVocab, pool_);
+    EXPECT_TRUE(sketch.ok()) << DTypeName(dtype) << ": " << sketch.status();
+  }
+  const auto refusal = [&](const HeadWeight& head, int64_t num_rows) {
+    const auto sketch = Sketch::Create(basis, head, num_rows, pool_);
+    EXPECT_TRUE(absl::IsInvalidArgument(sketch.status())) << sketch.status();
+    return std::string(sketch.status().message());
+  };
+  const std::vector<float> other = Normal(9, kVocab * kHidden);
+  EXPECT_THAT(refusal({other.data(), DType::kF32, kVocab, kHidden}, kVocab),
+              HasSubstr("another head: its rows are off by 1."));
+  EXPECT_THAT(refusal({rows_.data(), DType::kF32, 2 * kVocab, kHidden / 2}, kVocab),
+              HasSubstr("of hidden states of 48, not 24"));
+  EXPECT_THAT(refusal({rows_.data(), DType::kF32, kVocab, kHidden}, /*num_rows=*/1000),
+              HasSubstr("this one 1000"));
+  std::vector<float> spoilt = rows_;
+  spoilt[17 * kHidden] = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(refusal({spoilt.data(), DType::kF32, kVocab, kHidden}, kVocab),
+              HasSubstr("row 17 of the head comes to"));
+}
+
+TEST_F(SketchTest, RefusesWhatNoBasisFits) {
+  const auto refusal = [&](const HeadWeight& of, int64_t rank, const StateMoments* moments) {
+    const auto basis = SketchBasis::Fit(of, kVocab, rank, moments, pool_);
+    EXPECT_TRUE(absl::IsInvalidArgument(basis.status())) << basis.status();
+    return std::string(basis.status().message());
+  };
+  for (const int64_t rank : {int64_t{-4}, int64_t{0}, int64_t{6}, kHidden + 4}) {
+    EXPECT_THAT(refusal(head(), rank, nullptr),
+                HasSubstr("rank " + std::to_string(rank) + " is not a multiple of 4 in [4, 48]"));
+  }
+  StateMoments moments;
+  EXPECT_THAT(refusal(head(), /*rank=*/8, &moments), HasSubstr("no hidden state"));
+  moments.Add(at::ones({3, kHidden + 1}));
+  EXPECT_THAT(refusal(head(), /*rank=*/8, &moments), HasSubstr("of 49 for a head of 48"));
+  const std::vector<float> zeros(kVocab * kHidden);
+  EXPECT_THAT(refusal({zeros.data(), DType::kF32, kVocab, kHidden}, /*rank=*/8, nullptr),
+              HasSubstr("no principal components"));
+  rows_[7] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(refusal(head(), /*rank=*/8, nullptr), HasSubstr("nan"));
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,121 @@
+#include "runtime/sketch_file.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/temp_dir.h"
+
+namespace shortlist {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+SketchBasis SmallBasis() {
+  return {.rows = at::arange(24, at::kFloat).view({4, 6}),
+          .states = at::arange(24, at::kFloat).view({4, 6}) * -0.5f,
+          .probe_ids = {0, 3, 9},
+          .probes = at::arange(12, at::kFloat).view({3, 4})};
+}
+
+class SketchFileTest : public testing::Test {
+ protected:
+  std::string path() const { return dir_.Join("demo.sketch"); }
+
+  /// The message with which the basis is refused that `spoil` has changed.
+  std::string Refusal(const std::function<void(SketchBasis&)>& spoil) {
+    SketchBasis basis = SmallBasis();
+    spoil(basis);
+    EXPECT_TRUE(WriteSketchFile(basis, path()).ok());
+    const auto read = ReadSketchFile(path());
+    EXPECT_TRUE(absl::IsInvalidArgument(read.status())) << read.status();
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(path()));
+    return std::string(read.status().message());
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(SketchFileTest, ReadsWhatWasWritten) {
+  const SketchBasis basis = SmallBasis();
+  ASSERT_TRUE(WriteSketchFile(basis, path()).ok());
+  const auto read = ReadSketchFile(path());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->rows.equal(basis.rows));
+  EXPECT_TRUE(read->states.equal(basis.states));
+  EXPECT_TRUE(read->probes.equal(basis.probes));
+  EXPECT_EQ(read->probe_ids, basis.probe_ids);
+  EXPECT_EQ(read->rank(), 4);
+  EXPECT_EQ(read->hidden(), 6);
+}
+
+TEST_F(SketchFileTest, NamesWhatDoesNotFit) {
+  EXPECT_THAT(Refusal([](SketchBasis& of) {
+                of.rows = at::zeros({6, 6});
+              }),
+              HasSubstr("rank 6 is not a multiple of 4 in [4, 6]"));
+  EXPECT_THAT(Refusal([](SketchBasis& of) {
+                of.states = at::zeros({4, 5});
+              }),
+              HasSubstr("states is F32 [4, 5], not F32 [4, 6]"));
+  EXPECT_THAT(Refusal([](SketchBasis& of) {
+                of.probes = at::zeros({2, 4});
+              }),
+              HasSubstr("probes is F32 [2, 4], not F32 [3, 4]"));
+  EXPECT_THAT(Refusal([](SketchBasis& of) {
+                of.probe_ids = {0, 3, 3};
+              }),
+              HasSubstr("probe_ids holds 3 at 2"));
+  EXPECT_THAT(Refusal([](SketchBasis& of) { of.probe_ids[0] = -1; }),
+              HasSubstr("probe_ids holds -1 at 0"));
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    EXPECT_THAT(Refusal([&](SketchBasis& of) { of.states.data_ptr<float>()[7] = value; }),
+                AllOf(HasSubstr("states holds"), HasSubstr("at 7")));
+  }
+}
+
+TEST_F(SketchFileTest, EveryTruncationIsAnError) {
+  ASSERT_TRUE(WriteSketchFile(SmallBasis(), path()).ok());
+  const auto whole = ReadFile(path(), 1 << 20);
+  ASSERT_TRUE(whole.ok());
+  for (size_t size = 0; size < whole->size(); size += 13) {
+    ASSERT_TRUE(WriteFileAtomically(path(), whole->substr(0, size)).ok());
+    const auto read = ReadSketchFile(path());
+    EXPECT_TRUE(absl::IsInvalidArgument(read.status())) << size << ": " << read.status();
+  }
+}
+
+TEST_F(SketchFileTest, ATensorThatIsMissingIsNamed) {
+  ASSERT_TRUE(WriteSketchFile(SmallBasis(), path()).ok());
+  auto contents = *ReadFile(path(), 1 << 20);
+  contents.replace(contents.find("\"probes\""), std::strlen("\"probes\""), "\"robots\"");
+  ASSERT_TRUE(WriteFileAtomically(path(), contents).ok());
+  EXPECT_THAT(std::string(ReadSketchFile(path()).status().message()),
+              HasSubstr("has no tensor probes"));
+  EXPECT_TRUE(absl::IsNotFound(ReadSketchFile(dir_.Join("none")).status()));
+}
+
+TEST_F(SketchFileTest, WhatCannotBeWrittenLeavesTheOldFile) {
+  const std::string blocked = dir_.Join("no/such/folder/demo.sketch");
+  const absl::Status status = WriteSketchFile(SmallBasis(), blocked);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(blocked));
+
+  ASSERT_TRUE(WriteSketchFile(SmallBasis(), path()).ok());
+  std::filesystem::create_directory(dir_.Join("folder"));
+  std::filesystem::create_directory(dir_.Join("folder/inside"));
+  EXPECT_FALSE(WriteSketchFile(SmallBasis(), dir_.Join("folder")).ok());
+  EXPECT_TRUE(ReadSketchFile(path()).ok());
+}
+
+}  // namespace
+}  // namespace shortlist
