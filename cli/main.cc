@@ -22,6 +22,7 @@
 #include "cli/show.h"
 #include "cli/tokenize.h"
 #include "cli/version.h"
+#include "cli/vocab/vocab.h"
 
 namespace {
 
@@ -84,6 +85,8 @@ int Run(int argc, char** argv) {
   shortlist::SearchFlags search_flags;
   CLI::App* search = app.add_subcommand("search", "Find the texts that are most like a query");
   shortlist::AddSearchFlags(*search, search_flags);
+  CLI::App* vocab = app.add_subcommand("vocab", "Make, look at, measure and convert lists");
+  const shortlist::VocabCommand vocab_command(*vocab);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -114,6 +117,8 @@ int Run(int argc, char** argv) {
     code = ExitCode(shortlist::Rerank(rerank_flags, std::cin, std::cout));
   } else if (*search) {
     code = ExitCode(shortlist::Search(search_flags, std::cin, std::cout));
+  } else if (*vocab) {
+    code = ExitCode(vocab_command.Run(std::cin, std::cout));
   } else if (*tokenize) {
     code = ExitCode(shortlist::Tokenize(tokenize_flags, std::cin, std::cout));
   } else if (*detokenize) {

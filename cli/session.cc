@@ -72,6 +72,10 @@ absl::Status Session::OpenBase() {
                                                    "], the size of the vocabulary"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(base_, models_->SelectBase(flags_.vocab));
+  if (flags_.vocab.use_static_vocab && !flags_.vocab.custom_vocab_path.empty() &&
+      flags_.vocab.static_vocab_ratio != VocabOptions().static_vocab_ratio) {
+    std::cerr << "note: --custom-vocab-path wins over --static-vocab-ratio\n";
+  }
 
   if (!models_->has_draft()) {
     if (!base_->is_full_head() || flags_.dynamic_rows > 0) {

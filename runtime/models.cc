@@ -9,6 +9,7 @@
 #include "draft/model_drafter.h"
 #include "model/checkpoint/hub_cache.h"
 #include "model/kv_cache.h"
+#include "vocab/formats/list_file.h"
 
 namespace shortlist {
 namespace {
@@ -92,9 +93,8 @@ absl::Status Models::LoadDraft() {
 
 absl::Status Models::MoveHead() {
   if (head_kernels_ == nullptr) return absl::OkStatus();
-  const HeadWeight head =
-      draft_eagle_ ? draft_eagle_->head_weight() : draft_decoder_->head_weight();
-  absl::StatusOr<std::shared_ptr<const DeviceRows>> rows = DeviceRows::Copy(head, head_kernels_);
+  absl::StatusOr<std::shared_ptr<const DeviceRows>> rows =
+      DeviceRows::Copy(draft_head(), head_kernels_);
   if (!rows.ok()) return Prefixed("--device cuda", rows.status());
   device_rows_ = *std::move(rows);
   return absl::OkStatus();
@@ -113,12 +113,22 @@ std::vector<TokenId> Models::stop_token_ids() const {
 VocabTarget Models::vocab_target() const {
   return {.vocab_size = config_.vocab_size,
           .fingerprint = tokenizer_->Fingerprint(),
-          .num_rows = draft_config_.vocab_size};
+          .num_rows = draft_config_.vocab_size,
+          .spelling = [this](TokenId id) { return tokenizer_->Spelling(id); },
+          .num_spelled = tokenizer_->size()};
 }
 
 absl::StatusOr<std::shared_ptr<const VocabBase>> Models::SelectBase(
     const VocabOptions& options) const {
-  absl::StatusOr<std::shared_ptr<const VocabBase>> base = SelectVocabBase(options, vocab_target());
+  const VocabTarget target = vocab_target();
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base;
+  if (options.use_static_vocab && !options.custom_vocab_path.empty()) {
+    const absl::StatusOr<VocabList> list = ReadListFile(options.custom_vocab_path, target);
+    if (!list.ok()) return Prefixed("--vocab", list.status());
+    base = SelectVocabBase(options, *list, target);
+  } else {
+    base = SelectVocabBase(options, target);
+  }
   if (!base.ok()) return Prefixed("--vocab", base.status());
   return base;
 }
@@ -130,6 +140,11 @@ int64_t Models::kv_slot_bytes() const {
   }
   if (draft_eagle_) bytes += KvCache::SlotBytes(draft_eagle_->config(), target_->dtype());
   return bytes;
+}
+
+HeadWeight Models::draft_head() const {
+  SHORTLIST_CHECK(draft_eagle_ != nullptr || draft_decoder_ != nullptr);
+  return draft_eagle_ ? draft_eagle_->head_weight() : draft_decoder_->head_weight();
 }
 
 absl::StatusOr<std::unique_ptr<Drafter>> Models::NewDrafter(int64_t num_slots) {

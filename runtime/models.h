@@ -73,6 +73,8 @@ class Models {
   ThreadPool& pool() { return pool_; }
   /// Memory of one KV slot, in the target's cache and in the draft's.
   int64_t kv_slot_bytes() const;
+  /// The head that the draft scores, its own or the target's. Precondition: has_draft().
+  HeadWeight draft_head() const;
   /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().
   absl::StatusOr<std::unique_ptr<Drafter>> NewDrafter(int64_t num_slots);
 
