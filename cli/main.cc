@@ -85,9 +85,8 @@ int Run(int argc, char** argv) {
   shortlist::SearchFlags search_flags;
   CLI::App* search = app.add_subcommand("search", "Find the texts that are most like a query");
   shortlist::AddSearchFlags(*search, search_flags);
-  shortlist::VocabFlags vocab_flags;
-  CLI::App* vocab = app.add_subcommand("vocab", "Make what chooses a draft's rows");
-  shortlist::AddVocabFlags(*vocab, vocab_flags);
+  CLI::App* vocab = app.add_subcommand("vocab", "Make, look at, measure and convert what chooses a draft's rows");
+  const shortlist::VocabCommand vocab_command(*vocab);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -118,12 +117,12 @@ int Run(int argc, char** argv) {
     code = ExitCode(shortlist::Rerank(rerank_flags, std::cin, std::cout));
   } else if (*search) {
     code = ExitCode(shortlist::Search(search_flags, std::cin, std::cout));
+  } else if (*vocab) {
+    code = ExitCode(vocab_command.Run(std::cin, std::cout));
   } else if (*tokenize) {
     code = ExitCode(shortlist::Tokenize(tokenize_flags, std::cin, std::cout));
   } else if (*detokenize) {
     code = ExitCode(shortlist::Detokenize(detokenize_flags, std::cin, std::cout));
-  } else if (*vocab) {
-    code = ExitCode(shortlist::RunVocab(*vocab, vocab_flags, std::cout));
   } else if (*generate) {
     code = ExitCode(shortlist::Generate(generate_flags, std::cout));
   } else {

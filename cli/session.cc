@@ -74,6 +74,10 @@ absl::Status Session::OpenBase() {
   }
   SHORTLIST_ASSIGN_OR_RETURN(base_, models_->SelectBase(flags_.vocab));
   SHORTLIST_RETURN_IF_ERROR(flags_.sketch.Check(*base_, flags_.dynamic_rows));
+  if (flags_.vocab.use_static_vocab && !flags_.vocab.custom_vocab_path.empty() &&
+      flags_.vocab.static_vocab_ratio != VocabOptions().static_vocab_ratio) {
+    std::cerr << "note: --custom-vocab-path wins over --static-vocab-ratio\n";
+  }
 
   if (flags_.sketch.rows() > 0 && (!models_->has_draft() || base_->is_full_head())) {
     std::cerr << "note: --sketch and --sketch-rows have no effect "

@@ -10,6 +10,7 @@
 #include "model/checkpoint/hub_cache.h"
 #include "model/kv_cache.h"
 #include "runtime/sketch_file.h"
+#include "vocab/formats/list_file.h"
 
 namespace shortlist {
 namespace {
@@ -113,12 +114,22 @@ std::vector<TokenId> Models::stop_token_ids() const {
 VocabTarget Models::vocab_target() const {
   return {.vocab_size = config_.vocab_size,
           .fingerprint = tokenizer_->Fingerprint(),
-          .num_rows = draft_config_.vocab_size};
+          .num_rows = draft_config_.vocab_size,
+          .spelling = [this](TokenId id) { return tokenizer_->Spelling(id); },
+          .num_spelled = tokenizer_->size()};
 }
 
 absl::StatusOr<std::shared_ptr<const VocabBase>> Models::SelectBase(
     const VocabOptions& options) const {
-  absl::StatusOr<std::shared_ptr<const VocabBase>> base = SelectVocabBase(options, vocab_target());
+  const VocabTarget target = vocab_target();
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base;
+  if (options.use_static_vocab && !options.custom_vocab_path.empty()) {
+    const absl::StatusOr<VocabList> list = ReadListFile(options.custom_vocab_path, target);
+    if (!list.ok()) return Prefixed("--vocab", list.status());
+    base = SelectVocabBase(options, *list, target);
+  } else {
+    base = SelectVocabBase(options, target);
+  }
   if (!base.ok()) return Prefixed("--vocab", base.status());
   return base;
 }

@@ -76,7 +76,7 @@ class Models {
   int64_t kv_slot_bytes() const;
   /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().
   absl::StatusOr<std::unique_ptr<ChainDrafter>> NewDrafter(int64_t num_slots);
-  /// The head that the draft is scored by. Precondition: has_draft().
+  /// The head that the draft is scored by, its own or the target's. Precondition: has_draft().
   HeadWeight draft_head() const;
   /// A sketch of it, by the basis in the file at `path`; empty: by the best one for the head alone,
   /// whatever hidden states it meets. Errors of ReadSketchFile, SketchBasis::Fit and

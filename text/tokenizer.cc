@@ -199,8 +199,7 @@ std::string Tokenizer::Decode(std::span<const TokenId> ids) const {
 std::string Tokenizer::Fingerprint() const {
   Fnv1a64 hash;
   for (int32_t i = 0; i < size(); ++i) {
-    const TokenId id{i};
-    const std::string_view bytes = IsSpecial(id) ? ControlPiece(id) : TokenBytes(id);
+    const std::string_view bytes = Spelling(TokenId{i});
     hash.AddLength(static_cast<uint32_t>(bytes.size()));
     hash.Add(bytes);
   }

@@ -132,13 +132,19 @@ class Tokenizer {
   /// removed, bytes that are not UTF-8 replaced.
   std::string Decode(std::span<const TokenId> ids) const;
 
+  /// The byte string that a fingerprint hashes: ControlPiece(id) for a control token, TokenBytes(id)
+  /// for any other.
+  std::string_view Spelling(TokenId id) const {
+    return IsSpecial(id) ? ControlPiece(id) : TokenBytes(id);
+  }
+
   /// Hash over the byte strings of all tokens in id order ("fnv1a64:<16 hex digits>"). Two
   /// tokenizers with the same fingerprint give ids the same meaning; a list or a draft with another
   /// one is refused.
   ///
   /// FNV-1a, 64 bits (offset basis 0xcbf29ce484222325, prime 0x100000001b3), over, for each id from
-  /// 0 on, the length of its byte string as a little-endian u32, then the string: ControlPiece(id)
-  /// for a control token, TokenBytes(id) for any other. The digits are lower case.
+  /// 0 on, the length of Spelling(id) as a little-endian u32, then the string. The digits are lower
+  /// case.
   std::string Fingerprint() const;
 
  protected:

@@ -39,19 +39,14 @@ absl::StatusOr<T> ParseNumber(const char* name, std::string_view text) {
       std::is_integral_v<T> ? "\" is not an integer below 2^63" : "\" is not a number"));
 }
 
-/// All ids of the list, pinned ones before the others.
-std::vector<TokenId> PinnedFirst(const VocabList& list) {
-  std::vector<TokenId> order = list.pinned;
-  std::vector<bool> is_pinned(list.vocab_size);
-  for (const TokenId id : list.pinned) is_pinned[Raw(id)] = true;
-  for (const TokenId id : list.ids) {
-    if (!is_pinned[Raw(id)]) order.push_back(id);
+/// `asked`: what asks for them, for errors.
+absl::StatusOr<std::vector<TokenId>> TakeFirst(const VocabList& list, int64_t num_rows,
+                                               const std::string& asked) {
+  if (!list.ranked) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(asked, " takes the best ids, and its ids have no ranks"));
   }
-  return order;
-}
-
-absl::StatusOr<std::vector<TokenId>> TakeFirst(const VocabList& list, int64_t num_rows) {
-  std::vector<TokenId> taken = PinnedFirst(list);
+  std::vector<TokenId> taken = list.PinnedFirst();
   if (num_rows < std::ssize(list.pinned)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "its ", list.pinned.size(), " pinned ids are more than the ", num_rows, " asked for"));
@@ -76,7 +71,7 @@ absl::StatusOr<std::vector<TokenId>> TakeCoverage(const VocabList& list, double 
     count_of[Raw(list.ids[i])] = static_cast<double>(list.counts[i]);
   }
 
-  std::vector<TokenId> taken = PinnedFirst(list);
+  std::vector<TokenId> taken = list.PinnedFirst();
   double covered = 0;
   size_t num_taken = 0;
   while (num_taken < taken.size() && (num_taken < list.pinned.size() || covered / all < coverage)) {
@@ -101,15 +96,15 @@ absl::StatusOr<std::vector<TokenId>> TakeFromList(const VocabOptions& options,
       return absl::InvalidArgumentError(
           absl::StrCat("top_n ", *options.top_n, " not in [1, ", list.vocab_size, "]"));
     }
-    return TakeFirst(list, *options.top_n);
+    return TakeFirst(list, *options.top_n, absl::StrCat("top_n ", *options.top_n));
   }
   if (options.ratio.has_value()) {
     SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_rows,
                                NumRows("ratio", *options.ratio, list.vocab_size));
-    return TakeFirst(list, num_rows);
+    return TakeFirst(list, num_rows, absl::StrCat("ratio ", *options.ratio));
   }
   if (options.coverage.has_value()) return TakeCoverage(list, *options.coverage);
-  return PinnedFirst(list);
+  return list.PinnedFirst();
 }
 
 absl::Status CheckRows(const VocabOptions& options, const VocabBase& base,

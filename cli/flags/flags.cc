@@ -32,6 +32,22 @@ void AddConvTemplateFlag(CLI::App& command, std::string& name) {
       ->type_name("NAME");
 }
 
+/// The names that the fields of VocabOptions have, in place of --vocab.
+void AddStaticVocabFlags(CLI::App& command, VocabOptions& options) {
+  CLI::Option* const use =
+      command.add_flag("--use-static-vocab", options.use_static_vocab,
+                       "In place of --vocab: a share of the vocabulary, or a list");
+  use->excludes(command.get_option("--vocab"));
+  AddReal(command, "--static-vocab-ratio", options.static_vocab_ratio, 0.0, 1.0, Low::kExcluded,
+          "With --use-static-vocab: the first ids, as many as make up this share")
+      ->needs(use);
+  command
+      .add_option("--custom-vocab-path", options.custom_vocab_path,
+                  "With --use-static-vocab: a list, which wins over the ratio")
+      ->needs(use)
+      ->type_name("FILE");
+}
+
 /// `model_names`: those of the flag for the model.
 CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
                            const std::string& model_names = "--model,--model-path") {
@@ -54,6 +70,7 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
   command.add_option_function<std::string>("--vocab", parse_vocab, "Base of the active vocabulary")
       ->type_name("full|empty|ratio:R|FILE[:top=N|:ratio=R|:coverage=C][:successors=M]")
       ->default_str("full");
+  AddStaticVocabFlags(command, flags.vocab);
   AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
                       "Rows that prompt tokens and escapes of one request may add");
   command
@@ -330,7 +347,9 @@ void AddServeFlags(CLI::App& command, ServeFlags& flags) {
   AddModelFlags(command, flags.run, "--model,--model-path,DIR")
       ->default_str("the demo pair, where no other model is given");
   AddEncoderFlags(command, flags);
-  command.get_option("--vocab")->each([&flags](const std::string&) { flags.vocab_given = true; });
+  for (const char* name : {"--vocab", "--use-static-vocab"}) {
+    command.get_option(name)->each([&flags](const std::string&) { flags.vocab_given = true; });
+  }
   AddVerifyFlag(command, flags.run);
   AddSchedulerFlags(command, flags.scheduler);
   command.get_option("--max-total-tokens")->default_str("four contexts, as far as memory goes");

@@ -64,19 +64,25 @@ std::string ExplainUnexpected(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
   if (rest.empty()) return "";
   const std::string argument = rest.front().substr(0, rest.front().find('='));
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  if (!chosen.empty()) {
-    const bool is_flag = argument.starts_with('-');
-    return absl::StrCat(chosen[0]->get_name(), is_flag ? " has no flag " : " takes no argument ",
-                        Excerpt(argument),
-                        is_flag ? OrNothing(Closest(argument, FlagsOf(*chosen[0]))) : "");
+  // The subcommand that did not expect it, below which no other was chosen.
+  const CLI::App* command = &app;
+  std::string name;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands()[0];
+    absl::StrAppend(&name, name.empty() ? "" : " ", command->get_name());
   }
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
+  for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; })) {
+    if (!below->get_name().empty()) names.push_back(below->get_name());  // else a group of options
   }
-  return absl::StrCat("no subcommand ", Excerpt(argument), OrNothing(Closest(argument, names)),
-                      "\nThere are ", absl::StrJoin(names, ", "));
+  const bool is_flag = argument.starts_with('-');
+  if (!name.empty() && (names.empty() || is_flag)) {
+    return absl::StrCat(name, is_flag ? " has no flag " : " takes no argument ", Excerpt(argument),
+                        is_flag ? OrNothing(Closest(argument, FlagsOf(*command))) : "");
+  }
+  return absl::StrCat("no subcommand ", name.empty() ? "" : name + " ", Excerpt(argument),
+                      OrNothing(Closest(argument, names)), "\nThere are ",
+                      absl::StrJoin(names, ", "));
 }
 
 }  // namespace shortlist

@@ -1,7 +1,9 @@
-#include "cli/vocab/sketch.h"
+#include "head/sketch.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -9,21 +11,23 @@
 #include "base/status_macros.h"
 #include "cli/decode_all.h"
 #include "cli/flags/flag_kinds.h"
+#include "cli/flags/flags.h"
 #include "cli/progress.h"
 #include "cli/session.h"
-#include "head/sketch.h"
+#include "cli/vocab/vocab.h"
+#include "head/sketch_basis.h"
 #include "kernels/quant.h"
 #include "kernels/sketch.h"
 #include "runtime/sketch_file.h"
 
 namespace shortlist {
+namespace {
 
-void AddSketchFlags(CLI::App& command, SketchFlags& flags) {
-  AddRunFlags(command, flags.run);
-  command.add_option("--out", flags.out, "Where the sketch goes")->type_name("FILE")->required();
-  AddInteger<int64_t>(command, "--rank", flags.rank, kSketchStep, kMaxSketchRank,
-                      "Numbers that stand for a row, a multiple of 4");
-}
+struct SketchFlags {
+  RunFlags run;
+  std::string out;
+  int64_t rank = SketchBasis::kDefaultRank;
+};
 
 absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   if (flags.run.models.draft.empty()) {
@@ -55,6 +59,19 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
       << " bytes of it, " << head.vocab_size * RowBytes(head.dtype, head.hidden)
       << " of the full head\n";
   return absl::OkStatus();
+}
+
+}  // namespace
+
+VocabSubcommand AddVocabSketch(CLI::App& vocab) {
+  CLI::App* const app = vocab.add_subcommand(
+      "sketch", "Fit a sketch of the draft's head to the hidden states of a calibration run");
+  const auto flags = std::make_shared<SketchFlags>();
+  AddRunFlags(*app, flags->run);
+  app->add_option("--out", flags->out, "Where the sketch goes")->type_name("FILE")->required();
+  AddInteger<int64_t>(*app, "--rank", flags->rank, kSketchStep, kMaxSketchRank,
+                      "Numbers that stand for a row, a multiple of 4");
+  return {app, [flags](std::istream&, std::ostream& out) { return MakeSketch(*flags, out); }};
 }
 
 }  // namespace shortlist

@@ -1,26 +1,22 @@
 #include "cli/vocab/vocab.h"
 
 #include "CLI/CLI.hpp"
-#include "base/check.h"
 
 namespace shortlist {
-namespace {
 
-constexpr char kSketch[] = "sketch";
-
-}  // namespace
-
-void AddVocabFlags(CLI::App& command, VocabFlags& flags) {
-  command.require_subcommand(1);
-  AddSketchFlags(
-      *command.add_subcommand(
-          kSketch, "Fit a sketch of the draft's head to the hidden states of a calibration run"),
-      flags.sketch);
+VocabCommand::VocabCommand(CLI::App& vocab) {
+  vocab.require_subcommand(1);
+  for (const auto add : {AddVocabBuild, AddVocabShow, AddVocabCoverage, AddVocabMerge, AddVocabDiff,
+                         AddVocabCheck, AddVocabConvert, AddVocabTune, AddVocabSketch}) {
+    subcommands_.push_back(add(vocab));
+  }
 }
 
-absl::Status RunVocab(const CLI::App& command, const VocabFlags& flags, std::ostream& out) {
-  SHORTLIST_CHECK(command.got_subcommand(kSketch));
-  return MakeSketch(flags.sketch, out);
+absl::Status VocabCommand::Run(std::istream& in, std::ostream& out) const {
+  for (const VocabSubcommand& subcommand : subcommands_) {
+    if (*subcommand.app) return subcommand.run(in, out);
+  }
+  return absl::InvalidArgumentError("vocab: no subcommand");
 }
 
 }  // namespace shortlist

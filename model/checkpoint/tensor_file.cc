@@ -43,6 +43,34 @@ absl::Status TensorFile::ReadStrided(const TensorEntry& entry, int64_t begin, in
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<int64_t>> TensorFile::ReadIntegers(const TensorEntry& entry) const {
+  constexpr int64_t kMaxIntegers = int64_t{1} << 28;
+  const std::string& type = entry.dtype_name;
+  const int64_t bytes = type == "I64" ? 8 : type == "I32" ? 4 : type == "U8" || type == "BOOL";
+  if (bytes == 0 || entry.shape.size() != 1 || entry.num_elements > kMaxIntegers) {
+    return WithPath(path(), absl::InvalidArgumentError(absl::StrCat(
+                                type, " of shape ", ShapeString(entry.shape), ", not at most ",
+                                kMaxIntegers, " integers of one dimension")));
+  }
+  std::vector<int64_t> numbers(entry.num_elements);
+  if (numbers.empty()) return numbers;
+  std::string raw(entry.num_bytes, '\0');
+  SHORTLIST_RETURN_IF_ERROR(Read(entry, 0, entry.num_bytes, raw.data()));
+  for (int64_t i = 0; i < entry.num_elements; ++i) {
+    const char* const element = raw.data() + i * bytes;
+    if (bytes == 8) {
+      std::memcpy(&numbers[i], element, sizeof(int64_t));
+    } else if (bytes == 4) {
+      int32_t number;
+      std::memcpy(&number, element, sizeof number);
+      numbers[i] = number;
+    } else {
+      numbers[i] = static_cast<uint8_t>(*element);
+    }
+  }
+  return numbers;
+}
+
 absl::Status SetSize(int64_t bits, TensorEntry& entry) {
   entry.num_elements = 1;
   for (const int64_t extent : entry.shape) {

@@ -42,6 +42,10 @@ class TensorFile {
   /// Unavailable when the file has been cut short since it was opened, or cannot be read.
   absl::Status Read(const TensorEntry& entry, int64_t begin, int64_t count, void* out) const;
 
+  /// The elements of a tensor of one dimension of I64, I32, U8 or BOOL, else InvalidArgument; at
+  /// most 2^28.
+  absl::StatusOr<std::vector<int64_t>> ReadIntegers(const TensorEntry& entry) const;
+
  private:
   absl::Status ReadStrided(const TensorEntry& entry, int64_t begin, int64_t count, char* out) const;
 

@@ -69,13 +69,13 @@ absl::Status CheckIsZip(const RawFile& file) {
   return Invalid("neither a zip archive nor an older format of torch.save");
 }
 
-/// Reads the tensors of a state dict.
+/// Reads tensors, alone or those of a state dict.
 class StateDict {
  public:
   StateDict(const Pickle& pickle, const Members& members, std::string prefix)
       : pickle_(pickle), members_(members), prefix_(std::move(prefix)) {}
 
-  absl::StatusOr<std::map<std::string, TensorEntry>> Read() const {
+  absl::StatusOr<std::map<std::string, TensorEntry>> ReadDict() const {
     const PickleValue& root = pickle_.at(pickle_.root);
     if (root.kind != Kind::kDict) return Invalid("the pickle holds no dict of tensors");
     std::map<std::string, TensorEntry> entries;
@@ -92,6 +92,34 @@ class StateDict {
       }
     }
     return entries;
+  }
+
+  absl::StatusOr<TensorEntry> ReadTensor(const PickleValue& given) const {
+    const PickleValue* value = &given;
+    if (const PickleValue* parameter = ArgumentsOf(given, kRebuildParameter)) {
+      if (parameter->items.empty()) return Invalid("is a parameter of nothing");
+      value = &pickle_.at(parameter->items[0]);
+    }
+    // (storage, offset, size, stride, requires_grad, backward_hooks, ...)
+    const PickleValue* arguments = ArgumentsOf(*value, kRebuildTensor);
+    if (arguments == nullptr || arguments->items.size() < 4) return Invalid("is not a tensor");
+    SHORTLIST_ASSIGN_OR_RETURN(const Storage storage, ReadStorage(arguments->items[0]));
+    SHORTLIST_ASSIGN_OR_RETURN(const int64_t offset, ReadInt(arguments->items[1], "offset"));
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> strides,
+                               ReadInts(arguments->items[3], "stride"));
+    TensorEntry entry;
+    SHORTLIST_ASSIGN_OR_RETURN(entry.shape, ReadInts(arguments->items[2], "size"));
+    entry.dtype_name = storage.type->dtype_name;
+    entry.dtype = storage.type->dtype;
+    SHORTLIST_RETURN_IF_ERROR(SetSize(8 * storage.type->bytes, entry));
+    if (strides.size() != entry.shape.size()) {
+      return Invalid(
+          absl::StrCat("has ", entry.shape.size(), " dimensions and ", strides.size(), " strides"));
+    }
+    if (!IsContiguous(entry, strides)) entry.strides = strides;
+    SHORTLIST_RETURN_IF_ERROR(CheckInside(entry, offset, storage.num_elements));
+    entry.offset = storage.offset + offset * storage.type->bytes;
+    return entry;
   }
 
  private:
@@ -156,34 +184,6 @@ class StateDict {
     return Storage{type, count, member->second.offset};
   }
 
-  absl::StatusOr<TensorEntry> ReadTensor(const PickleValue& given) const {
-    const PickleValue* value = &given;
-    if (const PickleValue* parameter = ArgumentsOf(given, kRebuildParameter)) {
-      if (parameter->items.empty()) return Invalid("is a parameter of nothing");
-      value = &pickle_.at(parameter->items[0]);
-    }
-    // (storage, offset, size, stride, requires_grad, backward_hooks, ...)
-    const PickleValue* arguments = ArgumentsOf(*value, kRebuildTensor);
-    if (arguments == nullptr || arguments->items.size() < 4) return Invalid("is not a tensor");
-    SHORTLIST_ASSIGN_OR_RETURN(const Storage storage, ReadStorage(arguments->items[0]));
-    SHORTLIST_ASSIGN_OR_RETURN(const int64_t offset, ReadInt(arguments->items[1], "offset"));
-    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> strides,
-                               ReadInts(arguments->items[3], "stride"));
-    TensorEntry entry;
-    SHORTLIST_ASSIGN_OR_RETURN(entry.shape, ReadInts(arguments->items[2], "size"));
-    entry.dtype_name = storage.type->dtype_name;
-    entry.dtype = storage.type->dtype;
-    SHORTLIST_RETURN_IF_ERROR(SetSize(8 * storage.type->bytes, entry));
-    if (strides.size() != entry.shape.size()) {
-      return Invalid(
-          absl::StrCat("has ", entry.shape.size(), " dimensions and ", strides.size(), " strides"));
-    }
-    if (!IsContiguous(entry, strides)) entry.strides = strides;
-    SHORTLIST_RETURN_IF_ERROR(CheckInside(entry, offset, storage.num_elements));
-    entry.offset = storage.offset + offset * storage.type->bytes;
-    return entry;
-  }
-
   static bool IsContiguous(const TensorEntry& entry, const std::vector<int64_t>& strides) {
     int64_t expected = 1;
     for (size_t i = strides.size(); i-- > 0 && entry.num_elements > 0;) {
@@ -227,9 +227,16 @@ absl::StatusOr<std::string> ReadMember(const RawFile& file, const Members& membe
   return bytes;
 }
 
-absl::StatusOr<std::map<std::string, TensorEntry>> ReadEntries(const RawFile& file) {
+/// What torch.save wrote: a pickle, and the members of its archive.
+struct Archive {
+  Members members;
+  std::string prefix;  // of every member's name
+  Pickle pickle;
+};
+
+absl::StatusOr<Archive> ReadArchive(const RawFile& file) {
   SHORTLIST_RETURN_IF_ERROR(CheckIsZip(file));
-  SHORTLIST_ASSIGN_OR_RETURN(const Members members, ReadZipDirectory(file));
+  SHORTLIST_ASSIGN_OR_RETURN(Members members, ReadZipDirectory(file));
   // All members lie in one folder, named after the file they were first saved to.
   const auto pickle_member = std::find_if(members.begin(), members.end(), [](const auto& member) {
     return absl::EndsWith(member.first, "/data.pkl");
@@ -250,8 +257,32 @@ absl::StatusOr<std::map<std::string, TensorEntry>> ReadEntries(const RawFile& fi
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::string bytes,
                              ReadMember(file, members, pickle_member->first, kMaxPickleBytes));
-  SHORTLIST_ASSIGN_OR_RETURN(const Pickle pickle, ParsePickle(bytes, AllowedGlobals()));
-  return StateDict(pickle, members, prefix).Read();
+  SHORTLIST_ASSIGN_OR_RETURN(Pickle pickle, ParsePickle(bytes, AllowedGlobals()));
+  return Archive{std::move(members), prefix, std::move(pickle)};
+}
+
+absl::StatusOr<std::map<std::string, TensorEntry>> ReadEntries(const RawFile& file) {
+  SHORTLIST_ASSIGN_OR_RETURN(const Archive archive, ReadArchive(file));
+  return StateDict(archive.pickle, archive.members, archive.prefix).ReadDict();
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadList(const Pickle& pickle) {
+  std::vector<int64_t> numbers;
+  for (const int32_t item : pickle.at(pickle.root).items) {
+    const PickleValue& value = pickle.at(item);
+    if (value.kind != Kind::kInt) {
+      return Invalid(absl::StrCat("element ", numbers.size(), " is not an integer"));
+    }
+    numbers.push_back(value.integer);
+  }
+  return numbers;
+}
+
+/// The tensor that the pickle is.
+absl::StatusOr<TensorEntry> ReadTensor(const Archive& archive) {
+  const PickleValue& root = archive.pickle.at(archive.pickle.root);
+  if (root.kind != Kind::kCall) return Invalid("neither a list of integers nor a tensor of them");
+  return StateDict(archive.pickle, archive.members, archive.prefix).ReadTensor(root);
 }
 
 }  // namespace
@@ -261,6 +292,21 @@ absl::StatusOr<TensorFile> OpenTorchFile(const std::string& path) {
   absl::StatusOr<std::map<std::string, TensorEntry>> entries = ReadEntries(file);
   if (!entries.ok()) return WithPath(path, entries.status());
   return TensorFile(std::move(file), *std::move(entries));
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadTorchIntegers(const std::string& path) {
+  SHORTLIST_ASSIGN_OR_RETURN(RawFile file, RawFile::Open(path));
+  const absl::StatusOr<Archive> archive = ReadArchive(file);
+  if (!archive.ok()) return WithPath(path, archive.status());
+  const Kind kind = archive->pickle.at(archive->pickle.root).kind;
+  if (kind == Kind::kList || kind == Kind::kTuple) {
+    absl::StatusOr<std::vector<int64_t>> numbers = ReadList(archive->pickle);
+    if (!numbers.ok()) return WithPath(path, numbers.status());
+    return numbers;
+  }
+  const absl::StatusOr<TensorEntry> entry = ReadTensor(*archive);
+  if (!entry.ok()) return WithPath(path, entry.status());
+  return TensorFile(std::move(file), {}).ReadIntegers(*entry);
 }
 
 }  // namespace shortlist

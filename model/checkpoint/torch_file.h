@@ -1,7 +1,9 @@
 #ifndef SHORTLIST_MODEL_CHECKPOINT_TORCH_FILE_H_
 #define SHORTLIST_MODEL_CHECKPOINT_TORCH_FILE_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "model/checkpoint/tensor_file.h"
@@ -16,6 +18,10 @@ namespace shortlist {
 /// well-formed and not read here: the formats before PyTorch 1.6, compressed members, big-endian
 /// data.
 absl::StatusOr<TensorFile> OpenTorchFile(const std::string& path);
+
+/// Integers that torch.save wrote alone: a list of them, or a tensor of one dimension (the token
+/// maps of FR-Spec and SGLang). Nothing is executed here either; errors as OpenTorchFile.
+absl::StatusOr<std::vector<int64_t>> ReadTorchIntegers(const std::string& path);
 
 }  // namespace shortlist
 

@@ -133,15 +133,12 @@ absl::StatusOr<std::string> VocabAdmin::Counts(const std::string&) const {
 absl::StatusOr<std::string> VocabAdmin::List(const std::vector<std::pair<TokenId, int64_t>>& ranked,
                                              const char* source) const {
   if (ranked.empty()) return absl::NotFoundError("no token yet");
-  VocabList list{.vocab_size = options_.target.vocab_size,
-                 .fingerprint = options_.target.fingerprint,
-                 .source = source,
-                 .pinned = options_.pinned,
-                 .ranked = true};
+  VocabList list{.source = source, .pinned = options_.pinned, .ranked = true};
   for (const auto& [id, count] : ranked) {
     list.ids.push_back(id);
     list.counts.push_back(count);
   }
+  SHORTLIST_RETURN_IF_ERROR(BindList(options_.target, list));
   return VocabListDocument(list);
 }
 

@@ -11,7 +11,9 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "cli/compare.h"
+#include "cli/flags/suggest.h"
 #include "cli/generate.h"
+#include "cli/vocab/vocab.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {
@@ -30,7 +32,8 @@ absl::Status Parse(CLI::App& app, const Args& args) {
   try {
     app.parse(static_cast<int>(full.size()), argv.data());
   } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(error.what());
+    const std::string unexpected = ExplainUnexpected(app);
+    return absl::InvalidArgumentError(unexpected.empty() ? error.what() : unexpected);
   }
   return absl::OkStatus();
 }
@@ -89,6 +92,16 @@ Outcome RunCompare(const Args& args) {
   std::ostringstream out;
   const absl::StatusOr<CompareFlags> flags = ParseCompareFlags(args);
   const absl::Status status = flags.ok() ? Compare(*flags, out).status() : flags.status();
+  return {status, out.str()};
+}
+
+Outcome RunVocab(const Args& args, const std::string& input) {
+  CLI::App app;
+  const VocabCommand command(app);
+  if (const absl::Status status = Parse(app, args); !status.ok()) return {status, ""};
+  std::istringstream in(input);
+  std::ostringstream out;
+  const absl::Status status = command.Run(in, out);
   return {status, out.str()};
 }
 

@@ -32,6 +32,7 @@ struct Outcome {
 };
 Outcome RunGenerate(const Args& args);
 Outcome RunCompare(const Args& args);
+Outcome RunVocab(const Args& args, const std::string& input = "");
 
 /// The program itself, as a process of its own.
 struct ProcessOutcome {

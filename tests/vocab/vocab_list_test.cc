@@ -1,6 +1,9 @@
 #include "vocab/vocab_list.h"
 
 #include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -47,10 +50,10 @@ void ExpectError(const absl::StatusOr<VocabList>& list, const std::string& words
   EXPECT_THAT(std::string(list.status().message()), HasSubstr("list."));
 }
 
-TEST(VocabListTest, PlainTextIsTrimmedSortedAndUnranked) {
+TEST(VocabListTest, PlainTextIsTrimmedUnrankedAndKeepsItsOrder) {
   const auto list = ReadText("  7\r\n\n\t3 \n \n0");
   ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_THAT(RawIds(list->ids), ElementsAre(0, 3, 7));
+  EXPECT_THAT(RawIds(list->ids), ElementsAre(7, 3, 0));
   EXPECT_EQ(list->vocab_size, 10);
   EXPECT_FALSE(list->ranked);
   EXPECT_THAT(list->counts, IsEmpty());
@@ -155,7 +158,9 @@ TEST(VocabListTest, DocumentHeaderIsChecked) {
   const std::string good = Document("[1]");
   ASSERT_TRUE(ReadJson(good).ok());
   ExpectError(ReadJson(Replaced(good, "shortlist-vocab", "other")), "format \"other\"");
-  ExpectError(ReadJson(Replaced(good, "\"version\": 1", "\"version\": 2")), "version 2");
+  ExpectError(ReadJson(Replaced(good, "\"version\": 1", "\"version\": 3")), "version 3");
+  ExpectError(ReadJson(Replaced(good, "\"source\"", "\"ranked\": true, \"source\"")),
+              "unknown member \"ranked\"");
   ExpectError(ReadJson(Replaced(good, "\"version\": 1", "\"version\": \"1\"")), "version: \"1\"");
   ExpectError(ReadJson(Replaced(good, "\"version\": 1,", "")), "no member \"version\"");
   ExpectError(ReadJson(Replaced(good, "\"ids\": [1],", "")), "no member \"ids\"");
@@ -201,11 +206,86 @@ TEST(VocabListTest, WritesWhatItReads) {
   EXPECT_EQ(read->fingerprint, list.fingerprint);
   EXPECT_THAT(read->source, HasSubstr("\"quoted\"\nsource \xC3\xA4"));
 
+  EXPECT_TRUE(read->ranked);
+
   list.counts = {1, 2};
   EXPECT_FALSE(WriteVocabList(path, list).ok());
   EXPECT_TRUE(ReadVocabList(path, kTarget).ok());
   list.counts.clear();
   EXPECT_FALSE(WriteVocabList(TempPath("no/such/dir.vocab.json"), list).ok());
+}
+
+TEST(VocabListTest, PackedAndUnrankedListsComeBack) {
+  const VocabList list{.vocab_size = 10, .ids = Ids({7, 2, 5}), .pinned = Ids({9, 2})};
+  for (const std::string name : {"list.vocab.json.xz", "list.vocab.json"}) {
+    const std::string path = TempPath(name);
+    ASSERT_TRUE(WriteVocabList(path, list).ok());
+    const auto read = ReadVocabList(path, kTarget);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->ids, list.ids);
+    EXPECT_EQ(read->pinned, list.pinned);
+    EXPECT_FALSE(read->ranked);
+  }
+  const std::string text = TempPath("list.ids.txt");
+  ASSERT_TRUE(WriteVocabList(text, list).ok());
+  EXPECT_THAT(RawIds(ReadVocabList(text, kTarget)->ids), ElementsAre(9, 2, 7, 5));
+  ExpectError(ReadJson(Replaced(Replaced(Document("[1]", "[3]"), "1,", "2,"), "\"source\"",
+                                "\"ranked\": false, \"source\"")),
+              "counts of a list that is not ranked");
+}
+
+/// Tokens "t0", "t1" and so on, but `changed`, which is "x".
+VocabTarget Spelled(int64_t vocab_size, int32_t changed = -1) {
+  static std::map<int32_t, std::string> spellings;
+  for (int32_t id = -1; id < vocab_size; ++id) spellings[id] = "t" + std::to_string(id);
+  return {.vocab_size = vocab_size,
+          .fingerprint = "fnv1a64:" + std::to_string(vocab_size) + "." + std::to_string(changed),
+          .spelling = [changed](TokenId id) -> std::string_view {
+            return Raw(id) == changed ? "x" : spellings.at(Raw(id));
+          },
+          .num_spelled = vocab_size};
+}
+
+TEST(VocabListTest, AListTravelsWhereItsOwnIdsMeanTheSame) {
+  VocabList list{.ids = Ids({5, 3}), .counts = {7, 2}, .pinned = Ids({8}), .ranked = true};
+  list.successors.resize(12);
+  list.successors[2] = Ids({6});
+  ASSERT_TRUE(BindList(Spelled(12), list).ok());
+  const std::string path = TempPath("list.bound.json");
+  ASSERT_TRUE(WriteVocabList(path, list).ok());
+
+  for (const int64_t vocab_size : {9, 12, 50}) {
+    const auto read = ReadVocabList(path, Spelled(vocab_size));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->vocab_size, vocab_size);
+    EXPECT_EQ(std::ssize(read->successors), vocab_size);
+    EXPECT_EQ(read->ids, list.ids);
+    EXPECT_TRUE(read->Validate().ok());
+  }
+  // Tokens that it does not name may differ, those that it names may not.
+  for (const int32_t other : {0, 1, 4, 7, 9, 11}) {
+    EXPECT_TRUE(ReadVocabList(path, Spelled(12, other)).ok()) << other;
+  }
+  for (const int32_t named : {2, 3, 5, 6, 8}) {
+    ExpectError(ReadVocabList(path, Spelled(12, named)),
+                "its ids have the fingerprint fnv1a64:", absl::StatusCode::kFailedPrecondition);
+  }
+  ExpectError(ReadVocabList(path, Spelled(8)), "token id 8 not in [0, 8)",
+              absl::StatusCode::kFailedPrecondition);
+  // Without spellings it fits by the whole tokenizer.
+  EXPECT_TRUE(ReadVocabList(path, {12, Spelled(12).fingerprint}).ok());
+  ExpectError(ReadVocabList(path, {50, Spelled(50).fingerprint}), "vocab_size 12 is not",
+              absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(BindList(Spelled(8), list).code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(VocabListTest, AListOfAnUnknownTargetIsAsItSays) {
+  const auto text = ReadVocabList(WriteTemp("list.any.txt", "7\n3\n"), {});
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(text->vocab_size, 8);
+  EXPECT_EQ(ReadVocabList(WriteTemp("list.any.json", Document("[1]")), {})->vocab_size, 10);
+  ExpectError(ReadVocabList(WriteTemp("list.big.txt", "2147483647\n"), {}),
+              "token id 2147483647 at line 1 not in [0, 2147483647)");
 }
 
 }  // namespace

@@ -156,10 +156,12 @@ TEST(VocabOptionsTest, PathWinsOverStaticRatio) {
   EXPECT_THAT(ToVector((*SelectVocabBase(options, kTarget))->ids()), ElementsAre(4, 19));
 }
 
-TEST(VocabOptionsTest, PlainTextHasTopAndRatioButNoCoverage) {
+TEST(VocabOptionsTest, PlainTextHasNoRanksToTakeTheBestBy) {
   const std::string path = WriteTemp("plain.txt", "9\n4\n6\n");
-  EXPECT_THAT(*Select(path + ":top=2"), ElementsAre(4, 6));
-  EXPECT_THAT(*Select(path + ":ratio=0.05"), ElementsAre(4));
+  EXPECT_THAT(*Select(path), ElementsAre(4, 6, 9));
+  EXPECT_THAT(Error(path + ":top=2"),
+              HasSubstr("top_n 2 takes the best ids, and its ids have no ranks"));
+  EXPECT_THAT(Error(path + ":ratio=0.05"), HasSubstr("ratio 0.05 takes the best ids"));
   EXPECT_THAT(Error(path + ":coverage=0.5"), HasSubstr("needs counts"));
 }
 

@@ -1,8 +1,5 @@
-#include "cli/vocab/sketch.h"
-
 #include <ATen/ATen.h>
 
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,13 +22,9 @@ class VocabSketchTest : public testing::Test {
  protected:
   std::string path() const { return dir_.Join("demo.sketch"); }
 
-  /// What `vocab sketch` says when it is run with these flags of AddRunFlags.
+  /// What `vocab sketch` says when it is run with these flags.
   Outcome Make(const Args& args, int64_t rank = 16) {
-    const auto run = ParseRunFlags(args);
-    EXPECT_TRUE(run.ok()) << run.status();
-    std::ostringstream out;
-    const absl::Status status = MakeSketch({.run = *run, .out = path(), .rank = rank}, out);
-    return {status, out.str()};
+    return RunVocab(Args{"sketch", "--out", path(), "--rank", std::to_string(rank)} + args);
   }
 
   TempDir dir_;

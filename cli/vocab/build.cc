@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "base/thread_pool.h"
+#include "cli/flags/flag_kinds.h"
+#include "cli/vocab/corpus_counter.h"
+#include "cli/vocab/list_tokenizer.h"
+#include "cli/vocab/text_corpora.h"
+#include "cli/vocab/vocab.h"
+#include "vocab/counting/build_list.h"
+#include "vocab/counting/count_file.h"
+#include "vocab/formats/list_file.h"
+
+namespace shortlist {
+namespace {
+
+enum class Pins { kControl, kControlAndBytes, kNone };
+
+struct BuildFlags {
+  TokenizerSource tokenizer;
+  TextFlags texts;
+  std::string out_path;
+  std::string counts_path;
+  std::vector<std::string> added_counts;
+  BuildOptions list;
+  Pins pins = Pins::kControlAndBytes;
+  int64_t max_pairs = int64_t{1} << 22;
+  std::string source;
+  int64_t num_threads = 0;
+};
+
+void AddFlags(CLI::App& command, BuildFlags& flags) {
+  AddTokenizerFlags(command, flags.tokenizer, /*is_required=*/true);
+  AddTextFlags(command, flags.texts);
+  command.get_option("--text")->required(false);
+  command
+      .add_option(
+          "--out", flags.out_path,
+          "The list, in the format of its name: .vocab.json[.xz], .txt, .pt, .npy, .safetensors")
+      ->type_name("LIST");
+  command
+      .add_option("--counts", flags.counts_path,
+                  "Keeps what is counted, every minute and at the end; a later run goes on from it")
+      ->type_name("FILE");
+  command
+      .add_option("--add-counts", flags.added_counts,
+                  "Counts that other runs have kept, as further corpora")
+      ->type_name("FILE...");
+  const auto add_real = [&](const char* name, std::optional<double>& value, const char* text) {
+    command
+        .add_option_function<std::string>(
+            name,
+            [name, &value](const std::string& given) {
+              value = ParseNumber<double>(given);
+              if (!value || !(*value > 0 && *value <= 1)) RefuseFlag(name, given, "(0, 1]");
+            },
+            text)
+        ->type_name("X");
+  };
+  CLI::Option* const top = command.add_option_function<std::string>(
+      "--top",
+      [&flags](const std::string& given) {
+        flags.list.top_n = ParseNumber<int64_t>(given);
+        if (!flags.list.top_n || *flags.list.top_n < 1)
+          RefuseFlag("--top", given, "[1, vocab_size]");
+      },
+      "How many ids the list has, pinned ones among them; all that occur without any of these");
+  top->type_name("N");
+  add_real("--ratio", flags.list.ratio, "The same as a share of the vocabulary");
+  add_real("--coverage", flags.list.coverage, "As many as make up this share of the texts");
+  for (const auto& [a, b] : {std::pair("--ratio", "--top"), std::pair("--coverage", "--top"),
+                             std::pair("--coverage", "--ratio")}) {
+    command.get_option(a)->excludes(command.get_option(b));
+  }
+  AddChoice<BuildOptions::Rank>(
+      command, "--rank", flags.list.rank,
+      {{"count", BuildOptions::Rank::kCount}, {"novelty", BuildOptions::Rank::kNovelty}},
+      "Ids by how often they occur, or by how often where successors are not likely to hold them")
+      ->default_str("count");
+  AddInteger<int64_t>(command, "--successors", flags.list.max_successors, 0, kMaxCount,
+                      "Most successors of a token that the list keeps");
+  AddInteger<int64_t>(command, "--min-pair-count", flags.list.min_pair_count, 1, kMaxCount,
+                      "Pairs that occur less often are left out");
+  AddInteger<int64_t>(command, "--max-pairs", flags.max_pairs, 1024, int64_t{1} << 30,
+                      "Most different pairs of a corpus held in memory, at 18 bytes each");
+  AddChoice<Pins>(command, "--pin", flags.pins,
+                  {{"control", Pins::kControl},
+                   {"control+bytes", Pins::kControlAndBytes},
+                   {"none", Pins::kNone}},
+                  "What every selection holds: control tokens, and tokens of a single byte")
+      ->default_str("control+bytes");
+  command.add_option("--source", flags.source, "What was counted, in words; the files without it")
+      ->type_name("TEXT");
+  AddThreadsFlag(command, flags.num_threads);
+}
+
+std::vector<TokenId> PinnedIds(const ListTokenizer& list_tokenizer, Pins pins) {
+  std::vector<TokenId> pinned;
+  if (pins == Pins::kNone) return pinned;
+  const Tokenizer& tokenizer = list_tokenizer.tokenizer();
+  const int64_t num_ids = std::min(tokenizer.size(), list_tokenizer.vocab_size());
+  for (int32_t i = 0; i < num_ids; ++i) {
+    const TokenId id{i};
+    const bool is_byte = tokenizer.TokenBytes(id).size() == 1;
+    if (tokenizer.IsSpecial(id) || id == tokenizer.eos() ||
+        (is_byte && pins == Pins::kControlAndBytes)) {
+      pinned.push_back(id);
+    }
+  }
+  return pinned;
+}
+
+std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
+  std::string source;
+  for (const CorpusCounts& corpus : corpora) {
+    absl::StrAppend(&source, source.empty() ? "" : "; ", corpus.name, ", ", corpus.num_tokens,
+                    " tokens");
+    if (corpus.weight > 0) absl::StrAppend(&source, ", weight ", corpus.weight);
+  }
+  return source;
+}
+
+absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out) {
+  if (flags.texts.patterns.empty() && flags.added_counts.empty()) {
+    return absl::InvalidArgumentError("--text or --add-counts is required");
+  }
+  if (flags.out_path.empty() && flags.counts_path.empty()) {
+    return absl::InvalidArgumentError("--out or --counts is required");
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const ListTokenizer tokenizer, ListTokenizer::Open(flags.tokenizer));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> texts, FindTexts(flags.texts));
+  const VocabTarget target = tokenizer.target();
+  Counts counts{.vocab_size = target.vocab_size, .fingerprint = target.fingerprint};
+  if (!flags.counts_path.empty() && FileExists(flags.counts_path)) {
+    SHORTLIST_ASSIGN_OR_RETURN(counts, ReadCounts(flags.counts_path, target.vocab_size,
+                                                  target.fingerprint, flags.max_pairs));
+  }
+  ThreadPool pool(static_cast<int>(flags.num_threads));
+  const EncodeText encode = tokenizer.encode();
+  CorpusCounter counter({.fields = flags.texts.fields,
+                         .is_jsonl = flags.texts.is_jsonl,
+                         .max_pairs = flags.max_pairs,
+                         .counts_path = flags.counts_path},
+                        encode, pool, counts);
+  SHORTLIST_RETURN_IF_ERROR(counter.Count(texts, in));
+  if (flags.out_path.empty()) return absl::OkStatus();
+
+  for (const std::string& path : flags.added_counts) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        Counts added, ReadCounts(path, target.vocab_size, target.fingerprint, flags.max_pairs));
+    for (CorpusCounts& corpus : added.corpora) counts.corpora.push_back(std::move(corpus));
+  }
+  BuildOptions options = flags.list;
+  options.pinned = PinnedIds(tokenizer, flags.pins);
+  SHORTLIST_ASSIGN_OR_RETURN(VocabList list, BuildList(counts.corpora, options));
+  list.source = flags.source.empty() ? SourceOf(counts.corpora) : flags.source;
+  SHORTLIST_RETURN_IF_ERROR(BindList(target, list));
+  SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.out_path, list));
+  int64_t num_tokens = 0, num_successors = 0;
+  for (const CorpusCounts& corpus : counts.corpora) num_tokens += corpus.num_tokens;
+  for (const std::vector<TokenId>& of_token : list.successors)
+    num_successors += std::ssize(of_token);
+  out << absl::StrFormat("%s: %d ids and %d successors of %d tokens\n", flags.out_path,
+                         list.ids.size(), num_successors, num_tokens);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+VocabSubcommand AddVocabBuild(CLI::App& vocab) {
+  CLI::App* const app = vocab.add_subcommand("build", "Make a list of texts");
+  const auto flags = std::make_shared<BuildFlags>();
+  AddFlags(*app, *flags);
+  return {app, [flags](std::istream& in, std::ostream& out) { return Build(*flags, in, out); }};
+}
+
+}  // namespace shortlist

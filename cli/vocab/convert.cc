@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "cli/flags/flag_kinds.h"
+#include "cli/vocab/list_tokenizer.h"
+#include "cli/vocab/vocab.h"
+#include "vocab/formats/list_file.h"
+
+namespace shortlist {
+namespace {
+
+struct ConvertFlags {
+  std::string from, to;
+  TokenizerSource tokenizer;
+  int64_t vocab_size = 0;  // 0: the tokenizer's, else what the list says
+  int64_t top = 0;         // 0: all
+  bool is_ranked = false;
+};
+
+/// Leaves the best `top` ids, pinned ones among them.
+absl::Status Cut(int64_t top, VocabList& list) {
+  const std::vector<TokenId> order = list.PinnedFirst();
+  const int64_t low = std::max<int64_t>(std::ssize(list.pinned), 1);
+  if (top < low || top > std::ssize(order)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--top ", top, " not in [", low, ", ", order.size(), "], its pinned ids and all of them"));
+  }
+  std::vector<bool> is_kept(list.vocab_size);
+  for (int64_t i = 0; i < top; ++i) is_kept[Raw(order[i])] = true;
+  size_t end = 0;
+  for (size_t i = 0; i < list.ids.size(); ++i) {
+    if (!is_kept[Raw(list.ids[i])]) continue;
+    list.ids[end] = list.ids[i];
+    if (!list.counts.empty()) list.counts[end] = list.counts[i];
+    ++end;
+  }
+  list.ids.resize(end);
+  if (!list.counts.empty()) list.counts.resize(end);
+  return absl::OkStatus();
+}
+
+absl::Status Convert(const ConvertFlags& flags, std::ostream& out) {
+  std::optional<ListTokenizer> tokenizer;
+  VocabTarget target;
+  if (flags.tokenizer.is_given()) {
+    SHORTLIST_ASSIGN_OR_RETURN(tokenizer, ListTokenizer::Open(flags.tokenizer));
+    target = tokenizer->target();
+  }
+  if (flags.vocab_size > 0) target.vocab_size = flags.vocab_size;
+  SHORTLIST_ASSIGN_OR_RETURN(VocabList list, ReadListFile(flags.from, target));
+  if (flags.is_ranked) list.ranked = true;
+  if (flags.top > 0) {
+    if (!list.ranked) {
+      return absl::InvalidArgumentError(absl::StrCat("--top ", flags.top, ": the ids of ",
+                                                     flags.from,
+                                                     " have no ranks (--ranked: they have)"));
+    }
+    SHORTLIST_RETURN_IF_ERROR(Cut(flags.top, list));
+  }
+  if (tokenizer.has_value()) SHORTLIST_RETURN_IF_ERROR(BindList(target, list));
+  SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.to, list));
+  out << absl::StrFormat("%s: %d ids of %d\n", flags.to, list.PinnedFirst().size(),
+                         list.vocab_size);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+VocabSubcommand AddVocabConvert(CLI::App& vocab) {
+  CLI::App* const app = vocab.add_subcommand(
+      "convert",
+      "Write a list in another format: .vocab.json[.xz], .txt, .pt (FR-Spec, SGLang), .npy, "
+      ".safetensors (EAGLE-3's d2t and t2d)");
+  const auto flags = std::make_shared<ConvertFlags>();
+  app->add_option("from", flags->from, "The list")->required()->type_name("LIST");
+  app->add_option("to", flags->to, "The new one, in the format of its name")
+      ->required()
+      ->type_name("LIST");
+  AddTokenizerFlags(*app, flags->tokenizer, /*is_required=*/false);
+  AddInteger<int64_t>(*app, "--vocab-size", flags->vocab_size, 1, kMaxCount,
+                      "Of a list that does not tell")
+      ->default_str("the tokenizer's, else what holds its ids");
+  AddInteger<int64_t>(*app, "--top", flags->top, 1, kMaxCount, "The best ids alone")
+      ->default_str("all");
+  app->add_flag("--ranked", flags->is_ranked, "The order of a file that holds ids alone is a rank");
+  return {app, [flags](std::istream&, std::ostream& out) { return Convert(*flags, out); }};
+}
+
+}  // namespace shortlist

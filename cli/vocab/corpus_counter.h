@@ -1,0 +1,54 @@
+#ifndef SHORTLIST_CLI_VOCAB_CORPUS_COUNTER_H_
+#define SHORTLIST_CLI_VOCAB_CORPUS_COUNTER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/thread_pool.h"
+#include "cli/vocab/text_corpora.h"
+#include "vocab/counting/count_file.h"
+
+namespace shortlist {
+
+/// Counts texts into `Counts`, and keeps a file of what is counted so far, from which a later run
+/// goes on. Of one thread, which uses those of a pool.
+class CorpusCounter {
+ public:
+  struct Options {
+    DocumentFields fields;
+    bool is_jsonl = false;
+    int64_t max_pairs = 0;    // of a corpus
+    std::string counts_path;  // where counts are kept; empty: nowhere
+  };
+
+  /// `counts`: what an earlier run has left, or none. The references must outlive this.
+  CorpusCounter(const Options& options, const EncodeText& encode, ThreadPool& pool, Counts& counts)
+      : options_(options), encode_(encode), pool_(pool), counts_(counts) {}
+
+  /// Counts what the earlier run has not. FailedPrecondition when that has counted other texts.
+  /// Other errors are those of Documents and CountDocuments; what was counted before one is kept in
+  /// the file. How far it is goes to stderr.
+  absl::Status Count(const std::vector<TextCorpus>& corpora, std::istream& in);
+
+ private:
+  absl::Status CountFile(const std::string& path, std::istream& in, CorpusCounts& counts);
+  absl::Status Keep();
+  void NoteProgress(const std::string& path, int64_t file_bytes);
+
+  const Options options_;
+  const EncodeText& encode_;
+  ThreadPool& pool_;
+  Counts& counts_;
+  int64_t num_bytes_ = 0, num_skipped_rows_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_note_ = begin_, last_kept_ = begin_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_VOCAB_CORPUS_COUNTER_H_

@@ -1,0 +1,249 @@
+#include "vocab/counting/coverage.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "base/thread_pool.h"
+#include "cli/flags/flag_kinds.h"
+#include "cli/table.h"
+#include "cli/vocab/curve_plot.h"
+#include "cli/vocab/list_tokenizer.h"
+#include "cli/vocab/sizes_flag.h"
+#include "cli/vocab/text_corpora.h"
+#include "cli/vocab/vocab.h"
+#include "nlohmann/json.hpp"
+#include "vocab/formats/list_file.h"
+#include "vocab/vocab_options.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kBatchBytes = int64_t{4} << 20;
+
+struct CoverageFlags {
+  std::vector<std::string> lists;  // as --vocab has them
+  std::vector<int64_t> sizes;      // of each list; none: as it is given
+  TokenizerSource tokenizer;
+  TextFlags texts;
+  CoverageMeter::Options rows;
+  std::string svg_path;
+  bool json = false;
+  int64_t num_threads = 0;
+};
+
+/// A list at one size, and what it covered by texts.
+struct Measured {
+  std::string list;
+  CoverageMeter meter;
+  std::map<std::string, Coverage> of_texts;  // by corpus, or by corpus and category
+};
+
+absl::StatusOr<std::vector<Measured>> OpenLists(const CoverageFlags& flags,
+                                                const VocabTarget& target) {
+  std::vector<Measured> measured;
+  const auto add = [&](const std::string& name, const VocabOptions& options,
+                       const VocabList* list) -> absl::Status {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto base, list == nullptr
+                                                    ? SelectVocabBase(options, target)
+                                                    : SelectVocabBase(options, *list, target));
+    SHORTLIST_ASSIGN_OR_RETURN(CoverageMeter meter, CoverageMeter::Create(base, flags.rows));
+    measured.push_back({name, std::move(meter), {}});
+    return absl::OkStatus();
+  };
+  for (const std::string& flag : flags.lists) {
+    SHORTLIST_ASSIGN_OR_RETURN(VocabOptions options, ParseVocabFlag(flag));
+    if (options.custom_vocab_path.empty()) {
+      SHORTLIST_RETURN_IF_ERROR(add(flag, options, nullptr));
+      continue;
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const VocabList list,
+                               ReadListFile(options.custom_vocab_path, target));
+    if (flags.sizes.empty()) SHORTLIST_RETURN_IF_ERROR(add(flag, options, &list));
+    for (const int64_t size : flags.sizes) {
+      options.top_n = size;
+      options.ratio.reset();
+      options.coverage.reset();
+      SHORTLIST_RETURN_IF_ERROR(add(
+          absl::StrCat(options.custom_vocab_path, ":top=", size,
+                       options.successors ? absl::StrCat(":successors=", *options.successors) : ""),
+          options, &list));
+    }
+  }
+  return measured;
+}
+
+struct EncodedText {
+  absl::StatusOr<std::vector<TokenId>> prompt = std::vector<TokenId>();
+  absl::StatusOr<std::vector<TokenId>> output = std::vector<TokenId>();
+};
+
+std::vector<EncodedText> EncodeTexts(const std::vector<Document>& documents,
+                                     const EncodeText& encode, ThreadPool& pool) {
+  struct Context {
+    const std::vector<Document>& documents;
+    const EncodeText& encode;
+    std::vector<EncodedText> texts;
+  } context{documents, encode, std::vector<EncodedText>(documents.size())};
+  pool.Run(
+      std::ssize(documents),
+      [](void* raw, int64_t i) {
+        auto& c = *static_cast<Context*>(raw);
+        c.texts[i].prompt = c.encode(c.documents[i].prompt);
+        c.texts[i].output = c.encode(c.documents[i].text);
+      },
+      &context);
+  return std::move(context.texts);
+}
+
+/// The texts, each replayed over every list.
+absl::Status Replay(const CoverageFlags& flags, const EncodeText& encode, std::istream& in,
+                    std::vector<Measured>& measured) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> corpora, FindTexts(flags.texts));
+  ThreadPool pool(static_cast<int>(flags.num_threads));
+  for (const TextCorpus& corpus : corpora) {
+    for (const std::string& path : corpus.files) {
+      SHORTLIST_ASSIGN_OR_RETURN(
+          const std::unique_ptr<Documents> documents,
+          Documents::Open(path, flags.texts.is_jsonl, flags.texts.fields, in));
+      while (true) {
+        SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Document> batch, documents->Read(kBatchBytes));
+        if (batch.empty()) break;
+        const std::vector<EncodedText> texts = EncodeTexts(batch, encode, pool);
+        for (size_t i = 0; i < batch.size(); ++i) {
+          SHORTLIST_RETURN_IF_ERROR(texts[i].prompt.status());
+          SHORTLIST_RETURN_IF_ERROR(texts[i].output.status());
+          const std::string name = batch[i].category.empty()
+                                       ? corpus.name
+                                       : absl::StrCat(corpus.name, ", ", batch[i].category);
+          for (Measured& list : measured) {
+            SHORTLIST_ASSIGN_OR_RETURN(const Coverage coverage,
+                                       list.meter.Replay(*texts[i].prompt, *texts[i].output));
+            list.of_texts[name] += coverage;
+            if (name != corpus.name) list.of_texts[corpus.name + ", all"] += coverage;
+          }
+        }
+      }
+    }
+  }
+  for (const Measured& list : measured) {
+    if (list.of_texts.empty()) return absl::InvalidArgumentError("the texts hold no token");
+  }
+  return absl::OkStatus();
+}
+
+void WriteCoverageTable(const std::vector<Measured>& measured, int64_t vocab_size,
+                        std::ostream& out) {
+  std::vector<std::vector<std::string>> cells;
+  for (const Measured& list : measured) {
+    for (const auto& [texts, coverage] : list.of_texts) {
+      const auto share = [&coverage = coverage](int64_t part) {
+        const auto all = static_cast<double>(std::max<int64_t>(coverage.num_tokens, 1));
+        return FormatFixed(100.0 * static_cast<double>(part) / all, 2) + "%";
+      };
+      cells.push_back({absl::StrCat(list.list, " | ", texts), absl::StrCat(coverage.num_tokens),
+                       share(coverage.in_base), share(coverage.in_dynamic), share(coverage.in_tail),
+                       share(coverage.in_successors), share(coverage.num_covered()),
+                       FormatFixed(coverage.rows_per_token(), 0), absl::StrCat(coverage.max_rows),
+                       FormatFixed(100.0 * static_cast<double>(coverage.max_rows) /
+                                       static_cast<double>(vocab_size),
+                                   2) +
+                           "%"});
+    }
+  }
+  out << FormatTable({"list | texts", "tokens", "base", "dynamic", "tail", "successors", "covered",
+                      "rows/token", "most rows", "of all"},
+                     cells);
+}
+
+void WriteCoverageJson(const std::vector<Measured>& measured, int64_t vocab_size,
+                       std::ostream& out) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Measured& list : measured) {
+    for (const auto& [texts, coverage] : list.of_texts) {
+      rows.push_back({{"list", list.list},
+                      {"texts", texts},
+                      {"num_tokens", coverage.num_tokens},
+                      {"in_base", coverage.in_base},
+                      {"in_dynamic", coverage.in_dynamic},
+                      {"in_tail", coverage.in_tail},
+                      {"in_successors", coverage.in_successors},
+                      {"coverage", coverage.covered_share()},
+                      {"rows_per_token", coverage.rows_per_token()},
+                      {"max_rows", coverage.max_rows}});
+    }
+  }
+  const nlohmann::ordered_json object = {{"vocab_size", vocab_size}, {"rows", rows}};
+  out << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+}
+
+/// A curve for each text: coverage against rows.
+std::string Plot(const std::vector<Measured>& measured) {
+  std::map<std::string, Curve> curves;
+  for (const Measured& list : measured) {
+    for (const auto& [texts, coverage] : list.of_texts) {
+      Curve& curve = curves[texts];
+      curve.name = texts.substr(texts.rfind('/') + 1);
+      curve.points.emplace_back(coverage.rows_per_token(), 100.0 * coverage.covered_share());
+    }
+  }
+  std::vector<Curve> sorted;
+  for (auto& [texts, curve] : curves) {
+    std::ranges::sort(curve.points);
+    sorted.push_back(std::move(curve));
+  }
+  return CurvePlot("rows of the head that a token's draft step scores", "tokens covered, %",
+                   sorted);
+}
+
+absl::Status MeasureCoverage(const CoverageFlags& flags, std::istream& in, std::ostream& out) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ListTokenizer tokenizer, ListTokenizer::Open(flags.tokenizer));
+  const VocabTarget target = tokenizer.target();
+  SHORTLIST_ASSIGN_OR_RETURN(std::vector<Measured> measured, OpenLists(flags, target));
+  SHORTLIST_RETURN_IF_ERROR(Replay(flags, tokenizer.encode(), in, measured));
+  if (!flags.svg_path.empty()) {
+    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, Plot(measured)));
+  }
+  if (flags.json) {
+    WriteCoverageJson(measured, target.vocab_size, out);
+  } else {
+    WriteCoverageTable(measured, target.vocab_size, out);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+VocabSubcommand AddVocabCoverage(CLI::App& vocab) {
+  CLI::App* const app =
+      vocab.add_subcommand("coverage", "Tell how much of given texts lists cover, at which cost");
+  const auto flags = std::make_shared<CoverageFlags>();
+  app->add_option("lists", flags->lists, "Lists, with what is taken of them, as --vocab has it")
+      ->required()
+      ->type_name("FILE[:top=N|:ratio=R|:coverage=C][:successors=M]...");
+  AddTokenizerFlags(*app, flags->tokenizer, /*is_required=*/true);
+  AddTextFlags(*app, flags->texts);
+  AddSizesFlag(*app, flags->sizes);
+  AddInteger<int64_t>(*app, "--dynamic-rows", flags->rows.num_tail_rows, 0, kMaxCount,
+                      "Rows that prompt tokens and escapes of one text may add");
+  AddInteger<int64_t>(*app, "--dynamic-capacity", flags->rows.dynamic_capacity, 0, kMaxCount,
+                      "Rows of the part that all texts share and fill");
+  app->add_option("--svg", flags->svg_path, "Writes a plot of coverage against rows")
+      ->type_name("FILE");
+  app->add_flag("--json", flags->json, "JSON instead of a table");
+  AddThreadsFlag(*app, flags->num_threads);
+  return {app, [flags](std::istream& in, std::ostream& out) {
+            return MeasureCoverage(*flags, in, out);
+          }};
+}
+
+}  // namespace shortlist

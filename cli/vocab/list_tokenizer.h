@@ -1,0 +1,54 @@
+#ifndef SHORTLIST_CLI_VOCAB_LIST_TOKENIZER_H_
+#define SHORTLIST_CLI_VOCAB_LIST_TOKENIZER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "text/tokenizer.h"
+#include "vocab/counting/token_counts.h"
+#include "vocab/vocab_list.h"
+
+namespace CLI {
+class App;
+}
+
+namespace shortlist {
+
+/// The tokenizer a list is for. At most one of the two is given.
+struct TokenizerSource {
+  std::string model;      // a model directory, or org/name of the local cache
+  std::string tokenizer;  // a file
+  bool is_given() const { return !model.empty() || !tokenizer.empty(); }
+};
+
+/// Adds --model and --tokenizer, exactly one of which must be there where it `is_required`; parsing
+/// fills `source`, which must outlive `command`.
+void AddTokenizerFlags(CLI::App& command, TokenizerSource& source, bool is_required);
+
+/// A tokenizer, and what a list of its ids must fit.
+class ListTokenizer {
+ public:
+  /// Errors of ResolveModelDir, OpenTokenizer and OpenTokenizerFile, and of ReadModelConfig where
+  /// the directory has a config.json.
+  static absl::StatusOr<ListTokenizer> Open(const TokenizerSource& source);
+
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  int64_t vocab_size() const { return vocab_size_; }
+  /// As long as this stands. The vocabulary is the model's, or the tokenizer's where there is none.
+  VocabTarget target() const;
+  /// Text alone: no BOS, and the spelling of a control token is text. As long as this stands.
+  EncodeText encode() const;
+
+ private:
+  ListTokenizer(std::unique_ptr<Tokenizer> tokenizer, int64_t vocab_size)
+      : tokenizer_(std::move(tokenizer)), vocab_size_(vocab_size) {}
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+  int64_t vocab_size_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_VOCAB_LIST_TOKENIZER_H_

@@ -1,0 +1,82 @@
+#include "cli/vocab/text_corpora.h"
+
+#include <glob.h>
+
+#include <cmath>
+#include <optional>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
+#include "base/status_macros.h"
+#include "cli/flags/flag_kinds.h"
+
+namespace shortlist {
+namespace {
+
+absl::StatusOr<std::vector<std::string>> Matches(const std::string& pattern) {
+  glob_t found{};
+  const int result = glob(pattern.c_str(), GLOB_ERR | GLOB_NOMAGIC, nullptr, &found);
+  std::vector<std::string> files;
+  for (size_t i = 0; result == 0 && i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
+  globfree(&found);
+  if (result == GLOB_NOMATCH) {
+    return absl::NotFoundError(absl::StrCat("--text ", Excerpt(pattern), ": no such file"));
+  }
+  if (result != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("--text ", Excerpt(pattern), ": a folder cannot be read"));
+  }
+  return files;
+}
+
+absl::StatusOr<TextCorpus> Find(const std::string& text) {
+  TextCorpus corpus{.name = text};
+  const size_t at = text.find('@');
+  const std::optional<double> weight =
+      at == std::string::npos ? std::nullopt : ParseNumber<double>(text.substr(0, at));
+  if (weight.has_value()) {
+    if (!(*weight > 0) || !std::isfinite(*weight)) {
+      return absl::InvalidArgumentError(absl::StrCat("--text ", Excerpt(text), ": weight ", *weight,
+                                                     " is not a positive finite number"));
+    }
+    corpus.weight = *weight;
+    corpus.name = text.substr(at + 1);
+  }
+  if (corpus.name == "-") {
+    corpus.files = {"-"};
+    return corpus;
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(corpus.files, Matches(corpus.name));
+  return corpus;
+}
+
+}  // namespace
+
+void AddTextFlags(CLI::App& command, TextFlags& flags) {
+  command
+      .add_option(
+          "--text", flags.patterns,
+          "Texts or rows of JSON (*.jsonl), as they are or packed (gzip, xz, Zstandard); a "
+          "pattern, or - for standard input. With a weight, it makes up its share of the mix")
+      ->required()
+      ->type_name("[WEIGHT@]FILE...");
+  command.add_option("--text-key", flags.fields.text, "Member of a row that holds its text")
+      ->type_name("KEY")
+      ->capture_default_str();
+  command
+      .add_option("--prompts-key", flags.fields.prompt,
+                  "Member that holds what the text answers: read before it, not counted")
+      ->type_name("KEY");
+  command.add_flag("--jsonl", flags.is_jsonl, "All files, and standard input, hold rows of JSON");
+}
+
+absl::StatusOr<std::vector<TextCorpus>> FindTexts(const TextFlags& flags) {
+  std::vector<TextCorpus> corpora;
+  for (const std::string& pattern : flags.patterns) {
+    SHORTLIST_ASSIGN_OR_RETURN(corpora.emplace_back(), Find(pattern));
+  }
+  return corpora;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,41 @@
+#ifndef SHORTLIST_CLI_VOCAB_TEXT_CORPORA_H_
+#define SHORTLIST_CLI_VOCAB_TEXT_CORPORA_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "vocab/counting/documents.h"
+
+namespace CLI {
+class App;
+}
+
+namespace shortlist {
+
+/// Where texts come from, as flags say it.
+struct TextFlags {
+  std::vector<std::string>
+      patterns;  // [WEIGHT@]FILE, in which * ? [ are wildcards; "-": standard input
+  DocumentFields fields;
+  bool is_jsonl = false;  // of standard input and of names that do not say so
+};
+
+/// Adds --text, --text-key, --prompts-key and --jsonl; parsing fills `flags`, which must outlive
+/// `command`.
+void AddTextFlags(CLI::App& command, TextFlags& flags);
+
+/// The files of a pattern.
+struct TextCorpus {
+  std::string name;                // the pattern, without its weight
+  double weight = 0.0;             // 0: none is given
+  std::vector<std::string> files;  // sorted
+};
+
+/// InvalidArgument for a weight that is not positive and finite (NaN included), NotFound for a
+/// pattern that no file has.
+absl::StatusOr<std::vector<TextCorpus>> FindTexts(const TextFlags& flags);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_VOCAB_TEXT_CORPORA_H_

@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/decode_all.h"
+#include "cli/flags/flag_kinds.h"
+#include "cli/flags/flags.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/table.h"
+#include "cli/vocab/curve_plot.h"
+#include "cli/vocab/sizes_flag.h"
+#include "cli/vocab/vocab.h"
+#include "kernels/quant.h"
+#include "nlohmann/json.hpp"
+#include "runtime/engine.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kSmallestSize = 128;
+constexpr int64_t kMaxRuns = 1000;
+
+struct TuneFlags {
+  RunFlags run;
+  std::vector<int64_t> sizes;  // none: powers of two that the list holds
+  int64_t num_repetitions = 3;
+  std::string svg_path;
+};
+
+/// The list at one size, or the full head, and what decoding with it came to.
+struct Candidate {
+  int64_t num_ids = 0;   // 0: the full head
+  int64_t num_rows = 0;  // that a draft step scores at most
+  std::unique_ptr<Engine> engine;
+  std::vector<double> seconds;  // [prompts], of the fastest repetition
+  SequenceStats stats;          // of one repetition
+  EngineStats steps;            // of all
+
+  double tokens_per_s() const {
+    double all = 0;
+    for (const double of_prompt : seconds) all += of_prompt;
+    return all > 0 ? static_cast<double>(stats.num_step_tokens) / all : 0.0;
+  }
+  double ms_per_draft_step() const {
+    return steps.num_draft_passes > 0 ? steps.draft_ms / static_cast<double>(steps.num_draft_passes)
+                                      : 0.0;
+  }
+};
+
+absl::StatusOr<Candidate> OpenCandidate(Session& session, std::optional<int64_t> size) {
+  VocabOptions options;  // the full head
+  if (size.has_value()) {
+    options = session.flags().vocab;
+    options.top_n = *size;
+  }
+  DecodingOptions decoding = session.decoding(/*num_shared_rows=*/0);
+  SHORTLIST_ASSIGN_OR_RETURN(decoding.base, session.models().SelectBase(options));
+  Candidate candidate{.num_ids = size.value_or(0)};
+  candidate.num_rows =
+      decoding.base->is_full_head()
+          ? session.models().draft_head().vocab_size
+          : decoding.base->size() + decoding.base->max_successors() + session.flags().dynamic_rows;
+  SHORTLIST_ASSIGN_OR_RETURN(candidate.engine, OpenEngine(session, decoding));
+  return candidate;
+}
+
+/// The list's sizes that are powers of two, and all of it.
+absl::StatusOr<std::vector<int64_t>> SizesOf(const Session& session) {
+  VocabOptions options = session.flags().vocab;
+  options.successors.reset();
+  SHORTLIST_ASSIGN_OR_RETURN(const auto whole, session.models().SelectBase(options));
+  std::vector<int64_t> sizes;
+  for (int64_t size = kSmallestSize; size < whole->size(); size *= 2) {
+    options.top_n = size;
+    if (session.models().SelectBase(options).ok()) sizes.push_back(size);  // else too few to pin
+  }
+  sizes.push_back(whole->size());
+  return sizes;
+}
+
+/// Interleaved, so that a machine that slows down slows all of them.
+absl::Status RunCandidates(const Session& session, int64_t num_repetitions,
+                           std::vector<Candidate>& candidates) {
+  const std::span<const Session::Request> requests = session.requests();
+  Progress progress("runs", num_repetitions * std::ssize(requests) * std::ssize(candidates));
+  for (int64_t repetition = -1; repetition < num_repetitions; ++repetition) {
+    // The first one warms up, on one prompt.
+    for (size_t i = 0; i < (repetition < 0 ? 1 : requests.size()); ++i) {
+      for (Candidate& candidate : candidates) {
+        SHORTLIST_ASSIGN_OR_RETURN(
+            const std::vector<Completion> done,
+            DecodeAll(*candidate.engine, session, requests.subspan(i, 1),
+                      candidate.num_ids == 0 ? 0 : session.flags().dynamic_rows, {}));
+        if (repetition < 0) continue;
+        if (repetition == 0) {
+          candidate.stats.Add(done[0].stats);
+          candidate.seconds.push_back(done[0].step_seconds);
+        }
+        candidate.seconds[i] = std::min(candidate.seconds[i], done[0].step_seconds);
+        candidate.steps.Add(done[0].engine);
+        progress.Advance();
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+/// The most memory that this process has had, as the kernel counts it; 0 where it does not tell.
+int64_t PeakBytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    int64_t kib = 0;
+    if (word == "VmHWM:" && status >> kib) return kib << 10;
+  }
+  return 0;
+}
+
+void WriteCandidates(const Session& session, const std::vector<Candidate>& candidates,
+                     const Candidate& best, bool as_json, std::ostream& out) {
+  const HeadWeight head = session.models().draft_head();
+  const auto row_bytes = static_cast<int64_t>(RowBytes(head.dtype, head.hidden));
+  if (as_json) {
+    nlohmann::ordered_json object = {{"best_num_ids", best.num_ids},
+                                     {"peak_bytes", PeakBytes()},
+                                     {"rows", nlohmann::ordered_json::array()}};
+    for (const Candidate& candidate : candidates) {
+      object["rows"].push_back({{"num_ids", candidate.num_ids},
+                                {"num_rows", candidate.num_rows},
+                                {"head_bytes", candidate.num_rows * row_bytes},
+                                {"ms_per_draft_step", candidate.ms_per_draft_step()},
+                                {"accept_length", candidate.stats.accept_length()},
+                                {"accept_rate", candidate.stats.acceptance_rate()},
+                                {"coverage", candidate.stats.coverage()},
+                                {"tokens_per_s", candidate.tokens_per_s()}});
+    }
+    out << object.dump() << "\n";
+    return;
+  }
+  std::vector<std::vector<std::string>> cells;
+  for (const Candidate& candidate : candidates) {
+    cells.push_back({candidate.num_ids == 0 ? "full head" : absl::StrCat("top ", candidate.num_ids),
+                     absl::StrCat(candidate.num_rows),
+                     FormatFixed(static_cast<double>(candidate.num_rows * row_bytes) / 1e6, 2),
+                     FormatFixed(candidate.ms_per_draft_step(), 3),
+                     FormatFixed(candidate.stats.accept_length(), 2),
+                     FormatFixed(100 * candidate.stats.acceptance_rate(), 1) + "%",
+                     FormatFixed(100 * candidate.stats.coverage(), 2) + "%",
+                     FormatFixed(candidate.tokens_per_s(), 1), &candidate == &best ? "*" : ""});
+  }
+  out << FormatTable({"list", "most rows", "head MB/step", "ms/draft step", "accept length",
+                      "acceptance", "coverage", "tok/s", "best"},
+                     cells);
+  out << absl::StrFormat("\nbest: %s, %.1f tok/s; at most %d MB of memory were in use\n",
+                         best.num_ids == 0 ? "the full head" : absl::StrCat(":top=", best.num_ids),
+                         best.tokens_per_s(), PeakBytes() / 1000000);
+}
+
+absl::Status Tune(const TuneFlags& flags, std::ostream& out) {
+  if (flags.run.models.draft.empty()) return absl::InvalidArgumentError("tune needs --draft");
+  const VocabOptions& list = flags.run.vocab;
+  if (list.custom_vocab_path.empty() || list.top_n || list.ratio || list.coverage) {
+    return absl::InvalidArgumentError(
+        "tune needs --vocab FILE[:successors=M], without :top, :ratio, :coverage");
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
+  std::vector<int64_t> sizes = flags.sizes;
+  if (sizes.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(sizes, SizesOf(*session));
+  }
+  std::vector<Candidate> candidates;
+  SHORTLIST_ASSIGN_OR_RETURN(candidates.emplace_back(), OpenCandidate(*session, std::nullopt));
+  for (const int64_t size : sizes) {
+    SHORTLIST_ASSIGN_OR_RETURN(candidates.emplace_back(), OpenCandidate(*session, size));
+  }
+  SHORTLIST_RETURN_IF_ERROR(RunCandidates(*session, flags.num_repetitions, candidates));
+  for (const Candidate& candidate : candidates) {
+    NoteDraftTrouble(absl::StrCat("top ", candidate.num_ids), candidate.engine->speculative(),
+                     candidate.stats.num_mapping_faults);
+  }
+  const Candidate& best = *std::ranges::max_element(candidates, {}, &Candidate::tokens_per_s);
+  if (!flags.svg_path.empty()) {
+    Curve speed{.name = "tok/s"};
+    for (const Candidate& candidate : candidates) {
+      speed.points.emplace_back(static_cast<double>(candidate.num_rows), candidate.tokens_per_s());
+    }
+    std::ranges::sort(speed.points);
+    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(
+        flags.svg_path, CurvePlot("rows of a draft step", "tokens per second", {speed})));
+  }
+  WriteCandidates(*session, candidates, best, flags.run.json, out);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+VocabSubcommand AddVocabTune(CLI::App& vocab) {
+  CLI::App* const app = vocab.add_subcommand(
+      "tune", "Find the size of a list that is fastest here, on given prompts");
+  const auto flags = std::make_shared<TuneFlags>();
+  AddRunFlags(*app, flags->run);
+  AddSizesFlag(*app, flags->sizes);
+  AddInteger<int64_t>(*app, "--repetitions", flags->num_repetitions, 1, kMaxRuns,
+                      "Runs of every prompt with every size; the fastest counts");
+  app->add_option("--svg", flags->svg_path, "Writes a plot of speed against rows")
+      ->type_name("FILE");
+  return {app, [flags](std::istream&, std::ostream& out) { return Tune(*flags, out); }};
+}
+
+}  // namespace shortlist

@@ -1,0 +1,265 @@
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_testing.h"
+#include "tests/support/temp_dir.h"
+#include "vocab/byte_source.h"
+#include "vocab/formats/list_file.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const char* const kText =
+    "The vector class is a class of the standard library.\nint main() { return 0; }\n";
+
+class VocabTest : public ::testing::Test {
+ protected:
+  static std::string Tokenizer() { return SourcePath("models/demo/target/tokenizer.model"); }
+  static std::string DemoList() { return SourcePath("vocab_lists/demo.vocab.json"); }
+
+  /// `shortlist vocab` with `args`, in this process.
+  static Outcome Run(const Args& args, const std::string& input = "") {
+    return RunVocab(args, input);
+  }
+
+  static void ExpectRefused(const Args& args, const std::string& words,
+                            const std::string& input = "") {
+    const Outcome outcome = Run(args, input);
+    EXPECT_FALSE(outcome.status.ok()) << words;
+    EXPECT_THAT(std::string(outcome.status.message()), HasSubstr(words));
+    EXPECT_EQ(outcome.out, "");
+  }
+
+  Args Build(const std::string& text, const std::string& out) const {
+    return {"build", "--tokenizer", Tokenizer(), "--text", text, "--out", out, "--threads", "2"};
+  }
+
+  static VocabList ReadList(const std::string& path) {
+    auto list = ReadListFile(path, {});
+    EXPECT_TRUE(list.ok()) << list.status();
+    return *list;
+  }
+
+  const TempDir dir_;
+};
+
+TEST_F(VocabTest, BuildCountsTextsHoweverTheyArePacked) {
+  const std::string plain = dir_.Join("plain.vocab.json");
+  ASSERT_TRUE(Run(Build(dir_.Write("a.txt", kText), plain)).status.ok());
+  const VocabList list = ReadList(plain);
+  EXPECT_TRUE(list.ranked);
+  EXPECT_EQ(list.vocab_size, 16384);
+  EXPECT_GT(list.ids.size(), 15u);
+  EXPECT_GE(list.counts[0], 2);
+  EXPECT_GE(list.pinned.size(), 256u);  // bytes and control tokens
+
+  const std::string packed = dir_.Join("packed.vocab.json.xz");
+  ASSERT_TRUE(Run(Build(dir_.Write("a.txt.xz", PackXz(kText)), packed)).status.ok());
+  EXPECT_EQ(ReadList(packed).ids, list.ids);
+  EXPECT_EQ(ReadList(packed).counts, list.counts);
+  const std::string piped = dir_.Join("piped.vocab.json");
+  ASSERT_TRUE(Run(Build("-", piped), kText).status.ok());
+  EXPECT_EQ(ReadList(piped).ids, list.ids);
+
+  // A list that was made for the tokenizer alone fits the model, whatever else that has.
+  EXPECT_TRUE(Run({"check", plain, "--model", SourcePath("models/demo/target")}).status.ok());
+}
+
+TEST_F(VocabTest, ARunGoesOnWhereTheCountsEnd) {
+  std::string rows, more;
+  for (int i = 0; i < 40; ++i)
+    rows += R"({"text": "row )" + std::to_string(i) + " of a corpus\"}\n";
+  const std::string path = dir_.Write("b.jsonl", rows + "{\"text\": 5}\n");
+  const std::string counts = dir_.Join("b.counts"), out = dir_.Join("b.vocab.json");
+  const Args args = Build(path, out) + Args{"--counts", counts};
+  ExpectRefused(args, "line 41");
+  EXPECT_FALSE(std::filesystem::exists(out));
+  EXPECT_TRUE(std::filesystem::exists(counts));
+  dir_.Write("b.jsonl", rows + "{\"text\": \"the end\"}\n");
+  ASSERT_TRUE(Run(args).status.ok());
+
+  const std::string at_once = dir_.Join("c.vocab.json");
+  ASSERT_TRUE(Run(Build(path, at_once)).status.ok());
+  EXPECT_EQ(ReadList(out).ids, ReadList(at_once).ids);
+  EXPECT_EQ(ReadList(out).counts, ReadList(at_once).counts);
+  EXPECT_EQ(ReadList(out).successors, ReadList(at_once).successors);
+
+  // Counts of several runs make one list.
+  const std::string added = dir_.Join("d.vocab.json");
+  ASSERT_TRUE(
+      Run({"build", "--tokenizer", Tokenizer(), "--add-counts", counts, counts, "--out", added})
+          .status.ok());
+  EXPECT_EQ(ReadList(added).ids, ReadList(at_once).ids);
+  EXPECT_EQ(ReadList(added).counts[0], 2 * ReadList(at_once).counts[0]);
+  ExpectRefused(Build(dir_.Write("other.txt", kText), out) + Args{"--counts", counts},
+                "holds counts of");
+}
+
+TEST_F(VocabTest, BuildRefusesWhatMakesNoList) {
+  const std::string out = dir_.Join("list.vocab.json");
+  const std::string text = dir_.Write("a.txt", kText), empty = dir_.Write("empty.txt", "");
+  ExpectRefused(Build(empty, out), "the texts hold no token");
+  ExpectRefused(Build(text, out) + Args{"--top", "16000"}, "fewer than the 16000 asked for");
+  ExpectRefused(Build(text, out) + Args{"--top", "16385"},
+                "16385 ids asked for, not in [1, 16384]");
+  ExpectRefused(Build(text, out) + Args{"--top", "0"}, "--top");
+  ExpectRefused(Build(text, out) + Args{"--ratio", "nan"}, "'nan' not in (0, 1]");
+  ExpectRefused(Build("nan@" + text, out), "weight nan is not a positive finite number");
+  ExpectRefused(Build("-1@" + text, out), "weight -1 is not");
+  ExpectRefused(Build(dir_.Join("absent*"), out), "no such file");
+  ExpectRefused(Build(dir_.path(), out), "a directory, not a file");
+  ExpectRefused(Build(text, "/dev/full/list.txt"), "/dev/full/list.txt");
+  ExpectRefused({"build", "--tokenizer", Tokenizer(), "--out", out},
+                "--text or --add-counts is required");
+  ExpectRefused({"build", "--tokenizer", Tokenizer(), "--text", text},
+                "--out or --counts is required");
+  ExpectRefused({"build", "--text", text, "--out", out}, "Tokenizer");
+  const std::string cut = PackXz(std::string(kText)).substr(0, 60);
+  ExpectRefused(Build(dir_.Write("cut.xz", cut), out), "cut.xz: damaged");
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(VocabTest, ShowTellsWhatAListHolds) {
+  const Outcome shown = Run({"show", DemoList(), "--tokenizer", Tokenizer()});
+  ASSERT_TRUE(shown.status.ok()) << shown.status;
+  EXPECT_THAT(shown.out, HasSubstr("of 16384"));
+  EXPECT_THAT(shown.out, HasSubstr("control tokens"));
+  EXPECT_THAT(shown.out, HasSubstr("first ids"));
+  const json object = json::parse(Run({"show", DemoList(), "--json"}).out);
+  EXPECT_EQ(object["vocab_size"], 16384);
+  EXPECT_EQ(object["curve"].back()["share"], 1.0);
+  ExpectRefused({"show", dir_.Join("absent.json")}, "no such file");
+}
+
+TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
+  const std::string rows = dir_.Write(
+      "rows.jsonl", R"({"question": "zygote", "answer": "zygote zygote", "category": "a"})"
+                    "\n"
+                    R"({"question": "the", "answer": "the class", "category": "b"})"
+                    "\n");
+  const Args args = {"coverage",      DemoList() + ":successors=64",
+                     "--tokenizer",   Tokenizer(),
+                     "--text",        rows,
+                     "--text-key",    "answer",
+                     "--prompts-key", "question",
+                     "--json",        "--sizes",
+                     "300,2048"};
+  const auto covered = [&](const Args& more) {
+    const Outcome outcome = Run(args + more);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+    return json::parse(outcome.out)["rows"];
+  };
+  const json alone = covered({});
+  ASSERT_EQ(alone.size(), 6u);  // two sizes, two categories and all
+  EXPECT_EQ(alone[0]["num_tokens"].get<int>() + alone[2]["num_tokens"].get<int>(),
+            alone[1]["num_tokens"]);
+  const std::string svg = dir_.Join("plot.svg");
+  const json with_rows = covered({"--dynamic-rows", "64", "--svg", svg});
+  EXPECT_EQ(with_rows[0]["coverage"], 1.0);  // all tokens of the answer are the prompt's
+  EXPECT_LT(alone[0]["coverage"], 1.0);
+  EXPECT_GE(alone[3]["coverage"], alone[0]["coverage"]);
+  EXPECT_TRUE(std::filesystem::exists(svg));
+  ExpectRefused({"coverage", DemoList(), "--tokenizer", Tokenizer(), "--text", rows},
+                "the texts hold no token");
+  ExpectRefused(args + Args{"--sizes", "0"}, "--sizes");
+}
+
+TEST_F(VocabTest, ConvertKeepsIdsAndTheirOrder) {
+  const std::string text = dir_.Join("a.txt"), torch = dir_.Join("a.pt"),
+                    back = dir_.Join("b.vocab.json");
+  ASSERT_TRUE(Run({"convert", DemoList(), text, "--top", "500"}).status.ok());
+  ASSERT_TRUE(Run({"convert", text, torch}).status.ok());
+  ASSERT_TRUE(Run({"convert", torch, back, "--tokenizer", Tokenizer(), "--ranked"}).status.ok());
+  EXPECT_EQ(ReadList(back).ids, ReadList(text).ids);
+  EXPECT_EQ(ReadList(back).ids.size(), 500u);
+  EXPECT_TRUE(ReadList(back).ranked);
+  EXPECT_NE(ReadList(back).ids_fingerprint, "");
+  ExpectRefused({"convert", text, back, "--top", "5"}, "have no ranks");
+  ExpectRefused({"convert", DemoList(), back, "--top", "99999"}, "--top 99999 not in");
+  ExpectRefused({"convert", text, back, "--vocab-size", "3"}, "not in [0, 3)");
+  ExpectRefused({"convert", dir_.Write("bad.pt", "x"), back}, "bad.pt");
+}
+
+TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
+  const std::string a = dir_.Join("a.vocab.json"), b = dir_.Join("b.vocab.json"),
+                    both = dir_.Join("c.vocab.json");
+  ASSERT_TRUE(Run(Build(dir_.Write("a.txt", "vector vector class"), a) + Args{"--pin", "none"})
+                  .status.ok());
+  ASSERT_TRUE(
+      Run(Build(dir_.Write("b.txt", "whale whale sea"), b) + Args{"--pin", "none"}).status.ok());
+  ASSERT_TRUE(Run({"merge", a, b, "--weight", "1", "3", "--out", both}).status.ok());
+  EXPECT_EQ(ReadList(both).fingerprint, ReadList(a).fingerprint);
+  EXPECT_EQ(ReadList(both).ids_fingerprint, "");
+  ASSERT_TRUE(Run({"merge", a, b, "--out", both, "--tokenizer", Tokenizer()}).status.ok());
+  EXPECT_TRUE(Run({"check", both, "--tokenizer", Tokenizer()}).status.ok());
+  const Outcome diff = Run({"diff", a, both, "--tokenizer", Tokenizer()});
+  ASSERT_TRUE(diff.status.ok()) << diff.status;
+  EXPECT_THAT(diff.out, HasSubstr("whale"));
+  EXPECT_THAT(diff.out, HasSubstr("only in the first:  \n"));
+
+  VocabList foreign = ReadList(b);
+  foreign.fingerprint = "fnv1a64:0000000000000000";
+  foreign.ids_fingerprint.clear();
+  const std::string other = dir_.Join("other.vocab.json");
+  ASSERT_TRUE(WriteListFile(other, foreign).ok());
+  ExpectRefused({"merge", a, other, "--out", both},
+                "other.vocab.json: the tokenizer's fingerprint is");
+  ExpectRefused({"merge", a, b, "--weight", "nan", "1", "--out", both}, "'nan' not in (0, 1e9]");
+  ExpectRefused({"merge", a, b, "--weight", "1", "--out", both}, "1 weights for 2 lists");
+  ExpectRefused({"diff", a, other}, "lists of other tokenizers");
+  ExpectRefused({"check", other, "--tokenizer", Tokenizer()},
+                "made for the tokenizer with fingerprint");
+}
+
+TEST_F(VocabTest, TuneNamesTheFastestSize) {
+  const Outcome tuned =
+      Run(Args{"tune"} + DemoPair() +
+          Args{"--vocab", DemoList() + ":successors=64", "--prompt", "The `vector` class",
+               "--max-new-tokens", "12", "--sizes", "512,2048", "--repetitions", "1", "--json"});
+  ASSERT_TRUE(tuned.status.ok()) << tuned.status;
+  const json object = json::parse(tuned.out);
+  ASSERT_EQ(object["rows"].size(), 3u);
+  EXPECT_EQ(object["rows"][0]["num_rows"], 16384);
+  EXPECT_EQ(object["rows"][1]["num_rows"], 512 + 64);
+  EXPECT_GT(object["rows"][1]["tokens_per_s"], 0.0);
+  EXPECT_GT(object["peak_bytes"], 0);
+  ExpectRefused(Args{"tune"} + DemoTarget() + Args{"--vocab", DemoList()}, "tune needs --draft");
+  ExpectRefused(Args{"tune"} + DemoPair() + Args{"--vocab", DemoList() + ":top=5"}, "without :top");
+}
+
+TEST_F(VocabTest, AWordThatIsNoSubcommandIsAnsweredWithTheNearest) {
+  ExpectRefused({"bild"}, "no subcommand bild; did you mean build?");
+  ExpectRefused({"show", DemoList(), "--jsn"}, "show has no flag --jsn; did you mean --json?");
+}
+
+TEST(StaticVocabFlagsTest, TheOriginalsNamesChooseTheBase) {
+  const auto ratio =
+      ParseRunFlags(DemoTarget() + Args{"--use-static-vocab", "--static-vocab-ratio", "0.25"});
+  ASSERT_TRUE(ratio.ok()) << ratio.status();
+  EXPECT_TRUE(ratio->vocab.use_static_vocab);
+  EXPECT_EQ(ratio->vocab.static_vocab_ratio, 0.25);
+  const auto path =
+      ParseRunFlags(DemoTarget() + Args{"--use-static-vocab", "--custom-vocab-path", "list.pt"});
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(path->vocab.custom_vocab_path, "list.pt");
+  EXPECT_EQ(ParseRunFlags(DemoTarget() + Args{"--use-static-vocab"})->vocab.static_vocab_ratio,
+            0.5);
+  for (const Args& bad : {Args{"--static-vocab-ratio", "0.25"}, Args{"--custom-vocab-path", "f"},
+                          Args{"--use-static-vocab", "--vocab", "full"},
+                          Args{"--use-static-vocab", "--static-vocab-ratio", "nan"},
+                          Args{"--use-static-vocab", "--static-vocab-ratio", "0"}}) {
+    EXPECT_FALSE(ParseRunFlags(DemoTarget() + bad).ok());
+  }
+}
+
+}  // namespace
+}  // namespace shortlist

@@ -1,0 +1,180 @@
+#include "vocab/counting/token_counts.h"
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/vocab/test_util.h"
+#include "vocab/counting/count_file.h"
+
+namespace shortlist {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kVocabSize = 256;
+
+/// A byte is a token; "!" cannot be encoded.
+absl::StatusOr<std::vector<TokenId>> EncodeBytes(std::string_view text) {
+  if (text.find('!') != std::string_view::npos) return absl::InvalidArgumentError("no \"!\"");
+  std::vector<TokenId> ids;
+  for (const char byte : text) ids.push_back(TokenId{static_cast<uint8_t>(byte)});
+  return ids;
+}
+
+std::vector<Document> RandomDocuments(std::mt19937& random, int count) {
+  std::vector<Document> documents(count);
+  for (Document& document : documents) {
+    for (uint32_t i = random() % 40; i > 0; --i)
+      document.text += static_cast<char>('a' + random() % 6);
+    document.continues = random() % 3 == 0;
+    if (!document.continues && random() % 4 == 0) document.prompt = "zq";
+  }
+  documents[0].continues = false;
+  return documents;
+}
+
+std::map<uint64_t, uint32_t> ToMap(const PairCounts& pairs) {
+  std::map<uint64_t, uint32_t> map;
+  pairs.ForEach([&](uint64_t key, uint32_t count) { EXPECT_TRUE(map.emplace(key, count).second); });
+  return map;
+}
+
+TEST(TokenCountsTest, CountsAreThoseOfTheWholeTextsWithAnyThreads) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  const std::vector<Document> documents = RandomDocuments(random, 300);
+
+  std::vector<int64_t> tokens(kVocabSize);
+  std::map<uint64_t, uint32_t> pairs;
+  int last = -1;  // none
+  for (const Document& document : documents) {
+    if (!document.continues) last = -1;
+    if (!document.prompt.empty()) last = document.prompt.back();
+    for (const char byte : document.text) {
+      ++tokens[static_cast<uint8_t>(byte)];
+      if (last >= 0) ++pairs[PairCounts::KeyOf(TokenId{last}, TokenId{byte})];
+      last = byte;
+    }
+  }
+  for (const int num_threads : {1, 3}) {
+    ThreadPool pool(num_threads);
+    CorpusCounts counts("c", 0, kVocabSize, /*max_pairs=*/1 << 20);
+    ASSERT_TRUE(CountDocuments(documents, EncodeBytes, pool, counts).ok());
+    EXPECT_EQ(counts.tokens, tokens);
+    EXPECT_EQ(ToMap(counts.pairs), pairs);
+    EXPECT_EQ(counts.pairs.max_missed(), 0);
+  }
+}
+
+TEST(TokenCountsTest, AnErrorAddsNothing) {
+  ThreadPool pool(2);
+  CorpusCounts counts("c", 0, kVocabSize, 1 << 10);
+  const std::vector<Document> documents = {{.text = "abc"}, {.text = "a!"}, {.text = "b"}};
+  EXPECT_THAT(std::string(CountDocuments(documents, EncodeBytes, pool, counts).message()),
+              HasSubstr("no \"!\""));
+  EXPECT_EQ(counts.num_tokens, 0);
+  EXPECT_EQ(counts.pairs.size(), 0);
+}
+
+TEST(PairCountsTest, BeyondTheBoundTheRarestGoAndTheErrorIsKnown) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  std::map<uint64_t, uint32_t> exact;
+  PairCounts pairs(/*max_pairs=*/2000);
+  for (int i = 0; i < 200000; ++i) {
+    // Few frequent ones, many rare ones.
+    const int32_t next = random() % 4 == 0 ? static_cast<int32_t>(random() % 20000)
+                                           : static_cast<int32_t>(random() % 50);
+    const uint64_t key = PairCounts::KeyOf(TokenId{next % 7}, TokenId{next});
+    ++exact[key];
+    pairs.Add(key);
+  }
+  EXPECT_LE(pairs.size(), 2000 + PairCounts::kNumShards);
+  EXPECT_GT(pairs.max_missed(), 0);
+  const std::map<uint64_t, uint32_t> held = ToMap(pairs);
+  for (const auto& [key, count] : exact) {
+    const auto found = held.find(key);
+    const int64_t counted = found == held.end() ? 0 : found->second;
+    EXPECT_LE(counted, count);
+    EXPECT_GE(counted + pairs.max_missed(), count);
+  }
+}
+
+TEST(PairCountsTest, KeysHoldBothTokensAndCountsSaturate) {
+  const uint64_t key = PairCounts::KeyOf(TokenId{2147483646}, TokenId{7});
+  EXPECT_EQ(Raw(PairCounts::LastOf(key)), 2147483646);
+  EXPECT_EQ(Raw(PairCounts::NextOf(key)), 7);
+  EXPECT_NE(PairCounts::KeyOf(TokenId{0}, TokenId{0}), 0u);
+  PairCounts pairs(100);
+  pairs.Add(key, UINT32_MAX - 1);
+  pairs.Add(key, 5);
+  EXPECT_EQ(ToMap(pairs).at(key), UINT32_MAX);
+}
+
+class CountFileTest : public ::testing::Test {
+ protected:
+  CountFileTest() {
+    std::mt19937 random(3);
+    ThreadPool pool(1);
+    for (const double weight : {0.5, 2.0}) {
+      CorpusCounts& corpus =
+          counts_.corpora.emplace_back("c" + std::to_string(weight), weight, kVocabSize, 1 << 16);
+      EXPECT_TRUE(CountDocuments(RandomDocuments(random, 40), EncodeBytes, pool, corpus).ok());
+    }
+    counts_.corpora[0].files = {"a", "b\xFF"};
+    counts_.corpora[1].open_file = "c";
+    counts_.corpora[1].num_documents = 40;
+    path_ = TempPath("it.counts");
+    EXPECT_TRUE(WriteCounts(path_, counts_).ok());
+  }
+
+  absl::StatusOr<Counts> Read(const std::string& path) {
+    return ReadCounts(path, kVocabSize, "f", 1 << 16);
+  }
+
+  Counts counts_{.vocab_size = kVocabSize, .fingerprint = "f"};
+  std::string path_;
+};
+
+TEST_F(CountFileTest, WhatIsWrittenComesBack) {
+  const auto read = Read(path_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->corpora.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(read->corpora[i].name, counts_.corpora[i].name);
+    EXPECT_EQ(read->corpora[i].weight, counts_.corpora[i].weight);
+    EXPECT_EQ(read->corpora[i].tokens, counts_.corpora[i].tokens);
+    EXPECT_EQ(read->corpora[i].num_tokens, counts_.corpora[i].num_tokens);
+    EXPECT_EQ(ToMap(read->corpora[i].pairs), ToMap(counts_.corpora[i].pairs));
+    EXPECT_EQ(read->corpora[i].num_documents, counts_.corpora[i].num_documents);
+    EXPECT_EQ(read->corpora[i].open_file, counts_.corpora[i].open_file);
+  }
+  EXPECT_EQ(ReadCounts(path_, kVocabSize, "g", 100).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(ReadCounts(path_, 300, "f", 100).ok());
+}
+
+TEST_F(CountFileTest, NoDamagedFileIsTaken) {
+  std::ifstream in(path_, std::ios::binary);
+  const std::string good(std::istreambuf_iterator<char>(in), {});
+  for (size_t size = 0; size < good.size(); size += 37) {
+    EXPECT_FALSE(Read(WriteTemp("cut.counts", good.substr(0, size))).ok()) << size;
+  }
+  for (size_t at = 0; at < good.size(); at += 41) {
+    std::string wrong = good;
+    wrong[at] ^= 0x10;
+    EXPECT_FALSE(Read(WriteTemp("wrong.counts", wrong)).ok()) << at;
+  }
+  EXPECT_EQ(Read(TempPath("absent")).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace shortlist

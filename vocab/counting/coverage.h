@@ -1,0 +1,65 @@
+#ifndef SHORTLIST_VOCAB_COUNTING_COVERAGE_H_
+#define SHORTLIST_VOCAB_COUNTING_COVERAGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "vocab/active_vocab.h"
+#include "vocab/dynamic_vocabulary_manager.h"
+
+namespace shortlist {
+
+/// How many tokens of some texts a draft could have proposed, by where their rows were.
+struct Coverage {
+  int64_t num_tokens = 0;
+  int64_t in_base = 0;
+  int64_t in_dynamic = 0;     // the part that requests share
+  int64_t in_tail = 0;        // the request's own
+  int64_t in_successors = 0;  // of the token before
+  int64_t num_rows = 0;       // that were scored for all tokens together
+  int64_t max_rows = 0;       // for one token
+
+  int64_t num_covered() const { return in_base + in_dynamic + in_tail + in_successors; }
+  /// Shares, 0 without tokens.
+  double covered_share() const { return Share(num_covered()); }
+  double rows_per_token() const { return Share(num_rows); }
+
+  Coverage& operator+=(const Coverage& other);
+
+ private:
+  double Share(int64_t part) const {
+    return num_tokens == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(num_tokens);
+  }
+};
+
+/// Replays texts as outputs of a model over an active vocabulary, which learns as in the engine
+/// (draft/engine.h): tokens of the prompt enter the request's tail before the first token, an
+/// escape enters tail and dynamic part behind it. Of one thread.
+class CoverageMeter {
+ public:
+  struct Options {
+    int64_t num_tail_rows = 0;     // most rows of a request's own
+    int64_t dynamic_capacity = 0;  // of the part that requests share
+  };
+
+  /// Errors of DynamicVocabularyManager::Create; InvalidArgument for a negative number of rows.
+  static absl::StatusOr<CoverageMeter> Create(std::shared_ptr<const VocabBase> base,
+                                              const Options& options);
+
+  /// One request: `prompt` stands before `output`. OutOfRange for an id outside the vocabulary.
+  absl::StatusOr<Coverage> Replay(std::span<const TokenId> prompt, std::span<const TokenId> output);
+
+ private:
+  CoverageMeter(const Options& options, std::unique_ptr<DynamicVocabularyManager> manager)
+      : options_(options), manager_(std::move(manager)) {}
+
+  Options options_;
+  std::unique_ptr<DynamicVocabularyManager> manager_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_VOCAB_COUNTING_COVERAGE_H_

@@ -1,0 +1,98 @@
+#include "vocab/counting/token_counts.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+/// Documents that one task encodes, whatever the number of threads, so that pairs are added in one
+/// order.
+constexpr int64_t kDocumentsPerTask = 8;
+
+/// What became of some documents in a row: tokens in their order, and pairs by shard.
+struct Encoded {
+  absl::Status status;
+  std::vector<TokenId> tokens;
+  std::array<std::vector<uint64_t>, PairCounts::kNumShards> pairs;
+  // The first one's text goes on, from this token, where the documents before end.
+  std::optional<TokenId> open;
+};
+
+absl::Status Encode(std::span<const Document> documents, const EncodeText& encode,
+                    Encoded& encoded) {
+  std::optional<TokenId> last;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    const Document& document = documents[i];
+    const bool goes_on = document.continues && i > 0;
+    if (!goes_on) last.reset();
+    if (!document.prompt.empty()) {
+      SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> prompt, encode(document.prompt));
+      if (!prompt.empty()) last = prompt.back();
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, encode(document.text));
+    if (i == 0 && document.continues && !ids.empty()) encoded.open = ids.front();
+    for (const TokenId id : ids) {
+      encoded.tokens.push_back(id);
+      if (last.has_value()) {
+        const uint64_t key = PairCounts::KeyOf(*last, id);
+        encoded.pairs[PairCounts::ShardOf(key)].push_back(key);
+      }
+      last = id;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CountDocuments(std::span<const Document> documents, const EncodeText& encode,
+                            ThreadPool& pool, CorpusCounts& counts) {
+  struct Context {
+    std::span<const Document> documents;
+    const EncodeText& encode;
+    CorpusCounts& counts;
+    std::vector<Encoded> encoded;
+  } context{documents, encode, counts, {}};
+  const int64_t num_tasks = (std::ssize(documents) + kDocumentsPerTask - 1) / kDocumentsPerTask;
+  context.encoded.resize(num_tasks);
+  pool.Run(
+      num_tasks,
+      [](void* raw, int64_t task) {
+        auto& c = *static_cast<Context*>(raw);
+        const int64_t begin = task * kDocumentsPerTask;
+        const int64_t end = std::min(begin + kDocumentsPerTask, std::ssize(c.documents));
+        c.encoded[task].status =
+            Encode(c.documents.subspan(begin, end - begin), c.encode, c.encoded[task]);
+      },
+      &context);
+  for (const Encoded& encoded : context.encoded) SHORTLIST_RETURN_IF_ERROR(encoded.status);
+
+  std::optional<TokenId> last;
+  for (const Encoded& encoded : context.encoded) {
+    if (encoded.open.has_value() && last.has_value()) {
+      const uint64_t key = PairCounts::KeyOf(*last, *encoded.open);
+      counts.pairs.Add(key);
+    }
+    for (const TokenId id : encoded.tokens) ++counts.tokens[Raw(id)];
+    counts.num_tokens += std::ssize(encoded.tokens);
+    if (!encoded.tokens.empty()) last = encoded.tokens.back();
+  }
+  pool.Run(
+      PairCounts::kNumShards,
+      [](void* raw, int64_t shard) {
+        auto& c = *static_cast<Context*>(raw);
+        for (const Encoded& encoded : c.encoded) {
+          for (const uint64_t key : encoded.pairs[shard]) c.counts.pairs.Add(key);
+        }
+      },
+      &context);
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

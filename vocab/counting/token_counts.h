@@ -1,0 +1,48 @@
+#ifndef SHORTLIST_VOCAB_COUNTING_TOKEN_COUNTS_H_
+#define SHORTLIST_VOCAB_COUNTING_TOKEN_COUNTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/thread_pool.h"
+#include "vocab/counting/documents.h"
+#include "vocab/counting/pair_counts.h"
+
+namespace shortlist {
+
+/// Ids of a text, below the vocabulary's size; any thread may call it.
+using EncodeText = std::function<absl::StatusOr<std::vector<TokenId>>(std::string_view)>;
+
+/// What was counted of one corpus, and how far.
+struct CorpusCounts {
+  std::string name;                // what the user calls it
+  double weight = 0.0;             // its share of the mix among all weights; 0: as often as counted
+  std::vector<std::string> files;  // those that were counted to their end, in order
+  std::string open_file;           // the one that was counted in part; empty: none
+  int64_t num_documents = 0;       // of it
+
+  int64_t num_tokens = 0;
+  std::vector<int64_t> tokens;  // [vocab_size]
+  PairCounts pairs{0};
+
+  CorpusCounts() = default;
+  CorpusCounts(std::string name, double weight, int64_t vocab_size, int64_t max_pairs)
+      : name(std::move(name)), weight(weight), tokens(vocab_size), pairs(max_pairs) {}
+};
+
+/// Encodes documents on the threads of `pool` and adds their tokens, and which follows which, to
+/// `counts`. Of a document's prompt the last token counts as what the text's first one follows.
+/// The same counts with any number of threads, and nothing is added on an error: `encode`'s.
+absl::Status CountDocuments(std::span<const Document> documents, const EncodeText& encode,
+                            ThreadPool& pool, CorpusCounts& counts);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_VOCAB_COUNTING_TOKEN_COUNTS_H_

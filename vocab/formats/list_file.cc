@@ -1,0 +1,105 @@
+#include "vocab/formats/list_file.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "model/checkpoint/safetensors.h"
+#include "model/checkpoint/tensor_file.h"
+#include "model/checkpoint/torch_file.h"
+#include "vocab/formats/draft_map.h"
+#include "vocab/formats/npy_list.h"
+#include "vocab/formats/torch_writer.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
+constexpr int64_t kMaxMaskedVocab = int64_t{1} << 24;
+
+enum class Format { kOwn, kTorch, kNpy, kSafetensors, kTorchDict };
+
+Format FormatOf(const std::string& path) {
+  if (path.ends_with(".pt") || path.ends_with(".pth")) return Format::kTorch;
+  if (path.ends_with(".npy")) return Format::kNpy;
+  if (path.ends_with(".safetensors")) return Format::kSafetensors;
+  if (path.ends_with(".bin")) return Format::kTorchDict;
+  return Format::kOwn;
+}
+
+absl::StatusOr<VocabList> ListOf(const DraftMap& map, int64_t target_size) {
+  constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
+  VocabList list;
+  int64_t bound = map.vocab_size;
+  if (bound == 0) bound = target_size == 0 ? kMaxVocabSize : target_size;
+  int64_t largest = 0;
+  for (size_t i = 0; i < map.ids.size(); ++i) {
+    if (map.ids[i] < 0 || map.ids[i] >= bound) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("token id ", map.ids[i], " at index ", i, " not in [0, ", bound, ")"));
+    }
+    largest = std::max(largest, map.ids[i]);
+    list.ids.push_back(TokenId{static_cast<int32_t>(map.ids[i])});
+  }
+  list.vocab_size = bound == kMaxVocabSize ? largest + 1 : bound;
+  SHORTLIST_RETURN_IF_ERROR(list.Validate());
+  return list;
+}
+
+absl::StatusOr<DraftMap> ReadMap(const std::string& path, Format format) {
+  DraftMap map;
+  if (format == Format::kTorch) {
+    SHORTLIST_ASSIGN_OR_RETURN(map.ids, ReadTorchIntegers(path));
+  } else if (format == Format::kNpy) {
+    SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxFileBytes));
+    absl::StatusOr<std::vector<int64_t>> ids = ParseNpyIntegers(contents);
+    if (!ids.ok()) return WithPath(path, ids.status());
+    map.ids = *std::move(ids);
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(const TensorFile file, format == Format::kSafetensors
+                                                          ? OpenSafetensors(path)
+                                                          : OpenTorchFile(path));
+    return ReadDraftMap(file);
+  }
+  return map;
+}
+
+}  // namespace
+
+absl::StatusOr<VocabList> ReadListFile(const std::string& path, const VocabTarget& target) {
+  const Format format = FormatOf(path);
+  if (format == Format::kOwn) return ReadVocabList(path, target);
+  SHORTLIST_ASSIGN_OR_RETURN(const DraftMap map, ReadMap(path, format));
+  absl::StatusOr<VocabList> list = ListOf(map, target.vocab_size);
+  if (!list.ok()) return WithPath(path, list.status());
+  if (const absl::Status fits = FitList(target, *list); !fits.ok()) return WithPath(path, fits);
+  return list;
+}
+
+absl::Status WriteListFile(const std::string& path, const VocabList& list) {
+  const Format format = FormatOf(path);
+  if (format == Format::kTorchDict) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": lists are written as .vocab.json, .vocab.json.xz, .txt, .pt, .npy or .safetensors"));
+  }
+  if (format == Format::kOwn) return WriteVocabList(path, list);
+  if (const absl::Status valid = list.Validate(); !valid.ok()) return WithPath(path, valid);
+  std::vector<int64_t> ids;
+  for (const TokenId id : list.PinnedFirst()) ids.push_back(Raw(id));
+  if (format == Format::kTorch) return WriteFileAtomically(path, TorchFileOf(ids));
+  if (format == Format::kNpy) return WriteFileAtomically(path, NpyFileOf(ids));
+  if (list.vocab_size > kMaxMaskedVocab) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": a mask of vocab_size ", list.vocab_size,
+                                                   ", more than the ", kMaxMaskedVocab,
+                                                   " admitted here"));
+  }
+  std::ranges::sort(ids);
+  return WriteFileAtomically(path, DraftMapFileOf(ids, list.vocab_size));
+}
+
+}  // namespace shortlist

@@ -1,0 +1,23 @@
+#ifndef SHORTLIST_VOCAB_FORMATS_NPY_LIST_H_
+#define SHORTLIST_VOCAB_FORMATS_NPY_LIST_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace shortlist {
+
+/// An .npy file of little-endian int64 of one dimension (format 1.0 of numpy.lib.format).
+std::string NpyFileOf(std::span<const int64_t> values);
+
+/// The integers of such a file, or of one of int32, uint32, int16, uint16 or bool, in format 1.0 to
+/// 3.0. InvalidArgument, without a file's name, says what is wrong: another dtype or shape,
+/// Fortran order of more dimensions, another length.
+absl::StatusOr<std::vector<int64_t>> ParseNpyIntegers(const std::string& contents);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_VOCAB_FORMATS_NPY_LIST_H_
