@@ -121,6 +121,8 @@ extern const KernelTable kReferenceKernels;
 extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512Bf16Kernels;
+extern const KernelTable kAmxKernels;
+extern const KernelTable kAmxPlainKernels;
 #endif
 
 /// The table of CurrentIsa().
