@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "kernels/cpu/amx_tiles.inc"
 #include "kernels/isa.h"
 
 namespace shortlist {
@@ -15,6 +16,7 @@ namespace {
 constexpr int64_t kPeakSteps = 20000;
 constexpr int kPeakSums = 16;
 constexpr int kPeakSumsAvx2 = 12;  // of 16 registers
+constexpr int kPeakTiles = 4;
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -97,6 +99,26 @@ __attribute__((target("avx2,fma"))) float DotPeakFma() {
   return total;
 }
 
+/// Products of whole tiles, as many as the unit takes with sums of its own each.
+template <bool kBytes>
+float TilePeak() {
+  AmxTiles tiles{TileShapes{}};
+  for (int64_t step = 0; step < kPeakSteps; ++step) {
+    if constexpr (kBytes) {
+      tiles.MulAddBytes<0, 4, 6>();
+      tiles.MulAddBytes<1, 4, 7>();
+      tiles.MulAddBytes<2, 5, 6>();
+      tiles.MulAddBytes<3, 5, 7>();
+    } else {
+      tiles.MulAddBf16<0, 4, 6>();
+      tiles.MulAddBf16<1, 4, 7>();
+      tiles.MulAddBf16<2, 5, 6>();
+      tiles.MulAddBf16<3, 5, 7>();
+    }
+  }
+  return 0.0f;
+}
+
 }  // namespace
 
 PlainRead::PlainRead(ThreadPool& pool, int64_t buffer_bytes) : pool_(pool), buffer_(buffer_bytes) {
@@ -125,11 +147,14 @@ double PeakDotSeconds(double flops, DType dtype, ThreadPool& pool) {
     int registers;
     float (*run)();
   };
-  const bool has_dots = DetectIsa() == Isa::kAvx512Bf16;
-  const Peak peak = has_dots && IsQuantized(dtype)      ? Peak{64, kPeakSums, DotPeakBytes}
-                    : has_dots && dtype == DType::kBf16 ? Peak{32, kPeakSums, DotPeakBf16}
-                    : DetectIsa() >= Isa::kAvx512       ? Peak{16, kPeakSums, DotPeakFma512}
-                                                        : Peak{8, kPeakSumsAvx2, DotPeakFma};
+  const bool has_tiles = CurrentIsa() == Isa::kAmx;
+  const bool has_dots = DetectIsa() >= Isa::kAvx512Bf16;
+  const Peak peak = has_tiles && IsQuantized(dtype)      ? Peak{16384, kPeakTiles, TilePeak<true>}
+                    : has_tiles && dtype == DType::kBf16 ? Peak{8192, kPeakTiles, TilePeak<false>}
+                    : has_dots && IsQuantized(dtype)     ? Peak{64, kPeakSums, DotPeakBytes}
+                    : has_dots && dtype == DType::kBf16  ? Peak{32, kPeakSums, DotPeakBf16}
+                    : DetectIsa() >= Isa::kAvx512        ? Peak{16, kPeakSums, DotPeakFma512}
+                                                         : Peak{8, kPeakSumsAvx2, DotPeakFma};
   const double flops_of_loop =
       2.0 * peak.products * peak.registers * kPeakSteps * pool.num_threads();
   const double begin = Now();

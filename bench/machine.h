@@ -25,9 +25,9 @@ class PlainRead {
 };
 
 /// Seconds that `flops` multiplications and additions against weights of `dtype` take at the peak
-/// of the pool's threads, register to register: bf16 dot products (AVX-512 BF16), byte dot products
-/// (AVX-512 VNNI) for quantised weights; f32 multiply-adds for f32 and f16, and on machines
-/// without. Measured anew in each call.
+/// of the pool's threads, register to register, for CurrentIsa(): products of bf16 or byte tiles
+/// (AMX); bf16 dot products (AVX-512 BF16), byte dot products (AVX-512 VNNI) for quantised weights;
+/// f32 multiply-adds for f32 and f16, and on machines without. Measured anew in each call.
 double PeakDotSeconds(double flops, DType dtype, ThreadPool& pool);
 
 }  // namespace shortlist

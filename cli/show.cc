@@ -217,9 +217,7 @@ int64_t Window(const ModelConfig& c) {
 
 std::vector<std::string> AdmittedIsas() {
   std::vector<std::string> names;
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
-    if (isa <= DetectIsa()) names.emplace_back(IsaName(isa));
-  }
+  for (const Isa isa : SupportedIsas()) names.emplace_back(IsaName(isa));
   return names;
 }
 

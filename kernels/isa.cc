@@ -2,14 +2,14 @@
 
 #include <atomic>
 
+#include "kernels/cpu/amx_unit.h"
 #include "kernels/cpu/kernel_table.h"
 
 namespace shortlist {
 namespace {
 
-constexpr Isa kAllIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
-
-bool IsSupported(Isa isa) { return isa <= DetectIsa(); }
+constexpr Isa kAllIsas[] = {Isa::kScalar, Isa::kAmxPlain,   Isa::kAvx2,
+                            Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx};
 
 std::atomic<Isa>& Selected() {
   static std::atomic<Isa> selected{DetectIsa()};
@@ -22,12 +22,16 @@ const char* IsaName(Isa isa) {
   switch (isa) {
     case Isa::kScalar:
       return "scalar";
+    case Isa::kAmxPlain:
+      return "amx_plain";
     case Isa::kAvx2:
       return "avx2";
     case Isa::kAvx512:
       return "avx512";
     case Isa::kAvx512Bf16:
       return "avx512_bf16";
+    case Isa::kAmx:
+      return "amx";
   }
   return "unknown";
 }
@@ -52,18 +56,27 @@ Isa DetectIsa() {
     return Isa::kAvx2;
   }
   // Every processor that has bf16 dot products has those of bytes; the kernels use both.
-  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni")
-             ? Isa::kAvx512Bf16
-             : Isa::kAvx512;
+  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni")) {
+    return Isa::kAvx512;
+  }
+  return HasAmxUnit() ? Isa::kAmx : Isa::kAvx512Bf16;
 #else
   return Isa::kScalar;
 #endif
 }
 
+std::vector<Isa> SupportedIsas() {
+  std::vector<Isa> isas;
+  for (const Isa isa : kAllIsas) {
+    if (isa <= DetectIsa()) isas.push_back(isa);
+  }
+  return isas;
+}
+
 Isa CurrentIsa() { return Selected().load(std::memory_order_relaxed); }
 
 bool SetIsa(Isa isa) {
-  if (!IsSupported(isa)) return false;
+  if (isa > DetectIsa()) return false;
   Selected().store(isa, std::memory_order_relaxed);
   return true;
 }
@@ -73,12 +86,16 @@ const KernelTable& CurrentKernels() {
   switch (CurrentIsa()) {
     case Isa::kScalar:
       return kReferenceKernels;
+    case Isa::kAmxPlain:
+      return kAmxPlainKernels;
     case Isa::kAvx2:
       return kAvx2Kernels;
     case Isa::kAvx512:
       return kAvx512Kernels;
     case Isa::kAvx512Bf16:
       return kAvx512Bf16Kernels;
+    case Isa::kAmx:
+      return kAmxKernels;
   }
 #endif
   return kReferenceKernels;

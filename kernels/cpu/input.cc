@@ -22,7 +22,9 @@ Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType
               Scratch& scratch) {
   Plan plan;
   if (IsQuantized(dtype)) {
-    plan = {nullptr, QuantInput::Bytes(QuantShape::Of(dtype, width)), 1, dtype};
+    const QuantShape shape = QuantShape::Of(dtype, width);
+    const int64_t tile_bytes = table.byte_tiles ? QuantInput::TileBytes(shape) : 0;
+    plan = {nullptr, QuantInput::Bytes(shape) + tile_bytes, 1, dtype};
   } else {
     const DType stored = dtype == DType::kBf16 && table.native_bf16 ? DType::kBf16 : DType::kF32;
     int64_t stride = (width + kInputPadding - 1) / kInputPadding * kInputPadding;

@@ -87,6 +87,7 @@ struct SketchJob;  // cpu/sketch_job.h
 /// cut the work so that no cut changes a bit of any result.
 struct KernelTable {
   bool native_bf16 = false;
+  bool byte_tiles = false;  // quantised inputs have QuantInput's tile rows too
   void (*to_f32)(const void* source, DType dtype, int64_t count, float* target);
   void (*from_f32)(const float* source, DType dtype, int64_t count, void* target);
   /// Writes x, [shape.width], as a QuantInput for weights of the quantised type `dtype`.
@@ -126,6 +127,8 @@ extern const KernelTable kReferenceKernels;
 extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512Bf16Kernels;
+extern const KernelTable kAmxKernels;
+extern const KernelTable kAmxPlainKernels;
 #endif
 
 /// The table of CurrentIsa().

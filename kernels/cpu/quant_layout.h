@@ -51,6 +51,16 @@ struct QuantInput {
     return At(const_cast<void*>(row), shape);
   }
 
+  /// A group's codes once more, in order: what a tile of tokens has as its rows. Behind the row,
+  /// for tables with byte_tiles (cpu/kernel_table.h).
+  static constexpr int64_t kTileRowBytes = 64;
+  static int64_t TileBytes(const QuantShape& shape) {
+    return NumBlocks(shape) * kQuantBlockGroups * kTileRowBytes;
+  }
+  static int8_t* TileRow(void* row, int64_t group, const QuantShape& shape) {
+    return static_cast<int8_t*>(row) + Bytes(shape) + group * kTileRowBytes;
+  }
+
   /// Steps 0, 1, ... of a group lie 64 bytes apart from here on.
   int8_t* group_steps(int64_t group, const QuantShape& shape) const {
     return codes + group / kQuantBlockGroups * kQuantBlockGroups * shape.group_len +

@@ -42,7 +42,7 @@ class ActivationTest : public testing::TestWithParam<Case> {
   /// Calls body() on every instruction set.
   template <typename Body>
   static void ForEachIsa(Body&& body) {
-    for (const Isa isa : AvailableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       const ScopedIsa scoped(isa);
       SCOPED_TRACE(IsaName(isa));
       ASSERT_NO_FATAL_FAILURE(body());

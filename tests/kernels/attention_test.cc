@@ -140,7 +140,7 @@ template <typename Body>
 void ForShapes(Body&& body) {
   for (const Shape& shape : kShapes) {
     for (const DType dtype : kAllDTypes) {
-      for (const Isa isa : AvailableIsas()) {
+      for (const Isa isa : SupportedIsas()) {
         const ScopedIsa scoped(isa);
         SCOPED_TRACE(testing::Message() << Describe(isa, dtype) << " heads " << shape.num_heads
                                         << "/" << shape.num_kv_heads << " dim " << shape.head_dim);
@@ -290,7 +290,7 @@ TEST(AttentionTest, AWindowIsTheSequenceCutThere) {
 
 TEST(AttentionTest, LargeScoresStayFinite) {
   const Shape shape = {1, 1, 8};
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     Batch batch(shape, DType::kF32);
     batch.Store(0, std::vector<float>(8, 1000.0f), std::vector<float>(8, 3.0f));
@@ -307,7 +307,7 @@ TEST(AttentionTest, StoreWritesTheChosenSlotsAlone) {
   const int64_t width = 33;
   ThreadPool pool(2);
   for (const DType dtype : kAllDTypes) {
-    for (const Isa isa : AvailableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       const ScopedIsa scoped(isa);
       const int64_t num_tokens = 40;
       const int64_t stride = 2 * width + 3;  // keys and values side by side in fused rows

@@ -16,7 +16,7 @@ constexpr int64_t kSizes[] = {1, 2, 7, 8, 15, 16, 17, 33, 64, 130, 199};
 /// Calls body() on every instruction set.
 template <typename Body>
 void ForEachIsa(Body&& body) {
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     SCOPED_TRACE(IsaName(isa));
     ASSERT_NO_FATAL_FAILURE(body());

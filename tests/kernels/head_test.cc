@@ -136,7 +136,7 @@ void ForRandomHeads(uint32_t seed, int num_rounds, Body&& body) {
     const int64_t num_tokens = round % 18;
     for (const DType dtype : kWeightDTypes) {
       const Fixture fixture(rng, dtype, vocab_size, hidden, num_tokens);
-      for (const Isa isa : AvailableIsas()) {
+      for (const Isa isa : SupportedIsas()) {
         const ScopedIsa scoped(isa);
         SCOPED_TRACE(testing::Message() << "seed " << seed << " round " << round << " "
                                         << Describe(isa, dtype) << " tokens " << num_tokens
@@ -188,7 +188,7 @@ TEST(HeadTest, LargeShapesAreExactWhereverARowIsReadAndOnAnyThreads) {
     const LargeShape shape(rng, /*largest_set=*/round == 0);
     for (const DType dtype : kWeightDTypes) {
       const Fixture f(rng, dtype, shape.vocab_size, shape.hidden, shape.num_tokens);
-      for (const Isa isa : AvailableIsas()) {
+      for (const Isa isa : SupportedIsas()) {
         if (isa == Isa::kScalar) continue;  // too slow; the oracle does not need it
         const ScopedIsa scoped(isa);
         SCOPED_TRACE(testing::Message()
@@ -334,7 +334,7 @@ TEST(HeadTest, TiesGoToTheLowerId) {
   const std::vector<int32_t> row_ids = {999, 5, 301, 4, 300};
   const std::vector<int32_t> tail_indptr = {0, 2};
   const std::vector<int32_t> tail_ids = {1, 17};
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     args = ScalarHead(rows, one);
     EXPECT_EQ(RunArgmax(args, /*num_threads=*/3).ids[0], 17);
@@ -352,7 +352,7 @@ TEST(HeadTest, TiesGoToTheLowerId) {
 TEST(HeadTest, NanCountsAsMinusInfinity) {
   const float one = 1;
   std::vector<float> rows(600, kNan);
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     std::fill(rows.begin(), rows.end(), kNan);
     const HeadArgs args = ScalarHead(rows, one);
@@ -374,7 +374,7 @@ TEST(HeadTest, InfiniteLogitsAreOrdered) {
   const float one = 1;
   const std::vector<float> rows = {1.0f, kInf, -kInf, kInf};
   const HeadArgs args = ScalarHead(rows, one);
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     EXPECT_EQ(RunArgmax(args).ids[0], 1);
     const TopK top = RunTopK(args, /*k=*/4);
@@ -388,7 +388,7 @@ TEST(HeadTest, LogSumExpDoesNotOverflow) {
   std::vector<float> rows(2000, -1000.0f);
   rows[3] = 1000.0f;
   rows[1500] = 1000.0f;
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     EXPECT_FLOAT_EQ(RunTopK(ScalarHead(rows, one), /*k=*/1).log_sum_exp[0],
                     1000.0f + std::log(2.0f));

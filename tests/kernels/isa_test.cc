@@ -7,8 +7,11 @@
 namespace shortlist {
 namespace {
 
+constexpr Isa kAllIsas[] = {Isa::kScalar, Isa::kAmxPlain,   Isa::kAvx2,
+                            Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx};
+
 TEST(IsaTest, NamesParseBack) {
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+  for (const Isa isa : kAllIsas) {
     EXPECT_EQ(ParseIsa(IsaName(isa)), isa);
   }
   EXPECT_EQ(ParseIsa("avx1024"), std::nullopt);
@@ -19,7 +22,7 @@ TEST(IsaTest, StartsWithTheStrongest) { EXPECT_EQ(CurrentIsa(), DetectIsa()); }
 
 TEST(IsaTest, SetIsaRefusesWhatTheProcessorLacks) {
   const Isa before = CurrentIsa();
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+  for (const Isa isa : kAllIsas) {
     const Isa current = CurrentIsa();
     const bool expected = isa <= DetectIsa();
     EXPECT_EQ(SetIsa(isa), expected);
@@ -30,7 +33,7 @@ TEST(IsaTest, SetIsaRefusesWhatTheProcessorLacks) {
 
 TEST(IsaTest, EverySetHasItsOwnKernels) {
   const KernelTable* previous = nullptr;
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     EXPECT_NE(&CurrentKernels(), previous);
     previous = &CurrentKernels();

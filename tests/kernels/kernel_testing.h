@@ -19,15 +19,6 @@ inline constexpr DType kAllDTypes[] = {DType::kF32, DType::kF16, DType::kBf16};
 inline constexpr DType kWeightDTypes[] = {DType::kF32, DType::kF16, DType::kBf16, DType::kInt8,
                                           DType::kInt4};
 
-/// Every instruction set this machine runs, the scalar reference first.
-inline std::vector<Isa> AvailableIsas() {
-  std::vector<Isa> isas;
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
-    if (isa <= DetectIsa()) isas.push_back(isa);
-  }
-  return isas;
-}
-
 /// Runs the rest of a scope on one instruction set.
 class ScopedIsa {
  public:

@@ -40,7 +40,7 @@ TEST(LinearTest, MatchesDoublePrecisionOverOddShapes) {
     const std::vector<float> w = RandomFloats(rng, out_features * in_features);
     for (const DType dtype : kWeightDTypes) {
       const StoredRows stored(w, dtype, in_features);
-      for (const Isa isa : AvailableIsas()) {
+      for (const Isa isa : SupportedIsas()) {
         const ScopedIsa scoped(isa);
         const std::vector<float> y = Apply(Pack(stored, in_features), x, num_tokens);
         for (int64_t m = 0; m < num_tokens; ++m) {
@@ -65,7 +65,7 @@ TEST(LinearTest, ARowHasTheSameBitsInAnyBatchAndOnAnyThreads) {
     const std::vector<float> x = RandomFloats(rng, max_tokens * in_features);
     const std::vector<float> w = RandomFloats(rng, out_features * in_features);
     for (const DType dtype : kWeightDTypes) {
-      for (const Isa isa : AvailableIsas()) {
+      for (const Isa isa : SupportedIsas()) {
         if (isa == Isa::kScalar && in_features > 200) continue;
         const ScopedIsa scoped(isa);
         const PackedLinear weight = Pack(StoredRows(w, dtype, in_features), in_features);
@@ -106,7 +106,7 @@ TEST(LinearTest, BlocksOfAnyDtypeStackAndConvert) {
     stacked.insert(stacked.end(), block->values.begin(), block->values.end());
   }
   ThreadPool pool(2);
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     for (const DType dtype : kWeightDTypes) {
       const PackedLinear mixed = PackedLinear::Pack(blocks, in_features, dtype, pool);
@@ -126,7 +126,7 @@ TEST(LinearTest, AccumulateAddsTheSameProduct) {
   const std::vector<float> x = RandomFloats(rng, 5 * in_features);
   const std::vector<float> before = RandomFloats(rng, 5 * out_features);
   ThreadPool pool(2);
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     for (const DType dtype : kWeightDTypes) {
       const PackedLinear weight =
@@ -149,7 +149,7 @@ TEST(LinearTest, ANormOnTheWayInIsRmsNorm) {
     for (const int64_t num_tokens : {1, 5, 64}) {  // 64 * 300 elements are shared between threads
       const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
       const std::vector<float> norm = RandomFloats(rng, in_features);
-      for (const Isa isa : AvailableIsas()) {
+      for (const Isa isa : SupportedIsas()) {
         const ScopedIsa scoped(isa);
         std::vector<float> normed(x.size());
         RmsNormCpu(x.data(), norm.data(), epsilon, num_tokens, in_features, normed.data(), pool);
@@ -181,7 +181,7 @@ TEST(GatedLinearTest, IsSiluOfOneProductTimesTheOther) {
       const StoredRows up(RandomFloats(rng, out_features * in_features), dtype, in_features);
       const MatrixView blocks[] = {{gate.source.data(), gate.source.dtype, out_features},
                                    {up.source.data(), up.source.dtype, out_features}};
-      for (const Isa isa : AvailableIsas()) {
+      for (const Isa isa : SupportedIsas()) {
         const ScopedIsa scoped(isa);
         std::vector<float> y(num_tokens * out_features);
         GatedLinearCpu(Pack(gate, in_features), Pack(up, in_features), {x.data()}, num_tokens,
@@ -212,7 +212,7 @@ TEST(LinearTest, ActivatedIsTheLinearLayerThenBiasAndActivation) {
     const std::vector<float> bias = RandomFloats(rng, out_features);
     for (const DType dtype : kWeightDTypes) {
       const StoredRows rows(RandomFloats(rng, out_features * in_features), dtype, in_features);
-      for (const Isa isa : AvailableIsas()) {
+      for (const Isa isa : SupportedIsas()) {
         const ScopedIsa scoped(isa);
         const PackedLinear weight = Pack(rows, in_features);
         for (const float* added : {static_cast<const float*>(nullptr), bias.data()}) {
@@ -244,7 +244,7 @@ TEST(LinearTest, NoTokensTouchNothing) {
 TEST(LinearTest, NonFiniteInputsStayInTheirRow) {
   std::mt19937 rng(6);
   const int64_t in_features = 33;
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     for (const DType dtype : kWeightDTypes) {
       const PackedLinear weight =

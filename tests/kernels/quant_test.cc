@@ -122,7 +122,7 @@ TEST(QuantTest, InputsOfEverySizeAreScored) {
   const std::vector<float> weights = RandomFloats(rng, kHidden);
   for (const DType dtype : kQuantDTypes) {
     const StoredRows row(weights, dtype, kHidden);
-    for (const Isa isa : AvailableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       const ScopedIsa scoped(isa);
       for (const float size : {0.0f, 1e-44f, 1e-31f, 1e-29f, 1e-10f, 1.0f, 1e30f, 1e36f}) {
         std::vector<float> x = RandomFloats(rng, kHidden);
@@ -141,7 +141,7 @@ TEST(QuantTest, InputsThatAreNoNumbersGiveNan) {
   const std::vector<float> weights = RandomFloats(rng, kHidden);
   for (const DType dtype : kQuantDTypes) {
     const StoredRows row(weights, dtype, kHidden);
-    for (const Isa isa : AvailableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       const ScopedIsa scoped(isa);
       for (const float bad :
            {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),

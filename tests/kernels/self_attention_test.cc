@@ -171,7 +171,7 @@ class SelfAttentionTest : public testing::TestWithParam<Work> {};
 TEST_P(SelfAttentionTest, IsProjectionBiasNormRotationStoreAndAttentionInTurn) {
   const Work& work = GetParam();
   std::mt19937 rng(11);
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     for (const Shape& shape : kShapes) {
       for (const DType dtype : kAllDTypes) {

@@ -103,7 +103,7 @@ struct Batch {
 template <typename Body>
 void ForShapes(Body&& body) {
   for (const Shape& shape : kShapes) {
-    for (const Isa isa : AvailableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       const ScopedIsa scoped(isa);
       SCOPED_TRACE(testing::Message()
                    << IsaName(isa) << ", heads " << shape.num_heads << ", dim " << shape.head_dim);
@@ -159,7 +159,7 @@ TEST(SequenceAttentionTest, ASequenceHasTheSameBitsAloneAndOnAnyThreads) {
 }
 
 TEST(SequenceAttentionTest, LargeScoresStayFinite) {
-  for (const Isa isa : AvailableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     const std::vector<int32_t> begin = {0, 2};
     std::vector<float> rows = {1000, 1000, 3, 1000, -1000, 5};  // query, key, value of two tokens

@@ -79,7 +79,7 @@ class DecoderGoldenTest : public testing::TestWithParam<std::string> {
 
 TEST_P(DecoderGoldenTest, GreedyIdsAndLogitsAreTransformers) {
   const auto decoder = LoadOrDie(dir_.path(), DType::kF32, pool_);
-  for (const Isa isa : UsableIsas()) {
+  for (const Isa isa : SupportedIsas()) {
     SCOPED_TRACE(IsaName(isa));
     SetIsa(isa);
     const auto [ids, logits] = Decode(*decoder);

@@ -119,7 +119,7 @@ class DecoderInvarianceTest : public testing::TestWithParam<Parameter> {
 
   /// Runs `body` under each instruction set of this machine.
   void ForEachIsa(const std::function<void()>& body) {
-    for (const Isa isa : UsableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       SCOPED_TRACE(IsaName(isa));
       SetIsa(isa);
       body();

@@ -40,7 +40,7 @@ TEST_P(EncoderGoldenTest, HiddenStatesAreTransformers) {
   ThreadPool pool(/*num_threads=*/2);
   for (const Storage& storage : kStorages) {
     const auto encoder = LoadEncoderOrDie(dir, storage.dtype, pool, storage.quantize);
-    for (const Isa isa : UsableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       SCOPED_TRACE(std::string(storage.name) + " " + IsaName(isa));
       SetIsa(isa);
       const std::vector<std::vector<float>> got = Encode(*encoder, golden_.texts);

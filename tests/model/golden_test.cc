@@ -74,7 +74,7 @@ TEST_P(LlamaGoldenTest, LogitsAreTransformersInEveryDTypeAndIsa) {
   const std::vector<float>& want = golden.floats.at("logits");
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16}) {
     const auto decoder = LoadOrDie(GoldenDir(GetParam()), dtype, pool_);
-    for (const Isa isa : UsableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       SCOPED_TRACE(std::string(DTypeName(dtype)) + " " + IsaName(isa));
       SetIsa(isa);
       const std::vector<float> got = Logits(*decoder, RunChain(*decoder, ids), pool_);
@@ -108,7 +108,7 @@ TEST_P(EagleGoldenTest, PredictedFeaturesArePyTorchs) {
     const ModelConfig& config = (*draft)->config();
     const at::Tensor features =
         FromVector(golden.floats.at("features"), {num_tokens, config.hidden});
-    for (const Isa isa : UsableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       SCOPED_TRACE(std::string(DTypeName(dtype)) + " " + IsaName(isa));
       SetIsa(isa);
       KvCache cache = KvCache::Create(config, num_tokens, dtype).value();

@@ -22,16 +22,6 @@ std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> 
   return *std::move(decoder);
 }
 
-std::vector<Isa> UsableIsas() {
-  const Isa before = CurrentIsa();
-  std::vector<Isa> usable;
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
-    if (SetIsa(isa)) usable.push_back(isa);
-  }
-  SetIsa(before);
-  return usable;
-}
-
 std::vector<int32_t> Iota(int64_t count, int32_t first) {
   std::vector<int32_t> values(count);
   std::iota(values.begin(), values.end(), first);

@@ -20,9 +20,6 @@ namespace shortlist {
 std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype,
                                    ThreadPool& pool, std::optional<DType> quantize = std::nullopt);
 
-/// The instruction sets this machine runs, weakest first. Leaves the current one as it was.
-std::vector<Isa> UsableIsas();
-
 /// 0, 1, ..., count - 1, each plus `first`.
 std::vector<int32_t> Iota(int64_t count, int32_t first = 0);
 

@@ -52,7 +52,7 @@ void ExpectCloseToUnquantized(const std::string& dir, int64_t num_random, int64_
     const auto quantized = LoadOrDie(dir, std::nullopt, pool, dtype);
     EXPECT_EQ(quantized->dtype(), decoder->dtype());
     EXPECT_EQ(quantized->weight_dtype(), dtype);
-    for (const Isa isa : UsableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       if (isa == Isa::kScalar && vocab_size > 1000) continue;
       SetIsa(isa);
       const std::vector<float> got = Logits(*quantized, RunChain(*quantized, tokens), pool);

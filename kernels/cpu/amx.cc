@@ -1,0 +1,9 @@
+#include "kernels/cpu/amx_tiles.inc"
+#include "kernels/cpu/avx512_dots.inc"
+#include "kernels/cpu/tile_kernels.inc"
+
+namespace shortlist {
+
+const KernelTable kAmxKernels = KernelsOverTiles<AmxTiles, VnniBytes>();
+
+}  // namespace shortlist
