@@ -29,9 +29,11 @@ struct Field {
 
 absl::Status Add(Session& session, Contender contender, bool use_draft,
                  std::shared_ptr<const VocabBase> base, Field& field) {
-  DecodingOptions decoding = session.decoding(/*num_shared_rows=*/0);
+  DecodingOptions decoding = session.decoding();
   decoding.use_draft = use_draft;
   decoding.base = std::move(base);
+  if (!contender.finds_size) decoding.ladder = nullptr;
+  decoding.num_shared_rows = contender.shared_rows;
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, OpenEngine(session, decoding));
   field.contenders.push_back(std::move(contender));
   field.engines.push_back(std::move(engine));
@@ -39,10 +41,16 @@ absl::Status Add(Session& session, Contender contender, bool use_draft,
 }
 
 absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base,
-                       int64_t dynamic_rows, int64_t successor_rows, Field& field) {
+                       int64_t dynamic_rows, int64_t successor_rows, Field& field,
+                       bool finds_size = false, int64_t shared_rows = 0) {
   Contender contender;
-  contender.name = absl::StrCat("draft, top ", base->size());
+  contender.finds_size = finds_size;
+  contender.shared_rows = shared_rows;
+  contender.name = finds_size ? "draft, size by itself" : absl::StrCat("draft, top ", base->size());
   if (dynamic_rows > 0) absl::StrAppend(&contender.name, " + ", dynamic_rows, " dynamic");
+  if (contender.shared_rows > 0) {
+    absl::StrAppend(&contender.name, " + ", contender.shared_rows, " shared");
+  }
   if (successor_rows > 0) absl::StrAppend(&contender.name, " + ", successor_rows, " successors");
   contender.base_rows = base->size();
   contender.dynamic_rows = dynamic_rows;
@@ -56,7 +64,7 @@ absl::Status AddSweep(Session& session, Field& field) {
   VocabOptions options = session.flags().vocab;
   if (options.custom_vocab_path.empty() || options.top_n || options.ratio || options.coverage) {
     return absl::InvalidArgumentError(
-        "--sweep needs --vocab FILE[:successors=M], without :top, :ratio, :coverage");
+        "--sweep needs --vocab FILE[:auto][:successors=M], without :top, :ratio, :coverage");
   }
   const int64_t most_successors = std::exchange(options.successors, std::nullopt).value_or(0);
   const int64_t vocab_size = session.models().config().vocab_size;
@@ -83,6 +91,22 @@ absl::Status AddSweep(Session& session, Field& field) {
   return absl::OkStatus();
 }
 
+/// The size that is found while requests run, and with --sweep each that it may be.
+absl::Status AddLadder(Session& session, bool sweep, Field& field) {
+  const BaseLadder& ladder = *session.ladder();
+  const int64_t dynamic_rows = session.flags().dynamic_rows;
+  const int64_t shared_rows = session.flags().dynamic_capacity;
+  const int64_t successors = session.flags().vocab.successors.value_or(0);
+  for (size_t size = 0; sweep && size < ladder.rows().size(); ++size) {
+    SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base, ladder.Base(size));
+    if (base->is_full_head()) continue;  // it is there anyway
+    SHORTLIST_RETURN_IF_ERROR(AddPruned(session, std::move(base), dynamic_rows, successors, field,
+                                        /*finds_size=*/false, shared_rows));
+  }
+  return AddPruned(session, session.base(), dynamic_rows, successors, field, /*finds_size=*/true,
+                   shared_rows);
+}
+
 absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   Field field;
   SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const VocabBase> all_rows,
@@ -92,15 +116,18 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   const int64_t num_ids = session.models().num_ids();
   SHORTLIST_RETURN_IF_ERROR(Add(session, {.name = "draft, full head", .base_rows = num_ids},
                                 /*use_draft=*/true, all_rows, field));
-  if (sweep) {
+  if (session.ladder() != nullptr) {
+    SHORTLIST_RETURN_IF_ERROR(AddLadder(session, sweep, field));
+  } else if (sweep) {
     SHORTLIST_RETURN_IF_ERROR(AddSweep(session, field));
   } else if (!session.base()->is_full_head()) {
     const int64_t successors = session.flags().vocab.successors.value_or(0);
     SHORTLIST_RETURN_IF_ERROR(
         AddPruned(session, session.base(), /*dynamic_rows=*/0, successors, field));
-    if (session.flags().dynamic_rows > 0) {
-      SHORTLIST_RETURN_IF_ERROR(
-          AddPruned(session, session.base(), session.flags().dynamic_rows, successors, field));
+    if (session.flags().dynamic_rows > 0 || session.flags().dynamic_capacity > 0) {
+      SHORTLIST_RETURN_IF_ERROR(AddPruned(session, session.base(), session.flags().dynamic_rows,
+                                          successors, field,
+                                          /*finds_size=*/false, session.flags().dynamic_capacity));
     }
   }
   return field;

@@ -19,6 +19,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(Options options) {
   auto pool = std::make_unique<ThreadPool>(static_cast<int>(num_threads));
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Models> models, Models::Open(options.models, *pool));
   SHORTLIST_ASSIGN_OR_RETURN(options.decoding.base, models->SelectBase(options.vocab));
+  SHORTLIST_ASSIGN_OR_RETURN(options.decoding.ladder, models->SelectLadder(options.vocab));
   SHORTLIST_RETURN_IF_ERROR(models->Load());
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                              Create(*models, options.decoding, options.scheduler));

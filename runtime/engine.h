@@ -73,6 +73,10 @@ class Engine {
   const SpeculativeEngine& speculative() const { return *decoding_.engine; }
   /// Null: plain decoding.
   DynamicVocabularyManager* vocab() { return decoding_.vocab.get(); }
+  const DynamicVocabularyManager* vocab() const { return decoding_.vocab.get(); }
+  /// Null: its size stays.
+  VocabSizer* sizer() { return decoding_.sizer.get(); }
+  const VocabSizer* sizer() const { return decoding_.sizer.get(); }
 
  private:
   explicit Engine(Models& models) : models_(models) {}

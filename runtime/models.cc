@@ -1,5 +1,6 @@
 #include "runtime/models.h"
 
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,8 +8,10 @@
 #include "base/status_macros.h"
 #include "draft/eagle_drafter.h"
 #include "draft/model_drafter.h"
+#include "kernels/quant.h"
 #include "model/checkpoint/hub_cache.h"
 #include "model/kv_cache.h"
+#include "vocab/surface_variants.h"
 
 namespace shortlist {
 namespace {
@@ -123,6 +126,23 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> Models::SelectBase(
   return base;
 }
 
+absl::StatusOr<std::shared_ptr<const BaseLadder>> Models::SelectLadder(
+    const VocabOptions& options) const {
+  if (!options.use_static_vocab || !options.auto_size) return nullptr;
+  absl::StatusOr<VocabList> list = ReadVocabList(options.custom_vocab_path, vocab_target());
+  if (!list.ok()) return Prefixed("--vocab", list.status());
+  absl::StatusOr<std::shared_ptr<const BaseLadder>> ladder =
+      BaseLadder::Create(options, *std::move(list), vocab_target());
+  if (!ladder.ok()) return Prefixed("--vocab", ladder.status());
+  return ladder;
+}
+
+std::shared_ptr<const std::vector<std::vector<TokenId>>> Models::Variants() const {
+  std::vector<std::string_view> pieces(config_.vocab_size);
+  for (int32_t id = 0; id < num_ids(); ++id) pieces[id] = tokenizer_->TokenBytes(TokenId{id});
+  return std::make_shared<const std::vector<std::vector<TokenId>>>(SurfaceVariants(pieces));
+}
+
 int64_t Models::kv_slot_bytes() const {
   int64_t bytes = KvCache::SlotBytes(target_->config(), target_->dtype());
   if (draft_decoder_) {
@@ -130,6 +150,12 @@ int64_t Models::kv_slot_bytes() const {
   }
   if (draft_eagle_) bytes += KvCache::SlotBytes(draft_eagle_->config(), target_->dtype());
   return bytes;
+}
+
+int64_t Models::draft_row_bytes() const {
+  const HeadWeight head =
+      draft_eagle_ ? draft_eagle_->head_weight() : draft_decoder_->head_weight();
+  return RowBytes(head.dtype, head.hidden);
 }
 
 absl::StatusOr<std::unique_ptr<Drafter>> Models::NewDrafter(int64_t num_slots) {

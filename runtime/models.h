@@ -21,6 +21,7 @@
 #include "model/eagle_model.h"
 #include "text/tokenizer.h"
 #include "vocab/active_vocab.h"
+#include "vocab/base_ladder.h"
 #include "vocab/vocab_list.h"
 #include "vocab/vocab_options.h"
 
@@ -66,6 +67,11 @@ class Models {
   VocabTarget vocab_target() const;
   /// The base that `options` describe for this target. Errors begin with "--vocab", as its flag.
   absl::StatusOr<std::shared_ptr<const VocabBase>> SelectBase(const VocabOptions& options) const;
+  /// The bases among which a size is found (VocabOptions::auto_size); null: `options` choose one.
+  /// Errors as SelectBase's.
+  absl::StatusOr<std::shared_ptr<const BaseLadder>> SelectLadder(const VocabOptions& options) const;
+  /// SurfaceVariants of the tokenizer's ids, for the target's vocabulary.
+  std::shared_ptr<const std::vector<std::vector<TokenId>>> Variants() const;
 
   // After Load.
 
@@ -73,6 +79,8 @@ class Models {
   ThreadPool& pool() { return pool_; }
   /// Memory of one KV slot, in the target's cache and in the draft's.
   int64_t kv_slot_bytes() const;
+  /// What a draft reads to score one row of its head. Precondition: has_draft().
+  int64_t draft_row_bytes() const;
   /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().
   absl::StatusOr<std::unique_ptr<Drafter>> NewDrafter(int64_t num_slots);
 
