@@ -105,9 +105,8 @@ absl::Status Run(const Flags& flags) {
   const SchedulerOptions scheduling{
       .max_total_tokens = flags.num_streams * (8 * flags.num_prompt_words + flags.max_tokens + 64),
       .disable_radix_cache = true};
-  SHORTLIST_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Engine> engine,
-      Engine::Create(session->models(), session->decoding(/*num_shared_rows=*/0), scheduling));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
+                             Engine::Create(session->models(), session->decoding(), scheduling));
   const PromptEncoder encoder(session->models().tokenizer());
   Router& router = engine->router();
   std::mutex router_mutex;  // the server's thread may look at it behind the last reply

@@ -116,9 +116,10 @@ class Answerer final : public Responder {
         std::min(flags.max_total_tokens, session.models().config().context_len);
     const SchedulerOptions scheduler{.max_total_tokens = answerer->context_len_,
                                      .context_length = answerer->context_len_};
-    SHORTLIST_ASSIGN_OR_RETURN(
-        answerer->engine_,
-        Engine::Create(session.models(), session.decoding(flags.run.dynamic_rows), scheduler));
+    DecodingOptions decoding = session.decoding();
+    if (!flags.run.given.dynamic_capacity) decoding.num_shared_rows = flags.run.dynamic_rows;
+    SHORTLIST_ASSIGN_OR_RETURN(answerer->engine_,
+                               Engine::Create(session.models(), decoding, scheduler));
     return answerer;
   }
 

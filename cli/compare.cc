@@ -30,31 +30,37 @@ struct Field {
   std::vector<std::vector<TokenId>> outputs;  // [prompts], of plain decoding
 };
 
+int64_t SketchRows(const Session& session) {
+  return session.sketch() != nullptr ? session.flags().sketch.rows() : 0;
+}
+
 absl::Status Add(Session& session, Contender contender, bool use_draft,
                  std::shared_ptr<const VocabBase> base, Field& field) {
-  DecodingOptions decoding = session.decoding(/*num_shared_rows=*/0);
+  DecodingOptions decoding = session.decoding();
   if (contender.sketch_rows == 0) decoding.sketch = nullptr;
   decoding.use_draft = use_draft;
   decoding.base = std::move(base);
+  if (!contender.finds_size) decoding.ladder = nullptr;
+  decoding.num_shared_rows = contender.shared_rows;
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, OpenEngine(session, decoding));
   field.contenders.push_back(std::move(contender));
   field.engines.push_back(std::move(engine));
   return absl::OkStatus();
 }
 
-absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base,
-                       int64_t dynamic_rows, int64_t successor_rows, Field& field,
-                       int64_t sketch_rows = 0) {
-  Contender contender;
-  contender.name = base->size() > 0 ? absl::StrCat("draft, top ", base->size()) : "draft, no list";
-  if (dynamic_rows > 0) absl::StrAppend(&contender.name, " + ", dynamic_rows, " dynamic");
-  if (successor_rows > 0) absl::StrAppend(&contender.name, " + ", successor_rows, " successors");
-  if (sketch_rows > 0) absl::StrAppend(&contender.name, " + ", sketch_rows, " by sketch");
-  contender.base_rows = base->size();
-  contender.sketch_rows = sketch_rows;
-  contender.dynamic_rows = dynamic_rows;
-  contender.successor_rows = successor_rows;
-  return Add(session, std::move(contender), /*use_draft=*/true, std::move(base), field);
+/// `rows`: those that a draft step scores besides the base, by what chooses them.
+absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base, Contender rows,
+                       Field& field) {
+  std::string& name = rows.name;
+  name = rows.finds_size    ? "draft, size by itself"
+         : base->size() > 0 ? absl::StrCat("draft, top ", base->size())
+                            : "draft, no list";
+  if (rows.dynamic_rows > 0) absl::StrAppend(&name, " + ", rows.dynamic_rows, " dynamic");
+  if (rows.shared_rows > 0) absl::StrAppend(&name, " + ", rows.shared_rows, " shared");
+  if (rows.successor_rows > 0) absl::StrAppend(&name, " + ", rows.successor_rows, " successors");
+  if (rows.sketch_rows > 0) absl::StrAppend(&name, " + ", rows.sketch_rows, " by sketch");
+  rows.base_rows = base->size();
+  return Add(session, std::move(rows), /*use_draft=*/true, std::move(base), field);
 }
 
 /// The list at several sizes: alone, with dynamic rows, and with successors too, for as many rows
@@ -63,7 +69,7 @@ absl::Status AddSweep(Session& session, Field& field) {
   VocabOptions options = session.flags().vocab;
   if (options.custom_vocab_path.empty() || options.top_n || options.ratio || options.coverage) {
     return absl::InvalidArgumentError(
-        "--sweep needs --vocab FILE[:successors=M], without :top, :ratio, :coverage");
+        "--sweep needs --vocab FILE[:auto][:successors=M], without :top, :ratio, :coverage");
   }
   const int64_t most_successors = std::exchange(options.successors, std::nullopt).value_or(0);
   const int64_t vocab_size = session.models().config().vocab_size;
@@ -80,7 +86,8 @@ absl::Status AddSweep(Session& session, Field& field) {
       if (successors > 0) sized.successors = successors;
       SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
                                  session.models().SelectBase(sized));
-      return AddPruned(session, std::move(base), dynamic, successors, field);
+      return AddPruned(session, std::move(base),
+                       {.dynamic_rows = dynamic, .successor_rows = successors}, field);
     };
     const int64_t successors = std::min(most_successors, (num_rows - dynamic_rows) / 2);
     SHORTLIST_RETURN_IF_ERROR(add(0, 0));
@@ -88,6 +95,22 @@ absl::Status AddSweep(Session& session, Field& field) {
     if (successors > 0) SHORTLIST_RETURN_IF_ERROR(add(dynamic_rows, successors));
   }
   return absl::OkStatus();
+}
+
+/// The size that is found while requests run, and with --sweep each that it may be.
+absl::Status AddLadder(Session& session, bool sweep, Field& field) {
+  const BaseLadder& ladder = *session.ladder();
+  Contender rows{.dynamic_rows = session.flags().dynamic_rows,
+                 .shared_rows = session.flags().dynamic_capacity,
+                 .successor_rows = session.flags().vocab.successors.value_or(0),
+                 .sketch_rows = SketchRows(session)};
+  for (size_t size = 0; sweep && size < ladder.rows().size(); ++size) {
+    SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base, ladder.Base(size));
+    if (base->is_full_head()) continue;  // it is there anyway
+    SHORTLIST_RETURN_IF_ERROR(AddPruned(session, std::move(base), rows, field));
+  }
+  rows.finds_size = true;
+  return AddPruned(session, session.base(), rows, field);
 }
 
 absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
@@ -99,18 +122,22 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   const int64_t num_ids = session.models().num_ids();
   SHORTLIST_RETURN_IF_ERROR(Add(session, {.name = "draft, full head", .base_rows = num_ids},
                                 /*use_draft=*/true, all_rows, field));
-  if (sweep) {
+  if (session.ladder() != nullptr) {
+    SHORTLIST_RETURN_IF_ERROR(AddLadder(session, sweep, field));
+  } else if (sweep) {
     SHORTLIST_RETURN_IF_ERROR(AddSweep(session, field));
   } else if (!session.base()->is_full_head()) {
     // Each source of rows alone, then together.
-    const int64_t successors = session.flags().vocab.successors.value_or(0);
-    const int64_t most_dynamic = session.flags().dynamic_rows;
-    const int64_t most_sketched = session.sketch() != nullptr ? session.flags().sketch.rows() : 0;
-    for (const int64_t sketched : std::set<int64_t>{0, most_sketched}) {
-      for (const int64_t dynamic : std::set<int64_t>{0, most_dynamic}) {
-        if (session.base()->size() + dynamic + sketched == 0) continue;
-        SHORTLIST_RETURN_IF_ERROR(
-            AddPruned(session, session.base(), dynamic, successors, field, sketched));
+    const RunFlags& flags = session.flags();
+    const bool is_dynamic = flags.dynamic_rows > 0 || flags.dynamic_capacity > 0;
+    for (const int64_t sketched : std::set<int64_t>{0, SketchRows(session)}) {
+      for (const bool with_dynamic : std::set<bool>{false, is_dynamic}) {
+        const Contender rows{.dynamic_rows = with_dynamic ? flags.dynamic_rows : 0,
+                             .shared_rows = with_dynamic ? flags.dynamic_capacity : 0,
+                             .successor_rows = flags.vocab.successors.value_or(0),
+                             .sketch_rows = sketched};
+        if (session.base()->size() == 0 && !with_dynamic && sketched == 0) continue;
+        SHORTLIST_RETURN_IF_ERROR(AddPruned(session, session.base(), rows, field));
       }
     }
   }

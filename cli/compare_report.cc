@@ -100,6 +100,44 @@ void WriteTable(const Comparison& comparison, const Prompts& prompts, std::ostre
                      cells);
 }
 
+/// Why the draft could propose what came: of each source the share of tokens that no source before
+/// it held, and the rows that it took of a request's tail, on average.
+void WriteSources(const Comparison& comparison, const Prompts& prompts, std::ostream& out) {
+  std::vector<std::string> header = {"held by"};
+  std::vector<std::vector<std::string>> cells;
+  std::vector<bool> is_told(kNumRowSources);
+  for (const Contender& contender : comparison.contenders) {
+    const SequenceStats stats = Add(contender, prompts).stats;
+    for (size_t source = 0; source < kNumRowSources; ++source) {
+      is_told[source] =
+          is_told[source] || stats.num_held[source] > 0 || stats.num_rows_added[source] > 0;
+    }
+  }
+  for (size_t source = 0; source < kNumRowSources; ++source) {
+    if (is_told[source]) header.emplace_back(RowSourceName(static_cast<RowSource>(source)));
+  }
+  header.emplace_back("acceptance inside");
+  for (const Contender& contender : comparison.contenders) {
+    const Sums sums = Add(contender, prompts);
+    if (sums.engine.num_draft_passes == 0) continue;
+    const SequenceStats& stats = sums.stats;
+    std::vector<std::string>& row = cells.emplace_back(std::vector{contender.name});
+    for (size_t source = 0; source < kNumRowSources; ++source) {
+      if (!is_told[source]) continue;
+      const auto rows = static_cast<double>(stats.num_rows_added[source]);
+      row.push_back(FormatFixed(100.0 * Ratio(static_cast<double>(stats.num_held[source]),
+                                              static_cast<double>(stats.num_step_tokens)),
+                                2) +
+                    "%");
+      if (rows > 0.0) {
+        row.back() += " (" + FormatFixed(rows / static_cast<double>(prompts.size()), 0) + " rows)";
+      }
+    }
+    row.push_back(FormatFixed(100.0 * stats.covered_acceptance_rate(), 1) + "%");
+  }
+  if (!cells.empty()) out << "\n" << FormatTable(header, cells);
+}
+
 nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& contender,
                                const Prompts& prompts) {
   const Sums sums = Add(contender, prompts);
@@ -122,6 +160,8 @@ nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& co
                                 {"accept_length", sums.stats.accept_length()},
                                 {"accept_rate", sums.stats.acceptance_rate()},
                                 {"coverage", sums.stats.coverage()},
+                                {"covered_accept_rate", sums.stats.covered_acceptance_rate()},
+                                {"fallback_steps", sums.stats.num_fallback_steps},
                                 {"active_rows", sums.stats.active_rows},
                                 {"head_bytes_share", HeadShare(comparison, contender, sums)},
                                 {"ms_per_draft_step", sums.ms_per_draft_step()},
@@ -129,6 +169,12 @@ nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& co
                                 {"repeated_6gram_share", sums.repetition.share()},
                                 {"identical", nullptr}};
   if (comparison.comparable) row["identical"] = sums.identical;
+  nlohmann::ordered_json sources;
+  for (size_t source = 0; source < kNumRowSources; ++source) {
+    sources[RowSourceName(static_cast<RowSource>(source))] = {
+        {"tokens", sums.stats.num_held[source]}, {"rows", sums.stats.num_rows_added[source]}};
+  }
+  row["sources"] = std::move(sources);
   return row;
 }
 
@@ -160,6 +206,7 @@ void WriteTables(const Comparison& comparison, std::ostream& out) {
   out << num_prompts << " prompts, " << comparison.num_repetitions << " repetitions, batch "
       << comparison.batch << ", " << comparison.num_threads << " threads\n";
   WriteTable(comparison, AllPrompts(comparison), out);
+  WriteSources(comparison, AllPrompts(comparison), out);
   if (!comparison.greedy) return;
   const Prompts few = FewRepeats(comparison);
   if (few.empty() || few.size() == num_prompts) return;

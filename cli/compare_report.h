@@ -26,6 +26,8 @@ struct Contender {
   std::string name;
   int64_t base_rows = 0;       // of the active vocabulary; 0: plain decoding
   int64_t dynamic_rows = 0;    // a request may add
+  int64_t shared_rows = 0;     // that requests share
+  bool finds_size = false;     // base_rows are those that it began with
   int64_t successor_rows = 0;  // a draft step may score besides
   int64_t sketch_rows = 0;     // a draft step scores besides
   std::vector<PromptResult> prompts;

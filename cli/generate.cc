@@ -15,7 +15,7 @@ namespace shortlist {
 absl::Status Generate(const RunFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                             OpenEngine(*session, session->decoding(/*num_shared_rows=*/0)));
+                             OpenEngine(*session, session->decoding()));
 
   const auto format =
       flags.json ? CompletionWriter::Format::kJson : CompletionWriter::Format::kText;

@@ -186,10 +186,9 @@ class Replayer {
                                                           const std::vector<TraceRow>& rows) {
     std::unique_ptr<Replayer> replayer(new Replayer(rows));
     SHORTLIST_ASSIGN_OR_RETURN(replayer->session_, Session::Open(flags.run));
-    SHORTLIST_ASSIGN_OR_RETURN(
-        replayer->engine_,
-        Engine::Create(replayer->session_->models(),
-                       replayer->session_->decoding(/*num_shared_rows=*/0), flags.scheduler));
+    SHORTLIST_ASSIGN_OR_RETURN(replayer->engine_,
+                               Engine::Create(replayer->session_->models(),
+                                              replayer->session_->decoding(), flags.scheduler));
     return replayer;
   }
 

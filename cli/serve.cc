@@ -22,6 +22,8 @@
 #include "cli/version.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/hub_cache.h"
+#include "kernels/head.h"
+#include "kernels/quant.h"
 #include "nlohmann/json.hpp"
 #include "runtime/engine.h"
 #include "serve/fastchat/frame.h"
@@ -71,8 +73,10 @@ absl::Status FitConnections(ServeFlags& flags) {
 /// Dynamic rows that all requests share. What is in them tells of what others generated, so that
 /// clients with keys of their own share none.
 int64_t NumSharedRows(const ServeFlags& flags, const Keys& keys) {
-  if (keys.api.size() <= 1) return flags.run.dynamic_rows;
-  if (flags.run.dynamic_rows > 0 && !flags.run.models.draft.empty()) {
+  const int64_t num_rows =
+      flags.run.given.dynamic_capacity ? flags.run.dynamic_capacity : flags.run.dynamic_rows;
+  if (keys.api.size() <= 1) return num_rows;
+  if (num_rows > 0 && !flags.run.models.draft.empty()) {
     std::cerr << "note: with several API keys requests share no dynamic rows, each has its own\n";
   }
   return 0;
@@ -117,6 +121,42 @@ std::string Described(const SamplingWish& wish) {
   return text;
 }
 
+/// 0 without a draft.
+int64_t NumBaseRows(const Engine& engine) {
+  if (engine.vocab() == nullptr) return 0;
+  const std::shared_ptr<const ActiveVocab> active = engine.vocab()->Active();
+  return active->is_full_head() ? active->vocab_size() : active->base_size();
+}
+
+/// Gives the keys of --client-vocab theirs.
+absl::StatusOr<std::unique_ptr<ClientVocabs>> OpenClientVocabs(const ServeFlags& flags,
+                                                               const Keys& keys,
+                                                               const Models& models) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < keys.api.size(); ++i) {
+    names.push_back(keys.api[i].name.empty() ? absl::StrCat("key ", i + 1) : keys.api[i].name);
+  }
+  const int64_t capacity =
+      flags.run.given.dynamic_capacity ? flags.run.dynamic_capacity : flags.run.dynamic_rows;
+  auto clients = std::make_unique<ClientVocabs>(std::move(names), capacity);
+  for (const auto& [name, vocab] : flags.client_vocabs) {
+    if (!models.has_draft()) return absl::InvalidArgumentError("--client-vocab without --draft");
+    absl::Status status = absl::OkStatus();
+    if (absl::StatusOr<std::shared_ptr<const VocabBase>> base =
+            SelectVocabBase(vocab, models.vocab_target());
+        base.ok()) {
+      status = clients->SetBase(name, *std::move(base));
+    } else {
+      status = base.status();
+    }
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--client-vocab ", name, ": ", status.message()));
+    }
+  }
+  return clients;
+}
+
 EngineLoad LoadOf(const Engine& engine, const ServedEncoders& encoders) {
   const Router& router = engine.router();
   const Scheduler& scheduler = router.scheduler();
@@ -137,6 +177,8 @@ EngineLoad LoadOf(const Engine& engine, const ServedEncoders& encoders) {
           .draft_error = engine.speculative().draft_error(),
           .draft_ms = stats.draft_ms,
           .verify_ms = stats.verify_ms,
+          .base_rows = NumBaseRows(engine),
+          .num_size_changes = engine.sizer() != nullptr ? engine.sizer()->num_changes() : 0,
           .encoders = encoders.Loads(router)};
 }
 
@@ -246,8 +288,19 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
     const VocabBase& base = *session.base();
     const int64_t num_rows =
         base.is_full_head() ? session.models().tokenizer().size() : base.size();
-    absl::StrAppend(&summary, " draft=", quoted(run.models.draft), " rows=", num_rows);
-    if (!base.is_full_head()) {
+    const bool is_full = base.is_full_head() && session.ladder() == nullptr;
+    const int64_t num_all = session.models().config().vocab_size;
+    const int64_t num_own = base.is_full_head() ? 0 : base.max_successors() + run.dynamic_rows;
+    const HeadWeight head = session.models().draft_head();
+    const int64_t row_bytes = RowBytes(head.dtype, head.hidden);
+    absl::StrAppend(&summary, " draft=", quoted(run.models.draft), " rows=", num_rows,
+                    " head_bytes=", std::min(num_rows + num_own, num_all) * row_bytes,
+                    " full_head_bytes=", num_all * row_bytes);
+    if (session.ladder() != nullptr) {
+      absl::StrAppend(&summary, " sizes=", session.ladder()->rows().front(), "..",
+                      session.ladder()->rows().back());
+    }
+    if (!is_full) {
       absl::StrAppend(&summary, " successors=", base.max_successors(),
                       " dynamic_rows=", run.dynamic_rows,
                       " list=", quoted(flags.run.vocab.custom_vocab_path));
@@ -255,6 +308,8 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
         absl::StrAppend(&summary, " sketch_rows=", run.sketch.rows(),
                         " sketch=", quoted(run.sketch.path));
       }
+    } else {
+      absl::StrAppend(&summary, " note=\"the draft scores every row; --vocab would prune them\"");
     }
   } else {
     absl::StrAppend(&summary, " draft=none");
@@ -309,15 +364,23 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
                            .dir = session->models().model_dir(),
                            .conv_template = flags.conv_template,
                            .num_rows = session->models().config().vocab_size}));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<ClientVocabs> clients,
+                             OpenClientVocabs(flags, options.keys, session->models()));
+  DecodingOptions decoding = session->decoding();
+  decoding.num_shared_rows = NumSharedRows(flags, options.keys);
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
-      Engine::Create(session->models(), session->decoding(NumSharedRows(flags, options.keys)),
-                     flags.scheduler, encoders.Loops()));
+      Engine::Create(session->models(), decoding, flags.scheduler, encoders.Loops()));
   options.summary = Summary(flags, *session, *engine, encoder) + encoders.Summary();
   options.generator = GeneratorOptions(*session, encoder, encoders, *engine);
+  options.generator.vocab_of_client = [&clients](const std::string& client) {
+    return clients->Find(client);
+  };
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, *engine));
   options.service.chat_template = std::string(encoder.template_name());
   options.vocab = {.manager = engine->vocab(),
+                   .sizer = engine->sizer(),
+                   .clients = clients.get(),
                    .vocab = flags.run.vocab,
                    .target = session->models().vocab_target(),
                    .pinned = session->sampling().stop_token_ids};

@@ -67,9 +67,10 @@ absl::Status Session::EncodePrompts() {
 
 absl::Status Session::OpenBase() {
   const int64_t vocab_size = models_->config().vocab_size;
-  if (flags_.dynamic_rows > vocab_size) {
-    return absl::InvalidArgumentError(absl::StrCat("--dynamic-rows: ", flags_.dynamic_rows,
-                                                   " not in [0, ", vocab_size,
+  for (const auto& [flag, rows] : {std::pair("--dynamic-rows", flags_.dynamic_rows),
+                                   std::pair("--dynamic-capacity", flags_.dynamic_capacity)}) {
+    if (rows <= vocab_size) continue;
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": ", rows, " not in [0, ", vocab_size,
                                                    "], the size of the vocabulary"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(base_, models_->SelectBase(flags_.vocab));
@@ -78,14 +79,16 @@ absl::Status Session::OpenBase() {
       flags_.vocab.static_vocab_ratio != VocabOptions().static_vocab_ratio) {
     std::cerr << "note: --custom-vocab-path wins over --static-vocab-ratio\n";
   }
+  SHORTLIST_ASSIGN_OR_RETURN(ladder_, models_->SelectLadder(flags_.vocab));
 
   if (flags_.sketch.rows() > 0 && (!models_->has_draft() || base_->is_full_head())) {
     std::cerr << "note: --sketch and --sketch-rows have no effect "
               << (models_->has_draft() ? "with --vocab full" : "without --draft") << "\n";
   }
   if (!models_->has_draft()) {
-    if (!base_->is_full_head() || flags_.dynamic_rows > 0) {
-      std::cerr << "note: --vocab and --dynamic-rows have no effect without --draft\n";
+    if (!base_->is_full_head() || flags_.dynamic_rows > 0 || flags_.dynamic_capacity > 0) {
+      std::cerr << "note: --vocab, --dynamic-rows and --dynamic-capacity have no effect without "
+                   "--draft\n";
     }
     if (flags_.models.quantize_draft) {
       std::cerr << "note: --quantize-draft has no effect without --draft\n";
@@ -93,9 +96,11 @@ absl::Status Session::OpenBase() {
     if (flags_.models.device != Device::kCpu) {
       std::cerr << "note: --device cuda has no effect without --draft\n";
     }
+  } else if (ladder_ != nullptr) {
+    // Whatever it begins with.
   } else if (base_->is_full_head()) {
-    if (flags_.dynamic_rows > 0) {
-      std::cerr << "note: --dynamic-rows has no effect with --vocab full\n";
+    if (flags_.dynamic_rows > 0 || flags_.dynamic_capacity > 0) {
+      std::cerr << "note: --dynamic-rows and --dynamic-capacity have no effect with --vocab full\n";
     }
   } else if (base_->size() == base_->vocab_size()) {
     std::cerr << "note: --vocab selects the whole vocabulary, " << base_->size() << " tokens\n";
@@ -111,10 +116,11 @@ absl::Status Session::OpenSketch() {
   return absl::OkStatus();
 }
 
-DecodingOptions Session::decoding(int64_t num_shared_rows) const {
+DecodingOptions Session::decoding() const {
   DecodingOptions options = flags_.decoding;
   options.base = base_;
-  options.num_shared_rows = num_shared_rows;
+  options.ladder = ladder_;
+  options.num_shared_rows = flags_.dynamic_capacity;
   options.sketch = sketch_;
   if (sketch_ != nullptr) options.num_sketch_rows = flags_.sketch.rows();
   return options;

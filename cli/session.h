@@ -16,6 +16,7 @@
 #include "runtime/decoding.h"
 #include "runtime/models.h"
 #include "vocab/active_vocab.h"
+#include "vocab/base_ladder.h"
 
 namespace shortlist {
 
@@ -48,8 +49,10 @@ class Session {
   /// The flags' sampling, what they leave open as the target's generation_config.json wants it, and
   /// its end-of-text tokens as stops.
   const SamplingParams& sampling() const { return sampling_; }
+  /// Among which the base's size is found; null: base() stays.
+  const std::shared_ptr<const BaseLadder>& ladder() const { return ladder_; }
   /// The flags' way to decode, over base() and with the sketch.
-  DecodingOptions decoding(int64_t num_shared_rows) const;
+  DecodingOptions decoding() const;
 
   /// KV slots one sequence needs at most: the longest prompt, its output and the draft tokens
   /// behind.
@@ -71,6 +74,7 @@ class Session {
   std::vector<Request> requests_;
   std::shared_ptr<const VocabBase> base_;
   std::shared_ptr<const Sketch> sketch_;  // null: none
+  std::shared_ptr<const BaseLadder> ladder_;
 };
 
 }  // namespace shortlist

@@ -31,6 +31,7 @@ void DraftTask::Add(const Evidence& of) {
 }
 
 double DraftTask::Covered(double probability_of_rows) const {
+  if (active != nullptr && active->is_full_head()) return probability_of_rows;
   const SequenceStats& stats = sequence->stats;
   return probability_of_rows * (stats.num_step_tokens > 0 ? stats.coverage() : 1.0);
 }

@@ -81,7 +81,8 @@ SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter,
       drafter_(drafter),
       full_head_(std::move(full_head)),
       vocab_(vocab != nullptr ? *vocab : *full_head_),
-      options_(options),
+      options_(std::move(options)),
+      discovery_(options_.discovery),
       cache_(std::move(cache)),
       head_(std::move(head)) {}
 
@@ -95,6 +96,14 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
   if (!(options.draft_p_min >= 0.0 && options.draft_p_min <= 1.0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("draft_p_min ", options.draft_p_min, " not in [0, 1]"));
+  }
+  if (!(options.coverage_floor >= 0.0 && options.coverage_floor <= 1.0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("coverage_floor ", options.coverage_floor, " not in [0, 1]"));
+  }
+  if (const int64_t k = options.discovery.target_top_k; k < 1 || k > LmHead::kMaxTopK) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("target_top_k ", k, " not in [1, ", LmHead::kMaxTopK, "]"));
   }
   if (options.num_slots < 1) {
     return absl::InvalidArgumentError(absl::StrCat("num_slots ", options.num_slots, " below 1"));
@@ -224,6 +233,16 @@ void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
   speculation.adopted_rows.assign(rows.begin(), rows.end());
 }
 
+void SpeculativeEngine::AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) {
+  SpeculationOf(sequence).continuations = std::move(tokens);
+}
+
+int64_t SpeculativeEngine::num_continuations(const Sequence& sequence) const {
+  if (drafter_ == nullptr || !sequence.speculates() || sequence.max_tail_rows() == 0) return 0;
+  constexpr int64_t kTokensOfARow = 4;  // many tokens repeat, and many are active anyway
+  return options_.discovery.continuation_rows * kTokensOfARow;
+}
+
 int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
   if (drafter_ == nullptr || !sequence.speculates()) return sequence.cached_len;
   const Speculation* const speculation = FindSpeculation(sequence);
@@ -232,11 +251,9 @@ int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
 }
 
 std::vector<TokenId> SpeculativeEngine::TailRows(const Sequence& sequence) const {
-  std::vector<TokenId> rows;
-  if (const Speculation* const speculation = FindSpeculation(sequence)) {
-    for (const int32_t id : speculation->tail.ids()) rows.push_back(TokenId{id});
-  }
-  return rows;
+  const Speculation* const speculation = FindSpeculation(sequence);
+  if (speculation == nullptr) return {};
+  return speculation->tail.IdsUpTo(RowSource::kPrefix);
 }
 
 absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
@@ -244,13 +261,25 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   results_.assign(work.size(), StepResult());
   if (work.empty()) return TakeResults(work);
   TakeSnapshots(work);
+  const EngineStats before = stats_;
   std::vector<DraftTask> tasks(work.size());
   {
     Timer timer(stats_.draft_ms);
     Propose(work, tasks);
   }
+  {
+    Timer timer(stats_.verify_ms);
+    SHORTLIST_RETURN_IF_ERROR(VerifyAll(work, tasks));
+  }
+  ++stats_.num_steps;
+  TellSizer(work, tasks, before);
+  snapshots_.clear();
+  return TakeResults(work);
+}
 
-  Timer timer(stats_.verify_ms);
+/// The target's pass over all that was drafted, and what follows from it.
+absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
+                                          std::span<const DraftTask> tasks) {
   batch_.Clear();
   RowDetail detail = RowDetail::kBest;
   std::vector<TokenId> chain;
@@ -265,9 +294,11 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
     detail = std::max(detail, DetailFor(sequence));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
-  SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
+  const int64_t num_top = NumTop(work);
+  SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_), num_top));
 
   int64_t row = 0;
+  num_step_judged_ = num_step_accepted_ = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const DraftTask& task = tasks[i];
     Sequence& sequence = *task.sequence;
@@ -285,13 +316,44 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
     stats.num_accepted += num_accepted;
     sequence.cached_len += num_emitted;
     task.Learn(num_accepted);
-    Learn(work[i], std::span(sequence.tokens()).last(num_emitted), task);
+    num_step_accepted_ += num_accepted;
+    num_step_judged_ += std::min(num_emitted, std::ssize(task.tokens));
+    Learn(work[i], task, num_accepted, num_emitted,
+          std::span(verdict_.top).subspan(row * num_top, num_emitted * num_top));
     if (num_emitted > 0) TellDrafter(work[i], hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
-  ++stats_.num_steps;
-  snapshots_.clear();
-  return TakeResults(work);
+  return absl::OkStatus();
+}
+
+/// The target's best of each row that are looked at, for requests that have rows of their own.
+int64_t SpeculativeEngine::NumTop(std::span<const StepWork> work) const {
+  if (drafter_ == nullptr) return 0;
+  const bool anyone = std::any_of(work.begin(), work.end(), [&](const StepWork& of) {
+    return of.sequence->max_tail_rows() > 0 && of.sequence->speculates() &&
+           !SnapshotOf(of).active->is_full_head();
+  });
+  return anyone ? std::min(discovery_.target_top_k(), options_.emit_size) : 0;
+}
+
+/// A step that another vocabulary or the full head had a part in says nothing about the sizes.
+void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
+                                  const EngineStats& before) {
+  if (options_.sizer == nullptr) return;
+  SizeControl::Step step{.num_requests = std::ssize(tasks)};
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const Snapshot& snapshot = SnapshotOf(work[i]);
+    if (snapshot.of != &vocab_ || tasks[i].active != snapshot.active.get()) return;
+    step.num_emitted += results_[i].num_emitted;
+    step.num_drafted += std::ssize(tasks[i].tokens);
+  }
+  const EngineStats of_step = stats_.Since(before);
+  step.num_passes = of_step.num_draft_passes;
+  step.draft_ms = of_step.draft_ms;
+  step.verify_ms = of_step.verify_ms;
+  step.num_accepted = num_step_accepted_;
+  step.num_judged = num_step_judged_;
+  options_.sizer->AddStep(step, *SnapshotOf(work.front()).active);
 }
 
 /// A vocabulary that does not fit costs its requests their drafts, and nobody anything else.
@@ -345,7 +407,6 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
     tasks[i].kv_slots = work[i].kv_slots;
     const Snapshot& snapshot = SnapshotOf(work[i]);
     const ActiveVocab& active = *snapshot.active;
-    tasks[i].active = &active;
     tasks[i].num_draft_tokens = snapshot.fits ? NumDraftTokens(work[i]) : 0;
     tasks[i].p_min = options_.draft_p_min;
     tasks[i].looks_up = options_.prompt_lookup;
@@ -355,11 +416,25 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
     if (active.is_full_head()) {
       speculation.tail_has_prompt = false;  // another vocabulary begins anew
     } else {
-      tail.Add(std::exchange(speculation.adopted_rows, {}), active);
-      if (!std::exchange(speculation.tail_has_prompt, true)) tail.Add(sequence.tokens(), active);
+      std::vector<TokenId>& given = speculation.given;
+      given.insert(given.end(), work[i].new_dynamic_tokens.begin(),
+                   work[i].new_dynamic_tokens.end());
+      const std::vector<TokenId> rows = std::exchange(speculation.adopted_rows, {});
+      const std::vector<TokenId> continuations = std::exchange(speculation.continuations, {});
+      Discovered news{
+          .given = work[i].new_dynamic_tokens, .prefix = rows, .continuations = continuations};
+      if (!std::exchange(speculation.tail_has_prompt, true)) {
+        news.prompt = std::span(sequence.tokens()).first(sequence.prompt_len());
+        news.output = sequence.output();
+        news.given = given;
+      }
+      discovery_.Extend(news, active, tail, sequence.stats.num_rows_added);
     }
+    const bool falls_back = !active.is_full_head() && speculation.guard.has_collapsed();
+    tasks[i].active = falls_back ? full_head_->Active().get() : &active;
+    if (falls_back) ++sequence.stats.num_fallback_steps;
     sequence.stats.active_rows =
-        active.is_full_head()
+        tasks[i].active->is_full_head()
             ? options_.emit_size
             : active.size() + tail.size() + active.base()->max_successors() + drafter_rows;
     if (tasks[i].num_draft_tokens > 0) drafting.push_back(tasks[i]);
@@ -379,43 +454,85 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
   stats_.num_draft_passes += longest;
 }
 
-void SpeculativeEngine::Learn(const StepWork& work, std::span<const TokenId> emitted,
-                              const DraftTask& task) {
+/// Of the `num_emitted` tokens that came of `task`, the first `num_accepted` were drafted.
+/// `likely`: [num_emitted, NumTop] the target's best where each of them was chosen.
+void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
+                              int64_t num_emitted, std::span<const TokenId> likely) {
   Sequence& sequence = *work.sequence;
+  SequenceStats& stats = sequence.stats;
   const Snapshot& snapshot = SnapshotOf(work);
   const ActiveVocab& active = *snapshot.active;
-  RequestTail& tail = SpeculationOf(sequence).tail;
-  // Rows that this request scored for itself at place `j` of the step, behind the token `last`.
-  const auto own = [&](size_t j, TokenId last, TokenId id) {
-    return tail.Contains(id) || active.base()->IsSuccessor(last, id) ||
-           (j < task.sketch_rows.size() &&
-            std::ranges::binary_search(task.sketch_rows[j], Raw(id)));
+  Speculation& speculation = SpeculationOf(sequence);
+  RequestTail& tail = speculation.tail;
+  // What held `id` at place `j` of the step, behind the token `last`.
+  const auto source_of = [&](size_t j, TokenId last, TokenId id) {
+    const RowSource shared = active.SourceOf(id);
+    if (shared != RowSource::kNone) return shared;
+    if (active.base()->IsSuccessor(last, id)) return RowSource::kSuccessors;
+    const RowSource own = tail.SourceOf(id);
+    const bool is_sketched = own == RowSource::kNone && j < task.sketch_rows.size() &&
+                             std::ranges::binary_search(task.sketch_rows[j], Raw(id));
+    return is_sketched ? RowSource::kSketch : own;
   };
+  const bool fell_back = task.active != &active;
   const bool has_sketch =
-      drafter_ != nullptr && drafter_->num_sketch_rows() > 0 && !active.is_full_head();
-  const TokenId before = sequence.tokens().rbegin()[std::ssize(emitted)];
-  TokenInfo* info = sequence.token_infos.data() + sequence.token_infos.size() - emitted.size();
+      drafter_ != nullptr && drafter_->num_sketch_rows() > 0 && !task.active->is_full_head();
+  const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(num_emitted);
+  const TokenId before = sequence.tokens().rbegin()[num_emitted];
+  std::vector<TokenId> scored;  // of `emitted`, those that a draft pass came to
+  std::vector<RowSource> held;  // [scored.size()]
+  TokenInfo* info = sequence.token_infos.data() + sequence.token_infos.size() - num_emitted;
   TokenId last = before;
   for (size_t j = 0; j < emitted.size(); ++j) {
     const TokenId id = emitted[j];
-    const bool is_scored = !has_sketch || j < task.sketch_rows.size();
-    const bool covered = is_scored && (active.Contains(id) || own(j, last, id));
-    sequence.stats.num_covered += covered ? 1 : 0;
-    sequence.stats.num_unscored += is_scored ? 0 : 1;
-    (info++)->escape = is_scored && !covered;
+    RowSource source = source_of(j, last, id);
+    if (options_.sizer != nullptr && snapshot.of == &vocab_) {
+      options_.sizer->CountToken(last, id, IsHeldAnyway(sequence, source, id));
+    }
+    if (has_sketch && j >= task.sketch_rows.size()) {
+      ++stats.num_unscored;  // who knows what the sketch would have chosen
+    } else {
+      if (options_.coverage_floor > 0.0) {
+        speculation.guard.Count(source != RowSource::kNone, options_.coverage_floor);
+      }
+      if (fell_back) source = RowSource::kBase;  // the full head's
+      ++stats.num_held[Index(source)];
+      stats.num_covered += source != RowSource::kNone ? 1 : 0;
+      info->escape = source == RowSource::kNone;
+      scored.push_back(id);
+      held.push_back(source);
+    }
+    ++info;
     last = id;
+  }
+  // The correction, at the place of the first draft token that was wrong.
+  const bool is_corrected = num_accepted < std::min(num_emitted, std::ssize(task.tokens));
+  if (is_corrected && std::ssize(held) == num_emitted && held.back() != RowSource::kNone) {
+    ++stats.num_covered_corrections;
   }
   std::vector<TokenId> shared_drafted;  // the manager does not know the request's own rows
   last = before;
   for (size_t j = 0; j + task.num_copied < task.tokens.size(); ++j) {
     const TokenId id = task.tokens[j];
-    if (active.Contains(id) || !own(j, last, id)) shared_drafted.push_back(id);
+    const RowSource source = source_of(j, last, id);
+    if (!fell_back && source <= RowSource::kShared) shared_drafted.push_back(id);
     last = id;
   }
-  tail.Add(emitted, active);
+  discovery_.Extend({.output = emitted, .likely = likely}, active, tail, stats.num_rows_added);
   if (!snapshot.fits) return;
-  const absl::Status status = VocabOf(work).Observe(emitted, shared_drafted, &active);
+  const absl::Status status = VocabOf(work).Observe(scored, shared_drafted, &active, held);
   SHORTLIST_CHECK(status.ok());  // ids of the target and of the snapshot are in range
+}
+
+/// Whether a draft could propose an emitted token, held by `source`, with any base: another part of
+/// the vocabulary holds it, or would, since the request's text had it before.
+bool SpeculativeEngine::IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id) {
+  if (source >= RowSource::kGiven || source == RowSource::kShared) return true;
+  if (sequence.max_tail_rows() == 0) return false;
+  const auto found = sequence.history().counts().find(Raw(id));
+  // The one that was just emitted is counted.
+  return found != sequence.history().counts().end() &&
+         (found->second.in_prompt || found->second.in_output > 1);
 }
 
 void SpeculativeEngine::TellDrafter(const StepWork& work, const at::Tensor& features) {

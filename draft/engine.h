@@ -16,7 +16,9 @@
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
 #include "request/sequence.h"
+#include "vocab/discovery.h"
 #include "vocab/dynamic_vocabulary_manager.h"
+#include "vocab/vocab_sizer.h"
 
 namespace shortlist {
 
@@ -50,9 +52,14 @@ class SpeculativeEngine {
     // Whether chains may go on with what the request's text repeats (prompt_lookup.h).
     bool prompt_lookup = true;
     VerifyMode verify = VerifyMode::kCoupled;
-    int64_t num_slots = 0;  // KV slots of the target, and of the drafter's cache; at least 1
-    int64_t emit_size = 0;  // token ids at or above this are padding, never emitted: the
-                            // tokenizer's size; in [1, vocab_size]
+    // A request is drafted for with the full head while less than this share of its latest tokens
+    // is in its active vocabulary (CoverageGuard); in [0, 1]; 0: never.
+    double coverage_floor = 0.65;
+    DiscoveryOptions discovery;   // what the tails of requests get besides prompt and output
+    VocabSizer* sizer = nullptr;  // of `vocab`; must outlive the engine. Null: its size stays
+    int64_t num_slots = 0;        // KV slots of the target, and of the drafter's cache; at least 1
+    int64_t emit_size = 0;        // token ids at or above this are padding, never emitted: the
+                                  // tokenizer's size; in [1, vocab_size]
   };
 
   /// `drafter` null: plain decoding. `vocab`: the vocabulary of work that names none; null: the
@@ -80,7 +87,13 @@ class SpeculativeEngine {
   /// log-probabilities are asked for, at most prompt_logprobs_start. `rows` enter its tail.
   void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows);
 
-  /// The rows that `sequence` has added to the active vocabulary, by token id.
+  /// Tokens that followed the sequence's own in other requests, nearest last: its tail gets them
+  /// with the next step.
+  void AddContinuations(Sequence& sequence, std::vector<TokenId> tokens);
+  /// The most of them that are of use to `sequence`; 0: none.
+  int64_t num_continuations(const Sequence& sequence) const;
+
+  /// The rows that `sequence` has added to the active vocabulary, by token id; without guesses.
   std::vector<TokenId> TailRows(const Sequence& sequence) const;
 
   /// One speculation step for every sequence (prefilled, not finished): emits between 1 and K + 1
@@ -126,7 +139,13 @@ class SpeculativeEngine {
   const Snapshot& SnapshotOf(const StepWork& work) const;
   void Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks);
   int64_t NumDraftTokens(const StepWork& work) const;
-  void Learn(const StepWork& work, std::span<const TokenId> emitted, const DraftTask& task);
+  absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
+  int64_t NumTop(std::span<const StepWork> work) const;
+  void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted, int64_t num_emitted,
+             std::span<const TokenId> likely);
+  static bool IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id);
+  void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
+                 const EngineStats& before);
   void TellDrafter(const StepWork& work, const at::Tensor& features);
   void CountDraftFailure(const absl::Status& why);
 
@@ -135,13 +154,15 @@ class SpeculativeEngine {
   const std::unique_ptr<DynamicVocabularyManager> full_head_;  // where there is no other
   DynamicVocabularyManager& vocab_;
   const Options options_;
+  const Discovery discovery_;
   KvCache cache_;
   TargetHead head_;
   TargetHead::Verdict verdict_;  // memory of the last step's
   Verifier verifier_;
   ForwardBatch batch_;
-  std::vector<Snapshot> snapshots_;  // of the last step
-  std::vector<StepResult> results_;  // of the last pass
+  std::vector<Snapshot> snapshots_;                      // of the last step
+  std::vector<StepResult> results_;                      // of the last pass
+  int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
   EngineStats stats_;
   absl::Status draft_error_;
 };

@@ -10,6 +10,7 @@
 #include "draft/acceptance_forecast.h"
 #include "draft/prompt_lookup.h"
 #include "request/sequence.h"
+#include "vocab/coverage_guard.h"
 #include "vocab/request_tail.h"
 
 namespace shortlist {
@@ -24,8 +25,12 @@ struct Speculation final : Sequence::EngineState {
   explicit Speculation(int64_t max_tail_rows) : tail(max_tail_rows) {}
 
   RequestTail tail;
-  std::vector<TokenId> adopted_rows;  // enter the tail with the next step
+  std::vector<TokenId> given;  // that whoever sent the request named
+  // Both enter the tail with the next step.
+  std::vector<TokenId> adopted_rows;
+  std::vector<TokenId> continuations;
   bool tail_has_prompt = false;
+  CoverageGuard guard;
   std::unique_ptr<DrafterState> draft_state;    // null: it is decoded plainly
   PromptLookup lookup;                          // over the sequence's tokens
   std::array<AcceptanceForecast, 3> forecasts;  // by DraftSource

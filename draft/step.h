@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/ids.h"
 #include "request/sequence.h"
 #include "vocab/dynamic_vocabulary_manager.h"
 
@@ -19,6 +20,9 @@ struct StepWork {
   /// Whose rows its draft scores, and what learns from the verdict: the same one from step to step,
   /// or another. Null: the engine's own.
   DynamicVocabularyManager* vocab = nullptr;
+  /// Ids that the sequence's tail gets with this step, because whoever sent the request expects
+  /// them; in [0, vocab_size).
+  std::span<const TokenId> new_dynamic_tokens = {};
 };
 
 /// What a pass did for a sequence.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "vocab/row_source.h"
+
 namespace shortlist {
 
 /// What speculation did for one request.
@@ -20,6 +22,13 @@ struct SequenceStats {
   // Of num_step_tokens, those at places that no draft pass came to, where a sketch would have
   // chosen rows: neither covered nor escapes.
   int64_t num_unscored = 0;
+  // Of num_step_tokens, by why the draft could have proposed them; kNone: escapes.
+  CountsBySource num_held{};
+  CountsBySource num_rows_added{};  // to the request's tail, by what found them
+  // Corrections that the draft could have proposed: it was wrong, and the vocabulary was not.
+  int64_t num_covered_corrections = 0;
+  // Of num_verify_steps, those drafted with the full head because coverage had collapsed.
+  int64_t num_fallback_steps = 0;
   // Drafted tokens whose logit is not that of their row: a broken map.
   int64_t num_mapping_faults = 0;
   // Rows the draft head scored for this request in a pass of its last step, at most.
@@ -34,6 +43,12 @@ struct SequenceStats {
     num_accepted += other.num_accepted;
     num_covered += other.num_covered;
     num_unscored += other.num_unscored;
+    for (size_t source = 0; source < kNumRowSources; ++source) {
+      num_held[source] += other.num_held[source];
+      num_rows_added[source] += other.num_rows_added[source];
+    }
+    num_covered_corrections += other.num_covered_corrections;
+    num_fallback_steps += other.num_fallback_steps;
     num_mapping_faults += other.num_mapping_faults;
     active_rows = std::max(active_rows, other.active_rows);
   }
@@ -44,6 +59,10 @@ struct SequenceStats {
   double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
   double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
   double coverage() const { return Ratio(num_covered, num_step_tokens - num_unscored); }
+  /// Acceptance where the active vocabulary held the target's token: what is lost besides coverage.
+  double covered_acceptance_rate() const {
+    return Ratio(num_accepted, num_accepted + num_covered_corrections);
+  }
   int64_t num_escapes() const { return num_step_tokens - num_unscored - num_covered; }
 
  private:

@@ -71,6 +71,12 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
   if (!(input.timeout_s >= 0.0)) {
     return absl::InvalidArgumentError(absl::StrCat("timeout_s ", input.timeout_s, " below 0"));
   }
+  for (size_t i = 0; i < input.dynamic_token_ids.size(); ++i) {
+    const TokenId id = input.dynamic_token_ids[i];
+    if (Raw(id) >= 0 && Raw(id) < engine_.vocab_size()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("dynamic_token_ids[", i, "]: token id ", Raw(id),
+                                                   " not in [0, ", engine_.vocab_size(), ")"));
+  }
   Sequence::Options options{.sampling = std::move(input.sampling_params),
                             .max_tail_rows = input.max_tail_rows,
                             .speculates = input.speculates};
@@ -89,6 +95,8 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
       Sequence::Create(std::move(input.input_ids), std::move(options), engine_.vocab_size()));
   req->rid = input.rid;
   req->receiver = input.receiver;
+  req->vocab = input.vocab;
+  req->new_dynamic_tokens = std::move(input.dynamic_token_ids);
   req->input_ids = &req->sequence->tokens();
   req->prompt_len = req->num_tokens();
   req->priority = input.priority;
@@ -188,12 +196,29 @@ void GenerationLoop::HandleResult(GenerateReq& req, const StepResult& result) {
   if (req.num_sent == 0 && result.num_emitted > 0) row.prompt_infos = sequence.prompt_infos;
   out_.rows.reserve(out_.rows.size() + 1);
   finished_.reserve(finished_.size() + 1);
+  const bool was_running = req.state == Req::State::kRunning;
   scheduler_->Computed(req, result.cached_len, shareable_len);
+  if (!was_running && req.state == Req::State::kRunning) DiscoverContinuations(req);
   if (!row.token_ids.empty()) {
     out_.rows.push_back(std::move(row));
     req.num_sent += result.num_emitted;
   }
   if (ends) finished_.push_back(&req);
+}
+
+/// The prompt is in the tree now: what has followed it in other requests may follow it again.
+void GenerationLoop::DiscoverContinuations(GenerateReq& req) {
+  const int64_t max_tokens = engine_.num_continuations(*req.sequence);
+  if (max_tokens == 0) return;
+  try {
+    const RadixCache& cache = scheduler_->cache();
+    const std::span<const TokenId> prompt = std::span(*req.input_ids).first(req.prompt_len);
+    std::vector<TokenId> tokens;
+    cache.AppendContinuations(cache.MatchPrefix(req.root, prompt), max_tokens, tokens);
+    engine_.AddContinuations(*req.sequence, std::move(tokens));
+  } catch (const std::bad_alloc&) {
+    // A guess is no reason to fail.
+  }
 }
 
 void GenerationLoop::HandleFinishedRequests() {

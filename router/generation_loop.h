@@ -53,6 +53,7 @@ class GenerationLoop final : public ModelLoop {
   Batch GetNewPrefillBatch(double now_s);
   void RunBatch(const Batch& batch);
   void HandleResult(GenerateReq& req, const StepResult& result);
+  void DiscoverContinuations(GenerateReq& req);
   void HandleFinishedRequests();
   void HandleFinished(GenerateReq& req);
   void Fail(GenerateReq& req, absl::Status status);

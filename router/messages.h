@@ -16,7 +16,8 @@
 
 namespace shortlist {
 
-class Receiver;  // router/pipeline.h
+class DynamicVocabularyManager;  // vocab/dynamic_vocabulary_manager.h
+class Receiver;                  // router/pipeline.h
 
 /// From the tokenizer: one request.
 struct TokenizedGenerateReqInput {
@@ -26,6 +27,12 @@ struct TokenizedGenerateReqInput {
   SamplingParams sampling_params;
   int64_t max_tail_rows = 0;  // as Sequence::Options
   bool speculates = true;     // false: no tokens are drafted for it
+  // Ids that the draft shall score for this request, besides what is found for it; each in
+  // [0, vocab_size), at most max_tail_rows of them count.
+  std::vector<TokenId> dynamic_token_ids;
+  // Whose rows its draft scores, and what learns from it; must outlive the router. Null: the
+  // engine's own.
+  DynamicVocabularyManager* vocab = nullptr;
   // Called by the router thread for each output token; true ends the request after it. What it
   // throws fails this request alone.
   Sequence::StopCallback stop;

@@ -17,9 +17,17 @@ absl::StatusOr<std::span<const StepResult>> ModelRunner::Forward(const Batch& ba
 
 absl::StatusOr<std::span<const StepResult>> ModelRunner::Run(const Batch& batch) {
   work_.clear();
-  for (Req* req : batch.reqs) work_.push_back({AsGenerate(req).sequence.get(), req->kv_slots});
-  if (batch.mode != ForwardMode::kPrefill) return engine_.Step(work_);
-  return engine_.Prefill(work_, batch.num_tokens);
+  for (Req* req : batch.reqs) {
+    const GenerateReq& of = AsGenerate(req);
+    work_.push_back({.sequence = of.sequence.get(),
+                     .kv_slots = of.kv_slots,
+                     .vocab = of.vocab,
+                     .new_dynamic_tokens = of.new_dynamic_tokens});
+  }
+  if (batch.mode == ForwardMode::kPrefill) return engine_.Prefill(work_, batch.num_tokens);
+  absl::StatusOr<std::span<const StepResult>> results = engine_.Step(work_);
+  for (Req* req : batch.reqs) AsGenerate(req).new_dynamic_tokens.clear();
+  return results;
 }
 
 }  // namespace shortlist

@@ -22,6 +22,8 @@ struct GenerateReq final : Req {
   int64_t retractions_seen = -1;  // by the sequence: num_retractions when it took over its prefix
   absl::Status status;            // what a callback of this request alone broke
   int64_t num_sent = 0;           // tokens of the output that are in a row
+  DynamicVocabularyManager* vocab = nullptr;  // StepWork's
+  std::vector<TokenId> new_dynamic_tokens;    // StepWork's, until a step has taken them
 };
 
 /// Every Req that a Router has is one.

@@ -69,6 +69,9 @@ void RadixCache::LinkChild(int32_t node) {
   int32_t& head = buckets_[BucketOf(child.parent, child.first[0], child.first[1])];
   child.next_in_bucket = std::exchange(head, node);
   Node& parent = nodes_[child.parent];
+  child.newer_sibling = -1;
+  child.older_sibling = std::exchange(parent.newest_child, node);
+  if (child.older_sibling >= 0) nodes_[child.older_sibling].newer_sibling = node;
   ++parent.num_children;
   parent.version = ++clock_;
 }
@@ -78,7 +81,11 @@ void RadixCache::UnlinkChild(int32_t node) {
   int32_t* link = &buckets_[BucketOf(child.parent, child.first[0], child.first[1])];
   while (*link != node) link = &nodes_[*link].next_in_bucket;
   *link = child.next_in_bucket;
-  --nodes_[child.parent].num_children;
+  Node& parent = nodes_[child.parent];
+  (child.newer_sibling >= 0 ? nodes_[child.newer_sibling].older_sibling : parent.newest_child) =
+      child.older_sibling;
+  if (child.older_sibling >= 0) nodes_[child.older_sibling].newer_sibling = child.newer_sibling;
+  --parent.num_children;
 }
 
 int32_t RadixCache::NewNode() {
@@ -267,6 +274,29 @@ void RadixCache::AppendRows(int32_t node, std::vector<TokenId>& rows) const {
   for (auto step = path.rbegin(); step != path.rend(); ++step) {
     rows.insert(rows.end(), nodes_[*step].rows.begin(), nodes_[*step].rows.end());
   }
+}
+
+void RadixCache::AppendContinuations(const Match& match, int64_t max_tokens,
+                                     std::vector<TokenId>& tokens) const {
+  SHORTLIST_CHECK(IsCurrent(match));
+  const size_t begin = tokens.size();
+  const auto room = [&] { return max_tokens - static_cast<int64_t>(tokens.size() - begin); };
+  // Breadth first: what comes soon on any branch is nearer than what comes late on one. The tokens
+  // of a run from `first` on; with bigram keys its last one is the next run's first.
+  const auto append = [&](const Node& node, int64_t first) {
+    const int64_t count = std::min(node.len() - first, room());
+    for (int64_t i = 0; i < count; ++i) tokens.push_back(TokenId{node.tokens[first + i]});
+  };
+  std::vector<int32_t> runs = {match.node};
+  append(nodes_[match.node], match.offset);
+  for (size_t i = 0; i < runs.size() && room() > 0; ++i) {
+    for (int32_t child = nodes_[runs[i]].newest_child; child >= 0 && room() > 0;
+         child = nodes_[child].older_sibling) {
+      append(nodes_[child], 0);
+      runs.push_back(child);
+    }
+  }
+  std::reverse(tokens.begin() + begin, tokens.end());
 }
 
 int64_t RadixCache::EvictableLen(const Match& match) const {

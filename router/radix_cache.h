@@ -90,6 +90,11 @@ class RadixCache {
   /// Appends the rows kept along the path to the end of `node`, from the root on.
   void AppendRows(int32_t node, std::vector<TokenId>& rows) const;
 
+  /// Appends tokens that the tree holds behind the end of `match`: at most `max_tokens`, nearest
+  /// last, of branches the one that came last counts as the nearest. O(max_tokens).
+  void AppendContinuations(const Match& match, int64_t max_tokens,
+                           std::vector<TokenId>& tokens) const;
+
   /// Frees min(num_slots, evictable_len()) slots to the pool, whole runs from the leaves on and the
   /// end of the last one. O(1) per node besides its slots. Never throws.
   int64_t Evict(int64_t num_slots);
@@ -116,6 +121,8 @@ class RadixCache {
     int32_t next_in_bucket = -1;  // or next free node
     int32_t older = -1, newer = -1;
     int32_t num_children = 0;
+    int32_t newest_child = -1;  // the others by older_sibling
+    int32_t newer_sibling = -1, older_sibling = -1;
     int32_t num_locks = 0;
     int32_t first[2] = {0, 0};  // tokens[0] and, with bigram keys, tokens[1]
     uint64_t born = 0;          // 0: not in use

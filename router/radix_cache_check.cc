@@ -31,6 +31,12 @@ absl::Status RadixCache::CheckNode(int32_t index) const {
   if (FindChild(node.parent, reinterpret_cast<const TokenId*>(node.tokens.data())) != index) {
     return broken("not found below its parent");
   }
+  const bool is_linked =
+      (node.newer_sibling >= 0 ? nodes_[node.newer_sibling].older_sibling : parent.newest_child) ==
+          index &&
+      (node.older_sibling < 0 || (nodes_[node.older_sibling].newer_sibling == index &&
+                                  nodes_[node.older_sibling].parent == node.parent));
+  if (!is_linked) return broken("its place among its siblings");
   const bool bigrams_join =
       look_ahead_ == 0 || parent.parent < 0 || parent.tokens.back() == node.tokens.front();
   if (!bigrams_join) return broken("look-ahead token of its parent");

@@ -1,5 +1,7 @@
 #include "runtime/decoding.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -32,17 +34,29 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
       made.drafter->UseSketch(options.sketch, options.num_sketch_rows, models.pool());
     }
     std::shared_ptr<const VocabBase> base = options.base;
+    if (options.ladder != nullptr) {
+      SHORTLIST_ASSIGN_OR_RETURN(base, options.ladder->Base(options.ladder->start()));
+    }
     if (base == nullptr) {
       SHORTLIST_ASSIGN_OR_RETURN(base, VocabBase::FullHead(models.config().vocab_size));
     }
     SHORTLIST_ASSIGN_OR_RETURN(made.vocab,
                                DynamicVocabularyManager::Create(
                                    std::move(base), {.dynamic_capacity = options.num_shared_rows}));
+    if (options.ladder != nullptr) {
+      made.sizer =
+          std::make_unique<VocabSizer>(*made.vocab, options.ladder, options.num_draft_tokens);
+    }
   }
+  DiscoveryOptions discovery = options.discovery;
+  if (drafts && discovery.variant_rows > 0) discovery.variants = models.Variants();
   const SpeculativeEngine::Options engine{.num_draft_tokens = drafts ? options.num_draft_tokens : 0,
                                           .draft_p_min = options.draft_p_min,
                                           .prompt_lookup = options.prompt_lookup,
                                           .verify = options.verify,
+                                          .coverage_floor = options.coverage_floor,
+                                          .discovery = std::move(discovery),
+                                          .sizer = made.sizer.get(),
                                           .num_slots = num_slots,
                                           .emit_size = models.num_ids()};
   SHORTLIST_ASSIGN_OR_RETURN(

@@ -13,7 +13,10 @@
 #include "head/sketch.h"
 #include "runtime/models.h"
 #include "vocab/active_vocab.h"
+#include "vocab/base_ladder.h"
+#include "vocab/discovery.h"
 #include "vocab/dynamic_vocabulary_manager.h"
+#include "vocab/vocab_sizer.h"
 
 namespace shortlist {
 
@@ -21,7 +24,9 @@ namespace shortlist {
 struct DecodingOptions {
   bool use_draft = true;                  // false, or a target alone: plainly
   std::shared_ptr<const VocabBase> base;  // null: the full head's
-  int64_t num_shared_rows = 0;            // dynamic rows that all requests share
+  // Not null: the base is one of these, whichever makes it fastest (VocabSizer); not `base` then.
+  std::shared_ptr<const BaseLadder> ladder;
+  int64_t num_shared_rows = 0;  // dynamic rows that all requests share
   // Chooses num_sketch_rows (at least 1) further rows for every draft token; null: no such rows.
   std::shared_ptr<const Sketch> sketch;
   int64_t num_sketch_rows = Sketch::kDefaultRows;
@@ -29,6 +34,8 @@ struct DecodingOptions {
   double draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
   bool prompt_lookup = SpeculativeEngine::Options{}.prompt_lookup;
   VerifyMode verify = SpeculativeEngine::Options{}.verify;
+  double coverage_floor = SpeculativeEngine::Options{}.coverage_floor;
+  DiscoveryOptions discovery;  // its variants are the models'
 };
 
 /// How a sketch is asked for.
@@ -59,6 +66,7 @@ struct Decoding {
 
   std::unique_ptr<ChainDrafter> drafter;            // null: plain decoding
   std::unique_ptr<DynamicVocabularyManager> vocab;  // likewise
+  std::unique_ptr<VocabSizer> sizer;                // null: the base's size stays
   std::unique_ptr<SpeculativeEngine> engine;
 };
 

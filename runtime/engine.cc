@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(Options options) {
   SHORTLIST_ASSIGN_OR_RETURN(options.decoding.base, models->SelectBase(options.vocab));
   SHORTLIST_RETURN_IF_ERROR(options.sketch.Check(
       *options.decoding.base, options.num_tail_rows + options.decoding.num_shared_rows));
+  SHORTLIST_ASSIGN_OR_RETURN(options.decoding.ladder, models->SelectLadder(options.vocab));
   SHORTLIST_RETURN_IF_ERROR(models->Load());
   SHORTLIST_RETURN_IF_ERROR(options.sketch.Open(*models, options.decoding));
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,

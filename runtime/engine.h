@@ -76,6 +76,10 @@ class Engine {
   ChainDrafter* drafter() { return decoding_.drafter.get(); }
   /// Null: plain decoding.
   DynamicVocabularyManager* vocab() { return decoding_.vocab.get(); }
+  const DynamicVocabularyManager* vocab() const { return decoding_.vocab.get(); }
+  /// Null: its size stays.
+  VocabSizer* sizer() { return decoding_.sizer.get(); }
+  const VocabSizer* sizer() const { return decoding_.sizer.get(); }
 
  private:
   explicit Engine(Models& models) : models_(models) {}

@@ -1,5 +1,6 @@
 #include "runtime/models.h"
 
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "model/kv_cache.h"
 #include "runtime/sketch_file.h"
 #include "vocab/formats/list_file.h"
+#include "vocab/surface_variants.h"
 
 namespace shortlist {
 namespace {
@@ -132,6 +134,23 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> Models::SelectBase(
   }
   if (!base.ok()) return Prefixed("--vocab", base.status());
   return base;
+}
+
+absl::StatusOr<std::shared_ptr<const BaseLadder>> Models::SelectLadder(
+    const VocabOptions& options) const {
+  if (!options.use_static_vocab || !options.auto_size) return nullptr;
+  absl::StatusOr<VocabList> list = ReadVocabList(options.custom_vocab_path, vocab_target());
+  if (!list.ok()) return Prefixed("--vocab", list.status());
+  absl::StatusOr<std::shared_ptr<const BaseLadder>> ladder =
+      BaseLadder::Create(options, *std::move(list), vocab_target());
+  if (!ladder.ok()) return Prefixed("--vocab", ladder.status());
+  return ladder;
+}
+
+std::shared_ptr<const std::vector<std::vector<TokenId>>> Models::Variants() const {
+  std::vector<std::string_view> pieces(config_.vocab_size);
+  for (int32_t id = 0; id < num_ids(); ++id) pieces[id] = tokenizer_->TokenBytes(TokenId{id});
+  return std::make_shared<const std::vector<std::vector<TokenId>>>(SurfaceVariants(pieces));
 }
 
 int64_t Models::kv_slot_bytes() const {

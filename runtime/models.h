@@ -22,6 +22,7 @@
 #include "model/eagle_model.h"
 #include "text/tokenizer.h"
 #include "vocab/active_vocab.h"
+#include "vocab/base_ladder.h"
 #include "vocab/vocab_list.h"
 #include "vocab/vocab_options.h"
 
@@ -67,6 +68,11 @@ class Models {
   VocabTarget vocab_target() const;
   /// The base that `options` describe for this target. Errors begin with "--vocab", as its flag.
   absl::StatusOr<std::shared_ptr<const VocabBase>> SelectBase(const VocabOptions& options) const;
+  /// The bases among which a size is found (VocabOptions::auto_size); null: `options` choose one.
+  /// Errors as SelectBase's.
+  absl::StatusOr<std::shared_ptr<const BaseLadder>> SelectLadder(const VocabOptions& options) const;
+  /// SurfaceVariants of the tokenizer's ids, for the target's vocabulary.
+  std::shared_ptr<const std::vector<std::vector<TokenId>>> Variants() const;
 
   // After Load.
 

@@ -19,7 +19,7 @@ ALLOWED = {
     "text": {"base"},
     "text_jinja": {"base"},
     "text_chat": {"base", "text", "text_jinja"},
-    "request": {"base"},
+    "request": {"base", "vocab"},
     "model_checkpoint": {"base", "kernels"},
     "tensor": set(),
     "model": {"base", "kernels", "model_checkpoint", "tensor"},

@@ -206,6 +206,8 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
   input.sampling_params = std::move(sampling);
   input.max_tail_rows = options_.max_tail_rows;
   input.speculates = live.speculates = request.speculates;
+  if (request.dynamic_token_ids != nullptr) input.dynamic_token_ids = *request.dynamic_token_ids;
+  if (options_.vocab_of_client) input.vocab = options_.vocab_of_client(live.client);
   input.priority = request.priority;
   input.timeout_s = request.timeout_s;
   input.cache_salt = std::move(request.cache_salt);

@@ -53,7 +53,9 @@ struct GenerateRequest {
   bool trims_stop = true;            // false: the stop text is part of the output
   bool skips_special_tokens = true;  // false: control tokens are written as they are spelled
   bool speculates = true;            // false: no tokens are drafted for it
-  int32_t priority = 0;              // larger goes first
+  // TokenizedGenerateReqInput's; null: none.
+  std::shared_ptr<const std::vector<TokenId>> dynamic_token_ids;
+  int32_t priority = 0;                                        // larger goes first
   double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last token
   std::string cache_salt;  // prefixes are shared inside one salt only
 };
@@ -128,6 +130,8 @@ struct EngineLoad {
   int64_t num_draft_failures = 0;
   absl::Status draft_error;  // why drafting failed last
   double draft_ms = 0.0, verify_ms = 0.0;
+  int64_t base_rows = 0;         // of the active vocabulary; all rows of the full head
+  int64_t num_size_changes = 0;  // that it made by itself
   std::vector<EncoderLoad> encoders;
 };
 
@@ -145,6 +149,8 @@ class Generator {
     std::vector<TokenId> stop_token_ids;            // the model's end of text
     int64_t context_length = 0;  // longest request, prompt and output, that always fits
     int64_t max_tail_rows = 0;   // of each request
+    // The vocabulary of a client's own; empty, or null: it has none. Any thread.
+    std::function<DynamicVocabularyManager*(const std::string& client)> vocab_of_client;
     Pipeline::Options pipeline;
     Metrics* metrics = nullptr;  // may be null
     // The engine; called by one thread at a time, never two of them at once.

@@ -100,6 +100,19 @@ struct Metrics::Families {
       NewCounter("shortlist:escapes_total", "Step tokens that the draft could not have proposed");
   Gauge& active_rows = NewGauge("shortlist:active_rows",
                                 "Rows the draft head scored for the request that ended last");
+  Gauge& covered_accept_rate = NewGauge("shortlist:covered_accept_rate",
+                                        "Share of drafted tokens that were emitted, where the "
+                                        "draft could have proposed the target's");
+  Counter& fallback_steps =
+      NewCounter("shortlist:fallback_steps_total",
+                 "Verify steps of requests that fell back to the full head, as coverage collapsed");
+  Gauge& base_rows = NewGauge("shortlist:base_rows", "Rows of the base of the active vocabulary");
+  Counter& size_changes =
+      NewCounter("shortlist:base_size_changes_total", "Times that the base found another size");
+  Family<Counter>& held = NewFamily("shortlist:held_tokens_total",
+                                    "Step tokens, by why the draft could have proposed them");
+  Family<Counter>& rows_added =
+      NewFamily("shortlist:tail_rows_added_total", "Rows of requests' own, by what found them");
   Counter& mapping_faults = NewCounter("shortlist:mapping_faults_total",
                                        "Drafted tokens whose logit is not that of their row");
   Counter& steps = NewCounter("shortlist:engine_steps_total", "Decode or verify steps");
@@ -175,6 +188,15 @@ void Metrics::OnFinished(const GenerationEvent& event) {
   f.verify_calls.Increment(static_cast<double>(event.stats.num_verify_steps));
   f.step_tokens.Increment(static_cast<double>(event.stats.num_step_tokens));
   f.escapes.Increment(static_cast<double>(event.stats.num_escapes()));
+  f.fallback_steps.Increment(static_cast<double>(event.stats.num_fallback_steps));
+  for (size_t i = 0; i < kNumRowSources; ++i) {
+    const Labels source = {{"source", RowSourceName(static_cast<RowSource>(i))}};
+    const auto count = [&source](Family<Counter>& family, int64_t tokens) {
+      if (tokens > 0) family.Add(source).Increment(static_cast<double>(tokens));
+    };
+    count(f.held, event.stats.num_held[i]);
+    count(f.rows_added, event.stats.num_rows_added[i]);
+  }
   f.mapping_faults.Increment(static_cast<double>(event.stats.num_mapping_faults));
   if (event.stats.active_rows > 0) f.active_rows.Set(static_cast<double>(event.stats.active_rows));
   for (size_t k = 0; k < event.accepted_counts.size(); ++k) {
@@ -219,6 +241,9 @@ std::string Metrics::Text(const EngineLoad& load, double throughput) {
   f.accept_length.Set(f.speculation.accept_length());
   f.accept_rate.Set(f.speculation.acceptance_rate());
   f.coverage.Set(f.speculation.coverage());
+  f.covered_accept_rate.Set(f.speculation.covered_acceptance_rate());
+  f.base_rows.Set(static_cast<double>(load.base_rows));
+  Families::Raise(f.size_changes, static_cast<double>(load.num_size_changes));
   f.cached.Set(static_cast<double>(load.num_cached_tokens));
   Families::Raise(f.steps, static_cast<double>(load.num_steps));
   Families::Raise(f.draft_passes, static_cast<double>(load.num_draft_passes));

@@ -191,6 +191,7 @@ std::string Generate() {
     "return_text_in_logprobs": {"type": "boolean"},
     "return_token_infos": {"type": "boolean"},
     "speculate": {"type": "boolean"},
+    "dynamic_token_ids": {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 4096},
     "priority": {"type": "integer"},
     "cache_salt": {"type": "string", "maxLength": 256},
     "extra_key": {"type": "string", "maxLength": 256}

@@ -60,6 +60,7 @@ class ServerImpl final : public Server {
     generator.load = [this] {
       EngineLoad load = options_.generator.load();
       LogDraftFailures(load);
+      LogVocabTrouble(load);
       return load;
     };
     generator_ = Generator::Create(io_.get_executor(), std::move(generator));
@@ -176,6 +177,25 @@ class ServerImpl final : public Server {
     log_->Write("draft_failed",
                 absl::StrCat("failures=", load.num_draft_failures, " status=",
                              Dump(nlohmann::json(std::string(load.draft_error.message())))));
+  }
+
+  /// What the output cannot show: a list of another kind of text, and a row map that is broken.
+  void LogVocabTrouble(const EngineLoad& load) {
+    constexpr int64_t kEnoughTokens = 2'000;
+    constexpr double kMisfit = 0.7;
+    if (log_ == nullptr) return;
+    const SequenceStats stats = metrics_.Speculation();
+    if (stats.num_mapping_faults >= next_mapping_faults_) {
+      next_mapping_faults_ = 2 * stats.num_mapping_faults;
+      log_->Write("row_map_broken", absl::StrCat("tokens=", stats.num_mapping_faults));
+    }
+    const auto fallbacks = static_cast<double>(stats.num_fallback_steps) /
+                           static_cast<double>(std::max<int64_t>(stats.num_verify_steps, 1));
+    const bool misfits = stats.coverage() < kMisfit || fallbacks > 1.0 - kMisfit;
+    if (told_misfit_ || stats.num_step_tokens < kEnoughTokens || !misfits) return;
+    told_misfit_ = true;
+    log_->Write("vocab_misfit", absl::StrCat("coverage=", stats.coverage(), " fallback_steps=",
+                                             fallbacks, " base_rows=", load.base_rows));
   }
 
   absl::Status OpenLog() {
@@ -297,6 +317,8 @@ class ServerImpl final : public Server {
   Metrics metrics_;
   TokenCounts counts_;
   int64_t next_draft_failures_ = 1;  // those that the log tells of next
+  int64_t next_mapping_faults_ = 1;  // likewise
+  bool told_misfit_ = false;
   std::unique_ptr<WorkerThreads> workers_ = std::make_unique<WorkerThreads>(kNumWorkers);
   std::unique_ptr<VocabAdmin> vocab_admin_;
   std::unique_ptr<Generator> generator_;

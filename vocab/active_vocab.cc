@@ -138,4 +138,9 @@ std::optional<DraftId> ActiveVocab::Find(TokenId id) const {
   return std::nullopt;
 }
 
+RowSource ActiveVocab::SourceOf(TokenId id) const {
+  if (base_->RowOf(id) >= 0) return RowSource::kBase;
+  return dynamic_row_.contains(Raw(id)) ? RowSource::kShared : RowSource::kNone;
+}
+
 }  // namespace shortlist

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "vocab/row_source.h"
 
 namespace shortlist {
 
@@ -103,6 +104,8 @@ class ActiveVocab {
   /// The row of `id`, or nullopt when it is not active. `id` in [0, vocab_size). O(1).
   std::optional<DraftId> Find(TokenId id) const;
   bool Contains(TokenId id) const { return Find(id).has_value(); }
+  /// kBase, kShared or kNone.
+  RowSource SourceOf(TokenId id) const;
 
  private:
   uint64_t version_;

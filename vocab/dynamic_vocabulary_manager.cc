@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 
 namespace shortlist {
@@ -140,15 +141,15 @@ absl::Status DynamicVocabularyManager::Add(std::span<const TokenId> ids) {
 
 absl::Status DynamicVocabularyManager::Observe(std::span<const TokenId> emitted,
                                                std::span<const TokenId> drafted,
-                                               const ActiveVocab* snapshot) {
+                                               const ActiveVocab* snapshot,
+                                               std::span<const RowSource> held) {
+  SHORTLIST_CHECK(held.empty() || held.size() == emitted.size());
   const std::lock_guard lock(state_->writers);
   State& state = *state_;
   SHORTLIST_RETURN_IF_ERROR(CheckIds(emitted, state.base->vocab_size()));
   SHORTLIST_RETURN_IF_ERROR(CheckIds(drafted, state.base->vocab_size()));
   const std::shared_ptr<const ActiveVocab> current = state.Active();
   if (snapshot == nullptr) snapshot = current.get();
-  if (snapshot->is_full_head()) return absl::OkStatus();
-
   state.stats.num_drafted += static_cast<int64_t>(drafted.size());
   for (const TokenId id : drafted) {
     if (!snapshot->Contains(id)) ++state.stats.num_unmapped;
@@ -156,13 +157,11 @@ absl::Status DynamicVocabularyManager::Observe(std::span<const TokenId> emitted,
   state.stats.num_emitted += static_cast<int64_t>(emitted.size());
   ++state.clock;
   bool changed = false;
-  for (const TokenId id : emitted) {
-    if (snapshot->Contains(id)) {
-      ++state.stats.num_covered;
-    } else {
-      ++state.escapes[Raw(id)];
-    }
-    changed |= state.Touch(Raw(id));
+  for (size_t i = 0; i < emitted.size(); ++i) {
+    const RowSource source = held.empty() ? snapshot->SourceOf(emitted[i]) : held[i];
+    ++state.stats.num_held[Index(source)];
+    if (source == RowSource::kNone) ++state.escapes[Raw(emitted[i])];
+    if (!snapshot->is_full_head()) changed |= state.Touch(Raw(emitted[i]));
   }
   if (changed) state.Publish();
   return absl::OkStatus();

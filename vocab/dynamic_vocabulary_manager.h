@@ -11,16 +11,15 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "vocab/active_vocab.h"
+#include "vocab/row_source.h"
 
 namespace shortlist {
 
-/// Counters since construction, of the vocabulary that all requests share: their own rows and
-/// successors do not count, so num_covered / num_emitted is at most the coverage of requests
-/// (SequenceStats).
+/// Counters since construction, of all requests that drafted by this vocabulary.
 struct VocabStats {
-  int64_t num_emitted = 0;  // tokens the target emitted while a vocabulary was active
-  int64_t num_covered = 0;  // of these, inside the active vocabulary of their step
-  int64_t num_drafted = 0;  // tokens drafted
+  int64_t num_emitted = 0;    // tokens the target emitted
+  CountsBySource num_held{};  // of these, by why the draft could propose them; kNone: escapes
+  int64_t num_drafted = 0;    // tokens drafted from the rows that requests share
   // Of these, outside the active vocabulary: always 0 unless a mapping is broken.
   int64_t num_unmapped = 0;
   int64_t num_added = 0;    // ids that entered the dynamic part
@@ -28,6 +27,9 @@ struct VocabStats {
   int64_t base_size = 0;
   int64_t dynamic_size = 0;
   int64_t dynamic_capacity = 0;
+
+  /// Tokens that the draft could have proposed, as SequenceStats counts them.
+  int64_t num_covered() const { return num_emitted - num_held[Index(RowSource::kNone)]; }
 };
 
 /// Keeps the active vocabulary of a draft model: a fixed base (may be empty) plus a bounded dynamic
@@ -59,12 +61,13 @@ class DynamicVocabularyManager {
 
   /// Learns from one verification: `emitted` are the tokens the target emitted (accepted and
   /// corrected), `drafted` what was proposed from the snapshot's rows (not from the request's own
-  /// tail). Escapes (emitted, not active) are counted and added; active ones become recent.
-  /// `snapshot` is the one that the step was drafted with: coverage and mapping are judged by it,
-  /// because another request may have changed the vocabulary since; null means the current one.
-  /// OutOfRange as in Add. The full head learns nothing and counts nothing.
+  /// tail). What is not active is added; active ids become recent. `snapshot` is the one that the
+  /// step was drafted with: coverage and mapping are judged by it, because another request may have
+  /// changed the vocabulary since; null means the current one. `held`: [emitted.size()] why the
+  /// draft could propose each, the request's own rows included; those with kNone are counted as
+  /// escapes. Empty: as the snapshot says. OutOfRange as in Add. The full head learns nothing.
   absl::Status Observe(std::span<const TokenId> emitted, std::span<const TokenId> drafted,
-                       const ActiveVocab* snapshot = nullptr);
+                       const ActiveVocab* snapshot = nullptr, std::span<const RowSource> held = {});
 
   /// The current snapshot; never null. Copies one pointer, under a mutex that nobody holds for
   /// longer than that.

@@ -7,14 +7,16 @@
 
 namespace shortlist {
 
-void RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active) {
+int64_t RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active, RowSource source,
+                         int64_t budget) {
   Reconcile(active);
-  if (active.is_full_head() || capacity_ <= 0) return;
+  const int64_t most = std::min(capacity_, budget);
+  if (active.is_full_head() || most <= 0) return 0;
 
-  // Only the last `capacity` distinct newcomers can stay, so the walk goes from the end.
+  // Only the last `most` distinct newcomers can stay, so the walk goes from the end.
   std::vector<int32_t> newest;
   std::unordered_set<int32_t> seen;
-  for (auto id = ids.rbegin(); id != ids.rend() && std::ssize(newest) < capacity_; ++id) {
+  for (auto id = ids.rbegin(); id != ids.rend() && std::ssize(newest) < most; ++id) {
     if (!active.Contains(*id) && seen.insert(Raw(*id)).second) newest.push_back(Raw(*id));
   }
   std::reverse(newest.begin(), newest.end());
@@ -26,20 +28,35 @@ void RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active) {
     const auto here = std::find(ids_.begin(), ids_.end(), id);
     if (here == ids_.end()) {
       missing.emplace_back(id, clock_);
-    } else {
-      last_used_[here - ids_.begin()] = clock_;
+      continue;
     }
+    Row& row = rows_[here - ids_.begin()];
+    row.last_used = clock_;
+    --num_rows_[Index(row.source)];
+    row.source = std::min(row.source, source);
+    ++num_rows_[Index(row.source)];
   }
-  for (const auto& [id, time] : missing) {
-    if (size() < capacity_) {
-      ids_.push_back(id);
-      last_used_.push_back(time);
-    } else {
-      const auto oldest = std::min_element(last_used_.begin(), last_used_.end());
-      ids_[oldest - last_used_.begin()] = id;
-      *oldest = time;
-    }
+  for (const auto& [id, time] : missing) Insert(id, time, source, budget);
+  return std::ssize(missing);
+}
+
+void RequestTail::Insert(int32_t id, uint64_t time, RowSource source, int64_t budget) {
+  const bool takes_own = num_rows_[Index(source)] >= budget;
+  if (!takes_own && size() < capacity_) {
+    ids_.push_back(id);
+    rows_.push_back({time, source});
+    ++num_rows_[Index(source)];
+    return;
   }
+  int64_t oldest = -1;
+  for (int64_t row = 0; row < size(); ++row) {
+    if (takes_own && rows_[row].source != source) continue;
+    if (oldest < 0 || rows_[row].last_used < rows_[oldest].last_used) oldest = row;
+  }
+  --num_rows_[Index(rows_[oldest].source)];
+  ++num_rows_[Index(source)];
+  ids_[oldest] = id;
+  rows_[oldest] = {time, source};
 }
 
 void RequestTail::Reconcile(const ActiveVocab& active) {
@@ -50,15 +67,25 @@ void RequestTail::Reconcile(const ActiveVocab& active) {
       ++row;
       continue;
     }
+    --num_rows_[Index(rows_[row].source)];
     ids_[row] = ids_.back();
-    last_used_[row] = last_used_.back();
+    rows_[row] = rows_.back();
     ids_.pop_back();
-    last_used_.pop_back();
+    rows_.pop_back();
   }
 }
 
-bool RequestTail::Contains(TokenId id) const {
-  return std::find(ids_.begin(), ids_.end(), Raw(id)) != ids_.end();
+RowSource RequestTail::SourceOf(TokenId id) const {
+  const auto found = std::find(ids_.begin(), ids_.end(), Raw(id));
+  return found == ids_.end() ? RowSource::kNone : rows_[found - ids_.begin()].source;
+}
+
+std::vector<TokenId> RequestTail::IdsUpTo(RowSource first) const {
+  std::vector<TokenId> ids;
+  for (int64_t row = 0; row < size(); ++row) {
+    if (rows_[row].source <= first) ids.push_back(TokenId{ids_[row]});
+  }
+  return ids;
 }
 
 }  // namespace shortlist

@@ -15,12 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "vocab/base_ladder.h"
 
 namespace shortlist {
 namespace {
 
 constexpr const char* kVocabFlag =
-    "full, empty, ratio:R or FILE[:top=N|:ratio=R|:coverage=C][:successors=M]";
+    "full, empty, ratio:R or FILE[:top=N|:ratio=R|:coverage=C|:auto[=MIN..MAX]][:successors=M]";
 
 absl::Status CheckShare(const char* name, double value) {
   // Written so that NaN fails.
@@ -122,18 +123,25 @@ absl::Status CheckRows(const VocabOptions& options, const VocabBase& base,
 
 absl::Status VocabOptions::Validate() const {
   if (!use_static_vocab || empty) return absl::OkStatus();
-  const int num_choices = top_n.has_value() + ratio.has_value() + coverage.has_value();
+  const int num_choices =
+      top_n.has_value() + ratio.has_value() + coverage.has_value() + (auto_size ? 1 : 0);
   if (num_choices > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat(num_choices, " of top_n, ratio and coverage are set, at most 1 may be"));
+        absl::StrCat(num_choices, " of top_n, ratio, coverage and auto are set, at most 1 may be"));
   }
   if (custom_vocab_path.empty() && (num_choices > 0 || successors.has_value())) {
     return absl::InvalidArgumentError(
-        "top_n, ratio, coverage and successors choose from a list, and custom_vocab_path is empty");
+        "top_n, ratio, coverage, auto and successors choose from a list, and custom_vocab_path is "
+        "empty");
   }
   if (custom_vocab_path.empty()) return CheckShare("static_vocab_ratio", static_vocab_ratio);
   if (top_n.has_value() && *top_n < 1) {
     return absl::InvalidArgumentError(absl::StrCat("top_n ", *top_n, " not in [1, vocab_size]"));
+  }
+  if (min_rows.has_value() && (*min_rows < 1 || max_rows.value_or(*min_rows) < *min_rows)) {
+    return absl::InvalidArgumentError(absl::StrCat("auto from ", *min_rows, " to ",
+                                                   max_rows.value_or(*min_rows),
+                                                   " rows: not 1 <= MIN <= MAX"));
   }
   if (successors.has_value() && *successors < 1) {
     return absl::InvalidArgumentError(
@@ -146,8 +154,30 @@ absl::Status VocabOptions::Validate() const {
 
 namespace {
 
-/// Parses NAME=VALUE into `options`; false when it is no option of a list.
+/// Parses `auto` or `auto=MIN..MAX`; false when it is neither.
+absl::StatusOr<bool> ParseAuto(std::string_view text, VocabOptions& options) {
+  constexpr std::string_view kAuto = "auto", kTo = "..";
+  if (text != kAuto && !text.starts_with("auto=")) return false;
+  if (std::exchange(options.auto_size, true)) {
+    return absl::InvalidArgumentError("auto is there twice");
+  }
+  if (text == kAuto) return true;
+  text.remove_prefix(kAuto.size() + 1);
+  const size_t to = text.find(kTo);
+  if (to == std::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("auto \"", std::string(text.substr(0, 40)),
+                                                   "\" is not MIN..MAX, two numbers of rows"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(options.min_rows, ParseNumber<int64_t>("auto", text.substr(0, to)));
+  SHORTLIST_ASSIGN_OR_RETURN(options.max_rows,
+                             ParseNumber<int64_t>("auto", text.substr(to + kTo.size())));
+  return true;
+}
+
+/// Parses `auto` or NAME=VALUE into `options`; false when it is no option of a list.
 absl::StatusOr<bool> ParseListOption(std::string_view text, VocabOptions& options) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool is_auto, ParseAuto(text, options));
+  if (is_auto) return true;
   const size_t end = text.find('=');
   if (end == std::string_view::npos) return false;
   const std::string_view name = text.substr(0, end), value = text.substr(end + 1);
@@ -240,6 +270,11 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOpti
                                                                  const VocabList& list,
                                                                  const VocabTarget& target) {
   SHORTLIST_RETURN_IF_ERROR(options.Validate());
+  if (options.auto_size) {
+    SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const BaseLadder> ladder,
+                               BaseLadder::Create(options, list, target));
+    return ladder->Base(ladder->start());
+  }
   const absl::StatusOr<std::vector<TokenId>> taken = TakeFromList(options, list);
   if (!taken.ok()) {
     return absl::InvalidArgumentError(

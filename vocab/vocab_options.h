@@ -27,6 +27,11 @@ struct VocabOptions {
   // The fewest ids whose counts reach this share; in (0, 1]; needs counts.
   std::optional<double> coverage;
 
+  // True: the size follows from what is measured (BaseLadder), and nothing above chooses it. The
+  // list has ranks then; SelectVocabBase takes the size to begin with.
+  bool auto_size = false;
+  std::optional<int64_t> min_rows, max_rows;  // its bounds, in [1, vocab_size]; none: its own
+
   // Rows that a draft step scores besides: of the list's successors of the last token, those that
   // are not in the base. In [1, vocab_size]; needs a list with successors. None: no such rows.
   std::optional<int64_t> successors;
@@ -35,8 +40,9 @@ struct VocabOptions {
   absl::Status Validate() const;
 };
 
-/// Parses `full`, `empty`, `ratio:R` or `FILE[:top=N|:ratio=R|:coverage=C][:successors=M]`, options
-/// in any order. InvalidArgument names what is wrong.
+/// Parses `full`, `empty`, `ratio:R` or
+/// `FILE[:top=N|:ratio=R|:coverage=C|:auto[=MIN..MAX]][:successors=M]`, options in any order.
+/// InvalidArgument names what is wrong.
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 
 /// The base that `options` describe, VocabBase::FullHead for the full head. A ratio without a list

@@ -68,11 +68,30 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
     flags.vocab = *std::move(options);
   };
   command.add_option_function<std::string>("--vocab", parse_vocab, "Base of the active vocabulary")
-      ->type_name("full|empty|ratio:R|FILE[:top=N|:ratio=R|:coverage=C][:successors=M]")
+      ->type_name(
+          "full|empty|ratio:R|FILE[:top=N|:ratio=R|:coverage=C|:auto[=MIN..MAX]][:successors=M]")
       ->default_str("full");
   AddStaticVocabFlags(command, flags.vocab);
   AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
                       "Rows that prompt tokens and escapes of one request may add");
+  AddInteger<int64_t>(command, "--dynamic-capacity", flags.dynamic_capacity, 0, kMaxCount,
+                      "Rows of the part that requests share, which learns from all of them")
+      ->each([&flags](const std::string&) { flags.given.dynamic_capacity = true; })
+      ->default_str("0; of serve and chat: as --dynamic-rows");
+  auto parse_discovery = [&flags](const std::string& text) {
+    absl::StatusOr<DiscoveryOptions> options = ParseDiscoveryFlag(text);
+    if (!options.ok()) {
+      throw CLI::ValidationError("--discover", std::string(options.status().message()));
+    }
+    flags.decoding.discovery = *std::move(options);
+  };
+  command
+      .add_option_function<std::string>("--discover", parse_discovery,
+                                        "Of --dynamic-rows, those that guesses may take")
+      ->type_name("continuations=N,target=N,top=K,variants=N");
+  AddReal(command, "--coverage-floor", flags.decoding.coverage_floor, 0.0, 1.0, Low::kIncluded,
+          "A request is drafted for with the full head while less than this share of its latest "
+          "tokens is in its active vocabulary; 0: never");
   command
       .add_option(
           "--sketch", flags.sketch.path,
@@ -195,6 +214,30 @@ void AddKeyFlags(CLI::App& command, ServeFlags& flags) {
                   "SHORTLIST_ADMIN_KEY counts")
       ->type_name("KEY")
       ->check(KeyError);
+}
+
+void AddClientVocabFlag(CLI::App& command, ServeFlags& flags) {
+  auto parse = [&flags](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const size_t end = text.find('=');
+      if (end == 0 || end == std::string::npos) {
+        throw CLI::ValidationError("--client-vocab", "'" + text + "' is not NAME=V");
+      }
+      absl::StatusOr<VocabOptions> options = ParseVocabFlag(text.substr(end + 1));
+      if (!options.ok()) {
+        throw CLI::ValidationError("--client-vocab", std::string(options.status().message()));
+      }
+      if (options->auto_size) {
+        throw CLI::ValidationError("--client-vocab", "'" + text + "': auto is --vocab's alone");
+      }
+      flags.client_vocabs.emplace_back(text.substr(0, end), *std::move(options));
+    }
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--client-vocab", parse, "As --vocab, for requests with the key of this name alone")
+      ->type_name("NAME=V")
+      ->allow_extra_args(false);
 }
 
 void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
@@ -346,6 +389,7 @@ void AddChatFlags(CLI::App& command, ChatFlags& flags) {
 void AddServeFlags(CLI::App& command, ServeFlags& flags) {
   AddModelFlags(command, flags.run, "--model,--model-path,DIR")
       ->default_str("the demo pair, where no other model is given");
+  AddClientVocabFlag(command, flags);
   AddEncoderFlags(command, flags);
   for (const char* name : {"--vocab", "--use-static-vocab"}) {
     command.get_option(name)->each([&flags](const std::string&) { flags.vocab_given = true; });

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "request/sampling_params.h"
@@ -25,18 +26,20 @@ struct RunFlags {
   VocabOptions vocab;                 // the full head unless --vocab says otherwise
   SketchOptions sketch;               // none unless --sketch or --sketch-rows say so
   int64_t dynamic_rows = 0;           // at most the target's vocabulary, checked once that is known
+  int64_t dynamic_capacity = 0;       // rows that all requests share, likewise
   DecodingOptions decoding;           // its base and shared rows are chosen by the flags above
   std::optional<std::string> prompt;  // at most one of prompt and prompts_path is given
   std::string prompts_path;
   bool parse_special = true;  // spellings of control tokens in prompts are these tokens
   SamplingParams sampling;
-  /// Which of the flags behind `sampling` were given; the model may have its own wish for the rest.
+  /// Which flags were given; where they were not, the model may have its own wish.
   struct Given {
     bool temperature = false;
     bool top_p = false;
     bool top_k = false;
     bool min_p = false;
     bool max_new_tokens = false;
+    bool dynamic_capacity = false;
   } given;
   int64_t batch = 1;
   int64_t num_threads = 0;  // set to the hardware's when --threads is not given
@@ -82,11 +85,13 @@ struct ServeFlags {
   std::vector<std::string> api_keys;  // beside those of the file; none: SHORTLIST_API_KEY
   std::string api_key_file;           // empty: none
   std::string admin_key;              // empty: SHORTLIST_ADMIN_KEY
-  uint16_t health_port = 0;           // 0: none
-  std::string health_host;            // empty: that of `http`
-  std::string log_file;               // empty: stderr
-  std::string served_model_name;      // empty: DefaultModelName
-  std::string conv_template;          // empty: the checkpoint's chat template, else by its name
+  /// The base of the active vocabulary for the requests of one key, by its name.
+  std::vector<std::pair<std::string, VocabOptions>> client_vocabs;
+  uint16_t health_port = 0;       // 0: none
+  std::string health_host;        // empty: that of `http`
+  std::string log_file;           // empty: stderr
+  std::string served_model_name;  // empty: DefaultModelName
+  std::string conv_template;      // empty: the checkpoint's chat template, else by its name
   // As a worker of FastChat; without a controller the others say nothing to anybody.
   std::string controller, worker_address;  // URLs; empty: none, and that of host and port
   std::vector<std::string> model_names;    // empty: served_model_name

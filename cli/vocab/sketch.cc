@@ -34,7 +34,8 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
     return absl::InvalidArgumentError("vocab sketch needs --draft, whose head it is to sketch");
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
-  DecodingOptions decoding = session->decoding(/*num_shared_rows=*/0);
+  DecodingOptions decoding = session->decoding();
+  decoding.ladder = nullptr;
   decoding.base = nullptr;  // the full head: no choice of rows shall sway the states
   decoding.sketch = nullptr;
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(*session, decoding));

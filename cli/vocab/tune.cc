@@ -66,7 +66,8 @@ absl::StatusOr<Candidate> OpenCandidate(Session& session, std::optional<int64_t>
     options = session.flags().vocab;
     options.top_n = *size;
   }
-  DecodingOptions decoding = session.decoding(/*num_shared_rows=*/0);
+  DecodingOptions decoding = session.decoding();
+  decoding.ladder = nullptr;  // each size is a candidate of its own
   SHORTLIST_ASSIGN_OR_RETURN(decoding.base, session.models().SelectBase(options));
   Candidate candidate{.num_ids = size.value_or(0)};
   candidate.num_rows =

@@ -1,11 +1,15 @@
 #include "serve/admin/vocab_admin.h"
 
+#include <charconv>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/http/json_fields.h"
@@ -72,7 +76,7 @@ absl::Status VocabAdmin::AddRoutes(RouteTable& table) {
 Handler VocabAdmin::RunOnWorker(Work work, std::string file_name) {
   return [this, work, file_name = std::move(file_name)](
              const HttpRequest& http, HttpResponse& response) -> asio::awaitable<absl::Status> {
-    const auto job = [&] { return (this->*work)(http.body); };
+    const auto job = [&] { return (this->*work)(http); };
     absl::StatusOr<std::string> body =
         co_await options_.workers->Run(http.client, std::ssize(http.body), job);
     if (!body.ok()) co_return body.status();
@@ -85,13 +89,21 @@ Handler VocabAdmin::RunOnWorker(Work work, std::string file_name) {
   };
 }
 
-absl::StatusOr<DynamicVocabularyManager*> VocabAdmin::Manager() const {
+absl::StatusOr<DynamicVocabularyManager*> VocabAdmin::Manager(const HttpRequest& http) const {
+  const std::string client(http.Query("client"));
+  if (!client.empty() && options_.manager != nullptr) {
+    DynamicVocabularyManager* const own =
+        options_.clients != nullptr ? options_.clients->Find(client) : nullptr;
+    if (own != nullptr) return own;
+    return absl::NotFoundError(
+        absl::StrCat("client \"", Excerpt(client), "\" has no vocabulary of its own"));
+  }
   if (options_.manager != nullptr) return options_.manager;
   return absl::FailedPreconditionError("there is no active vocabulary, since there is no draft");
 }
 
-absl::StatusOr<std::string> VocabAdmin::Ids(const std::string&) const {
-  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
+absl::StatusOr<std::string> VocabAdmin::Ids(const HttpRequest& http) const {
+  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager(http));
   const std::shared_ptr<const ActiveVocab> active = manager->Active();
   const std::span<const int32_t> rows = active->rows();
   return Dump(json{{"version", active->version()},
@@ -101,11 +113,15 @@ absl::StatusOr<std::string> VocabAdmin::Ids(const std::string&) const {
                    {"dynamic_ids", rows.subspan(active->base_size())}});
 }
 
-absl::StatusOr<std::string> VocabAdmin::Stats(const std::string&) const {
-  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
+absl::StatusOr<std::string> VocabAdmin::Stats(const HttpRequest& http) const {
+  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager(http));
   const VocabStats stats = manager->Stats();
-  const auto shared_coverage =
-      stats.num_emitted == 0 ? json() : json(1.0 * stats.num_covered / stats.num_emitted);
+  const auto coverage =
+      stats.num_emitted == 0 ? json() : json(1.0 * stats.num_covered() / stats.num_emitted);
+  json held;
+  for (size_t source = 0; source < kNumRowSources; ++source) {
+    held[RowSourceName(static_cast<RowSource>(source))] = stats.num_held[source];
+  }
   return Dump(json{{"version", manager->Active()->version()},
                    {"full_head", manager->Active()->is_full_head()},
                    {"active_size", manager->ActiveSize()},
@@ -113,27 +129,45 @@ absl::StatusOr<std::string> VocabAdmin::Stats(const std::string&) const {
                    {"dynamic_size", stats.dynamic_size},
                    {"dynamic_capacity", stats.dynamic_capacity},
                    {"num_emitted", stats.num_emitted},
-                   {"num_covered", stats.num_covered},
+                   {"num_covered", stats.num_covered()},
                    {"num_drafted", stats.num_drafted},
                    {"num_unmapped", stats.num_unmapped},
                    {"num_added", stats.num_added},
                    {"num_evicted", stats.num_evicted},
-                   {"shared_coverage", shared_coverage}});
+                   {"num_held_by", std::move(held)},
+                   {"coverage", coverage}});
 }
 
-absl::StatusOr<std::string> VocabAdmin::Escapes(const std::string&) const {
-  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
+absl::StatusOr<std::string> VocabAdmin::Escapes(const HttpRequest& http) const {
+  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager(http));
   return List(manager->Escapes(), "escapes of a server");
 }
 
-absl::StatusOr<std::string> VocabAdmin::Counts(const std::string&) const {
-  return List(options_.counts->Ranked(), "output of a server");
+absl::StatusOr<std::string> VocabAdmin::Counts(const HttpRequest& http) const {
+  const std::string_view text = http.Query("successors");
+  if (text.empty()) return List(options_.counts->Ranked(), "output of a server");
+  int64_t max_successors = 0;
+  const auto [stop, error] =
+      std::from_chars(text.data(), text.data() + text.size(), max_successors);
+  if (error != std::errc() || stop != text.data() + text.size() || max_successors < 1 ||
+      max_successors > options_.target.vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat("successors \"", Excerpt(text),
+                                                   "\" not a number in [1, ",
+                                                   options_.target.vocab_size, "]"));
+  }
+  std::vector<std::vector<TokenId>> successors = options_.counts->Successors(max_successors);
+  successors.resize(options_.target.vocab_size);
+  return List(options_.counts->Ranked(), "output of a server", std::move(successors));
 }
 
 absl::StatusOr<std::string> VocabAdmin::List(const std::vector<std::pair<TokenId, int64_t>>& ranked,
-                                             const char* source) const {
+                                             const char* source,
+                                             std::vector<std::vector<TokenId>> successors) const {
   if (ranked.empty()) return absl::NotFoundError("no token yet");
-  VocabList list{.source = source, .pinned = options_.pinned, .ranked = true};
+  VocabList list{.source = source,
+                 .pinned = options_.pinned,
+                 .ranked = true,
+                 .successors = std::move(successors)};
   for (const auto& [id, count] : ranked) {
     list.ids.push_back(id);
     list.counts.push_back(count);
@@ -142,9 +176,9 @@ absl::StatusOr<std::string> VocabAdmin::List(const std::vector<std::pair<TokenId
   return VocabListDocument(list);
 }
 
-absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const std::string& body) const {
-  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
-  SHORTLIST_ASSIGN_OR_RETURN(const json object, ParseRequestBody(body));
+absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const HttpRequest& http) const {
+  if (options_.manager == nullptr) return Manager(http).status();
+  SHORTLIST_ASSIGN_OR_RETURN(const json object, ParseRequestBody(http.body));
   JsonFields fields(object);
   const json* const document = fields.Find("list");
   const auto rows = [&](const char* name) {
@@ -164,30 +198,60 @@ absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const std::string& body) con
     vocab.top_n = top;
     vocab.ratio = ratio;
     vocab.coverage = coverage;
+    const bool is_sized = top || ratio || coverage;
+    if (is_sized) vocab.auto_size = false;
+    if (!vocab.auto_size) vocab.min_rows = vocab.max_rows = std::nullopt;
   }
   if (document != nullptr || successors) vocab.successors = successors;
   if (document == nullptr && !vocab.use_static_vocab) {
     return absl::FailedPreconditionError("--vocab names no list to read again");
   }
-  std::shared_ptr<const VocabBase> base;
-  if (document == nullptr) {
-    SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(vocab, options_.target));
-  } else {
-    const absl::StatusOr<VocabList> list = ParseVocabList(*document, options_.target);
-    if (!list.ok()) {
-      fields.Fail("list", list.status());
+  std::optional<VocabList> list;
+  if (document != nullptr) {
+    absl::StatusOr<VocabList> parsed = ParseVocabList(*document, options_.target);
+    if (!parsed.ok()) {
+      fields.Fail("list", parsed.status());
       return fields.status();
     }
+    list = *std::move(parsed);
     vocab.custom_vocab_path = "list";
-    SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(vocab, *list, options_.target));
   }
-  SHORTLIST_RETURN_IF_ERROR(manager->ReplaceBase(std::move(base)));
-  return Stats(body);
+  SHORTLIST_RETURN_IF_ERROR(SetBase(http, vocab, std::move(list)));
+  return Stats(http);
 }
 
-absl::StatusOr<std::string> VocabAdmin::AddIds(const std::string& body) const {
-  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager());
-  SHORTLIST_ASSIGN_OR_RETURN(const json object, ParseRequestBody(body));
+/// `list`: in place of the file that `vocab` names.
+absl::Status VocabAdmin::SetBase(const HttpRequest& http, const VocabOptions& vocab,
+                                 std::optional<VocabList> list) const {
+  const std::string client(http.Query("client"));
+  if (client.empty() && vocab.auto_size && options_.sizer != nullptr) {
+    if (!list.has_value()) {
+      SHORTLIST_ASSIGN_OR_RETURN(list, ReadVocabList(vocab.custom_vocab_path, options_.target));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const BaseLadder> ladder,
+                               BaseLadder::Create(vocab, *std::move(list), options_.target));
+    options_.sizer->Replace(std::move(ladder));
+    return absl::OkStatus();
+  }
+  VocabOptions sized = vocab;  // a client's base is all of its list, unless it says how much
+  sized.auto_size = false;
+  sized.min_rows = sized.max_rows = std::nullopt;
+  std::shared_ptr<const VocabBase> base;
+  if (list.has_value()) {
+    SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(sized, *list, options_.target));
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(sized, options_.target));
+  }
+  if (client.empty()) return options_.manager->ReplaceBase(std::move(base));
+  if (options_.clients == nullptr) {
+    return absl::FailedPreconditionError("clients have no names here: the server has no API keys");
+  }
+  return options_.clients->SetBase(client, std::move(base));
+}
+
+absl::StatusOr<std::string> VocabAdmin::AddIds(const HttpRequest& http) const {
+  SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager(http));
+  SHORTLIST_ASSIGN_OR_RETURN(const json object, ParseRequestBody(http.body));
   JsonFields fields(object);
   if (fields.Find("ids") == nullptr) fields.Fail("ids", "is missing");
   const VocabTarget& target = options_.target;
@@ -204,7 +268,7 @@ absl::StatusOr<std::string> VocabAdmin::AddIds(const std::string& body) const {
   std::vector<TokenId> ids;
   for (const int64_t value : values) ids.push_back(TokenId{static_cast<int32_t>(value)});
   SHORTLIST_RETURN_IF_ERROR(manager->Add(ids));
-  return Stats(body);
+  return Stats(http);
 }
 
 }  // namespace shortlist

@@ -19,6 +19,8 @@ using boost::asio::awaitable;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+constexpr size_t kMaxDynamicTokenIds = 4096;
+
 /// What /generate was asked, besides its generations.
 struct Asked {
   std::vector<GenerateRequest> requests;
@@ -148,6 +150,14 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
     base.sampling.prompt_logprobs_start = logprob_start;
   }
   base.speculates = asked.speculates = fields.Bool("speculate", true);
+  std::vector<TokenId> dynamic;
+  for (const int64_t id :
+       fields.Integers("dynamic_token_ids", kMaxDynamicTokenIds, 0, tokenizer.size() - 1)) {
+    dynamic.push_back(TokenId{static_cast<int32_t>(id)});
+  }
+  if (!dynamic.empty()) {
+    base.dynamic_token_ids = std::make_shared<const std::vector<TokenId>>(std::move(dynamic));
+  }
   ReadScheduling(fields, base);
   const json* const params = fields.Find("sampling_params");
   AcceptOrRefuseOthers(fields);
@@ -277,6 +287,12 @@ class Writer {
     meta["spec_proposed_drafts"] = stats.num_drafted;
     meta["spec_accept_histogram"] = last.accepted_counts;
     meta["coverage"] = stats.coverage();
+    ordered_json held;
+    for (size_t source = 0; source < kNumRowSources; ++source) {
+      if (stats.num_held[source] == 0) continue;
+      held[RowSourceName(static_cast<RowSource>(source))] = stats.num_held[source];
+    }
+    meta["held_by"] = std::move(held);
     meta["active_rows"] = stats.active_rows;
   }
 

@@ -69,11 +69,13 @@ TEST(ServeTest, TheDemoPairAnswersAlikeInEveryDialectAndAsGenerateDoes) {
   EXPECT_EQ(server.Signal(SIGTERM), 0);
   EXPECT_THAT(server.Log(), testing::Not(HasSubstr("vector")));
   EXPECT_THAT(server.Log(), HasSubstr(absl::StrCat("url=http://127.0.0.1:", port, " ")));
-  EXPECT_THAT(server.Log(), testing::ContainsRegex(
-                                "event=serving model=.*demo/target. architecture=LlamaForCausalLM "
-                                "weights=bf16 memory_mb=[1-9][0-9]* pool_tokens=[0-9]+ "
-                                "context_length=1024 draft=.*demo/draft. rows=512 successors=384 "
-                                "dynamic_rows=128 list=.*demo.vocab.json. template=zero_shot"));
+  EXPECT_THAT(
+      server.Log(),
+      testing::ContainsRegex("event=serving model=.*demo/target. architecture=LlamaForCausalLM "
+                             "weights=bf16 memory_mb=[1-9][0-9]* pool_tokens=[0-9]+ "
+                             "context_length=1024 draft=.*demo/draft. rows=512 head_bytes=[0-9]+ "
+                             "full_head_bytes=[0-9]+ successors=384 "
+                             "dynamic_rows=128 list=.*demo.vocab.json. template=zero_shot"));
 }
 
 /// A free port, as far as anybody can tell.

@@ -64,7 +64,7 @@ def test_output_is_the_same_whatever_the_vocabulary(server, expected):
             thread.join()
     assert wrong == []
     stats = get(server, "/vocab/stats").json()
-    assert stats["version"] > first["version"] and 0 < stats["shared_coverage"] <= 1 and stats["num_unmapped"] == 0
+    assert stats["version"] > first["version"] and 0 < stats["coverage"] <= 1 and stats["num_unmapped"] == 0
 
 
 def test_export_holds_no_text_and_wants_the_key(server):

@@ -16,6 +16,8 @@
 #include "tests/support/llama2c.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_llama.h"
+#include "vocab/base_ladder.h"
+#include "vocab/vocab_list.h"
 
 namespace shortlist {
 namespace {
@@ -445,6 +447,108 @@ TEST_F(EngineTest, AVocabularyMayBecomeAnotherBetweenSteps) {
   EXPECT_EQ(sequence->stats.num_mapping_faults, 0);
 }
 
+/// Over an empty base, so that what is found for a request is all that its draft can propose.
+class DiscoveryEngineTest : public EngineTest {
+ protected:
+  std::unique_ptr<Sequence> Run(const Sequence::Options& of, SpeculativeEngine::Options options,
+                                bool use_draft = true,
+                                std::span<const TokenId> dynamic_tokens = {}) {
+    const auto drafter = use_draft ? pair_->NewDrafter(DrafterKind::kEagle, kSlots) : nullptr;
+    options.num_draft_tokens = 4;
+    options.num_slots = kSlots;
+    options.emit_size = pair_->emit_size();
+    auto engine = SpeculativeEngine::Create(
+        pair_->target(), drafter.get(), use_draft ? vocab_.get() : nullptr, options, pair_->pool());
+    EXPECT_TRUE(engine.ok()) << engine.status();
+    auto sequence = MakeSequence(prompt_, of, pair_->emit_size());
+    std::vector<StepWork> one = {
+        {.sequence = sequence.get(), .kv_slots = Slots(), .new_dynamic_tokens = dynamic_tokens}};
+    EXPECT_TRUE((*engine)->Prefill(one, /*max_tokens=*/512).ok());
+    while (!sequence->finished()) {
+      EXPECT_TRUE((*engine)->Step(one).ok());
+      one[0].new_dynamic_tokens = {};
+    }
+    return sequence;
+  }
+  static int64_t Held(const Sequence& sequence, RowSource source) {
+    return sequence.stats.num_held[Index(source)];
+  }
+
+  const std::vector<TokenId> prompt_ = TestPrompts(/*count=*/1, /*max_len=*/40)[0];
+  const std::unique_ptr<DynamicVocabularyManager> vocab_ =
+      *DynamicVocabularyManager::Create(*VocabBase::Create({}, pair_->emit_size()), {});
+};
+
+TEST_F(DiscoveryEngineTest, IdsOfTheRequestAreRowsFromTheFirstStepOn) {
+  const Sequence::Options of{.sampling = UpTo(40), .max_tail_rows = 100};
+  const auto plain = Run(of, {}, /*use_draft=*/false);
+  const auto given = Run(of, {}, /*use_draft=*/true, plain->output());
+  EXPECT_EQ(given->tokens(), plain->tokens());
+  EXPECT_EQ(given->stats.coverage(), 1.0);
+  EXPECT_GT(Held(*given, RowSource::kGiven), 0);
+  EXPECT_EQ(Held(*given, RowSource::kNone), 0);
+  const auto without = Run(of, {});
+  EXPECT_LT(without->stats.coverage(), 1.0);
+  EXPECT_EQ(without->tokens(), plain->tokens());
+}
+
+TEST_F(DiscoveryEngineTest, TheTargetsBestTokensBecomeRowsGreedyAndSampled) {
+  for (const double temperature : {0.0, 0.8}) {
+    Sequence::Options of{.sampling = UpTo(60), .max_tail_rows = 200};
+    of.sampling.temperature = temperature;
+    const auto plain = Run(of, {}, /*use_draft=*/false);
+    const auto with = Run(of, {.coverage_floor = 0.0, .discovery = {.target_rows = 100}});
+    const auto without = Run(of, {.coverage_floor = 0.0});
+    EXPECT_EQ(with->tokens(), plain->tokens());
+    EXPECT_EQ(without->tokens(), plain->tokens());
+    EXPECT_GT(with->stats.num_rows_added[Index(RowSource::kTarget)], 0);
+    EXPECT_EQ(without->stats.num_rows_added[Index(RowSource::kTarget)], 0);
+    EXPECT_GE(with->stats.num_covered, without->stats.num_covered);
+    int64_t num_held = 0;
+    for (const int64_t held : with->stats.num_held) num_held += held;
+    EXPECT_EQ(num_held, with->stats.num_step_tokens);
+    EXPECT_EQ(num_held - Held(*with, RowSource::kNone), with->stats.num_covered);
+  }
+}
+
+TEST_F(DiscoveryEngineTest, ARequestWhoseCoverageCollapsesIsDraftedForWithTheFullHead) {
+  const Sequence::Options of{.sampling = UpTo(120), .max_tail_rows = 0};  // it learns nothing
+  ASSERT_TRUE(
+      vocab_->ReplaceBase(*VocabBase::Create(std::vector{TokenId{3}}, pair_->emit_size())).ok());
+  const auto plain = Run(of, {}, /*use_draft=*/false);
+  const auto collapsed = Run(of, {.coverage_floor = 0.65});
+  EXPECT_EQ(collapsed->tokens(), plain->tokens());
+  EXPECT_GT(collapsed->stats.num_fallback_steps, 0);
+  EXPECT_LT(collapsed->stats.num_fallback_steps, collapsed->stats.num_verify_steps);
+  EXPECT_GT(collapsed->stats.num_accepted, 0);
+  EXPECT_EQ(collapsed->stats.num_mapping_faults, 0);
+  const auto stubborn = Run(of, {.coverage_floor = 0.0});
+  EXPECT_EQ(stubborn->tokens(), plain->tokens());
+  EXPECT_EQ(stubborn->stats.num_fallback_steps, 0);
+  EXPECT_GT(collapsed->stats.accept_length(), stubborn->stats.accept_length());
+}
+
+TEST_F(DiscoveryEngineTest, TheBaseFindsItsSizeAndTheOutputStays) {
+  const VocabTarget target{pair_->emit_size(), /*fingerprint=*/""};
+  const std::string path = SourcePath("vocab_lists/demo.vocab.json");
+  auto list = ReadVocabList(path, target);
+  ASSERT_TRUE(list.ok()) << list.status();
+  const auto ladder = BaseLadder::Create(
+      {.use_static_vocab = true, .custom_vocab_path = path, .auto_size = true, .successors = 64},
+      *std::move(list), target);
+  ASSERT_TRUE(ladder.ok()) << ladder.status();
+  ASSERT_TRUE(vocab_->ReplaceBase(*(*ladder)->Base((*ladder)->start())).ok());
+  VocabSizer sizer(*vocab_, *ladder, /*max_draft_tokens=*/4);
+  const Sequence::Options of{.sampling = UpTo(100), .max_tail_rows = 32};
+  const auto plain = Run(of, {}, /*use_draft=*/false);
+  for (int i = 0; i < 4; ++i) {
+    const auto sized = Run(of, {.sizer = &sizer});
+    EXPECT_EQ(sized->tokens(), plain->tokens());
+    EXPECT_EQ(sized->stats.num_mapping_faults, 0);
+  }
+  EXPECT_GE(sizer.num_changes(), 1);
+}
+
 TEST_F(EngineTest, RefusesWhatCannotWork) {
   const auto refused = [&](SpeculativeEngine::Options options) {
     return !SpeculativeEngine::Create(pair_->target(), nullptr, nullptr, options, pair_->pool())
@@ -454,6 +558,12 @@ TEST_F(EngineTest, RefusesWhatCannotWork) {
   EXPECT_TRUE(refused({.num_draft_tokens = 65, .num_slots = 8, .emit_size = 8}));
   for (double p_min : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_TRUE(refused({.draft_p_min = p_min, .num_slots = 8, .emit_size = 8})) << p_min;
+  }
+  for (double floor : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_TRUE(refused({.coverage_floor = floor, .num_slots = 8, .emit_size = 8})) << floor;
+  }
+  for (int64_t k : {0, 33}) {
+    EXPECT_TRUE(refused({.discovery = {.target_top_k = k}, .num_slots = 8, .emit_size = 8})) << k;
   }
   EXPECT_TRUE(refused({.num_slots = 0, .emit_size = 8}));
   EXPECT_TRUE(refused({.num_slots = 8, .emit_size = 0}));

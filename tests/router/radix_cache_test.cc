@@ -50,6 +50,25 @@ class RadixCacheTest : public testing::Test {
   int32_t root_ = -1;
 };
 
+TEST_F(RadixCacheTest, ContinuationsAreTheNearestLastAndOfTheLatestBranchFirst) {
+  Create(/*capacity=*/30);
+  Insert(Tokens({5, 6, 7, 8}));
+  Insert(Tokens({5, 6, 9, 10, 11}));
+  Insert(Tokens({5, 6, 9, 12}));
+  Insert(Tokens({1, 2}));
+  const auto continuations = [&](const std::vector<TokenId>& prefix, int64_t max_tokens) {
+    std::vector<TokenId> tokens = Tokens({99});
+    cache_->AppendContinuations(cache_->MatchPrefix(root_, prefix), max_tokens, tokens);
+    EXPECT_EQ(tokens.front(), TokenId{99});
+    return std::vector<TokenId>(tokens.begin() + 1, tokens.end());
+  };
+  EXPECT_EQ(continuations(Tokens({5, 6}), 100), Tokens({11, 10, 12, 8, 7, 9}));
+  EXPECT_EQ(continuations(Tokens({5, 6}), 2), Tokens({7, 9}));
+  EXPECT_EQ(continuations(Tokens({5}), 100), Tokens({11, 10, 12, 8, 7, 9, 6}));  // inside a run
+  EXPECT_EQ(continuations(Tokens({5, 6, 7, 8}), 100), Tokens({}));
+  EXPECT_EQ(continuations(Tokens({1, 2, 3}), 0), Tokens({}));
+}
+
 TEST_F(RadixCacheTest, SharesTheCommonRun) {
   Create(/*capacity=*/20);
   EXPECT_EQ(Slots(Insert(Tokens({5, 6, 7}))), (std::vector<int32_t>{0, 1, 2}));

@@ -51,8 +51,8 @@ BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {
     if (auto* input = std::get_if<TokenizedGenerateReqInput>(&message)) {
       {
         const std::lock_guard lock(mutex_);
-        arrivals_.push_back(
-            {input->client, input->cache_salt, input->sampling_params, input->input_ids});
+        arrivals_.push_back({input->client, input->cache_salt, input->sampling_params,
+                             input->input_ids, input->dynamic_token_ids});
       }
       if (std::ssize(running_) >= max_running) {
         out.rows.push_back({.rid = input->rid,

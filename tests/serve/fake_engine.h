@@ -31,7 +31,7 @@ class FakeEngine {
   struct Arrival {
     std::string client, cache_salt;
     SamplingParams sampling;
-    std::vector<TokenId> input_ids;
+    std::vector<TokenId> input_ids, dynamic_token_ids;
   };
   std::vector<Arrival> arrivals() const {
     const std::lock_guard lock(mutex_);

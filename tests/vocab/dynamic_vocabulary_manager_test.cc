@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <random>
 #include <set>
 #include <thread>
@@ -125,13 +128,27 @@ TEST(DynamicVocabularyManagerTest, ObserveLearnsEscapesAndCounts) {
   EXPECT_THAT(manager->Escapes(), ElementsAre(Pair(TokenId{7}, 2), Pair(TokenId{3}, 1)));
   const VocabStats stats = manager->Stats();
   EXPECT_EQ(stats.num_emitted, 5);
-  EXPECT_EQ(stats.num_covered, 2);
+  EXPECT_EQ(stats.num_covered(), 2);
   EXPECT_EQ(stats.num_drafted, 3);
   EXPECT_EQ(stats.num_unmapped, 1);
   EXPECT_EQ(stats.num_added, 2);
   EXPECT_EQ(stats.base_size, 2);
   EXPECT_EQ(stats.dynamic_size, 2);
   EXPECT_EQ(stats.dynamic_capacity, 4);
+}
+
+TEST(DynamicVocabularyManagerTest, RowsOfARequestsOwnAreCoveredAndEnterTheSharedPart) {
+  const auto manager = Manager({0, 1}, /*vocab_size=*/10, /*capacity=*/4);
+  EXPECT_TRUE(manager
+                  ->Observe(Ids({1, 7, 3}), {}, /*snapshot=*/nullptr,
+                            std::vector{RowSource::kBase, RowSource::kPrompt, RowSource::kNone})
+                  .ok());
+  EXPECT_THAT(Rows(*manager), ElementsAre(0, 1, 7, 3));
+  EXPECT_THAT(manager->Escapes(), ElementsAre(Pair(TokenId{3}, 1)));
+  const VocabStats stats = manager->Stats();
+  EXPECT_EQ(stats.num_covered(), 2);
+  EXPECT_EQ(stats.num_held[Index(RowSource::kPrompt)], 1);
+  EXPECT_EQ(stats.num_held[Index(RowSource::kNone)], 1);
 }
 
 TEST(DynamicVocabularyManagerTest, ObserveJudgesByTheSnapshotOfItsStep) {
@@ -141,7 +158,7 @@ TEST(DynamicVocabularyManagerTest, ObserveJudgesByTheSnapshotOfItsStep) {
   EXPECT_TRUE(manager->Add(Ids({6})).ok());
   EXPECT_TRUE(manager->Observe(Ids({5}), Ids({5}), snapshot.get()).ok());
   EXPECT_EQ(manager->Stats().num_unmapped, 0);
-  EXPECT_EQ(manager->Stats().num_covered, 1);
+  EXPECT_EQ(manager->Stats().num_covered(), 1);
 }
 
 TEST(DynamicVocabularyManagerTest, FullHeadLearnsNothing) {
@@ -153,7 +170,8 @@ TEST(DynamicVocabularyManagerTest, FullHeadLearnsNothing) {
   EXPECT_TRUE(manager.Add(Ids({3})).ok());
   EXPECT_TRUE(manager.Active()->is_full_head());
   EXPECT_EQ(manager.ActiveSize(), 0);
-  EXPECT_EQ(manager.Stats().num_emitted, 0);
+  EXPECT_EQ(manager.Stats().num_emitted, 2);
+  EXPECT_EQ(manager.Stats().num_covered(), 2);
   EXPECT_TRUE(manager.Escapes().empty());
 }
 
@@ -162,7 +180,7 @@ TEST(DynamicVocabularyManagerTest, AnEmptyBaseLearnsFromItsEscapes) {
   EXPECT_TRUE(manager->Observe(Ids({1, 7}), Ids({})).ok());
   EXPECT_THAT(Rows(*manager), ElementsAre(1, 7));
   EXPECT_EQ(manager->Stats().num_emitted, 2);
-  EXPECT_EQ(manager->Stats().num_covered, 0);
+  EXPECT_EQ(manager->Stats().num_covered(), 0);
   EXPECT_EQ(manager->Escapes().size(), 2u);
 }
 
@@ -303,50 +321,79 @@ TEST(DynamicVocabularyManagerTest, MatchesAnOracle) {
   }
 }
 
-/// Every snapshot that a reader sees is whole, and versions never go back, while writers add,
-/// observe and replace the base.
+/// Seconds that the test below runs: a tenth, or $SHORTLIST_STRESS_SECONDS.
+std::chrono::duration<double> StressTime() {
+  const char* const seconds = std::getenv("SHORTLIST_STRESS_SECONDS");
+  return std::chrono::duration<double>(seconds != nullptr ? std::atof(seconds) : 0.1);
+}
+
+/// Eight threads add, observe, read and reload. Every snapshot that a reader sees is whole,
+/// versions never go back and name one snapshot each, rows are stable while the base stays, and
+/// what is pinned stays present.
 TEST(DynamicVocabularyManagerTest, ReadersSeeWholeSnapshotsWhileWritersWrite) {
   constexpr int32_t kVocabSize = 500;
-  const auto manager = Manager({1, 2, 3}, kVocabSize, /*capacity=*/50);
-  std::atomic<bool> done{false};
-  std::atomic<int64_t> num_read{0};
+  constexpr int64_t kCapacity = 50;
+  const std::vector<int32_t> pinned = {7, 11, 499};
+  const auto manager = Manager({1, 2, 3}, kVocabSize, kCapacity, pinned);
+  ASSERT_TRUE(manager->Add(Ids(pinned)).ok());
+  const auto end = std::chrono::steady_clock::now() + StressTime();
+  std::atomic<int> num_writers{5};
+  std::mutex mutex;
+  std::map<uint64_t, uint64_t> serial_of_version;  // guarded by mutex
   std::vector<std::thread> threads;
   for (int reader = 0; reader < 3; ++reader) {
     threads.emplace_back([&] {
-      uint64_t last_version = 0;
-      while (!done.load(std::memory_order_relaxed)) {
+      std::shared_ptr<const ActiveVocab> last;
+      while (num_writers.load(std::memory_order_relaxed) > 0) {
         const auto active = manager->Active();
-        ASSERT_GE(active->version(), last_version);
-        last_version = active->version();
-        ASSERT_LE(active->size(), active->base_size() + 50);
+        ASSERT_LE(active->size(), active->base_size() + kCapacity);
         for (int32_t row = 0; row < active->size(); row += 7) {
           ASSERT_EQ(active->Find(active->ToTokenId(DraftId{row})), DraftId{row});
         }
+        for (const int32_t id : pinned) ASSERT_TRUE(active->Contains(TokenId{id})) << id;
+        if (last != nullptr) {
+          ASSERT_GE(active->version(), last->version());
+          ASSERT_EQ(active->version() == last->version(), active == last);
+        }
+        if (last != nullptr && active->base() == last->base()) {
+          for (int32_t row = 0; row < last->size(); ++row) {
+            const auto now = active->Find(last->ToTokenId(DraftId{row}));
+            if (now.has_value() && active->version() == last->version() + 1) {
+              ASSERT_EQ(*now, DraftId{row});
+            }
+          }
+        }
+        {
+          const std::lock_guard lock(mutex);
+          const auto [entry, is_new] =
+              serial_of_version.emplace(active->version(), active->serial());
+          ASSERT_EQ(entry->second, active->serial());
+          if (serial_of_version.size() > 1000) serial_of_version.erase(serial_of_version.begin());
+        }
         manager->Stats();
-        num_read.fetch_add(1, std::memory_order_relaxed);
+        last = active;
       }
     });
   }
-  std::vector<std::thread> writers;
-  for (uint32_t writer = 0; writer < 2; ++writer) {
-    writers.emplace_back([&, writer] {
+  for (uint32_t writer = 0; writer < 5; ++writer) {
+    threads.emplace_back([&, writer] {
       std::mt19937 random(writer);
-      for (int step = 0; step < 2000 || num_read.load() < 100; ++step) {
+      for (int32_t step = 0; std::chrono::steady_clock::now() < end; ++step) {
         const auto ids = Ids(RandomIds(random, /*count=*/5, kVocabSize));
-        if (step % 100 == 99) {
-          ASSERT_TRUE(
-              manager->ReplaceBase(Base({static_cast<int32_t>(step % 400), 450}, kVocabSize)).ok());
-        } else if (step % 2 == 0) {
+        if (writer == 4) {
+          ASSERT_TRUE(manager->ReplaceBase(Base({20 + step % 400, 450}, kVocabSize)).ok());
+          ASSERT_TRUE(manager->ReplaceBase(Base({440}, kVocabSize)).ok());
+        } else if (writer % 2 == 0) {
           ASSERT_TRUE(manager->Add(ids).ok());
         } else {
           const auto snapshot = manager->Active();
           ASSERT_TRUE(manager->Observe(ids, {}, snapshot.get()).ok());
+          manager->Escapes();
         }
       }
+      --num_writers;
     });
   }
-  for (std::thread& thread : writers) thread.join();
-  done = true;
   for (std::thread& thread : threads) thread.join();
 }
 

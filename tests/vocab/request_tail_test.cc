@@ -1,6 +1,8 @@
 #include "vocab/request_tail.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <random>
 #include <set>
 
@@ -60,28 +62,91 @@ TEST(RequestTailTest, ReconcileDropsWhatBecameActiveAndFillsTheHole) {
   EXPECT_THAT(ToVector(tail.ids()), IsEmpty());
 }
 
-/// Ids by recency, oldest first; every id of a call is named in order.
+TEST(RequestTailTest, ASourceKeepsToItsBudgetAndOthersKeepTheirRows) {
+  RequestTail tail(/*capacity=*/4);
+  const ActiveVocab active = Active(1, {0});
+  EXPECT_EQ(tail.Add(Ids({10}), active, RowSource::kPrompt), 1);
+  EXPECT_EQ(tail.Add(Ids({20, 21, 22}), active, RowSource::kTarget, /*budget=*/2), 2);
+  EXPECT_THAT(ToVector(tail.ids()), ElementsAre(10, 21, 22));
+  EXPECT_EQ(tail.Add(Ids({23}), active, RowSource::kTarget, /*budget=*/2), 1);
+  EXPECT_THAT(ToVector(tail.ids()), ElementsAre(10, 23, 22));
+  EXPECT_EQ(tail.Add(Ids({24}), active, RowSource::kTarget, /*budget=*/0), 0);
+}
+
+TEST(RequestTailTest, ARowBelongsToTheFirstOfItsSources) {
+  RequestTail tail(/*capacity=*/4);
+  const ActiveVocab active = Active(1, {0});
+  tail.Add(Ids({10, 11}), active, RowSource::kTarget, /*budget=*/2);
+  EXPECT_EQ(tail.Add(Ids({10}), active, RowSource::kOutput), 0);
+  tail.Add(Ids({10}), active, RowSource::kVariants);
+  EXPECT_EQ(tail.SourceOf(TokenId{10}), RowSource::kOutput);
+  EXPECT_EQ(tail.SourceOf(TokenId{11}), RowSource::kTarget);
+  EXPECT_EQ(tail.SourceOf(TokenId{12}), RowSource::kNone);
+  EXPECT_THAT(RawIds(tail.IdsUpTo(RowSource::kPrefix)), ElementsAre(10));
+  // The row that was taken over no longer counts in the budget.
+  EXPECT_EQ(tail.Add(Ids({12}), active, RowSource::kTarget, /*budget=*/2), 1);
+  EXPECT_THAT(ToVector(tail.ids()), ElementsAre(10, 11, 12));
+}
+
+/// Rows with the time they were named last.
 class Oracle {
  public:
   explicit Oracle(size_t capacity) : capacity_(capacity) {}
 
-  void Add(const std::vector<int32_t>& ids, const std::set<int32_t>& active) {
+  void Add(const std::vector<int32_t>& ids, const std::set<int32_t>& active, RowSource source,
+           size_t budget) {
     Reconcile(active);
+    std::vector<int32_t> named;  // distinct, by the last time each is named
     for (const int32_t id : ids) {
       if (active.contains(id)) continue;
-      std::erase(by_age_, id);
-      by_age_.push_back(id);
-      if (by_age_.size() > capacity_) by_age_.erase(by_age_.begin());
+      std::erase(named, id);
+      named.push_back(id);
+    }
+    while (named.size() > std::min(capacity_, budget)) named.erase(named.begin());
+    std::vector<Row> missing;
+    for (const int32_t id : named) {
+      const auto row = rows_.find(id);
+      if (row == rows_.end()) {
+        missing.push_back({id, ++time_, source});
+      } else {
+        row->second = {id, ++time_, std::min(source, row->second.source)};
+      }
+    }
+    for (const Row& row : missing) {
+      const auto of_source = std::count_if(rows_.begin(), rows_.end(), [&](const auto& other) {
+        return other.second.source == source;
+      });
+      const bool takes_own = static_cast<size_t>(of_source) >= budget;
+      if (takes_own || rows_.size() == capacity_) {
+        const Row* oldest = nullptr;
+        for (const auto& [id, other] : rows_) {
+          if (takes_own && other.source != source) continue;
+          if (oldest == nullptr || other.time < oldest->time) oldest = &other;
+        }
+        rows_.erase(oldest->id);
+      }
+      rows_[row.id] = row;
     }
   }
   void Reconcile(const std::set<int32_t>& active) {
-    std::erase_if(by_age_, [&](int32_t id) { return active.contains(id); });
+    std::erase_if(rows_, [&](const auto& row) { return active.contains(row.first); });
   }
-  const std::vector<int32_t>& ids() const { return by_age_; }
+  std::vector<int32_t> ids() const {
+    std::vector<int32_t> ids;
+    for (const auto& [id, row] : rows_) ids.push_back(id);
+    return ids;
+  }
+  RowSource SourceOf(int32_t id) const { return rows_.at(id).source; }
 
  private:
+  struct Row {
+    int32_t id = 0;
+    int64_t time = 0;
+    RowSource source = RowSource::kNone;
+  };
   size_t capacity_;
-  std::vector<int32_t> by_age_;
+  int64_t time_ = 0;
+  std::map<int32_t, Row> rows_;
 };
 
 TEST(RequestTailTest, MatchesAnOracleAndKeepsRows) {
@@ -117,11 +182,17 @@ TEST(RequestTailTest, MatchesAnOracleAndKeepsRows) {
         oracle.Reconcile(active_ids);
       } else {
         const auto ids = RandomIds(random, static_cast<int>(random() % 20), kVocabSize);
-        tail.Add(Ids(ids), *active);
-        oracle.Add(ids, active_ids);
+        const bool is_guess = random() % 3 == 0;
+        const RowSource source = is_guess ? RowSource::kTarget : RowSource::kOutput;
+        const int64_t budget = is_guess ? 3 : INT64_MAX;
+        tail.Add(Ids(ids), *active, source, budget);
+        oracle.Add(ids, active_ids, source, budget);
       }
       const std::vector<int32_t> after = ToVector(tail.ids());
       ASSERT_THAT(after, UnorderedElementsAreArray(oracle.ids()));
+      for (const int32_t id : after) {
+        ASSERT_EQ(tail.SourceOf(TokenId{id}), oracle.SourceOf(id)) << id;
+      }
       if (reconciled) continue;
       for (size_t row = 0; row < before.size(); ++row) {
         const auto now = std::find(after.begin(), after.end(), before[row]);

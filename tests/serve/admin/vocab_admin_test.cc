@@ -66,6 +66,8 @@ class VocabAdminTest : public ::testing::Test {
   void Open(DynamicVocabularyManager* manager, const std::string& vocab, int64_t num_rows = 0) {
     VocabAdmin::Options options;
     options.manager = manager;
+    options.sizer = sizer_.get();
+    options.clients = &clients_;
     options.counts = &counts_;
     options.workers = &workers_;
     options.vocab = *ParseVocabFlag(vocab);
@@ -77,11 +79,15 @@ class VocabAdminTest : public ::testing::Test {
   }
 
   Answer Do(const std::string& method, const std::string& path, const std::string& body = "") {
-    const RouteTable::Match match = routes_.Find(method, path);
+    const RouteTable::Match match = routes_.Find(method, path.substr(0, path.find('?')));
     if (match.route == nullptr) return {absl::NotFoundError(path)};
     EXPECT_EQ(match.route->access, Access::kAdmin);
     HttpRequest http;
     http.body = body;
+    if (const size_t question = path.find('?'); question != path.npos) {
+      const size_t equal = path.find('=');
+      http.query = {{path.substr(question + 1, equal - question - 1), path.substr(equal + 1)}};
+    }
     FakeResponse response;
     absl::Status status;
     asio::io_context io;
@@ -100,6 +106,8 @@ class VocabAdminTest : public ::testing::Test {
   WorkerThreads workers_{1};
   TokenCounts counts_{kVocabSize};
   std::unique_ptr<DynamicVocabularyManager> manager_;
+  ClientVocabs clients_{{"team-a", "key 2"}, /*dynamic_capacity=*/3};
+  std::unique_ptr<VocabSizer> sizer_;
   std::unique_ptr<VocabAdmin> admin_;
   RouteTable routes_;
 };
@@ -114,7 +122,7 @@ TEST_F(VocabAdminTest, ShowsTheActiveVocabulary) {
   EXPECT_EQ(stats["version"], ids["version"]);
   EXPECT_EQ(stats["active_size"], 3);
   EXPECT_EQ(stats["num_emitted"], 4);
-  EXPECT_EQ(stats["shared_coverage"], 0.75);
+  EXPECT_EQ(stats["coverage"], 0.75);
 }
 
 TEST_F(VocabAdminTest, ExportsAreListsThatCanBeServedAgain) {
@@ -150,6 +158,64 @@ TEST_F(VocabAdminTest, ReadsTheListOfTheFlagAgain) {
   ASSERT_TRUE(Do("POST", "/vocab/base", R"({"coverage": 1.0})").status.ok());
   EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11, 12, 13}));
   ASSERT_TRUE(Do("POST", "/vocab/base", R"({"ratio": 0.01, "top": null})").status.ok());
+  EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11}));
+}
+
+TEST_F(VocabAdminTest, CountsTellWhatFollowedEachTokenMostOften) {
+  counts_.Add({.rows = {{.rid = "a", .token_ids = Ids({7, 50})},
+                        {.rid = "b", .token_ids = Ids({7, 60, 7})}}});
+  counts_.Add({.rows = {{.rid = "a", .token_ids = Ids({7, 50}), .finished = true},
+                        {.rid = "b", .token_ids = Ids({60}), .finished = true}}});
+  counts_.Add({.rows = {{.rid = "a", .token_ids = Ids({50})}}});  // another request of this name
+  const auto list =
+      ParseVocabList(Do("GET", "/vocab/counts?successors=1").Json(), {kVocabSize, kFingerprint});
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(std::ssize(list->successors), kVocabSize);
+  EXPECT_EQ(list->successors[7], Ids({50}));  // twice; and so 60, whose id is higher
+  EXPECT_EQ(list->successors[50], Ids({7}));
+  EXPECT_EQ(list->successors[60], Ids({7}));
+  EXPECT_EQ(counts_.Successors(2)[7], Ids({50, 60}));
+  for (const char* bad : {"0", "-1", "x", "101", "1x", "99999999999999999999"}) {
+    const Answer answer = Do("GET", absl::StrCat("/vocab/counts?successors=", bad));
+    EXPECT_EQ(HttpStatusOf(answer.status), 400) << bad;
+  }
+}
+
+TEST_F(VocabAdminTest, AClientHasABaseOfItsOwn) {
+  EXPECT_EQ(Do("GET", "/vocab?client=team-a").status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(clients_.Find("team-a"), nullptr);
+  const json before = Do("GET", "/vocab").Json();
+  ASSERT_TRUE(
+      Do("POST", "/vocab/base?client=team-a", json{{"list", ListDocument({50, 51}, {2, 1})}}.dump())
+          .status.ok());
+  ASSERT_NE(clients_.Find("team-a"), nullptr);
+  EXPECT_EQ(Do("GET", "/vocab?client=team-a").Json()["base_ids"], json({50, 51}));
+  ASSERT_TRUE(Do("POST", "/vocab/ids?client=team-a", R"({"ids": [60]})").status.ok());
+  EXPECT_EQ(Do("GET", "/vocab?client=team-a").Json()["dynamic_ids"], json({60}));
+  EXPECT_EQ(Do("GET", "/vocab/stats?client=team-a").Json()["dynamic_capacity"], 3);
+  EXPECT_EQ(Do("GET", "/vocab").Json(), before);
+  // The file of the flag again, and a name of no key.
+  DynamicVocabularyManager* const own = clients_.Find("team-a");
+  ASSERT_TRUE(Do("POST", "/vocab/base?client=team-a", "{}").status.ok());
+  EXPECT_EQ(clients_.Find("team-a"), own);
+  EXPECT_EQ(Do("GET", "/vocab?client=team-a").Json()["base_ids"], json({3, 7}));
+  EXPECT_EQ(Do("POST", "/vocab/base?client=nobody", "{}").status.code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(clients_.Find("nobody"), nullptr);
+}
+
+TEST_F(VocabAdminTest, ASizeThatIsFoundByItselfIsFoundAnew) {
+  const auto options = *ParseVocabFlag(path_ + ":auto=1..4");
+  const auto ladder =
+      *BaseLadder::Create(options, *ReadVocabList(path_, {kVocabSize}), {kVocabSize, kFingerprint});
+  sizer_ = std::make_unique<VocabSizer>(*manager_, ladder, /*max_draft_tokens=*/4);
+  Open(manager_.get(), path_ + ":auto=1..4");
+  WriteList(ListDocument({11, 12, 13}, {3, 2, 1}));
+  ASSERT_TRUE(Do("POST", "/vocab/base", "{}").status.ok());
+  EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({3, 7}));  // until the next step
+  sizer_->AddStep({}, *manager_->Active());
+  EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11, 12, 13}));
+  ASSERT_TRUE(Do("POST", "/vocab/base", R"({"top": 1})").status.ok());
   EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11}));
 }
 

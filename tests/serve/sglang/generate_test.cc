@@ -39,6 +39,26 @@ TEST_F(GenerateTest, GenerateTellsWhatSglangTells) {
   }
 }
 
+TEST_F(GenerateTest, DynamicTokenIdsReachTheEngine) {
+  Start();
+  HttpClient client = Connect();
+  json body = {{"text", kPrompt}, {"dynamic_token_ids", {7, 3}}, {"sampling_params", {{"n", 2}}}};
+  ASSERT_EQ(client.Post("/generate", body).status, 200);
+  const auto arrivals = engine_.arrivals();
+  ASSERT_EQ(arrivals.size(), 2u);
+  for (const auto& arrival : arrivals) {
+    EXPECT_EQ(RawIds(arrival.dynamic_token_ids), json({7, 3}));
+  }
+  const int64_t size = DemoTokenizer().size();
+  for (const json& bad : {json({size}), json({-1}), json({1.5}), json("7"), json({"7"}),
+                          json(std::vector<int>(4097, 1))}) {
+    body["dynamic_token_ids"] = bad;
+    const HttpReply reply = client.Post("/generate", body);
+    EXPECT_EQ(reply.status, 400) << bad.dump().substr(0, 40);
+    EXPECT_THAT(reply.body, HasSubstr("dynamic_token_ids"));
+  }
+}
+
 TEST_F(GenerateTest, GenerateTellsThePromptsLogprobsFromWhereItIsAsked) {
   Start();
   HttpClient client = Connect();

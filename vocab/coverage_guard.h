@@ -1,0 +1,31 @@
+#ifndef SHORTLIST_VOCAB_COVERAGE_GUARD_H_
+#define SHORTLIST_VOCAB_COVERAGE_GUARD_H_
+
+namespace shortlist {
+
+/// Tells when an active vocabulary no longer serves one request: the share of its latest tokens
+/// that the draft could propose, an average over the last 32 or so, has fallen below a floor. It
+/// serves it again where the share is half of the way from the floor to 1, so that a request does
+/// not go to and fro. Owned by one request.
+class CoverageGuard {
+ public:
+  /// Tells of one more token whether the vocabulary, in use or not, held it.
+  void Count(bool held, double floor) {
+    share_ += ((held ? 1.0 : 0.0) - share_) / kWindow;
+    if (share_ < floor) has_collapsed_ = true;
+    if (share_ >= (1.0 + floor) / 2.0) has_collapsed_ = false;
+  }
+
+  bool has_collapsed() const { return has_collapsed_; }
+  double share() const { return share_; }
+
+ private:
+  static constexpr double kWindow = 32.0;
+
+  double share_ = 1.0;
+  bool has_collapsed_ = false;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_VOCAB_COVERAGE_GUARD_H_

@@ -1,0 +1,152 @@
+#include "vocab/size_control.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+
+namespace shortlist {
+namespace {
+
+// Late steps and tokens are the last 500 or so: a change of traffic shows within some requests.
+constexpr double kStepDecay = 1.0 - 1.0 / 512;
+constexpr double kTokenDecay = 1.0 - 1.0 / 2048;
+constexpr double kPassDecay = 1.0 - 1.0 / 512;
+// A pass that took longer than so many times the average was held up by something else.
+constexpr double kHeldUp = 3.0;
+constexpr double kFewPasses = 16.0;
+constexpr double kSurest = 0.98;  // acceptance of a token that the vocabulary holds, at most
+
+/// Tokens that come of a chain of `length` which are taken with probability `p` each, up to the
+/// first that is not, and the target's own.
+double AcceptLength(double p, double length) {
+  return (1.0 - std::pow(p, length + 1.0)) / (1.0 - p);
+}
+
+}  // namespace
+
+SizeControl::SizeControl(Options options)
+    : options_(std::move(options)),
+      size_(options_.start),
+      first_sizes_(options_.rows.size() + 1),
+      pass_times_(options_.rows.size()) {
+  SHORTLIST_CHECK(options_.start < options_.rows.size());
+  SHORTLIST_CHECK(std::is_sorted(options_.rows.begin(), options_.rows.end()));
+}
+
+void SizeControl::CountToken(size_t first_size) {
+  SHORTLIST_CHECK(first_size < first_sizes_.size());
+  for (double& count : first_sizes_) count *= kTokenDecay;
+  first_sizes_[first_size] += 1.0;
+}
+
+double SizeControl::Coverage(size_t size) const {
+  double all = 0.0, held = 0.0;
+  for (size_t i = 0; i < first_sizes_.size(); ++i) {
+    all += first_sizes_[i];
+    if (i <= size) held += first_sizes_[i];
+  }
+  return all > 0.0 ? held / all : 1.0;
+}
+
+double SizeControl::PassMs(size_t size) const {
+  const PassTime& measured = pass_times_[size];
+  const double line =
+      std::max(line_base_ + line_slope_ * static_cast<double>(options_.rows[size]), 0.0);
+  // The line is what other sizes say; it counts as a few passes of this one.
+  return (measured.ms * measured.num_passes + line * kFewPasses) /
+         (measured.num_passes + kFewPasses);
+}
+
+/// A chain ends where it is unlikely to stand, so its length goes as -1 / log(acceptance); what the
+/// model gets wrong of the size in use, it gets as wrong of the others.
+double SizeControl::PredictedSpeed(size_t size) const {
+  if (steps_ == 0.0 || passes_ == 0.0 || judged_ == 0.0) return 0.0;
+  const double in_use = std::clamp(coverage_ / steps_, 1e-3, 1.0);
+  const double now = std::clamp(accepted_ / judged_, 1e-3, kSurest);
+  const double held = std::min(now / in_use, kSurest);
+  const double then = std::clamp(held * Coverage(size), 1e-3, kSurest);
+  const double most = static_cast<double>(options_.max_draft_tokens);
+  const double length_now = std::clamp(drafted_ / requests_, 0.1, most);
+  const double length_then =
+      std::clamp(length_now * std::log(now) / std::log(then), std::min(length_now, 1.0), most);
+  const double tokens_now = emitted_ / steps_;
+  const double tokens_then =
+      tokens_now * AcceptLength(then, length_then) / AcceptLength(now, length_now);
+  const double passes_then = passes_ / steps_ * length_then / length_now;
+  return tokens_then / std::max(verify_ms_ / steps_ + passes_then * PassMs(size), 1e-9);
+}
+
+/// Least squares over the sizes that were measured, each weighing as its passes do. One size alone
+/// tells no slope: the last one stays.
+void SizeControl::Fit() {
+  double weight = 0.0, x = 0.0, y = 0.0;
+  for (size_t i = 0; i < pass_times_.size(); ++i) {
+    const double w = std::min(pass_times_[i].num_passes, 256.0);
+    weight += w;
+    x += w * static_cast<double>(options_.rows[i]);
+    y += w * pass_times_[i].ms;
+  }
+  if (weight == 0.0) return;
+  x /= weight, y /= weight;
+  double spread = 0.0, together = 0.0;
+  for (size_t i = 0; i < pass_times_.size(); ++i) {
+    const double w = std::min(pass_times_[i].num_passes, 256.0);
+    const double dx = static_cast<double>(options_.rows[i]) - x;
+    spread += w * dx * dx;
+    together += w * dx * (pass_times_[i].ms - y);
+  }
+  if (spread > 0.0) line_slope_ = std::max(together / spread, 0.0);
+  line_base_ = y - line_slope_ * x;
+}
+
+/// A second size to measure: far from the first, and rather smaller, as that costs less time.
+size_t SizeControl::Probe() const {
+  const size_t half = num_sizes() / 2;
+  return size_ >= half ? size_ - half : std::min(size_ + half, num_sizes() - 1);
+}
+
+void SizeControl::ChangeTo(size_t size) {
+  if (size == size_) return;
+  size_ = size;
+  steps_here_ = 0;
+  ++num_changes_;
+}
+
+void SizeControl::AddStep(const Step& step) {
+  if (step.num_passes <= 0 || step.num_requests <= 0) return;  // nothing was drafted
+  if (!(step.draft_ms >= 0.0) || !(step.verify_ms >= 0.0)) return;
+  ++steps_here_;
+  PassTime& here = pass_times_[size_];
+  const auto num_passes = static_cast<double>(step.num_passes);
+  double ms = step.draft_ms / num_passes;
+  if (here.num_passes >= kFewPasses) ms = std::min(ms, kHeldUp * here.ms);
+  here.num_passes = here.num_passes * kPassDecay + num_passes;
+  here.ms += (ms - here.ms) * num_passes / here.num_passes;
+
+  double verify_ms = step.verify_ms;
+  if (steps_ >= kFewPasses) verify_ms = std::min(verify_ms, kHeldUp * verify_ms_ / steps_);
+  const auto add = [](double& sum, double value) { sum = sum * kStepDecay + value; };
+  add(steps_, 1.0);
+  add(requests_, static_cast<double>(step.num_requests));
+  add(passes_, num_passes);
+  add(verify_ms_, verify_ms);
+  add(emitted_, static_cast<double>(step.num_emitted));
+  add(drafted_, static_cast<double>(step.num_drafted));
+  add(accepted_, static_cast<double>(step.num_accepted));
+  add(judged_, static_cast<double>(step.num_judged));
+  add(coverage_, Coverage(size_));
+
+  if (steps_here_ < options_.min_steps || num_sizes() == 1) return;
+  Fit();
+  if (!std::exchange(has_probed_, true)) return ChangeTo(Probe());
+  size_t best = size_;
+  for (size_t i = 0; i < num_sizes(); ++i) {
+    if (PredictedSpeed(i) > PredictedSpeed(best)) best = i;
+  }
+  if (PredictedSpeed(best) > PredictedSpeed(size_) * (1.0 + options_.min_gain)) ChangeTo(best);
+}
+
+}  // namespace shortlist

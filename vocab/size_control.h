@@ -1,0 +1,86 @@
+#ifndef SHORTLIST_VOCAB_SIZE_CONTROL_H_
+#define SHORTLIST_VOCAB_SIZE_CONTROL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace shortlist {
+
+/// Chooses how many rows a draft scores, of a few sizes, so that tokens come fastest.
+///
+/// More rows cost time and hold more of what the target emits. Both are measured while requests
+/// run, and neither needs a size to be tried: which of the sizes would have held an emitted token
+/// its rank tells, and the time of a draft pass is a line over rows, known from two sizes. What
+/// acceptance follows from coverage is a model (PredictedSpeed), so that the noise of requests,
+/// which differ by far more than sizes do, cancels out.
+///
+/// A pure function of what it is told: no clock, no randomness. Used by one thread.
+class SizeControl {
+ public:
+  struct Options {
+    std::vector<int64_t> rows;  // of each size, rising; at least one
+    size_t start = 0;           // an index into them
+    int64_t max_draft_tokens = 8;
+    // Steps at a size before it may change again. The first change, to a second size whose time
+    // is measured, comes after that many too.
+    int64_t min_steps = 64;
+    double min_gain = 0.02;  // predicted; a smaller one changes nothing
+  };
+
+  /// What one step of the engine measured, over all of its requests.
+  struct Step {
+    int64_t num_requests = 0;
+    int64_t num_passes = 0;  // of the draft
+    double draft_ms = 0.0, verify_ms = 0.0;
+    int64_t num_emitted = 0;
+    int64_t num_drafted = 0;
+    int64_t num_accepted = 0;  // of these
+    int64_t num_judged = 0;    // of these, accepted, or where the target's token came instead
+  };
+
+  explicit SizeControl(Options options);
+
+  /// Tells of an emitted token which size is the first that holds it: an index, or num_sizes() for
+  /// none. A token that every size holds (in a request's tail, say) is 0.
+  void CountToken(size_t first_size);
+
+  /// Tells of a step that was drafted at size().
+  void AddStep(const Step& step);
+
+  /// What to draft with from now on. It changes in AddStep alone, and seldom.
+  size_t size() const { return size_; }
+  size_t num_sizes() const { return options_.rows.size(); }
+  int64_t num_changes() const { return num_changes_; }
+
+  // What it goes by.
+  double Coverage(size_t size) const;        // share of late tokens that `size` holds
+  double PassMs(size_t size) const;          // of the draft; measured, else from the line
+  double PredictedSpeed(size_t size) const;  // tokens per millisecond; 0 before anything is known
+
+ private:
+  struct PassTime {
+    double num_passes = 0.0;  // decayed
+    double ms = 0.0;          // of one pass, the average of late ones
+  };
+  void Fit();
+  void ChangeTo(size_t size);
+  size_t Probe() const;
+
+  const Options options_;
+  size_t size_;
+  int64_t num_changes_ = 0;
+  int64_t steps_here_ = 0;
+  bool has_probed_ = false;
+  std::vector<double> first_sizes_;            // [num_sizes + 1] tokens by CountToken's, decayed
+  std::vector<PassTime> pass_times_;           // [num_sizes]
+  double line_base_ = 0.0, line_slope_ = 0.0;  // ms of a pass, and of one of its rows
+  // Sums over late steps, decayed.
+  double steps_ = 0.0, requests_ = 0.0, passes_ = 0.0, verify_ms_ = 0.0, emitted_ = 0.0;
+  double drafted_ = 0.0, accepted_ = 0.0, judged_ = 0.0;
+  double coverage_ = 0.0;  // sum over steps of the coverage in use
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_VOCAB_SIZE_CONTROL_H_

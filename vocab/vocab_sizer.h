@@ -1,0 +1,58 @@
+#ifndef SHORTLIST_VOCAB_VOCAB_SIZER_H_
+#define SHORTLIST_VOCAB_VOCAB_SIZER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/ids.h"
+#include "vocab/base_ladder.h"
+#include "vocab/dynamic_vocabulary_manager.h"
+#include "vocab/size_control.h"
+
+namespace shortlist {
+
+/// Gives the base of a DynamicVocabularyManager the size that makes its engine fastest. Where
+/// somebody else replaces the base, it leaves that alone until it is given a ladder again.
+///
+/// CountToken and AddStep are the engine's thread's; the rest is any thread's.
+class VocabSizer {
+ public:
+  /// `manager` must outlive this; its base is ladder->Base(ladder->start()).
+  VocabSizer(DynamicVocabularyManager& manager, std::shared_ptr<const BaseLadder> ladder,
+             int64_t max_draft_tokens);
+
+  /// From the next step on by this ladder, from its start.
+  void Replace(std::shared_ptr<const BaseLadder> ladder);
+
+  /// Tells of a token that was emitted behind `last`; `is_held`: a draft could propose it whatever
+  /// the base.
+  void CountToken(TokenId last, TokenId id, bool is_held);
+
+  /// Tells of a step that was drafted with `active`; what another base drafted does not count. May
+  /// replace the base.
+  void AddStep(const SizeControl::Step& step, const ActiveVocab& active);
+
+  /// How often the size has changed by itself.
+  int64_t num_changes() const { return num_changes_.load(std::memory_order_relaxed); }
+
+ private:
+  void Take(std::shared_ptr<const BaseLadder> ladder);
+  void SetBase();
+
+  DynamicVocabularyManager& manager_;
+  const int64_t max_draft_tokens_;
+  std::shared_ptr<const BaseLadder> ladder_;
+  std::unique_ptr<SizeControl> control_;
+  std::shared_ptr<const VocabBase> base_;  // that it has set
+  std::atomic<int64_t> num_changes_ = 0;
+
+  std::mutex mutex_;
+  std::shared_ptr<const BaseLadder> next_;  // guarded by mutex_; null: none waits
+  std::atomic<bool> has_next_ = false;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_VOCAB_VOCAB_SIZER_H_
