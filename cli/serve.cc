@@ -20,10 +20,10 @@
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
 #include "cli/version.h"
-#include "model/checkpoint/config.h"
-#include "model/checkpoint/hub_cache.h"
 #include "kernels/head.h"
 #include "kernels/quant.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/hub_cache.h"
 #include "nlohmann/json.hpp"
 #include "runtime/engine.h"
 #include "serve/fastchat/frame.h"
@@ -290,12 +290,16 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
         base.is_full_head() ? session.models().tokenizer().size() : base.size();
     const bool is_full = base.is_full_head() && session.ladder() == nullptr;
     const int64_t num_all = session.models().config().vocab_size;
-    const int64_t num_own = base.is_full_head() ? 0 : base.max_successors() + run.dynamic_rows;
+    const int64_t num_sketched = session.sketch() != nullptr ? run.sketch.rows() : 0;
+    const int64_t sketch_bytes = session.sketch() != nullptr ? session.sketch()->bytes() : 0;
+    const int64_t num_own =
+        base.is_full_head() ? 0 : base.max_successors() + run.dynamic_rows + num_sketched;
     const HeadWeight head = session.models().draft_head();
     const int64_t row_bytes = RowBytes(head.dtype, head.hidden);
-    absl::StrAppend(&summary, " draft=", quoted(run.models.draft), " rows=", num_rows,
-                    " head_bytes=", std::min(num_rows + num_own, num_all) * row_bytes,
-                    " full_head_bytes=", num_all * row_bytes);
+    absl::StrAppend(
+        &summary, " draft=", quoted(run.models.draft), " rows=", num_rows,
+        " head_bytes=", std::min(num_rows + num_own, num_all) * row_bytes + sketch_bytes,
+        " full_head_bytes=", num_all * row_bytes);
     if (session.ladder() != nullptr) {
       absl::StrAppend(&summary, " sizes=", session.ladder()->rows().front(), "..",
                       session.ladder()->rows().back());
@@ -305,7 +309,7 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
                       " dynamic_rows=", run.dynamic_rows,
                       " list=", quoted(flags.run.vocab.custom_vocab_path));
       if (session.sketch() != nullptr) {
-        absl::StrAppend(&summary, " sketch_rows=", run.sketch.rows(),
+        absl::StrAppend(&summary, " sketch_rows=", num_sketched,
                         " sketch=", quoted(run.sketch.path));
       }
     } else {
