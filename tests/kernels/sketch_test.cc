@@ -59,7 +59,7 @@ TEST(SketchSelectTest, ChoosesTheBestRowsByDefinitionOnEveryInstructionSet) {
     for (int64_t m = 0; m < num_tokens; ++m) {
       expected.push_back(sketch.Best(&queries[m * sketch.rank], races[m], num_chosen));
     }
-    for (const Isa isa : AvailableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       const ScopedIsa scoped(isa);
       for (const int num_threads : {1, 3}) {
         ASSERT_EQ(Select(sketch, queries, races, num_chosen, num_threads), expected)
@@ -79,7 +79,7 @@ TEST(SketchSelectTest, AscendingAndDescendingScoresAreNoSpecialCase) {
       sketch.scales[row] = FloatToBf16(static_cast<float>(ascends ? row / 32 : 5000 - row));
     }
     const std::vector<float> query(4, 1.0f);
-    for (const Isa isa : AvailableIsas()) {
+    for (const Isa isa : SupportedIsas()) {
       const ScopedIsa scoped(isa);
       EXPECT_EQ(Select(sketch, query, {}, /*num_chosen=*/100)[0],
                 sketch.Best(query.data(), SketchRace(), 100));
