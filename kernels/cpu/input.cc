@@ -34,7 +34,10 @@ Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType
     if (stride * DTypeBytes(stored) % kSetBytes == 0) stride += kInputPadding;
     plan = {nullptr, stride, DTypeBytes(stored), stored};
   }
-  plan.data = static_cast<char*>(scratch.Get(num_tokens * plan.stride * plan.element_bytes));
+  // Kernels over tiles read, and use not, what lies behind the last row.
+  const int64_t multiple = table.byte_tiles ? 16 : 1;
+  const int64_t num_rows = (num_tokens + multiple - 1) / multiple * multiple;
+  plan.data = static_cast<char*>(scratch.Get(num_rows * plan.stride * plan.element_bytes));
   return plan;
 }
 
