@@ -88,26 +88,28 @@ struct EncodedText {
 };
 
 std::vector<EncodedText> EncodeTexts(const std::vector<Document>& documents,
-                                     const EncodeText& encode, ThreadPool& pool) {
+                                     const EncodeText& encode, int64_t vocab_size,
+                                     ThreadPool& pool) {
   struct Context {
     const std::vector<Document>& documents;
     const EncodeText& encode;
+    const int64_t vocab_size;
     std::vector<EncodedText> texts;
-  } context{documents, encode, std::vector<EncodedText>(documents.size())};
+  } context{documents, encode, vocab_size, std::vector<EncodedText>(documents.size())};
   pool.Run(
       std::ssize(documents),
       [](void* raw, int64_t i) {
         auto& c = *static_cast<Context*>(raw);
         c.texts[i].prompt = c.encode(c.documents[i].prompt);
-        c.texts[i].output = c.encode(c.documents[i].text);
+        c.texts[i].output = TokensOf(c.documents[i], c.encode, c.vocab_size);
       },
       &context);
   return std::move(context.texts);
 }
 
 /// The texts, each replayed over every list.
-absl::Status Replay(const CoverageFlags& flags, const EncodeText& encode, std::istream& in,
-                    std::vector<Measured>& measured) {
+absl::Status Replay(const CoverageFlags& flags, const EncodeText& encode, int64_t vocab_size,
+                    std::istream& in, std::vector<Measured>& measured) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> corpora, FindTexts(flags.texts));
   ThreadPool pool(static_cast<int>(flags.num_threads));
   for (const TextCorpus& corpus : corpora) {
@@ -118,7 +120,7 @@ absl::Status Replay(const CoverageFlags& flags, const EncodeText& encode, std::i
       while (true) {
         SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Document> batch, documents->Read(kBatchBytes));
         if (batch.empty()) break;
-        const std::vector<EncodedText> texts = EncodeTexts(batch, encode, pool);
+        const std::vector<EncodedText> texts = EncodeTexts(batch, encode, vocab_size, pool);
         for (size_t i = 0; i < batch.size(); ++i) {
           SHORTLIST_RETURN_IF_ERROR(texts[i].prompt.status());
           SHORTLIST_RETURN_IF_ERROR(texts[i].output.status());
@@ -209,7 +211,7 @@ absl::Status MeasureCoverage(const CoverageFlags& flags, std::istream& in, std::
   SHORTLIST_ASSIGN_OR_RETURN(const ListTokenizer tokenizer, ListTokenizer::Open(flags.tokenizer));
   const VocabTarget target = tokenizer.target();
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<Measured> measured, OpenLists(flags, target));
-  SHORTLIST_RETURN_IF_ERROR(Replay(flags, tokenizer.encode(), in, measured));
+  SHORTLIST_RETURN_IF_ERROR(Replay(flags, tokenizer.encode(), target.vocab_size, in, measured));
   if (!flags.svg_path.empty()) {
     SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, Plot(measured)));
   }

@@ -1,7 +1,7 @@
 """Makes the demo pair: from the corpora to models/demo, vocab_lists/demo.vocab.json and the held-out prompts.
 
     pip install -r scripts/train_demo/requirements.txt
-    python3 scripts/train_demo --corpora DIR --work DIR [--spec-bench spec_bench.jsonl]
+    python3 scripts/train_demo --corpora DIR --work DIR --engine build/release/shortlist [--spec-bench spec_bench.jsonl]
 
 Every stage leaves its result under --work; a run that was stopped goes on where it was. A GPU is used when there is one.
 """
@@ -10,7 +10,6 @@ import argparse
 import json
 import pathlib
 import subprocess
-import sys
 
 import numpy as np
 import sentencepiece
@@ -43,7 +42,7 @@ def parse_arguments():
     parser.add_argument("--draft-tokens", type=int, default=150_000_000)
     parser.add_argument("--tokens-per-step", type=int, default=32768)
     parser.add_argument("--samples", type=int, default=60_000, help="rows of 256 tokens that the target writes")
-    parser.add_argument("--engine", type=folder, help="the shortlist binary, to let it write them (faster on a CPU)")
+    parser.add_argument("--engine", type=folder, required=True, help="the shortlist binary, which writes them, and the list")
     parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
@@ -66,27 +65,18 @@ def ensure_tokenizer(arguments):
 
 
 def write_vocab_list(arguments, tokenizer_path):
-    counted = counts.tokens(arguments.work, target_recipe.SHAPE.vocab_size)
-    ranked = np.argsort(-counted, kind="stable")
-    ranked = ranked[counted[ranked] > 0]
-    members = {
-        "vocab_size": len(counted),
-        "ids": ranked.tolist(),
-        "counts": counted[ranked].tolist(),
-        "successors": counts.successors(arguments.work, ranked, len(counted)),
-    }
-    path = arguments.work / "counts.json"
-    path.write_text(json.dumps(members))
+    """Counted by the engine. Bytes are ranked as all else is: a draft that cannot spell costs a token, and 256 rows cost
+    every step. Returns the ids, most frequent first."""
+    path = arguments.out / "vocab_lists/demo.vocab.json"
     source = (
         "the demo target's own outputs and the demo pair's corpora: C++ documentation (MicrosoftDocs/cpp-docs, "
         "CC-BY-4.0), books 1876-1925 (US public domain), GSM8K training problems (MIT), Python's standard library (PSF)"
     )
-    subprocess.run(
-        [sys.executable, ROOT / "scripts/make_demo_vocab.py", "--tokenizer", tokenizer_path, "--counts", path]
-        + ["--source", source, "--out", arguments.out / "vocab_lists/demo.vocab.json"],
-        check=True,
-    )
-    return ranked
+    command = [arguments.engine, "vocab", "build", "--tokenizer", tokenizer_path, "--out", path, "--source", source]
+    command += ["--pin", "control", "--min-pair-count", "5", "--text-key", "ids", "--text"]
+    command += [f"{weight}@{rows}" for weight, rows in counts.write_rows(arguments.work)]
+    subprocess.run(command, check=True)
+    return np.array(json.loads(path.read_text())["ids"])
 
 
 def main():

@@ -336,7 +336,6 @@ TEST(TokenizerTest, FingerprintTellsTokenizersApart) {
             Open(SmallModel(Piece("a") + Piece("bc")))->Fingerprint());
 }
 
-/// scripts/make_demo_vocab.py computes the fingerprint on its own.
 TEST(TokenizerTest, TheShippedListBearsTheDemoTokenizersFingerprint) {
   const auto root = std::filesystem::path(SHORTLIST_SOURCE_DIR);
   const auto tokenizer = OpenTokenizer((root / "models/demo/target").string());

@@ -1,6 +1,7 @@
 #include "vocab/counting/documents.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -41,6 +42,18 @@ absl::StatusOr<std::vector<std::string>> Strings(const json& row, const std::str
     strings.push_back(ValidUtf8(value.get<std::string>()));
   }
   return strings;
+}
+
+/// A member that is an array of integers and nothing else.
+std::optional<std::vector<int64_t>> Integers(const json& row, const std::string& name) {
+  const auto member = row.find(name);
+  if (member == row.end() || !member->is_array() || member->empty()) return std::nullopt;
+  std::vector<int64_t> integers;
+  for (const json& value : *member) {
+    if (!value.is_number_integer()) return std::nullopt;
+    integers.push_back(value.get<int64_t>());  // above 2^63 a negative one
+  }
+  return integers;
 }
 
 /// Where a piece of `text` ends that is followed by more: behind its last end of line before a
@@ -112,7 +125,8 @@ absl::StatusOr<std::vector<Document>> Documents::Read(int64_t bytes) {
       TakeText(documents);
     }
     for (size_t i = before; i < documents.size(); ++i) {
-      num_taken += std::ssize(documents[i].text) + std::ssize(documents[i].prompt);
+      num_taken += std::ssize(documents[i].text) + std::ssize(documents[i].prompt) +
+                   4 * std::ssize(documents[i].ids);
     }
     if (at_end_ && begin_ == buffer_.size()) break;
     if (!is_jsonl_ && documents.size() == before) break;
@@ -149,15 +163,21 @@ absl::Status Documents::AddRow(const std::string& row, std::vector<Document>& do
     return absl::OkStatus();
   }
   if (!value.is_object()) return absl::InvalidArgumentError("neither an object nor a string");
-  SHORTLIST_ASSIGN_OR_RETURN(std::vector<std::string> texts, Strings(value, fields_.text));
+  std::vector<Document> of_row;
+  if (const std::optional<std::vector<int64_t>> ids = Integers(value, fields_.text)) {
+    of_row.push_back({.ids = *ids});
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(std::vector<std::string> texts, Strings(value, fields_.text));
+    for (std::string& text : texts) of_row.push_back({.text = std::move(text)});
+  }
   std::vector<std::string> prompts;
   if (!fields_.prompt.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(prompts, Strings(value, fields_.prompt));
   }
-  if (texts.empty()) ++num_rows_without_text_;
+  if (of_row.empty()) ++num_rows_without_text_;
   const auto category = value.find(fields_.category);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    Document document{.text = std::move(texts[i])};
+  for (size_t i = 0; i < of_row.size(); ++i) {
+    Document& document = of_row[i];
     if (!prompts.empty()) document.prompt = prompts[std::min(i, prompts.size() - 1)];
     if (category != value.end() && category->is_string()) {
       document.category = ValidUtf8(category->get<std::string>());

@@ -14,16 +14,17 @@ namespace shortlist {
 
 /// A text whose tokens are counted.
 struct Document {
-  std::string text;        // valid UTF-8
-  std::string prompt;      // what stands before it and is not counted; valid UTF-8
-  std::string category;    // empty: none
-  bool continues = false;  // it goes on where the document before it ended
+  std::string text;          // valid UTF-8
+  std::vector<int64_t> ids;  // its tokens, in place of the text; empty: not told
+  std::string prompt;        // what stands before it and is not counted; valid UTF-8
+  std::string category;      // empty: none
+  bool continues = false;    // it goes on where the document before it ended
 };
 
 /// Which members of a JSON row hold what.
 struct DocumentFields {
-  std::string text = "text";  // a string, or an array of them: a document each
-  std::string prompt;         // likewise, of the same length or one for all; empty: there is none
+  std::string text = "text";  // a string; strings: a document each; integers: tokens of one
+  std::string prompt;  // a string, or strings: one for each text or for all; empty: there is none
   std::string category = "category";
 };
 

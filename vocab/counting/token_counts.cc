@@ -20,36 +20,58 @@ struct Encoded {
   absl::Status status;
   std::vector<TokenId> tokens;
   std::array<std::vector<uint64_t>, PairCounts::kNumShards> pairs;
-  // The first one's text goes on, from this token, where the documents before end.
-  std::optional<TokenId> open;
+  // The first token, where it goes on from the documents before these; and the token that those
+  // behind may go on from, which is the one before where these hold neither a token nor a
+  // beginning.
+  std::optional<TokenId> open, last;
+  bool keeps_last = true;
 };
 
 absl::Status Encode(std::span<const Document> documents, const EncodeText& encode,
-                    Encoded& encoded) {
-  std::optional<TokenId> last;
-  for (size_t i = 0; i < documents.size(); ++i) {
-    const Document& document = documents[i];
-    const bool goes_on = document.continues && i > 0;
-    if (!goes_on) last.reset();
+                    int64_t vocab_size, Encoded& encoded) {
+  std::optional<TokenId>& last = encoded.last;
+  for (const Document& document : documents) {
+    if (!document.continues) {
+      last.reset();
+      encoded.keeps_last = false;
+    }
     if (!document.prompt.empty()) {
       SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> prompt, encode(document.prompt));
       if (!prompt.empty()) last = prompt.back();
     }
-    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, encode(document.text));
-    if (i == 0 && document.continues && !ids.empty()) encoded.open = ids.front();
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TokenId> ids,
+                               TokensOf(document, encode, vocab_size));
     for (const TokenId id : ids) {
       encoded.tokens.push_back(id);
       if (last.has_value()) {
         const uint64_t key = PairCounts::KeyOf(*last, id);
         encoded.pairs[PairCounts::ShardOf(key)].push_back(key);
+      } else if (encoded.keeps_last) {
+        encoded.open = id;
       }
       last = id;
     }
+    if (last.has_value()) encoded.keeps_last = false;
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<TokenId>> TokensOf(const Document& document, const EncodeText& encode,
+                                              int64_t vocab_size) {
+  if (document.ids.empty()) return encode(document.text);
+  std::vector<TokenId> ids;
+  ids.reserve(document.ids.size());
+  for (const int64_t id : document.ids) {
+    if (id < 0 || id >= vocab_size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("token id ", id, " not in [0, ", vocab_size, ")"));
+    }
+    ids.push_back(TokenId{static_cast<int32_t>(id)});
+  }
+  return ids;
+}
 
 absl::Status CountDocuments(std::span<const Document> documents, const EncodeText& encode,
                             ThreadPool& pool, CorpusCounts& counts) {
@@ -67,8 +89,8 @@ absl::Status CountDocuments(std::span<const Document> documents, const EncodeTex
         auto& c = *static_cast<Context*>(raw);
         const int64_t begin = task * kDocumentsPerTask;
         const int64_t end = std::min(begin + kDocumentsPerTask, std::ssize(c.documents));
-        c.encoded[task].status =
-            Encode(c.documents.subspan(begin, end - begin), c.encode, c.encoded[task]);
+        c.encoded[task].status = Encode(c.documents.subspan(begin, end - begin), c.encode,
+                                        std::ssize(c.counts.tokens), c.encoded[task]);
       },
       &context);
   for (const Encoded& encoded : context.encoded) SHORTLIST_RETURN_IF_ERROR(encoded.status);
@@ -76,12 +98,11 @@ absl::Status CountDocuments(std::span<const Document> documents, const EncodeTex
   std::optional<TokenId> last;
   for (const Encoded& encoded : context.encoded) {
     if (encoded.open.has_value() && last.has_value()) {
-      const uint64_t key = PairCounts::KeyOf(*last, *encoded.open);
-      counts.pairs.Add(key);
+      counts.pairs.Add(PairCounts::KeyOf(*last, *encoded.open));
     }
     for (const TokenId id : encoded.tokens) ++counts.tokens[Raw(id)];
     counts.num_tokens += std::ssize(encoded.tokens);
-    if (!encoded.tokens.empty()) last = encoded.tokens.back();
+    if (!encoded.keeps_last) last = encoded.last;
   }
   pool.Run(
       PairCounts::kNumShards,

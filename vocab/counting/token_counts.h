@@ -37,9 +37,14 @@ struct CorpusCounts {
       : name(std::move(name)), weight(weight), tokens(vocab_size), pairs(max_pairs) {}
 };
 
+/// The tokens of a document's text: its ids, or what `encode` makes of it. InvalidArgument names an
+/// id that is not in [0, vocab_size).
+absl::StatusOr<std::vector<TokenId>> TokensOf(const Document& document, const EncodeText& encode,
+                                              int64_t vocab_size);
+
 /// Encodes documents on the threads of `pool` and adds their tokens, and which follows which, to
 /// `counts`. Of a document's prompt the last token counts as what the text's first one follows.
-/// The same counts with any number of threads, and nothing is added on an error: `encode`'s.
+/// The same counts with any number of threads, and nothing is added on an error: TokensOf's.
 absl::Status CountDocuments(std::span<const Document> documents, const EncodeText& encode,
                             ThreadPool& pool, CorpusCounts& counts);
 

@@ -104,6 +104,18 @@ TEST(DocumentsTest, BytesThatAreNotUtf8AreReplaced) {
   EXPECT_THAT(Texts(pieces), ElementsAre("a\xEF\xBF\xBDz"));
 }
 
+TEST(DocumentsTest, RowsMayHoldTokens) {
+  const auto [rows, status] = ReadAll(R"({"text": [5, -1, 18446744073709551615]})"
+                                      "\n"
+                                      R"({"text": []})"
+                                      "\n"
+                                      R"({"text": [5, "x"]})",
+                                      /*is_jsonl=*/true);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_THAT(rows[0].ids, ElementsAre(5, -1, -1));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("line 3"));
+}
+
 TEST(DocumentsTest, NamesTellRowsOfJson) {
   EXPECT_TRUE(IsJsonl("a.jsonl"));
   EXPECT_TRUE(IsJsonl("a.jsonl.zst"));

@@ -30,9 +30,9 @@ absl::StatusOr<std::vector<TokenId>> EncodeBytes(std::string_view text) {
 std::vector<Document> RandomDocuments(std::mt19937& random, int count) {
   std::vector<Document> documents(count);
   for (Document& document : documents) {
-    for (uint32_t i = random() % 40; i > 0; --i)
+    for (uint32_t i = random() % 3 == 0 ? 0 : random() % 40; i > 0; --i)
       document.text += static_cast<char>('a' + random() % 6);
-    document.continues = random() % 3 == 0;
+    document.continues = random() % 2 == 0;
     if (!document.continues && random() % 4 == 0) document.prompt = "zq";
   }
   documents[0].continues = false;
@@ -70,6 +70,20 @@ TEST(TokenCountsTest, CountsAreThoseOfTheWholeTextsWithAnyThreads) {
     EXPECT_EQ(counts.tokens, tokens);
     EXPECT_EQ(ToMap(counts.pairs), pairs);
     EXPECT_EQ(counts.pairs.max_missed(), 0);
+  }
+}
+
+TEST(TokenCountsTest, TokensOfARowCountAsTheyAre) {
+  ThreadPool pool(1);
+  CorpusCounts counts("c", 0, kVocabSize, 1 << 10);
+  const std::vector<Document> good = {{.ids = {7, 255, 7}}};
+  ASSERT_TRUE(CountDocuments(good, EncodeBytes, pool, counts).ok());
+  EXPECT_EQ(counts.tokens[7], 2);
+  EXPECT_EQ(counts.pairs.size(), 2);
+  for (const int64_t bad : {-1, 256}) {
+    const std::vector<Document> documents = {{.ids = {7, bad}}};
+    EXPECT_THAT(std::string(CountDocuments(documents, EncodeBytes, pool, counts).message()),
+                HasSubstr("token id " + std::to_string(bad) + " not in [0, 256)"));
   }
 }
 
