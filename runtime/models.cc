@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "draft/eagle_drafter.h"
 #include "draft/model_drafter.h"
-#include "kernels/quant.h"
+#include "head/head_bytes.h"
 #include "model/checkpoint/hub_cache.h"
 #include "model/kv_cache.h"
 #include "vocab/surface_variants.h"
@@ -155,7 +155,7 @@ int64_t Models::kv_slot_bytes() const {
 int64_t Models::draft_row_bytes() const {
   const HeadWeight head =
       draft_eagle_ ? draft_eagle_->head_weight() : draft_decoder_->head_weight();
-  return RowBytes(head.dtype, head.hidden);
+  return HeadRowBytes(head);
 }
 
 absl::StatusOr<std::unique_ptr<Drafter>> Models::NewDrafter(int64_t num_slots) {
