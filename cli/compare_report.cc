@@ -116,6 +116,9 @@ void WriteSources(const Comparison& comparison, const Prompts& prompts, std::ost
   for (size_t source = 0; source < kNumRowSources; ++source) {
     if (is_told[source]) header.emplace_back(RowSourceName(static_cast<RowSource>(source)));
   }
+  const bool has_more_than_a_base = std::any_of(is_told.begin() + Index(RowSource::kShared),
+                                                is_told.end(), [](bool told) { return told; });
+  if (!has_more_than_a_base) return;
   header.emplace_back("acceptance inside");
   for (const Contender& contender : comparison.contenders) {
     const Sums sums = Add(contender, prompts);
@@ -135,7 +138,7 @@ void WriteSources(const Comparison& comparison, const Prompts& prompts, std::ost
     }
     row.push_back(FormatFixed(100.0 * stats.covered_acceptance_rate(), 1) + "%");
   }
-  if (!cells.empty()) out << "\n" << FormatTable(header, cells);
+  out << "\n" << FormatTable(header, cells);
 }
 
 nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& contender,

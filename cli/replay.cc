@@ -93,6 +93,8 @@ nlohmann::ordered_json Report(const ReplayResult& result) {
       {"hit_rate", result.scheduling.hit_rate()},
       {"retractions", result.scheduling.num_retractions},
       {"accept_length", result.speculation.accept_length()},
+      {"coverage", result.speculation.coverage()},
+      {"held_by_continuations", result.speculation.num_held[Index(RowSource::kContinuations)]},
       {"time_to_first_token", ToJson(Distribute(std::move(first_token_s)))},
       {"inter_token_latency", ToJson(Distribute(std::move(inter_token_s)))}};
 }

@@ -243,6 +243,14 @@ TEST_F(BadInputTest, DynamicRowsBeyondTheVocabulary) {
                 {"--dynamic-rows", "16385", "16384"});
 }
 
+TEST_F(BadInputTest, WhatFindsRowsAndSizes) {
+  ExpectRefused(DemoPair() + Args{"--dynamic-capacity", "16385"} + kPrompt,
+                {"--dynamic-capacity", "16385", "16384"});
+  const std::string list = SourcePath("vocab_lists/demo.vocab.json");
+  ExpectRefused(DemoPair() + Args{"--vocab", list + ":auto=20000..30000"} + kPrompt,
+                {"--vocab", "20000", "16384"});
+}
+
 TEST_F(BadInputTest, Prompt) {
   ExpectRefused(DemoPair() + Args{"--prompt", ""}, {"--prompt", "empty"});
   ExpectRefused(DemoPair() + Args{"--prompt", "a\xFFz"}, {"--prompt", "UTF-8", "1"});

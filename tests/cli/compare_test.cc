@@ -109,6 +109,28 @@ TEST(CompareTest, SweepWithSuccessorsKeepsTheRowsInAll) {
           {7708, 100, 384}, {3612, 100, 384}, {1564, 100, 384}, {540, 100, 384}, {206, 100, 206}}));
 }
 
+TEST(CompareTest, ASizeIsFoundAmongThoseThatASweepTakes) {
+  const Outcome outcome =
+      RunCompare(DemoPair() + Args{"--prompt", "The old man", "--max-new-tokens", "24", "--json",
+                                   "--repetitions", "1", "--sweep", "--vocab",
+                                   List() + ":auto=4096..9000:successors=64", "--dynamic-rows",
+                                   "32", "--dynamic-capacity", "8"});
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  std::vector<std::string> names;
+  for (const auto& row : json::parse(outcome.out)["rows"]) {
+    if (row["group"] != "all" || !row["source"].is_null()) continue;
+    names.push_back(row["decoding"]);
+    EXPECT_EQ(row["identical"], true) << row;
+    int64_t num_tokens = 0;
+    for (const auto& source : row["sources"]) num_tokens += source["tokens"].get<int64_t>();
+    if (row["decoding"] != "plain") EXPECT_EQ(num_tokens, row["num_tokens"]) << row;
+  }
+  const std::string rest = " + 32 dynamic + 8 shared + 64 successors";
+  EXPECT_EQ(names, (std::vector<std::string>{"plain", "draft, full head", "draft, top 4096" + rest,
+                                             "draft, top 5793" + rest, "draft, top 9000" + rest,
+                                             "draft, size by itself" + rest}));
+}
+
 TEST(CompareTest, SweepRefusesWhatItCannotSize) {
   const Args sweep = DemoPair() + Args{"--prompt", "x", "--sweep"};
   for (const Args& vocab :

@@ -107,6 +107,45 @@ TEST_F(RouterTest, BadRequestsAreRefusedWithTheNumbers) {
   harness.ExpectNothingHeld();
 }
 
+TEST_F(RouterTest, WhatFollowedAPromptBeforeIsScoredAgain) {
+  const auto vocab = *DynamicVocabularyManager::Create(*VocabBase::Create({}, 96), {});
+  RouterHarness harness(*engine_, Options());
+  const auto request = [&](const char* rid) {
+    TokenizedGenerateReqInput input = Input(rid, 20, 12);
+    input.max_tail_rows = 60;
+    input.vocab = vocab.get();
+    return input;
+  };
+  harness.Step({Input("plain", 20, 12), request("first")});
+  harness.StepUntilIdle();
+  harness.Step({request("second")});
+  harness.StepUntilIdle();
+  const auto added = [&](const char* rid) {
+    return harness.served()[rid].last.stats.num_rows_added[Index(RowSource::kContinuations)];
+  };
+  EXPECT_EQ(added("first"), 0);
+  EXPECT_GT(added("second"), 0);
+  EXPECT_GT(harness.served()["second"].last.stats.coverage(),
+            harness.served()["first"].last.stats.coverage());
+  for (const char* rid : {"first", "second"}) {
+    EXPECT_EQ(harness.served()[rid].output, harness.served()["plain"].output) << rid;
+  }
+  EXPECT_EQ(vocab->Stats().num_emitted, harness.served()["first"].last.stats.num_step_tokens +
+                                            harness.served()["second"].last.stats.num_step_tokens);
+}
+
+TEST_F(RouterTest, DynamicTokenIdsMustBeTheModels) {
+  RouterHarness harness(*engine_, Options());
+  TokenizedGenerateReqInput bad = Input("bad", 5, 5), good = Input("good", 5, 5);
+  bad.dynamic_token_ids = {TokenId{95}, TokenId{96}};
+  good.dynamic_token_ids = {TokenId{0}, TokenId{95}, TokenId{95}};
+  harness.Step({std::move(bad), std::move(good)});
+  harness.StepUntilIdle();
+  EXPECT_EQ(harness.served()["bad"].last.status.message(),
+            "dynamic_token_ids[1]: token id 96 not in [0, 96)");
+  EXPECT_TRUE(harness.served()["good"].last.status.ok());
+}
+
 TEST_F(RouterTest, TheContextIsNoLongerThanThePool) {
   Router::Options options = Options();
   options.scheduler.max_total_tokens = 50;

@@ -39,6 +39,26 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_FALSE(flags->json);
 }
 
+TEST(FlagsTest, WhatFindsRowsAndSizes) {
+  const auto flags =
+      ParseRunFlags(kLeast + Args{"--vocab", "l.json:auto=5..9", "--dynamic-capacity", "7",
+                                  "--discover", "target=3,top=2", "--coverage-floor", "0.5"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_TRUE(flags->vocab.auto_size);
+  EXPECT_EQ(flags->vocab.max_rows, 9);
+  EXPECT_EQ(flags->dynamic_capacity, 7);
+  EXPECT_TRUE(flags->given.dynamic_capacity);
+  EXPECT_EQ(flags->decoding.discovery.target_rows, 3);
+  EXPECT_EQ(flags->decoding.coverage_floor, 0.5);
+  for (const Args& bad : {Args{"--dynamic-capacity", "-1"}, Args{"--dynamic-capacity", "x"},
+                          Args{"--discover", "prompt=1"}, Args{"--discover", "target=-1"},
+                          Args{"--coverage-floor", "1.1"}, Args{"--coverage-floor", "nan"}}) {
+    const auto refused = ParseRunFlags(kLeast + bad);
+    EXPECT_FALSE(refused.ok()) << bad[1];
+    EXPECT_THAT(std::string(refused.status().message()), HasSubstr(bad[0]));
+  }
+}
+
 TEST(FlagsTest, NamesThatOtherServersGiveAreTaken) {
   const auto flags = ParseRunFlags({"--model-path", "m", "--prompt", "p", "--dtype", "bfloat16"});
   ASSERT_TRUE(flags.ok()) << flags.status();
