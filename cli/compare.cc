@@ -190,6 +190,17 @@ absl::Status RunAll(const Session& session, int64_t num_repetitions, Field& fiel
   return absl::OkStatus();
 }
 
+/// What sizes came to in the end.
+void TellFoundSizes(Field& field) {
+  for (size_t c = 0; c < field.engines.size(); ++c) {
+    Contender& contender = field.contenders[c];
+    if (!contender.finds_size) continue;
+    const std::shared_ptr<const ActiveVocab> active = field.engines[c]->vocab()->Active();
+    contender.base_rows = active->is_full_head() ? active->vocab_size() : active->base_size();
+    absl::StrAppend(&contender.name, ": top ", contender.base_rows);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
@@ -199,6 +210,7 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(Field field, MakeField(*session, flags.sweep));
   SHORTLIST_RETURN_IF_ERROR(RunAll(*session, flags.num_repetitions, field));
 
+  TellFoundSizes(field);
   for (size_t c = 0; c < field.engines.size(); ++c) {
     int64_t num_mapping_faults = 0;
     for (const PromptResult& result : field.contenders[c].prompts) {

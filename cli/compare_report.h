@@ -27,7 +27,7 @@ struct Contender {
   int64_t base_rows = 0;       // of the active vocabulary; 0: plain decoding
   int64_t dynamic_rows = 0;    // a request may add
   int64_t shared_rows = 0;     // that requests share
-  bool finds_size = false;     // base_rows are those that it began with
+  bool finds_size = false;     // base_rows are those that it ended with
   int64_t successor_rows = 0;  // a draft step may score besides
   int64_t sketch_rows = 0;     // a draft step scores besides
   std::vector<PromptResult> prompts;
