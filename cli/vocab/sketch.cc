@@ -22,7 +22,7 @@ void AddSketchFlags(CLI::App& command, SketchFlags& flags) {
   AddRunFlags(command, flags.run);
   command.add_option("--out", flags.out, "Where the sketch goes")->type_name("FILE")->required();
   AddInteger<int64_t>(command, "--rank", flags.rank, kSketchStep, kMaxSketchRank,
-                      "Numbers that stand for a row, a multiple of 4");
+                      "Numbers that stand for a row, a multiple of 8");
 }
 
 absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
