@@ -241,18 +241,19 @@ void Head(benchmark::State& state, const Shape& shape, DType dtype, Rows rows) {
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
-/// A sketch of rank 32 that chooses 256 rows, with noise or without, between two uses of the full
+/// A sketch of rank 64 that chooses 128 rows, with noise or without, between two uses of the full
 /// head for one token, which it is to be cheap beside: of_head is its share of the head's time.
 void SketchSelect(benchmark::State& state, const Shape& shape) {
-  constexpr int64_t kRank = 32, kNumChosen = 256;
+  constexpr int64_t kRank = 64, kNumChosen = 128;
   const int64_t num_tokens = state.range(0);
   const int64_t padded =
       (shape.vocab_size + kSketchPanelRows - 1) / kSketchPanelRows * kSketchPanelRows;
-  const int64_t bytes = padded * (kRank + 2), num_copies = kColdBytes / bytes + 1;
-  Arena codes(num_copies * padded * kRank), scales(num_copies * padded * 2);
+  const int64_t bytes = padded * (kRank / 2 + 2), num_copies = kColdBytes / bytes + 1;
+  Arena codes(num_copies * padded * kRank / 2), scales(num_copies * padded * 2);
   std::mt19937 random(4);
   auto* const code = static_cast<uint8_t*>(codes.data());
-  for (int64_t i = 0; i < codes.bytes(); ++i) code[i] = static_cast<uint8_t>(1 + random() % 255);
+  for (int64_t i = 0; i < codes.bytes(); ++i)
+    code[i] = static_cast<uint8_t>(0x11 * (1 + random() % 15));
   std::fill_n(static_cast<uint16_t*>(scales.data()), scales.bytes() / 2, uint16_t{0x3c00});
   Arena weight(shape.vocab_size * shape.hidden * 2);
   FillRows(weight.data(), DType::kBf16, shape.vocab_size, shape.hidden);
@@ -272,7 +273,7 @@ void SketchSelect(benchmark::State& state, const Shape& shape) {
   double kernel = 0.0, limit = 0.0, of_head = 0.0;
   for (auto _ : state) {
     const int64_t copy = iteration++ % num_copies;
-    const SketchRows rows = {code + copy * padded * kRank,
+    const SketchRows rows = {code + copy * padded * kRank / 2,
                              static_cast<uint16_t*>(scales.data()) + copy * padded,
                              shape.vocab_size, kRank};
     const double begin = Now();

@@ -38,8 +38,10 @@ absl::Status CheckProbes(const SketchBasis& basis, const at::Tensor& projected, 
                                                  " of their length, more than ", kMostProbeError));
 }
 
-/// The bf16 bits of a scale whose codes reach 127 at most.
-uint16_t ScaleBits(float largest) { return FloatToBf16(largest / 127.0f * (1.0f + 0x1p-8f)); }
+constexpr float kMostCode = 7.0f;
+
+/// The bf16 bits of a scale whose codes reach kMostCode at most, but for rounding.
+uint16_t ScaleBits(float largest) { return FloatToBf16(largest / kMostCode); }
 
 }  // namespace
 
@@ -63,7 +65,7 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
     sketch->num_rows_ = num_rows;
     sketch->states_ = basis.states;
     const int64_t padded = sketch->rows().num_panels() * kSketchPanelRows;
-    sketch->codes_ = Arena(padded * rank);
+    sketch->codes_ = Arena(padded * rank / 2);
     sketch->scales_ = Arena(padded * static_cast<int64_t>(sizeof(uint16_t)));
     auto* const codes = static_cast<uint8_t*>(sketch->codes_.data());
     auto* const scales = static_cast<uint16_t*>(sketch->scales_.data());
@@ -81,12 +83,13 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
       }
       scales[row] = ScaleBits(largest);
       const float scale = Bf16ToFloat(scales[row]);
-      uint8_t* const panel = codes + row / kSketchPanelRows * kSketchPanelRows * rank;
+      uint8_t* const panel = codes + row / kSketchPanelRows * kSketchPanelRows * rank / 2;
       for (int64_t k = 0; k < rank; ++k) {
         const float code = scale > 0.0f ? std::nearbyint(values[k * num_rows + row] / scale) : 0.0f;
-        panel[(k / kSketchStep * kSketchPanelRows + row % kSketchPanelRows) * kSketchStep +
-              k % kSketchStep] =
-            static_cast<uint8_t>(static_cast<int>(std::clamp(code, -127.0f, 127.0f)) + 128);
+        const int stored = static_cast<int>(std::clamp(code, -kMostCode, kMostCode)) + 8;
+        const int64_t word = k / kSketchStep * kSketchPanelRows + row % kSketchPanelRows;
+        const int shift = k % kSketchStep < 4 ? 0 : 4;
+        panel[word * 4 + k % 4] |= static_cast<uint8_t>(stored << shift);  // zeroed before
       }
     }
     return absl::OkStatus();

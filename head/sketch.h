@@ -17,7 +17,7 @@
 
 namespace shortlist {
 
-/// All rows of a head in a few dimensions and int8: it tells for little which of them a hidden
+/// All rows of a head in a few dimensions and int4: it tells for little which of them a hidden
 /// state is likely to score highest, so that only these need exact logits. Immutable; any thread
 /// may read it.
 class Sketch {

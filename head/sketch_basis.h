@@ -32,7 +32,7 @@ class StateMoments {
 /// The few dimensions in which a head's logits are told apart best, on average over the hidden
 /// states that it meets: w . x is about (rows w) . (states x), up to what all rows have in common.
 struct SketchBasis {
-  static constexpr int64_t kDefaultRank = 32;
+  static constexpr int64_t kDefaultRank = 64;
   static constexpr int64_t kNumProbes = 64;
 
   at::Tensor rows;    // [rank, hidden] f32
@@ -43,7 +43,7 @@ struct SketchBasis {
 
   /// kDefaultRank, or what a narrow head has room for.
   static int64_t DefaultRank(int64_t hidden);
-  /// InvalidArgument unless `rank` is a multiple of 4 in [4, min(256, hidden)].
+  /// InvalidArgument unless `rank` is a multiple of 8 in [8, min(256, hidden)].
   static absl::Status CheckRank(int64_t rank, int64_t hidden);
 
   int64_t rank() const { return rows.size(0); }

@@ -11,21 +11,24 @@ class ThreadPool;
 
 /// Rows of a panel: their codes lie side by side, so that one vector holds those of several rows.
 inline constexpr int64_t kSketchPanelRows = 16;
-/// Ranks are multiples of kSketchStep, up to kMaxSketchRank.
-inline constexpr int64_t kSketchStep = 4;
+/// Ranks are multiples of kSketchStep, up to kMaxSketchRank: so many codes are four bytes.
+inline constexpr int64_t kSketchStep = 8;
 inline constexpr int64_t kMaxSketchRank = 256;
 inline constexpr float kMaxSketchScale = 1e20f;
 
-/// A head in few dimensions: each row is `rank` codes and a scale. A view.
+/// A head in few dimensions: each row is `rank` codes of four bits and a scale. A view.
 struct SketchRows {
-  // [panels][rank / 4][16 rows][4 codes], each code in [-127, 127] stored as code + 128. The last
-  // panel is whole; what its missing rows hold does not matter.
+  // [panels][rank / 8][16 rows][4 bytes], codes in [-7, 7] stored as code + 8: byte b of step s
+  // holds code 8 s + b in its low half, code 8 s + 4 + b in the high one. The last panel is whole;
+  // what its missing rows hold does not matter.
   const uint8_t* codes = nullptr;
   const uint16_t* scales = nullptr;  // bf16, in [0, kMaxSketchScale]: [panels][16]
   int64_t num_rows = 0;
   int64_t rank = 0;
 
-  SHORTLIST_HOST_DEVICE int64_t num_panels() const { return (num_rows + kSketchPanelRows - 1) / kSketchPanelRows; }
+  SHORTLIST_HOST_DEVICE int64_t num_panels() const {
+    return (num_rows + kSketchPanelRows - 1) / kSketchPanelRows;
+  }
 };
 
 /// How one token's rows compete: by score, or, with inverse_temperature above 0, by

@@ -15,35 +15,37 @@ namespace shortlist {
 /// choose alike. A row's key is scale * dot * factor, where `dot`, an integer, is codes . query,
 /// plus its noise.
 struct SketchQuery {
-  float factor = 0.0f;
-  int32_t offset = 0;  // -128 times the sum of the codes: dot = offset + stored codes . query
-  bool races = false;
-  uint64_t noise_key = 0;
-  alignas(64) int8_t codes[kMaxSketchRank] = {};
+  float factor;
+  int32_t offset;  // -8 times the sum of the codes: dot = offset + stored codes . query
+  bool races;
+  uint64_t noise_key;
+  alignas(64) int8_t codes[kMaxSketchRank];
 
-  SHORTLIST_HOST_DEVICE static SketchQuery Of(const float* query, int64_t rank,
-                                              const SketchRace& race) {
-    SketchQuery made;
+  /// In place, whatever it was before. codes beyond `rank` are left alone.
+  SHORTLIST_HOST_DEVICE void Set(const float* query, int64_t rank, const SketchRace& race) {
+    factor = 0.0f;
+    offset = 0;
+    races = false;
+    for (int64_t k = 0; k < rank; ++k) codes[k] = 0;
     float largest = 0.0f;
     for (int64_t k = 0; k < rank; ++k) {
       const float magnitude = fabsf(query[k]);
-      if (!(magnitude < __builtin_inff())) return made;
+      if (!(magnitude < __builtin_inff())) return;
       if (magnitude > largest) largest = magnitude;
     }
     const float inverse = largest > 1e-30f ? 127.0f / largest : 0.0f;
     int32_t sum = 0;
     for (int64_t k = 0; k < rank; ++k) {
-      made.codes[k] = static_cast<int8_t>(rintf(query[k] * inverse));
-      sum += made.codes[k];
+      codes[k] = static_cast<int8_t>(rintf(query[k] * inverse));
+      sum += codes[k];
     }
-    made.offset = -128 * sum;
+    offset = -8 * sum;
     // Noise counts in powers of two. Where it would be lost beside the scores, it is left out.
     constexpr float kLog2E = 1.44269504f, kMostFactor = 1e6f;
-    const float factor = largest / 127.0f * race.inverse_temperature * kLog2E;
-    made.races = race.inverse_temperature > 0.0f && factor < kMostFactor;
-    made.factor = made.races ? factor : 1.0f;
-    made.noise_key = NoiseKey(race.seed, race.position, /*stream=*/0);
-    return made;
+    const float noisy = largest / 127.0f * race.inverse_temperature * kLog2E;
+    races = race.inverse_temperature > 0.0f && noisy < kMostFactor;
+    factor = races ? noisy : 1.0f;
+    noise_key = NoiseKey(race.seed, race.position, /*stream=*/0);
   }
 };
 

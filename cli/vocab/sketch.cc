@@ -71,7 +71,7 @@ VocabSubcommand AddVocabSketch(CLI::App& vocab) {
   AddRunFlags(*app, flags->run);
   app->add_option("--out", flags->out, "Where the sketch goes")->type_name("FILE")->required();
   AddInteger<int64_t>(*app, "--rank", flags->rank, kSketchStep, kMaxSketchRank,
-                      "Numbers that stand for a row, a multiple of 4");
+                      "Numbers that stand for a row, a multiple of 8");
   return {app, [flags](std::istream&, std::ostream& out) { return MakeSketch(*flags, out); }};
 }
 

@@ -27,7 +27,7 @@ const KernelTable kAvx2Kernels = {
     .rope = Rope,
     .activate = Activate,
     .activate_mul = ActivateMul,
-    .sketch = Sketch<MaddBytes<Int8Codes>>,
+    .sketch = Sketch<MaddBytes<Int4Codes>>,
 };
 
 }  // namespace shortlist

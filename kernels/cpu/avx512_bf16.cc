@@ -28,7 +28,7 @@ const KernelTable kAvx512Bf16Kernels = {
     .rope = Rope,
     .activate = Activate,
     .activate_mul = ActivateMul,
-    .sketch = Sketch<VnniBytes<Int8Codes>>,
+    .sketch = Sketch<VnniBytes<Int4Codes>>,
 };
 
 }  // namespace shortlist

@@ -257,11 +257,12 @@ int64_t Sketch(const SketchJob& job) {
   const int64_t rank = job.rows.rank;
   int64_t count = 0;
   for (int64_t row = job.first_row; row < job.end_row; ++row) {
-    const uint8_t* panel = job.rows.codes + row / kSketchPanelRows * kSketchPanelRows * rank;
+    const uint8_t* panel = job.rows.codes + row / kSketchPanelRows * kSketchPanelRows * rank / 2;
     int32_t dot = query.offset;
     for (int64_t k = 0; k < rank; ++k) {
-      const int64_t at = k / kSketchStep * kSketchPanelRows + row % kSketchPanelRows;
-      dot += panel[at * kSketchStep + k % kSketchStep] * query.codes[k];
+      const int64_t word = k / kSketchStep * kSketchPanelRows + row % kSketchPanelRows;
+      const int byte = panel[word * 4 + k % 4];
+      dot += (k % kSketchStep < 4 ? byte & 15 : byte >> 4) * query.codes[k];
     }
     float key = static_cast<float>(dot) * Bf16ToFloat(job.rows.scales[row]) * query.factor;
     if (query.races) key += SketchNoise(query.noise_key, static_cast<int32_t>(row));

@@ -80,10 +80,9 @@ void SketchSelectCpu(const SketchRows& rows, const float* query, const SketchRac
                      int64_t num_tokens, int64_t num_chosen, int32_t* ids, ThreadPool& pool) {
   if (num_tokens == 0 || num_chosen == 0) return;
   thread_local std::vector<SketchQuery> queries;
-  queries.clear();
+  queries.resize(num_tokens);
   for (int64_t m = 0; m < num_tokens; ++m) {
-    queries.push_back(SketchQuery::Of(query + m * rows.rank, rows.rank,
-                                      races != nullptr ? races[m] : SketchRace()));
+    queries[m].Set(query + m * rows.rank, rows.rank, races != nullptr ? races[m] : SketchRace());
   }
   const int64_t num_ranges =
       std::clamp<int64_t>(rows.num_rows / kRowsPerThread, 1, pool.num_threads());

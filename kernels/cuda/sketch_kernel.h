@@ -105,13 +105,15 @@ SHORTLIST_DEVICE void KeepLargest(int64_t count, int64_t num_chosen, SketchShare
 /// The key of a row, as an integer of the same order.
 template <class Device>
 SHORTLIST_DEVICE uint32_t SketchKey(const SketchRows& rows, const SketchQuery& query, int64_t row) {
-  const uint8_t* const panel = rows.codes + row / kSketchPanelRows * kSketchPanelRows * rows.rank;
+  const uint8_t* const panel =
+      rows.codes + row / kSketchPanelRows * kSketchPanelRows * rows.rank / 2;
   const auto* words = reinterpret_cast<const uint32_t*>(panel) + row % kSketchPanelRows;
   const auto* of_query = reinterpret_cast<const uint32_t*>(query.codes);
-  int32_t dot = 0;
+  int32_t dot = query.offset;
   for (int64_t step = 0; step < rows.rank / kSketchStep; ++step) {
-    // Stored codes with another top bit are two's complement.
-    dot = Device::DotBytes(words[step * kSketchPanelRows] ^ 0x80808080u, of_query[step], dot);
+    const uint32_t word = words[step * kSketchPanelRows];
+    dot = Device::DotBytes(word & 0x0f0f0f0fu, of_query[2 * step], dot);
+    dot = Device::DotBytes(word >> 4 & 0x0f0f0f0fu, of_query[2 * step + 1], dot);
   }
   const float scale = std::bit_cast<float>(uint32_t{rows.scales[row]} << 16);
   float key = static_cast<float>(dot) * scale * query.factor;
@@ -129,8 +131,8 @@ SHORTLIST_DEVICE void ChooseInChunk(const CudaSketchJob& job, SketchChunkShared*
   const int64_t most = args.num_chosen < kSketchChunkRows ? args.num_chosen : kSketchChunkRows;
   for (int64_t m = 0; m < args.num_tokens; ++m) {
     if (Device::Thread() == 0) {
-      shared->query = SketchQuery::Of(args.query + m * args.rows.rank, args.rows.rank,
-                                      args.races != nullptr ? args.races[m] : SketchRace());
+      shared->query.Set(args.query + m * args.rows.rank, args.rows.rank,
+                        args.races != nullptr ? args.races[m] : SketchRace());
     }
     Device::SyncBlock();
     for (int64_t i = Device::Thread(); i < num_rows; i += kSketchThreads) {

@@ -13,7 +13,7 @@ const char* SketchProblem(const CudaSketchArgs& args) {
     return "num_rows is not in [1, 2^31)";
   }
   if (rows.rank < kSketchStep || rows.rank > kMaxSketchRank || rows.rank % kSketchStep != 0) {
-    return "rank is not a multiple of 4 in [4, 256]";
+    return "rank is not a multiple of 8 in [8, 256]";
   }
   if (args.num_chosen < 1 || args.num_chosen > rows.num_rows) {
     return "num_chosen is not in [1, num_rows]";

@@ -123,7 +123,7 @@ TEST_F(SketchTest, ChoosesAlikeInAnyBatch) {
 }
 
 TEST_F(SketchTest, ChoosesAllRowsWhereMoreAreWantedThanThereAre) {
-  SketchChooser chooser(Make(Fit(/*rank=*/4, nullptr)), /*num_chosen=*/kVocab + 1, pool_);
+  SketchChooser chooser(Make(Fit(/*rank=*/8, nullptr)), /*num_chosen=*/kVocab + 1, pool_);
   EXPECT_EQ(chooser.num_chosen(), kVocab);
   const at::Tensor states = States(2, 1, kHidden);
   chooser.Choose(states.data_ptr<float>(), 1, {});
@@ -162,9 +162,9 @@ TEST_F(SketchTest, RefusesWhatNoBasisFits) {
     EXPECT_TRUE(absl::IsInvalidArgument(basis.status())) << basis.status();
     return std::string(basis.status().message());
   };
-  for (const int64_t rank : {int64_t{-4}, int64_t{0}, int64_t{6}, kHidden + 4}) {
+  for (const int64_t rank : {int64_t{-8}, int64_t{0}, int64_t{12}, kHidden + 8}) {
     EXPECT_THAT(refusal(head(), rank, nullptr),
-                HasSubstr("rank " + std::to_string(rank) + " is not a multiple of 4 in [4, 48]"));
+                HasSubstr("rank " + std::to_string(rank) + " is not a multiple of 8 in [8, 48]"));
   }
   StateMoments moments;
   EXPECT_THAT(refusal(head(), /*rank=*/8, &moments), HasSubstr("no hidden state"));

@@ -16,8 +16,8 @@ void CheckRefusals(CudaMachine& machine, const CudaSketchArgs& fine, Failures& f
   };
   refuses("a negative number of tokens", [](CudaSketchArgs& args) { args.num_tokens = -1; });
   refuses("a sketch without rows", [](CudaSketchArgs& args) { args.rows.num_rows = 0; });
-  refuses("an odd rank", [](CudaSketchArgs& args) { args.rows.rank = 6; });
-  refuses("a huge rank", [](CudaSketchArgs& args) { args.rows.rank = kMaxSketchRank + 4; });
+  refuses("an odd rank", [](CudaSketchArgs& args) { args.rows.rank = 12; });
+  refuses("a huge rank", [](CudaSketchArgs& args) { args.rows.rank = kMaxSketchRank + 8; });
   refuses("no chosen row", [](CudaSketchArgs& args) { args.num_chosen = 0; });
   refuses("more chosen rows than there are",
           [](CudaSketchArgs& args) { args.num_chosen = args.rows.num_rows + 1; });
@@ -38,8 +38,8 @@ void CheckSketches(CudaMachine& machine, uint32_t seed, const CaseSizes& sizes,
   for (int round = 0; round < sizes.num_rounds; ++round) {
     const int64_t num_rows = RandomInt(rng, 1, sizes.max_vocab_size);
     // Few levels of codes: many ties.
-    const SketchFixture sketch(rng, num_rows, /*sketch_rank=*/4 * RandomInt(rng, 1, 9),
-                               /*largest=*/round % 2 == 0 ? 1 : 127);
+    const SketchFixture sketch(rng, num_rows, /*sketch_rank=*/8 * RandomInt(rng, 1, 9),
+                               /*largest=*/round % 2 == 0 ? 1 : 7);
     const int64_t num_tokens = RandomInt(rng, 1, sizes.max_tokens);
     const int64_t num_chosen = RandomInt(rng, 1, round % 4 == 3 ? num_rows : (num_rows + 9) / 10);
     std::vector<float> queries = RandomFloats(rng, num_tokens * sketch.rank);

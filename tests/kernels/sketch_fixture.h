@@ -16,11 +16,11 @@ namespace shortlist {
 
 /// A random sketch, and what its rows score by definition.
 struct SketchFixture {
-  /// Codes in [-largest, largest].
+  /// Codes in [-largest, largest], at most 7.
   SketchFixture(std::mt19937& rng, int64_t rows, int64_t sketch_rank, int largest)
       : num_rows(rows), rank(sketch_rank), unpacked(rows * sketch_rank) {
     const int64_t padded = view().num_panels() * kSketchPanelRows;
-    codes.assign(padded * rank, 0xff);
+    codes.assign(padded * rank / 2, 0xff);
     scales.assign(padded, 0x7f7f);  // the largest of all, behind the rows
     for (int64_t row = 0; row < num_rows; ++row) {
       for (int64_t k = 0; k < rank; ++k) {
@@ -34,9 +34,10 @@ struct SketchFixture {
 
   void SetCode(int64_t row, int64_t k, int8_t code) {
     unpacked[row * rank + k] = code;
-    const int64_t panel = row / kSketchPanelRows * kSketchPanelRows * rank;
-    codes[panel + (k / 4 * kSketchPanelRows + row % kSketchPanelRows) * 4 + k % 4] =
-        static_cast<uint8_t>(code + 128);
+    const int64_t panel = row / kSketchPanelRows * kSketchPanelRows * rank / 2;
+    uint8_t& byte = codes[panel + (k / 8 * kSketchPanelRows + row % kSketchPanelRows) * 4 + k % 4];
+    const int stored = code + 8;
+    byte = static_cast<uint8_t>(k % 8 < 4 ? (byte & 0xf0) | stored : (byte & 0x0f) | stored << 4);
   }
 
   /// scale * (codes . query as rounded), but for the query's own scale.

@@ -44,8 +44,8 @@ TEST(SketchSelectTest, ChoosesTheBestRowsByDefinitionOnEveryInstructionSet) {
     const int64_t num_rows = RandomInt(rng, 1, trial % 4 == 0 ? 20000 : 900);
     // Few levels of codes: many ties.
     const SketchFixture sketch(rng, num_rows,
-                               /*rank=*/4 * RandomInt(rng, 1, trial % 7 == 0 ? 64 : 12),
-                               /*largest=*/trial % 3 == 0 ? 1 : 127);
+                               /*rank=*/8 * RandomInt(rng, 1, trial % 7 == 0 ? 32 : 9),
+                               /*largest=*/trial % 3 == 0 ? 1 : 7);
     const int64_t num_tokens = RandomInt(rng, 1, 5);
     const std::vector<float> queries = RandomFloats(rng, num_tokens * sketch.rank);
     std::vector<SketchRace> races;
@@ -72,13 +72,13 @@ TEST(SketchSelectTest, ChoosesTheBestRowsByDefinitionOnEveryInstructionSet) {
 
 TEST(SketchSelectTest, AscendingAndDescendingScoresAreNoSpecialCase) {
   std::mt19937 rng(1);
-  SketchFixture sketch(rng, /*num_rows=*/5000, /*rank=*/4, /*largest=*/1);
+  SketchFixture sketch(rng, /*num_rows=*/5000, /*rank=*/8, /*largest=*/1);
   for (const bool ascends : {true, false}) {
     for (int64_t row = 0; row < sketch.num_rows; ++row) {
-      for (int64_t k = 0; k < 4; ++k) sketch.SetCode(row, k, 1);
+      for (int64_t k = 0; k < 8; ++k) sketch.SetCode(row, k, 1);
       sketch.scales[row] = FloatToBf16(static_cast<float>(ascends ? row / 32 : 5000 - row));
     }
-    const std::vector<float> query(4, 1.0f);
+    const std::vector<float> query(8, 1.0f);
     for (const Isa isa : SupportedIsas()) {
       const ScopedIsa scoped(isa);
       EXPECT_EQ(Select(sketch, query, {}, /*num_chosen=*/100)[0],
@@ -89,7 +89,7 @@ TEST(SketchSelectTest, AscendingAndDescendingScoresAreNoSpecialCase) {
 
 TEST(SketchSelectTest, EqualScoresGoToTheLowerIds) {
   std::mt19937 rng(1);
-  const SketchFixture sketch(rng, /*num_rows=*/3000, /*rank=*/8, /*largest=*/127);
+  const SketchFixture sketch(rng, /*num_rows=*/3000, /*rank=*/8, /*largest=*/7);
   std::vector<int32_t> first(10);
   std::iota(first.begin(), first.end(), 0);
   EXPECT_EQ(Select(sketch, std::vector<float>(8, 0.0f), {}, /*num_chosen=*/10)[0], first);
@@ -97,7 +97,7 @@ TEST(SketchSelectTest, EqualScoresGoToTheLowerIds) {
 
 TEST(SketchSelectTest, ToAQueryThatIsNotFiniteAllRowsAreAlike) {
   std::mt19937 rng(1);
-  const SketchFixture sketch(rng, /*num_rows=*/300, /*rank=*/8, /*largest=*/127);
+  const SketchFixture sketch(rng, /*num_rows=*/300, /*rank=*/8, /*largest=*/7);
   std::vector<float> queries = RandomFloats(rng, 3 * 8);
   queries[3] = kNan;
   queries[2 * 8] = -kInf;
@@ -110,7 +110,7 @@ TEST(SketchSelectTest, ToAQueryThatIsNotFiniteAllRowsAreAlike) {
 
 TEST(SketchSelectTest, HugeQueriesAndTemperaturesStillChooseDistinctRows) {
   std::mt19937 rng(1);
-  const SketchFixture sketch(rng, /*num_rows=*/300, /*rank=*/8, /*largest=*/127);
+  const SketchFixture sketch(rng, /*num_rows=*/300, /*rank=*/8, /*largest=*/7);
   for (const float magnitude : {0.0f, 1e-38f, 1.0f, 3e38f}) {
     for (const float inverse_temperature : {1e-30f, 1.0f, 1e30f}) {
       const std::vector<float> query(8, magnitude);
@@ -128,7 +128,7 @@ TEST(SketchSelectTest, TheWinnerOfTheWholeRaceIsChosen) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 rng(seed);
-  const SketchFixture sketch(rng, /*num_rows=*/2000, /*rank=*/16, /*largest=*/127);
+  const SketchFixture sketch(rng, /*num_rows=*/2000, /*rank=*/16, /*largest=*/7);
   const std::vector<float> query = RandomFloats(rng, 16);
   std::vector<float> scores;
   for (int64_t row = 0; row < sketch.num_rows; ++row) {

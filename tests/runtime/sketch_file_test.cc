@@ -20,10 +20,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 SketchBasis SmallBasis() {
-  return {.rows = at::arange(24, at::kFloat).view({4, 6}),
-          .states = at::arange(24, at::kFloat).view({4, 6}) * -0.5f,
+  return {.rows = at::arange(80, at::kFloat).view({8, 10}),
+          .states = at::arange(80, at::kFloat).view({8, 10}) * -0.5f,
           .probe_ids = {0, 3, 9},
-          .probes = at::arange(12, at::kFloat).view({3, 4})};
+          .probes = at::arange(24, at::kFloat).view({3, 8})};
 }
 
 class SketchFileTest : public testing::Test {
@@ -53,23 +53,23 @@ TEST_F(SketchFileTest, ReadsWhatWasWritten) {
   EXPECT_TRUE(read->states.equal(basis.states));
   EXPECT_TRUE(read->probes.equal(basis.probes));
   EXPECT_EQ(read->probe_ids, basis.probe_ids);
-  EXPECT_EQ(read->rank(), 4);
-  EXPECT_EQ(read->hidden(), 6);
+  EXPECT_EQ(read->rank(), 8);
+  EXPECT_EQ(read->hidden(), 10);
 }
 
 TEST_F(SketchFileTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(Refusal([](SketchBasis& of) {
-                of.rows = at::zeros({6, 6});
+                of.rows = at::zeros({6, 10});
               }),
-              HasSubstr("rank 6 is not a multiple of 4 in [4, 6]"));
+              HasSubstr("rank 6 is not a multiple of 8 in [8, 10]"));
   EXPECT_THAT(Refusal([](SketchBasis& of) {
-                of.states = at::zeros({4, 5});
+                of.states = at::zeros({8, 5});
               }),
-              HasSubstr("states is F32 [4, 5], not F32 [4, 6]"));
+              HasSubstr("states is F32 [8, 5], not F32 [8, 10]"));
   EXPECT_THAT(Refusal([](SketchBasis& of) {
-                of.probes = at::zeros({2, 4});
+                of.probes = at::zeros({2, 8});
               }),
-              HasSubstr("probes is F32 [2, 4], not F32 [3, 4]"));
+              HasSubstr("probes is F32 [2, 8], not F32 [3, 8]"));
   EXPECT_THAT(Refusal([](SketchBasis& of) {
                 of.probe_ids = {0, 3, 3};
               }),

@@ -47,9 +47,9 @@ TEST_F(VocabSketchTest, MakesAFileThatStandsInForEveryList) {
     if (row["sketch_rows"] != 200) continue;
     EXPECT_GT(row["accept_length"], 1.5) << row;
     EXPECT_GT(row["coverage"], 0.5) << row;
-    // 34 bytes a row and the basis, 200 or 250 rows, of 512 bytes a row.
-    EXPECT_GT(row["head_bytes_share"], 16.0 * 256 / (16384 * 256) + 200.0 / 16384) << row;
-    EXPECT_LT(row["head_bytes_share"], 0.06) << row;
+    // 10 bytes a row and the basis, 200 or 250 rows, of 512 bytes a row.
+    EXPECT_GT(row["head_bytes_share"], 10.0 / 512 + 200.0 / 16384) << row;
+    EXPECT_LT(row["head_bytes_share"], 0.04) << row;
   }
   EXPECT_EQ(names,
             (std::vector<std::string>{"plain", "draft, full head", "draft, no list + 50 dynamic",
@@ -67,10 +67,10 @@ TEST_F(VocabSketchTest, ASketchOfTheHeadAloneNeedsNoFile) {
 }
 
 TEST_F(VocabSketchTest, WhatIsRefusedNamesValueAndBoundAndKeepsTheOldFile) {
-  ASSERT_TRUE(WriteSketchFile({.rows = at::ones({4, 6}),
-                               .states = at::ones({4, 6}),
+  ASSERT_TRUE(WriteSketchFile({.rows = at::ones({8, 10}),
+                               .states = at::ones({8, 10}),
                                .probe_ids = {0},
-                               .probes = at::ones({1, 4})},
+                               .probes = at::ones({1, 8})},
                               path())
                   .ok());
   const auto expect_refused = [&](const Outcome& outcome, const std::string& words) {
@@ -79,10 +79,10 @@ TEST_F(VocabSketchTest, WhatIsRefusedNamesValueAndBoundAndKeepsTheOldFile) {
     EXPECT_EQ(outcome.out, "");
     const auto old = ReadSketchFile(path());
     ASSERT_TRUE(old.ok()) << old.status();
-    EXPECT_EQ(old->hidden(), 6);
+    EXPECT_EQ(old->hidden(), 10);
   };
   expect_refused(Make(DemoTarget() + kPrompt), "needs --draft");
-  expect_refused(Make(DemoPair() + kPrompt, /*rank=*/6), "rank 6 is not a multiple of 4");
+  expect_refused(Make(DemoPair() + kPrompt, /*rank=*/12), "rank 12 is not a multiple of 8");
   expect_refused(Make(DemoPair() + Args{"--prompt", "The", "--max-new-tokens", "1"}),
                  "no hidden state was met");
 
@@ -91,7 +91,7 @@ TEST_F(VocabSketchTest, WhatIsRefusedNamesValueAndBoundAndKeepsTheOldFile) {
   expect_refused(RunGenerate(empty + Args{"--sketch", path(), "--sketch-rows", "0"}),
                  "--vocab: empty leaves a draft no rows");
   expect_refused(RunGenerate(empty + Args{"--sketch", path()}),
-                 path() + ": sketch of another head: of hidden states of 6, not 256");
+                 path() + ": sketch of another head: of hidden states of 10, not 256");
   const Outcome missing = RunGenerate(empty + Args{"--sketch", dir_.Join("none")});
   EXPECT_TRUE(absl::IsNotFound(missing.status)) << missing.status;
   EXPECT_THAT(std::string(missing.status.message()), HasSubstr(dir_.Join("none")));
