@@ -55,8 +55,9 @@ void AddFlags(CLI::App& command, BuildFlags& flags) {
       ->type_name("FILE");
   command
       .add_option("--add-counts", flags.added_counts,
-                  "Counts that other runs have kept, as further corpora")
-      ->type_name("FILE...");
+                  "Counts that other runs have kept, as further corpora; with a weight, each of "
+                  "them has it")
+      ->type_name("[WEIGHT@]FILE...");
   const auto add_real = [&](const char* name, std::optional<double>& value, const char* text) {
     command
         .add_option_function<std::string>(
@@ -90,6 +91,8 @@ void AddFlags(CLI::App& command, BuildFlags& flags) {
       ->default_str("count");
   AddInteger<int64_t>(command, "--successors", flags.list.max_successors, 0, kMaxCount,
                       "Most successors of a token that the list keeps");
+  AddInteger<int64_t>(command, "--common", flags.list.num_common, 0, kMaxCount,
+                      "Likeliest ids, which every use of the list is to hold: nobody's successors");
   AddInteger<int64_t>(command, "--min-pair-count", flags.list.min_pair_count, 1, kMaxCount,
                       "Pairs that occur less often are left out");
   AddInteger<int64_t>(command, "--max-pairs", flags.max_pairs, 1024, int64_t{1} << 30,
@@ -156,10 +159,14 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   SHORTLIST_RETURN_IF_ERROR(counter.Count(texts, in));
   if (flags.out_path.empty()) return absl::OkStatus();
 
-  for (const std::string& path : flags.added_counts) {
-    SHORTLIST_ASSIGN_OR_RETURN(
-        Counts added, ReadCounts(path, target.vocab_size, target.fingerprint, flags.max_pairs));
-    for (CorpusCounts& corpus : added.corpora) counts.corpora.push_back(std::move(corpus));
+  for (const std::string& text : flags.added_counts) {
+    SHORTLIST_ASSIGN_OR_RETURN(const Weighted file, ParseWeighted("--add-counts", text));
+    SHORTLIST_ASSIGN_OR_RETURN(Counts added, ReadCounts(file.name, target.vocab_size,
+                                                        target.fingerprint, flags.max_pairs));
+    for (CorpusCounts& corpus : added.corpora) {
+      if (file.weight > 0) corpus.weight = file.weight;
+      counts.corpora.push_back(std::move(corpus));
+    }
   }
   BuildOptions options = flags.list;
   options.pinned = PinnedIds(tokenizer, flags.pins);

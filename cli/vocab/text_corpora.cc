@@ -31,18 +31,8 @@ absl::StatusOr<std::vector<std::string>> Matches(const std::string& pattern) {
 }
 
 absl::StatusOr<TextCorpus> Find(const std::string& text) {
-  TextCorpus corpus{.name = text};
-  const size_t at = text.find('@');
-  const std::optional<double> weight =
-      at == std::string::npos ? std::nullopt : ParseNumber<double>(text.substr(0, at));
-  if (weight.has_value()) {
-    if (!(*weight > 0) || !std::isfinite(*weight)) {
-      return absl::InvalidArgumentError(absl::StrCat("--text ", Excerpt(text), ": weight ", *weight,
-                                                     " is not a positive finite number"));
-    }
-    corpus.weight = *weight;
-    corpus.name = text.substr(at + 1);
-  }
+  SHORTLIST_ASSIGN_OR_RETURN(const Weighted pattern, ParseWeighted("--text", text));
+  TextCorpus corpus{.name = pattern.name, .weight = pattern.weight};
   if (corpus.name == "-") {
     corpus.files = {"-"};
     return corpus;
@@ -69,6 +59,18 @@ void AddTextFlags(CLI::App& command, TextFlags& flags) {
                   "Member that holds what the text answers: read before it, not counted")
       ->type_name("KEY");
   command.add_flag("--jsonl", flags.is_jsonl, "All files, and standard input, hold rows of JSON");
+}
+
+absl::StatusOr<Weighted> ParseWeighted(const std::string& flag, const std::string& text) {
+  const size_t at = text.find('@');
+  const std::optional<double> weight =
+      at == std::string::npos ? std::nullopt : ParseNumber<double>(text.substr(0, at));
+  if (!weight.has_value()) return Weighted{.name = text};
+  if (*weight > 0 && std::isfinite(*weight)) {  // NaN is neither
+    return Weighted{.name = text.substr(at + 1), .weight = *weight};
+  }
+  return absl::InvalidArgumentError(absl::StrCat(flag, " ", Excerpt(text), ": weight ", *weight,
+                                                 " is not a positive finite number"));
 }
 
 absl::StatusOr<std::vector<TextCorpus>> FindTexts(const TextFlags& flags) {

@@ -25,6 +25,16 @@ struct TextFlags {
 /// `command`.
 void AddTextFlags(CLI::App& command, TextFlags& flags);
 
+/// What a flag names, and how much it weighs.
+struct Weighted {
+  std::string name;
+  double weight = 0.0;  // 0: none is given
+};
+
+/// Parses [WEIGHT@]NAME. InvalidArgument names `flag`, and a weight that is not positive and finite
+/// (NaN included).
+absl::StatusOr<Weighted> ParseWeighted(const std::string& flag, const std::string& text);
+
 /// The files of a pattern.
 struct TextCorpus {
   std::string name;                // the pattern, without its weight
@@ -32,8 +42,7 @@ struct TextCorpus {
   std::vector<std::string> files;  // sorted
 };
 
-/// InvalidArgument for a weight that is not positive and finite (NaN included), NotFound for a
-/// pattern that no file has.
+/// Errors of ParseWeighted, and NotFound for a pattern that no file has.
 absl::StatusOr<std::vector<TextCorpus>> FindTexts(const TextFlags& flags);
 
 }  // namespace shortlist

@@ -30,9 +30,11 @@ struct BuildOptions {
   };
   Rank rank = Rank::kCount;
 
-  int64_t max_successors = 512;           // of a token; 0: the list has none
-  int64_t min_pair_count = 2;             // of a token and its successor, in all corpora together
-  static constexpr int kNumCommon = 256;  // likeliest ids, which are nobody's successors
+  int64_t max_successors = 512;  // of a token; 0: the list has none
+  int64_t min_pair_count = 2;    // of a token and its successor, in all corpora together
+  // Likeliest ids, which are nobody's successors: every selection that is meant to be made of the
+  // list holds them.
+  int64_t num_common = 256;
 };
 
 /// The list of a mix of corpora. Where none has a weight, each counts as long as it is, and the

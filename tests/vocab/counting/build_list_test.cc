@@ -125,7 +125,7 @@ TEST(BuildListTest, NoveltyRanksWhatOccursInNewPairs) {
   const auto list = BuildList({corpus}, {.rank = BuildOptions::Rank::kNovelty});
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_THAT(RawIds(list->ids), ElementsAre(2, 1));
-  EXPECT_THAT(list->counts, ElementsAre(13, 3));  // 10 + 0.3 x 10, 0.3 x 10
+  EXPECT_THAT(list->counts, ElementsAre(11, 1));  // 10 + 0.1 x 10, 0.1 x 10
 }
 
 }  // namespace
