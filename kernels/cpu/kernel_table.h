@@ -18,7 +18,7 @@ inline constexpr int64_t kPanelRows = 32;
 inline constexpr int64_t kInputPadding = 32;
 
 /// As many rows ahead as a head kernel can use (CpuHeadJob::num_ahead).
-inline constexpr int64_t kHeadRowsAhead = 20;
+inline constexpr int64_t kHeadRowsAhead = 32;
 
 /// Rows of f32 inputs as the dot kernels read them: bf16 when the weight is bf16 and the table has
 /// native_bf16, else f32 (rounded to bf16 when the weight is). Row t starts at element t * stride.

@@ -225,6 +225,21 @@ TEST(HeadTest, LargeShapesAreExactWhereverARowIsReadAndOnAnyThreads) {
   }
 }
 
+// The same kernel over the unit and over loops (tests/kernels/tiles_test.cc).
+TEST(HeadTest, AmxHasTheBitsOfPlainTiles) {
+  if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no AMX on this machine";
+  std::mt19937 rng(9);
+  for (const int64_t num_tokens : {1, 6, 16, 35}) {
+    for (const int64_t hidden : {5, 64, 200}) {
+      const Fixture f(rng, DType::kBf16, /*vocab_size=*/300, hidden, num_tokens);
+      const std::vector<float> unit = Logits(f.full), pruned = Logits(f.pruned_packed);
+      const ScopedIsa plain(Isa::kAmxPlain);
+      EXPECT_TRUE(SameBits(unit, Logits(f.full))) << num_tokens << " hidden " << hidden;
+      EXPECT_TRUE(SameBits(pruned, Logits(f.pruned_packed))) << num_tokens << " hidden " << hidden;
+    }
+  }
+}
+
 TEST(HeadTest, ARowHasTheSameBitsWhereverItIsRead) {
   ForRandomHeads(/*seed=*/2, /*num_rounds=*/36, [](const Fixture& f) {
     const std::vector<float> full = Logits(f.full);

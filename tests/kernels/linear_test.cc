@@ -232,6 +232,50 @@ TEST(LinearTest, ActivatedIsTheLinearLayerThenBiasAndActivation) {
   }
 }
 
+// The same kernels over the unit and over loops (tests/kernels/tiles_test.cc).
+TEST(LinearTest, AmxHasTheBitsOfPlainTiles) {
+  if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no AMX on this machine";
+  std::mt19937 rng(10);
+  const int64_t out_features = 75;
+  for (const int64_t in_features : {1, 31, 64, 129, 700}) {
+    for (const int64_t num_tokens : {1, 8, 16, 17, 45}) {
+      const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
+      const std::vector<float> w = RandomFloats(rng, out_features * in_features);
+      for (const DType dtype : {DType::kBf16, DType::kInt8, DType::kInt4}) {
+        const PackedLinear weight = Pack(StoredRows(w, dtype, in_features), in_features);
+        const std::vector<float> unit = Apply(weight, x, num_tokens);
+        const ScopedIsa plain(Isa::kAmxPlain);
+        EXPECT_TRUE(SameBits(unit, Apply(weight, x, num_tokens)))
+            << DTypeName(dtype) << " tokens " << num_tokens << " in " << in_features;
+      }
+    }
+  }
+}
+
+// More tokens than a cache holds: sums go on from block to block of the input features.
+TEST(LinearTest, ManyTokensHaveTheBitsOfEachAlone) {
+  std::mt19937 rng(11);
+  const int64_t in_features = 1040, out_features = 40, num_tokens = 700;
+  const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
+  const std::vector<float> w = RandomFloats(rng, out_features * in_features);
+  for (const DType dtype : {DType::kBf16, DType::kInt8}) {
+    const PackedLinear weight = Pack(StoredRows(w, dtype, in_features), in_features);
+    for (const Isa isa : SupportedIsas()) {
+      if (isa <= Isa::kAmxPlain) continue;  // too slow
+      const ScopedIsa scoped(isa);
+      const std::vector<float> all = Apply(weight, x, num_tokens, /*num_threads=*/2);
+      for (const int64_t token : {0, 15, 16, 511, 512, 699}) {
+        const std::vector<float> alone(x.begin() + token * in_features,
+                                       x.begin() + (token + 1) * in_features);
+        const std::vector<float> expected(all.begin() + token * out_features,
+                                          all.begin() + (token + 1) * out_features);
+        EXPECT_TRUE(SameBits(expected, Apply(weight, alone, 1)))
+            << Describe(isa, dtype) << " token " << token;
+      }
+    }
+  }
+}
+
 TEST(LinearTest, NoTokensTouchNothing) {
   std::mt19937 rng(5);
   const PackedLinear weight =
