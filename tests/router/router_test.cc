@@ -123,8 +123,8 @@ TEST_F(RouterTest, WhatFollowedAPromptBeforeIsScoredAgain) {
   const auto added = [&](const char* rid) {
     return harness.served()[rid].last.stats.num_rows_added[Index(RowSource::kContinuations)];
   };
-  EXPECT_EQ(added("first"), 0);
-  EXPECT_GT(added("second"), 0);
+  // The first one may know what "plain", for whose prefix it waited, began with.
+  EXPECT_LT(added("first"), added("second"));
   EXPECT_GT(harness.served()["second"].last.stats.coverage(),
             harness.served()["first"].last.stats.coverage());
   for (const char* rid : {"first", "second"}) {

@@ -40,7 +40,8 @@ TEST_F(VocabSketchTest, MakesAFileThatStandsInForEveryList) {
                       "--sketch-rows", "200", "--dynamic-rows", "50"});
   ASSERT_TRUE(compared.status.ok()) << compared.status;
   std::vector<std::string> names;
-  for (const nlohmann::json& row : nlohmann::json::parse(compared.out)["rows"]) {
+  const nlohmann::json report = nlohmann::json::parse(compared.out);
+  for (const nlohmann::json& row : report["rows"]) {
     if (row["group"] != "all") continue;
     names.push_back(row["decoding"]);
     EXPECT_EQ(row["identical"], true) << row;

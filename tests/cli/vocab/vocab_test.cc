@@ -122,7 +122,7 @@ TEST_F(VocabTest, BuildRefusesWhatMakesNoList) {
                 "--text or --add-counts is required");
   ExpectRefused({"build", "--tokenizer", Tokenizer(), "--text", text},
                 "--out or --counts is required");
-  ExpectRefused({"build", "--text", text, "--out", out}, "Tokenizer");
+  ExpectRefused({"build", "--text", text, "--out", out}, "[--model,--tokenizer] is required");
   const std::string cut = PackXz(std::string(kText)).substr(0, 60);
   ExpectRefused(Build(dir_.Write("cut.xz", cut), out), "cut.xz: damaged");
   EXPECT_FALSE(std::filesystem::exists(out));
@@ -203,7 +203,7 @@ TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
   EXPECT_TRUE(Run({"check", both, "--tokenizer", Tokenizer()}).status.ok());
   const Outcome diff = Run({"diff", a, both, "--tokenizer", Tokenizer()});
   ASSERT_TRUE(diff.status.ok()) << diff.status;
-  EXPECT_THAT(diff.out, HasSubstr("whale"));
+  EXPECT_THAT(diff.out, HasSubstr("\" sea\""));
   EXPECT_THAT(diff.out, HasSubstr("only in the first:  \n"));
 
   VocabList foreign = ReadList(b);
@@ -232,8 +232,11 @@ TEST_F(VocabTest, TuneNamesTheFastestSize) {
   EXPECT_EQ(object["rows"][1]["num_rows"], 512 + 64);
   EXPECT_GT(object["rows"][1]["tokens_per_s"], 0.0);
   EXPECT_GT(object["peak_bytes"], 0);
-  ExpectRefused(Args{"tune"} + DemoTarget() + Args{"--vocab", DemoList()}, "tune needs --draft");
-  ExpectRefused(Args{"tune"} + DemoPair() + Args{"--vocab", DemoList() + ":top=5"}, "without :top");
+  const Args prompt = {"--prompt", "The"};
+  ExpectRefused(Args{"tune"} + DemoTarget() + prompt + Args{"--vocab", DemoList()},
+                "tune needs --draft");
+  ExpectRefused(Args{"tune"} + DemoPair() + prompt + Args{"--vocab", DemoList() + ":top=5"},
+                "without :top");
 }
 
 TEST_F(VocabTest, AWordThatIsNoSubcommandIsAnsweredWithTheNearest) {
@@ -241,23 +244,24 @@ TEST_F(VocabTest, AWordThatIsNoSubcommandIsAnsweredWithTheNearest) {
   ExpectRefused({"show", DemoList(), "--jsn"}, "show has no flag --jsn; did you mean --json?");
 }
 
+const Args kTarget = DemoTarget() + Args{"--prompt", "x"};
+
 TEST(StaticVocabFlagsTest, TheOriginalsNamesChooseTheBase) {
   const auto ratio =
-      ParseRunFlags(DemoTarget() + Args{"--use-static-vocab", "--static-vocab-ratio", "0.25"});
+      ParseRunFlags(kTarget + Args{"--use-static-vocab", "--static-vocab-ratio", "0.25"});
   ASSERT_TRUE(ratio.ok()) << ratio.status();
   EXPECT_TRUE(ratio->vocab.use_static_vocab);
   EXPECT_EQ(ratio->vocab.static_vocab_ratio, 0.25);
   const auto path =
-      ParseRunFlags(DemoTarget() + Args{"--use-static-vocab", "--custom-vocab-path", "list.pt"});
+      ParseRunFlags(kTarget + Args{"--use-static-vocab", "--custom-vocab-path", "list.pt"});
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(path->vocab.custom_vocab_path, "list.pt");
-  EXPECT_EQ(ParseRunFlags(DemoTarget() + Args{"--use-static-vocab"})->vocab.static_vocab_ratio,
-            0.5);
+  EXPECT_EQ(ParseRunFlags(kTarget + Args{"--use-static-vocab"})->vocab.static_vocab_ratio, 0.5);
   for (const Args& bad : {Args{"--static-vocab-ratio", "0.25"}, Args{"--custom-vocab-path", "f"},
                           Args{"--use-static-vocab", "--vocab", "full"},
                           Args{"--use-static-vocab", "--static-vocab-ratio", "nan"},
                           Args{"--use-static-vocab", "--static-vocab-ratio", "0"}}) {
-    EXPECT_FALSE(ParseRunFlags(DemoTarget() + bad).ok());
+    EXPECT_FALSE(ParseRunFlags(kTarget + bad).ok());
   }
 }
 
