@@ -10,7 +10,10 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -408,6 +411,13 @@ void Register() {
 }  // namespace shortlist
 
 int main(int argc, char** argv) {
+  if (const char* name = std::getenv("SHORTLIST_ISA"); name != nullptr) {
+    const std::optional<shortlist::Isa> isa = shortlist::ParseIsa(name);
+    if (!isa || !shortlist::SetIsa(*isa)) {
+      std::fprintf(stderr, "SHORTLIST_ISA: '%s' is no instruction set of this machine\n", name);
+      return 2;
+    }
+  }
   benchmark::AddCustomContext("isa", shortlist::IsaName(shortlist::CurrentIsa()));
   shortlist::Register();
   benchmark::Initialize(&argc, argv);
