@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/cpu/quant_layout.h"
+#include "kernels/cpu/tiles.h"
 
 namespace shortlist {
 namespace {
@@ -35,7 +36,7 @@ Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType
     plan = {nullptr, stride, DTypeBytes(stored), stored};
   }
   // Kernels over tiles read, and use not, what lies behind the last row.
-  const int64_t multiple = table.byte_tiles ? 16 : 1;
+  const int64_t multiple = table.byte_tiles ? kMaxTileRows : 1;
   const int64_t num_rows = (num_tokens + multiple - 1) / multiple * multiple;
   plan.data = static_cast<char*>(scratch.Get(num_rows * plan.stride * plan.element_bytes));
   return plan;
