@@ -141,7 +141,7 @@ TEST_F(VocabTest, BuildRefusesWhatMakesNoList) {
                 "--text or --add-counts is required");
   ExpectRefused({"build", "--tokenizer", Tokenizer(), "--text", text},
                 "--out or --counts is required");
-  ExpectRefused({"build", "--text", text, "--out", out}, "Tokenizer");
+  ExpectRefused({"build", "--text", text, "--out", out}, "[--model,--tokenizer] is required");
   const std::string cut = PackXz(std::string(kText)).substr(0, 60);
   ExpectRefused(Build(dir_.Write("cut.xz", cut), out), "cut.xz: damaged");
   EXPECT_FALSE(std::filesystem::exists(out));
@@ -222,7 +222,7 @@ TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
   EXPECT_TRUE(Run({"check", both, "--tokenizer", Tokenizer()}).status.ok());
   const Outcome diff = Run({"diff", a, both, "--tokenizer", Tokenizer()});
   ASSERT_TRUE(diff.status.ok()) << diff.status;
-  EXPECT_THAT(diff.out, HasSubstr("whale"));
+  EXPECT_THAT(diff.out, HasSubstr("\" sea\""));
   EXPECT_THAT(diff.out, HasSubstr("only in the first:  \n"));
 
   VocabList foreign = ReadList(b);
@@ -251,8 +251,10 @@ TEST_F(VocabTest, TuneNamesTheFastestSize) {
   EXPECT_EQ(object["rows"][1]["num_rows"], 512 + 64);
   EXPECT_GT(object["rows"][1]["tokens_per_s"], 0.0);
   EXPECT_GT(object["peak_bytes"], 0);
-  ExpectRefused(Args{"tune"} + DemoTarget() + Args{"--vocab", DemoList()}, "tune needs --draft");
-  ExpectRefused(Args{"tune"} + DemoPair() + Args{"--vocab", DemoList() + ":top=5"}, "without :top");
+  ExpectRefused(Args{"tune", "--prompt", "x"} + DemoTarget() + Args{"--vocab", DemoList()},
+                "tune needs --draft");
+  ExpectRefused(Args{"tune", "--prompt", "x"} + DemoPair() + Args{"--vocab", DemoList() + ":top=5"},
+                "without :top");
 }
 
 TEST_F(VocabTest, AWordThatIsNoSubcommandIsAnsweredWithTheNearest) {
@@ -261,22 +263,22 @@ TEST_F(VocabTest, AWordThatIsNoSubcommandIsAnsweredWithTheNearest) {
 }
 
 TEST(StaticVocabFlagsTest, TheOriginalsNamesChooseTheBase) {
+  const Args target = DemoTarget() + Args{"--prompt", "x"};
   const auto ratio =
-      ParseRunFlags(DemoTarget() + Args{"--use-static-vocab", "--static-vocab-ratio", "0.25"});
+      ParseRunFlags(target + Args{"--use-static-vocab", "--static-vocab-ratio", "0.25"});
   ASSERT_TRUE(ratio.ok()) << ratio.status();
   EXPECT_TRUE(ratio->vocab.use_static_vocab);
   EXPECT_EQ(ratio->vocab.static_vocab_ratio, 0.25);
   const auto path =
-      ParseRunFlags(DemoTarget() + Args{"--use-static-vocab", "--custom-vocab-path", "list.pt"});
+      ParseRunFlags(target + Args{"--use-static-vocab", "--custom-vocab-path", "list.pt"});
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(path->vocab.custom_vocab_path, "list.pt");
-  EXPECT_EQ(ParseRunFlags(DemoTarget() + Args{"--use-static-vocab"})->vocab.static_vocab_ratio,
-            0.5);
+  EXPECT_EQ(ParseRunFlags(target + Args{"--use-static-vocab"})->vocab.static_vocab_ratio, 0.5);
   for (const Args& bad : {Args{"--static-vocab-ratio", "0.25"}, Args{"--custom-vocab-path", "f"},
                           Args{"--use-static-vocab", "--vocab", "full"},
                           Args{"--use-static-vocab", "--static-vocab-ratio", "nan"},
                           Args{"--use-static-vocab", "--static-vocab-ratio", "0"}}) {
-    EXPECT_FALSE(ParseRunFlags(DemoTarget() + bad).ok());
+    EXPECT_FALSE(ParseRunFlags(target + bad).ok());
   }
 }
 
