@@ -132,8 +132,8 @@ class Tokenizer {
   /// removed, bytes that are not UTF-8 replaced.
   std::string Decode(std::span<const TokenId> ids) const;
 
-  /// The byte string that a fingerprint hashes: ControlPiece(id) for a control token, TokenBytes(id)
-  /// for any other.
+  /// The byte string that a fingerprint hashes: ControlPiece(id) for a control token,
+  /// TokenBytes(id) for any other.
   std::string_view Spelling(TokenId id) const {
     return IsSpecial(id) ? ControlPiece(id) : TokenBytes(id);
   }

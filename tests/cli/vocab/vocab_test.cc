@@ -232,10 +232,9 @@ TEST_F(VocabTest, TuneNamesTheFastestSize) {
   EXPECT_EQ(object["rows"][1]["num_rows"], 512 + 64);
   EXPECT_GT(object["rows"][1]["tokens_per_s"], 0.0);
   EXPECT_GT(object["peak_bytes"], 0);
-  const Args prompt = {"--prompt", "The"};
-  ExpectRefused(Args{"tune"} + DemoTarget() + prompt + Args{"--vocab", DemoList()},
+  ExpectRefused(Args{"tune", "--prompt", "x"} + DemoTarget() + Args{"--vocab", DemoList()},
                 "tune needs --draft");
-  ExpectRefused(Args{"tune"} + DemoPair() + prompt + Args{"--vocab", DemoList() + ":top=5"},
+  ExpectRefused(Args{"tune", "--prompt", "x"} + DemoPair() + Args{"--vocab", DemoList() + ":top=5"},
                 "without :top");
 }
 
@@ -244,24 +243,23 @@ TEST_F(VocabTest, AWordThatIsNoSubcommandIsAnsweredWithTheNearest) {
   ExpectRefused({"show", DemoList(), "--jsn"}, "show has no flag --jsn; did you mean --json?");
 }
 
-const Args kTarget = DemoTarget() + Args{"--prompt", "x"};
-
 TEST(StaticVocabFlagsTest, TheOriginalsNamesChooseTheBase) {
+  const Args target = DemoTarget() + Args{"--prompt", "x"};
   const auto ratio =
-      ParseRunFlags(kTarget + Args{"--use-static-vocab", "--static-vocab-ratio", "0.25"});
+      ParseRunFlags(target + Args{"--use-static-vocab", "--static-vocab-ratio", "0.25"});
   ASSERT_TRUE(ratio.ok()) << ratio.status();
   EXPECT_TRUE(ratio->vocab.use_static_vocab);
   EXPECT_EQ(ratio->vocab.static_vocab_ratio, 0.25);
   const auto path =
-      ParseRunFlags(kTarget + Args{"--use-static-vocab", "--custom-vocab-path", "list.pt"});
+      ParseRunFlags(target + Args{"--use-static-vocab", "--custom-vocab-path", "list.pt"});
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(path->vocab.custom_vocab_path, "list.pt");
-  EXPECT_EQ(ParseRunFlags(kTarget + Args{"--use-static-vocab"})->vocab.static_vocab_ratio, 0.5);
+  EXPECT_EQ(ParseRunFlags(target + Args{"--use-static-vocab"})->vocab.static_vocab_ratio, 0.5);
   for (const Args& bad : {Args{"--static-vocab-ratio", "0.25"}, Args{"--custom-vocab-path", "f"},
                           Args{"--use-static-vocab", "--vocab", "full"},
                           Args{"--use-static-vocab", "--static-vocab-ratio", "nan"},
                           Args{"--use-static-vocab", "--static-vocab-ratio", "0"}}) {
-    EXPECT_FALSE(ParseRunFlags(kTarget + bad).ok());
+    EXPECT_FALSE(ParseRunFlags(target + bad).ok());
   }
 }
 
