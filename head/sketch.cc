@@ -40,6 +40,19 @@ absl::Status CheckProbes(const SketchBasis& basis, const at::Tensor& projected, 
 
 constexpr float kMostCode = 7.0f;
 
+absl::Status CheckRows(const at::Tensor& projected) {
+  const int64_t num_rows = projected.size(1);
+  const float* const values = projected.data_ptr<float>();
+  for (int64_t i = 0; i < projected.numel(); ++i) {
+    // Centred, a row is at most twice as large, and its scale a seventh of that.
+    if (std::abs(values[i]) <= kMaxSketchScale) continue;
+    return absl::InvalidArgumentError(absl::StrCat("sketch: row ", i % num_rows,
+                                                   " of the head comes to ", values[i],
+                                                   ", not within ", kMaxSketchScale));
+  }
+  return absl::OkStatus();
+}
+
 /// The bf16 bits of a scale whose codes reach kMostCode at most, but for rounding.
 uint16_t ScaleBits(float largest) { return FloatToBf16(largest / kMostCode); }
 
@@ -57,6 +70,7 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
     const int64_t rank = basis.rank();
     at::Tensor projected = ProjectRows(head, num_rows, basis.rows, pool);
     SHORTLIST_RETURN_IF_ERROR(CheckProbes(basis, projected, num_rows));
+    SHORTLIST_RETURN_IF_ERROR(CheckRows(projected));
     // What all rows have in common moves no row past another.
     projected -= projected.mean(/*dim=*/1, /*keepdim=*/true);
 
@@ -74,11 +88,6 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
       float largest = 0.0f;
       for (int64_t k = 0; k < rank; ++k) {
         const float value = values[k * num_rows + row];
-        if (!(std::abs(value) <= kMaxSketchScale)) {
-          return absl::InvalidArgumentError(absl::StrCat("sketch: row ", row,
-                                                         " of the head comes to ", value,
-                                                         ", not within ", kMaxSketchScale));
-        }
         largest = std::max(largest, std::abs(value));
       }
       scales[row] = ScaleBits(largest);
