@@ -40,12 +40,12 @@ absl::Status CheckProbes(const SketchBasis& basis, const at::Tensor& projected, 
 
 constexpr float kMostCode = 7.0f;
 
-/// projected: [rank, num_rows].
-absl::Status CheckRange(const at::Tensor& projected) {
-  const float* const values = projected.data_ptr<float>();
+absl::Status CheckRows(const at::Tensor& projected) {
   const int64_t num_rows = projected.size(1);
+  const float* const values = projected.data_ptr<float>();
   for (int64_t i = 0; i < projected.numel(); ++i) {
-    if (std::abs(values[i]) <= kMaxSketchScale) continue;  // NaN is not
+    // Centred, a row is at most twice as large, and its scale a seventh of that.
+    if (std::abs(values[i]) <= kMaxSketchScale) continue;
     return absl::InvalidArgumentError(absl::StrCat("sketch: row ", i % num_rows,
                                                    " of the head comes to ", values[i],
                                                    ", not within ", kMaxSketchScale));
@@ -70,7 +70,7 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
     const int64_t rank = basis.rank();
     at::Tensor projected = ProjectRows(head, num_rows, basis.rows, pool);
     SHORTLIST_RETURN_IF_ERROR(CheckProbes(basis, projected, num_rows));
-    SHORTLIST_RETURN_IF_ERROR(CheckRange(projected));
+    SHORTLIST_RETURN_IF_ERROR(CheckRows(projected));
     // What all rows have in common moves no row past another.
     projected -= projected.mean(/*dim=*/1, /*keepdim=*/true);
 
