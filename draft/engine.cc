@@ -55,6 +55,17 @@ absl::Status CheckVocab(const ActiveVocab& active, int64_t vocab_size, const Dra
       "active token id ", largest, " for a drafter whose head has ", drafter->num_rows(), " rows"));
 }
 
+/// `top`: [rows, num_top] the best tokens of each row, -1 where there are no more.
+std::vector<TokenId> LikeliestLast(std::span<const TokenId> top, int64_t num_top) {
+  std::vector<TokenId> likely;
+  for (int64_t rank = num_top - 1; rank >= 0; --rank) {
+    for (int64_t i = rank; i < std::ssize(top); i += num_top) {
+      if (Raw(top[i]) >= 0) likely.push_back(top[i]);
+    }
+  }
+  return likely;
+}
+
 }  // namespace
 
 void EngineStats::Add(const EngineStats& other) {
@@ -319,7 +330,8 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
     num_step_accepted_ += num_accepted;
     num_step_judged_ += std::min(num_emitted, std::ssize(task.tokens));
     Learn(work[i], task, num_accepted, num_emitted,
-          std::span(verdict_.top).subspan(row * num_top, num_emitted * num_top));
+          LikeliestLast(std::span(verdict_.top).subspan(row * num_top, num_emitted * num_top),
+                        num_top));
     if (num_emitted > 0) TellDrafter(work[i], hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
@@ -455,7 +467,7 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
 }
 
 /// Of the `num_emitted` tokens that came of `task`, the first `num_accepted` were drafted.
-/// `likely`: [num_emitted, NumTop] the target's best where each of them was chosen.
+/// `likely`: the target's best where each of them was chosen, the likeliest last.
 void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
                               int64_t num_emitted, std::span<const TokenId> likely) {
   Sequence& sequence = *work.sequence;

@@ -73,9 +73,10 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
   }
   for (size_t i = 0; i < input.dynamic_token_ids.size(); ++i) {
     const TokenId id = input.dynamic_token_ids[i];
-    if (Raw(id) >= 0 && Raw(id) < engine_.vocab_size()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("dynamic_token_ids[", i, "]: token id ", Raw(id),
-                                                   " not in [0, ", engine_.vocab_size(), ")"));
+    const int64_t size = engine_.options().emit_size;  // nothing else comes, nor has a draft's row
+    if (Raw(id) >= 0 && Raw(id) < size) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("dynamic_token_ids[", i, "]: token id ", Raw(id), " not in [0, ", size, ")"));
   }
   Sequence::Options options{.sampling = std::move(input.sampling_params),
                             .max_tail_rows = input.max_tail_rows,

@@ -116,9 +116,11 @@ TEST_F(RouterTest, WhatFollowedAPromptBeforeIsScoredAgain) {
     input.vocab = vocab.get();
     return input;
   };
-  harness.Step({Input("plain", 20, 12), request("first")});
-  harness.StepUntilIdle();
-  harness.Step({request("second")});
+  for (const char* rid : {"first", "second"}) {
+    harness.Step({request(rid)});
+    harness.StepUntilIdle();
+  }
+  harness.Step({Input("plain", 20, 12)});
   harness.StepUntilIdle();
   const auto added = [&](const char* rid) {
     return harness.served()[rid].last.stats.num_rows_added[Index(RowSource::kContinuations)];
