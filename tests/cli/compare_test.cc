@@ -121,7 +121,9 @@ TEST(CompareTest, ASizeIsFoundAmongThoseThatASweepTakes) {
     EXPECT_EQ(row["identical"], true) << row;
     int64_t num_tokens = 0;
     for (const auto& source : row["sources"]) num_tokens += source["tokens"].get<int64_t>();
-    if (row["decoding"] != "plain") EXPECT_EQ(num_tokens, row["num_tokens"]) << row;
+    if (row["decoding"] != "plain") {
+      EXPECT_EQ(num_tokens, row["num_tokens"]) << row;
+    }
   }
   const std::string rest = " + 32 dynamic + 8 shared + 64 successors";
   EXPECT_EQ(names, (std::vector<std::string>{"plain", "draft, full head", "draft, top 4096" + rest,
