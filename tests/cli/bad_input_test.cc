@@ -248,7 +248,7 @@ TEST_F(BadInputTest, WhatFindsRowsAndSizes) {
                 {"--dynamic-capacity", "16385", "16384"});
   const std::string list = SourcePath("vocab_lists/demo.vocab.json");
   ExpectRefused(DemoPair() + Args{"--vocab", list + ":auto=20000..30000"} + kPrompt,
-                {"--vocab", "20000", "16384"});
+                {"--vocab", "20000", "15881"});
 }
 
 TEST_F(BadInputTest, Prompt) {
