@@ -21,7 +21,7 @@ struct StepWork {
   /// or another. Null: the engine's own.
   DynamicVocabularyManager* vocab = nullptr;
   /// Ids that the sequence's tail gets with this step, because whoever sent the request expects
-  /// them; in [0, vocab_size).
+  /// them; in [0, emit_size).
   std::span<const TokenId> new_dynamic_tokens = {};
 };
 

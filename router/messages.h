@@ -28,7 +28,7 @@ struct TokenizedGenerateReqInput {
   int64_t max_tail_rows = 0;  // as Sequence::Options
   bool speculates = true;     // false: no tokens are drafted for it
   // Ids that the draft shall score for this request, besides what is found for it; each in
-  // [0, vocab_size), at most max_tail_rows of them count.
+  // [0, emit_size) of the engine, at most max_tail_rows of them count.
   std::vector<TokenId> dynamic_token_ids;
   // Whose rows its draft scores, and what learns from it; must outlive the router. Null: the
   // engine's own.
