@@ -85,7 +85,8 @@ int Run(int argc, char** argv) {
   shortlist::SearchFlags search_flags;
   CLI::App* search = app.add_subcommand("search", "Find the texts that are most like a query");
   shortlist::AddSearchFlags(*search, search_flags);
-  CLI::App* vocab = app.add_subcommand("vocab", "Make, look at, measure and convert what chooses a draft's rows");
+  CLI::App* vocab =
+      app.add_subcommand("vocab", "Make, look at, measure and convert what chooses a draft's rows");
   const shortlist::VocabCommand vocab_command(*vocab);
   try {
     app.parse(argc, argv);

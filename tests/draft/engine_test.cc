@@ -143,7 +143,8 @@ TEST_F(EngineTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCut)
   const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
   for (const int64_t start : {int64_t{0}, int64_t{17}, num_tokens - 1}) {
     for (const int64_t chunk : {512, 7, 1}) {
-      for (Drafter* draft : {static_cast<Drafter*>(nullptr), static_cast<Drafter*>(drafter.get())}) {
+      for (Drafter* draft :
+           {static_cast<Drafter*>(nullptr), static_cast<Drafter*>(drafter.get())}) {
         const auto engine = NewEngine(draft, /*vocab=*/nullptr);
         Sequence::Options options{.sampling = UpTo(1)};
         const auto neighbour = MakeSequence(prompts[1], options, pair_->emit_size());
