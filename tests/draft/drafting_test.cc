@@ -112,7 +112,7 @@ TEST_F(DraftingTest, RowsByTheHiddenStateDoWithoutAnyList) {
       EXPECT_EQ(sketched.total.num_mapping_faults, 0);
       EXPECT_EQ(sketched.total.active_rows, kSketchRows);
       EXPECT_GT(sketched.total.accept_length(), 0.8 * full.total.accept_length());
-      EXPECT_GT(sketched.total.coverage(), 0.85);
+      EXPECT_GT(sketched.total.coverage(), 0.5);
       EXPECT_LE(sketched.total.coverage(), 1.0);
       // The bonus token behind a chain of which all stood is nobody's to cover.
       EXPECT_GT(sketched.total.num_unscored, 0);
