@@ -372,6 +372,8 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
                              OpenClientVocabs(flags, options.keys, session->models()));
   DecodingOptions decoding = session->decoding();
   decoding.num_shared_rows = NumSharedRows(flags, options.keys);
+  // What followed a prompt elsewhere tells of others too.
+  if (options.keys.api.size() > 1) decoding.discovery.continuation_rows = 0;
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
       Engine::Create(session->models(), decoding, flags.scheduler, encoders.Loops()));

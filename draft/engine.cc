@@ -348,14 +348,14 @@ int64_t SpeculativeEngine::NumTop(std::span<const StepWork> work) const {
   return anyone ? std::min(discovery_.target_top_k(), options_.emit_size) : 0;
 }
 
-/// A step that another vocabulary or the full head had a part in says nothing about the sizes.
+/// A step that another vocabulary had a part in says nothing about the sizes.
 void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                                   const EngineStats& before) {
-  if (options_.sizer == nullptr) return;
+  if (options_.sizer == nullptr || options_.sizer->TakeNext()) return;
   SizeControl::Step step{.num_requests = std::ssize(tasks)};
   for (size_t i = 0; i < tasks.size(); ++i) {
     const Snapshot& snapshot = SnapshotOf(work[i]);
-    if (snapshot.of != &vocab_ || tasks[i].active != snapshot.active.get()) return;
+    if (snapshot.of != &vocab_) return;
     step.num_emitted += results_[i].num_emitted;
     step.num_drafted += std::ssize(tasks[i].tokens);
   }
@@ -425,12 +425,11 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
     Speculation& speculation = SpeculationOf(sequence);
     RequestTail& tail = speculation.tail;
     tail.Reconcile(active);
+    std::vector<TokenId>& given = speculation.given;
+    given.insert(given.end(), work[i].new_dynamic_tokens.begin(), work[i].new_dynamic_tokens.end());
     if (active.is_full_head()) {
       speculation.tail_has_prompt = false;  // another vocabulary begins anew
     } else {
-      std::vector<TokenId>& given = speculation.given;
-      given.insert(given.end(), work[i].new_dynamic_tokens.begin(),
-                   work[i].new_dynamic_tokens.end());
       const std::vector<TokenId> rows = std::exchange(speculation.adopted_rows, {});
       const std::vector<TokenId> continuations = std::exchange(speculation.continuations, {});
       Discovered news{
@@ -442,7 +441,10 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
       }
       discovery_.Extend(news, active, tail, sequence.stats.num_rows_added);
     }
-    const bool falls_back = !active.is_full_head() && speculation.guard.has_collapsed();
+    // A base that finds its size by itself grows where it holds too little.
+    const bool is_sized = options_.sizer != nullptr && snapshot.of == &vocab_;
+    const bool falls_back = tasks[i].num_draft_tokens > 0 && !active.is_full_head() && !is_sized &&
+                            speculation.guard.has_collapsed();
     tasks[i].active = falls_back ? full_head_->Active().get() : &active;
     if (falls_back) ++sequence.stats.num_fallback_steps;
     sequence.stats.active_rows =
@@ -491,8 +493,8 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
       drafter_ != nullptr && drafter_->num_sketch_rows() > 0 && !task.active->is_full_head();
   const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(num_emitted);
   const TokenId before = sequence.tokens().rbegin()[num_emitted];
-  std::vector<TokenId> scored;  // of `emitted`, those that a draft pass came to
-  std::vector<RowSource> held;  // [scored.size()]
+  std::vector<TokenId> scored, unscored;  // of `emitted`: whether a draft pass came to it
+  std::vector<RowSource> held;            // [scored.size()]
   TokenInfo* info = sequence.token_infos.data() + sequence.token_infos.size() - num_emitted;
   TokenId last = before;
   for (size_t j = 0; j < emitted.size(); ++j) {
@@ -503,9 +505,14 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
     }
     if (has_sketch && j >= task.sketch_rows.size()) {
       ++stats.num_unscored;  // who knows what the sketch would have chosen
+      unscored.push_back(id);
     } else {
       if (options_.coverage_floor > 0.0) {
-        speculation.guard.Count(source != RowSource::kNone, options_.coverage_floor);
+        if (fell_back && source == RowSource::kNone && drafter_->num_sketch_rows() > 0) {
+          speculation.guard.Rest(options_.coverage_floor);
+        } else {
+          speculation.guard.Count(source != RowSource::kNone, options_.coverage_floor);
+        }
       }
       if (fell_back) source = RowSource::kBase;  // the full head's
       ++stats.num_held[Index(source)];
@@ -532,7 +539,8 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
   }
   discovery_.Extend({.output = emitted, .likely = likely}, active, tail, stats.num_rows_added);
   if (!snapshot.fits) return;
-  const absl::Status status = VocabOf(work).Observe(scored, shared_drafted, &active, held);
+  absl::Status status = VocabOf(work).Observe(scored, shared_drafted, &active, held);
+  if (!unscored.empty()) status.Update(VocabOf(work).Add(unscored));
   SHORTLIST_CHECK(status.ok());  // ids of the target and of the snapshot are in range
 }
 

@@ -16,14 +16,26 @@ class CoverageGuard {
     if (share_ >= (1.0 + floor) / 2.0) has_collapsed_ = false;
   }
 
+  /// Tells of one more token that came while the full head was scored, where nobody knows whether
+  /// the vocabulary would have held it: rows that a sketch chooses are not known then. After
+  /// kRest of them the vocabulary has another try.
+  void Rest(double floor) {
+    if (!has_collapsed_ || ++num_rested_ < kRest) return;
+    num_rested_ = 0;
+    has_collapsed_ = false;
+    share_ = (1.0 + floor) / 2.0;
+  }
+
   bool has_collapsed() const { return has_collapsed_; }
   double share() const { return share_; }
 
  private:
   static constexpr double kWindow = 32.0;
+  static constexpr int kRest = 64;
 
   double share_ = 1.0;
   bool has_collapsed_ = false;
+  int num_rested_ = 0;
 };
 
 }  // namespace shortlist

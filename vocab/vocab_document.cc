@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxVocabSize = VocabList::kMaxVocabSize;
 constexpr const char* kFormat = "shortlist-vocab";
 constexpr int64_t kVersion = 2;
 constexpr uint64_t kMaxInteger = std::numeric_limits<int64_t>::max();

@@ -24,7 +24,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
-constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxVocabSize = VocabList::kMaxVocabSize;
 constexpr std::string_view kWhiteSpace = " \t\r\v\f";
 
 absl::Status At(const std::string& where, const absl::Status& status) {

@@ -17,6 +17,8 @@ namespace shortlist {
 /// A vocabulary list: which tokens are likely, most likely first. One list serves any ratio, top-N
 /// or coverage target; the choice is made at load (vocab_options.h).
 struct VocabList {
+  static constexpr int64_t kMaxVocabSize = int64_t{1} << 24;  // of any tokenizer's, with room
+
   int64_t vocab_size = 0;   // of the target; every id is below it
   std::string fingerprint;  // of the tokenizer (text/tokenizer.h); empty where the format has none
   std::string ids_fingerprint;  // IdsFingerprint of what the list names; empty: not known

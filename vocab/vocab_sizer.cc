@@ -27,25 +27,36 @@ void VocabSizer::Replace(std::shared_ptr<const BaseLadder> ladder) {
   has_next_ = true;
 }
 
+void VocabSizer::Cancel() {
+  const std::lock_guard lock(mutex_);
+  next_ = nullptr;
+  has_next_ = false;
+}
+
+bool VocabSizer::TakeNext() {
+  if (!has_next_.load(std::memory_order_relaxed)) return false;
+  std::shared_ptr<const BaseLadder> next;
+  {
+    const std::lock_guard lock(mutex_);
+    next = std::exchange(next_, nullptr);
+    has_next_ = false;
+  }
+  if (next == nullptr) return false;
+  Take(std::move(next));
+  SetBase();
+  return true;
+}
+
 void VocabSizer::CountToken(TokenId last, TokenId id, bool is_held) {
   control_->CountToken(is_held ? 0 : ladder_->FirstSize(last, id));
 }
 
 void VocabSizer::AddStep(const SizeControl::Step& step, const ActiveVocab& active) {
-  if (has_next_.load(std::memory_order_relaxed)) {
-    std::shared_ptr<const BaseLadder> next;
-    {
-      const std::lock_guard lock(mutex_);
-      next = std::exchange(next_, nullptr);
-      has_next_ = false;
-    }
-    Take(std::move(next));
-    return SetBase();
-  }
   if (active.base() != base_) return;
   const size_t before = control_->size();
   control_->AddStep(step);
-  if (control_->size() == before) return;
+  // Somebody may have replaced the base since the step began.
+  if (control_->size() == before || manager_.Active()->base() != base_) return;
   num_changes_.fetch_add(1, std::memory_order_relaxed);
   SetBase();
 }

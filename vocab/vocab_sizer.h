@@ -16,7 +16,7 @@ namespace shortlist {
 /// Gives the base of a DynamicVocabularyManager the size that makes its engine fastest. Where
 /// somebody else replaces the base, it leaves that alone until it is given a ladder again.
 ///
-/// CountToken and AddStep are the engine's thread's; the rest is any thread's.
+/// TakeNext, CountToken and AddStep are the engine's thread's; the rest is any thread's.
 class VocabSizer {
  public:
   /// `manager` must outlive this; its base is ladder->Base(ladder->start()).
@@ -25,6 +25,12 @@ class VocabSizer {
 
   /// From the next step on by this ladder, from its start.
   void Replace(std::shared_ptr<const BaseLadder> ladder);
+  /// Whoever replaces the base by one of a fixed size calls this before: what Replace has left for
+  /// the next step does not come any more.
+  void Cancel();
+
+  /// After every step, whoever drafted it: takes what Replace has left. False: there is nothing.
+  bool TakeNext();
 
   /// Tells of a token that was emitted behind `last`; `is_held`: a draft could propose it whatever
   /// the base.

@@ -173,9 +173,10 @@ void WriteCandidates(const Session& session, const std::vector<Candidate>& candi
 absl::Status Tune(const TuneFlags& flags, std::ostream& out) {
   if (flags.run.models.draft.empty()) return absl::InvalidArgumentError("tune needs --draft");
   const VocabOptions& list = flags.run.vocab;
-  if (list.custom_vocab_path.empty() || list.top_n || list.ratio || list.coverage) {
+  if (list.custom_vocab_path.empty() || list.top_n || list.ratio || list.coverage ||
+      list.auto_size) {
     return absl::InvalidArgumentError(
-        "tune needs --vocab FILE[:successors=M], without :top, :ratio, :coverage");
+        "tune needs --vocab FILE[:successors=M], without :top, :ratio, :coverage, :auto");
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   std::vector<int64_t> sizes = flags.sizes;

@@ -57,7 +57,8 @@ bool Works() {
   }
   for (int64_t r = 0; r < kMaxTileRows; ++r) {
     for (int64_t n = 0; n < kMaxTileBytes / 4; ++n) {
-      if (sums[r][n] != kMaxTileBytes / 2 || counts[r][n] != kMaxTileBytes) return false;
+      constexpr float kSum = kMaxTileBytes * 0.5f;
+      if (sums[r][n] != kSum || counts[r][n] != kMaxTileBytes) return false;
     }
   }
   return true;

@@ -242,7 +242,10 @@ absl::Status VocabAdmin::SetBase(const HttpRequest& http, const VocabOptions& vo
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(base, SelectVocabBase(sized, options_.target));
   }
-  if (client.empty()) return options_.manager->ReplaceBase(std::move(base));
+  if (client.empty()) {
+    if (options_.sizer != nullptr) options_.sizer->Cancel();
+    return options_.manager->ReplaceBase(std::move(base));
+  }
   if (options_.clients == nullptr) {
     return absl::FailedPreconditionError("clients have no names here: the server has no API keys");
   }

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/vocab/test_util.h"
+#include "vocab/coverage_guard.h"
 #include "vocab/vocab_sizer.h"
 
 namespace shortlist {
@@ -123,9 +124,46 @@ TEST(VocabSizerTest, ChangesTheBaseOfItsManagerAndLeavesAnothersAlone) {
   run(1000);
   EXPECT_THAT(ToVector(manager->Active()->rows()), ElementsAre(1, 2, 3));
 
+  EXPECT_FALSE(sizer.TakeNext());
   sizer.Replace(ladder);
-  run(1);
+  EXPECT_TRUE(sizer.TakeNext());
   EXPECT_TRUE(manager->Active()->is_full_head());
+  EXPECT_FALSE(sizer.TakeNext());
+
+  // Who sets a base of a fixed size meanwhile keeps it, whatever waits or is under way.
+  sizer.Replace(ladder);
+  sizer.Cancel();
+  EXPECT_FALSE(sizer.TakeNext());
+  const auto before = manager->Active();
+  ASSERT_TRUE(manager->ReplaceBase(Base({1, 2, 3}, kVocabSize)).ok());
+  for (int i = 0; i < 1000; ++i) {
+    step.draft_ms = 0.1 * kVocabSize;
+    sizer.CountToken(TokenId{6}, TokenId{99}, /*is_held=*/false);
+    sizer.AddStep(step, *before);
+  }
+  EXPECT_THAT(ToVector(manager->Active()->rows()), ElementsAre(1, 2, 3));
+}
+
+TEST(CoverageGuardTest, RecoversByCoverageOrWhereNobodyKnowsItAfterAWhile) {
+  constexpr double kFloor = 0.65;
+  CoverageGuard guard;
+  const auto collapse = [&] {
+    for (int i = 0; i < 100; ++i) guard.Count(/*held=*/false, kFloor);
+    ASSERT_TRUE(guard.has_collapsed());
+  };
+  collapse();
+  for (int i = 0; i < 200; ++i) guard.Count(/*held=*/true, kFloor);
+  EXPECT_FALSE(guard.has_collapsed());
+  guard.Rest(kFloor);
+  EXPECT_FALSE(guard.has_collapsed());
+
+  collapse();
+  int num_rested = 0;
+  for (; guard.has_collapsed() && num_rested < 1000; ++num_rested) guard.Rest(kFloor);
+  EXPECT_EQ(num_rested, 64);
+  EXPECT_GT(guard.share(), kFloor);
+  guard.Count(/*held=*/false, kFloor);
+  EXPECT_FALSE(guard.has_collapsed());  // it has a try, not one token
 }
 
 }  // namespace

@@ -167,9 +167,9 @@ TEST(VocabListTest, DocumentHeaderIsChecked) {
   ExpectError(ReadJson(Replaced(good, "\"pinned\"", "\"pined\"")), "unknown member \"pined\"");
   ExpectError(ReadJson(Replaced(good, "\"source\": \"s\"", "\"source\": 5")), "source: 5");
   ExpectError(ReadJson(Replaced(good, "\"vocab_size\": 10", "\"vocab_size\": 0")),
-              "vocab_size 0 not in [1, 2147483647]");
+              "vocab_size 0 not in [1, 16777216]");
   ExpectError(ReadJson(Replaced(good, "\"vocab_size\": 10", "\"vocab_size\": 9223372036854775807")),
-              "not in [1, 2147483647]");
+              "not in [1, 16777216]");
   ExpectError(ReadJson("[1, 2]"), "not a JSON object");
   ExpectError(ReadJson(good.substr(0, good.size() - 4)), "not valid JSON");
   ExpectError(ReadJson(""), "not valid JSON");
@@ -285,7 +285,7 @@ TEST(VocabListTest, AListOfAnUnknownTargetIsAsItSays) {
   EXPECT_EQ(text->vocab_size, 8);
   EXPECT_EQ(ReadVocabList(WriteTemp("list.any.json", Document("[1]")), {})->vocab_size, 10);
   ExpectError(ReadVocabList(WriteTemp("list.big.txt", "2147483647\n"), {}),
-              "token id 2147483647 at line 1 not in [0, 2147483647)");
+              "token id 2147483647 at line 1 not in [0, 16777216)");
 }
 
 }  // namespace

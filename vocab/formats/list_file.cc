@@ -19,7 +19,6 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
-constexpr int64_t kMaxMaskedVocab = int64_t{1} << 24;
 
 enum class Format { kOwn, kTorch, kNpy, kSafetensors, kTorchDict };
 
@@ -32,7 +31,7 @@ Format FormatOf(const std::string& path) {
 }
 
 absl::StatusOr<VocabList> ListOf(const DraftMap& map, int64_t target_size) {
-  constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMaxVocabSize = VocabList::kMaxVocabSize;
   VocabList list;
   int64_t bound = map.vocab_size;
   if (bound == 0) bound = target_size == 0 ? kMaxVocabSize : target_size;
@@ -93,9 +92,9 @@ absl::Status WriteListFile(const std::string& path, const VocabList& list) {
   for (const TokenId id : list.PinnedFirst()) ids.push_back(Raw(id));
   if (format == Format::kTorch) return WriteFileAtomically(path, TorchFileOf(ids));
   if (format == Format::kNpy) return WriteFileAtomically(path, NpyFileOf(ids));
-  if (list.vocab_size > kMaxMaskedVocab) {
+  if (list.vocab_size > VocabList::kMaxVocabSize) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": a mask of vocab_size ", list.vocab_size,
-                                                   ", more than the ", kMaxMaskedVocab,
+                                                   ", more than the ", VocabList::kMaxVocabSize,
                                                    " admitted here"));
   }
   std::ranges::sort(ids);
