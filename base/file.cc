@@ -44,7 +44,21 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
   return contents;
 }
 
-absl::Status WriteFileAtomically(const std::string& path, const std::string& contents) {
+absl::Status WriteFileAtomically(const std::string& given, const std::string& contents) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  const fs::file_status status = fs::status(given, unknown);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
+    // A device or a pipe: it takes the bytes, and is not to be replaced by them.
+    std::ofstream out(given, std::ios::binary);
+    out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+    out.flush();
+    if (out) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(given, ": cannot write: ", std::strerror(errno)));
+  }
+  // A symbolic link stays one: the file behind it is replaced.
+  const fs::path behind = fs::exists(status) ? fs::canonical(given, unknown) : fs::path();
+  const std::string path = behind.empty() ? given : behind.string();
   const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
   {
     std::ofstream out(temporary, std::ios::binary | std::ios::trunc);

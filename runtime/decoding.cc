@@ -8,8 +8,10 @@
 namespace shortlist {
 
 absl::Status SketchOptions::Check(const VocabBase& base, int64_t dynamic_rows) const {
-  if (rows() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("--sketch-rows: ", num_rows, " is below 0"));
+  if (rows() < 0 || rows() > base.vocab_size()) {
+    return absl::InvalidArgumentError(absl::StrCat("--sketch-rows: ", num_rows, " not in [0, ",
+                                                   base.vocab_size(),
+                                                   "], the size of the vocabulary"));
   }
   if (base.is_full_head() || base.size() > 0 || base.max_successors() > 0) return absl::OkStatus();
   if (rows() > 0 || dynamic_rows > 0) return absl::OkStatus();

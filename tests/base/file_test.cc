@@ -1,5 +1,7 @@
 #include "base/file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -79,6 +81,24 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldStateAndNamesThePath) {
   EXPECT_EQ(WriteFileAtomically(Path("no/such/folder/f"), "x").code(),
             absl::StatusCode::kUnavailable);
   EXPECT_EQ(NumFiles(), 1);
+}
+
+TEST_F(FileTest, WritingKeepsALinkAndFillsAPipe) {
+  ASSERT_TRUE(WriteFileAtomically(Path("real"), "old").ok());
+  std::filesystem::create_symlink(Path("real"), Path("link"));
+  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
+  EXPECT_EQ(*ReadFile(Path("real"), /*max_bytes=*/10), "new");
+
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  const int pipe = open(Path("pipe").c_str(), O_RDWR | O_NONBLOCK);
+  ASSERT_GE(pipe, 0);
+  EXPECT_TRUE(WriteFileAtomically(Path("pipe"), "bytes").ok());
+  char bytes[10];
+  EXPECT_EQ(read(pipe, bytes, sizeof(bytes)), 5);
+  close(pipe);
+  EXPECT_TRUE(std::filesystem::is_fifo(Path("pipe")));
+  EXPECT_EQ(NumFiles(), 3);
 }
 
 TEST_F(FileTest, ASymbolicLinkToNothingIsNoMissingFile) {

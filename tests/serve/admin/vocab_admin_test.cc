@@ -213,7 +213,7 @@ TEST_F(VocabAdminTest, ASizeThatIsFoundByItselfIsFoundAnew) {
   WriteList(ListDocument({11, 12, 13}, {3, 2, 1}));
   ASSERT_TRUE(Do("POST", "/vocab/base", "{}").status.ok());
   EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({3, 7}));  // until the next step
-  sizer_->AddStep({}, *manager_->Active());
+  EXPECT_TRUE(sizer_->TakeNext());
   EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11, 12, 13}));
   ASSERT_TRUE(Do("POST", "/vocab/base", R"({"top": 1})").status.ok());
   EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11}));
