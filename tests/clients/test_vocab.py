@@ -71,6 +71,7 @@ def test_export_holds_no_text_and_wants_the_key(server):
     generate(server, PROMPTS[0], 0)
     reply = get(server, "/vocab/counts")
     assert "counts.vocab.json" in reply.headers["Content-Disposition"]
-    assert set(reply.json()) == {"format", "version", "vocab_size", "fingerprint", "source", "ids", "counts", "pinned"}
+    assert set(reply.json()) == {"format", "version", "vocab_size", "fingerprint", "source", "ids", "counts", "pinned",
+                                 "ranked", "ids_fingerprint"}
     for path in ("/vocab", "/vocab/stats", "/vocab/escapes", "/vocab/counts"):
         assert requests.get(server.url + path, timeout=10).status_code == 401
