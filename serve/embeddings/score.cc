@@ -103,7 +103,8 @@ absl::Status ReadRest(const ServedEncoder& encoder, JsonFields& fields, EncodeAs
   asked.rid = ReadEncodeScheduling(fields, asked.batch);
   fields.Accept({"user", "custom_labels", "routing_key", "session_id"});
   fields.Refuse({"apply_softmax", "item_first"}, "for \"label_token_ids\", which are not given");
-  fields.Refuse({"return_pooled_hidden_states", "embed_overrides"}, "not supported");
+  fields.Refuse({"label_token_ids", "return_pooled_hidden_states", "embed_overrides"},
+                "not supported");
   fields.RefuseUnknown();
   return fields.status();
 }

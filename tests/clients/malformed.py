@@ -59,7 +59,7 @@ COUNT = integer(1, 2**31)
 RANKING = {"top_n": COUNT, "top_k": COUNT, "raw_scores": BOOL,
            "max_tokens_per_doc": Kind([*COUNT.values, (MAX_TOKENS - 1, f"less than the model's {MAX_TOKENS}")]),
            "instruct": string(16 << 10, ("x", "reads pairs without an instruction")), "rank_fields": REFUSED, "lora_path": REFUSED}
-SCORING = SCHEDULING | CUT | {"raw_scores": BOOL, "label_token_ids": REFUSED, "embed_overrides": REFUSED}
+SCORING = SCHEDULING | CUT | {"raw_scores": BOOL, "embed_overrides": REFUSED}
 
 
 def places(name, index, is_list=True):
