@@ -23,15 +23,20 @@ namespace shortlist {
 /// with max |x| < kLeastInput counts as zeros. A group's products are added up exactly, in
 /// integers; the groups' sums in f32 and in one fixed order, whatever num_tokens, tile or thread.
 
-/// How a row is cut into groups. They are equally long, and sixteen or a multiple of sixteen where
-/// that is possible, since in a head row each takes one lane of a vector. The last ones may reach
-/// beyond the row; their codes are zero there.
-struct QuantShape {
-  int64_t width = 0;       // columns
-  int64_t group_len = 0;   // a multiple of 4, at most 64 (int8); of 8, at most 32 (int4)
-  int64_t num_groups = 0;  // the least that hold `width`
+/// Where quantised weights lie: in the rows of a head, or in the panels of a linear layer.
+enum class QuantLayout { kHeadRow, kPanel };
 
-  static QuantShape Of(DType dtype, int64_t width);
+/// How a row is cut into groups. They are equally long. In a head row each takes one lane of a
+/// vector, so they are sixteen or a multiple of sixteen where that is possible; in a panel, whose
+/// lanes are its rows, they are as few and as long as can be. The last ones may reach beyond the
+/// row; their codes are zero there.
+struct QuantShape {
+  int64_t width = 0;         // columns
+  int64_t group_len = 0;     // a multiple of 4, at most 64 (int8); of 8, at most 32 (int4)
+  int64_t num_groups = 0;    // the least that hold `width`
+  int64_t block_groups = 1;  // groups whose steps are interleaved: 16 (a vector) in a head row
+
+  static QuantShape Of(DType dtype, int64_t width, QuantLayout layout);
 
   /// Bytes of one group's codes.
   int64_t code_bytes(DType dtype) const {

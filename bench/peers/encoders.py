@@ -48,7 +48,7 @@ LENGTHS = ("16", "128", "512", "mixed")
 MAX_TOKENS = {"minilm": 8192, "bge-base": 2048}  # of a case, so that all of them take a few minutes
 COST = {"minilm": 2, "bge-base": 3}  # shares of the time
 LEAST_COSINE = {"f32": 0.9999, "bf16": 0.99, "int8": 0.95}
-SETTLE_SECONDS = 0.02  # until threads of the engine before spin no more
+SETTLE_SECONDS = 0.25  # until threads of the engine before spin no more; those of ONNX Runtime do for long
 SLICE_SECONDS = 0.1
 
 

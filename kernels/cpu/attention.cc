@@ -99,7 +99,7 @@ InputRows PrepareQueries(const KernelTable& table, const KvLayer& cache, const Q
     rows = joined;
   }
   return PrepareInput(table, {rows}, tile.num_tokens * group, cache.head_dim, cache.dtype,
-                      prepared_scratch);
+                      QuantLayout::kHeadRow, prepared_scratch);
 }
 
 /// Attention of one tile's query heads over key/value heads [first_head, end_head).
@@ -241,7 +241,7 @@ void SelfAttendByHeads(const KvLayer& cache, const AttentionLayout& layout, cons
     const int64_t end_head = first_head + num_heads;
     LinearJob job = MakeLinearJob(
         *qkv.weight, PrepareInput(table, qkv.input, layout.num_tokens, qkv.weight->in_features(),
-                                  qkv.weight->dtype(), scratch));
+                                  qkv.weight->dtype(), QuantLayout::kPanel, scratch));
     job.y = qkv.rows;
     job.y_stride = qkv.weight->out_features();
     table.linear(job, first_head * head_rows / kPanelRows, end_head * head_rows / kPanelRows);

@@ -14,7 +14,7 @@ const KernelTable kAvx2Kernels = {
     .native_bf16 = false,
     .to_f32 = ToF32,
     .from_f32 = FromF32,
-    .quantize_input = QuantizeInput</*kTiles=*/false>,
+    .quantize_input = QuantizeInput,
     .linear = Linear<WidenedBf16Panel, MaddBytes>,
     .head = Head<RowDot<Bf16Format>, MaddBytes>,
     .attend = Attend<RowDot<Bf16Format>>,

@@ -15,7 +15,7 @@ const KernelTable kAvx512Bf16Kernels = {
     .native_bf16 = true,
     .to_f32 = ToF32,
     .from_f32 = FromF32,
-    .quantize_input = QuantizeInput</*kTiles=*/false>,
+    .quantize_input = QuantizeInput,
     .linear = Linear<NativeBf16Panel, VnniBytes>,
     .head = Head<NativeBf16Row, VnniBytes>,
     .attend = Attend<NativeBf16Row>,

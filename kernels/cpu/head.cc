@@ -142,7 +142,8 @@ void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread
 
 InputRows PrepareHidden(const KernelTable& table, const HeadArgs& args, ThreadPool& pool) {
   thread_local Scratch scratch;
-  return PrepareInput(table, {args.x}, args.num_tokens, args.hidden, args.dtype, scratch, pool);
+  return PrepareInput(table, {args.x}, args.num_tokens, args.hidden, args.dtype,
+                      QuantLayout::kHeadRow, scratch, pool);
 }
 
 /// As ForEachBlock, with visit(block, index, logits): the block's logits, [block.num_tokens,
@@ -366,7 +367,8 @@ float HeadDotCpu(const void* row, DType dtype, const float* x, int64_t hidden) {
               .num_rows = 1,
               .dtype = dtype,
               .hidden = hidden,
-              .x = PrepareInput(table, {x}, /*num_tokens=*/1, hidden, dtype, scratch),
+              .x = PrepareInput(table, {x}, /*num_tokens=*/1, hidden, dtype, QuantLayout::kHeadRow,
+                                scratch),
               .out = &logit,
               .out_stride = 1});
   return logit;

@@ -20,12 +20,10 @@ struct Plan {
 };
 
 Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType dtype,
-              Scratch& scratch) {
+              QuantLayout layout, Scratch& scratch) {
   Plan plan;
   if (IsQuantized(dtype)) {
-    const QuantShape shape = QuantShape::Of(dtype, width);
-    const int64_t tile_bytes = table.byte_tiles ? QuantInput::TileBytes(shape) : 0;
-    plan = {nullptr, QuantInput::Bytes(shape) + tile_bytes, 1, dtype};
+    plan = {nullptr, QuantInput::Bytes(QuantShape::Of(dtype, width, layout)), 1, dtype};
   } else {
     const DType stored = dtype == DType::kBf16 && table.native_bf16 ? DType::kBf16 : DType::kF32;
     int64_t stride = (width + kInputPadding - 1) / kInputPadding * kInputPadding;
@@ -43,7 +41,7 @@ Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType
 }
 
 void FillRow(const KernelTable& table, const Plan& plan, const LinearInput& input, int64_t width,
-             DType dtype, int64_t token) {
+             DType dtype, QuantLayout layout, int64_t token) {
   const float* x = input.x + token * width;
   if (input.norm_weight != nullptr) {
     thread_local Scratch scratch;
@@ -53,7 +51,9 @@ void FillRow(const KernelTable& table, const Plan& plan, const LinearInput& inpu
   }
   const int64_t element = plan.element_bytes;
   char* row = plan.data + token * plan.stride * element;
-  if (IsQuantized(dtype)) return table.quantize_input(x, dtype, QuantShape::Of(dtype, width), row);
+  if (IsQuantized(dtype)) {
+    return table.quantize_input(x, dtype, QuantShape::Of(dtype, width, layout), row);
+  }
   if (dtype != DType::kBf16) {
     std::memcpy(row, x, static_cast<size_t>(width * element));
   } else if (plan.stored == DType::kBf16) {
@@ -73,20 +73,21 @@ void FillRow(const KernelTable& table, const Plan& plan, const LinearInput& inpu
 }  // namespace
 
 InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
-                       int64_t width, DType dtype, Scratch& scratch) {
-  const Plan plan = MakePlan(table, num_tokens, width, dtype, scratch);
-  for (int64_t t = 0; t < num_tokens; ++t) FillRow(table, plan, input, width, dtype, t);
+                       int64_t width, DType dtype, QuantLayout layout, Scratch& scratch) {
+  const Plan plan = MakePlan(table, num_tokens, width, dtype, layout, scratch);
+  for (int64_t t = 0; t < num_tokens; ++t) FillRow(table, plan, input, width, dtype, layout, t);
   return plan.Rows(num_tokens);
 }
 
 InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
-                       int64_t width, DType dtype, Scratch& scratch, ThreadPool& pool) {
+                       int64_t width, DType dtype, QuantLayout layout, Scratch& scratch,
+                       ThreadPool& pool) {
   if (num_tokens * width < kFewInputElements) {
-    return PrepareInput(table, input, num_tokens, width, dtype, scratch);
+    return PrepareInput(table, input, num_tokens, width, dtype, layout, scratch);
   }
-  const Plan plan = MakePlan(table, num_tokens, width, dtype, scratch);
+  const Plan plan = MakePlan(table, num_tokens, width, dtype, layout, scratch);
   pool.ParallelFor(num_tokens, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) FillRow(table, plan, input, width, dtype, t);
+    for (int64_t t = begin; t < end; ++t) FillRow(table, plan, input, width, dtype, layout, t);
   });
   return plan.Rows(num_tokens);
 }

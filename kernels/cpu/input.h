@@ -24,15 +24,17 @@ class Scratch {
 
 /// Copies the rows of `input`, [num_tokens, width], into `scratch` as the dot kernels of `table`
 /// read them against weights of `dtype`: normalised if so asked, rounded to bf16 where the weights
-/// are bf16, quantised where they are (kernels/quant.h), padded with zeros.
+/// are bf16, quantised where they are (for weights of that layout: kernels/quant.h), padded with
+/// zeros.
 InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
-                       int64_t width, DType dtype, Scratch& scratch);
+                       int64_t width, DType dtype, QuantLayout layout, Scratch& scratch);
 
 /// Inputs of fewer elements are not worth a loop over the threads.
 inline constexpr int64_t kFewInputElements = 1 << 14;
 /// The same, over the threads of `pool` unless the elements are few.
 InputRows PrepareInput(const KernelTable& table, const LinearInput& input, int64_t num_tokens,
-                       int64_t width, DType dtype, Scratch& scratch, ThreadPool& pool);
+                       int64_t width, DType dtype, QuantLayout layout, Scratch& scratch,
+                       ThreadPool& pool);
 
 }  // namespace shortlist
 

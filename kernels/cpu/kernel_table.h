@@ -87,7 +87,7 @@ struct SketchJob;  // cpu/sketch_job.h
 /// cut the work so that no cut changes a bit of any result.
 struct KernelTable {
   bool native_bf16 = false;
-  bool byte_tiles = false;  // quantised inputs have QuantInput's tile rows too
+  bool byte_tiles = false;  // prepared inputs are padded to whole tiles of rows
   void (*to_f32)(const void* source, DType dtype, int64_t count, float* target);
   void (*from_f32)(const float* source, DType dtype, int64_t count, void* target);
   /// Writes x, [shape.width], as a QuantInput for weights of the quantised type `dtype`.

@@ -116,11 +116,16 @@ void ForPanels(const PackedLinear& weight, const LinearInput& input, int64_t num
   const bool few = num_tokens * width < kFewInputElements;
   thread_local Scratch scratch;
   InputRows shared;
-  if (!few) shared = PrepareInput(table, input, num_tokens, width, weight.dtype(), scratch, pool);
+  if (!few) {
+    shared = PrepareInput(table, input, num_tokens, width, weight.dtype(), QuantLayout::kPanel,
+                          scratch, pool);
+  }
   pool.ParallelFor(NumPanels(weight), /*grain=*/1, [&](int64_t begin, int64_t end) {
     thread_local Scratch own;
-    body(few ? PrepareInput(table, input, num_tokens, width, weight.dtype(), own) : shared, begin,
-         end);
+    body(few ? PrepareInput(table, input, num_tokens, width, weight.dtype(), QuantLayout::kPanel,
+                            own)
+             : shared,
+         begin, end);
   });
 }
 

@@ -72,23 +72,24 @@ int64_t NumCodeSteps(DType dtype, const QuantShape& shape) { return shape.code_b
 
 }  // namespace
 
-QuantShape QuantShape::Of(DType dtype, int64_t width) {
+QuantShape QuantShape::Of(DType dtype, int64_t width, QuantLayout layout) {
   const int64_t max_len = dtype == DType::kInt4 ? 32 : 64;
   // A step is 4 columns, and an int4 byte holds columns of two steps.
   const int64_t multiple = dtype == DType::kInt4 ? 8 : 4;
-  const int64_t wanted = RoundUp((width + max_len - 1) / max_len, kQuantBlockGroups);
+  const int64_t block_groups = layout == QuantLayout::kHeadRow ? 16 : 1;  // 64 bytes of a step
+  const int64_t wanted = RoundUp((width + max_len - 1) / max_len, block_groups);
   const int64_t group_len = RoundUp((width + wanted - 1) / wanted, multiple);
-  return {width, group_len, (width + group_len - 1) / group_len};
+  return {width, group_len, (width + group_len - 1) / group_len, block_groups};
 }
 
 int64_t RowBytes(DType dtype, int64_t width) {
   if (!IsQuantized(dtype)) return width * DTypeBytes(dtype);
-  const QuantShape shape = QuantShape::Of(dtype, width);
+  const QuantShape shape = QuantShape::Of(dtype, width, QuantLayout::kHeadRow);
   return shape.num_groups * (shape.code_bytes(dtype) + kQuantScaleBytes);
 }
 
 int64_t QuantPanelBytes(DType dtype, int64_t in_features) {
-  const QuantShape shape = QuantShape::Of(dtype, in_features);
+  const QuantShape shape = QuantShape::Of(dtype, in_features, QuantLayout::kPanel);
   return shape.num_groups * (shape.code_bytes(dtype) + kQuantScaleBytes) * kPanelRows;
 }
 
@@ -115,15 +116,15 @@ void QuantizeRow(const float* row, DType dtype, const QuantShape& shape, int8_t*
 }
 
 void QuantizeHeadRow(const float* row, DType dtype, int64_t hidden, void* target) {
-  const QuantShape shape = QuantShape::Of(dtype, hidden);
+  const QuantShape shape = QuantShape::Of(dtype, hidden, QuantLayout::kHeadRow);
   const int64_t num_groups = shape.num_groups;
   thread_local std::vector<int8_t> codes;
   codes.resize(num_groups * shape.group_len);
   auto* out = static_cast<uint8_t*>(target);
   auto* scales = reinterpret_cast<uint16_t*>(out + num_groups * shape.code_bytes(dtype));
   QuantizeRow(row, dtype, shape, codes.data(), scales);
-  for (int64_t first = 0; first < num_groups; first += kQuantBlockGroups) {
-    const int64_t last = std::min(num_groups, first + kQuantBlockGroups);
+  for (int64_t first = 0; first < num_groups; first += shape.block_groups) {
+    const int64_t last = std::min(num_groups, first + shape.block_groups);
     for (int64_t step = 0; step < NumCodeSteps(dtype, shape); ++step) {
       for (int64_t g = first; g < last; ++g) {
         for (int64_t byte = 0; byte < 4; ++byte) {
@@ -135,14 +136,14 @@ void QuantizeHeadRow(const float* row, DType dtype, int64_t hidden, void* target
 }
 
 void DequantizeHeadRow(const void* row, DType dtype, int64_t hidden, float* target) {
-  const QuantShape shape = QuantShape::Of(dtype, hidden);
+  const QuantShape shape = QuantShape::Of(dtype, hidden, QuantLayout::kHeadRow);
   const int64_t num_groups = shape.num_groups;
   const auto* bytes = static_cast<const uint8_t*>(row);
   const auto* scales =
       reinterpret_cast<const uint16_t*>(bytes + num_groups * shape.code_bytes(dtype));
   for (int64_t g = 0; g < num_groups; ++g) {
-    const int64_t first = g / kQuantBlockGroups * kQuantBlockGroups;
-    const int64_t block_groups = std::min(kQuantBlockGroups, num_groups - first);
+    const int64_t first = g / shape.block_groups * shape.block_groups;
+    const int64_t block_groups = std::min(shape.block_groups, num_groups - first);
     const uint8_t* steps = bytes + first * shape.code_bytes(dtype) + (g - first) * 4;
     for (int64_t k = 0; k < shape.group_len && g * shape.group_len + k < hidden; ++k) {
       target[g * shape.group_len + k] =
@@ -154,7 +155,7 @@ void DequantizeHeadRow(const void* row, DType dtype, int64_t hidden, float* targ
 
 void QuantizePanel(const float* const* rows, int64_t num_rows, DType dtype, int64_t in_features,
                    void* panel) {
-  const QuantShape shape = QuantShape::Of(dtype, in_features);
+  const QuantShape shape = QuantShape::Of(dtype, in_features, QuantLayout::kPanel);
   const int64_t num_groups = shape.num_groups;
   const int64_t group_bytes = kPanelRows * (shape.code_bytes(dtype) + kQuantScaleBytes);
   thread_local std::vector<int8_t> codes;

@@ -39,7 +39,7 @@ void QuantizeInput(const float* x, DType dtype, const QuantShape& shape, void* r
     int32_t sum = 0;
     for (int64_t k = begin; k < end; ++k) {
       const auto code = static_cast<int8_t>(std::nearbyint(x[k] * inverse));
-      steps[(k - begin) / 4 * 64 + (k - begin) % 4] = code;
+      steps[(k - begin) / 4 * 4 * shape.block_groups + (k - begin) % 4] = code;
       sum += code;
     }
     input.scales[g] = largest / 127.0f;
@@ -54,13 +54,13 @@ int32_t GroupDot(const void* steps, int64_t step_stride, DType dtype, const Quan
   int32_t dot = 0;
   for (int64_t k = 0; k < shape.group_len; ++k) {
     dot += QuantCodeAt(static_cast<const uint8_t*>(steps), step_stride, dtype, shape, k) *
-           x[k / 4 * 64 + k % 4];
+           x[k / 4 * 4 * shape.block_groups + k % 4];
   }
   return dot;
 }
 
 void QuantLinear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
-  const QuantShape shape = QuantShape::Of(job.dtype, job.in_features);
+  const QuantShape shape = QuantShape::Of(job.dtype, job.in_features, QuantLayout::kPanel);
   const int64_t code_bytes = kPanelRows * shape.code_bytes(job.dtype);
   const int64_t group_bytes = code_bytes + kPanelRows * kQuantScaleBytes;
   for (int64_t n = panel_begin * kPanelRows; n < panel_end * kPanelRows && n < job.out_features;
@@ -85,7 +85,7 @@ void QuantLinear(const LinearJob& job, int64_t panel_begin, int64_t panel_end) {
 }
 
 void QuantHead(const CpuHeadJob& job) {
-  const QuantShape shape = QuantShape::Of(job.dtype, job.hidden);
+  const QuantShape shape = QuantShape::Of(job.dtype, job.hidden, QuantLayout::kHeadRow);
   const int64_t code_bytes = shape.code_bytes(job.dtype);
   for (int64_t t = 0; t < job.x.num_tokens; ++t) {
     const QuantInput input =
@@ -94,8 +94,8 @@ void QuantHead(const CpuHeadJob& job) {
       const char* row = static_cast<const char*>(job.rows[r]);
       float sum = 0;
       for (int64_t g = 0; g < shape.num_groups; ++g) {
-        const int64_t block = g / kQuantBlockGroups * kQuantBlockGroups;
-        const int64_t block_groups = std::min(kQuantBlockGroups, shape.num_groups - block);
+        const int64_t block = g / shape.block_groups * shape.block_groups;
+        const int64_t block_groups = std::min(shape.block_groups, shape.num_groups - block);
         const int32_t dot = GroupDot(row + block * code_bytes + (g - block) * 4, 4 * block_groups,
                                      job.dtype, shape, input, g);
         const float scale = LoadAsFloat(row + shape.num_groups * code_bytes, DType::kBf16, g);

@@ -42,7 +42,8 @@ RowLayout RowLayout::Of(RowFormat format, int64_t hidden) {
   RowLayout layout{.format = format, .hidden = hidden};
   if (format == RowFormat::kInt8 || format == RowFormat::kInt4) {
     const bool int4 = format == RowFormat::kInt4;
-    const QuantShape shape = QuantShape::Of(int4 ? DType::kInt4 : DType::kInt8, hidden);
+    const QuantShape shape =
+        QuantShape::Of(int4 ? DType::kInt4 : DType::kInt8, hidden, QuantLayout::kHeadRow);
     const int64_t padded_groups = RoundUp(shape.num_groups, 8);
     layout.group_len = shape.group_len;
     layout.num_groups = shape.num_groups;
@@ -65,14 +66,14 @@ void PackCudaRow(const void* head_row, DType dtype, int64_t hidden, void* row) {
   SHORTLIST_CHECK(IsQuantized(dtype));
   const bool int4 = dtype == DType::kInt4;
   const RowFormat format = int4 ? RowFormat::kInt4 : RowFormat::kInt8;
-  const QuantShape shape = QuantShape::Of(dtype, hidden);
+  const QuantShape shape = QuantShape::Of(dtype, hidden, QuantLayout::kHeadRow);
   const RowLayout layout = RowLayout::Of(format, hidden);
   const auto* from = static_cast<const uint8_t*>(head_row);
   auto* to = static_cast<uint8_t*>(row);
   std::memset(to, 0, layout.row_bytes);
   for (int64_t g = 0; g < shape.num_groups; ++g) {
-    const int64_t first = g / kQuantBlockGroups * kQuantBlockGroups;
-    const int64_t block_groups = std::min(kQuantBlockGroups, shape.num_groups - first);
+    const int64_t first = g / shape.block_groups * shape.block_groups;
+    const int64_t block_groups = std::min(shape.block_groups, shape.num_groups - first);
     const uint8_t* steps = from + first * shape.code_bytes(dtype) + (g - first) * 4;
     for (int64_t k = 0; k < shape.group_len; ++k) {
       const int32_t code = QuantCodeAt(steps, 4 * block_groups, dtype, shape, k);

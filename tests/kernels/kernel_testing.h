@@ -58,10 +58,23 @@ struct Stored {
   std::vector<float> values;
 };
 
+/// What a quantised row stands for in a layer of this layout.
+inline void RoundWeights(const float* row, DType dtype, int64_t width, QuantLayout layout,
+                         float* target) {
+  const QuantShape shape = QuantShape::Of(dtype, width, layout);
+  std::vector<int8_t> codes(shape.num_groups * shape.group_len);
+  std::vector<uint16_t> scales(shape.num_groups);
+  QuantizeRow(row, dtype, shape, codes.data(), scales.data());
+  for (int64_t k = 0; k < width; ++k) {
+    target[k] = static_cast<float>(codes[k]) * Bf16ToFloat(scales[k / shape.group_len]);
+  }
+}
+
 /// Weights [num_rows, width] of any type: the checkpoint's (f32 for quantised types), the rows of a
-/// head, and what both stand for.
+/// head, and what they stand for in a layer of `layout`.
 struct StoredRows {
-  StoredRows(const std::vector<float>& numbers, DType weight_dtype, int64_t row_width)
+  StoredRows(const std::vector<float>& numbers, DType weight_dtype, int64_t row_width,
+             QuantLayout layout = QuantLayout::kHeadRow)
       : dtype(weight_dtype),
         source(numbers, IsQuantized(dtype) ? DType::kF32 : dtype),
         row_bytes(RowBytes(dtype, row_width)),
@@ -72,7 +85,7 @@ struct StoredRows {
     bytes.resize(num_rows * row_bytes);
     for (int64_t r = 0; r < num_rows; ++r) {
       QuantizeHeadRow(&numbers[r * row_width], dtype, row_width, &bytes[r * row_bytes]);
-      DequantizeHeadRow(&bytes[r * row_bytes], dtype, row_width, &values[r * row_width]);
+      RoundWeights(&numbers[r * row_width], dtype, row_width, layout, &values[r * row_width]);
     }
   }
   const void* row(int64_t r) const { return &bytes[r * row_bytes]; }
@@ -85,13 +98,14 @@ struct StoredRows {
 };
 
 /// Inputs as the dot kernels round them against weights of `dtype`.
-inline std::vector<double> RoundInputs(const float* x, int64_t count, DType dtype) {
+inline std::vector<double> RoundInputs(const float* x, int64_t count, DType dtype,
+                                       QuantLayout layout = QuantLayout::kHeadRow) {
   std::vector<double> rounded(x, x + count);
   if (dtype == DType::kBf16) {
     for (double& value : rounded) value = Bf16ToFloat(FloatToBf16(static_cast<float>(value)));
   }
   if (!IsQuantized(dtype)) return rounded;
-  const int64_t group_len = QuantShape::Of(dtype, count).group_len;
+  const int64_t group_len = QuantShape::Of(dtype, count, layout).group_len;
   for (int64_t begin = 0; begin < count; begin += group_len) {
     const int64_t end = std::min(count, begin + group_len);
     float largest = 0;
@@ -113,8 +127,8 @@ struct ExactDot {
 
 /// `num_epsilons`: of the sum of magnitudes, in the tolerance.
 inline ExactDot DotOracle(const float* x, const float* w, int64_t count, DType dtype,
-                          double num_epsilons = 8) {
-  const std::vector<double> rounded = RoundInputs(x, count, dtype);
+                          double num_epsilons = 8, QuantLayout layout = QuantLayout::kHeadRow) {
+  const std::vector<double> rounded = RoundInputs(x, count, dtype, layout);
   double sum = 0;
   double magnitude = 0;
   for (int64_t k = 0; k < count; ++k) {

@@ -39,14 +39,15 @@ TEST(LinearTest, MatchesDoublePrecisionOverOddShapes) {
     const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
     const std::vector<float> w = RandomFloats(rng, out_features * in_features);
     for (const DType dtype : kWeightDTypes) {
-      const StoredRows stored(w, dtype, in_features);
+      const StoredRows stored(w, dtype, in_features, QuantLayout::kPanel);
       for (const Isa isa : SupportedIsas()) {
         const ScopedIsa scoped(isa);
         const std::vector<float> y = Apply(Pack(stored, in_features), x, num_tokens);
         for (int64_t m = 0; m < num_tokens; ++m) {
           for (int64_t n = 0; n < out_features; ++n) {
             const ExactDot exact =
-                DotOracle(&x[m * in_features], &stored.values[n * in_features], in_features, dtype);
+                DotOracle(&x[m * in_features], &stored.values[n * in_features], in_features, dtype,
+                          /*num_epsilons=*/8, QuantLayout::kPanel);
             ASSERT_NEAR(y[m * out_features + n], exact.value, exact.tolerance)
                 << Describe(isa, dtype) << " [" << num_tokens << ", " << in_features << "] -> "
                 << out_features << " at " << m << ", " << n;

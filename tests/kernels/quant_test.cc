@@ -12,6 +12,7 @@ namespace shortlist {
 namespace {
 
 constexpr DType kQuantDTypes[] = {DType::kInt8, DType::kInt4};
+constexpr QuantLayout kQuantLayouts[] = {QuantLayout::kHeadRow, QuantLayout::kPanel};
 
 /// Weights of all sizes, groups of zeros and of tiny and huge numbers among them.
 std::vector<float> MixedWeights(std::mt19937& rng, int64_t width) {
@@ -27,16 +28,21 @@ TEST(QuantTest, GroupsCoverTheRowAndFillTheLanes) {
   for (const DType dtype : kQuantDTypes) {
     const int64_t max_len = dtype == DType::kInt4 ? 32 : 64;
     for (int64_t width = 1; width <= 9000; ++width) {
-      const QuantShape shape = QuantShape::Of(dtype, width);
-      ASSERT_EQ(shape.group_len % (dtype == DType::kInt4 ? 8 : 4), 0) << width;
-      ASSERT_GT(shape.group_len, 0) << width;
-      ASSERT_LE(shape.group_len, max_len) << width;
-      ASSERT_GE(shape.num_groups * shape.group_len, width);
-      ASSERT_LT((shape.num_groups - 1) * shape.group_len, width);
+      for (const QuantLayout layout : kQuantLayouts) {
+        const QuantShape shape = QuantShape::Of(dtype, width, layout);
+        ASSERT_EQ(shape.group_len % (dtype == DType::kInt4 ? 8 : 4), 0) << width;
+        ASSERT_GT(shape.group_len, 0) << width;
+        ASSERT_LE(shape.group_len, max_len) << width;
+        ASSERT_GE(shape.num_groups * shape.group_len, width);
+        ASSERT_LT((shape.num_groups - 1) * shape.group_len, width);
+      }
+      ASSERT_EQ(QuantShape::Of(dtype, width, QuantLayout::kPanel).num_groups,
+                (width + max_len - 1) / max_len);
     }
   }
-  EXPECT_EQ(QuantShape::Of(DType::kInt8, 896).group_len, 56);
-  EXPECT_EQ(QuantShape::Of(DType::kInt4, 896).group_len, 32);
+  EXPECT_EQ(QuantShape::Of(DType::kInt8, 896, QuantLayout::kHeadRow).group_len, 56);
+  EXPECT_EQ(QuantShape::Of(DType::kInt8, 896, QuantLayout::kPanel).group_len, 64);
+  EXPECT_EQ(QuantShape::Of(DType::kInt4, 896, QuantLayout::kHeadRow).group_len, 32);
   EXPECT_EQ(RowBytes(DType::kInt8, 896), 896 + 2 * 16);
   EXPECT_EQ(RowBytes(DType::kInt4, 896), 448 + 2 * 28);
   EXPECT_EQ(RowBytes(DType::kBf16, 896), 2 * 896);
@@ -50,7 +56,7 @@ TEST(QuantTest, CodesAreTheNearestWithinTheBound) {
     const int64_t width = RandomInt(rng, 1, 1500);
     const std::vector<float> row = MixedWeights(rng, width);
     for (const DType dtype : kQuantDTypes) {
-      const QuantShape shape = QuantShape::Of(dtype, width);
+      const QuantShape shape = QuantShape::Of(dtype, width, kQuantLayouts[RandomInt(rng, 0, 1)]);
       std::vector<int8_t> codes(shape.num_groups * shape.group_len, 99);
       std::vector<uint16_t> scales(shape.num_groups, 99);
       QuantizeRow(row.data(), dtype, shape, codes.data(), scales.data());
@@ -82,7 +88,7 @@ TEST(QuantTest, AHeadRowStandsForItsCodes) {
     const int64_t hidden = round < 100 ? round + 1 : RandomInt(rng, 100, 5000);
     const std::vector<float> row = MixedWeights(rng, hidden);
     for (const DType dtype : kQuantDTypes) {
-      const QuantShape shape = QuantShape::Of(dtype, hidden);
+      const QuantShape shape = QuantShape::Of(dtype, hidden, QuantLayout::kHeadRow);
       std::vector<int8_t> codes(shape.num_groups * shape.group_len);
       std::vector<uint16_t> scales(shape.num_groups);
       QuantizeRow(row.data(), dtype, shape, codes.data(), scales.data());
