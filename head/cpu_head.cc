@@ -53,14 +53,14 @@ float LogSumExpOfDivided(std::span<const float> logits, float divisor,
 
 }  // namespace
 
-HeadArgs CpuHead::Arguments(const at::Tensor& hidden, const HeadSelection& selection) {
+HeadArgs CpuHead::Arguments(HeadInput hidden, const HeadSelection& selection) {
   HeadArgs args;
   args.weight = weight_.rows;
   args.dtype = weight_.dtype;
   args.vocab_size = weight_.vocab_size;
   args.hidden = weight_.hidden;
-  args.x = hidden.data_ptr<float>();
-  args.num_tokens = hidden.size(0);
+  args.x = hidden.data;
+  args.num_tokens = hidden.num_tokens;
   const ActiveVocab& active = selection.active;
   if (active.is_full_head()) {
     args.num_rows = num_rows_;
@@ -117,7 +117,7 @@ const void* CpuHead::PackedRows(const std::shared_ptr<const VocabBase>& base) {
   return packed_.back().rows.data();
 }
 
-absl::Status CpuHead::Logits(const at::Tensor& hidden, const HeadSelection& selection,
+absl::Status CpuHead::Logits(HeadInput hidden, const HeadSelection& selection,
                              std::vector<float>& logits, int64_t& stride) {
   const HeadArgs args = Arguments(hidden, selection);
   stride = HeadMaxRows(args);
@@ -127,7 +127,7 @@ absl::Status CpuHead::Logits(const at::Tensor& hidden, const HeadSelection& sele
   return absl::OkStatus();
 }
 
-absl::Status CpuHead::TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
+absl::Status CpuHead::TopK(HeadInput hidden, const HeadSelection& selection, int64_t k,
                            const HeadDraws& draws, int32_t* ids, float* logits,
                            float* log_sum_exp) {
   const HeadArgs args = Arguments(hidden, selection);
@@ -173,14 +173,12 @@ void CpuHead::Draw(const HeadArgs& args, int64_t k, const HeadDraws& draws, int3
   });
 }
 
-absl::Status CpuHead::RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
-                                float* logits) {
+absl::Status CpuHead::RowLogits(HeadInput hidden, std::span<const TokenId> ids, float* logits) {
   const char* rows = static_cast<const char*>(weight_.rows);
   const int64_t row_bytes = RowBytes(weight_.dtype, weight_.hidden);
-  const float* x = hidden.data_ptr<float>();
   for (size_t m = 0; m < ids.size(); ++m) {
     logits[m] = HeadDotCpu(rows + Raw(ids[m]) * row_bytes, weight_.dtype,
-                           x + static_cast<int64_t>(m) * weight_.hidden, weight_.hidden);
+                           hidden.data + static_cast<int64_t>(m) * weight_.hidden, weight_.hidden);
   }
   return absl::OkStatus();
 }

@@ -20,27 +20,20 @@ class CpuHead final : public HeadScorer {
   static constexpr int64_t kMaxPacked = 4;
   static constexpr int64_t kCallsInUse = 256;  // a base that was scored within so many is in use
 
-  /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, weight.vocab_size]. `owner` keeps
-  /// the weight's memory alive; undefined where the caller does.
-  CpuHead(const HeadWeight& weight, int64_t num_rows, at::Tensor owner, bool packs_base,
-          ThreadPool& pool)
-      : weight_(weight),
-        owner_(std::move(owner)),
-        num_rows_(num_rows),
-        packs_base_(packs_base),
-        pool_(pool) {}
+  /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, weight.vocab_size]. The
+  /// weight's memory must outlive this.
+  CpuHead(const HeadWeight& weight, int64_t num_rows, bool packs_base, ThreadPool& pool)
+      : weight_(weight), num_rows_(num_rows), packs_base_(packs_base), pool_(pool) {}
 
-  at::Device device() const override { return at::kCPU; }
   int64_t vocab_size() const override { return weight_.vocab_size; }
   int64_t hidden() const override { return weight_.hidden; }
 
-  absl::Status Logits(const at::Tensor& hidden, const HeadSelection& selection,
-                      std::vector<float>& logits, int64_t& stride) override;
-  absl::Status TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
+  absl::Status Logits(HeadInput hidden, const HeadSelection& selection, std::vector<float>& logits,
+                      int64_t& stride) override;
+  absl::Status TopK(HeadInput hidden, const HeadSelection& selection, int64_t k,
                     const HeadDraws& draws, int32_t* ids, float* logits,
                     float* log_sum_exp) override;
-  absl::Status RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
-                         float* logits) override;
+  absl::Status RowLogits(HeadInput hidden, std::span<const TokenId> ids, float* logits) override;
 
   /// How often a base was packed.
   int64_t num_packings() const { return num_packings_; }
@@ -50,11 +43,10 @@ class CpuHead final : public HeadScorer {
   /// TopK where a token has noise.
   void Draw(const HeadArgs& args, int64_t k, const HeadDraws& draws, int32_t* ids, float* logits,
             float* log_sum_exp);
-  HeadArgs Arguments(const at::Tensor& hidden, const HeadSelection& selection);
+  HeadArgs Arguments(HeadInput hidden, const HeadSelection& selection);
   const void* PackedRows(const std::shared_ptr<const VocabBase>& base);
 
   const HeadWeight weight_;
-  const at::Tensor owner_;
   const int64_t num_rows_;
   const bool packs_base_;
   ThreadPool& pool_;

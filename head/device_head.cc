@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<DeviceHead>> DeviceHead::Create(
 
 void DeviceHead::Allocate() {
   const RowLayout& layout = rows_->layout();
-  const at::TensorOptions on_device(device());
+  const at::TensorOptions on_device(rows_->device());
   codes_ = at::empty({kHeadMaxTokens, layout.x_code_bytes}, on_device.dtype(at::kByte));
   scales_ = at::empty({kHeadMaxTokens, layout.x_scale_bytes / 4}, on_device.dtype(at::kFloat));
   factors_ = at::empty({kHeadMaxTokens}, on_device.dtype(at::kFloat));
@@ -90,23 +90,23 @@ DeviceSelection* DeviceHead::MakeRoom(const HeadSelection& selection) {
   }
   // Room for a dynamic part that grows. Capacities decide how the work is cut, so they stay close.
   const int64_t rows = std::min(vocab_size(), size + std::max<int64_t>(size / 8, 256));
-  residents_.insert(residents_.begin(), Resident{base, DeviceSelection(rows, tail, device())});
+  residents_.insert(residents_.begin(),
+                    Resident{base, DeviceSelection(rows, tail, rows_->device())});
   return &residents_.front().selection;
 }
 
-absl::Status DeviceHead::ForTokens(const at::Tensor& hidden, Body body) {
-  const float* x = hidden.data_ptr<float>();
-  for (int64_t first = 0; first < hidden.size(0); first += kHeadMaxTokens) {
+absl::Status DeviceHead::ForTokens(HeadInput hidden, Body body) {
+  for (int64_t first = 0; first < hidden.num_tokens; first += kHeadMaxTokens) {
     CudaHeadArgs args;
     args.weight = rows_->data();
     args.format = rows_->layout().format;
     args.vocab_size = vocab_size();
     args.hidden = this->hidden();
     args.x = {codes_.data_ptr(), scales_.data_ptr<float>(), factors_.data_ptr<float>(),
-              std::min<int64_t>(hidden.size(0) - first, kHeadMaxTokens)};
+              std::min<int64_t>(hidden.num_tokens - first, kHeadMaxTokens)};
     args.error = words_.data_ptr<int32_t>();
-    SHORTLIST_RETURN_IF_ERROR(
-        rows_->kernels().PrepareStates(args.format, args.hidden, x + first * args.hidden, args.x));
+    SHORTLIST_RETURN_IF_ERROR(rows_->kernels().PrepareStates(
+        args.format, args.hidden, hidden.data + first * args.hidden, args.x));
     SHORTLIST_RETURN_IF_ERROR(body(args, first));
   }
   return absl::OkStatus();
@@ -135,18 +135,18 @@ absl::StatusOr<const int32_t*> DeviceHead::Fetch(int64_t count) {
                                           " (the bits of kernels/cuda/head_args.h)"));
 }
 
-absl::Status DeviceHead::Logits(const at::Tensor& hidden, const HeadSelection& selection,
+absl::Status DeviceHead::Logits(HeadInput hidden, const HeadSelection& selection,
                                 std::vector<float>& logits, int64_t& stride) {
   return CatchTorch(kWhat, [&]() -> absl::Status {
     DeviceSelection* const resident = MakeRoom(selection);
     stride = resident == nullptr ? num_rows_ : resident->row_capacity() + resident->tail_capacity();
-    const auto size = static_cast<size_t>(hidden.size(0) * stride);
+    const auto size = static_cast<size_t>(hidden.num_tokens * stride);
     if (logits.size() < size) logits.resize(size);
     return ForTokens(hidden, [&](CudaHeadArgs& args, int64_t first) -> absl::Status {
       SHORTLIST_RETURN_IF_ERROR(AddSelection(selection, resident, first, args));
       const int64_t num_tokens = args.x.num_tokens;
       const at::Tensor scored =
-          at::empty({num_tokens, stride}, at::TensorOptions(device()).dtype(at::kFloat));
+          at::empty({num_tokens, stride}, at::TensorOptions(rows_->device()).dtype(at::kFloat));
       SHORTLIST_RETURN_IF_ERROR(rows_->kernels().Logits(args, scored.data_ptr<float>(), stride));
       at::from_blob(logits.data() + first * stride, {num_tokens, stride}, at::kFloat).copy_(scored);
       return Fetch(0).status();
@@ -166,7 +166,7 @@ HeadNoise DeviceHead::SendDraws(std::span<const HeadDraw> draws, uint32_t stream
   return {there->temperatures, there->seeds, there->positions, stream};
 }
 
-absl::Status DeviceHead::TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
+absl::Status DeviceHead::TopK(HeadInput hidden, const HeadSelection& selection, int64_t k,
                               const HeadDraws& draws, int32_t* ids, float* logits,
                               float* log_sum_exp) {
   return CatchTorch(kWhat, [&]() -> absl::Status {
@@ -194,8 +194,7 @@ absl::Status DeviceHead::TopK(const at::Tensor& hidden, const HeadSelection& sel
   });
 }
 
-absl::Status DeviceHead::RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
-                                   float* logits) {
+absl::Status DeviceHead::RowLogits(HeadInput hidden, std::span<const TokenId> ids, float* logits) {
   std::vector<int32_t> raw;
   for (const TokenId id : ids) raw.push_back(Raw(id));
   return CatchTorch(kWhat, [&] {

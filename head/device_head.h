@@ -26,18 +26,16 @@ class DeviceHead final : public HeadScorer {
   static absl::StatusOr<std::unique_ptr<DeviceHead>> Create(std::shared_ptr<const DeviceRows> rows,
                                                             int64_t num_rows);
 
-  at::Device device() const override { return rows_->device(); }
   int64_t vocab_size() const override { return rows_->vocab_size(); }
   int64_t hidden() const override { return rows_->layout().hidden; }
 
-  absl::Status Logits(const at::Tensor& hidden, const HeadSelection& selection,
-                      std::vector<float>& logits, int64_t& stride) override;
+  absl::Status Logits(HeadInput hidden, const HeadSelection& selection, std::vector<float>& logits,
+                      int64_t& stride) override;
   /// A logit of -infinity counts as none: NaN becomes that on a device.
-  absl::Status TopK(const at::Tensor& hidden, const HeadSelection& selection, int64_t k,
+  absl::Status TopK(HeadInput hidden, const HeadSelection& selection, int64_t k,
                     const HeadDraws& draws, int32_t* ids, float* logits,
                     float* log_sum_exp) override;
-  absl::Status RowLogits(const at::Tensor& hidden, std::span<const TokenId> ids,
-                         float* logits) override;
+  absl::Status RowLogits(HeadInput hidden, std::span<const TokenId> ids, float* logits) override;
 
  private:
   DeviceHead(std::shared_ptr<const DeviceRows> rows, int64_t num_rows)
@@ -49,7 +47,7 @@ class DeviceHead final : public HeadScorer {
   using Body = absl::FunctionRef<absl::Status(CudaHeadArgs& args, int64_t first)>;
   /// Calls `body` for every kHeadMaxTokens tokens, the first of them being `first`, with their
   /// states prepared and `args` filled in as far as rows and states go.
-  absl::Status ForTokens(const at::Tensor& hidden, Body body);
+  absl::Status ForTokens(HeadInput hidden, Body body);
   /// Adds the rows of args.x.num_tokens tokens from `first` on.
   absl::Status AddSelection(const HeadSelection& selection, DeviceSelection* resident,
                             int64_t first, CudaHeadArgs& args);

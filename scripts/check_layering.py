@@ -23,12 +23,15 @@ ALLOWED = {
     "model_checkpoint": {"base", "kernels"},
     "tensor": set(),
     "model": {"base", "kernels", "model_checkpoint", "tensor"},
-    "head": {"base", "vocab", "kernels", "tensor"},
-    "draft": {"base", "vocab", "kernels", "request", "head", "model", "tensor"},
-    "embed": {"base", "vocab", "kernels", "text_chat", "head", "model", "model_checkpoint", "tensor"},
+    "head_core": {"base", "vocab", "kernels"},
+    "head": {"base", "vocab", "kernels", "head_core", "tensor"},
+    "c": {"base", "vocab", "vocab_formats", "kernels", "head_core"},
+    "draft": {"base", "vocab", "kernels", "request", "head_core", "head", "model", "tensor"},
+    "embed": {"base", "vocab", "kernels", "text_chat", "head_core", "head", "model", "model_checkpoint", "tensor"},
     "router_core": {"base", "request"},
     "router": {"base", "request", "router_core", "draft"},
-    "runtime": {"base", "vocab", "vocab_formats", "text", "text_chat", "request", "embed", "head", "model", "model_checkpoint",
+    "runtime": {"base", "vocab", "vocab_formats", "text", "text_chat", "request", "embed", "head_core", "head", "model",
+                "model_checkpoint",
                 "draft", "router_core", "router", "tensor"},
     "serve_http": {"base"},
     "serve": {"base", "vocab", "request", "router_core", "text", "text_chat", "serve_http"},
@@ -46,13 +49,14 @@ ROOMS = {
 # kernels/ must build without abseil, so it sees only these headers of base/.
 KERNELS_MAY_INCLUDE = {"base/check.h", "base/thread_pool.h"}
 TORCH_FREE = {"base", "vocab", "vocab_counting", "vocab_formats", "kernels", "text", "text_jinja", "text_chat", "request", "model_checkpoint",
-              "router_core", "serve_http", "serve"}
+              "head_core", "c", "router_core", "serve_http", "serve"}
 TORCH_IN_HEADERS = {"tensor", "model", "head", "draft", "embed", "runtime"}
 TORCH = {"ATen", "c10", "torch"}
 
 SOURCE_SUFFIXES = {".h", ".cc", ".inc", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
 LIBRARY = re.compile(r"shortlist_library\((\w+)([^)]*)\)")
+MORE_SOURCES = re.compile(r"target_sources\(shortlist_(\w+)([^)]*)\)")
 CMAKE_DEPENDENCY = re.compile(r"shortlist::(\w+)")
 CMAKE_COMMENT = re.compile(r"#[^\n]*")
 # Targets beside the libraries, which these may link where a build has them.
@@ -92,9 +96,14 @@ class Targets:
                     line = text.count("\n", 0, match.start(2) + dependency.start()) + 1
                     self.breaches.append(
                         f"{name}:{line}: {dependency.group()}: {target} may not depend on {other}")
-            for word in body.split():
-                if word.endswith((".cc", ".h")):
-                    self.of_file[str(name.parent / word)] = target
+            self._take_files(target, body, name.parent)
+        for target, body in MORE_SOURCES.findall(text):
+            self._take_files(target, body, name.parent)
+
+    def _take_files(self, target, body, folder):
+        for word in body.split():
+            if word.endswith((".cc", ".h")):
+                self.of_file[str(folder / word)] = target
 
     def of(self, path):
         """The target of a file; None where it is nobody's."""

@@ -22,8 +22,7 @@ TEST_P(CpuHeadTest, EveryRowHasItsBitsWhateverTheBase) {
   ThreadPool pool(2);
   const at::Tensor weight = at::randn({kVocab, kHidden}).to(at::kBFloat16);
   const at::Tensor hidden = at::randn({2, kHidden});
-  CpuHead head({weight.data_ptr(), DType::kBf16, kVocab, kHidden}, kVocab, weight, GetParam(),
-               pool);
+  CpuHead head({weight.data_ptr(), DType::kBf16, kVocab, kHidden}, kVocab, GetParam(), pool);
   const std::vector<int32_t> tail = {50, 61};
   const std::vector<std::span<const int32_t>> tails(2, tail);
   using Ids = std::vector<TokenId>;
@@ -37,11 +36,11 @@ TEST_P(CpuHeadTest, EveryRowHasItsBitsWhateverTheBase) {
 
     std::vector<float> logits;
     int64_t stride = 0;
-    ASSERT_TRUE(head.Logits(hidden, {active, tails}, logits, stride).ok());
+    ASSERT_TRUE(head.Logits({hidden.data_ptr<float>(), 2}, {active, tails}, logits, stride).ok());
     for (size_t row = 0; row < rows.size(); ++row) {
       float expected[2];
       const Ids both(2, TokenId{rows[row]});
-      ASSERT_TRUE(head.RowLogits(hidden, both, expected).ok());
+      ASSERT_TRUE(head.RowLogits({hidden.data_ptr<float>(), 2}, both, expected).ok());
       for (int64_t m = 0; m < 2; ++m) {
         EXPECT_EQ(std::bit_cast<uint32_t>(logits[m * stride + static_cast<int64_t>(row)]),
                   std::bit_cast<uint32_t>(expected[m]))
@@ -55,7 +54,7 @@ TEST(CpuHeadPackingTest, BasesThatTakeTurnsArePackedOnce) {
   ThreadPool pool(2);
   const at::Tensor weight = at::randn({kVocab, kHidden}).to(at::kBFloat16);
   const at::Tensor hidden = at::randn({1, kHidden});
-  CpuHead head({weight.data_ptr(), DType::kBf16, kVocab, kHidden}, kVocab, weight,
+  CpuHead head({weight.data_ptr(), DType::kBf16, kVocab, kHidden}, kVocab,
                /*packs_base=*/true, pool);
   std::vector<ActiveVocab> actives;
   for (int32_t id = 0; id < CpuHead::kMaxPacked + 1; ++id) {
@@ -66,8 +65,9 @@ TEST(CpuHeadPackingTest, BasesThatTakeTurnsArePackedOnce) {
   const auto best_of = [&](const ActiveVocab& active) {
     int32_t id = -1;
     float logit = 0.0f;
-    EXPECT_TRUE(
-        head.TopK(hidden, {active}, /*k=*/1, {}, &id, &logit, /*log_sum_exp=*/nullptr).ok());
+    EXPECT_TRUE(head.TopK({hidden.data_ptr<float>(), 1}, {active}, /*k=*/1, {}, &id, &logit,
+                          /*log_sum_exp=*/nullptr)
+                    .ok());
     return id;
   };
   for (int round = 0; round < 5; ++round) {

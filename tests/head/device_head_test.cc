@@ -32,6 +32,8 @@ using ::testing::HasSubstr;
 constexpr int64_t kVocab = 120, kHidden = 64;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
+HeadInput StatesOf(const at::Tensor& hidden) { return {hidden.data_ptr<float>(), hidden.size(0)}; }
+
 std::vector<TokenId> Ids(const std::vector<int32_t>& raw) {
   std::vector<TokenId> ids;
   for (int32_t id : raw) ids.push_back(TokenId{id});
@@ -62,7 +64,7 @@ class DeviceHeadTest : public testing::Test {
   std::vector<float> FullLogits(const at::Tensor& hidden) {
     std::vector<float> logits;
     int64_t stride = 0;
-    EXPECT_TRUE(head_->Logits(hidden, {full_}, logits, stride).ok());
+    EXPECT_TRUE(head_->Logits(StatesOf(hidden), {full_}, logits, stride).ok());
     EXPECT_EQ(stride, kVocab);
     return logits;
   }
@@ -86,20 +88,23 @@ TEST_F(DeviceHeadTest, MoreTokensThanACallTakesHaveTheBitsOfOne) {
   std::vector<int32_t> ids(150);
   std::vector<float> logits(150), sums(150), rows, own_row(1);
   ASSERT_TRUE(
-      head_->TopK(hidden, {active, tails}, 1, {}, ids.data(), logits.data(), sums.data()).ok());
+      head_->TopK(StatesOf(hidden), {active, tails}, 1, {}, ids.data(), logits.data(), sums.data())
+          .ok());
   std::vector<TokenId> chosen = Ids(ids);
   rows.resize(150);
-  ASSERT_TRUE(head_->RowLogits(hidden, chosen, rows.data()).ok());
+  ASSERT_TRUE(head_->RowLogits(StatesOf(hidden), chosen, rows.data()).ok());
   std::vector<float> values;
   int64_t stride = 0;
-  ASSERT_TRUE(head_->Logits(hidden, {active, tails}, values, stride).ok());
+  ASSERT_TRUE(head_->Logits(StatesOf(hidden), {active, tails}, values, stride).ok());
   for (int64_t m : {0, 1, 63, 64, 65, 127, 128, 149}) {
     const at::Tensor one = hidden.narrow(0, m, 1);
     const std::vector<float> full = FullLogits(one);
     int32_t id;
     float logit, sum;
-    ASSERT_TRUE(
-        head_->TopK(one, {active, std::span(tails).subspan(m, 1)}, 1, {}, &id, &logit, &sum).ok());
+    ASSERT_TRUE(head_
+                    ->TopK(StatesOf(one), {active, std::span(tails).subspan(m, 1)}, 1, {}, &id,
+                           &logit, &sum)
+                    .ok());
     EXPECT_EQ(id, ids[m]);
     EXPECT_EQ(Bits(logit), Bits(logits[m]));
     EXPECT_EQ(Bits(logit), Bits(full[id]));
@@ -119,7 +124,8 @@ TEST_F(DeviceHeadTest, TopKIsTheOrderOfTheLogits) {
   constexpr int64_t kK = 6;
   std::vector<int32_t> ids(2 * kK);
   std::vector<float> logits(2 * kK);
-  ASSERT_TRUE(head_->TopK(hidden, {active}, kK, {}, ids.data(), logits.data(), nullptr).ok());
+  ASSERT_TRUE(
+      head_->TopK(StatesOf(hidden), {active}, kK, {}, ids.data(), logits.data(), nullptr).ok());
   for (int64_t m = 0; m < 2; ++m) {
     std::vector<int32_t> order(active.rows().begin(), active.rows().end());
     std::ranges::sort(
@@ -145,7 +151,7 @@ TEST_F(DeviceHeadTest, FollowsASetThatOutgrowsItsRoom) {
       const ActiveVocab active = MakeActive(base);
       std::vector<float> logits;
       int64_t stride = 0;
-      ASSERT_TRUE(head_->Logits(hidden, {active, {&own, 1}}, logits, stride).ok());
+      ASSERT_TRUE(head_->Logits(StatesOf(hidden), {active, {&own, 1}}, logits, stride).ok());
       const RowIds rows(active, own);
       for (int32_t s = 0; s < rows.size(); ++s) {
         EXPECT_EQ(Bits(logits[s]), Bits(full[Raw(rows.TokenAt(DraftId{s}))]));
@@ -166,7 +172,7 @@ TEST_F(DeviceHeadTest, BasesThatTakeTurnsKeepTheirRowsApart) {
     for (const ActiveVocab& active : actives) {
       std::vector<float> values;
       int64_t stride = 0;
-      ASSERT_TRUE(head_->Logits(hidden, {active}, values, stride).ok());
+      ASSERT_TRUE(head_->Logits(StatesOf(hidden), {active}, values, stride).ok());
       for (int64_t m = 0; m < 2; ++m) {
         for (int64_t s = 0; s < active.size(); ++s) {
           EXPECT_EQ(Bits(values[m * stride + s]), Bits(full[m * kVocab + active.rows()[s]]));
@@ -180,10 +186,10 @@ TEST_F(DeviceHeadTest, HiddenStatesThatAreNoNumbersProposeNothing) {
   const at::Tensor hidden = at::randn({3, kHidden});
   int32_t good[3], ids[3];
   float logits[3], sums[3];
-  ASSERT_TRUE(head_->TopK(hidden, {full_}, 1, {}, good, logits, sums).ok());
+  ASSERT_TRUE(head_->TopK(StatesOf(hidden), {full_}, 1, {}, good, logits, sums).ok());
   for (const float value : {std::numeric_limits<float>::quiet_NaN(), kInf, -kInf}) {
     hidden[1].fill_(value);
-    ASSERT_TRUE(head_->TopK(hidden, {full_}, 1, {}, ids, logits, sums).ok());
+    ASSERT_TRUE(head_->TopK(StatesOf(hidden), {full_}, 1, {}, ids, logits, sums).ok());
     EXPECT_EQ(ids[0], good[0]);
     EXPECT_EQ(ids[1], -1);
     EXPECT_EQ(ids[2], good[2]);
@@ -195,15 +201,15 @@ TEST_F(DeviceHeadTest, WhatTheDeviceFlagsFailsTheCallAndNotTheNext) {
   int32_t id;
   float logit;
   kernels_->flag = kHeadRowIdError | kHeadTailError;
-  absl::Status status = head_->TopK(hidden, {full_}, 1, {}, &id, &logit, nullptr);
+  absl::Status status = head_->TopK(StatesOf(hidden), {full_}, 1, {}, &id, &logit, nullptr);
   EXPECT_TRUE(absl::IsInternal(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("flagged 5"));
   const std::vector<TokenId> ids = Ids({3});
-  EXPECT_TRUE(absl::IsInternal(head_->RowLogits(hidden, ids, &logit)));
+  EXPECT_TRUE(absl::IsInternal(head_->RowLogits(StatesOf(hidden), ids, &logit)));
   kernels_->flag = 0;
-  EXPECT_TRUE(head_->TopK(hidden, {full_}, 1, {}, &id, &logit, nullptr).ok());
+  EXPECT_TRUE(head_->TopK(StatesOf(hidden), {full_}, 1, {}, &id, &logit, nullptr).ok());
   kernels_->fails_from = kernels_->num_calls;
-  status = head_->TopK(hidden, {full_}, 1, {}, &id, &logit, nullptr);
+  status = head_->TopK(StatesOf(hidden), {full_}, 1, {}, &id, &logit, nullptr);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the device is gone"));
 }
 

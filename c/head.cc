@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/thread_pool.h"
+#include "c/call.h"
+#include "c/objects.h"
+#include "head/pruned_head.h"
+
+namespace shortlist {
+namespace {
+
+struct Head {
+  explicit Head(int num_threads) : pool(num_threads) {}
+
+  std::mutex mutex;  // of a call
+  ThreadPool pool;
+  std::unique_ptr<PrunedHead> head;
+};
+
+Handles<shortlist_head, Head>& Heads() {
+  static auto& handles = *new Handles<shortlist_head, Head>("head", 3);
+  return handles;
+}
+
+absl::StatusOr<DType> DTypeOf(shortlist_dtype dtype) {
+  switch (dtype) {
+    case SHORTLIST_F32:
+      return DType::kF32;
+    case SHORTLIST_F16:
+      return DType::kF16;
+    case SHORTLIST_BF16:
+      return DType::kBf16;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("dtype ", static_cast<int>(dtype), " not in [0, 2]"));
+}
+
+/// What a call scores, in the words of PrunedHead.
+struct Work {
+  std::shared_ptr<const ActiveVocab> active;
+  std::vector<std::span<const int32_t>> tails;
+  HeadInput hidden;
+
+  HeadSelection selection() const { return {*active, tails}; }
+  /// Rows of the token that has most.
+  int64_t max_rows(int64_t full) const {
+    if (active->is_full_head()) return full;
+    int64_t longest = 0;
+    for (const auto tail : tails) longest = std::max(longest, std::ssize(tail));
+    return active->size() + longest;
+  }
+};
+
+absl::Status ReadTails(const shortlist_states& states, Work& work) {
+  if (states.tail_begin == nullptr || work.active->is_full_head()) return absl::OkStatus();
+  if (states.tail_begin[0] != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tail_begin[0] is ", states.tail_begin[0], ", not 0"));
+  }
+  for (int64_t m = 0; m < states.num_tokens; ++m) {
+    const int64_t begin = states.tail_begin[m], end = states.tail_begin[m + 1];
+    if (end < begin || end - begin > work.active->vocab_size()) {
+      return absl::InvalidArgumentError(absl::StrCat("tail_begin[", m + 1, "] ", end, " not in [",
+                                                     begin, ", ", begin + work.active->vocab_size(),
+                                                     "]"));
+    }
+    SHORTLIST_RETURN_IF_ERROR(CheckArray(states.tail_ids, end, "tail_ids"));
+    work.tails.emplace_back(states.tail_ids + begin, static_cast<size_t>(end - begin));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Work> ReadWork(const PrunedHead& head, const shortlist_states* states) {
+  constexpr int64_t kMaxTokens = 1 << 20;
+  SHORTLIST_RETURN_IF_ERROR(CheckNotNull(states, "states"));
+  if (states->num_tokens < 0 || states->num_tokens > kMaxTokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_tokens ", states->num_tokens, " not in [0, ", kMaxTokens, "]"));
+  }
+  SHORTLIST_RETURN_IF_ERROR(CheckArray(states->hidden, states->num_tokens, "hidden"));
+  Work work;
+  work.hidden = {states->hidden, states->num_tokens};
+  if (states->snapshot == nullptr) {
+    work.active = ActiveVocab::FullHead(head.vocab_size());
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(work.active, Snapshots().Get(states->snapshot));
+  }
+  SHORTLIST_RETURN_IF_ERROR(ReadTails(*states, work));
+  return work;
+}
+
+}  // namespace
+}  // namespace shortlist
+
+using namespace shortlist;  // NOLINT: the functions below are its C face
+
+shortlist_status shortlist_head_create(const void* weight, shortlist_dtype dtype,
+                                       int64_t vocab_size, int64_t hidden, int32_t num_threads,
+                                       shortlist_head** head) {
+  return Call([&]() -> absl::Status {
+    constexpr int32_t kMaxThreads = 1024;
+    SHORTLIST_RETURN_IF_ERROR(CheckNotNull(head, "head"));
+    SHORTLIST_ASSIGN_OR_RETURN(const DType type, DTypeOf(dtype));
+    if (num_threads < 1 || num_threads > kMaxThreads) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("num_threads ", num_threads, " not in [1, ", kMaxThreads, "]"));
+    }
+    const auto made = std::make_shared<Head>(num_threads);
+    SHORTLIST_ASSIGN_OR_RETURN(
+        PrunedHead pruned,
+        PrunedHead::Create({weight, type, vocab_size, hidden}, vocab_size, made->pool));
+    made->head = std::make_unique<PrunedHead>(std::move(pruned));
+    *head = Heads().Add(made);
+    return absl::OkStatus();
+  });
+}
+
+shortlist_status shortlist_head_free(shortlist_head* head) {
+  return Call([&] { return Heads().Free(head); });
+}
+
+shortlist_status shortlist_head_argmax(shortlist_head* head, const shortlist_states* states,
+                                       int32_t* ids, float* logits) {
+  return Call([&]() -> absl::Status {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto owner, Heads().Get(head));
+    SHORTLIST_ASSIGN_OR_RETURN(const Work work, ReadWork(*owner->head, states));
+    SHORTLIST_RETURN_IF_ERROR(CheckArray(ids, states->num_tokens, "ids"));
+    const std::lock_guard lock(owner->mutex);
+    SHORTLIST_ASSIGN_OR_RETURN(const auto best, owner->head->Argmax(work.hidden, work.selection()));
+    for (size_t m = 0; m < best.size(); ++m) {
+      ids[m] = Raw(best[m].id);
+      if (logits != nullptr) logits[m] = best[m].logit;
+    }
+    return absl::OkStatus();
+  });
+}
+
+shortlist_status shortlist_head_top_k(shortlist_head* head, const shortlist_states* states,
+                                      int64_t k, int32_t* ids, float* logits, float* log_sum_exp) {
+  return Call([&]() -> absl::Status {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto owner, Heads().Get(head));
+    SHORTLIST_ASSIGN_OR_RETURN(const Work work, ReadWork(*owner->head, states));
+    SHORTLIST_RETURN_IF_ERROR(CheckArray(ids, states->num_tokens, "ids"));
+    SHORTLIST_RETURN_IF_ERROR(CheckArray(logits, states->num_tokens, "logits"));
+    const std::lock_guard lock(owner->mutex);
+    return owner->head->TopK(work.hidden, work.selection(), k, /*draws=*/{},
+                             {ids, logits, log_sum_exp});
+  });
+}
+
+shortlist_status shortlist_head_logits(shortlist_head* head, const shortlist_states* states,
+                                       float* logits, int64_t stride) {
+  return Call([&]() -> absl::Status {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto owner, Heads().Get(head));
+    SHORTLIST_ASSIGN_OR_RETURN(const Work work, ReadWork(*owner->head, states));
+    SHORTLIST_RETURN_IF_ERROR(CheckArray(logits, states->num_tokens, "logits"));
+    const int64_t max_rows = work.max_rows(owner->head->num_rows());
+    if (stride < max_rows) {
+      return absl::OutOfRangeError(absl::StrCat("stride ", stride, " < ", max_rows, " rows"));
+    }
+    const std::lock_guard lock(owner->mutex);
+    SHORTLIST_ASSIGN_OR_RETURN(const TokenLogits scored,
+                               owner->head->Logits(work.hidden, work.selection()));
+    for (int64_t m = 0; m < states->num_tokens; ++m) {
+      const std::span<const float> row = scored.of_token(m);
+      float* const end = std::copy(row.begin(), row.end(), logits + m * stride);
+      std::fill(end, logits + (m + 1) * stride, -std::numeric_limits<float>::infinity());
+    }
+    return absl::OkStatus();
+  });
+}

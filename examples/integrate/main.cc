@@ -1,0 +1,76 @@
+// A foreign engine drafts over an active vocabulary that learns. Its target and its draft are toys: the draft's head is
+// the target's, rounded, and the hidden state of a token is the row of the token before, turned. What counts is the loop:
+// one snapshot per step, draft, verify over the full head, observe. The output must be the target's own.
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "head/pruned_head.h"
+#include "vocab/dynamic_vocabulary_manager.h"
+
+using namespace shortlist;
+
+constexpr int64_t kVocabSize = 8000, kHidden = 32, kDraftLength = 4, kNumTokens = 400;
+
+struct ForeignEngine {
+  std::vector<float> target, draft;
+  ForeignEngine() : target(kVocabSize * kHidden), draft(target.size()) {
+    for (size_t i = 0; i < target.size(); ++i) {
+      target[i] = std::sin(0.7f * static_cast<float>(i) + 1e-7f * static_cast<float>(i * i));
+      draft[i] = std::round(8 * target[i]) / 8;
+    }
+  }
+  // [1, kHidden]: what the model makes of the token at a position.
+  std::vector<float> State(TokenId token, int64_t position) const {
+    std::vector<float> state(kHidden);
+    for (int64_t k = 0; k < kHidden; ++k) {
+      state[k] = target[(Raw(token) * kHidden + 7 * k + position % 5) % target.size()];
+    }
+    return state;
+  }
+};
+
+int main() {
+  const ForeignEngine engine;
+  ThreadPool pool(2);
+  PrunedHead target = *PrunedHead::Create({engine.target.data(), DType::kF32, kVocabSize, kHidden}, kVocabSize, pool);
+  PrunedHead draft = *PrunedHead::Create({engine.draft.data(), DType::kF32, kVocabSize, kHidden}, kVocabSize, pool);
+  const auto full = ActiveVocab::FullHead(kVocabSize);
+  const auto best = [&](PrunedHead& head, const ActiveVocab& active, TokenId last, int64_t position) {
+    const std::vector<float> state = engine.State(last, position);
+    return (*head.Argmax({state.data(), 1}, {active}))[0].id;
+  };
+
+  std::vector<TokenId> base;
+  for (int32_t id = 0; id < 100; ++id) base.push_back(TokenId{id});
+  auto vocab = *DynamicVocabularyManager::Create(*VocabBase::Create(base, kVocabSize), {.dynamic_capacity = 300});
+
+  std::vector<TokenId> plain = {TokenId{1}}, output = plain;
+  while (std::ssize(plain) <= kNumTokens) plain.push_back(best(target, *full, plain.back(), std::ssize(plain)));
+
+  int64_t steps = 0;
+  for (; std::ssize(output) <= kNumTokens; ++steps) {
+    const auto active = vocab->Active();  // to the end of the step
+    std::vector<TokenId> drafted, emitted;
+    TokenId last = output.back();
+    for (int64_t i = 0; i < kDraftLength; ++i) {
+      drafted.push_back(last = best(draft, *active, last, std::ssize(output) + i));
+    }
+    last = output.back();
+    for (int64_t i = 0; i <= kDraftLength; ++i) {  // a real engine verifies all of them in one pass
+      emitted.push_back(last = best(target, *full, last, std::ssize(output) + i));
+      if (i == kDraftLength || last != drafted[i]) break;
+    }
+    output.insert(output.end(), emitted.begin(), emitted.end());
+    if (!vocab->Observe(emitted, drafted, active.get()).ok()) return 1;
+  }
+  output.resize(plain.size());
+  const VocabStats stats = vocab->Stats();
+  std::printf("%.2f tokens a step, coverage %.1f %%, %lld rows of %lld, unmapped %lld, output %s\n",
+              static_cast<double>(kNumTokens) / static_cast<double>(steps),
+              100.0 * static_cast<double>(stats.num_covered()) / static_cast<double>(stats.num_emitted),
+              static_cast<long long>(vocab->ActiveSize()), static_cast<long long>(kVocabSize),
+              static_cast<long long>(stats.num_unmapped), output == plain ? "the target's" : "WRONG");
+  return output == plain && stats.num_unmapped == 0 ? 0 : 1;
+}
