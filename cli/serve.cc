@@ -32,6 +32,7 @@
 #include "serve/server.h"
 #include "text/chat/chat_template.h"
 #include "text/chat/prompt_encoder.h"
+#include "vocab/formats/list_file.h"
 
 namespace shortlist {
 namespace {
@@ -128,6 +129,13 @@ int64_t NumBaseRows(const Engine& engine) {
   return active->is_full_head() ? active->vocab_size() : active->base_size();
 }
 
+absl::StatusOr<std::shared_ptr<const VocabBase>> SelectClientBase(const VocabOptions& vocab,
+                                                                  const VocabTarget& target) {
+  if (vocab.custom_vocab_path.empty()) return SelectVocabBase(vocab, target);
+  SHORTLIST_ASSIGN_OR_RETURN(const VocabList list, ReadListFile(vocab.custom_vocab_path, target));
+  return SelectVocabBase(vocab, list, target);
+}
+
 /// Gives the keys of --client-vocab theirs.
 absl::StatusOr<std::unique_ptr<ClientVocabs>> OpenClientVocabs(const ServeFlags& flags,
                                                                const Keys& keys,
@@ -141,14 +149,9 @@ absl::StatusOr<std::unique_ptr<ClientVocabs>> OpenClientVocabs(const ServeFlags&
   auto clients = std::make_unique<ClientVocabs>(std::move(names), capacity);
   for (const auto& [name, vocab] : flags.client_vocabs) {
     if (!models.has_draft()) return absl::InvalidArgumentError("--client-vocab without --draft");
-    absl::Status status = absl::OkStatus();
-    if (absl::StatusOr<std::shared_ptr<const VocabBase>> base =
-            SelectVocabBase(vocab, models.vocab_target());
-        base.ok()) {
-      status = clients->SetBase(name, *std::move(base));
-    } else {
-      status = base.status();
-    }
+    const absl::StatusOr<std::shared_ptr<const VocabBase>> base =
+        SelectClientBase(vocab, models.vocab_target());
+    const absl::Status status = base.ok() ? clients->SetBase(name, *base) : base.status();
     if (!status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--client-vocab ", name, ": ", status.message()));
@@ -389,6 +392,7 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
                    .clients = clients.get(),
                    .vocab = flags.run.vocab,
                    .target = session->models().vocab_target(),
+                   .read_list = ReadListFile,
                    .pinned = session->sampling().stop_token_ids};
   return Run(std::move(options));
 }

@@ -139,7 +139,7 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> Models::SelectBase(
 absl::StatusOr<std::shared_ptr<const BaseLadder>> Models::SelectLadder(
     const VocabOptions& options) const {
   if (!options.use_static_vocab || !options.auto_size) return nullptr;
-  absl::StatusOr<VocabList> list = ReadVocabList(options.custom_vocab_path, vocab_target());
+  absl::StatusOr<VocabList> list = ReadListFile(options.custom_vocab_path, vocab_target());
   if (!list.ok()) return Prefixed("--vocab", list.status());
   absl::StatusOr<std::shared_ptr<const BaseLadder>> ladder =
       BaseLadder::Create(options, *std::move(list), vocab_target());

@@ -230,7 +230,13 @@ void AddClientVocabFlag(CLI::App& command, ServeFlags& flags) {
       if (options->auto_size) {
         throw CLI::ValidationError("--client-vocab", "'" + text + "': auto is --vocab's alone");
       }
-      flags.client_vocabs.emplace_back(text.substr(0, end), *std::move(options));
+      const std::string name = text.substr(0, end);
+      for (const auto& [taken, vocab] : flags.client_vocabs) {
+        if (taken == name) {
+          throw CLI::ValidationError("--client-vocab", "'" + name + "' has two vocabularies");
+        }
+      }
+      flags.client_vocabs.emplace_back(name, *std::move(options));
     }
   };
   command

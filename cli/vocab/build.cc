@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -134,6 +136,22 @@ std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
   return source;
 }
 
+/// InvalidArgument where a file that is written is one of those that are counted.
+absl::Status CheckTargets(const BuildFlags& flags, const std::vector<TextCorpus>& texts) {
+  for (const auto& [flag, target] :
+       {std::pair("--out", flags.out_path), std::pair("--counts", flags.counts_path)}) {
+    for (const TextCorpus& corpus : texts) {
+      for (const std::string& file : corpus.files) {
+        std::error_code missing;
+        if (target.empty() || !std::filesystem::equivalent(file, target, missing)) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat(flag, " ", target, " is one of the texts that are to be counted"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out) {
   if (flags.texts.patterns.empty() && flags.added_counts.empty()) {
     return absl::InvalidArgumentError("--text or --add-counts is required");
@@ -143,6 +161,7 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   }
   SHORTLIST_ASSIGN_OR_RETURN(const ListTokenizer tokenizer, ListTokenizer::Open(flags.tokenizer));
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> texts, FindTexts(flags.texts));
+  SHORTLIST_RETURN_IF_ERROR(CheckTargets(flags, texts));
   const VocabTarget target = tokenizer.target();
   Counts counts{.vocab_size = target.vocab_size, .fingerprint = target.fingerprint};
   if (!flags.counts_path.empty() && FileExists(flags.counts_path)) {

@@ -224,10 +224,10 @@ absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const HttpRequest& http) con
 absl::Status VocabAdmin::SetBase(const HttpRequest& http, const VocabOptions& vocab,
                                  std::optional<VocabList> list) const {
   const std::string client(http.Query("client"));
+  if (!list.has_value() && !vocab.custom_vocab_path.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(list, options_.read_list(vocab.custom_vocab_path, options_.target));
+  }
   if (client.empty() && vocab.auto_size && options_.sizer != nullptr) {
-    if (!list.has_value()) {
-      SHORTLIST_ASSIGN_OR_RETURN(list, ReadVocabList(vocab.custom_vocab_path, options_.target));
-    }
     SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const BaseLadder> ladder,
                                BaseLadder::Create(vocab, *std::move(list), options_.target));
     options_.sizer->Replace(std::move(ladder));

@@ -49,6 +49,9 @@ class VocabAdmin {
     WorkerThreads* workers = nullptr;             // must outlive the coroutines of the routes
     VocabOptions vocab;                           // as --vocab says
     VocabTarget target;
+    // Reads the file of a list; of formats beside ReadVocabList's where the server knows them.
+    std::function<absl::StatusOr<VocabList>(const std::string&, const VocabTarget&)> read_list =
+        ReadVocabList;
     std::vector<TokenId> pinned;  // of the lists that are told
   };
 

@@ -310,6 +310,8 @@ TEST(BinaryTest, WhatIsNotKnownIsAnsweredWithWhatMayBeMeant) {
            {{"serve", "--log-level", "info"}, "--log-level: every request is logged"},
            {{"serve", "--no-register"}, "without --controller nothing is registered"},
            {{"serve", "--attn-backend", "x"}, "has no meaning for this server"},
+           {{"serve", "--client-vocab", "a=full", "--client-vocab", "a=ratio:0.5"},
+            "'a' has two vocabularies"},
            {{"serve", "--max-model-len", "-1"}, "--context-length: '-1' not in [0, "},
            {{"serve", "/nowhere"}, "/nowhere: no such directory"}}) {
     SCOPED_TRACE(testing::PrintToString(args));

@@ -30,6 +30,13 @@ class VocabSketchTest : public testing::Test {
   TempDir dir_;
 };
 
+TEST_F(VocabSketchTest, AFolderThatIsNotThereIsToldBeforeAnythingIsDecoded) {
+  const Outcome made =
+      RunVocab(Args{"sketch", "--out", dir_.Join("absent/demo.sketch"), "--rank", "16"} +
+               Args{"--model", "/x"} + Args{"--draft", "/y", "--prompt", "a"});
+  EXPECT_THAT(std::string(made.status.message()), HasSubstr("absent: No such file or directory"));
+}
+
 TEST_F(VocabSketchTest, MakesAFileThatStandsInForEveryList) {
   const Outcome made = Make(DemoPair() + kPrompt);
   ASSERT_TRUE(made.status.ok()) << made.status;

@@ -120,6 +120,8 @@ TEST_F(VocabTest, BuildRefusesWhatMakesNoList) {
   ExpectRefused(Build(text, "/dev/full/list.txt"), "/dev/full/list.txt");
   ExpectRefused({"build", "--tokenizer", Tokenizer(), "--out", out},
                 "--text or --add-counts is required");
+  ExpectRefused({"build", "--tokenizer", Tokenizer(), "--text", text, "--out", text},
+                "is one of the texts that are to be counted");
   ExpectRefused({"build", "--tokenizer", Tokenizer(), "--text", text},
                 "--out or --counts is required");
   ExpectRefused({"build", "--text", text, "--out", out}, "[--model,--tokenizer] is required");
