@@ -1,6 +1,6 @@
 // torch.ops.shortlist.gather_head and its family over kernels/head.h. The schemas below are the
-// contract; shapes for meta tensors are in shortlist/_meta.py. All that a caller can get wrong is a
-// ValueError.
+// contract; shapes for meta tensors are in package/shortlist/_meta.py. All that a caller can get
+// wrong is a ValueError.
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -1,7 +1,7 @@
 // shortlist.VocabList, ActiveVocab and VocabularyManager over the classes of vocab/. Their
-// contracts are there; what Python sees of them is in shortlist/_vocab.pyi. Arrays of ids come in
-// as anything that numpy takes (torch tensors too); every error of input is a ValueError with the
-// Status' own text.
+// contracts are there; what Python sees of them is in package/shortlist/_vocab.pyi. Arrays of ids
+// come in as anything that numpy takes (torch tensors too); every error of input is a ValueError
+// with the Status' own text.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
