@@ -55,6 +55,9 @@ function(shortlist_precompile NAME DEPS)
   target_precompile_headers(${NAME} PRIVATE ${headers})
 endfunction()
 
+# Of what shared objects are made: libshortlist.so and the Python package.
+set(SHORTLIST_SHARED_ROOMS base vocab vocab_formats kernels model_checkpoint head_core c)
+
 # shortlist_library(NAME SRCS a.cc ... HDRS a.h ... DEPS shortlist::base absl::status ...)
 function(shortlist_library NAME)
   cmake_parse_arguments(ARG "" "" "SRCS;HDRS;DEPS" ${ARGN})
@@ -64,6 +67,9 @@ function(shortlist_library NAME)
                  BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
   target_include_directories(shortlist_${NAME} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(shortlist_${NAME} PUBLIC ${ARG_DEPS} PRIVATE shortlist_flags)
+  if(NAME IN_LIST SHORTLIST_SHARED_ROOMS)
+    set_target_properties(shortlist_${NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
   shortlist_precompile(shortlist_${NAME} "${ARG_DEPS}")
 endfunction()
 
