@@ -1,9 +1,10 @@
-// A foreign engine drafts over an active vocabulary that learns. Its target and its draft are toys: the draft's head is
-// the target's, rounded, and the hidden state of a token is the row of the token before, turned. What counts is the loop:
-// one snapshot per step, draft, verify over the full head, observe. The output must be the target's own.
+// A foreign engine, whose models are toys, drafts over an active vocabulary that learns: one
+// snapshot per step, draft, verify over the full head, observe. The output must be the target's
+// own.
 
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <vector>
 
 #include "head/pruned_head.h"
@@ -34,20 +35,25 @@ struct ForeignEngine {
 int main() {
   const ForeignEngine engine;
   ThreadPool pool(2);
-  PrunedHead target = *PrunedHead::Create({engine.target.data(), DType::kF32, kVocabSize, kHidden}, kVocabSize, pool);
-  PrunedHead draft = *PrunedHead::Create({engine.draft.data(), DType::kF32, kVocabSize, kHidden}, kVocabSize, pool);
+  const auto head_of = [&](const std::vector<float>& weight) {
+    return *PrunedHead::Create({weight.data(), DType::kF32, kVocabSize, kHidden}, kVocabSize, pool);
+  };
+  PrunedHead target = head_of(engine.target), draft = head_of(engine.draft);
   const auto full = ActiveVocab::FullHead(kVocabSize);
-  const auto best = [&](PrunedHead& head, const ActiveVocab& active, TokenId last, int64_t position) {
-    const std::vector<float> state = engine.State(last, position);
+  const auto best = [&](PrunedHead& head, const ActiveVocab& active, TokenId last, int64_t at) {
+    const std::vector<float> state = engine.State(last, at);
     return (*head.Argmax({state.data(), 1}, {active}))[0].id;
   };
 
   std::vector<TokenId> base;
   for (int32_t id = 0; id < 100; ++id) base.push_back(TokenId{id});
-  auto vocab = *DynamicVocabularyManager::Create(*VocabBase::Create(base, kVocabSize), {.dynamic_capacity = 300});
+  const auto fixed = *VocabBase::Create(base, kVocabSize);
+  auto vocab = *DynamicVocabularyManager::Create(fixed, {.dynamic_capacity = 300, .pinned = {}});
 
   std::vector<TokenId> plain = {TokenId{1}}, output = plain;
-  while (std::ssize(plain) <= kNumTokens) plain.push_back(best(target, *full, plain.back(), std::ssize(plain)));
+  while (std::ssize(plain) <= kNumTokens) {
+    plain.push_back(best(target, *full, plain.back(), std::ssize(plain)));
+  }
 
   int64_t steps = 0;
   for (; std::ssize(output) <= kNumTokens; ++steps) {
@@ -67,10 +73,9 @@ int main() {
   }
   output.resize(plain.size());
   const VocabStats stats = vocab->Stats();
-  std::printf("%.2f tokens a step, coverage %.1f %%, %lld rows of %lld, unmapped %lld, output %s\n",
-              static_cast<double>(kNumTokens) / static_cast<double>(steps),
-              100.0 * static_cast<double>(stats.num_covered()) / static_cast<double>(stats.num_emitted),
-              static_cast<long long>(vocab->ActiveSize()), static_cast<long long>(kVocabSize),
-              static_cast<long long>(stats.num_unmapped), output == plain ? "the target's" : "WRONG");
+  std::printf("%.2f tokens a step, coverage %.1f %%, %d rows of %d, unmapped %d, output %s\n",
+              1.0 * kNumTokens / steps, 100.0 * stats.num_covered() / stats.num_emitted,
+              int(vocab->ActiveSize()), int(kVocabSize), int(stats.num_unmapped),
+              output == plain ? "the target's" : "WRONG");
   return output == plain && stats.num_unmapped == 0 ? 0 : 1;
 }
