@@ -7,14 +7,21 @@
 namespace shortlist {
 
 /// What a message shows of a text that came from outside: the whole where it has at most 200 bytes,
-/// otherwise its beginning, cut at a code point, and "...", 200 bytes together.
+/// otherwise its beginning, cut at a code point, and "...", 200 bytes together. Control characters,
+/// NUL among them, become "?".
 inline std::string Excerpt(std::string_view text) {
   constexpr size_t kMaxBytes = 200;
   constexpr std::string_view kCut = "...";
-  if (text.size() <= kMaxBytes) return std::string(text);
-  size_t end = kMaxBytes - kCut.size();
-  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end)).append(kCut);
+  size_t end = text.size();
+  if (end > kMaxBytes) {
+    end = kMaxBytes - kCut.size();
+    while (end > 0 && (text[end] & 0xC0) == 0x80) --end;
+  }
+  std::string shown(text.substr(0, end));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  }
+  return end < text.size() ? shown.append(kCut) : shown;
 }
 
 }  // namespace shortlist

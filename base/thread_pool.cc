@@ -47,10 +47,17 @@ constexpr bool HasTask(uint64_t ticket) { return NextTask(ticket) < NumTasks(tic
 ThreadPool::ThreadPool(int num_threads) : num_threads_(num_threads) {
   SHORTLIST_CHECK(num_threads >= 1);
   workers_.reserve(num_threads - 1);
-  for (int i = 1; i < num_threads; ++i) workers_.emplace_back([this] { WorkerLoop(); });
+  try {
+    for (int i = 1; i < num_threads; ++i) workers_.emplace_back([this] { WorkerLoop(); });
+  } catch (...) {
+    Stop();  // those that there are wait for work
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Stop() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;

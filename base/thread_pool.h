@@ -21,7 +21,8 @@ namespace shortlist {
 /// One thread at a time may call Run or ParallelFor; loops do not nest. Tasks must not throw.
 class ThreadPool {
  public:
-  /// `num_threads` counts the caller; at least 1.
+  /// `num_threads` counts the caller; at least 1. Throws std::system_error where the system has no
+  /// more threads.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -60,6 +61,8 @@ class ThreadPool {
   }
 
  private:
+  /// Ends the workers there are, which have no task.
+  void Stop();
   void WorkerLoop();
   /// Claims one task of the current loop and runs it. False when none is left to claim.
   bool RunOneTask();

@@ -10,7 +10,9 @@
  *
  * Threads: all calls may come from any thread. Vocabularies and snapshots are used by many at a
  * time; calls of one head wait for each other. A handle that one thread frees stays whole for the
- * calls that others are in.
+ * calls that others are in; shortlist_head_free waits for them. Do not fork while another thread is
+ * in a call. In the child vocabularies and snapshots go on; a head, whose threads are not there,
+ * refuses all calls but shortlist_head_free.
  *
  * docs/integrate.md tells what to call when. */
 
@@ -62,9 +64,12 @@ SHORTLIST_API shortlist_status shortlist_vocab_create(const int32_t* base_ids, i
                                                       shortlist_vocab** vocab);
 
 /* The base is what `choice` says: "FILE", "FILE:top=8192", "FILE:ratio=0.25",
- * "FILE:coverage=0.95:successors=384", "ratio:0.25" (the first ids) or "full" (the full head, which
- * learns nothing). `fingerprint` is that of the tokenizer, as `shortlist show`
- * tells it; null: a list is taken for the tokenizer's if its ids are below vocab_size. */
+ * "FILE:coverage=0.95:successors=384", "ratio:0.25" (the first ids), "empty" (a base of nothing) or
+ * "full" (the full head, which learns nothing). FILE is a *.vocab.json, a *.vocab.json.xz, or text
+ * with an id on each line; `shortlist vocab convert` makes these of .pt, .npy and d2t files.
+ * `fingerprint` is that of the tokenizer, as `shortlist show` tells it, and that of a JSON list
+ * must equal it; null: the list is taken for the tokenizer's. The vocab_size of a JSON list must be
+ * `vocab_size`; of text, ids must be below it. */
 SHORTLIST_API shortlist_status shortlist_vocab_open(const char* choice, int64_t vocab_size,
                                                     const char* fingerprint,
                                                     int64_t dynamic_capacity,
@@ -134,34 +139,40 @@ typedef enum shortlist_dtype {
   SHORTLIST_BF16 = 2
 } shortlist_dtype;
 
-/* weight: [vocab_size, hidden], row-major, kept by reference: it must stay, unchanged, until the
- * head is freed. num_threads in [1, 1024], the caller's own counted. */
-SHORTLIST_API shortlist_status shortlist_head_create(const void* weight, shortlist_dtype dtype,
+/* weight: [vocab_size, hidden], row-major, kept by reference: it must stay, unchanged, until
+ * shortlist_head_free has returned. Padding rows behind the tokens of a vocabulary are left out by
+ * a vocab_size that does not count them. dtype: a shortlist_dtype. num_threads in [1, 1024], the
+ * caller's own counted. */
+SHORTLIST_API shortlist_status shortlist_head_create(const void* weight, int32_t dtype,
                                                      int64_t vocab_size, int64_t hidden,
                                                      int32_t num_threads, shortlist_head** head);
+/* Waits for the calls that other threads are in. */
 SHORTLIST_API shortlist_status shortlist_head_free(shortlist_head* head);
 
 /* What a call scores. */
 typedef struct shortlist_states {
   const float* hidden; /* [num_tokens, hidden of the head] */
   int64_t num_tokens;
-  const shortlist_snapshot* snapshot; /* null: the full head */
+  /* null: the full head. A snapshot of a full head must have the head's vocab_size. */
+  const shortlist_snapshot* snapshot;
   /* The rows that each token scores for itself, behind those of the snapshot: tail_ids
-   * [tail_begin[m], tail_begin[m + 1]), distinct ids that the snapshot does not hold. tail_begin is
-   * [num_tokens + 1], first 0, never falling; null: no tails. Ignored for the full head. */
+   * [tail_begin[m], tail_begin[m + 1]), distinct ids that the snapshot does not hold; any other is
+   * InvalidArgument. tail_begin is [num_tokens + 1], first 0, never falling, last below 2^31; null:
+   * no tails. Ignored for the full head. */
   const int64_t* tail_begin;
   const int32_t* tail_ids;
 } shortlist_states;
 
-/* The token with the largest logit of each token's rows, ties to the lower id; -1 where no logit is
- * a number. ids: [num_tokens]; logits: [num_tokens] or null. A token without a row is
+/* The token with the largest logit of each token's rows, ties to the lower id; -1 where all logits
+ * are NaN or -infinity. ids: [num_tokens]; logits: [num_tokens] or null. A token without a row is
  * InvalidArgument. */
 SHORTLIST_API shortlist_status shortlist_head_argmax(shortlist_head* head,
                                                      const shortlist_states* states, int32_t* ids,
                                                      float* logits);
 
 /* The k best of each, best first, k in [1, 32] and no more than its rows. ids, logits:
- * [num_tokens, k]; log_sum_exp: [num_tokens] over all rows of the token, or null. */
+ * [num_tokens, k], -1 and -infinity behind the last logit that is neither NaN nor -infinity;
+ * log_sum_exp: [num_tokens] over all rows of the token, or null. */
 SHORTLIST_API shortlist_status shortlist_head_top_k(shortlist_head* head,
                                                     const shortlist_states* states, int64_t k,
                                                     int32_t* ids, float* logits,

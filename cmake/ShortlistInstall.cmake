@@ -155,6 +155,10 @@ foreach(name shortlist shortlist-head)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
+# Where Debian looks for a package's licence, and where others do not mind it.
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libshortlist-dev
+        RENAME copyright)
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME libshortlist-dev)
 set(CPACK_PACKAGE_VENDOR "The shortlist authors")

@@ -86,7 +86,7 @@ void RowIds::CopyTo(std::vector<int32_t>& ids) const {
 
 std::optional<DraftId> RowIds::Find(TokenId id) const {
   if (active_ == nullptr) {
-    if (Raw(id) >= size_) return std::nullopt;
+    if (Raw(id) < 0 || Raw(id) >= size_) return std::nullopt;
     return DraftId{Raw(id)};
   }
   if (const std::optional<DraftId> row = active_->Find(id)) return row;
@@ -99,13 +99,14 @@ absl::StatusOr<PrunedHead> PrunedHead::Create(const HeadWeight& weight, int64_t 
                                               ThreadPool& pool) {
   SHORTLIST_RETURN_IF_ERROR(CheckWeight(weight));
   SHORTLIST_RETURN_IF_ERROR(CheckNumRows(num_rows, weight.vocab_size));
-  const int64_t bytes = weight.vocab_size * RowBytes(weight.dtype, weight.hidden);
-  const bool packs_base = bytes > kLargestCachedBytes;
+  const bool packs_base =
+      weight.vocab_size > kLargestCachedBytes / RowBytes(weight.dtype, weight.hidden);
   return PrunedHead(std::make_unique<CpuHead>(weight, num_rows, packs_base, pool), num_rows);
 }
 
 absl::StatusOr<PrunedHead> PrunedHead::Create(std::unique_ptr<HeadScorer> scorer,
                                               int64_t num_rows) {
+  if (scorer == nullptr) return absl::InvalidArgumentError("LM head: the scorer is null");
   SHORTLIST_RETURN_IF_ERROR(CheckNumRows(num_rows, scorer->vocab_size()));
   return PrunedHead(std::move(scorer), num_rows);
 }

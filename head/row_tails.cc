@@ -14,7 +14,8 @@ void RowTails::Add(std::span<const int32_t> request_tail, TokenId last,
                    std::span<const int32_t> sketch_rows) {
   begin_.push_back(ids_.size());
   ids_.insert(ids_.end(), request_tail.begin(), request_tail.end());
-  const std::span<const int32_t> successors = active_->base()->SuccessorsOf(last);
+  const std::span<const int32_t> successors =
+      Raw(last) < 0 ? std::span<const int32_t>() : active_->base()->SuccessorsOf(last);
   if (successors.empty() && sketch_rows.empty()) return;
   ++num_adds_;
   if (std::ssize(marked_) < active_->vocab_size()) marked_.resize(active_->vocab_size());

@@ -18,8 +18,9 @@ class RowTails {
   /// Starts a pass over `active`, which must outlive it.
   void Clear(const ActiveVocab& active);
 
-  /// One more token: its request's tail (disjoint from the active vocabulary), the token it
-  /// follows, and the rows that a sketch chose, distinct ids below the vocabulary's size.
+  /// One more token, after Clear: its request's tail (disjoint from the active vocabulary), the
+  /// token it follows (-1, no token, has no successors), and the rows that a sketch chose, distinct
+  /// ids below the vocabulary's size.
   void Add(std::span<const int32_t> request_tail, TokenId last,
            std::span<const int32_t> sketch_rows = {});
 

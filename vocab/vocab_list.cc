@@ -219,6 +219,10 @@ absl::StatusOr<VocabList> ReadVocabList(const std::string& path, const VocabTarg
   if (IsDocument(path)) {
     SHORTLIST_ASSIGN_OR_RETURN(const json root, ParseJson(contents, path));
     list = ParseVocabList(root, target);
+  } else if (contents.find('\0') != std::string::npos) {
+    list = absl::InvalidArgumentError(
+        "a binary file, not a text of ids (`shortlist vocab convert` makes a list of .pt, .npy and "
+        ".safetensors)");
   } else {
     list = ParseText(contents, target.vocab_size);
   }

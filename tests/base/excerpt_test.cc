@@ -17,6 +17,11 @@ TEST(ExcerptTest, CutsLongTextsAtACodePoint) {
   EXPECT_EQ(Excerpt(text), std::string(196, 'a') + "...");
 }
 
+TEST(ExcerptTest, ShowsNoControlCharacters) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(Excerpt("PK\x03\x04\0\x7f z\n"sv), "PK???? z?");
+}
+
 TEST(ExcerptTest, BrokenJsonIsNotEchoedAsAWhole) {
   const auto document = ParseJson("{\"" + std::string(100'000, 'a') + "\n\"}", "request body");
   ASSERT_EQ(document.status().code(), absl::StatusCode::kInvalidArgument);

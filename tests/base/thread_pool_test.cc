@@ -1,8 +1,12 @@
 #include "base/thread_pool.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -109,6 +113,25 @@ TEST(ThreadPoolTest, APoolMayBeUsedByAnotherThreadAfterTheFirst) {
     std::thread([&] { RunTasks(pool, calls); }).join();
     EXPECT_EQ(calls, std::vector<int>(50, 1));
   }
+}
+
+// In a process of its own, which may have no more memory for stacks than this.
+TEST(ThreadPoolDeathTest, TooFewThreadsThrow) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's shadow memory does not fit the bound";
+#endif
+  EXPECT_EXIT(
+      {
+        const rlimit few = {256 << 20, 256 << 20};
+        if (setrlimit(RLIMIT_AS, &few) != 0) _exit(2);
+        try {
+          ThreadPool pool(1024);
+          _exit(1);
+        } catch (const std::system_error&) {
+          _exit(0);
+        }
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(ThreadPoolTest, IdlePoolsStopAtOnce) {

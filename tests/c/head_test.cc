@@ -1,9 +1,14 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "c/shortlist.h"
@@ -65,8 +70,8 @@ class CHeadTest : public testing::Test {
   }
 
   std::vector<float> weight_, hidden_;
-  const std::vector<int64_t> tail_begin_ = {0, 2, 2, 5};
-  const std::vector<int32_t> tail_ids_ = {1, 2, 8, 299, 100};
+  std::vector<int64_t> tail_begin_ = {0, 2, 2, 5};
+  std::vector<int32_t> tail_ids_ = {1, 2, 8, 299, 100};
   shortlist_vocab* vocab_ = nullptr;
   shortlist_snapshot* snapshot_ = nullptr;
   shortlist_head* head_ = nullptr;
@@ -160,6 +165,72 @@ TEST_F(CHeadTest, BadTailsAreNamed) {
   expect({0, INT64_MAX, INT64_MAX, INT64_MAX}, {1}, "tail_begin[1]");
   expect({0, 1, 1, 1}, {300}, "300");
   expect({0, 1, 1, 1}, {-1}, "-1");
+}
+
+TEST_F(CHeadTest, AnIdIsScoredOnce) {
+  const auto argmax = [&] {
+    std::vector<int32_t> ids(kTokens);
+    const shortlist_states states = States();
+    return shortlist_head_argmax(head_, &states, ids.data(), nullptr);
+  };
+  tail_begin_ = {0, 2, 2, 3};
+  tail_ids_ = {1, 2, 1};  // two tokens may have the same
+  EXPECT_EQ(argmax(), SHORTLIST_OK);
+  tail_ids_ = {2, 2, 1};
+  EXPECT_EQ(argmax(), SHORTLIST_INVALID_ARGUMENT);
+  EXPECT_STREQ(shortlist_last_error(), "tail of token 0: id 2 comes twice");
+  tail_ids_ = {1, 2, 14};
+  EXPECT_EQ(argmax(), SHORTLIST_INVALID_ARGUMENT);
+  EXPECT_STREQ(shortlist_last_error(), "tail of token 2: id 14 is in the snapshot");
+}
+
+TEST_F(CHeadTest, AFullHeadHasAsManyRowsAsTheHead) {
+  shortlist_vocab* vocab = nullptr;
+  shortlist_snapshot* full = nullptr;
+  ASSERT_EQ(shortlist_vocab_open("full", kVocabSize - 1, nullptr, 0, &vocab), SHORTLIST_OK);
+  ASSERT_EQ(shortlist_vocab_snapshot(vocab, &full), SHORTLIST_OK);
+  const shortlist_states states = {hidden_.data(), 1, full, nullptr, nullptr};
+  int32_t id = 0;
+  EXPECT_EQ(shortlist_head_argmax(head_, &states, &id, nullptr), SHORTLIST_INVALID_ARGUMENT);
+  EXPECT_STREQ(shortlist_last_error(),
+               "the snapshot is the full head of 299 tokens, and the head has 300 rows");
+  EXPECT_EQ(shortlist_snapshot_free(full), SHORTLIST_OK);
+  EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
+}
+
+TEST_F(CHeadTest, FreeWaitsForTheCallsOfOthers) {
+  constexpr int64_t kManyTokens = 2000;
+  std::vector<float> weight = weight_;
+  const std::vector<float> hidden(kManyTokens * kHidden, 0.5f);
+  shortlist_head* head = nullptr;
+  ASSERT_EQ(shortlist_head_create(weight.data(), SHORTLIST_F32, kVocabSize, kHidden, 2, &head),
+            SHORTLIST_OK);
+  std::atomic<bool> begun = false;
+  std::thread caller([&] {
+    std::vector<int32_t> ids(kManyTokens);
+    const shortlist_states states = {hidden.data(), kManyTokens, nullptr, nullptr, nullptr};
+    while (shortlist_head_argmax(head, &states, ids.data(), nullptr) == SHORTLIST_OK) begun = true;
+    EXPECT_THAT(shortlist_last_error(), HasSubstr("freed"));
+  });
+  while (!begun) std::this_thread::yield();
+  EXPECT_EQ(shortlist_head_free(head), SHORTLIST_OK);
+  weight = {};  // a call that still reads it is AddressSanitizer's to tell
+  caller.join();
+}
+
+TEST_F(CHeadTest, AForkRefusesTheHeadAndMayFreeIt) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    int32_t id = 0;
+    const shortlist_states states = {hidden_.data(), 1, nullptr, nullptr, nullptr};
+    const bool refused =
+        shortlist_head_argmax(head_, &states, &id, nullptr) == SHORTLIST_FAILED_PRECONDITION;
+    _exit(refused && shortlist_head_free(head_) == SHORTLIST_OK ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST_F(CHeadTest, AWeightThatDoesNotFitIsNamed) {
