@@ -15,9 +15,11 @@ endif()
 # preprocessed twice (depend mode).
 find_program(CCACHE ccache)
 if(CCACHE)
+  get_filename_component(CHECKOUT ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CHECKOUT} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 # Private to our own targets: warnings, no contraction of a*b+c (a kernel's bits are the same in every

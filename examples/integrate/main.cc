@@ -1,6 +1,5 @@
 // A foreign engine, whose models are toys, drafts over an active vocabulary that learns: one
-// snapshot per step, draft, verify over the full head, observe. The output must be the target's
-// own.
+// snapshot per step, draft, verify, observe. The output must be the target's own.
 
 #include <cmath>
 #include <cstdio>
@@ -49,7 +48,6 @@ int main() {
   for (int32_t id = 0; id < 100; ++id) base.push_back(TokenId{id});
   const auto fixed = *VocabBase::Create(base, kVocabSize);
   auto vocab = *DynamicVocabularyManager::Create(fixed, {.dynamic_capacity = 300, .pinned = {}});
-
   std::vector<TokenId> plain = {TokenId{1}}, output = plain;
   while (std::ssize(plain) <= kNumTokens) {
     plain.push_back(best(target, *full, plain.back(), std::ssize(plain)));

@@ -53,7 +53,8 @@ struct CudaHeadArgs {
 
   // Tails: ids tail_ids[tail_indptr[m] .. tail_indptr[m + 1]), at most tail_capacity of them.
   const int32_t* tail_indptr = nullptr;  // [num_tokens + 1], or null: no tails
-  const int32_t* tail_ids = nullptr;     // [num_tokens * tail_capacity]
+  const int32_t* tail_ids = nullptr;     // [num_tail_ids]
+  int64_t num_tail_ids = -1;             // below 0: num_tokens * tail_capacity
   int64_t tail_capacity = 0;             // of one token
 
   int32_t* error = nullptr;  // one word of HeadErrorBits

@@ -70,8 +70,9 @@ SHORTLIST_HOST_DEVICE inline TailRange TailOf(const CudaHeadArgs& args, int toke
   if (args.tail_capacity == 0) return {};
   const int64_t begin = args.tail_indptr[token];
   const int64_t end = args.tail_indptr[token + 1];
-  if (begin < 0 || end < begin || end - begin > args.tail_capacity ||
-      end > args.x.num_tokens * args.tail_capacity) {
+  const int64_t num_ids =
+      args.num_tail_ids < 0 ? args.x.num_tokens * args.tail_capacity : args.num_tail_ids;
+  if (begin < 0 || end < begin || end - begin > args.tail_capacity || end > num_ids) {
     return {0, 0, false};
   }
   return {static_cast<int>(begin), static_cast<int>(end - begin)};

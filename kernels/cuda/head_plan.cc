@@ -70,6 +70,7 @@ const char* RowsProblem(const CudaHeadArgs& args) {
   }
   if (args.tail_indptr == nullptr && args.tail_capacity > 0) return "tail_indptr is null";
   if (args.tail_capacity > 0 && args.tail_ids == nullptr) return "tail_ids is null";
+  if (args.num_tail_ids > kMaxInt) return "num_tail_ids is not below 2^31";
   if (args.row_capacity + args.tail_capacity == 0) return "the set of rows is empty";
   if (args.error == nullptr) return "the error word is null";
   return nullptr;
@@ -134,7 +135,6 @@ const char* HeadTopKProblem(const CudaHeadArgs& args, int64_t k, const HeadNoise
                             const HeadTopKOutputs& out) {
   if (const char* problem = HeadArgsProblem(args)) return problem;
   if (k < 1 || k > kHeadMaxTopK) return "k is not in [1, 32]";
-  if (k > args.row_capacity + args.tail_capacity) return "k passes the capacity of the rows";
   if (out.ids == nullptr || out.logits == nullptr) return "ids or logits is null";
   if (noise.temperatures != nullptr && (noise.seeds == nullptr || noise.positions == nullptr)) {
     return "the noise has no seeds or no positions";

@@ -1,10 +1,14 @@
 """Whatever a caller gets wrong is a ValueError that names it."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 import shortlist
+from conftest import on_cuda
+from shortlist import _build
 
 GOOD = {
     "hidden": torch.zeros(2, 8),
@@ -98,11 +102,58 @@ def test_sparse_is_refused():
         shortlist.gather_head(GOOD["hidden"], GOOD["weight"].to_sparse(), GOOD["row_ids"])
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 @pytest.mark.parametrize("name", ["hidden", "weight", "row_ids"])
-def test_cuda_is_refused_by_name(name):
-    with pytest.raises(ValueError, match=f"{name} is on cuda"):
+def test_tensors_of_two_devices_are_refused_by_name(name):
+    with pytest.raises(ValueError, match=r"is on \S+, weight on" if _build.CUDA else f"{name} is on cuda"):
         shortlist.gather_head(**{**GOOD, name: GOOD[name].cuda()}, max_tail=1)
+
+
+@on_cuda
+@pytest.mark.parametrize(
+    "changed,k,message",
+    [
+        ({"hidden": torch.zeros(2, 6), "weight": torch.zeros(40, 6)}, 2, "rows of 6, not a multiple of 4"),
+        (
+            {"hidden": torch.zeros(2, 12), "weight": torch.zeros(40, 12, dtype=torch.bfloat16)},
+            2,
+            "rows of 12, not a multiple of 8",
+        ),
+        ({"weight": torch.zeros(40, 8)}, 33, r"k is 33, not in \[1, 32\] on CUDA"),
+        ({"tail_indptr": ids(0, 1)}, 2, "tail_indptr has 2 elements, not 3"),
+        ({"row_ids": torch.tensor([1, 2])}, 2, "row_ids is Long"),
+    ],
+)
+def test_cuda_names_what_is_wrong(changed, k, message):
+    arguments = {name: tensor.cuda() for name, tensor in {**GOOD, **changed}.items()}
+    with pytest.raises(ValueError, match=message):
+        shortlist.gather_head_topk(**arguments, k=k)
+
+
+@on_cuda
+def test_cuda_refuses_a_weight_off_16_bytes():
+    arguments = {name: tensor.cuda() for name, tensor in GOOD.items()}
+    arguments["weight"] = torch.zeros(81, device="cuda")[1:].view(10, 8)
+    with pytest.raises(ValueError, match="weight begins 4 bytes behind"):
+        shortlist.gather_head_argmax(**arguments)
+
+
+@on_cuda
+def test_cuda_refuses_more_tail_ids_than_max_tail_has_room_for():
+    with pytest.raises(ValueError, match="max_tail is 0, and 2 tails have 2 ids"):
+        shortlist.gather_head(**{name: tensor.cuda() for name, tensor in GOOD.items()}, max_tail=0)
+
+
+@on_cuda
+def test_cuda_leaves_values_out_of_range_out():
+    arguments = {name: tensor.cuda() for name, tensor in GOOD.items()}
+    arguments["row_ids"] = ids(1, 10, -1).cuda()
+    arguments["tail_indptr"] = ids(0, 1, 2**31 - 1).cuda()
+    logits = shortlist.gather_head(**arguments, max_tail=1).tolist()
+    assert logits == [[0, -math.inf, -math.inf, 0], [0, -math.inf, -math.inf, -math.inf]]
+    top, _, log_sum_exp = shortlist.gather_head_topk(**arguments, k=3)
+    assert top.tolist() == [[1, 4, -1], [1, -1, -1]]
+    torch.testing.assert_close(log_sum_exp.cpu(), torch.tensor([math.log(2), 0.0]))
 
 
 @pytest.mark.parametrize(

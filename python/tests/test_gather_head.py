@@ -7,12 +7,13 @@ import pytest
 import torch
 
 import shortlist
+from conftest import on_cuda
 
 SEED = random.randrange(1 << 30)
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
 
-def problem(dtype, num_tokens, num_rows, tails, hidden=72, vocab_size=500):
+def problem(dtype, num_tokens, num_rows, tails, device="cpu", hidden=72, vocab_size=500):
     """Arguments, and the ids of each token's rows in order. Small integers: all sums are exact, in any order."""
     generator = torch.Generator().manual_seed(SEED)
     x = torch.randint(-8, 9, (num_tokens, hidden), generator=generator).to(dtype)
@@ -28,30 +29,34 @@ def problem(dtype, num_tokens, num_rows, tails, hidden=72, vocab_size=500):
         for m, length in enumerate(lengths):
             rows[m] += order[num_rows:][:length].tolist()
         arguments += [indptr, tail_ids.clone()]
-    return arguments, rows
+    return [tensor.to(device) for tensor in arguments], rows
 
 
 def expected_logits(arguments, rows):
-    x, weight = arguments[0].double(), arguments[1].double()
+    x, weight = arguments[0].cpu().double(), arguments[1].cpu().double()
     return [weight.index_select(0, torch.tensor(ids, dtype=torch.int64)) @ x[m] for m, ids in enumerate(rows)]
 
 
 CASES = [(m, r, t) for m in (0, 1, 3, 17) for r in (0, 1, 300) for t in (False, True)]
+CASES.append((130, 300, True))  # more than a launch of CUDA takes
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("num_tokens,num_rows,tails", CASES)
-def test_equals_torch(dtype, num_tokens, num_rows, tails):
-    arguments, rows = problem(dtype, num_tokens, num_rows, tails)
+def test_equals_torch(device, dtype, num_tokens, num_rows, tails):
+    arguments, rows = problem(dtype, num_tokens, num_rows, tails, device)
     want = expected_logits(arguments, rows)
     message = f"seed {SEED}"
 
     logits = torch.ops.shortlist.gather_head(*arguments, **({"max_tail": 4} if tails else {}))
-    assert logits.shape == (num_tokens, num_rows + (4 if tails else 0)), message
+    assert logits.shape == (num_tokens, num_rows + (4 if tails else 0)) and logits.device.type == device, message
     ids, best = shortlist.gather_head_argmax(*arguments)
     k = 5
     top_ids, top_logits, log_sum_exp = shortlist.gather_head_topk(*arguments[:3], k, *arguments[3:])
     assert top_ids.shape == top_logits.shape == (num_tokens, k) and log_sum_exp.shape == (num_tokens,)
+    logits, ids, best, top_ids, top_logits, log_sum_exp = (
+        tensor.cpu() for tensor in (logits, ids, best, top_ids, top_logits, log_sum_exp)
+    )
     for m in range(num_tokens):
         count = len(rows[m])
         assert torch.equal(logits[m, :count].double(), want[m]), message
@@ -65,36 +70,74 @@ def test_equals_torch(dtype, num_tokens, num_rows, tails):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_close_to_matmul_of_real_numbers(dtype):
+def test_close_to_matmul_of_real_numbers(device, dtype):
     generator = torch.Generator().manual_seed(SEED)
     x = torch.randn(4, 896, generator=generator).to(dtype)
     weight = torch.randn(3000, 896, generator=generator).to(dtype)
     row_ids = torch.randperm(3000, generator=generator)[:1000].to(torch.int32)
     want = x.double() @ weight.double().index_select(0, row_ids.long()).T
-    torch.testing.assert_close(shortlist.gather_head(x, weight, row_ids).double(), want, rtol=1e-4, atol=1e-3)
+    got = shortlist.gather_head(x.to(device), weight.to(device), row_ids.to(device))
+    torch.testing.assert_close(got.cpu().double(), want, rtol=1e-4, atol=1e-3)
 
 
-def test_out_variants_write_what_the_others_return():
-    arguments, _ = problem(torch.bfloat16, 3, 40, True)
+def test_a_token_has_the_same_bits_in_any_batch(device):
+    generator = torch.Generator().manual_seed(SEED)
+    x, weight = torch.randn(130, 72, generator=generator), torch.randn(500, 72, generator=generator)
+    row_ids = torch.randperm(500, generator=generator)[:300].to(torch.int32)
+    x, weight, row_ids = (tensor.to(device) for tensor in (x, weight.bfloat16(), row_ids))
+    logits, top = shortlist.gather_head(x, weight, row_ids), shortlist.gather_head_topk(x, weight, row_ids, 4)
+    for m in (0, 63, 64, 129):
+        alone = x[m : m + 1]
+        assert torch.equal(shortlist.gather_head(alone, weight, row_ids)[0], logits[m]), f"seed {SEED}"
+        for got, want in zip(shortlist.gather_head_topk(alone, weight, row_ids, 4), top):
+            assert torch.equal(got[0], want[m]), f"seed {SEED}"
+
+
+def test_out_variants_write_what_the_others_return(device):
+    arguments, _ = problem(torch.bfloat16, 3, 40, True, device)
     ops = torch.ops.shortlist
-    logits = torch.empty(3, 44)
+    logits = torch.empty(3, 44, device=device)
     assert ops.gather_head.out(*arguments, max_tail=4, out=logits).data_ptr() == logits.data_ptr()
     assert torch.equal(logits, ops.gather_head(*arguments, max_tail=4))
-    ids, best = torch.empty(3, dtype=torch.int32), torch.empty(3)
+    ids, best = torch.empty(3, dtype=torch.int32, device=device), torch.empty(3, device=device)
     ops.gather_head_argmax.out(*arguments, ids=ids, logits=best)
     assert all(map(torch.equal, (ids, best), ops.gather_head_argmax(*arguments)))
-    outs = {"ids": torch.empty(3, 6, dtype=torch.int32), "logits": torch.empty(3, 6), "log_sum_exp": torch.empty(3)}
+    outs = {
+        "ids": torch.empty(3, 6, dtype=torch.int32, device=device),
+        "logits": torch.empty(3, 6, device=device),
+        "log_sum_exp": torch.empty(3, device=device),
+    }
     ops.gather_head_topk.out(*arguments[:3], 6, *arguments[3:], **outs)
     assert all(map(torch.equal, outs.values(), ops.gather_head_topk(*arguments[:3], 6, *arguments[3:])))
 
 
-def test_hidden_states_may_be_strided_and_a_parameter_may_be_the_weight():
-    arguments, _ = problem(torch.float32, 3, 40, False)
+def test_hidden_states_may_be_strided_and_a_parameter_may_be_the_weight(device):
+    arguments, _ = problem(torch.float32, 3, 40, False, device)
     weight = torch.nn.Parameter(arguments[1])
     wide = torch.stack([arguments[0]] * 2, dim=2)[:, :, 0]
     assert not wide.is_contiguous()
     got = shortlist.gather_head(wide, weight, arguments[2])
     assert torch.equal(got, shortlist.gather_head(*arguments))
+
+
+@on_cuda
+def test_cuda_waits_for_nothing_and_a_graph_takes_it():
+    arguments, _ = problem(torch.float16, 70, 300, True, "cuda")
+    want = shortlist.gather_head_topk(*arguments[:3], 5, *arguments[3:])
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        shortlist.gather_head_topk(*arguments[:3], 5, *arguments[3:])
+        shortlist.gather_head(*arguments, max_tail=4)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # which a synchronisation would break
+        got = shortlist.gather_head_topk(*arguments[:3], 5, *arguments[3:])
+    graph.replay()
+    assert all(map(torch.equal, got, want))
+    arguments[2].copy_(arguments[2].flip(0))  # a replay reads the lists anew
+    graph.replay()
+    assert all(map(torch.equal, got[:2], want[:2]))
 
 
 def test_meta_tensors_have_the_results_shapes():

@@ -110,6 +110,16 @@ TEST(CVocabTest, AListIsReadWithItsSuccessors) {
               SHORTLIST_NOT_FOUND, "/no/such/list");
 }
 
+TEST(CVocabTest, AListOfAnotherTokenizerIsRefused) {
+  const char* const list = "vocab_lists/demo.vocab.json";
+  shortlist_vocab* vocab = nullptr;
+  ASSERT_EQ(shortlist_vocab_open(list, /*vocab_size=*/16384, "fnv1a64:e34869d7cf8fd154", 0, &vocab),
+            SHORTLIST_OK);
+  EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
+  ExpectError(shortlist_vocab_open(list, 16384, "fnv1a64:0000000000000000", 0, &vocab),
+              SHORTLIST_FAILED_PRECONDITION, "fnv1a64:0000000000000000");
+}
+
 TEST(CVocabTest, BadArgumentsAreNamedAndChangeNothing) {
   shortlist_vocab* vocab = nullptr;
   const std::vector<int32_t> twice = {1, 2, 1}, far = {1, 50};
