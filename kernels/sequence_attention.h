@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/thread_pool.h"
+#include "kernels/dtype.h"
 
 namespace shortlist {
 
@@ -21,10 +22,13 @@ struct SequenceAttention {
   const float* cos = nullptr;
   const float* sin = nullptr;
   float scale = 1.0f;
+  // Of the model's weights. Unless kF32, a matrix unit (Isa::kAmx) takes queries, keys, values and
+  // exponentials as two bf16 each, within 2^-17: more than the layers around them keep.
+  DType dtype = DType::kF32;
 };
 
 /// out[t, h] = sum over the tokens u that t sees of softmax_u(scale * query[t, h] . key[u, h]) *
-/// value[u, h], all in f32.
+/// value[u, h], all in f32 but for what SequenceAttention::dtype tells.
 ///
 /// rows: [num_tokens, num_heads, 3, head_dim]: query, key and value of each head, as a linear layer
 /// left them; overwritten. out: [num_tokens, num_heads * head_dim]. A token's result depends on its

@@ -158,6 +158,7 @@ void EncoderLayer::Attend(const EncoderConfig& config, const EncoderPass& pass,
       .cos = rope == nullptr ? nullptr : rope->cos(),
       .sin = rope == nullptr ? nullptr : rope->sin(),
       .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim))),
+      .dtype = qkv_.dtype(),
   };
   SequenceAttentionCpu(attention, qkv, Floats(scratch.attended), pool);
 }

@@ -1,6 +1,7 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -11,7 +12,12 @@
 namespace shortlist {
 namespace {
 
-constexpr int64_t kMaxTileTokens = 16;
+constexpr int64_t kMaxTileTokens = 64;
+
+/// Whether the kernel does without AttendJob::weights.
+bool AttendsOverTiles(const KernelTable& table, const KvLayer& cache) {
+  return table.tile_attention && cache.dtype == DType::kBf16;
+}
 
 /// Neighbouring tokens of one sequence, whose keys and values are read together.
 struct Tile {
@@ -27,11 +33,18 @@ int64_t TailLen(const AttentionLayout& layout, int64_t token) {
   return layout.tail_indptr[token + 1] - layout.tail_indptr[token];
 }
 
-/// Cuts the batch into tiles of at most `max_tokens` whose weights stay in the second-level cache.
+/// Cuts the batch into tiles of at most `max_tokens`, whose weights stay in the second-level cache.
 /// Any cut gives the same results.
-void CutTiles(const AttentionLayout& layout, int64_t group, int64_t max_tokens,
-              std::vector<Tile>& tiles) {
-  constexpr int64_t kMaxWeights = (512 << 10) / sizeof(float);
+void CutTiles(const KernelTable& table, const KvLayer& cache, const AttentionLayout& layout,
+              int64_t group, int64_t max_tokens, std::vector<Tile>& tiles) {
+  int64_t max_weights = (512 << 10) / sizeof(float);
+  if (AttendsOverTiles(table, cache)) {
+    max_weights = std::numeric_limits<int64_t>::max();
+    max_tokens = std::min(max_tokens, kMaxTileTokens);
+  } else {
+    constexpr int64_t kFewTokens = 16;
+    max_tokens = std::min(max_tokens, kFewTokens);
+  }
   tiles.clear();
   for (int64_t t = 0; t < layout.num_tokens; ++t) {
     const int64_t context_len = layout.context_len[t];
@@ -49,7 +62,7 @@ void CutTiles(const AttentionLayout& layout, int64_t group, int64_t max_tokens,
       const Tile& last = tiles.back();
       const int64_t max_positions = std::max(last.max_positions, grown.max_positions);
       if (last.num_tokens < max_tokens &&
-          (last.num_tokens + 1) * group * max_positions <= kMaxWeights) {
+          (last.num_tokens + 1) * group * max_positions <= max_weights) {
         grown = {last.first_token, last.num_tokens + 1, 0, std::min(last.num_shared, context_len),
                  max_positions};
         tiles.pop_back();
@@ -111,7 +124,8 @@ void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionL
   const int64_t group = queries.num_heads / cache.num_kv_heads;
   const int64_t head_bytes = cache.head_dim * DTypeBytes(cache.dtype);
   const int64_t max_own = tile.max_positions - tile.num_shared;
-  const int64_t num_weights = tile.num_tokens * group * tile.max_positions;
+  const int64_t num_weights =
+      AttendsOverTiles(table, cache) ? 0 : tile.num_tokens * group * tile.max_positions;
   auto* joined =
       static_cast<int32_t*>(slots_scratch.Get(tile.num_tokens * max_own * sizeof(int32_t)));
   AttendToken tokens[kMaxTileTokens];
@@ -159,9 +173,7 @@ void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProje
     const int64_t angle = qkv.positions[t] * (head_dim / 2);
     for (int64_t h = first_head; h < end_head; ++h) {
       float* const row = qkv.rows + (t * cache.num_kv_heads + h) * width;
-      if (qkv.bias != nullptr) {
-        for (int64_t i = 0; i < width; ++i) row[i] += qkv.bias[h * width + i];
-      }
+      if (qkv.bias != nullptr) table.add(qkv.bias + h * width, DType::kF32, width, row);
       for (int64_t i = 0; i <= group; ++i) {  // the queries, then the key
         float* const head = row + i * head_dim;
         const float* norm = i < group ? qkv.query_norm : qkv.key_norm;
@@ -195,7 +207,7 @@ void Attend(const KvLayer& cache, const AttentionLayout& layout, const Queries& 
   const int64_t num_threads = pool.num_threads();
   const int64_t share = (layout.num_tokens * num_kv_heads + num_threads - 1) / num_threads;
   thread_local std::vector<Tile> tiles;
-  CutTiles(layout, queries.num_heads / num_kv_heads, std::min(kMaxTileTokens, share), tiles);
+  CutTiles(table, cache, layout, queries.num_heads / num_kv_heads, share, tiles);
   const int64_t num_tiles = static_cast<int64_t>(tiles.size());
   const int64_t num_runs = num_tiles >= 4 * num_threads ? 1 : std::min(num_threads, num_kv_heads);
   // Whoever attends to a tile's heads prepares them, if what the tile sees of this batch is its
@@ -212,9 +224,9 @@ void Attend(const KvLayer& cache, const AttentionLayout& layout, const Queries& 
     });
     qkv = nullptr;
   }
-  // Later tiles of a chunk see more.
+  // From the last on: later tiles of a chunk see more, and so the threads end together.
   RunTasks(num_tiles * num_runs, pool, [&, tiles = tiles.data()](int64_t task) {
-    const Tile& tile = tiles[task / num_runs];
+    const Tile& tile = tiles[num_tiles - 1 - task / num_runs];
     const int64_t run = task % num_runs;
     const int64_t first_head = num_kv_heads * run / num_runs;
     const int64_t end_head = num_kv_heads * (run + 1) / num_runs;
@@ -234,7 +246,7 @@ void SelfAttendByHeads(const KvLayer& cache, const AttentionLayout& layout, cons
   const int64_t head_rows = qkv.weight->out_features() / cache.num_kv_heads;
   const int64_t num_heads = cache.num_kv_heads / pool.num_threads();  // of a thread
   thread_local std::vector<Tile> tiles;
-  CutTiles(layout, queries.num_heads / cache.num_kv_heads, kMaxTileTokens, tiles);
+  CutTiles(table, cache, layout, queries.num_heads / cache.num_kv_heads, kMaxTileTokens, tiles);
   RunTasks(pool.num_threads(), pool, [&, tiles = std::span<const Tile>(tiles)](int64_t task) {
     thread_local Scratch scratch;
     const int64_t first_head = task * num_heads;
@@ -285,7 +297,8 @@ void SelfAttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const
   // Few tokens, as a step has them; and threads with equal shares, that no panel of the weight
   // crosses.
   const int64_t num_heads = cache.num_kv_heads / pool.num_threads();
-  if (layout.num_tokens <= kMaxTileTokens && cache.num_kv_heads % pool.num_threads() == 0 &&
+  constexpr int64_t kFewTokens = 16;
+  if (layout.num_tokens <= kFewTokens && cache.num_kv_heads % pool.num_threads() == 0 &&
       num_heads * head_rows % kPanelRows == 0) {
     return SelfAttendByHeads(cache, layout, queries, qkv, out, pool);
   }

@@ -77,16 +77,20 @@ struct AttendJob {
   int64_t num_shared = 0;
   const AttendToken* tokens = nullptr;  // [num_tokens]
   int64_t num_tokens = 0;
-  float* weights = nullptr;    // scratch [num_tokens, group, weights_stride]
+  // Scratch, [num_tokens, group, weights_stride]; null where KernelTable::tile_attention tells.
+  float* weights = nullptr;
   int64_t weights_stride = 0;  // at least num_shared + num_own of any token
 };
 
-struct SketchJob;  // cpu/sketch_job.h
+struct SketchJob;      // cpu/sketch_job.h
+struct SequenceTiles;  // cpu/sequence_tiles.h
 
 /// The kernels of one instruction set. Each function runs on one thread; the drivers in cpu/*.cc
 /// cut the work so that no cut changes a bit of any result.
 struct KernelTable {
   bool native_bf16 = false;
+  // attend cuts the queries of a job on bf16 keys itself: it takes many tokens, and no weights.
+  bool tile_attention = false;
   bool byte_tiles = false;  // prepared inputs are padded to whole tiles of rows
   void (*to_f32)(const void* source, DType dtype, int64_t count, float* target);
   void (*from_f32)(const float* source, DType dtype, int64_t count, void* target);
@@ -95,6 +99,11 @@ struct KernelTable {
   void (*linear)(const LinearJob& job, int64_t panel_begin, int64_t panel_end);
   void (*head)(const CpuHeadJob& job);
   void (*attend)(const AttendJob& job);
+  // Attention of encoders, a block of positions and a tile of queries at a time (for both
+  // cpu/tile_sequence.inc). Null where tile_attention is false.
+  void (*pack_sequence)(const SequenceTiles& tiles, const float* rows, int64_t stride,
+                        int64_t position, int64_t count) = nullptr;
+  void (*attend_sequence)(const SequenceTiles& tiles, int64_t first, int64_t num_queries) = nullptr;
   /// weights[i] becomes exp(weights[i] - largest weight), 0 for -infinity; returns their sum, the
   /// same bits with any number of -infinity behind, or a multiple of 16 of them in front. count >=
   /// 1; not all are -infinity.

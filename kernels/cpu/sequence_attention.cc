@@ -6,11 +6,13 @@
 
 #include "kernels/cpu/input.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/sequence_tiles.h"
 
-// Both products are linear layers: a head's keys are the weight that makes scores of queries, its
-// values the weight that makes outputs of the scores' exponentials. So they are laid out as f32
-// panels (cpu/linear.cc) and run through the linear kernel, which keeps its order of sums whatever
-// the tile. Keys and values outside a token's radius count with weight 0.
+// Over vectors both products are linear layers: a head's keys are the weight that makes scores of
+// queries, its values the weight that makes outputs of the scores' exponentials. So they are laid
+// out as f32 panels (cpu/linear.cc) and run through the linear kernel, which keeps its order of
+// sums whatever the tile. Over tiles they are kernels of their own (cpu/tile_sequence.inc). Keys
+// and values outside a token's radius count with weight 0.
 
 namespace shortlist {
 namespace {
@@ -28,6 +30,36 @@ struct Piece {
 
 int64_t NumPanels(int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 
+int64_t Length(const SequenceAttention& attention, int64_t seq) {
+  return attention.seq_begin[seq + 1] - attention.seq_begin[seq];
+}
+
+/// The pieces of all sequences, `size` tokens each.
+std::vector<Piece> Cut(const SequenceAttention& attention, int64_t size) {
+  std::vector<Piece> pieces;
+  for (int64_t s = 0; s + 1 < static_cast<int64_t>(attention.seq_begin.size()); ++s) {
+    const int64_t length = Length(attention, s);
+    for (int64_t at = 0; at < length; at += size) {
+      pieces.push_back({s, at, std::min(size, length - at)});
+    }
+  }
+  return pieces;
+}
+
+/// Bias and rotation of a head's query, key and value, [3, head_dim].
+void PrepareRow(const SequenceAttention& attention, const KernelTable& table, int64_t position,
+                int64_t head, float* row) {
+  const int64_t width = 3 * attention.head_dim, half = attention.head_dim / 2;
+  if (attention.bias != nullptr) {
+    table.add(attention.bias + head * width, DType::kF32, width, row);
+  }
+  if (attention.cos == nullptr) return;
+  for (float* rotated : {row, row + attention.head_dim}) {
+    table.rope(rotated, attention.cos + position * half, attention.sin + position * half, half);
+  }
+}
+
+/// Work over vectors.
 class Work {
  public:
   Work(const SequenceAttention& attention, float* rows, float* out)
@@ -50,20 +82,8 @@ class Work {
         value_scratch.Get(a_.seq_begin.back() * panel_floats * value_panels_ * floats));
   }
 
-  /// The pieces of all sequences, `size` tokens each.
-  std::vector<Piece> Cut(int64_t size) const {
-    std::vector<Piece> pieces;
-    for (int64_t s = 0; s + 1 < static_cast<int64_t>(a_.seq_begin.size()); ++s) {
-      for (int64_t at = 0; at < Length(s); at += size) {
-        pieces.push_back({s, at, std::min(size, Length(s) - at)});
-      }
-    }
-    return pieces;
-  }
-
   /// Bias, rotation and scale; then the keys and values of the piece, a panel, into place.
   void Prepare(const Piece& piece, int64_t head) const {
-    const int64_t half = a_.head_dim / 2;
     float* const keys = Keys(piece.seq, head) + piece.position * a_.head_dim;
     std::fill_n(keys, kPanelRows * a_.head_dim, 0.0f);
     for (int64_t i = 0; i < piece.num_tokens; ++i) {
@@ -71,14 +91,7 @@ class Work {
       float* const query = Row(piece.seq, position, head);
       float* const key = query + a_.head_dim;
       const float* const value = key + a_.head_dim;
-      if (a_.bias != nullptr) {
-        table_.add(a_.bias + head * 3 * a_.head_dim, DType::kF32, 3 * a_.head_dim, query);
-      }
-      if (a_.cos != nullptr) {
-        for (float* rotated : {query, key}) {
-          table_.rope(rotated, a_.cos + position * half, a_.sin + position * half, half);
-        }
-      }
+      PrepareRow(a_, table_, position, head, query);
       for (int64_t d = 0; d < a_.head_dim; ++d) {
         query[d] *= a_.scale;
         keys[d * kPanelRows + i] = key[d];
@@ -151,7 +164,7 @@ class Work {
   static InputRows Inputs(const float* x, int64_t stride, int64_t num_tokens) {
     return {x, stride, num_tokens, stride * static_cast<int64_t>(sizeof(float))};
   }
-  int64_t Length(int64_t seq) const { return a_.seq_begin[seq + 1] - a_.seq_begin[seq]; }
+  int64_t Length(int64_t seq) const { return shortlist::Length(a_, seq); }
   /// What a token sees: [First, End).
   int64_t First(int64_t position) const {
     return a_.radius < 0 ? 0 : std::max<int64_t>(position - a_.radius, 0);
@@ -185,23 +198,73 @@ class Work {
   float* values_;
 };
 
-}  // namespace
+/// Work over tiles.
+class TileWork {
+ public:
+  TileWork(const SequenceAttention& attention, float* rows, float* out)
+      : a_(attention), table_(CurrentKernels()), rows_(rows), out_(out) {
+    thread_local Scratch scratch;
+    int64_t bytes = 0;
+    for (size_t s = 0; s + 1 < a_.seq_begin.size(); ++s) {
+      first_byte_.push_back(bytes);
+      bytes += 3 * a_.num_heads * Shape(static_cast<int64_t>(s)).Bytes();
+    }
+    data_ = static_cast<char*>(scratch.Get(bytes));
+  }
 
-void SequenceAttentionCpu(const SequenceAttention& attention, float* rows, float* out,
-                          ThreadPool& pool) {
-  if (attention.seq_begin.back() == 0) return;
-  const Work work(attention, rows, out);
+  void Prepare(const Piece& piece, int64_t head) const {
+    const int64_t row_width = 3 * a_.num_heads * a_.head_dim;
+    float* const rows =
+        rows_ + (a_.seq_begin[piece.seq] + piece.position) * row_width + head * 3 * a_.head_dim;
+    for (int64_t i = 0; i < piece.num_tokens; ++i) {
+      PrepareRow(a_, table_, piece.position + i, head, rows + i * row_width);
+    }
+    table_.pack_sequence(Tiles(piece.seq, head), rows, row_width, piece.position, piece.num_tokens);
+  }
+
+  void Attend(const Piece& block, int64_t head) const {
+    table_.attend_sequence(Tiles(block.seq, head), block.position, block.num_tokens);
+  }
+
+ private:
+  SequenceTiles Shape(int64_t seq) const {
+    return {
+        .length = Length(a_, seq), .head_dim = a_.head_dim, .radius = a_.radius, .scale = a_.scale};
+  }
+  SequenceTiles Tiles(int64_t seq, int64_t head) const {
+    SequenceTiles tiles = Shape(seq);
+    const int64_t bytes = tiles.Bytes();
+    tiles.queries = data_ + first_byte_[seq] + head * 3 * bytes;
+    tiles.keys = tiles.queries + bytes;
+    tiles.values = tiles.keys + bytes;
+    tiles.out_stride = a_.num_heads * a_.head_dim;
+    tiles.out = out_ + a_.seq_begin[seq] * tiles.out_stride + head * a_.head_dim;
+    return tiles;
+  }
+
+  const SequenceAttention& a_;
+  const KernelTable& table_;
+  float* const rows_;
+  float* const out_;
+  std::vector<int64_t> first_byte_;  // [num_seqs]
+  char* data_;
+};
+
+/// Every panel of every head, then every block of queries.
+template <typename AnyWork>
+void RunWork(const SequenceAttention& attention, const AnyWork& work, int64_t block_tokens,
+             ThreadPool& pool) {
   const int64_t num_heads = attention.num_heads;
-  const std::vector<Piece> panels = work.Cut(kPanelRows);
+  const std::vector<Piece> panels = Cut(attention, kPanelRows);
   const auto num_panels = static_cast<int64_t>(panels.size());
   pool.ParallelFor(num_panels * num_heads, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) work.Prepare(panels[i / num_heads], i % num_heads);
   });
   struct Blocks {
-    const Work& work;
+    const AnyWork& work;
     std::vector<Piece> pieces;
     int64_t num_heads;
-  } blocks = {work, work.Cut(kBlockTokens), num_heads};
+  } blocks = {work, Cut(attention, block_tokens), num_heads};
   // Claimed as threads come free: near the ends of a sequence a block sees less.
   pool.Run(
       static_cast<int64_t>(blocks.pieces.size()) * num_heads,
@@ -210,6 +273,17 @@ void SequenceAttentionCpu(const SequenceAttention& attention, float* rows, float
         b.work.Attend(b.pieces[i / b.num_heads], i % b.num_heads);
       },
       &blocks);
+}
+
+}  // namespace
+
+void SequenceAttentionCpu(const SequenceAttention& attention, float* rows, float* out,
+                          ThreadPool& pool) {
+  if (attention.seq_begin.back() == 0) return;
+  if (attention.dtype != DType::kF32 && CurrentKernels().tile_attention) {
+    return RunWork(attention, TileWork(attention, rows, out), kMaxTileRows, pool);
+  }
+  RunWork(attention, Work(attention, rows, out), kBlockTokens, pool);
 }
 
 }  // namespace shortlist
