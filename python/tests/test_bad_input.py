@@ -229,3 +229,22 @@ def test_a_snapshot_of_another_vocabulary_is_refused():
         manager.observe([1], [2], other.active())
     with pytest.raises(ValueError):
         manager.replace_base(shortlist.VocabList([1], 11))
+
+
+@pytest.mark.parametrize("name", list(GOOD))
+def test_a_meta_tensor_among_others_is_refused(name):
+    arguments = {**GOOD, name: GOOD[name].to("meta")}
+    with pytest.raises((ValueError, NotImplementedError, RuntimeError), match="meta"):
+        shortlist.gather_head(**arguments, max_tail=1)
+    with pytest.raises((ValueError, NotImplementedError, RuntimeError), match="meta"):
+        torch.ops.shortlist.gather_head.out(**arguments, max_tail=1, out=torch.zeros(2, 4))
+
+
+@pytest.mark.parametrize("changed,message", [
+    ({"hidden": torch.zeros(2, 7)}, "hidden has rows of 7, weight of 8"),
+    ({"weight": torch.zeros(10)}, "weight has 1 dimensions, not 2"),
+    ({"row_ids": torch.tensor([1, 2])}, "row_ids is torch.int64, not int32"),
+])
+def test_tracing_refuses_what_a_call_refuses(changed, message):
+    with pytest.raises(ValueError, match=message):
+        shortlist.gather_head_argmax(**{name: tensor.to("meta") for name, tensor in {**GOOD, **changed}.items()})
