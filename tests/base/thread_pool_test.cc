@@ -115,23 +115,23 @@ TEST(ThreadPoolTest, APoolMayBeUsedByAnotherThreadAfterTheFirst) {
   }
 }
 
-// In a process of its own, which may have no more memory for stacks than this.
+/// Ends the process with 0 if a pool that finds no memory for its threads' stacks throws.
+[[noreturn]] void MakeTooManyThreads() {
+  const rlimit few = {256 << 20, 256 << 20};
+  if (setrlimit(RLIMIT_AS, &few) != 0) _exit(2);
+  try {
+    ThreadPool pool(1024);
+  } catch (const std::system_error&) {
+    _exit(0);
+  }
+  _exit(1);
+}
+
 TEST(ThreadPoolDeathTest, TooFewThreadsThrow) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's shadow memory does not fit the bound";
 #endif
-  EXPECT_EXIT(
-      {
-        const rlimit few = {256 << 20, 256 << 20};
-        if (setrlimit(RLIMIT_AS, &few) != 0) _exit(2);
-        try {
-          ThreadPool pool(1024);
-          _exit(1);
-        } catch (const std::system_error&) {
-          _exit(0);
-        }
-      },
-      testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(MakeTooManyThreads(), testing::ExitedWithCode(0), "");
 }
 
 TEST(ThreadPoolTest, IdlePoolsStopAtOnce) {
