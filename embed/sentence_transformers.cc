@@ -216,18 +216,21 @@ absl::Status ReadSimilarity(const ConfigFields& fields, EmbeddingConfig& config)
   return fields.Unsupported(kName, *text, "cosine, dot, euclidean and manhattan are");
 }
 
-/// config_sentence_transformers.json, whose model_type is one of `known` where it says one.
-absl::StatusOr<ModuleConfig> ReadModelFile(const std::string& dir,
-                                           std::initializer_list<const char*> known) {
+/// config_sentence_transformers.json, whose model_type is `model_type` where it says one.
+absl::StatusOr<ModuleConfig> ReadModelFile(const std::string& dir, const char* model_type) {
   SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig file,
                              ReadModuleConfig(dir, "config_sentence_transformers.json"));
   const ConfigFields fields = file.fields();
   SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, "model_type", kMaxNameBytes));
-  if (!type || std::find(known.begin(), known.end(), *type) != known.end()) return file;
-  std::string names;
-  for (const char* name : known) absl::StrAppend(&names, names.empty() ? "" : "\" and \"", name);
-  return fields.Unsupported("model_type", *type,
-                            absl::StrCat("only \"", names, known.size() > 1 ? "\" are" : "\" is"));
+  if (type && *type != model_type) {
+    return fields.Unsupported("model_type", *type, absl::StrCat("only \"", model_type, "\" is"));
+  }
+  return file;
+}
+
+bool HasSpladePooling(const std::vector<ModuleEntry>& modules) {
+  return std::any_of(modules.begin(), modules.end(),
+                     [](const ModuleEntry& module) { return module.type == "SpladePooling"; });
 }
 
 /// Transformer, SpladePooling.
@@ -252,10 +255,7 @@ absl::Status ReadSpladeModules(const std::string& path, const std::vector<Module
 /// Transformer, Pooling, Dense, ..., Dense, Normalize; the last two as far as there are any.
 absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>& modules,
                          EmbeddingConfig& config) {
-  const auto is_splade = [](const ModuleEntry& module) { return module.type == "SpladePooling"; };
-  if (std::any_of(modules.begin(), modules.end(), is_splade)) {
-    return ReadSpladeModules(path, modules, config);
-  }
+  if (HasSpladePooling(modules)) return ReadSpladeModules(path, modules, config);
   config.normalize = false;
   enum class Stage { kNone, kTransformer, kPooling, kDense, kNormalize };
   Stage stage = Stage::kNone;
@@ -292,15 +292,17 @@ absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>
 
 absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
   EmbeddingConfig config;
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model,
-                             ReadModelFile(dir, {"SentenceTransformer", "SparseEncoder"}));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  const bool is_splade = modules && HasSpladePooling(*modules);
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const ModuleConfig model,
+      ReadModelFile(dir, is_splade ? "SparseEncoder" : "SentenceTransformer"));
   SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));
   SHORTLIST_RETURN_IF_ERROR(ReadSimilarity(model.fields(), config));
   if (model.fields().Find("truncate_dim") != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(config.truncate_dim,
                                model.fields().Int("truncate_dim", 1, kMaxVectorSize));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
   if (modules) {
     SHORTLIST_RETURN_IF_ERROR(ReadModules(absl::StrCat(dir, "/modules.json"), *modules, config));
   } else {
@@ -353,7 +355,7 @@ absl::StatusOr<std::optional<std::vector<std::string>>> ReadFramingTokens(const 
 
 absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir) {
   EmbeddingConfig config;
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModelFile(dir, {"CrossEncoder"}));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModelFile(dir, "CrossEncoder"));
   SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));
   SHORTLIST_RETURN_IF_ERROR(ReadMaxLength(dir, config).status());
   PairConfig pair{.max_seq_len = config.max_seq_len};

@@ -10,6 +10,7 @@ bge_m3                    {"texts": [{"text", "ids", "dense", "sparse": [[id, we
                           (inference/embedder/encoder_only/m3.py) and EncoderOnlyEmbedderM3ModelForInference.
 splade_*                  {"texts": [{"text", "ids", "sparse"}]}
 classifier_*              {"function", "labels", "texts": [{"text", "ids", "logits", "scores"}]}
+heads_36                  layers alone
 zero_shot                 transformers' pipeline: {"labels", "text", "candidates", "template", "logits", "one", "several"}
 """
 
@@ -112,6 +113,13 @@ def make_bge_m3():
     write_json(directory / "golden.json", dict(texts=entries, scores=rounded(torch.tensor(scores))))
 
 
+def make_heads():
+    """Of tests/support/tiny_encoder.py and TinyEncoder, whose states are of 36 values."""
+    directory = fresh_dir("outputs", "heads_36")
+    torch.save(torch.nn.Linear(36, 1).state_dict(), directory / "sparse_linear.pt")
+    torch.save(torch.nn.Linear(36, 8).state_dict(), directory / "colbert_linear.pt")
+
+
 def splade_entries(encode, tokenizer):
     entries = []
     for text in TEXTS:
@@ -200,3 +208,4 @@ if __name__ == "__main__":
     make_classifier("qwen2", Qwen2ForSequenceClassification(Qwen2Config(**decoder, num_labels=3)), words, "softmax")
     make_classifier("qwen3", Qwen3ForSequenceClassification(
         Qwen3Config(**decoder, head_dim=8, num_labels=2, problem_type="regression")), words, "raw")
+    make_heads()

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "nlohmann/json.hpp"
 #include "runtime/encoding_model.h"
-#include "tests/model/model_fixture.h"
+#include "tests/support/temp_dir.h"
 
 namespace shortlist {
 namespace {
