@@ -103,8 +103,7 @@ absl::StatusOr<std::optional<ScoreFunction>> ReadProblemType(const ConfigFields&
     if (*type == name) return function;
   }
   return fields.Unsupported(
-      kName, *type,
-      "regression, single_label_classification and multi_label_classification are");
+      kName, *type, "regression, single_label_classification and multi_label_classification are");
 }
 
 absl::StatusOr<ScoreFunction> ReadScoreFunction(const std::string& dir, const ConfigFields& fields,
@@ -165,8 +164,7 @@ absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(config.architecture, ReadArchitecture(fields));
   SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int("hidden_size", 1, kMaxHidden));
   SHORTLIST_ASSIGN_OR_RETURN(config.labels, ReadLabels(fields));
-  SHORTLIST_ASSIGN_OR_RETURN(config.score_function,
-                             ReadScoreFunction(dir, fields, config));
+  SHORTLIST_ASSIGN_OR_RETURN(config.score_function, ReadScoreFunction(dir, fields, config));
   if (config.architecture == Architecture::kDecoder) config.pooling = Pooling::kLast;
   if (config.architecture == Architecture::kModernBert) {
     SHORTLIST_RETURN_IF_ERROR(ReadModernBertHead(fields, config));

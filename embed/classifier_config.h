@@ -39,8 +39,9 @@ bool IsSequenceClassifier(const std::string& dir);
 /// config_sentence_transformers.json's activation_fn, config.json's
 /// sentence_transformers.activation_fn and sbert_ce_default_activation_function, problem_type
 /// (regression: raw; multi_label_classification: sigmoid); else softmax for several labels, and for
-/// one sigmoid, as cross-encoders have it, or raw of a decoder, as reward models have it. NotFound for a missing config.json; InvalidArgument names file,
-/// field, value and bound; Unimplemented an architecture or function that is not supported.
+/// one sigmoid, as cross-encoders have it, or raw of a decoder, as reward models have it. NotFound
+/// for a missing config.json; InvalidArgument names file, field, value and bound; Unimplemented an
+/// architecture or function that is not supported.
 absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir);
 
 }  // namespace shortlist

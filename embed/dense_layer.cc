@@ -10,7 +10,8 @@
 namespace shortlist {
 
 absl::StatusOr<DenseLayer> DenseLayer::Load(Checkpoint& checkpoint, const std::string& name,
-                                            const DenseShape& shape, ThreadPool& pool, DType dtype) {
+                                            const DenseShape& shape, ThreadPool& pool,
+                                            DType dtype) {
   DenseLayer layer;
   layer.shape_ = shape;
   const std::string prefix = name.empty() ? "" : name + ".";

@@ -26,9 +26,10 @@ struct DenseShape {
 /// y[m] = activation(weight x[m] + bias). Immutable; any thread may apply it.
 class DenseLayer {
  public:
-  /// Reads `name`.weight [out_features, in_features] and, where there is one, `name`.bias; without a
-  /// name "weight" and "bias". `dtype`, which is not quantised, is what the weight is kept in. Errors
-  /// as Checkpoint::Load. Throws what that throws: the caller is a boundary (tensor/catch_torch.h).
+  /// Reads `name`.weight [out_features, in_features] and, where there is one, `name`.bias; without
+  /// a name "weight" and "bias". `dtype`, which is not quantised, is what the weight is kept in.
+  /// Errors as Checkpoint::Load. Throws what that throws: the caller is a boundary
+  /// (tensor/catch_torch.h).
   static absl::StatusOr<DenseLayer> Load(Checkpoint& checkpoint, const std::string& name,
                                          const DenseShape& shape, ThreadPool& pool,
                                          DType dtype = DType::kF32);

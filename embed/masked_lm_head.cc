@@ -39,9 +39,10 @@ bool MaskedLmHead::IsIn(const Checkpoint& checkpoint, const EncoderConfig& confi
 absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const EncoderConfig& config,
                                                 DType dtype, ThreadPool& pool) {
   if (config.family == Family::kModernBert) {
-    return absl::UnimplementedError(absl::StrCat(
-        config.architecture, ": its masked language model's head is not supported; BERT's and "
-                             "RoBERTa's are"));
+    return absl::UnimplementedError(
+        absl::StrCat(config.architecture,
+                     ": its masked language model's head is not supported; BERT's and "
+                     "RoBERTa's are"));
   }
   const Names& names = NamesOf(config.family);
   MaskedLmHead head(config);
@@ -53,8 +54,7 @@ absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const En
     weight = PackedLinear::Pack({&view, 1}, config.hidden, dtype, pool);
     return absl::OkStatus();
   };
-  SHORTLIST_RETURN_IF_ERROR(
-      load(absl::StrCat(names.dense, ".weight"), config.hidden, head.dense_));
+  SHORTLIST_RETURN_IF_ERROR(load(absl::StrCat(names.dense, ".weight"), config.hidden, head.dense_));
   SHORTLIST_ASSIGN_OR_RETURN(head.dense_bias_, checkpoint.Load(absl::StrCat(names.dense, ".bias"),
                                                                {config.hidden}, DType::kF32, pool));
   SHORTLIST_ASSIGN_OR_RETURN(head.norm_, NormWeight::Load(checkpoint, names.norm, config, pool));
@@ -63,8 +63,8 @@ absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const En
   if (!checkpoint.Contains(decoder)) decoder = names.body + embedding;
   if (!checkpoint.Contains(decoder)) decoder = embedding;
   SHORTLIST_RETURN_IF_ERROR(load(decoder, config.vocab_size, head.decoder_));
-  SHORTLIST_ASSIGN_OR_RETURN(
-      head.bias_, checkpoint.Load(names.bias, {config.vocab_size}, DType::kF32, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(head.bias_,
+                             checkpoint.Load(names.bias, {config.vocab_size}, DType::kF32, pool));
   return head;
 }
 

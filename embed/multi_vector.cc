@@ -36,8 +36,8 @@ absl::StatusOr<MultiVectorHead> MultiVectorHead::Load(const std::string& dir, in
     SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::OpenStateDict(path));
     SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> stored, checkpoint.StoredShape("weight"));
     if (stored.size() != 2 || stored[0] < 1 || stored[0] > kMaxHidden) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": tensor weight is no matrix of 1 to ", kMaxHidden, " rows"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": tensor weight is no matrix of 1 to ", kMaxHidden, " rows"));
     }
     const DenseShape shape = {.in_features = hidden, .out_features = stored[0]};
     SHORTLIST_ASSIGN_OR_RETURN(DenseLayer linear,

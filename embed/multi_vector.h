@@ -42,9 +42,9 @@ class MultiVectorHead {
   DenseLayer linear_;
 };
 
-/// Scores documents for a query by their multi-vectors (late interaction, Khattab and Zaharia 2020):
-/// of each vector of the query the largest dot product with one of the document, and their mean over
-/// the query, as FlagEmbedding takes it. Immutable; any thread may ask, each with its own
+/// Scores documents for a query by their multi-vectors (late interaction, Khattab and Zaharia
+/// 2020): of each vector of the query the largest dot product with one of the document, and their
+/// mean over the query, as FlagEmbedding takes it. Immutable; any thread may ask, each with its own
 /// ThreadPool.
 class MaxSim {
  public:

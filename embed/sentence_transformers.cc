@@ -117,9 +117,9 @@ absl::Status CheckTextModality(const ConfigFields& fields, TransformerTask task)
 /// replaced.
 absl::Status CheckTransformerTask(const ConfigFields& fields, TransformerTask task) {
   const bool is_masked_lm = task == TransformerTask::kMaskedLm;
-  SHORTLIST_RETURN_IF_ERROR(CheckTexts(
-      fields, {{"transformer_task", is_masked_lm ? "fill-mask" : "feature-extraction"},
-               {"module_output_name", "token_embeddings"}}));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckTexts(fields, {{"transformer_task", is_masked_lm ? "fill-mask" : "feature-extraction"},
+                          {"module_output_name", "token_embeddings"}}));
   SHORTLIST_RETURN_IF_ERROR(CheckTextModality(fields, task));
   for (const char* name : {"config_args", "config_kwargs"}) {
     SHORTLIST_ASSIGN_OR_RETURN(const json* const values, OptionalObject(fields, name));
@@ -240,8 +240,9 @@ absl::Status ReadSpladeModules(const std::string& path, const std::vector<Module
                     (modules[0].type == "Transformer" || modules[0].type == "MLMTransformer");
   if (!fits) {
     return absl::UnimplementedError(
-        absl::StrCat(path, ": a SpladePooling is supported behind a Transformer or MLMTransformer "
-                           "alone, and as the last module"));
+        absl::StrCat(path,
+                     ": a SpladePooling is supported behind a Transformer or MLMTransformer "
+                     "alone, and as the last module"));
   }
   config.makes_dense = false;
   config.sparse = SparseKind::kSplade;
@@ -262,8 +263,7 @@ absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>
   for (size_t i = 0; i < modules.size(); ++i) {
     const auto& [type, dir] = modules[i];
     if (type == "Transformer" && stage == Stage::kNone) {
-      SHORTLIST_RETURN_IF_ERROR(
-          ReadTransformerModule(dir, TransformerTask::kHiddenStates, config));
+      SHORTLIST_RETURN_IF_ERROR(ReadTransformerModule(dir, TransformerTask::kHiddenStates, config));
       stage = Stage::kTransformer;
     } else if (type == "Pooling" && stage == Stage::kTransformer) {
       SHORTLIST_RETURN_IF_ERROR(ReadPoolingModule(dir, config));

@@ -74,9 +74,9 @@ std::vector<absl::StatusOr<std::vector<SparseWeight>>> TokenWeightPooler::Run(
     SHORTLIST_RETURN_IF_ERROR(CheckStates(states, seq));
     for (int64_t token = states.seq_begin[seq]; token < states.seq_begin[seq + 1]; ++token) {
       if (!std::isfinite(weights[token])) {
-        return absl::InternalError(
-            absl::StrCat("sequence ", seq, ": the weight of token ", token - states.seq_begin[seq],
-                         " is ", weights[token]));
+        return absl::InternalError(absl::StrCat("sequence ", seq, ": the weight of token ",
+                                                token - states.seq_begin[seq], " is ",
+                                                weights[token]));
       }
       const bool counts = !std::binary_search(uncounted_.begin(), uncounted_.end(), ids[token]);
       if (counts && weights[token] > 0.0f) kept.push_back({ids[token], weights[token]});

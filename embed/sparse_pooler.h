@@ -31,19 +31,19 @@ class SparsePooler {
   /// weights, whose ids ascend; Internal where a hidden state, or what is made of it, is NaN or
   /// infinite, which does not touch the others. A weight has the same bits alone or in any batch,
   /// and with any number of threads.
-  virtual std::vector<absl::StatusOr<std::vector<SparseWeight>>> Run(const HiddenStates& states,
-                                                                     std::span<const TokenId> ids,
-                                                                     std::span<const SparseCut> cuts,
-                                                                     ThreadPool& pool) const = 0;
+  virtual std::vector<absl::StatusOr<std::vector<SparseWeight>>> Run(
+      const HiddenStates& states, std::span<const TokenId> ids, std::span<const SparseCut> cuts,
+      ThreadPool& pool) const = 0;
 };
 
-/// bge-m3's lexical weights (Chen et al. 2024, as FlagEmbedding computes them): of each token in the
-/// text relu(linear(state)), the largest where it stands several times. Tokens that frame a text
-/// have none.
+/// bge-m3's lexical weights (Chen et al. 2024, as FlagEmbedding computes them): of each token in
+/// the text relu(linear(state)), the largest where it stands several times. Tokens that frame a
+/// text have none.
 class TokenWeightPooler final : public SparsePooler {
  public:
   /// Reads sparse_linear.pt of `dir`, whose layer takes `hidden` features; `uncounted` are the
-  /// tokens without a weight, ascending. Errors as Checkpoint; ResourceExhausted when memory is out.
+  /// tokens without a weight, ascending. Errors as Checkpoint; ResourceExhausted when memory is
+  /// out.
   static absl::StatusOr<std::unique_ptr<TokenWeightPooler>> Load(const std::string& dir,
                                                                  int64_t hidden,
                                                                  std::vector<TokenId> uncounted,

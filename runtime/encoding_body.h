@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "embed/hidden_states.h"
-#include "kernels/dtype.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/decoder.h"
 #include "router/encoding_loop.h"

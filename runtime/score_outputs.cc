@@ -59,8 +59,7 @@ absl::StatusOr<std::unique_ptr<YesNoOutputs>> YesNoOutputs::Load(const Decoder* 
       LmHead rows, LmHead::Create(decoder->head_weight(), decoder->config().vocab_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(YesNoHead head,
                              YesNoHead::Create(std::move(rows), prompt.yes(), prompt.no()));
-  return std::unique_ptr<YesNoOutputs>(
-      new YesNoOutputs(std::move(head), prompt.no().has_value()));
+  return std::unique_ptr<YesNoOutputs>(new YesNoOutputs(std::move(head), prompt.no().has_value()));
 }
 
 absl::StatusOr<std::vector<EncodeResult>> YesNoOutputs::Run(EncodingItems items,

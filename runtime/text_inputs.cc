@@ -36,10 +36,9 @@ absl::StatusOr<int64_t> TextInputs::MostTokens(const Cut& cut) const {
       absl::StrCat("most tokens ", most, " not in [1, ", options_.max_input_tokens, "]"));
 }
 
-absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction,
-                                                   std::string_view text,
-                                                   std::optional<std::string_view> second,
-                                                   const Cut& cut) const {
+absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction, std::string_view text,
+                                                std::optional<std::string_view> second,
+                                                const Cut& cut) const {
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(instruction, "instruction"));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(text, "text"));
@@ -52,23 +51,22 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction,
   SHORTLIST_ASSIGN_OR_RETURN(
       std::vector<TokenId> ids,
       options_.yes_no->Encode(instruction, text, *second, most,
-                             cut.truncates ? std::optional(cut.side) : std::nullopt));
+                              cut.truncates ? std::optional(cut.side) : std::nullopt));
   SHORTLIST_RETURN_IF_ERROR(CheckRows(ids, *tokenizer_, options_.vocab_size));
   return EncodeInput{.ids = std::move(ids)};
 }
 
-absl::StatusOr<EncodeInput> TextInputs::PreparePrompt(std::string_view text,
-                                                         const Cut& cut) const {
+absl::StatusOr<EncodeInput> TextInputs::PreparePrompt(std::string_view text, const Cut& cut) const {
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(text, "text"));
   return PrepareSequence("", text, std::nullopt, most, cut, /*parse_special=*/true);
 }
 
 absl::StatusOr<EncodeInput> TextInputs::PrepareSequence(std::string_view instruction,
-                                                           std::string_view text,
-                                                           std::optional<std::string_view> second,
-                                                           int64_t most, const Cut& cut,
-                                                           bool parse_special) const {
+                                                        std::string_view text,
+                                                        std::optional<std::string_view> second,
+                                                        int64_t most, const Cut& cut,
+                                                        bool parse_special) const {
   const bool lowers = options_.lowers;
   std::string first = absl::StrCat(std::string(instruction), std::string(text));
   if (lowers) first = LowerCase(first);

@@ -68,9 +68,8 @@ absl::StatusOr<std::unique_ptr<VectorOutputs>> VectorOutputs::Load(const std::st
                                                                    const Tokenizer& tokenizer,
                                                                    ThreadPool& pool) {
   if (config.hidden != body.config().hidden) {
-    return absl::InvalidArgumentError(absl::StrCat(dir, ": pools states of ", config.hidden,
-                                                   " values, the model has ",
-                                                   body.config().hidden));
+    return absl::InvalidArgumentError(absl::StrCat(
+        dir, ": pools states of ", config.hidden, " values, the model has ", body.config().hidden));
   }
   SHORTLIST_ASSIGN_OR_RETURN(Pooler pooler, Pooler::Load(config, pool));
   if (config.truncate_dim > pooler.size()) {
@@ -81,10 +80,9 @@ absl::StatusOr<std::unique_ptr<VectorOutputs>> VectorOutputs::Load(const std::st
       new VectorOutputs(std::move(config), std::move(pooler), pool));
   SHORTLIST_RETURN_IF_ERROR(outputs->LoadSparse(body, tokenizer));
   if (outputs->config_.makes_multi_vector) {
-    SHORTLIST_ASSIGN_OR_RETURN(
-        outputs->multi_vector_,
-        MultiVectorHead::Load(outputs->config_.transformer_dir, outputs->config_.hidden,
-                              body.dtype(), pool));
+    SHORTLIST_ASSIGN_OR_RETURN(outputs->multi_vector_,
+                               MultiVectorHead::Load(outputs->config_.transformer_dir,
+                                                     outputs->config_.hidden, body.dtype(), pool));
   }
   return outputs;
 }
@@ -94,7 +92,8 @@ absl::Status VectorOutputs::LoadSparse(const EncodingBody& body, const Tokenizer
   if (config_.sparse == SparseKind::kTokenWeights) {
     SHORTLIST_ASSIGN_OR_RETURN(const auto framing, ReadFramingTokens(dir));
     SHORTLIST_ASSIGN_OR_RETURN(
-        sparse_, TokenWeightPooler::Load(dir, config_.hidden, FindTokens(tokenizer, framing), pool_));
+        sparse_,
+        TokenWeightPooler::Load(dir, config_.hidden, FindTokens(tokenizer, framing), pool_));
   }
   if (config_.sparse != SparseKind::kSplade) return absl::OkStatus();
   return CatchTorch(dir, [&]() -> absl::Status {
@@ -103,8 +102,8 @@ absl::Status VectorOutputs::LoadSparse(const EncodingBody& body, const Tokenizer
     if (config_.makes_dense && !MaskedLmHead::IsIn(checkpoint, body.config())) {
       return absl::OkStatus();
     }
-    SHORTLIST_ASSIGN_OR_RETURN(
-        MaskedLmHead head, MaskedLmHead::Load(checkpoint, body.config(), body.dtype(), pool_));
+    SHORTLIST_ASSIGN_OR_RETURN(MaskedLmHead head,
+                               MaskedLmHead::Load(checkpoint, body.config(), body.dtype(), pool_));
     sparse_ = std::make_unique<SpladePooler>(std::move(head));
     return absl::OkStatus();
   });

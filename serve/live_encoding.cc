@@ -296,7 +296,8 @@ void LiveEncoding::Deliver(const LiveChunk& chunk, absl::Status status,
     }
     encoded_.values[index] = std::move(results[i].values);
     if (batch_.wish.sparse) encoded_.sparse[index] = std::move(results[i].sparse);
-    if (batch_.wish.multi_vector) encoded_.multi_vectors[index] = std::move(results[i].multi_vector);
+    if (batch_.wish.multi_vector)
+      encoded_.multi_vectors[index] = std::move(results[i].multi_vector);
     encoded_.num_tokens[index] = chunk.num_tokens[i];
   }
   const size_t begin = chunk.begin;

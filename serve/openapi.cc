@@ -310,7 +310,8 @@ std::string Classify() {
     "multi_label": {"type": "boolean"}
   })json"});
   properties["input"] = AnyOf({kManyTexts, kManyIds});
-  return Operation("Labels of texts, as vLLM; with candidate_labels, as transformers' zero-shot", {"input"}, std::move(properties));
+  return Operation("Labels of texts, as vLLM; with candidate_labels, as transformers' zero-shot",
+                   {"input"}, std::move(properties));
 }
 
 std::string AbortRequest() {

@@ -65,10 +65,10 @@ void AddEmbedFlags(CLI::App& command, EmbedFlags& flags) {
   AddInteger<int64_t>(command, "--dimensions", flags.dimensions, 1, kMaxCount,
                       "The first ones of each vector")
       ->default_str("all");
-  CLI::Option* const sparse = command.add_flag(
-      "--sparse", flags.sparse,
-      "Sparse vectors, as .jsonl ({\"index\", \"sparse\": [{\"index\", \"value\"}]}), of a model that "
-      "makes them: bge-m3's, SPLADE");
+  CLI::Option* const sparse = command.add_flag("--sparse", flags.sparse,
+                                               "Sparse vectors, as .jsonl ({\"index\", \"sparse\": "
+                                               "[{\"index\", \"value\"}]}), of a model that "
+                                               "makes them: bge-m3's, SPLADE");
   AddInteger<int64_t>(command, "--sparse-top-n", flags.sparse_top_n, 1, kMaxCount,
                       "The largest weights of each sparse vector")
       ->needs(sparse)
@@ -85,7 +85,8 @@ absl::Status Embed(const EmbedFlags& flags, std::istream& in, std::ostream& out)
   SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts, ReadTexts(flags, in));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
                              BulkEncoder::Open(flags.encoding, flags.encoding.model.model));
-  SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config, EmbeddingOf(*encoder, flags.sparse));
+  SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config,
+                             EmbeddingOf(*encoder, flags.sparse));
   EmbedTask task{.texts = texts,
                  .instruction = "",
                  .dimensions = flags.dimensions,

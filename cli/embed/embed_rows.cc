@@ -65,8 +65,9 @@ absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder, bool sp
   const EmbeddingConfig* const config = model.embedding();
   if (config != nullptr && sparse && model.outputs().MaxSparseWeights(1) == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(model.dir(), ": makes no sparse vectors: there is neither sparse_linear.pt nor "
-                                  "the head of a masked language model"));
+        absl::StrCat(model.dir(),
+                     ": makes no sparse vectors: there is neither sparse_linear.pt nor "
+                     "the head of a masked language model"));
   }
   if (config != nullptr && !sparse && !config->makes_dense) {
     return absl::InvalidArgumentError(
@@ -85,10 +86,11 @@ std::string RowJson(const EmbedTask& task, int64_t row, const EncodeResult& resu
 
 nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task) {
   EncodingModel& model = encoder.model();
-  nlohmann::ordered_json settings = {{"model", NameOf(model.dir())},         {"tokenizer", model.tokenizer().Fingerprint()},
-          {"dtype", DTypeName(model.dtype())},    {"weights", DTypeName(model.weight_dtype())},
-          {"dimensions", WidthOf(encoder, task)}, {"instruction", task.instruction},
-          {"num_texts", task.texts.rows.size()},  {"texts", HashOf(task.texts)}};
+  nlohmann::ordered_json settings = {
+      {"model", NameOf(model.dir())},         {"tokenizer", model.tokenizer().Fingerprint()},
+      {"dtype", DTypeName(model.dtype())},    {"weights", DTypeName(model.weight_dtype())},
+      {"dimensions", WidthOf(encoder, task)}, {"instruction", task.instruction},
+      {"num_texts", task.texts.rows.size()},  {"texts", HashOf(task.texts)}};
   if (task.sparse) settings["sparse_top_n"] = task.sparse_top_n;
   return settings;
 }
@@ -121,11 +123,10 @@ absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std:
               << " vectors that are there\n";
   }
   SHORTLIST_RETURN_IF_ERROR(
-      EmbedRows(encoder, task, num_done,
-                [&](int64_t row, const EncodeResult& result) {
-                  return task.sparse ? file->AppendLine(RowJson(task, row, result))
-                                     : file->Append(result.values);
-                }));
+      EmbedRows(encoder, task, num_done, [&](int64_t row, const EncodeResult& result) {
+        return task.sparse ? file->AppendLine(RowJson(task, row, result))
+                           : file->Append(result.values);
+      }));
   return file->Finish();
 }
 

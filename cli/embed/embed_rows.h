@@ -16,9 +16,9 @@ namespace shortlist {
 /// Texts that become vectors, and how.
 struct EmbedTask {
   const TextRows& texts;
-  std::string instruction;  // before each text
-  int64_t dimensions = 0;   // the first ones of a vector; 0: all
-  bool sparse = false;      // sparse vectors in place of dense ones
+  std::string instruction;   // before each text
+  int64_t dimensions = 0;    // the first ones of a vector; 0: all
+  bool sparse = false;       // sparse vectors in place of dense ones
   int64_t sparse_top_n = 0;  // their largest weights; 0: all
 };
 
@@ -37,9 +37,9 @@ nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task);
 absl::Status EmbedRows(BulkEncoder& encoder, const EmbedTask& task, int64_t begin,
                        const BulkEncoder::Sink& sink);
 
-/// All of them into a VectorFile (sparse ones: .jsonl), or those that an earlier run has left to do. Where that run has
-/// made some, the first is computed again and must have the same bits, which tells whether it was
-/// this model. How many rows were there goes to stderr.
+/// All of them into a VectorFile (sparse ones: .jsonl), or those that an earlier run has left to
+/// do. Where that run has made some, the first is computed again and must have the same bits, which
+/// tells whether it was this model. How many rows were there goes to stderr.
 absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std::string& path);
 
 /// Vectors that EmbedToFile has written as .npy: [num_texts, width]. Errors as CheckSettings and

@@ -51,15 +51,13 @@ absl::StatusOr<std::vector<float>> SparseScores(BulkEncoder& encoder, const Embe
   std::vector<SparseWeight> query;
   std::vector<float> scores;
   SHORTLIST_RETURN_IF_ERROR(EmbedRows(
-      encoder,
-      {.texts = queries, .instruction = config.prompts.at("query"), .sparse = true}, 0,
+      encoder, {.texts = queries, .instruction = config.prompts.at("query"), .sparse = true}, 0,
       [&query](int64_t, const EncodeResult& result) {
         query = result.sparse;
         return absl::OkStatus();
       }));
   SHORTLIST_RETURN_IF_ERROR(EmbedRows(
-      encoder,
-      {.texts = texts, .instruction = config.prompts.at("document"), .sparse = true}, 0,
+      encoder, {.texts = texts, .instruction = config.prompts.at("document"), .sparse = true}, 0,
       [&](int64_t, const EncodeResult& result) {
         scores.push_back(SparseDot(query, result.sparse));
         return absl::OkStatus();
@@ -68,14 +66,15 @@ absl::StatusOr<std::vector<float>> SparseScores(BulkEncoder& encoder, const Embe
 }
 
 /// Of each row MaxSim of its multi-vector for that of the query.
-absl::StatusOr<std::vector<float>> ColbertScores(BulkEncoder& encoder, const EmbeddingConfig& config,
+absl::StatusOr<std::vector<float>> ColbertScores(BulkEncoder& encoder,
+                                                 const EmbeddingConfig& config,
                                                  const TextRows& queries, const TextRows& texts) {
   const auto run = [&](const TextRows& rows, const char* prompt, const EncodeWish& wish,
                        const BulkEncoder::Sink& sink) {
     const std::string& instruction = config.prompts.at(prompt);
     return encoder.Run(
-        rows, 0, wish,
-        [&](const std::string& text) { return encoder.Prepare(instruction, text); }, sink);
+        rows, 0, wish, [&](const std::string& text) { return encoder.Prepare(instruction, text); },
+        sink);
   };
   EncodeWish wish{.dense = false, .multi_vector = true};
   SHORTLIST_RETURN_IF_ERROR(
@@ -178,7 +177,8 @@ absl::Status Search(const SearchFlags& flags, std::istream& in, std::ostream& ou
         absl::StrCat("--index: ", Quote(flags.index_path), " does not end in .npy"));
   }
   if (!flags.index_path.empty() && flags.scoring != SearchScoring::kDense) {
-    return absl::InvalidArgumentError("--index: keeps dense vectors alone, which --scoring dense reads");
+    return absl::InvalidArgumentError(
+        "--index: keeps dense vectors alone, which --scoring dense reads");
   }
   SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts,
                              ReadTextRows(flags.in, BlankLines::kSkipped, in));

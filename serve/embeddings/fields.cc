@@ -52,7 +52,8 @@ constexpr char kMultiVectorFlag[] =
     ", or an --embed-model with colbert_linear.pt, whose multi-vectors rank documents too";
 
 constexpr char kNoSparse[] =
-    ": there is neither sparse_linear.pt beside its weights nor the head of a masked language model";
+    ": there is neither sparse_linear.pt beside its weights nor the head of a masked language "
+    "model";
 constexpr double kMaxWeight = 1e30;  // of a token in a sparse vector
 
 std::string Place(std::string_view name, size_t i) {
@@ -118,11 +119,10 @@ absl::StatusOr<size_t> ReadModel(const Service& service, JsonFields& fields,
     does = Described(encoder.makes);
   }
   if (names.empty()) {
-    return WithParam(
-        absl::FailedPreconditionError(absl::StrCat("no model that ", Described(wanted),
-                                                   " is loaded: give one with ", FlagFor(wanted),
-                                                   ranks ? kMultiVectorFlag : "")),
-        "model");
+    return WithParam(absl::FailedPreconditionError(absl::StrCat(
+                         "no model that ", Described(wanted), " is loaded: give one with ",
+                         FlagFor(wanted), ranks ? kMultiVectorFlag : "")),
+                     "model");
   }
   if (!is_named) return first < none ? first : first_other;
   const std::string served = absl::StrJoin(names, ", ");
@@ -262,14 +262,17 @@ EncodeWish ReadVectorWish(JsonFields& fields, const ServedEncoder& encoder) {
 
 void RequireDense(JsonFields& fields, const ServedEncoder& encoder) {
   if (encoder.makes_dense) return;
-  fields.Fail("model",
-              absl::StrCat("`", encoder.name, "` makes no dense vectors: /embed_sparse, or "
-                           "embedding_types [\"sparse\"] of /v1/embeddings, gives its sparse ones"));
+  fields.Fail(
+      "model",
+      absl::StrCat("`", encoder.name,
+                   "` makes no dense vectors: /embed_sparse, or "
+                   "embedding_types [\"sparse\"] of /v1/embeddings, gives its sparse ones"));
 }
 
 void ReadSparseCut(JsonFields& fields, const ServedEncoder& encoder, EncodeWish& wish) {
   if (encoder.max_sparse_weights == 0) {
-    return fields.Fail("model", absl::StrCat("`", encoder.name, "` makes no sparse vectors", kNoSparse));
+    return fields.Fail("model",
+                       absl::StrCat("`", encoder.name, "` makes no sparse vectors", kNoSparse));
   }
   wish.sparse_cut.top_n = fields.Integer("sparse_top_n", 0, 1, encoder.vocab_size);
   wish.sparse_cut.threshold =
@@ -302,8 +305,9 @@ void ReadEmbeddingTypes(JsonFields& fields, const ServedEncoder& encoder, Encode
     fields.Fail(kName, absl::StrCat(model, "sparse vectors", kNoSparse));
   }
   if (wish.multi_vector && encoder.multi_vector_size == 0) {
-    fields.Fail(kName, absl::StrCat(model, "multi-vectors: there is no colbert_linear.pt beside its "
-                                           "weights"));
+    fields.Fail(kName, absl::StrCat(model,
+                                    "multi-vectors: there is no colbert_linear.pt beside its "
+                                    "weights"));
   }
   if (wish.sparse) return ReadSparseCut(fields, encoder, wish);
   fields.Refuse({"sparse_top_n", "sparse_threshold"},

@@ -33,7 +33,8 @@ absl::StatusOr<size_t> ReadRankingModel(const Service& service, JsonFields& fiel
 void ReadEncodeSources(JsonFields& fields, const char* name, const ServedEncoder& encoder,
                        EncodeBatch& batch);
 
-/// "documents", "texts" or "items" to be scored against `query` (null: as they are): a list, not empty, of texts or of
+/// "documents", "texts" or "items" to be scored against `query` (null: as they are): a list, not
+/// empty, of texts or of
 /// {"text": ...}.
 void ReadDocuments(JsonFields& fields, const char* name, std::shared_ptr<const std::string> query,
                    EncodeBatch& batch);

@@ -24,7 +24,8 @@ struct Form {
   size_t multi_vector_size = 0;
 };
 
-/// "embedding", "sparse" and "colbert" of input `i`, as far as they were asked for, and forgets them.
+/// "embedding", "sparse" and "colbert" of input `i`, as far as they were asked for, and forgets
+/// them.
 void AppendVectors(const Form& form, size_t i, EncodedBatch& encoded, std::string& text) {
   const auto append = [&form](std::span<const float> values, std::string& to) {
     form.is_base64 ? AppendBase64(values, to) : AppendFloats(values, to);

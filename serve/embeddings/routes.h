@@ -11,8 +11,9 @@ namespace shortlist {
 // and names the flag that loads it. Where a score is told without saying how it comes about, it is
 // by the function that the checkpoint names; "raw_scores" gives logits.
 
-/// POST /v1/embeddings, as OpenAI's, with embedding_types (dense, sparse, colbert, all of one pass), vLLM's truncate_prompt_tokens, truncation_side, normalize
-/// and priority, and sentence-transformers' prompts: prompt_name, input_type or instruction.
+/// POST /v1/embeddings, as OpenAI's, with embedding_types (dense, sparse, colbert, all of one
+/// pass), vLLM's truncate_prompt_tokens, truncation_side, normalize and priority, and
+/// sentence-transformers' prompts: prompt_name, input_type or instruction.
 absl::Status AddOpenAiEmbeddingsRoute(const Service& service, RouteTable& routes);
 /// POST /v1/rerank as SGLang's (a bare array), /v2/rerank as Cohere's and Jina's, and /rerank,
 /// which is TEI's with "texts" and Jina's with "documents". Without a model that scores pairs an

@@ -224,7 +224,8 @@ absl::StatusOr<EncodeAsked> ParseClassify(const Service& service, const std::str
     return asked;
   }
   ReadEncodeSources(fields, "input", encoder, asked.batch);
-  fields.Refuse({"hypothesis_template", "multi_label"}, "for \"candidate_labels\", which are not given");
+  fields.Refuse({"hypothesis_template", "multi_label"},
+                "for \"candidate_labels\", which are not given");
   SHORTLIST_RETURN_IF_ERROR(ReadRest(encoder, fields, asked));
   asked.write = [rid = asked.rid, name = encoder.name,
                  labels = encoder.labels](const EncodedBatch& encoded) {

@@ -106,7 +106,8 @@ ZeroShotAsked ReadZeroShot(JsonFields& fields, const ServedEncoder& encoder, Enc
     for (const std::string& candidate : asked.candidates) {
       EncodeSource& pair = batch.inputs.emplace_back();
       pair.first = text;
-      pair.text = absl::StrCat(form.substr(0, place), candidate, form.substr(place + kPlace.size()));
+      pair.text =
+          absl::StrCat(form.substr(0, place), candidate, form.substr(place + kPlace.size()));
     }
   }
   return asked;

@@ -101,10 +101,10 @@ TEST_F(TokenWeightPoolerTest, ATokenHasItsLargestWeightAndThoseThatFrameATextNon
     // The weights of single tokens, of which a text's are made.
     std::map<TokenId, float> want;
     for (size_t t = 0; t < own.size(); ++t) {
-      OwnedStates token{.data = {alone.data.begin() + t * kHidden,
-                                 alone.data.begin() + (t + 1) * kHidden},
-                        .hidden = kHidden,
-                        .seq_begin = {0, 1}};
+      OwnedStates token{
+          .data = {alone.data.begin() + t * kHidden, alone.data.begin() + (t + 1) * kHidden},
+          .hidden = kHidden,
+          .seq_begin = {0, 1}};
       const auto weights = pooler_->Run(token.view(), own.subspan(t, 1), {cuts.data(), 1}, one);
       ASSERT_TRUE(weights[0].ok());
       for (const SparseWeight& w : *weights[0]) want[w.id] = std::max(want[w.id], w.weight);
@@ -157,7 +157,8 @@ TEST(MaxSimTest, IsTheMeanOfTheLargestDotProducts) {
   std::mt19937 random(Seed());
   std::normal_distribution<float> normal;
   ThreadPool one(1), two(2);
-  for (const auto& [num_query, num_document] : {std::pair(1, 1), std::pair(5, 300), std::pair(33, 7)}) {
+  for (const auto& [num_query, num_document] :
+       {std::pair(1, 1), std::pair(5, 300), std::pair(33, 7)}) {
     constexpr int64_t kWidth = 24;
     std::vector<float> query(num_query * kWidth), document(num_document * kWidth);
     for (float& value : query) value = normal(random);

@@ -26,7 +26,6 @@ from sentence_transformers.sparse_encoder.modules import SpladePooling
 from tiny_models import fresh_dir, save_model, tiny_config, write_json
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
-    AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
     BertForSequenceClassification,
@@ -95,7 +94,7 @@ def make_bge_m3():
     torch.save(sparse_linear.state_dict(), directory / "sparse_linear.pt")
     torch.save(colbert_linear.half().state_dict(), directory / "colbert_linear.pt")  # as some are kept
     colbert_linear.float()
-    tokenizer = AutoTokenizer.from_pretrained(directory)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
     special = [tokenizer.special_tokens_map[f"{name}_token"] for name in ("cls", "eos", "pad", "unk")]
     unused = {tokenizer.convert_tokens_to_ids(token) for token in special}
     entries, vectors = [], []
@@ -135,7 +134,7 @@ def make_splade(name, model, save_tokenizer_to):
     directory = fresh_dir("outputs", name)
     save_model(randomise(model), directory)
     save_tokenizer_to(directory)
-    tokenizer = AutoTokenizer.from_pretrained(directory)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
     encode = lambda text: model(**tokenizer(text, return_tensors="pt")).logits.relu().log1p().max(dim=1)[0][0]  # noqa: E731
     write_json(directory / "golden.json", splade_entries(encode, tokenizer))
     return directory
@@ -148,7 +147,7 @@ def make_sparse_encoder():
     transformer = Transformer(str(source), transformer_task="fill-mask")
     model = SparseEncoder(modules=[transformer, SpladePooling("max")], device="cpu").eval()
     model.save(str(directory), create_model_card=False)
-    tokenizer = AutoTokenizer.from_pretrained(directory)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
     encode = lambda text: model.encode(text, convert_to_sparse_tensor=False)  # noqa: E731
     write_json(directory / "golden.json", splade_entries(encode, tokenizer))
     shutil.rmtree(source)
@@ -159,7 +158,7 @@ def make_classifier(name, model, save_tokenizer_to, function):
     directory = fresh_dir("outputs", f"classifier_{name}")
     save_model(randomise(model), directory)
     save_tokenizer_to(directory)
-    tokenizer = AutoTokenizer.from_pretrained(directory)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
     functions = {"raw": lambda x: x, "sigmoid": torch.sigmoid, "softmax": lambda x: x.softmax(-1)}
     entries = []
     for text in TEXTS:
@@ -177,7 +176,7 @@ def make_zero_shot():
     config = BertConfig(**TINY, id2label=labels, label2id={label: i for i, label in labels.items()})
     model = BertForSequenceClassification(config)
     directory = make_classifier("nli", model, save_bert_tokenizer, "softmax")
-    tokenizer = AutoTokenizer.from_pretrained(directory)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
     judge = pipeline("zero-shot-classification", model=model, tokenizer=tokenizer, device="cpu")
     text, candidates, template = "a b c d e", ["x y", "z", "k l m"], "s t {} u"
     ids = [tokenizer(text, template.format(label), return_tensors="pt") for label in candidates]

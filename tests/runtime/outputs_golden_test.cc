@@ -1,4 +1,5 @@
-// What models make of texts, from the text to the result, against tests/reference/make_outputs_golden.py.
+// What models make of texts, from the text to the result, against
+// tests/reference/make_outputs_golden.py.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -86,19 +87,21 @@ TEST_F(OutputsGoldenTest, TextsAreScoredForAQueryByMaxSim) {
   for (size_t q = 0; q < vectors.size(); ++q) {
     const auto query = std::make_shared<const std::vector<float>>(vectors[q].multi_vector);
     const auto scores = Encode({.query = query});
-    for (size_t i = 0; i < scores.size(); ++i) ExpectNear(scores[i].values, {golden_["scores"][q][i]});
+    for (size_t i = 0; i < scores.size(); ++i)
+      ExpectNear(scores[i].values, json::array({golden_["scores"][q][i]}));
   }
 }
 
 TEST_F(OutputsGoldenTest, EachVectorHasTheSameBitsAloneAndBesideOtherWishes) {
   Open("bge_m3");
   const EncodeWish all{.sparse = true, .multi_vector = true};
-  const EncodeWish wishes[] = {{}, {.dense = false, .sparse = true},
-                               {.dense = false, .multi_vector = true}, all};
+  const EncodeWish wishes[] = {
+      {}, {.dense = false, .sparse = true}, {.dense = false, .multi_vector = true}, all};
   const auto want = Encode(all);
   // Neighbours that wish for different things.
   std::vector<EncodingLoop::Item> items;
-  for (size_t i = 0; i < 12; ++i) items.push_back({&inputs_[i % inputs_.size()], &wishes[i * i % 4]});
+  for (size_t i = 0; i < 12; ++i)
+    items.push_back({&inputs_[i % inputs_.size()], &wishes[i * i % 4]});
   items.push_back({&inputs_[1], &wishes[1]});
   items.push_back({&inputs_[2], &wishes[2]});
   const auto got = model_->Encode(items);

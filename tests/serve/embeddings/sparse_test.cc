@@ -77,7 +77,9 @@ TEST_F(SparseTest, WhatAModelDoesNotMakeIsRefusedByName) {
   EXPECT_THAT(Post("/embed_sparse", {{"inputs", "a"}}, 400).at("error").get<std::string>(),
               HasSubstr("makes no sparse vectors"));
   EXPECT_THAT(Post("/v1/rerank", {{"query", "q"}, {"documents", {"a"}}}, 400)
-                  .at("error").at("message").get<std::string>(),
+                  .at("error")
+                  .at("message")
+                  .get<std::string>(),
               HasSubstr("--embed-model with colbert_linear.pt"));
 }
 
@@ -91,13 +93,14 @@ TEST_F(SparseTest, FieldsAreRefusedWithValueAndBound) {
   const std::string path = "/v1/embeddings";
   const char* const types = "embedding_types";
   EXPECT_THAT(Refusal(path, with({{types, json::array()}}), types), HasSubstr("empty"));
-  EXPECT_THAT(Refusal(path, with({{types, {"binary"}}}), types), HasSubstr("\"binary\" is neither"));
+  EXPECT_THAT(Refusal(path, with({{types, {"binary"}}}), types),
+              HasSubstr("\"binary\" is neither"));
   EXPECT_THAT(Refusal(path, with({{types, 5}}), types), HasSubstr("neither a string nor a list"));
   EXPECT_THAT(Refusal(path, with({{types, {"sparse"}}, {"sparse_top_n", 0}}), "sparse_top_n"),
               HasSubstr("[1, 20000]"));
-  EXPECT_THAT(Refusal(path, with({{types, {"sparse"}}, {"sparse_threshold", -1}}),
-                      "sparse_threshold"),
-              HasSubstr("[0, 1e+30]"));
+  EXPECT_THAT(
+      Refusal(path, with({{types, {"sparse"}}, {"sparse_threshold", -1}}), "sparse_threshold"),
+      HasSubstr("[0, 1e+30]"));
   EXPECT_THAT(Refusal(path, with({{"sparse_top_n", 3}}), "sparse_top_n"),
               HasSubstr("no \"sparse\" among embedding_types"));
   EXPECT_THAT(Refusal(path, with({{types, {"sparse"}}, {"dimensions", 2}}), "dimensions"),
@@ -130,9 +133,11 @@ TEST_F(SparseTest, MultiVectorsRankWhereNothingElseDoes) {
   EXPECT_EQ(reply.at("results")[0].at("relevance_score"), 18);
   EXPECT_EQ(reply.at("usage").at("total_tokens"), 4 + 3 + 3);
   EXPECT_EQ(Post("/v1/rerank", body)[0].at("score"), 18);
-  const json error =
-      Post("/v1/rerank", {{"query", std::string(40, 'q') + " a b c d e f g h i j k l m n o"},
-                          {"documents", {"a"}}}, 400).at("error");
+  const json error = Post("/v1/rerank",
+                          {{"query", std::string(40, 'q') + " a b c d e f g h i j k l m n o"},
+                           {"documents", {"a"}}},
+                          400)
+                         .at("error");
   EXPECT_EQ(error.at("param"), "query");
 }
 

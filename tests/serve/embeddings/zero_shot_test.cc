@@ -21,9 +21,7 @@ using testing::HasSubstr;
 
 TEST(ZeroShotTest, ScoresAreTransformersPipelines) {
   const json golden =
-      ReadJsonFile("tests/reference/golden/outputs/zero_shot/golden.json",
-                   1 << 16)
-          .value();
+      ReadJsonFile("tests/reference/golden/outputs/zero_shot/golden.json", 1 << 16).value();
   const auto labels = FindEntailment(golden["labels"].get<std::vector<std::string>>());
   ASSERT_TRUE(labels.ok()) << labels.status();
   const auto logits = golden["logits"].get<std::vector<std::vector<float>>>();
@@ -44,8 +42,9 @@ TEST(ZeroShotTest, LabelsAreFoundByTheirNames) {
   EXPECT_EQ(found({"entailment", "not_entailment"}), std::pair(size_t{0}, size_t{1}));
   EXPECT_EQ(found({"not_entailment", "entailment"}), std::pair(size_t{1}, size_t{0}));
   EXPECT_FALSE(FindEntailment(std::vector<std::string>{"entailment"}).ok());
-  EXPECT_THAT(std::string(FindEntailment(std::vector<std::string>{"joy", "anger"}).status().message()),
-              HasSubstr("its labels are joy, anger"));
+  EXPECT_THAT(
+      std::string(FindEntailment(std::vector<std::string>{"joy", "anger"}).status().message()),
+      HasSubstr("its labels are joy, anger"));
 }
 
 class ZeroShotRouteTest : public EncoderTest {
@@ -94,7 +93,8 @@ TEST_F(ZeroShotRouteTest, FieldsAreRefusedWithValueAndBound) {
   EXPECT_THAT(refusal({{labels, json(std::vector<std::string>(257, "x"))}}, labels),
               HasSubstr("256"));
   EXPECT_THAT(refusal({{"hypothesis_template", "none"}}, "hypothesis_template"), HasSubstr("{}"));
-  EXPECT_THAT(refusal({{"multi_label", "yes"}}, "multi_label"), HasSubstr("neither true nor false"));
+  EXPECT_THAT(refusal({{"multi_label", "yes"}}, "multi_label"),
+              HasSubstr("neither true nor false"));
   EXPECT_THAT(refusal({{"raw_scores", true}}, "raw_scores"), HasSubstr("candidate_labels"));
   EXPECT_THAT(refusal({{"input", {1, 2}}}, "input"), HasSubstr("token ids"));
   // A pair that is too long is named as its text.
