@@ -131,6 +131,9 @@ std::vector<ServedEncoder> ServedEncoders::Descriptions() const {
       described.instructs_pairs = model.instructs_pairs();
     } else {
       const EmbeddingConfig& embedding = *model.embedding();
+      described.makes_dense = embedding.makes_dense;
+      described.max_sparse_weights = model.outputs().MaxSparseWeights(model.max_input_tokens());
+      described.multi_vector_size = model.outputs().multi_vector_size();
       described.prompts = embedding.prompts;
       if (embedding.default_prompt_name) {
         described.default_prompt = embedding.prompts.at(*embedding.default_prompt_name);

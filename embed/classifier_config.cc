@@ -21,8 +21,14 @@ constexpr size_t kMaxTextBytes = 1024;
 
 constexpr std::pair<std::string_view, Architecture> kArchitectures[] = {
     {"BertForSequenceClassification", Architecture::kBert},
-    {"XLMRobertaForSequenceClassification", Architecture::kXlmRoberta},
+    {"RobertaForSequenceClassification", Architecture::kRoberta},
+    {"XLMRobertaForSequenceClassification", Architecture::kRoberta},
     {"ModernBertForSequenceClassification", Architecture::kModernBert},
+    {"LlamaForSequenceClassification", Architecture::kDecoder},
+    {"MistralForSequenceClassification", Architecture::kDecoder},
+    {"Qwen2ForSequenceClassification", Architecture::kDecoder},
+    {"Qwen3ForSequenceClassification", Architecture::kDecoder},
+    {"GemmaForSequenceClassification", Architecture::kDecoder},
 };
 
 absl::StatusOr<Architecture> ReadArchitecture(const ConfigFields& fields) {
@@ -36,7 +42,8 @@ absl::StatusOr<Architecture> ReadArchitecture(const ConfigFields& fields) {
     if ((*list)[0] == name) return architecture;
   }
   return fields.Unsupported("architecture", (*list)[0],
-                            "Bert-, XLMRoberta- and ModernBertForSequenceClassification are");
+                            "Bert-, Roberta-, XLMRoberta-, ModernBert-, Llama-, Mistral-, Qwen2-, "
+                            "Qwen3- and GemmaForSequenceClassification are");
 }
 
 /// id2label: {"0": text, ..., "n - 1": text}. Without it, num_labels of transformers' own names.
@@ -83,8 +90,24 @@ absl::StatusOr<std::optional<ScoreFunction>> ReadFunction(const ConfigFields& fi
   return fields.Unsupported(name, *path, "torch.nn's Identity, Sigmoid and Softmax are");
 }
 
+/// What transformers trains the logits as; nullopt when the field is absent.
+absl::StatusOr<std::optional<ScoreFunction>> ReadProblemType(const ConfigFields& fields) {
+  constexpr char kName[] = "problem_type";
+  constexpr std::pair<std::string_view, ScoreFunction> kTypes[] = {
+      {"regression", ScoreFunction::kRaw},
+      {"single_label_classification", ScoreFunction::kSoftmax},
+      {"multi_label_classification", ScoreFunction::kSigmoid}};
+  SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, kName, kMaxTextBytes));
+  if (!type) return std::nullopt;
+  for (const auto& [name, function] : kTypes) {
+    if (*type == name) return function;
+  }
+  return fields.Unsupported(
+      kName, *type, "regression, single_label_classification and multi_label_classification are");
+}
+
 absl::StatusOr<ScoreFunction> ReadScoreFunction(const std::string& dir, const ConfigFields& fields,
-                                                size_t num_labels) {
+                                                const ClassifierConfig& config) {
   constexpr char kName[] = "activation_fn";
   constexpr char kOwner[] = "sentence_transformers";
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
@@ -100,7 +123,11 @@ absl::StatusOr<ScoreFunction> ReadScoreFunction(const std::string& dir, const Co
   SHORTLIST_ASSIGN_OR_RETURN(function,
                              ReadFunction(fields, "sbert_ce_default_activation_function"));
   if (function) return *function;
-  return num_labels == 1 ? ScoreFunction::kSigmoid : ScoreFunction::kSoftmax;
+  SHORTLIST_ASSIGN_OR_RETURN(function, ReadProblemType(fields));
+  if (function) return *function;
+  if (config.labels.size() > 1) return ScoreFunction::kSoftmax;
+  return config.architecture == Architecture::kDecoder ? ScoreFunction::kRaw
+                                                       : ScoreFunction::kSigmoid;
 }
 
 absl::Status ReadModernBertHead(const ConfigFields& fields, ClassifierConfig& config) {
@@ -137,8 +164,8 @@ absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(config.architecture, ReadArchitecture(fields));
   SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int("hidden_size", 1, kMaxHidden));
   SHORTLIST_ASSIGN_OR_RETURN(config.labels, ReadLabels(fields));
-  SHORTLIST_ASSIGN_OR_RETURN(config.score_function,
-                             ReadScoreFunction(dir, fields, config.labels.size()));
+  SHORTLIST_ASSIGN_OR_RETURN(config.score_function, ReadScoreFunction(dir, fields, config));
+  if (config.architecture == Architecture::kDecoder) config.pooling = Pooling::kLast;
   if (config.architecture == Architecture::kModernBert) {
     SHORTLIST_RETURN_IF_ERROR(ReadModernBertHead(fields, config));
   }

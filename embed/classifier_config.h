@@ -15,14 +15,16 @@ namespace shortlist {
 /// What the head of a sequence classifier needs to know of a model directory, every value checked
 /// against its bounds.
 struct ClassifierConfig {
-  enum class Architecture { kBert, kXlmRoberta, kModernBert };  // XForSequenceClassification
+  // XForSequenceClassification; kRoberta: XLM-R too; kDecoder: of Llama, Mistral, Qwen2 and so on.
+  enum class Architecture { kBert, kRoberta, kModernBert, kDecoder };
   Architecture architecture = Architecture::kBert;
   int64_t hidden = 0;
   std::vector<std::string> labels;  // [num_labels], at least 1
   ScoreFunction score_function = ScoreFunction::kSigmoid;
 
-  // kModernBert alone; the others are what these say.
-  Pooling pooling = Pooling::kCls;
+  Pooling pooling = Pooling::kCls;  // kDecoder: kLast; kModernBert: as config.json says
+
+  // kModernBert alone; of the other encoders they are what these say.
   HeadActivation activation = HeadActivation::kTanh;
   bool dense_has_bias = true;
   bool norm_has_bias = true;
@@ -35,9 +37,11 @@ bool IsSequenceClassifier(const std::string& dir);
 /// Reads `dir`'s config.json: architecture, hidden_size, id2label (two labels where it is absent,
 /// as in transformers). The score function is the first that is there of
 /// config_sentence_transformers.json's activation_fn, config.json's
-/// sentence_transformers.activation_fn and sbert_ce_default_activation_function; else sigmoid for
-/// one label, softmax for several. NotFound for a missing config.json; InvalidArgument names file,
-/// field, value and bound; Unimplemented an architecture or function that is not supported.
+/// sentence_transformers.activation_fn and sbert_ce_default_activation_function, problem_type
+/// (regression: raw; multi_label_classification: sigmoid); else softmax for several labels, and for
+/// one sigmoid, as cross-encoders have it, or raw of a decoder, as reward models have it. NotFound
+/// for a missing config.json; InvalidArgument names file, field, value and bound; Unimplemented an
+/// architecture or function that is not supported.
 absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir);
 
 }  // namespace shortlist

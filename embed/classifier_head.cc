@@ -14,15 +14,17 @@ namespace {
 
 using Architecture = ClassifierConfig::Architecture;
 
-/// The dense layer's and the classifier's names in the checkpoint.
+/// The dense layer's and the classifier's names in the checkpoint; a decoder has no dense layer.
 std::pair<const char*, const char*> LayerNames(Architecture architecture) {
   switch (architecture) {
     case Architecture::kBert:
       return {"bert.pooler.dense", "classifier"};
-    case Architecture::kXlmRoberta:
+    case Architecture::kRoberta:
       return {"classifier.dense", "classifier.out_proj"};
     case Architecture::kModernBert:
       return {"head.dense", "classifier"};
+    case Architecture::kDecoder:
+      return {nullptr, "score"};
   }
   SHORTLIST_CHECK(false);
 }
@@ -43,8 +45,10 @@ absl::StatusOr<ClassifierHead> ClassifierHead::Load(const ClassifierConfig& conf
     const auto [dense_name, classifier_name] = LayerNames(config.architecture);
     const DenseShape shape = {config.hidden, config.hidden, config.dense_has_bias,
                               config.activation};
-    SHORTLIST_ASSIGN_OR_RETURN(DenseLayer dense,
-                               DenseLayer::Load(checkpoint, dense_name, shape, pool));
+    std::optional<DenseLayer> dense;
+    if (dense_name != nullptr) {
+      SHORTLIST_ASSIGN_OR_RETURN(dense, DenseLayer::Load(checkpoint, dense_name, shape, pool));
+    }
     std::optional<LayerNorm> norm;
     if (config.architecture == Architecture::kModernBert) {
       norm.emplace();
@@ -57,7 +61,8 @@ absl::StatusOr<ClassifierHead> ClassifierHead::Load(const ClassifierConfig& conf
       }
     }
     const DenseShape last = {.in_features = config.hidden,
-                             .out_features = std::ssize(config.labels)};
+                             .out_features = std::ssize(config.labels),
+                             .has_bias = config.architecture != Architecture::kDecoder};
     SHORTLIST_ASSIGN_OR_RETURN(DenseLayer classifier,
                                DenseLayer::Load(checkpoint, classifier_name, last, pool));
     head = ClassifierHead(config, std::move(dense), std::move(norm), std::move(classifier));
@@ -91,7 +96,7 @@ SequenceVectors ClassifierHead::Score(const HiddenStates& states,
   const int64_t num_seqs = states.num_seqs();
   std::vector<absl::Status> statuses(num_seqs);
   std::vector<float> rows = PoolSequences(states, config_.pooling, {}, statuses, pool);
-  rows = dense_.Apply(rows, num_seqs, pool);
+  if (dense_) rows = dense_->Apply(rows, num_seqs, pool);
   if (norm_) Normalize(rows, pool);
   rows = classifier_.Apply(rows, num_seqs, pool);
   RefuseNotFinite("a logit", rows, statuses);

@@ -20,11 +20,12 @@ class Checkpoint;
 
 /// The head of a sequence classifier, such as a cross-encoder that scores (query, document), where
 /// others speak of a CrossEncodingPooler: from hidden states to a logit for each label. With x the
-/// first token's state (ModernBERT: or the mean)
+/// first token's state (ModernBERT: or the mean; decoders: the last token's)
 ///
-///   BertForSequenceClassification         classifier(tanh(bert.pooler.dense(x)))
-///   XLMRobertaForSequenceClassification   classifier.out_proj(tanh(classifier.dense(x)))
-///   ModernBertForSequenceClassification   classifier(head.norm(act(head.dense(x))))
+///   BertForSequenceClassification              classifier(tanh(bert.pooler.dense(x)))
+///   (XLM)RobertaForSequenceClassification      classifier.out_proj(tanh(classifier.dense(x)))
+///   ModernBertForSequenceClassification        classifier(head.norm(act(head.dense(x))))
+///   LlamaForSequenceClassification and so on   score(x)
 ///
 /// Immutable; any thread may run it, each with its own ThreadPool.
 class ClassifierHead {
@@ -54,8 +55,8 @@ class ClassifierHead {
     double eps = 0.0;
   };
 
-  ClassifierHead(ClassifierConfig config, DenseLayer dense, std::optional<LayerNorm> norm,
-                 DenseLayer classifier)
+  ClassifierHead(ClassifierConfig config, std::optional<DenseLayer> dense,
+                 std::optional<LayerNorm> norm, DenseLayer classifier)
       : config_(std::move(config)),
         dense_(std::move(dense)),
         norm_(std::move(norm)),
@@ -64,7 +65,7 @@ class ClassifierHead {
   void Normalize(std::vector<float>& rows, ThreadPool& pool) const;
 
   ClassifierConfig config_;
-  DenseLayer dense_;
+  std::optional<DenseLayer> dense_;
   std::optional<LayerNorm> norm_;
   DenseLayer classifier_;
 };

@@ -2,7 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/elementwise.h"
@@ -11,26 +10,27 @@
 namespace shortlist {
 
 absl::StatusOr<DenseLayer> DenseLayer::Load(Checkpoint& checkpoint, const std::string& name,
-                                            const DenseShape& shape, ThreadPool& pool) {
+                                            const DenseShape& shape, ThreadPool& pool,
+                                            DType dtype) {
   DenseLayer layer;
   layer.shape_ = shape;
+  const std::string prefix = name.empty() ? "" : name + ".";
   SHORTLIST_ASSIGN_OR_RETURN(
       const at::Tensor weight,
-      checkpoint.Load(absl::StrCat(name, ".weight"), {shape.out_features, shape.in_features},
-                      DType::kF32, pool));
-  const MatrixView rows = {weight.data_ptr(), DType::kF32, shape.out_features};
-  layer.weight_ = PackedLinear::Pack({&rows, 1}, shape.in_features, DType::kF32, pool);
+      checkpoint.Load(prefix + "weight", {shape.out_features, shape.in_features}, dtype, pool));
+  const MatrixView rows = {weight.data_ptr(), dtype, shape.out_features};
+  layer.weight_ = PackedLinear::Pack({&rows, 1}, shape.in_features, dtype, pool);
   if (shape.has_bias) {
     SHORTLIST_ASSIGN_OR_RETURN(
         const at::Tensor bias,
-        checkpoint.Load(absl::StrCat(name, ".bias"), {shape.out_features}, DType::kF32, pool));
+        checkpoint.Load(prefix + "bias", {shape.out_features}, DType::kF32, pool));
     const float* const values = bias.data_ptr<float>();
     layer.bias_.assign(values, values + shape.out_features);
   }
   return layer;
 }
 
-std::vector<float> DenseLayer::Apply(const std::vector<float>& x, int64_t num_rows,
+std::vector<float> DenseLayer::Apply(std::span<const float> x, int64_t num_rows,
                                      ThreadPool& pool) const {
   SHORTLIST_CHECK(std::ssize(x) == num_rows * shape_.in_features);
   std::vector<float> y(num_rows * shape_.out_features);

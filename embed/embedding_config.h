@@ -18,6 +18,9 @@ struct DenseModule {
   DenseShape shape;
 };
 
+/// What a model's sparse vectors are made by (embed/sparse_pooler.h, embed/splade_pooler.h).
+enum class SparseKind { kNone, kTokenWeights, kSplade };
+
 /// How the vectors of a model are compared.
 enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 
@@ -25,6 +28,12 @@ enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 struct EmbeddingConfig {
   std::string transformer_dir;  // of the encoder's or decoder's config.json and weights
 
+  // What it makes, of one pass. kSplade: where its checkpoint holds a masked language model's head.
+  bool makes_dense = true;
+  SparseKind sparse = SparseKind::kNone;
+  bool makes_multi_vector = false;  // embed/multi_vector.h
+
+  // Of dense vectors.
   Pooling pooling = Pooling::kMean;
   int64_t hidden = 0;              // of the hidden states that are pooled
   bool include_prompt = true;      // false: tokens of the prompt are left out of the pooling

@@ -37,13 +37,8 @@ absl::Status PoolSequence(const HiddenStates& states, Pooling pooling, int64_t s
         absl::StrCat("sequence ", seq, ": ", num_skipped, " of its ", end - begin,
                      " tokens do not count towards its vector, which leaves none"));
   }
-  const std::span<const float> all(states.data + begin * states.hidden,
-                                   (end - begin) * states.hidden);
-  if (const auto place = FindNotFinite(all)) {
-    return absl::InternalError(absl::StrCat("sequence ", seq, ": element ", *place % states.hidden,
-                                            " of the hidden state of token ",
-                                            *place / states.hidden, " is ", all[*place]));
-  }
+  const absl::Status finite = CheckStates(states, seq);
+  if (!finite.ok()) return finite;
   if (pooling == Pooling::kMean) {
     Mean(states, begin + num_skipped, end, sums, out);
   } else {
@@ -54,6 +49,17 @@ absl::Status PoolSequence(const HiddenStates& states, Pooling pooling, int64_t s
 }
 
 }  // namespace
+
+absl::Status CheckStates(const HiddenStates& states, int64_t seq) {
+  const int64_t begin = states.seq_begin[seq], end = states.seq_begin[seq + 1];
+  const std::span<const float> all(states.data + begin * states.hidden,
+                                   (end - begin) * states.hidden);
+  const auto place = FindNotFinite(all);
+  if (!place) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("sequence ", seq, ": element ", *place % states.hidden,
+                                          " of the hidden state of token ", *place / states.hidden,
+                                          " is ", all[*place]));
+}
 
 const char* PoolingName(Pooling pooling) {
   switch (pooling) {

@@ -37,6 +37,10 @@ std::vector<float> PoolSequences(const HiddenStates& states, Pooling pooling,
                                  std::span<const int64_t> num_skipped,
                                  std::vector<absl::Status>& statuses, ThreadPool& pool);
 
+/// Internal names the first state of sequence `seq` that is NaN or infinite, for then the pass over
+/// it went wrong.
+absl::Status CheckStates(const HiddenStates& states, int64_t seq);
+
 /// The index of the first value that is NaN or infinite.
 std::optional<int64_t> FindNotFinite(std::span<const float> values);
 

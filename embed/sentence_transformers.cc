@@ -1,5 +1,6 @@
 #include "embed/sentence_transformers.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -58,6 +59,11 @@ constexpr ArchitecturePooling kArchitectures[] = {
     {"GemmaForCausalLM", Pooling::kLast},
 };
 
+/// Precondition: DefaultPooling succeeds.
+bool IsMaskedLm(const ConfigFields& fields) {
+  return (*fields.Find("architectures"))[0].get<std::string>().ends_with("ForMaskedLM");
+}
+
 /// What the transformer's architecture wants, where no Pooling module says it.
 absl::StatusOr<Pooling> DefaultPooling(const ConfigFields& fields) {
   const json* const list = fields.Find("architectures");
@@ -90,8 +96,11 @@ absl::Status CheckTexts(const ConfigFields& fields, std::initializer_list<Expect
   return absl::OkStatus();
 }
 
-/// Where the hidden states of a text come from.
-absl::Status CheckTextModality(const ConfigFields& fields) {
+/// What comes out of a transformer: its hidden states, or a masked language model's logits.
+enum class TransformerTask { kHiddenStates, kMaskedLm };
+
+/// Where that of a text comes from.
+absl::Status CheckTextModality(const ConfigFields& fields, TransformerTask task) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* const modalities,
                              OptionalObject(fields, "modality_config"));
   if (modalities == nullptr) return absl::OkStatus();
@@ -99,15 +108,19 @@ absl::Status CheckTextModality(const ConfigFields& fields) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* const text, OptionalObject(members, "text"));
   if (text == nullptr) return members.Invalid("text", "is missing");
   return CheckTexts(ConfigFields(absl::StrCat(members.where(), ": text"), *text),
-                    {{"method", "forward"}, {"method_output_name", "last_hidden_state"}});
+                    {{"method", "forward"},
+                     {"method_output_name",
+                      task == TransformerTask::kMaskedLm ? "logits" : "last_hidden_state"}});
 }
 
 /// What would make another encoder of it: a further task, or fields of config.json that are
 /// replaced.
-absl::Status CheckTransformerTask(const ConfigFields& fields) {
-  SHORTLIST_RETURN_IF_ERROR(CheckTexts(fields, {{"transformer_task", "feature-extraction"},
-                                                {"module_output_name", "token_embeddings"}}));
-  SHORTLIST_RETURN_IF_ERROR(CheckTextModality(fields));
+absl::Status CheckTransformerTask(const ConfigFields& fields, TransformerTask task) {
+  const bool is_masked_lm = task == TransformerTask::kMaskedLm;
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckTexts(fields, {{"transformer_task", is_masked_lm ? "fill-mask" : "feature-extraction"},
+                          {"module_output_name", "token_embeddings"}}));
+  SHORTLIST_RETURN_IF_ERROR(CheckTextModality(fields, task));
   for (const char* name : {"config_args", "config_kwargs"}) {
     SHORTLIST_ASSIGN_OR_RETURN(const json* const values, OptionalObject(fields, name));
     if (values == nullptr) continue;
@@ -149,12 +162,13 @@ absl::StatusOr<ModuleConfig> ReadMaxLength(const std::string& dir, EmbeddingConf
   return file;
 }
 
-absl::Status ReadTransformerModule(const std::string& dir, EmbeddingConfig& config) {
+absl::Status ReadTransformerModule(const std::string& dir, TransformerTask task,
+                                   EmbeddingConfig& config) {
   config.transformer_dir = dir;
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadMaxLength(dir, config));
   if (!file.exists) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(config.do_lower_case, file.fields().Bool("do_lower_case", false));
-  return CheckTransformerTask(file.fields());
+  return CheckTransformerTask(file.fields(), task);
 }
 
 absl::Status ReadPrompts(const ConfigFields& fields, EmbeddingConfig& config) {
@@ -214,16 +228,42 @@ absl::StatusOr<ModuleConfig> ReadModelFile(const std::string& dir, const char* m
   return file;
 }
 
+bool HasSpladePooling(const std::vector<ModuleEntry>& modules) {
+  return std::any_of(modules.begin(), modules.end(),
+                     [](const ModuleEntry& module) { return module.type == "SpladePooling"; });
+}
+
+/// Transformer, SpladePooling.
+absl::Status ReadSpladeModules(const std::string& path, const std::vector<ModuleEntry>& modules,
+                               EmbeddingConfig& config) {
+  const bool fits = modules.size() == 2 && modules[1].type == "SpladePooling" &&
+                    (modules[0].type == "Transformer" || modules[0].type == "MLMTransformer");
+  if (!fits) {
+    return absl::UnimplementedError(
+        absl::StrCat(path,
+                     ": a SpladePooling is supported behind a Transformer or MLMTransformer "
+                     "alone, and as the last module"));
+  }
+  config.makes_dense = false;
+  config.sparse = SparseKind::kSplade;
+  SHORTLIST_RETURN_IF_ERROR(
+      ReadTransformerModule(modules[0].dir, TransformerTask::kMaskedLm, config));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
+                             ReadModuleConfig(modules[1].dir, "config.json"));
+  return CheckTexts(file.fields(), {{"pooling_strategy", "max"}, {"activation_function", "relu"}});
+}
+
 /// Transformer, Pooling, Dense, ..., Dense, Normalize; the last two as far as there are any.
 absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>& modules,
                          EmbeddingConfig& config) {
+  if (HasSpladePooling(modules)) return ReadSpladeModules(path, modules, config);
   config.normalize = false;
   enum class Stage { kNone, kTransformer, kPooling, kDense, kNormalize };
   Stage stage = Stage::kNone;
   for (size_t i = 0; i < modules.size(); ++i) {
     const auto& [type, dir] = modules[i];
     if (type == "Transformer" && stage == Stage::kNone) {
-      SHORTLIST_RETURN_IF_ERROR(ReadTransformerModule(dir, config));
+      SHORTLIST_RETURN_IF_ERROR(ReadTransformerModule(dir, TransformerTask::kHiddenStates, config));
       stage = Stage::kTransformer;
     } else if (type == "Pooling" && stage == Stage::kTransformer) {
       SHORTLIST_RETURN_IF_ERROR(ReadPoolingModule(dir, config));
@@ -252,18 +292,21 @@ absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>
 
 absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
   EmbeddingConfig config;
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModelFile(dir, "SentenceTransformer"));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  const bool is_splade = modules && HasSpladePooling(*modules);
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const ModuleConfig model,
+      ReadModelFile(dir, is_splade ? "SparseEncoder" : "SentenceTransformer"));
   SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));
   SHORTLIST_RETURN_IF_ERROR(ReadSimilarity(model.fields(), config));
   if (model.fields().Find("truncate_dim") != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(config.truncate_dim,
                                model.fields().Int("truncate_dim", 1, kMaxVectorSize));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
   if (modules) {
     SHORTLIST_RETURN_IF_ERROR(ReadModules(absl::StrCat(dir, "/modules.json"), *modules, config));
   } else {
-    SHORTLIST_RETURN_IF_ERROR(ReadTransformerModule(dir, config));
+    SHORTLIST_RETURN_IF_ERROR(ReadTransformerModule(dir, TransformerTask::kHiddenStates, config));
   }
 
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
@@ -273,12 +316,41 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
   if (!modules) {
     config.hidden = hidden;
     SHORTLIST_ASSIGN_OR_RETURN(config.pooling, DefaultPooling(file.fields()));
+    if (IsMaskedLm(file.fields())) config.sparse = SparseKind::kSplade;
+  } else if (!config.makes_dense) {
+    config.hidden = hidden;
   } else if (config.hidden != hidden) {
     return file.fields().Invalid("hidden_size",
                                  absl::StrCat("= ", hidden, " is not ", config.hidden,
                                               ", the size that the Pooling module says it pools"));
   }
+  if (FileExists(config.transformer_dir + "/sparse_linear.pt")) {
+    config.sparse = SparseKind::kTokenWeights;
+  }
+  config.makes_multi_vector = FileExists(config.transformer_dir + "/colbert_linear.pt");
   return config;
+}
+
+absl::StatusOr<std::optional<std::vector<std::string>>> ReadFramingTokens(const std::string& dir) {
+  std::vector<std::string> tokens;
+  bool is_named = false;
+  for (const char* file_name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+    SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadModuleConfig(dir, file_name));
+    const ConfigFields fields = file.fields();
+    for (const char* name : {"cls_token", "eos_token", "pad_token", "unk_token"}) {
+      const json* const value = fields.Find(name);
+      if (value == nullptr) continue;
+      is_named = true;
+      const bool is_added = value->is_object() && value->contains("content");
+      const json& spelling = is_added ? (*value)["content"] : *value;
+      if (!spelling.is_string()) {
+        return fields.Invalid(name, absl::StrCat("= ", Quote(*value), " is no token"));
+      }
+      tokens.push_back(spelling.get<std::string>());
+    }
+  }
+  if (!is_named) return std::nullopt;
+  return tokens;
 }
 
 absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir) {

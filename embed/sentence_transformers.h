@@ -1,7 +1,9 @@
 #ifndef SHORTLIST_EMBED_SENTENCE_TRANSFORMERS_H_
 #define SHORTLIST_EMBED_SENTENCE_TRANSFORMERS_H_
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "embed/embedding_config.h"
@@ -13,12 +15,24 @@ namespace shortlist {
 /// order), their config.json, config_sentence_transformers.json, sentence_bert_config.json,
 /// and tokenizer_config.json's model_max_length.
 ///
+/// A SparseEncoder has a Transformer (or MLMTransformer) and a SpladePooling, and makes sparse
+/// vectors alone.
+///
 /// Without modules.json the architecture decides: BERT, XLM-RoBERTa and ModernBERT pool the first
-/// token, Contriever the mean, decoders the last token; vectors are normalised.
+/// token, Contriever the mean, decoders the last token; vectors are normalised. With a masked
+/// language model's head, as published SPLADE models have it, there are sparse vectors too.
+///
+/// sparse_linear.pt and colbert_linear.pt beside the transformer's weights make sparse vectors and
+/// multi-vectors, as FlagEmbedding has it for bge-m3.
 ///
 /// No weights are read. InvalidArgument names file, field, value and bound; NotFound a file that is
 /// missing; Unimplemented the module, mode or architecture that is not supported.
 absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir);
+
+/// The tokens that frame a text, which FlagEmbedding gives no weight in a sparse vector: cls_token,
+/// eos_token, pad_token and unk_token of tokenizer_config.json and special_tokens_map.json, as they
+/// are spelled. nullopt where neither names one. InvalidArgument names file, field and value.
+absl::StatusOr<std::optional<std::vector<std::string>>> ReadFramingTokens(const std::string& dir);
 
 /// What is said of the way from a pair of texts to a score, beside the classifier: the default
 /// prompt of config_sentence_transformers.json, and the length as above. Errors likewise.

@@ -57,6 +57,11 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& dir, const Weight
   return Checkpoint(std::move(files), packing);
 }
 
+absl::StatusOr<Checkpoint> Checkpoint::OpenStateDict(const std::string& path) {
+  SHORTLIST_ASSIGN_OR_RETURN(WeightFiles files, WeightFiles::OpenStateDict(path));
+  return Checkpoint(std::move(files), WeightPacking());
+}
+
 absl::Status Checkpoint::Invalid(const std::string& name, const std::string& problem) const {
   return absl::InvalidArgumentError(
       absl::StrCat(files_.file(files_.tensors().at(name)).path(), ": tensor ", name, " ", problem));
@@ -80,6 +85,12 @@ absl::StatusOr<DType> Checkpoint::StoredDType(const std::string& name) const {
                                                  "; weights can be F32, F16 or BF16"));
   }
   return *entry.dtype;
+}
+
+absl::StatusOr<std::vector<int64_t>> Checkpoint::StoredShape(const std::string& name) const {
+  const auto found = files_.tensors().find(name);
+  if (found != files_.tensors().end()) return found->second.entry->shape;
+  return absl::NotFoundError(absl::StrCat(files_.dir(), ": no tensor ", name));
 }
 
 absl::StatusOr<WeightFiles::Location> Checkpoint::Find(const std::string& name,

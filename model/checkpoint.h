@@ -31,11 +31,16 @@ class Checkpoint {
   /// Errors as WeightFiles::Open.
   static absl::StatusOr<Checkpoint> Open(const std::string& dir, const WeightPacking& packing);
 
+  /// As WeightFiles::OpenStateDict.
+  static absl::StatusOr<Checkpoint> OpenStateDict(const std::string& path);
+
   bool Contains(const std::string& name) const { return files_.tensors().contains(name); }
 
   /// How tensor `name` is stored; for a packed one, its scales. NotFound when it is missing,
   /// Unimplemented for a type no weight can have.
   absl::StatusOr<DType> StoredDType(const std::string& name) const;
+  /// The shape of a tensor that is not packed, where no configuration says it. NotFound as above.
+  absl::StatusOr<std::vector<int64_t>> StoredShape(const std::string& name) const;
 
   /// Reads a tensor into memory of its own, converted to the unquantised `dtype` (round to nearest
   /// even), contiguous; marks it as known. Each Status names the tensor: NotFound when it is

@@ -67,7 +67,10 @@ absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DT
                                              config.hidden, weight_dtype, pool);
     head.reset();
   }
-  return checkpoint.CheckNothingUnknown();
+  // A classifier's head is whoever's who wants its labels.
+  std::vector<std::string> others;
+  if (config.is_classifier) others.emplace_back("score.");
+  return checkpoint.CheckNothingUnknown(others);
 }
 
 absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {

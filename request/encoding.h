@@ -2,6 +2,7 @@
 #define SHORTLIST_REQUEST_ENCODING_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,11 +20,35 @@ struct EncodeInput {
   friend bool operator==(const EncodeInput&, const EncodeInput&) = default;
 };
 
-/// What is wanted of a request's inputs.
+/// How much a text is about a token.
+struct SparseWeight {
+  TokenId id;
+  float weight = 0.0f;  // above 0
+
+  friend bool operator==(const SparseWeight&, const SparseWeight&) = default;
+};
+
+/// Which of a sparse vector's weights are kept.
+struct SparseCut {
+  int64_t top_n = 0;       // the largest ones, of equal ones those of lower ids; 0: all
+  float threshold = 0.0f;  // those above it; at least 0
+
+  friend bool operator==(const SparseCut&, const SparseCut&) = default;
+};
+
+/// What is wanted of a request's inputs. Of a model that makes vectors any of dense, sparse and
+/// multi_vector, all of one pass.
 struct EncodeWish {
-  // Of a vector.
+  bool dense = true;
   int64_t dimensions = 0;          // its first ones; 0: all
   std::optional<bool> normalizes;  // to length 1; nullopt: as the model says
+  bool sparse = false;
+  SparseCut sparse_cut;
+  bool multi_vector = false;
+  // Not null: in place of all these, a score of the input's multi-vector for this one of a query,
+  // [num_tokens, width].
+  std::shared_ptr<const std::vector<float>> query;
+
   // Of scores: what becomes of the logits.
   enum class Scores { kModels, kRaw, kSigmoid, kSoftmax } scores = Scores::kModels;
 
@@ -34,11 +59,14 @@ struct EncodeWish {
   friend bool operator==(const EncodeWish&, const EncodeWish&) = default;
 };
 
-/// What came of one input: a vector, the scores of a classifier or the probabilities of the tokens
-/// asked for; or why there is none.
+/// What came of one input, as it was wished for, or why there is nothing.
 struct EncodeResult {
   absl::Status status;
+  // A dense vector, the scores of a classifier or for a query, or the probabilities of the tokens
+  // asked for.
   std::vector<float> values;
+  std::vector<SparseWeight> sparse;  // ids ascend
+  std::vector<float> multi_vector;   // [tokens that count, width]
 };
 
 }  // namespace shortlist

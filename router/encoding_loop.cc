@@ -249,6 +249,7 @@ void EncodingLoop::EndPass(std::vector<EncodeResult>* results) {
   if (results != nullptr && !std::all_of(results->begin(), results->end(), fails)) {
     time_.Add(pass.num_tokens, pass.seconds);
   }
+  const bool are_different = pass.items.size() == pass.taken.size();
   for (size_t i = 0; i < pass.taken.size(); ++i) {
     const auto& [req, input] = pass.taken[i];
     if (req->has_ended) continue;
@@ -256,7 +257,12 @@ void EncodingLoop::EndPass(std::vector<EncodeResult>* results) {
     try {
       // A status without a text needs no memory.
       if (results == nullptr) throw std::bad_alloc();
-      result = (*results)[pass.item_of[i]];
+      EncodeResult& computed = (*results)[pass.item_of[i]];
+      if (are_different) {
+        result = std::move(computed);
+      } else {
+        result = computed;
+      }
     } catch (const std::bad_alloc&) {
       result.status = absl::Status(absl::StatusCode::kResourceExhausted, "");
     }

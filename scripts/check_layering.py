@@ -27,7 +27,7 @@ ALLOWED = {
     "head": {"base", "vocab", "kernels", "head_core", "tensor"},
     "c": {"base", "vocab", "vocab_formats", "kernels", "head_core"},
     "draft": {"base", "vocab", "kernels", "request", "head_core", "head", "model", "tensor"},
-    "embed": {"base", "vocab", "kernels", "text_chat", "head_core", "head", "model", "model_checkpoint", "tensor"},
+    "embed": {"base", "vocab", "request", "kernels", "text_chat", "head_core", "head", "model", "model_checkpoint", "tensor"},
     "router_core": {"base", "request"},
     "router": {"base", "request", "router_core", "draft"},
     "runtime": {"base", "vocab", "vocab_formats", "text", "text_chat", "request", "embed", "head_core", "head", "model",

@@ -35,20 +35,43 @@ absl::Status Check(const EncodeResult& result) {
     return absl::ResourceExhaustedError("out of memory");  // which there was none to say with
   }
   SHORTLIST_RETURN_IF_ERROR(result.status);
-  if (std::all_of(result.values.begin(), result.values.end(),
-                  [](float value) { return std::isfinite(value); })) {
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  if (std::all_of(result.values.begin(), result.values.end(), is_finite) &&
+      std::all_of(result.multi_vector.begin(), result.multi_vector.end(), is_finite) &&
+      std::all_of(result.sparse.begin(), result.sparse.end(),
+                  [](const SparseWeight& one) { return std::isfinite(one.weight); })) {
     return absl::OkStatus();
   }
   return absl::InternalError("the model gave a value that is not finite");
 }
 
+/// Of the values of each input.
+int64_t NumValues(const ServedEncoder& encoder, const EncodeWish& wish) {
+  if (!wish.next_tokens.empty()) return std::ssize(wish.next_tokens);
+  if (wish.query != nullptr) return 1;
+  if (!wish.dense) return 0;
+  return wish.dimensions > 0 ? wish.dimensions : encoder.result_size;
+}
+
 int64_t NumResultBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
-  const auto num_next = std::ssize(batch.wish.next_tokens);
-  const int64_t size = num_next > 0                ? num_next
-                       : batch.wish.dimensions > 0 ? batch.wish.dimensions
-                                                   : encoder.result_size;
-  const int64_t each = size * static_cast<int64_t>(sizeof(float)) + batch.num_reply_bytes;
-  return std::ssize(batch.inputs) * each;
+  constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+  const EncodeWish& wish = batch.wish;
+  int64_t each = NumValues(encoder, wish) * kFloatBytes + batch.num_reply_bytes;
+  if (wish.sparse) {
+    const int64_t most = encoder.max_sparse_weights;
+    const int64_t top_n = wish.sparse_cut.top_n;
+    each += (top_n > 0 ? std::min(top_n, most) : most) * static_cast<int64_t>(sizeof(SparseWeight));
+  }
+  int64_t num_bytes = std::ssize(batch.inputs) * each;
+  if (!wish.multi_vector) return num_bytes;
+  constexpr int64_t kFraming = 8;  // tokens that the checkpoint puts round a text, at most about
+  const int64_t framed = std::ssize(batch.instruction) + kFraming;
+  for (const EncodeSource& source : batch.inputs) {
+    // A token is of a byte at least.
+    const int64_t most = std::ssize(source.ids) + std::ssize(source.text) + framed;
+    num_bytes += std::min(most, encoder.max_input_tokens) * encoder.multi_vector_size * kFloatBytes;
+  }
+  return num_bytes;
 }
 
 /// About what a batch and its results take until it is answered.
@@ -56,6 +79,7 @@ int64_t NumHeldBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
   constexpr int64_t kEach =
       sizeof(EncodeSource) + 4 * sizeof(void*) + 2 * sizeof(std::vector<float>);
   int64_t num_bytes = NumResultBytes(encoder, batch) + kEach * std::ssize(batch.inputs);
+  if (batch.wish.query != nullptr) num_bytes += 4 * std::ssize(*batch.wish.query);
   for (const EncodeSource& source : batch.inputs) {
     num_bytes += std::ssize(source.text) + 4 * std::ssize(source.ids);
   }
@@ -80,7 +104,8 @@ absl::Status Overdue(double timeout_s) {
 
 absl::Status OfInput(const EncodeBatch& batch, size_t index, const absl::Status& status) {
   const std::string field(batch.field);
-  const std::string place = batch.is_list ? absl::StrCat(field, "[", index, "]") : field;
+  const std::string place =
+      batch.is_list ? absl::StrCat(field, "[", index / batch.inputs_per_entry, "]") : field;
   const bool is_too_long = absl::IsOutOfRange(status);
   // litellm looks for these words in the text of the error.
   const char* const words = is_too_long ? ": this model's maximum context length is exceeded" : "";
@@ -150,6 +175,8 @@ LiveEncoding::LiveEncoding(const asio::any_io_executor& executor,
       deadline_(After(start_, batch_.timeout_s)),
       wake_(executor) {
   encoded_.values.resize(batch_.inputs.size());
+  if (batch_.wish.sparse) encoded_.sparse.resize(batch_.inputs.size());
+  if (batch_.wish.multi_vector) encoded_.multi_vectors.resize(batch_.inputs.size());
   encoded_.num_tokens.resize(batch_.inputs.size());
   if (!name_.empty()) registry_->by_name.emplace(name_, this);
 }
@@ -215,6 +242,7 @@ absl::Status LiveEncoding::SendChunk() {
                   .inputs = {},
                   .field = batch_.field,
                   .is_list = batch_.is_list,
+                  .inputs_per_entry = batch_.inputs_per_entry,
                   .instruction = batch_.instruction,
                   .cut = batch_.cut,
                   .wish = batch_.wish,
@@ -267,6 +295,9 @@ void LiveEncoding::Deliver(const LiveChunk& chunk, absl::Status status,
       status = OfInput(batch_, index, checked);
     }
     encoded_.values[index] = std::move(results[i].values);
+    if (batch_.wish.sparse) encoded_.sparse[index] = std::move(results[i].sparse);
+    if (batch_.wish.multi_vector)
+      encoded_.multi_vectors[index] = std::move(results[i].multi_vector);
     encoded_.num_tokens[index] = chunk.num_tokens[i];
   }
   const size_t begin = chunk.begin;

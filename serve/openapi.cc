@@ -49,6 +49,11 @@ const char kOpenAi[] = R"json({
   "user": {"type": "string"}
 })json";
 
+const char kSparseCut[] = R"json({
+  "sparse_top_n": {"type": "integer", "minimum": 1},
+  "sparse_threshold": {"type": "number", "minimum": 0}
+})json";
+
 const char kMessages[] = R"json({
   "messages": {"type": "array", "minItems": 1, "items": {
     "type": "object", "required": ["role", "content"],
@@ -220,7 +225,9 @@ std::string Detokenize() {
 }
 
 std::string Embeddings() {
-  ordered_json properties = Properties({kEncode, R"json({
+  ordered_json properties = Properties({kEncode, kSparseCut, R"json({
+    "embedding_types": {"type": "array", "minItems": 1, "maxItems": 3,
+                        "items": {"type": "string", "enum": ["dense", "sparse", "colbert"]}},
     "encoding_format": {"type": "string", "enum": ["float", "base64"]},
     "dimensions": {"type": "integer", "minimum": 1},
     "user": {"type": "string"}
@@ -251,6 +258,13 @@ std::string Embed() {
   })json"});
   properties["inputs"] = AnyOf({kManyTexts, kManyIds});
   return Operation("Vectors of texts, as text-embeddings-inference", {"inputs"},
+                   std::move(properties));
+}
+
+std::string EmbedSparse() {
+  ordered_json properties = Properties({kEncode, kSparseCut});
+  properties["inputs"] = AnyOf({kManyTexts, kManyIds});
+  return Operation("Sparse vectors of texts, as text-embeddings-inference", {"inputs"},
                    std::move(properties));
 }
 
@@ -289,9 +303,15 @@ std::string Score() {
 }
 
 std::string Classify() {
-  ordered_json properties = Properties({kScoring});
+  ordered_json properties = Properties({kScoring, R"json({
+    "candidate_labels": {"type": "array", "minItems": 1, "maxItems": 256,
+                         "items": {"type": "string", "minLength": 1, "maxLength": 1024}},
+    "hypothesis_template": {"type": "string", "maxLength": 1024},
+    "multi_label": {"type": "boolean"}
+  })json"});
   properties["input"] = AnyOf({kManyTexts, kManyIds});
-  return Operation("Labels of texts, as vLLM", {"input"}, std::move(properties));
+  return Operation("Labels of texts, as vLLM; with candidate_labels, as transformers' zero-shot",
+                   {"input"}, std::move(properties));
 }
 
 std::string AbortRequest() {

@@ -18,6 +18,7 @@ std::string AbortRequest();
 std::string Embeddings();
 std::string Rerank(const char* documents);
 std::string Embed();
+std::string EmbedSparse();
 std::string Predict();
 std::string Encode();
 std::string Score();

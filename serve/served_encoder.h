@@ -49,7 +49,11 @@ struct ServedEncoder {
   int64_t max_input_tokens = 0;
   int64_t result_size = 0;  // dimensions of a vector, or labels
   int64_t vocab_size = 0;   // ids in requests are below
-  // Of one that makes vectors: what goes before a text, by name, and where no name is given.
+  // Of one that makes vectors: which kinds, of one pass.
+  bool makes_dense = true;
+  int64_t max_sparse_weights = 0;  // in the sparse vector of an input; 0: it makes none
+  int64_t multi_vector_size = 0;   // dimensions of each token's vector; 0: it makes none
+  // Likewise: what goes before a text, by name, and where no name is given.
   std::map<std::string, std::string> prompts;
   std::string default_prompt;
   std::vector<std::string> labels;  // [result_size] of one that makes scores
@@ -68,6 +72,7 @@ struct EncodeBatch {
   std::vector<EncodeSource> inputs;  // at least one
   std::string_view field = "input";  // what the dialect calls them, for errors; a literal
   bool is_list = true;               // false: the field is one input, not a list of them
+  size_t inputs_per_entry = 1;       // so many inputs are of one entry of the field
   std::string instruction;           // as ServedEncoder::prepare takes it
   EncodeCut cut;
   EncodeWish wish;
@@ -79,11 +84,15 @@ struct EncodeBatch {
 /// What came of it.
 struct EncodedBatch {
   std::vector<std::vector<float>> values;  // of each input, all finite
-  std::vector<int64_t> num_tokens;         // of each input
-  double seconds = 0.0;                    // since it was asked for
+  // Of each input, or empty where they are not wished for.
+  std::vector<std::vector<SparseWeight>> sparse;
+  std::vector<std::vector<float>> multi_vectors;
+  std::vector<int64_t> num_tokens;  // of each input
+  int64_t num_query_tokens = 0;     // of what they were scored for, beside them
+  double seconds = 0.0;             // since it was asked for
 
   int64_t total_tokens() const {
-    return std::accumulate(num_tokens.begin(), num_tokens.end(), int64_t{0});
+    return std::accumulate(num_tokens.begin(), num_tokens.end(), num_query_tokens);
   }
 };
 

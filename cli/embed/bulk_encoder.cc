@@ -158,7 +158,7 @@ absl::Status BulkEncoder::Run(const TextRows& texts, int64_t begin, const Encode
       const std::vector<EncodeResult> results = model_->Encode(items);
       for (const EncodeResult& result : results) {
         if (!result.status.ok()) return WithPlace(texts, row, result.status);
-        SHORTLIST_RETURN_IF_ERROR(sink(row++, result.values));
+        SHORTLIST_RETURN_IF_ERROR(sink(row++, result));
         progress.Advance();
       }
     }

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -54,8 +53,8 @@ class BulkEncoder {
 
   /// The input of a row; called on a thread of its own, in the order of rows.
   using Source = std::function<absl::StatusOr<EncodeInput>(const std::string& text)>;
-  /// Takes a row's values; called on the caller's thread, in the order of rows.
-  using Sink = std::function<absl::Status(int64_t row, std::span<const float> values)>;
+  /// Takes a row's result, which is OK; called on the caller's thread, in the order of rows.
+  using Sink = std::function<absl::Status(int64_t row, const EncodeResult& result)>;
 
   /// The rows of `texts` from `begin` on, as many in a pass as --batch-tokens admits. The first
   /// error ends it: the source's or a result's, with the place of its row, or the sink's. The rows

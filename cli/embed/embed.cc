@@ -3,7 +3,6 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -66,6 +65,14 @@ void AddEmbedFlags(CLI::App& command, EmbedFlags& flags) {
   AddInteger<int64_t>(command, "--dimensions", flags.dimensions, 1, kMaxCount,
                       "The first ones of each vector")
       ->default_str("all");
+  CLI::Option* const sparse = command.add_flag("--sparse", flags.sparse,
+                                               "Sparse vectors, as .jsonl ({\"index\", \"sparse\": "
+                                               "[{\"index\", \"value\"}]}), of a model that "
+                                               "makes them: bge-m3's, SPLADE");
+  AddInteger<int64_t>(command, "--sparse-top-n", flags.sparse_top_n, 1, kMaxCount,
+                      "The largest weights of each sparse vector")
+      ->needs(sparse)
+      ->default_str("all");
   CLI::Option* const name = command.add_option(
       "--prompt-name", flags.prompt_name, "Which of the model's prompts goes before each text");
   name->type_name("NAME")->default_str("the model's default, else none");
@@ -78,9 +85,17 @@ absl::Status Embed(const EmbedFlags& flags, std::istream& in, std::ostream& out)
   SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts, ReadTexts(flags, in));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
                              BulkEncoder::Open(flags.encoding, flags.encoding.model.model));
-  SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config, EmbeddingOf(*encoder));
-  EmbedTask task{.texts = texts, .instruction = "", .dimensions = flags.dimensions};
+  SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config,
+                             EmbeddingOf(*encoder, flags.sparse));
+  EmbedTask task{.texts = texts,
+                 .instruction = "",
+                 .dimensions = flags.dimensions,
+                 .sparse = flags.sparse,
+                 .sparse_top_n = flags.sparse_top_n};
   SHORTLIST_ASSIGN_OR_RETURN(task.instruction, InstructionOf(flags, *config));
+  if (task.sparse && task.dimensions > 0) {
+    return absl::InvalidArgumentError("--dimensions: a sparse vector has no first ones");
+  }
   if (task.dimensions > encoder->model().result_size()) {
     return absl::InvalidArgumentError(absl::StrCat("--dimensions: ", task.dimensions,
                                                    " not in [1, ", encoder->model().result_size(),
@@ -89,8 +104,8 @@ absl::Status Embed(const EmbedFlags& flags, std::istream& in, std::ostream& out)
   const auto begin = std::chrono::steady_clock::now();
   if (flags.out_path.empty()) {
     SHORTLIST_RETURN_IF_ERROR(
-        EmbedRows(*encoder, task, 0, [&out](int64_t row, std::span<const float> values) {
-          out << VectorJson(row, values);
+        EmbedRows(*encoder, task, 0, [&](int64_t row, const EncodeResult& result) {
+          out << RowJson(task, row, result);
           return out ? absl::OkStatus() : absl::InternalError("cannot write to standard output");
         }));
   } else {

@@ -24,6 +24,8 @@ struct EmbedFlags {
   std::vector<std::string> texts;  // in place of `in`, where there are any
   std::string out_path;            // .npy or .jsonl; empty: .jsonl to standard output
   int64_t dimensions = 0;          // 0: all
+  bool sparse = false;             // sparse vectors in place of dense ones
+  int64_t sparse_top_n = 0;        // their largest weights; 0: all
   std::string prompt_name;         // at most one of it and instruction is given
   std::optional<std::string> instruction;
 };

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <span>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -43,22 +42,37 @@ std::string NameOf(const std::string& dir) {
   return name;
 }
 
-absl::StatusOr<std::vector<float>> EmbedFirst(BulkEncoder& encoder, const EmbedTask& task) {
-  std::vector<float> first;
+absl::StatusOr<EncodeResult> EmbedFirst(BulkEncoder& encoder, const EmbedTask& task) {
+  EncodeResult first;
   const TextRows one{.origin = task.texts.origin, .rows = {task.texts.rows[0]}};
-  SHORTLIST_RETURN_IF_ERROR(EmbedRows(
-      encoder, {.texts = one, .instruction = task.instruction, .dimensions = task.dimensions}, 0,
-      [&first](int64_t, std::span<const float> values) {
-        first.assign(values.begin(), values.end());
-        return absl::OkStatus();
-      }));
+  SHORTLIST_RETURN_IF_ERROR(EmbedRows(encoder,
+                                      {.texts = one,
+                                       .instruction = task.instruction,
+                                       .dimensions = task.dimensions,
+                                       .sparse = task.sparse,
+                                       .sparse_top_n = task.sparse_top_n},
+                                      0, [&first](int64_t, const EncodeResult& result) {
+                                        first = result;
+                                        return absl::OkStatus();
+                                      }));
   return first;
 }
 
 }  // namespace
 
-absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder) {
-  const EmbeddingConfig* const config = encoder.model().embedding();
+absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder, bool sparse) {
+  const EncodingModel& model = encoder.model();
+  const EmbeddingConfig* const config = model.embedding();
+  if (config != nullptr && sparse && model.outputs().MaxSparseWeights(1) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(model.dir(),
+                     ": makes no sparse vectors: there is neither sparse_linear.pt nor "
+                     "the head of a masked language model"));
+  }
+  if (config != nullptr && !sparse && !config->makes_dense) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(model.dir(), ": makes no dense vectors, but sparse ones"));
+  }
   if (config != nullptr) return config;
   return absl::InvalidArgumentError(
       absl::StrCat(encoder.model().dir(),
@@ -66,35 +80,53 @@ absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder) {
                    "and makes no vectors"));
 }
 
+std::string RowJson(const EmbedTask& task, int64_t row, const EncodeResult& result) {
+  return task.sparse ? SparseJson(row, result.sparse) : VectorJson(row, result.values);
+}
+
 nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task) {
   EncodingModel& model = encoder.model();
-  return {{"model", NameOf(model.dir())},         {"tokenizer", model.tokenizer().Fingerprint()},
-          {"dtype", DTypeName(model.dtype())},    {"weights", DTypeName(model.weight_dtype())},
-          {"dimensions", WidthOf(encoder, task)}, {"instruction", task.instruction},
-          {"num_texts", task.texts.rows.size()},  {"texts", HashOf(task.texts)}};
+  nlohmann::ordered_json settings = {
+      {"model", NameOf(model.dir())},         {"tokenizer", model.tokenizer().Fingerprint()},
+      {"dtype", DTypeName(model.dtype())},    {"weights", DTypeName(model.weight_dtype())},
+      {"dimensions", WidthOf(encoder, task)}, {"instruction", task.instruction},
+      {"num_texts", task.texts.rows.size()},  {"texts", HashOf(task.texts)}};
+  if (task.sparse) settings["sparse_top_n"] = task.sparse_top_n;
+  return settings;
 }
 
 absl::Status EmbedRows(BulkEncoder& encoder, const EmbedTask& task, int64_t begin,
                        const BulkEncoder::Sink& sink) {
   return encoder.Run(
-      task.texts, begin, {.dimensions = task.dimensions},
+      task.texts, begin,
+      {.dense = !task.sparse,
+       .dimensions = task.dimensions,
+       .sparse = task.sparse,
+       .sparse_cut = {.top_n = task.sparse_top_n}},
       [&](const std::string& text) { return encoder.Prepare(task.instruction, text); }, sink);
 }
 
 absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std::string& path) {
+  if (task.sparse && !path.ends_with(".jsonl")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--out: ", path, ": sparse vectors are written as .jsonl alone"));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<VectorFile> file,
                              VectorFile::Open(path, SettingsOf(encoder, task),
                                               std::ssize(task.texts.rows), WidthOf(encoder, task)));
   const int64_t num_done = file->num_done();
   if (num_done > 0) {
-    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> first, EmbedFirst(encoder, task));
-    SHORTLIST_RETURN_IF_ERROR(file->CheckFirstRow(first));
+    SHORTLIST_ASSIGN_OR_RETURN(const EncodeResult first, EmbedFirst(encoder, task));
+    SHORTLIST_RETURN_IF_ERROR(task.sparse ? file->CheckFirstLine(RowJson(task, 0, first))
+                                          : file->CheckFirstRow(first.values));
     std::cerr << "note: goes on behind " << num_done << " of " << task.texts.rows.size()
               << " vectors that are there\n";
   }
   SHORTLIST_RETURN_IF_ERROR(
-      EmbedRows(encoder, task, num_done,
-                [&file](int64_t, std::span<const float> values) { return file->Append(values); }));
+      EmbedRows(encoder, task, num_done, [&](int64_t row, const EncodeResult& result) {
+        return task.sparse ? file->AppendLine(RowJson(task, row, result))
+                           : file->Append(result.values);
+      }));
   return file->Finish();
 }
 
@@ -103,7 +135,8 @@ absl::StatusOr<std::vector<float>> ReadVectors(BulkEncoder& encoder, const Embed
   SHORTLIST_RETURN_IF_ERROR(CheckSettings(path, SettingsOf(encoder, task)));
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<float> vectors,
                              ReadNpy(path, std::ssize(task.texts.rows), WidthOf(encoder, task)));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> first, EmbedFirst(encoder, task));
+  SHORTLIST_ASSIGN_OR_RETURN(const EncodeResult result, EmbedFirst(encoder, task));
+  const std::vector<float>& first = result.values;
   if (std::memcmp(first.data(), vectors.data(), first.size() * sizeof(float)) == 0) return vectors;
   return absl::InvalidArgumentError(
       absl::StrCat(path,

@@ -16,12 +16,18 @@ namespace shortlist {
 /// Texts that become vectors, and how.
 struct EmbedTask {
   const TextRows& texts;
-  std::string instruction;  // before each text
-  int64_t dimensions = 0;   // the first ones of a vector; 0: all
+  std::string instruction;   // before each text
+  int64_t dimensions = 0;    // the first ones of a vector; 0: all
+  bool sparse = false;       // sparse vectors in place of dense ones
+  int64_t sparse_top_n = 0;  // their largest weights; 0: all
 };
 
-/// `encoder`'s model, which makes vectors, or InvalidArgument: it is a classifier.
-absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder);
+/// `encoder`'s model, which makes dense vectors, or sparse ones where those are wanted, or
+/// InvalidArgument: it is a classifier, or what it lacks.
+absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder, bool sparse = false);
+
+/// A row as .jsonl has it: VectorJson's or SparseJson's.
+std::string RowJson(const EmbedTask& task, int64_t row, const EncodeResult& result);
 
 /// What vectors depend on: the model's directory, tokenizer and weights' types, the task's
 /// settings and a hash of the texts.
@@ -31,9 +37,9 @@ nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task);
 absl::Status EmbedRows(BulkEncoder& encoder, const EmbedTask& task, int64_t begin,
                        const BulkEncoder::Sink& sink);
 
-/// All of them into a VectorFile, or those that an earlier run has left to do. Where that run has
-/// made some, the first is computed again and must have the same bits, which tells whether it was
-/// this model. How many rows were there goes to stderr.
+/// All of them into a VectorFile (sparse ones: .jsonl), or those that an earlier run has left to
+/// do. Where that run has made some, the first is computed again and must have the same bits, which
+/// tells whether it was this model. How many rows were there goes to stderr.
 absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std::string& path);
 
 /// Vectors that EmbedToFile has written as .npy: [num_texts, width]. Errors as CheckSettings and

@@ -2,7 +2,6 @@
 
 #include <iostream>
 #include <memory>
-#include <span>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -57,8 +56,8 @@ absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::s
   SHORTLIST_RETURN_IF_ERROR(encoder.Run(
       texts, 0, {.scores = scores},
       [&](const std::string& text) { return encoder.Prepare(instruction, query, text); },
-      [&result](int64_t, std::span<const float> values) {
-        result.push_back(values[0]);
+      [&result](int64_t, const EncodeResult& of_row) {
+        result.push_back(of_row.values[0]);
         return absl::OkStatus();
       }));
   return result;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "cli/embed/rerank.h"
 #include "cli/embed/top_rows.h"
 #include "cli/flags/flag_kinds.h"
+#include "embed/sparse_pooler.h"
 #include "model/checkpoint/quote.h"
 
 namespace shortlist {
@@ -24,8 +24,8 @@ namespace {
 absl::StatusOr<std::vector<float>> Embed(BulkEncoder& encoder, const EmbedTask& task) {
   std::vector<float> vectors;
   SHORTLIST_RETURN_IF_ERROR(
-      EmbedRows(encoder, task, 0, [&vectors](int64_t, std::span<const float> values) {
-        vectors.insert(vectors.end(), values.begin(), values.end());
+      EmbedRows(encoder, task, 0, [&vectors](int64_t, const EncodeResult& result) {
+        vectors.insert(vectors.end(), result.values.begin(), result.values.end());
         return absl::OkStatus();
       }));
   return vectors;
@@ -45,13 +45,75 @@ void NoteCut(const BulkEncoder& encoder, const std::string& model) {
   std::cerr << "note: " << encoder.num_cut() << " texts were cut to what " << model << " takes\n";
 }
 
+/// Of each row the dot product of its sparse vector with that of the query.
+absl::StatusOr<std::vector<float>> SparseScores(BulkEncoder& encoder, const EmbeddingConfig& config,
+                                                const TextRows& queries, const TextRows& texts) {
+  std::vector<SparseWeight> query;
+  std::vector<float> scores;
+  SHORTLIST_RETURN_IF_ERROR(EmbedRows(
+      encoder, {.texts = queries, .instruction = config.prompts.at("query"), .sparse = true}, 0,
+      [&query](int64_t, const EncodeResult& result) {
+        query = result.sparse;
+        return absl::OkStatus();
+      }));
+  SHORTLIST_RETURN_IF_ERROR(EmbedRows(
+      encoder, {.texts = texts, .instruction = config.prompts.at("document"), .sparse = true}, 0,
+      [&](int64_t, const EncodeResult& result) {
+        scores.push_back(SparseDot(query, result.sparse));
+        return absl::OkStatus();
+      }));
+  return scores;
+}
+
+/// Of each row MaxSim of its multi-vector for that of the query.
+absl::StatusOr<std::vector<float>> ColbertScores(BulkEncoder& encoder,
+                                                 const EmbeddingConfig& config,
+                                                 const TextRows& queries, const TextRows& texts) {
+  const auto run = [&](const TextRows& rows, const char* prompt, const EncodeWish& wish,
+                       const BulkEncoder::Sink& sink) {
+    const std::string& instruction = config.prompts.at(prompt);
+    return encoder.Run(
+        rows, 0, wish, [&](const std::string& text) { return encoder.Prepare(instruction, text); },
+        sink);
+  };
+  EncodeWish wish{.dense = false, .multi_vector = true};
+  SHORTLIST_RETURN_IF_ERROR(
+      run(queries, "query", wish, [&wish](int64_t, const EncodeResult& result) {
+        wish.query = std::make_shared<const std::vector<float>>(result.multi_vector);
+        return absl::OkStatus();
+      }));
+  wish.multi_vector = false;
+  std::vector<float> scores;
+  SHORTLIST_RETURN_IF_ERROR(
+      run(texts, "document", wish, [&scores](int64_t, const EncodeResult& result) {
+        scores.push_back(result.values[0]);
+        return absl::OkStatus();
+      }));
+  return scores;
+}
+
 /// The best rows by their vectors.
 absl::StatusOr<std::vector<ScoredRow>> Retrieve(const SearchFlags& flags, const TextRows& texts,
                                                 int64_t count) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
                              BulkEncoder::Open(flags.encoding, flags.encoding.model.model));
-  SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config, EmbeddingOf(*encoder));
   const TextRows queries{.origin = "QUERY", .rows = {{flags.query, 1}}};
+  if (flags.scoring != SearchScoring::kDense) {
+    const EncodingModel& model = encoder->model();
+    const bool is_sparse = flags.scoring == SearchScoring::kSparse;
+    if (!is_sparse && model.outputs().multi_vector_size() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--scoring: ", model.dir(), ": makes no multi-vectors: there is no colbert_linear.pt"));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config,
+                               EmbeddingOf(*encoder, /*sparse=*/is_sparse));
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> scores,
+                               is_sparse ? SparseScores(*encoder, *config, queries, texts)
+                                         : ColbertScores(*encoder, *config, queries, texts));
+    NoteCut(*encoder, flags.encoding.model.model);
+    return TopScores(scores, count);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config, EmbeddingOf(*encoder));
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::vector<float> query,
       Embed(*encoder, {.texts = queries, .instruction = config->prompts.at("query")}));
@@ -87,6 +149,12 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
       ->required();
   AddEncodingFlags(command, flags.encoding);
   AddTextInputFlags(command, flags.in);
+  AddChoice<SearchScoring>(command, "--scoring", flags.scoring,
+                           {{"dense", SearchScoring::kDense},
+                            {"sparse", SearchScoring::kSparse},
+                            {"colbert", SearchScoring::kColbert}},
+                           "By which vectors texts are compared: one for each text, weights of "
+                           "tokens, or one for each token");
   AddInteger<int64_t>(command, "--top", flags.top, 1, kMaxCount, "How many are shown");
   command
       .add_option("--index", flags.index_path,
@@ -107,6 +175,10 @@ absl::Status Search(const SearchFlags& flags, std::istream& in, std::ostream& ou
   if (!flags.index_path.empty() && !flags.index_path.ends_with(".npy")) {
     return absl::InvalidArgumentError(
         absl::StrCat("--index: ", Quote(flags.index_path), " does not end in .npy"));
+  }
+  if (!flags.index_path.empty() && flags.scoring != SearchScoring::kDense) {
+    return absl::InvalidArgumentError(
+        "--index: keeps dense vectors alone, which --scoring dense reads");
   }
   SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts,
                              ReadTextRows(flags.in, BlankLines::kSkipped, in));

@@ -16,10 +16,14 @@ class App;
 
 namespace shortlist {
 
+/// By which of a model's vectors texts are compared to the query.
+enum class SearchScoring { kDense, kSparse, kColbert };
+
 struct SearchFlags {
   EncodingFlags encoding;
   TextInputFlags in;
   std::string query;
+  SearchScoring scoring = SearchScoring::kDense;
   int64_t top = 10;
   std::string index_path;       // .npy, where the texts' vectors are kept; empty: nowhere
   std::string rerank_model;     // empty: none
@@ -30,10 +34,12 @@ struct SearchFlags {
 /// Adds the flags of `search` to `command`; parsing fills `flags`, which must outlive it.
 void AddSearchFlags(CLI::App& command, SearchFlags& flags);
 
-/// Ranks texts by how similar their vectors are to that of the query, all of them compared; or by a
-/// reranker's scores, of the best ones by vectors. The model's prompts "query" and "document" go
-/// before them. Errors are those of ReadTextRows, EmbedToFile, ReadVectors and ScorePairs; an empty
-/// query or an index that is not .npy is InvalidArgument.
+/// Ranks texts by how similar their vectors are to that of the query, all of them compared (sparse
+/// ones by their dot product, multi-vectors by MaxSim); or by a reranker's scores, of the best ones
+/// by vectors. The model's prompts "query" and "document" go before them. Errors are those of
+/// ReadTextRows, EmbedToFile, ReadVectors and ScorePairs; an empty query, an index that is not .npy
+/// or not of dense vectors, or a model without the vectors that are to be compared is
+/// InvalidArgument.
 absl::Status Search(const SearchFlags& flags, std::istream& in, std::ostream& out);
 
 }  // namespace shortlist

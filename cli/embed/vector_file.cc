@@ -42,6 +42,17 @@ std::string VectorJson(int64_t row, std::span<const float> values) {
   return json + "]}\n";
 }
 
+std::string SparseJson(int64_t row, std::span<const SparseWeight> weights) {
+  std::string json = absl::StrCat("{\"index\":", row, ",\"sparse\":[");
+  char digits[32];
+  for (size_t i = 0; i < weights.size(); ++i) {
+    absl::StrAppend(&json, i > 0 ? "," : "", "{\"index\":", Raw(weights[i].id), ",\"value\":");
+    json.append(digits, std::to_chars(digits, digits + sizeof(digits), weights[i].weight).ptr);
+    json.push_back('}');
+  }
+  return json + "]}\n";
+}
+
 std::string SettingsPath(const std::string& path) { return path + ".json"; }
 
 absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json& settings) {
@@ -167,7 +178,10 @@ absl::Status VectorFile::CutTornRow() {
 }
 
 absl::Status VectorFile::CheckFirstRow(std::span<const float> values) const {
-  const std::string want = RowBytes(0, values);
+  return CheckFirstLine(RowBytes(0, values));
+}
+
+absl::Status VectorFile::CheckFirstLine(const std::string& want) const {
   std::string found(want.size(), '\0');
   const int64_t num_read = pread(fd_, found.data(), found.size(), std::ssize(header_));
   if (num_read < 0) return Refused("read");
@@ -178,8 +192,14 @@ absl::Status VectorFile::CheckFirstRow(std::span<const float> values) const {
 }
 
 absl::Status VectorFile::Append(std::span<const float> values) {
-  SHORTLIST_CHECK(std::ssize(values) == width_ && num_done_ < num_rows_);
-  unwritten_ += RowBytes(num_done_++, values);
+  SHORTLIST_CHECK(std::ssize(values) == width_);
+  return AppendLine(RowBytes(num_done_, values));
+}
+
+absl::Status VectorFile::AppendLine(const std::string& line) {
+  SHORTLIST_CHECK(num_done_ < num_rows_);
+  ++num_done_;
+  unwritten_ += line;
   return unwritten_.size() < kFlushBytes ? absl::OkStatus() : Flush();
 }
 

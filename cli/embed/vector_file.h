@@ -10,11 +10,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
+#include "request/encoding.h"
 
 namespace shortlist {
 
 /// {"index":3,"embedding":[...]} and a line end; digits are as many as tell f32 values apart.
 std::string VectorJson(int64_t row, std::span<const float> values);
+
+/// {"index":3,"sparse":[{"index":17,"value":0.5}]} and a line end, ids and weights.
+std::string SparseJson(int64_t row, std::span<const SparseWeight> weights);
 
 /// Where what a file of vectors was made of is written down: model, settings and texts.
 std::string SettingsPath(const std::string& path);
@@ -51,6 +55,9 @@ class VectorFile {
 
   /// Appends row num_done(), [width]. Unavailable as Open.
   absl::Status Append(std::span<const float> values);
+  /// Both for a row's bytes as they stand in the file: a line with its end.
+  absl::Status CheckFirstLine(const std::string& line) const;
+  absl::Status AppendLine(const std::string& line);
   /// All rows are there: gives the files their names.
   absl::Status Finish();
 

@@ -86,7 +86,16 @@ constexpr std::array<std::pair<const char*, Architecture>, 6> kBodies = {{
     {"GemmaModel", Architecture::kGemma},
 }};
 
-/// Sets architecture and is_body.
+/// Bodies with a layer `score` behind their last token's state.
+constexpr std::array<std::pair<const char*, Architecture>, 5> kClassifiers = {{
+    {"LlamaForSequenceClassification", Architecture::kLlama},
+    {"MistralForSequenceClassification", Architecture::kMistral},
+    {"Qwen2ForSequenceClassification", Architecture::kQwen2},
+    {"Qwen3ForSequenceClassification", Architecture::kQwen3},
+    {"GemmaForSequenceClassification", Architecture::kGemma},
+}};
+
+/// Sets architecture, is_body and is_classifier.
 absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
   const json* list = fields.Find("architectures");
   if (list == nullptr) return fields.Invalid("architectures", "is missing");
@@ -106,11 +115,17 @@ absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
     config.is_body = true;
     return absl::OkStatus();
   }
+  for (const auto& [classifier, architecture] : kClassifiers) {
+    if (name != classifier) continue;
+    config.architecture = architecture;
+    config.is_body = config.is_classifier = true;
+    return absl::OkStatus();
+  }
   return fields.Unsupported(
       "architecture", name,
-      "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, "
-      "Qwen3ForCausalLM, GemmaForCausalLM, their bodies (LlamaModel and so on) and "
-      "LlamaForCausalLMEagle are");
+      "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, "
+      "GemmaForCausalLM, their bodies (LlamaModel and so on), their sequence classifiers "
+      "(LlamaForSequenceClassification and so on) and LlamaForCausalLMEagle are");
 }
 
 /// The window of the layers that have one; 0: none has.

@@ -33,8 +33,9 @@ struct ModelConfig {
   /// LlamaForCausalLM whose weights have an fc layer, as the original ones call themselves.
   enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kGemma, kLlamaEagle };
   Architecture architecture = Architecture::kLlama;
-  bool is_body = false;    // LlamaModel, say: there is no head
-  int64_t vocab_size = 0;  // embedding rows; may exceed the tokenizer's size (padding)
+  bool is_body = false;        // LlamaModel, say: there is no LM head
+  bool is_classifier = false;  // LlamaForSequenceClassification, say: a body with a `score` layer
+  int64_t vocab_size = 0;      // embedding rows; may exceed the tokenizer's size (padding)
   int64_t hidden = 0;
   int64_t intermediate = 0;
   int64_t num_layers = 0;

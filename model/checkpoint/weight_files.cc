@@ -77,6 +77,13 @@ absl::Status WeightFiles::AddShards(const std::string& index, OpenFile open) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<WeightFiles> WeightFiles::OpenStateDict(const std::string& path) {
+  WeightFiles weights;
+  weights.dir_ = path;
+  SHORTLIST_RETURN_IF_ERROR(weights.AddFile(OpenTorchFile(path)));
+  return weights;
+}
+
 absl::StatusOr<WeightFiles> WeightFiles::Open(const std::string& dir) {
   WeightFiles weights;
   weights.dir_ = dir;

@@ -28,7 +28,10 @@ class WeightFiles {
   /// or a tensor in a shard that the index does not know; else as OpenSafetensors and
   /// OpenTorchFile.
   static absl::StatusOr<WeightFiles> Open(const std::string& dir);
+  /// A state dict beside the model's own weights: one file, as OpenTorchFile.
+  static absl::StatusOr<WeightFiles> OpenStateDict(const std::string& path);
 
+  /// Or the path of the state dict.
   const std::string& dir() const { return dir_; }
   const std::map<std::string, Location>& tensors() const { return tensors_; }
   const TensorFile& file(const Location& location) const { return files_[location.file]; }

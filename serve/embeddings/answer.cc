@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <charconv>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -14,7 +15,35 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr int64_t kFloatBytes = 12;  // of one in JSON, with its comma
+constexpr int64_t kFloatBytes = 12;   // of one in JSON, with its comma
+constexpr int64_t kWeightBytes = 36;  // of a sparse vector's weight
+
+/// About, of the numbers in a reply.
+int64_t NumBytes(const EncodedBatch& encoded) {
+  int64_t num_bytes = 0;
+  for (const std::vector<float>& values : encoded.values) {
+    num_bytes += kFloatBytes * std::ssize(values);
+  }
+  for (const std::vector<float>& vectors : encoded.multi_vectors) {
+    num_bytes += kFloatBytes * std::ssize(vectors);
+  }
+  for (const std::vector<SparseWeight>& weights : encoded.sparse) {
+    num_bytes += kWeightBytes * std::ssize(weights);
+  }
+  return num_bytes;
+}
+
+/// Encodes the query that the batch is scored for, and lets the batch have it.
+awaitable<absl::Status> EncodeQuery(const Service& service, const HttpRequest& http,
+                                    EncodeAsked& asked, int64_t& num_tokens) {
+  auto running = service.generator->Encode(*std::move(asked.query), http.client, asked.rid);
+  absl::StatusOr<EncodedBatch> encoded = co_await std::move(running);
+  if (!encoded.ok()) co_return encoded.status();
+  num_tokens = encoded->total_tokens();
+  asked.batch.wish.query =
+      std::make_shared<const std::vector<float>>(std::move(encoded->multi_vectors.front()));
+  co_return absl::OkStatus();
+}
 
 awaitable<absl::Status> Answer(const Service& service, ParseEncodeRequest parse,
                                const HttpRequest& http, HttpResponse& response) {
@@ -23,14 +52,17 @@ awaitable<absl::Status> Answer(const Service& service, ParseEncodeRequest parse,
       co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), read);
   if (!asked.ok()) co_return asked.status();
   http.DropBody();
+  int64_t num_query_tokens = 0;
+  if (asked->query) {
+    const absl::Status status = co_await EncodeQuery(service, http, *asked, num_query_tokens);
+    if (!status.ok()) co_return status;
+  }
   auto running = service.generator->Encode(std::move(asked->batch), http.client, asked->rid);
   absl::StatusOr<EncodedBatch> encoded = co_await std::move(running);
   if (!encoded.ok()) co_return encoded.status();
+  encoded->num_query_tokens = num_query_tokens;
   response.record().prompt_tokens = encoded->total_tokens();
-  int64_t num_bytes = 0;
-  for (const std::vector<float>& values : encoded->values) {
-    num_bytes += kFloatBytes * std::ssize(values);
-  }
+  const int64_t num_bytes = NumBytes(*encoded);
   const auto write = [&] { return asked->write(*std::move(encoded)); };
   std::string body = co_await service.workers->RunIfLarge(http.client, num_bytes, write);
   co_await response.Send(200, kJsonType, std::move(body));
@@ -64,6 +96,16 @@ void AppendFloats(std::span<const float> values, std::string& text) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (i > 0) text += ',';
     AppendFloat(values[i], text);
+  }
+  text += ']';
+}
+
+void AppendSparse(std::span<const SparseWeight> weights, std::string& text) {
+  text += '[';
+  for (size_t i = 0; i < weights.size(); ++i) {
+    absl::StrAppend(&text, i > 0 ? "," : "", "{\"index\":", Raw(weights[i].id), ",\"value\":");
+    AppendFloat(weights[i].weight, text);
+    text += '}';
   }
   text += ']';
 }

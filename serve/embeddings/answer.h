@@ -2,6 +2,7 @@
 #define SHORTLIST_SERVE_EMBEDDINGS_ANSWER_H_
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ namespace shortlist {
 /// A request of one of the routes of encoders, as its dialect read it.
 struct EncodeAsked {
   EncodeBatch batch;
+  // Encoded first, where it is there: one input, whose multi-vector the batch's are scored for.
+  std::optional<EncodeBatch> query;
   std::string rid;
   /// The reply's body as JSON text. On a worker thread.
   std::function<std::string(EncodedBatch encoded)> write;
@@ -38,6 +41,9 @@ void AppendFloats(std::span<const float> values, std::string& text);
 void AppendFloat(float value, std::string& text);
 /// Appends base64 of the little-endian floats, in quotes.
 void AppendBase64(std::span<const float> values, std::string& text);
+
+/// Appends [{"index": 5, "value": 0.1}], as TEI writes a sparse vector.
+void AppendSparse(std::span<const SparseWeight> weights, std::string& text);
 
 /// The most bytes that `text` takes as JSON.
 inline int64_t NumJsonBytes(const std::string& text) { return 6 * std::ssize(text) + 2; }

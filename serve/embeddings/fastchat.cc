@@ -67,6 +67,7 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   batch.cut.truncates = true;
   batch.instruction = encoder.default_prompt;
   batch.wish.normalizes = true;
+  RequireDense(fields, encoder);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   asked.write = [is_base64](EncodedBatch encoded) { return Write(is_base64, std::move(encoded)); };
   return asked;

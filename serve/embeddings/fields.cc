@@ -48,6 +48,14 @@ const char* Described(ServedEncoder::Makes makes) {
   SHORTLIST_CHECK(false);
 }
 
+constexpr char kMultiVectorFlag[] =
+    ", or an --embed-model with colbert_linear.pt, whose multi-vectors rank documents too";
+
+constexpr char kNoSparse[] =
+    ": there is neither sparse_linear.pt beside its weights nor the head of a masked language "
+    "model";
+constexpr double kMaxWeight = 1e30;  // of a token in a sparse vector
+
 std::string Place(std::string_view name, size_t i) {
   return absl::StrCat(std::string(name), "[", i, "]");
 }
@@ -83,38 +91,40 @@ std::string PromptNameOf(std::string_view input_type) {
   return "";
 }
 
-}  // namespace
-
-absl::StatusOr<size_t> ReadEncoderModel(const Service& service, JsonFields& fields,
-                                        ServedEncoder::Makes wanted) {
+/// `ranks`: one that makes multi-vectors does as well, if it must.
+absl::StatusOr<size_t> ReadModel(const Service& service, JsonFields& fields,
+                                 ServedEncoder::Makes wanted, bool ranks) {
   const std::string asked = fields.String("model", "", kMaxNameBytes);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   const Generator::Options& options = service.generator->options();
   const bool is_named = !asked.empty() && asked != "default" && asked != kUnnamed;
   std::vector<std::string> names;
-  size_t first = options.encoders.size();
+  const size_t none = options.encoders.size();
+  size_t first = none, first_other = none;
   const char* does = nullptr;  // the model of that name, if it is another kind
   if (is_named && options.generates && CheckModelName(service.model_name, asked).ok()) {
     does = "generates text";
   }
   for (size_t i = 0; i < options.encoders.size(); ++i) {
     const ServedEncoder& encoder = options.encoders[i];
-    if (encoder.makes == wanted) {
+    const bool fits = encoder.makes == wanted || (ranks && encoder.multi_vector_size > 0);
+    if (fits) {
       names.push_back(absl::StrCat("`", encoder.name, "`"));
-      first = std::min(first, i);
+      size_t& first_such = encoder.makes == wanted ? first : first_other;
+      first_such = std::min(first_such, i);
     }
     if (!is_named || !CheckModelName(encoder.name, asked).ok()) continue;
-    if (encoder.makes == wanted) return i;
+    if (fits) return i;
     if (encoder.makes == ServedEncoder::Makes::kStates) continue;
     does = Described(encoder.makes);
   }
   if (names.empty()) {
-    return WithParam(
-        absl::FailedPreconditionError(absl::StrCat("no model that ", Described(wanted),
-                                                   " is loaded: give one with ", FlagFor(wanted))),
-        "model");
+    return WithParam(absl::FailedPreconditionError(absl::StrCat(
+                         "no model that ", Described(wanted), " is loaded: give one with ",
+                         FlagFor(wanted), ranks ? kMultiVectorFlag : "")),
+                     "model");
   }
-  if (!is_named) return first;
+  if (!is_named) return first < none ? first : first_other;
   const std::string served = absl::StrJoin(names, ", ");
   if (does != nullptr) {
     return WithParam(absl::InvalidArgumentError(absl::StrCat("`", asked, "` ", does, "; what ",
@@ -124,6 +134,17 @@ absl::StatusOr<size_t> ReadEncoderModel(const Service& service, JsonFields& fiel
   const absl::Status unknown = absl::NotFoundError(
       absl::StrCat("The model `", asked, "` does not exist: this server has ", served));
   return WithParam(WithCode(unknown, "model_not_found"), "model");
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> ReadEncoderModel(const Service& service, JsonFields& fields,
+                                        ServedEncoder::Makes wanted) {
+  return ReadModel(service, fields, wanted, /*ranks=*/false);
+}
+
+absl::StatusOr<size_t> ReadRankingModel(const Service& service, JsonFields& fields) {
+  return ReadModel(service, fields, ServedEncoder::Makes::kScores, /*ranks=*/true);
 }
 
 void ReadEncodeSources(JsonFields& fields, const char* name, const ServedEncoder& encoder,
@@ -237,6 +258,60 @@ EncodeWish ReadVectorWish(JsonFields& fields, const ServedEncoder& encoder) {
   wish.dimensions = fields.Integer("dimensions", 0, 1, encoder.result_size);
   if (fields.Find("normalize") != nullptr) wish.normalizes = fields.Bool("normalize", true);
   return wish;
+}
+
+void RequireDense(JsonFields& fields, const ServedEncoder& encoder) {
+  if (encoder.makes_dense) return;
+  fields.Fail(
+      "model",
+      absl::StrCat("`", encoder.name,
+                   "` makes no dense vectors: /embed_sparse, or "
+                   "embedding_types [\"sparse\"] of /v1/embeddings, gives its sparse ones"));
+}
+
+void ReadSparseCut(JsonFields& fields, const ServedEncoder& encoder, EncodeWish& wish) {
+  if (encoder.max_sparse_weights == 0) {
+    return fields.Fail("model",
+                       absl::StrCat("`", encoder.name, "` makes no sparse vectors", kNoSparse));
+  }
+  wish.sparse_cut.top_n = fields.Integer("sparse_top_n", 0, 1, encoder.vocab_size);
+  wish.sparse_cut.threshold =
+      static_cast<float>(fields.Number("sparse_threshold", 0.0, {.low = 0.0, .high = kMaxWeight}));
+}
+
+void ReadEmbeddingTypes(JsonFields& fields, const ServedEncoder& encoder, EncodeWish& wish) {
+  constexpr char kName[] = "embedding_types";
+  constexpr size_t kMaxTypes = 3;
+  const bool is_given = fields.Find(kName) != nullptr;
+  if (is_given) {
+    wish.dense = false;
+    const std::vector<std::string> types = fields.Strings(kName, kMaxTypes, kMaxNameBytes);
+    if (types.empty()) fields.Fail(kName, "a list that is empty");
+    for (const std::string& type : types) {
+      wish.dense |= type == "dense";
+      wish.sparse |= type == "sparse";
+      wish.multi_vector |= type == "colbert";
+      if (type == "dense" || type == "sparse" || type == "colbert") continue;
+      fields.Fail(kName, absl::StrCat(Dump(json(type)),
+                                      " is neither \"dense\", \"sparse\" nor \"colbert\""));
+    }
+  }
+  const std::string model = absl::StrCat("`", encoder.name, "` makes no ");
+  if (wish.dense && is_given && !encoder.makes_dense) {
+    fields.Fail(kName, absl::StrCat(model, "dense vectors, but sparse ones"));
+  }
+  if (wish.dense && !is_given) RequireDense(fields, encoder);
+  if (wish.sparse && encoder.max_sparse_weights == 0) {
+    fields.Fail(kName, absl::StrCat(model, "sparse vectors", kNoSparse));
+  }
+  if (wish.multi_vector && encoder.multi_vector_size == 0) {
+    fields.Fail(kName, absl::StrCat(model,
+                                    "multi-vectors: there is no colbert_linear.pt beside its "
+                                    "weights"));
+  }
+  if (wish.sparse) return ReadSparseCut(fields, encoder, wish);
+  fields.Refuse({"sparse_top_n", "sparse_threshold"},
+                "there is no \"sparse\" among embedding_types");
 }
 
 bool ReadEncodingFormat(JsonFields& fields) {

@@ -24,12 +24,17 @@ namespace shortlist {
 absl::StatusOr<size_t> ReadEncoderModel(const Service& service, JsonFields& fields,
                                         ServedEncoder::Makes wanted);
 
+/// The same for a model that ranks documents: one that makes scores, or else one that makes
+/// multi-vectors, where it is named or there is no other.
+absl::StatusOr<size_t> ReadRankingModel(const Service& service, JsonFields& fields);
+
 /// `name`, which must be there: a text, a list of texts, a list of ids, or a list of such lists;
 /// ids are below the encoder's vocab_size.
 void ReadEncodeSources(JsonFields& fields, const char* name, const ServedEncoder& encoder,
                        EncodeBatch& batch);
 
-/// "documents", "texts" or "items" to be scored against `query`: a list, not empty, of texts or of
+/// "documents", "texts" or "items" to be scored against `query` (null: as they are): a list, not
+/// empty, of texts or of
 /// {"text": ...}.
 void ReadDocuments(JsonFields& fields, const char* name, std::shared_ptr<const std::string> query,
                    EncodeBatch& batch);
@@ -47,6 +52,17 @@ std::string ReadPairInstruction(JsonFields& fields, const ServedEncoder& encoder
 
 /// "dimensions" and "normalize".
 EncodeWish ReadVectorWish(JsonFields& fields, const ServedEncoder& encoder);
+
+/// Fails on "model" where the encoder makes no dense vectors.
+void RequireDense(JsonFields& fields, const ServedEncoder& encoder);
+
+/// "embedding_types", a list of "dense" (the default), "sparse" and "colbert", and what
+/// ReadSparseCut reads; into `wish`, of which "dimensions" has been read.
+void ReadEmbeddingTypes(JsonFields& fields, const ServedEncoder& encoder, EncodeWish& wish);
+
+/// "sparse_top_n" and "sparse_threshold" of an encoder that makes sparse vectors; fails on "model"
+/// where it makes none.
+void ReadSparseCut(JsonFields& fields, const ServedEncoder& encoder, EncodeWish& wish);
 
 /// "encoding_format": true for base64, false for floats.
 bool ReadEncodingFormat(JsonFields& fields);

@@ -1,4 +1,5 @@
-#include <memory>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,20 +16,49 @@ namespace {
 
 using nlohmann::json;
 
-std::string Write(const std::string& model, bool is_base64, EncodedBatch encoded) {
-  std::string text = "{\"object\":\"list\",\"data\":[";
-  for (size_t i = 0; i < encoded.values.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ",", "{\"object\":\"embedding\",\"index\":", i,
-                    ",\"embedding\":");
-    if (is_base64) {
-      AppendBase64(encoded.values[i], text);
-    } else {
-      AppendFloats(encoded.values[i], text);
-    }
-    text += '}';
+/// What a reply needs to know of the request.
+struct Form {
+  std::string model;
+  bool is_base64 = false;
+  bool dense = true;
+  size_t multi_vector_size = 0;
+};
+
+/// "embedding", "sparse" and "colbert" of input `i`, as far as they were asked for, and forgets
+/// them.
+void AppendVectors(const Form& form, size_t i, EncodedBatch& encoded, std::string& text) {
+  const auto append = [&form](std::span<const float> values, std::string& to) {
+    form.is_base64 ? AppendBase64(values, to) : AppendFloats(values, to);
+  };
+  if (form.dense) {
+    text += ",\"embedding\":";
+    append(encoded.values[i], text);
     encoded.values[i] = {};
   }
-  absl::StrAppend(&text, "],\"model\":", Dump(json(model)),
+  if (!encoded.sparse.empty()) {
+    text += ",\"sparse\":";
+    AppendSparse(encoded.sparse[i], text);
+    encoded.sparse[i] = {};
+  }
+  if (encoded.multi_vectors.empty()) return;
+  const std::span<const float> vectors = encoded.multi_vectors[i];
+  text += ",\"colbert\":[";
+  for (size_t at = 0; at < vectors.size(); at += form.multi_vector_size) {
+    if (at > 0) text += ',';
+    append(vectors.subspan(at, form.multi_vector_size), text);
+  }
+  text += ']';
+  encoded.multi_vectors[i] = {};
+}
+
+std::string Write(const Form& form, EncodedBatch encoded) {
+  std::string text = "{\"object\":\"list\",\"data\":[";
+  for (size_t i = 0; i < encoded.values.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ",", "{\"object\":\"embedding\",\"index\":", i);
+    AppendVectors(form, i, encoded, text);
+    text += '}';
+  }
+  absl::StrAppend(&text, "],\"model\":", Dump(json(form.model)),
                   ",\"usage\":", Dump(EncodeUsage(encoded)), "}");
   return text;
 }
@@ -46,6 +76,10 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/false);
   batch.instruction = ReadInstruction(fields, encoder);
   batch.wish = ReadVectorWish(fields, encoder);
+  ReadEmbeddingTypes(fields, encoder, batch.wish);
+  if (!batch.wish.dense && fields.status().ok() && batch.wish.dimensions > 0) {
+    fields.Fail("dimensions", "there is no \"dense\" among embedding_types");
+  }
   asked.rid = ReadEncodeScheduling(fields, batch);
   fields.Accept({"user", "metadata", "custom_labels", "routing_key", "session_id"});
   fields.Refuse({"messages", "lora_path", "embed_override_token_id", "embed_overrides"},
@@ -55,9 +89,11 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   fields.RefuseUnless("endianness", "little", "only \"little\" is supported");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
-  asked.write = [name = encoder.name, is_base64](EncodedBatch encoded) {
-    return Write(name, is_base64, std::move(encoded));
-  };
+  const Form form{.model = encoder.name,
+                  .is_base64 = is_base64,
+                  .dense = batch.wish.dense,
+                  .multi_vector_size = static_cast<size_t>(encoder.multi_vector_size)};
+  asked.write = [form](EncodedBatch encoded) { return Write(form, std::move(encoded)); };
   return asked;
 }
 

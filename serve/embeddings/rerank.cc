@@ -103,14 +103,35 @@ void AcceptOrRefuseOthers(const ServedEncoder& encoder, JsonFields& fields) {
                 "not supported");
 }
 
+/// Documents of a model without pairs: vectors of their tokens are compared to those of the query.
+void ReadForMultiVectors(const ServedEncoder& encoder, const std::string& query,
+                         EncodeAsked& asked) {
+  const auto prompt = [&encoder](const char* name) {
+    const auto found = encoder.prompts.find(name);
+    return found != encoder.prompts.end() ? found->second : encoder.default_prompt;
+  };
+  EncodeBatch& batch = asked.batch;
+  asked.query = EncodeBatch{.model = batch.model,
+                            .inputs = {{.text = query, .first = nullptr, .ids = {}}},
+                            .field = "query",
+                            .is_list = false,
+                            .instruction = prompt("query"),
+                            .cut = batch.cut,
+                            .wish = {.dense = false, .multi_vector = true},
+                            .priority = batch.priority};
+  batch.instruction = prompt("document");
+  batch.wish.dense = false;
+  for (EncodeSource& source : batch.inputs) source.first = nullptr;
+}
+
 absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, const char* documents,
                                  Shape shape) {
   EncodeAsked asked;
   EncodeBatch& batch = asked.batch;
-  SHORTLIST_ASSIGN_OR_RETURN(batch.model,
-                             ReadEncoderModel(service, fields, ServedEncoder::Makes::kScores));
+  SHORTLIST_ASSIGN_OR_RETURN(batch.model, ReadRankingModel(service, fields));
   const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
-  if (encoder.result_size != 1) {
+  const bool has_pairs = encoder.makes == ServedEncoder::Makes::kScores;
+  if (has_pairs && encoder.result_size != 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "`", encoder.name, "` tells ", encoder.result_size,
         " labels apart, and documents are ranked by one: /classify and /predict tell all"));
@@ -119,7 +140,7 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   auto query =
       std::make_shared<const std::string>(fields.String("query", "", Tokenizer::kMaxTextBytes));
   if (fields.Find("query") == nullptr) fields.Fail("query", "missing");
-  ReadDocuments(fields, documents, std::move(query), batch);
+  ReadDocuments(fields, documents, query, batch);
   batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/shape != Shape::kSglang);
   batch.instruction = ReadPairInstruction(fields, encoder);
   const bool raw = fields.Bool("raw_scores", false);
@@ -134,6 +155,7 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
     if (most) form.top_n = std::min(form.top_n, static_cast<size_t>(*most));
   }
   asked.rid = form.rid = ReadEncodeScheduling(fields, batch);
+  if (!has_pairs) ReadForMultiVectors(encoder, *query, asked);
   if (shape == Shape::kSglang) batch.num_reply_bytes = NumJsonBytes(form.rid);
   AcceptOrRefuseOthers(encoder, fields);
   fields.RefuseUnknown();

@@ -11,17 +11,21 @@ namespace shortlist {
 // and names the flag that loads it. Where a score is told without saying how it comes about, it is
 // by the function that the checkpoint names; "raw_scores" gives logits.
 
-/// POST /v1/embeddings, as OpenAI's, with vLLM's truncate_prompt_tokens, truncation_side, normalize
-/// and priority, and sentence-transformers' prompts: prompt_name, input_type or instruction.
+/// POST /v1/embeddings, as OpenAI's, with embedding_types (dense, sparse, colbert, all of one
+/// pass), vLLM's truncate_prompt_tokens, truncation_side, normalize and priority, and
+/// sentence-transformers' prompts: prompt_name, input_type or instruction.
 absl::Status AddOpenAiEmbeddingsRoute(const Service& service, RouteTable& routes);
 /// POST /v1/rerank as SGLang's (a bare array), /v2/rerank as Cohere's and Jina's, and /rerank,
-/// which is TEI's with "texts" and Jina's with "documents".
+/// which is TEI's with "texts" and Jina's with "documents". Without a model that scores pairs an
+/// encoder's multi-vectors rank: the mean over the query's of the largest dot product, as it is.
 absl::Status AddRerankRoutes(const Service& service, RouteTable& routes);
-/// TEI's POST /embed and /predict.
+/// TEI's POST /embed, /embed_sparse and /predict.
 absl::Status AddTeiRoutes(const Service& service, RouteTable& routes);
 /// SGLang's POST and PUT /encode.
 absl::Status AddSglangEncodeRoutes(const Service& service, RouteTable& routes);
-/// POST /v1/score and /score, /classify and /v1/classify, as vLLM's.
+/// POST /v1/score and /score, /classify and /v1/classify, as vLLM's; /classify with
+/// candidate_labels, hypothesis_template and multi_label judges by a natural language inference
+/// model, as transformers' zero-shot pipeline does.
 absl::Status AddScoreRoutes(const Service& service, RouteTable& routes);
 
 /// POST /worker_get_embeddings, as FastChat's API server asks a worker. Errors have status 200.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "serve/embeddings/answer.h"
 #include "serve/embeddings/fields.h"
 #include "serve/embeddings/routes.h"
+#include "serve/embeddings/zero_shot.h"
 #include "serve/openai/request.h"
 #include "serve/openapi.h"
 #include "text/tokenizer.h"
@@ -90,6 +92,23 @@ std::string ClassData(const std::vector<std::string>& labels, const EncodedBatch
                     ",\"label\":", Dump(json(labels[best])), ",\"probs\":");
     AppendFloats(probs, data);
     absl::StrAppend(&data, ",\"num_classes\":", probs.size(), "}");
+  }
+  return data;
+}
+
+/// Of entry i of a zero-shot request, whose pairs' logits stand one behind the other.
+std::string ZeroShotData(const ZeroShotAsked& asked, const EncodedBatch& encoded) {
+  const size_t count = asked.candidates.size();
+  std::string data;
+  for (size_t i = 0; i < encoded.values.size() / count; ++i) {
+    const std::vector<float> probs = ZeroShotScores(
+        std::span(encoded.values).subspan(i * count, count), asked.labels, asked.multi_label);
+    const auto best = std::max_element(probs.begin(), probs.end()) - probs.begin();
+    absl::StrAppend(&data, i > 0 ? "," : "", "{\"index\":", i,
+                    ",\"label\":", Dump(json(asked.candidates[best])),
+                    ",\"labels\":", Dump(json(asked.candidates)), ",\"probs\":");
+    AppendFloats(probs, data);
+    absl::StrAppend(&data, ",\"num_classes\":", count, "}");
   }
   return data;
 }
@@ -194,7 +213,19 @@ absl::StatusOr<EncodeAsked> ParseClassify(const Service& service, const std::str
   SHORTLIST_ASSIGN_OR_RETURN(asked.batch.model,
                              ReadEncoderModel(service, fields, ServedEncoder::Makes::kScores));
   const ServedEncoder& encoder = service.generator->options().encoders[asked.batch.model];
+  if (fields.Find("candidate_labels") != nullptr) {
+    const ZeroShotAsked zero_shot = ReadZeroShot(fields, encoder, asked.batch);
+    fields.RefuseUnless("raw_scores", false, "not with candidate_labels");
+    SHORTLIST_RETURN_IF_ERROR(ReadRest(encoder, fields, asked));
+    asked.batch.wish.scores = EncodeWish::Scores::kRaw;
+    asked.write = [rid = asked.rid, name = encoder.name, zero_shot](const EncodedBatch& encoded) {
+      return Reply("classify-", rid, name, ZeroShotData(zero_shot, encoded), encoded);
+    };
+    return asked;
+  }
   ReadEncodeSources(fields, "input", encoder, asked.batch);
+  fields.Refuse({"hypothesis_template", "multi_label"},
+                "for \"candidate_labels\", which are not given");
   SHORTLIST_RETURN_IF_ERROR(ReadRest(encoder, fields, asked));
   asked.write = [rid = asked.rid, name = encoder.name,
                  labels = encoder.labels](const EncodedBatch& encoded) {

@@ -103,6 +103,7 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   if (makes_vectors) {
     batch.instruction = ReadInstruction(fields, encoder);
     batch.wish = ReadVectorWish(fields, encoder);
+    RequireDense(fields, encoder);
   } else {
     batch.instruction = ReadPairInstruction(fields, encoder);
   }

@@ -39,11 +39,44 @@ absl::StatusOr<EncodeAsked> ParseEmbed(const Service& service, const std::string
   batch.instruction = ReadInstruction(fields, encoder);
   batch.wish = ReadVectorWish(fields, encoder);
   if (!batch.wish.normalizes) batch.wish.normalizes = true;
+  RequireDense(fields, encoder);
   asked.rid = ReadEncodeScheduling(fields, batch);
   fields.RefuseUnless("parameters", json::object(), "not supported: fields stand beside inputs");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   asked.write = WriteVectors;
+  return asked;
+}
+
+std::string WriteSparse(EncodedBatch encoded) {
+  std::string text = "[";
+  for (std::vector<SparseWeight>& weights : encoded.sparse) {
+    if (text.size() > 1) text += ',';
+    AppendSparse(weights, text);
+    weights = {};
+  }
+  return text + "]";
+}
+
+absl::StatusOr<EncodeAsked> ParseEmbedSparse(const Service& service, const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  JsonFields fields(body);
+  EncodeAsked asked;
+  EncodeBatch& batch = asked.batch;
+  SHORTLIST_ASSIGN_OR_RETURN(batch.model,
+                             ReadEncoderModel(service, fields, ServedEncoder::Makes::kVectors));
+  const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
+  ReadEncodeSources(fields, "inputs", encoder, batch);
+  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/true);
+  batch.instruction = ReadInstruction(fields, encoder);
+  batch.wish.dense = false;
+  batch.wish.sparse = true;
+  ReadSparseCut(fields, encoder, batch.wish);
+  asked.rid = ReadEncodeScheduling(fields, batch);
+  fields.RefuseUnless("parameters", json::object(), "not supported: fields stand beside inputs");
+  fields.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
+  asked.write = WriteSparse;
   return asked;
 }
 
@@ -134,6 +167,8 @@ absl::StatusOr<EncodeAsked> ParsePredict(const Service& service, const std::stri
 absl::Status AddTeiRoutes(const Service& service, RouteTable& routes) {
   SHORTLIST_RETURN_IF_ERROR(
       routes.Add(EncodeRoute(service, "/embed", ParseEmbed, openapi::Embed(), TeiErrorBody)));
+  SHORTLIST_RETURN_IF_ERROR(routes.Add(EncodeRoute(service, "/embed_sparse", ParseEmbedSparse,
+                                                   openapi::EmbedSparse(), TeiErrorBody)));
   return routes.Add(
       EncodeRoute(service, "/predict", ParsePredict, openapi::Predict(), TeiErrorBody));
 }

@@ -59,6 +59,17 @@ COUNT = integer(1, 2**31)
 RANKING = {"top_n": COUNT, "top_k": COUNT, "raw_scores": BOOL,
            "max_tokens_per_doc": Kind([*COUNT.values, (MAX_TOKENS - 1, f"less than the model's {MAX_TOKENS}")]),
            "instruct": string(16 << 10, ("x", "reads pairs without an instruction")), "rank_fields": REFUSED, "lora_path": REFUSED}
+SPARSE = {"sparse_top_n": integer(1, VOCAB_SIZE),
+          "sparse_threshold": Kind([(value, "is not a number in [0, 1e+30]") for value in
+                                    ("1", [], {}, True, -1, -1e-9, 1e31, 1e300, [0.5])])}
+TYPES = {"embedding_types": Kind([
+    *[(value, "is neither a string nor a list of strings") for value in (5, True, {}, {"dense": 1}, 0.5)],
+    *[(value, "is neither \"dense\", \"sparse\" nor \"colbert\"") for value in ("", "float", ["binary"], ["dense", "Sparse"])],
+    ([], "a list that is empty"), (["dense"] * 4, "more than 3")]),
+    **{name: Kind([(value, "there is no \"sparse\" among embedding_types") for value in (1, "a", [1], 1e300)])
+       for name in ("sparse_top_n", "sparse_threshold")}}
+ZERO_SHOT = {name: Kind([(value, "which are not given") for value in ("x", 1, True, [1])])
+             for name in ("hypothesis_template", "multi_label")}
 SCORING = SCHEDULING | CUT | {"raw_scores": BOOL, "embed_overrides": REFUSED}
 
 
@@ -179,10 +190,14 @@ def _routes():
     missing = lambda *names: [(name, "missing") for name in names]  # noqa: E731
     openai = SCHEDULING | CUT | VECTOR | FORMAT | {name: REFUSED for name in ("messages", "lora_path", "embed_overrides")}
     rerank = {"valid": {"query": "return", "documents": ["one token", "you", "text"]},
-              "inputs": [documents("documents")], "makes": "scores", "required": missing("query", "documents"),
+              "inputs": [documents("documents")], "makes": "ranks", "required": missing("query", "documents"),
               "fields": SCHEDULING | CUT | RANKING | {"return_documents": BOOL, "query": QUERY}}
     tei = SCHEDULING | CUT | {"parameters": Kind([(value, "not supported") for value in (5, "a", [], {"top_k": 1})])}
-    yield Route("/v1/embeddings", {"input": ["one token", "the text"]}, openai, [sources("input")], required=missing("input"))
+    yield Route("/v1/embeddings", {"input": ["one token", "the text"]}, openai | TYPES, [sources("input")], required=missing("input"))
+    yield Route("/v1/embeddings", {"input": ["one token", "the text"], "embedding_types": ["dense", "sparse", "colbert"]},
+                openai | SPARSE, [sources("input")], required=missing("input"))
+    yield Route("/embed_sparse", {"inputs": ["one token", "the text"], "truncate": False}, tei | SPARSE, [sources("inputs")],
+                dialect="tei", required=missing("inputs"))
     yield Route("/worker_get_embeddings", {"input": ["one token", "the text"]}, FORMAT, [sources("input", cuts=True)],
                 dialect="fastchat", is_strict=False, required=missing("input"))
     yield Route("/embed", {"inputs": ["one token", "the text"], "truncate": False}, tei | VECTOR, [sources("inputs")],
@@ -198,7 +213,7 @@ def _routes():
     yield Route("/rerank", **truncating | {"required": missing("query")}, dialect="tei")
     texts = {"query": "return", "texts": ["one token", "you", "text"], "truncate": False}
     yield Route("/rerank", texts, SCHEDULING | CUT | RANKING | {"return_text": BOOL, "query": QUERY},
-                [documents("texts")], "scores", "tei", required=missing("query", "texts"))
+                [documents("texts")], "ranks", "tei", required=missing("query", "texts"))
     yield Route("/predict", {"inputs": [["return", "one"], ["you"]], "truncate": False}, tei | {"raw_scores": BOOL},
                 [predictions], "scores", "tei", required=missing("inputs"))
     for first, second in [("text_1", "text_2"), ("queries", "documents"), ("query", "items"), ("data_1", "data_2")]:
@@ -206,7 +221,8 @@ def _routes():
             yield Route(path, {first: "return", second: ["one token", "you"]}, SCORING, [sides(first, second)], "scores",
                         required=[(first, "missing or empty"), (second, "missing or empty")])
     for path in ("/classify", "/v1/classify"):
-        yield Route(path, {"input": ["one token", "you"]}, SCORING, [sources("input")], "scores", required=missing("input"))
+        yield Route(path, {"input": ["one token", "you"]}, SCORING | ZERO_SHOT, [sources("input")], "scores",
+                    required=missing("input"))
 
 
 ROUTES = list(_routes())
@@ -240,8 +256,8 @@ def unknown_field(random, route):
 def wrong_model(random, route):
     if not route.is_strict:
         return Wrong(route.valid | {"model": random.choice(["nobody", 5, "judge"])}, None, "", 200)
-    other = {"embeddings": "judge", "scores": "embed"}[route.makes]
-    if random.random() < 0.5:
+    other = {"embeddings": "judge", "scores": "embed", "ranks": None}[route.makes]
+    if other and random.random() < 0.5:
         return Wrong(route.valid | {"model": other}, "model", f"what makes {route.makes} is")
     return Wrong(route.valid | {"model": random.choice(["nobody", "gpt-4", "Embed"])}, "model", "does not exist", 404,
                  "model_not_found")

@@ -17,7 +17,7 @@ VOLATILE = {"id", "created", "e2e_latency"}
 
 @pytest.fixture(scope="module")
 def server(judge):
-    embed = write_tiny_encoder(BUILD / "embed", "bert")
+    embed = write_tiny_encoder(BUILD / "embed", "bert", heads=True)
     with shortlist_server("malformed", "--embed-model", embed, "--rerank-model", judge) as process:
         yield process
         assert process.stop() == 0

@@ -76,7 +76,7 @@ class ClassifierWeightsTest : public testing::Test {
  protected:
   absl::Status Load(const std::vector<StoredTensor>& tensors) {
     const ClassifierConfig config = {
-        .architecture = Architecture::kXlmRoberta, .hidden = 2, .labels = {"x"}};
+        .architecture = Architecture::kRoberta, .hidden = 2, .labels = {"x"}};
     const TempDir dir;
     EXPECT_TRUE(WriteSafetensors(dir.Join("model.safetensors"), tensors).ok());
     auto checkpoint = Checkpoint::Open(dir.path(), {});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "embed/classifier_head.h"
 #include "model/checkpoint.h"
 #include "tests/model/model_fixture.h"
 #include "tests/runtime/tiny_encoder.h"

@@ -64,6 +64,13 @@ void TinyEncoder::AddModules(bool normalize, bool include_prompt) {
                                     {"include_prompt", include_prompt}});
 }
 
+void TinyEncoder::AddHeads() {
+  for (const char* const name : {"sparse_linear.pt", "colbert_linear.pt"}) {
+    fs::copy_file(SourcePath(std::string("tests/reference/golden/outputs/heads_36/") + name),
+                  fs::path(dir_) / name, fs::copy_options::overwrite_existing);
+  }
+}
+
 std::string TinyEncoder::Write() {
   AddFile("tokenizer.json", tokenizer_);
   return golden_.Write();

@@ -25,6 +25,9 @@ class TinyEncoder {
   /// Files that make it a sentence-transformers model: mean, then `normalize`.
   void AddModules(bool normalize, bool include_prompt = true);
 
+  /// Layers that make sparse vectors and multi-vectors of 8 dimensions.
+  void AddHeads();
+
   /// Writes config.json, weights and tokenizer.json; returns the directory.
   std::string Write();
 

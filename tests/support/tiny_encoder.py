@@ -6,6 +6,7 @@ make it a sentence-transformers model: as TinyEncoder of tests/runtime."""
 
 import json
 import math
+import shutil
 import struct
 from pathlib import Path
 
@@ -45,8 +46,8 @@ def _safetensors(shapes):
     return struct.pack("<Q", len(text)) + text + data
 
 
-def write_tiny_encoder(directory, golden):
-    """`golden`: "bert", which makes vectors of 36 dimensions, or "bert_classification", which makes one score. Returns
+def write_tiny_encoder(directory, golden, heads=False):
+    """`golden`: "bert", which makes vectors of 36 dimensions (with `heads` sparse vectors and multi-vectors too), or "bert_classification", which makes one score. Returns
     the directory, made where it is missing."""
     directory = Path(directory)
     case = json.loads((GOLDEN / f"encoders/{golden}.json").read_text())
@@ -69,5 +70,7 @@ def write_tiny_encoder(directory, golden):
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(contents))
+    for name in ("sparse_linear.pt", "colbert_linear.pt") if heads else ():
+        shutil.copy(GOLDEN / "outputs/heads_36" / name, directory)
     (directory / "model.safetensors").write_bytes(_safetensors(case["tensors"]))
     return directory

@@ -237,6 +237,8 @@ TEST_F(EmbedTest, TheProgramReadsFilesAndSaysWhatItCut) {
       {"--text", "a", "--quantize", "int3"},
       {"--text", "a", "--prompt-name", "query", "--instruction", "b"},
       {"--text", "a", "--out", dir_.Join("v.csv")},
+      {"--text", "a", "--sparse"},  // which the model does not make
+      {"--text", "a", "--sparse-top-n", "3"},
       {"--text", "a", "--unknown"},
   };
   for (const Args& args : bad) {
@@ -246,6 +248,37 @@ TEST_F(EmbedTest, TheProgramReadsFilesAndSaysWhatItCut) {
     EXPECT_NE(outcome.err, "");
   }
   EXPECT_EQ(RunBinary({"embed", "--text", "a"}).exit_code, 2);
+}
+
+TEST_F(EmbedTest, SparseVectorsAreWrittenAndTakenUpAgain) {
+  tiny_.AddHeads();
+  flags_.sparse = true;
+  const Outcome outcome = Run("the text of it\none token one\n");
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  const std::vector<std::string> lines = Lines(outcome.out);
+  ASSERT_EQ(lines.size(), 2u);
+  const nlohmann::json row = nlohmann::json::parse(lines[1]);
+  EXPECT_EQ(row["index"], 1);
+  for (size_t i = 0; i < row["sparse"].size(); ++i) {
+    EXPECT_GT(row["sparse"][i]["value"], 0.0);
+    if (i > 0) {
+      EXPECT_GT(row["sparse"][i]["index"], row["sparse"][i - 1]["index"]);
+    }
+  }
+  flags_.out_path = dir_.Join("v.jsonl");
+  ASSERT_TRUE(Run("the text of it\none token one\n").status.ok());
+  EXPECT_EQ(Contents(flags_.out_path), outcome.out);
+
+  flags_.sparse_top_n = 1;
+  flags_.out_path.clear();
+  for (const std::string& line : Lines(Run("the text of it\none token one\n").out)) {
+    EXPECT_LE(nlohmann::json::parse(line)["sparse"].size(), 1u);
+  }
+  flags_.out_path = dir_.Join("v.npy");
+  ExpectRefused("a\n", "sparse vectors are written as .jsonl alone");
+  flags_.out_path.clear();
+  flags_.dimensions = 2;
+  ExpectRefused("a\n", "--dimensions: a sparse vector has no first ones");
 }
 
 }  // namespace

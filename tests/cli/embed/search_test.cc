@@ -230,5 +230,28 @@ TEST_F(SearchTest, TheProgramTakesAQueryInEitherPlace) {
   }
 }
 
+TEST_F(SearchTest, TextsAreComparedBySparseAndMultiVectorsToo) {
+  for (const auto& [scoring, words] :
+       {std::pair(SearchScoring::kSparse, "makes no sparse vectors"),
+        std::pair(SearchScoring::kColbert, "makes no multi-vectors")}) {
+    search_.scoring = scoring;
+    ExpectRefused(RunSearch(), words);
+  }
+  embedder_.AddHeads();
+  for (const SearchScoring scoring : {SearchScoring::kSparse, SearchScoring::kColbert}) {
+    search_.scoring = scoring;
+    const auto rows = Rows(RunSearch());
+    EXPECT_EQ(rows.size(), 4u);
+    if (scoring == SearchScoring::kColbert) {
+      // Each of its vectors is most like itself.
+      EXPECT_EQ(rows[0]["text"], "one token");
+      EXPECT_NEAR(rows[0]["score"].get<double>(), 1.0, 1e-5);
+    }
+    search_.index_path = dir_.Join("a.npy");
+    ExpectRefused(RunSearch(), "--index: keeps dense vectors alone");
+    search_.index_path.clear();
+  }
+}
+
 }  // namespace
 }  // namespace shortlist

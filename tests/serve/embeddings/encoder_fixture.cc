@@ -1,9 +1,11 @@
 #include "tests/serve/embeddings/encoder_fixture.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -48,6 +50,41 @@ absl::StatusOr<EncodeInput> Prepare(const std::string& instruction, const Encode
   return input;
 }
 
+/// What is made beside values, and in place of them for a query.
+void AddOtherVectors(const EncodingLoop::Item& item, EncodeResult& result) {
+  const EncodeWish& wish = *item.wish;
+  std::map<TokenId, float> weights;
+  std::vector<float> vectors;
+  for (const TokenId id : item.input->ids) {
+    const auto letters = static_cast<float>(Raw(id) - 10);
+    if (Raw(id) < 10) continue;
+    weights[id] = letters;
+    vectors.insert(vectors.end(), {letters, -letters});
+  }
+  if (wish.sparse) {
+    for (const auto& [id, weight] : weights) {
+      if (weight > wish.sparse_cut.threshold) result.sparse.push_back({id, weight});
+    }
+    // Weights ascend.
+    const auto top_n = static_cast<size_t>(wish.sparse_cut.top_n);
+    if (top_n > 0 && result.sparse.size() > top_n) {
+      result.sparse.erase(result.sparse.begin(), result.sparse.end() - wish.sparse_cut.top_n);
+    }
+  }
+  if (wish.query != nullptr) {
+    float sum = 0.0f;
+    for (size_t q = 0; q < wish.query->size(); q += 2) {
+      float best = -1e30f;
+      for (size_t v = 0; v < vectors.size(); v += 2) {
+        best = std::max(best, 2 * (*wish.query)[q] * vectors[v]);
+      }
+      sum += best;
+    }
+    result.values = {sum / static_cast<float>(wish.query->size() / 2)};
+  }
+  if (wish.multi_vector) result.multi_vector = std::move(vectors);
+}
+
 float Sigmoid(float logit) { return 1.0f / (1.0f + std::exp(-logit)); }
 
 EncodeResult ResultOf(const ServedEncoder& encoder, const EncodingLoop::Item& item) {
@@ -72,6 +109,8 @@ EncodeResult ResultOf(const ServedEncoder& encoder, const EncodingLoop::Item& it
     for (float& value : result.values) {
       if (item.wish->normalizes == true) value /= std::sqrt(square);
     }
+    if (!item.wish->dense) result.values.clear();
+    AddOtherVectors(item, result);
   } else {
     for (int64_t k = 0; k < encoder.result_size; ++k) {
       const auto logit = static_cast<float>(std::ssize(ids) - 6 - k);
@@ -117,6 +156,14 @@ EncoderTest::~EncoderTest() {
 void EncoderTest::AddVectors(const std::string& name) {
   ServedEncoder encoder{.name = name, .makes = ServedEncoder::Makes::kVectors, .result_size = 4};
   encoder.prompts = {{"query", "find: "}, {"document", ""}};
+  encoders_.push_back(std::make_unique<FakeEncoder>(std::move(encoder)));
+}
+
+void EncoderTest::AddThreeKinds(const std::string& name) {
+  ServedEncoder encoder{.name = name, .makes = ServedEncoder::Makes::kVectors, .result_size = 4};
+  encoder.max_sparse_weights = 16;
+  encoder.multi_vector_size = 2;
+  encoder.prompts = {{"query", "find "}, {"document", ""}};
   encoders_.push_back(std::make_unique<FakeEncoder>(std::move(encoder)));
 }
 

@@ -1,0 +1,70 @@
+#ifndef SHORTLIST_RUNTIME_SCORE_OUTPUTS_H_
+#define SHORTLIST_RUNTIME_SCORE_OUTPUTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/thread_pool.h"
+#include "embed/classifier_head.h"
+#include "embed/score_function.h"
+#include "embed/yes_no_head.h"
+#include "runtime/encoding_outputs.h"
+#include "runtime/yes_no_prompt.h"
+
+namespace shortlist {
+
+/// Scores of a sequence classifier's labels: a cross-encoder, a reward model, a judge of topics.
+class ClassifierOutputs final : public EncodingOutputs {
+ public:
+  /// Reads config.json and the head of `dir`. `pool` must outlive it. Errors as
+  /// ReadClassifierConfig and ClassifierHead::Load.
+  static absl::StatusOr<std::unique_ptr<ClassifierOutputs>> Load(const std::string& dir,
+                                                                 ThreadPool& pool);
+
+  int64_t result_size() const override { return head_.num_labels(); }
+  std::vector<std::string> labels() const override { return head_.config().labels; }
+  bool ReadsLastAlone(EncodingItems) const override {
+    return head_.config().pooling == Pooling::kLast;
+  }
+  absl::StatusOr<std::vector<EncodeResult>> Run(EncodingItems items,
+                                                const EncodedStates& states) override;
+
+ private:
+  ClassifierOutputs(ClassifierHead head, ThreadPool& pool) : head_(std::move(head)), pool_(pool) {}
+
+  ClassifierHead head_;
+  ThreadPool& pool_;
+};
+
+/// Scores of the answer of a decoder that is asked yes or no.
+class YesNoOutputs final : public EncodingOutputs {
+ public:
+  /// Of `decoder`, which must outlive it, as `pool` must. InvalidArgument where it has no LM head;
+  /// errors as YesNoHead::Create.
+  static absl::StatusOr<std::unique_ptr<YesNoOutputs>> Load(const Decoder* decoder,
+                                                            const YesNoPrompt& prompt,
+                                                            ThreadPool& pool);
+
+  int64_t result_size() const override { return 1; }
+  std::vector<std::string> labels() const override { return {"yes"}; }
+  bool ReadsLastAlone(EncodingItems) const override { return true; }
+  absl::StatusOr<std::vector<EncodeResult>> Run(EncodingItems items,
+                                                const EncodedStates& states) override;
+
+ private:
+  YesNoOutputs(YesNoHead head, bool knows_no) : head_(std::move(head)), knows_no_(knows_no) {}
+
+  EncodeResult ScoreAnswer(float logit, ScoreFunction function) const;
+
+  YesNoHead head_;
+  bool knows_no_;  // false: the logit of yes has nothing to be compared to
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_RUNTIME_SCORE_OUTPUTS_H_
