@@ -72,6 +72,10 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   SHORTLIST_ASSIGN_OR_RETURN(model->dir_, ResolveModelDir(options.model));
   SHORTLIST_ASSIGN_OR_RETURN(model->own_tokenizer_, OpenTokenizer(model->dir_));
   model->tokenizer_ = model->own_tokenizer_.get();
+  if (ClipEncoder::Fits(model->dir_)) {
+    SHORTLIST_RETURN_IF_ERROR(model->LoadClip(options));
+    return model;
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
                              DetectYesNoFormat(model->dir_, options.model));
   std::string body_dir = model->dir_;
@@ -116,6 +120,16 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Over(Decoder& deco
   model->next_token_head_.emplace(std::move(head));
   model->max_input_tokens_ = std::min(max_input_tokens, model->config().context_len);
   return model;
+}
+
+absl::Status EncodingModel::LoadClip(const Options& options) {
+  SHORTLIST_ASSIGN_OR_RETURN(clip_,
+                             ClipEncoder::Load(dir_, options.dtype, options.quantize, pool_));
+  config_ = clip_->config();
+  embedding_ = clip_->embedding(dir_);
+  SHORTLIST_ASSIGN_OR_RETURN(pooler_, Pooler::Load(*embedding_, pool_));
+  max_input_tokens_ = config_.context_len;
+  return absl::OkStatus();
 }
 
 absl::Status EncodingModel::LoadBody(const std::string& dir, const Options& options) {
@@ -289,6 +303,13 @@ absl::StatusOr<EncodeInput> EncodingModel::Prepare(std::vector<TokenId> ids, con
   return EncodeInput{.ids = std::move(ids)};
 }
 
+absl::StatusOr<EncodingModel::States> EncodingModel::ClipStates(Items items) {
+  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor data, clip_->Run(items));
+  States states{.data = std::move(data), .seq_begin = std::vector<int32_t>(items.size() + 1)};
+  std::iota(states.seq_begin.begin(), states.seq_begin.end(), 0);
+  return states;
+}
+
 absl::StatusOr<EncodingModel::States> EncodingModel::EncoderStates(Items items) {
   std::vector<int32_t> ids, types, seq_begin = {0};
   bool is_typed = false;
@@ -429,7 +450,9 @@ std::optional<std::vector<EncodeResult>> EncodingModel::EncodeSome(
     std::span<const EncodingLoop::Item> items, bool goes_on) {
   const auto some = [&]() -> absl::StatusOr<std::optional<std::vector<EncodeResult>>> {
     std::optional<States> states;
-    if (causal_) {
+    if (clip_) {
+      SHORTLIST_ASSIGN_OR_RETURN(states, ClipStates(items));
+    } else if (causal_) {
       SHORTLIST_ASSIGN_OR_RETURN(states, CausalStates(items, goes_on));
       if (!states) return std::nullopt;
     } else {

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_RUNTIME_ENCODING_MODEL_H_
 #define SHORTLIST_RUNTIME_ENCODING_MODEL_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,15 +23,16 @@
 #include "request/encoding.h"
 #include "router/encoding_loop.h"
 #include "runtime/causal_encoder.h"
+#include "runtime/clip_encoder.h"
 #include "runtime/yes_no_prompt.h"
 #include "text/tokenizer.h"
 
 namespace shortlist {
 
-/// An encoder, or a decoder that is used as one, with all that goes round it: texts become ids, ids
-/// vectors; or scores, where the checkpoint is a classifier, or a decoder that is asked yes or no.
-/// Of a decoder whose last state alone counts, prefixes that inputs share are computed once
-/// (CausalEncoder). Prepare may be called by any thread, Encode by one at a time.
+/// An encoder, a decoder that is used as one, or a CLIPModel, with all that goes round it: texts
+/// become ids, ids vectors; or scores, where the checkpoint is a classifier, or a decoder that is
+/// asked yes or no. Of a decoder whose last state alone counts, prefixes that inputs share are
+/// computed once (CausalEncoder). Prepare may be called by any thread, Encode by one at a time.
 class EncodingModel {
  public:
   struct Options {
@@ -60,10 +62,16 @@ class EncodingModel {
   const EncoderConfig& config() const { return config_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   /// Of the encoder's embeddings, and of its linear layers.
-  DType dtype() const { return encoder_ ? encoder_->dtype() : decoder_->dtype(); }
+  DType dtype() const {
+    if (clip_) return clip_->model().dtype();
+    return encoder_ ? encoder_->dtype() : decoder_->dtype();
+  }
   DType weight_dtype() const {
+    if (clip_) return clip_->model().weight_dtype();
     return encoder_ ? encoder_->weight_dtype() : decoder_->weight_dtype();
   }
+  /// Of a model that reads pictures (EncodeInput::picture) as well as texts; null for any other.
+  const ClipConfig* clip() const { return clip_ ? &clip_->model().config() : nullptr; }
   /// Null where it scores.
   const EmbeddingConfig* embedding() const { return embedding_ ? &*embedding_ : nullptr; }
   /// What the scores of an input are of; empty where it makes vectors.
@@ -79,6 +87,10 @@ class EncodingModel {
   int64_t result_size() const;
   /// Tokens of the longest input, those that the checkpoint puts round it included.
   int64_t max_input_tokens() const { return max_input_tokens_; }
+  /// Or of a picture, where that has more.
+  int64_t longest_input() const {
+    return clip_ ? std::max(max_input_tokens_, clip()->picture_tokens()) : max_input_tokens_;
+  }
 
   /// How a text that is too long becomes an input.
   struct Cut {
@@ -108,6 +120,7 @@ class EncodingModel {
  private:
   explicit EncodingModel(ThreadPool& pool) : pool_(pool) {}
 
+  absl::Status LoadClip(const Options& options);
   absl::Status LoadBody(const std::string& dir, const Options& options);
   void UseDecoder(Decoder& decoder);
   absl::Status LoadHead();
@@ -130,6 +143,7 @@ class EncodingModel {
   /// items ask for is.
   bool pools_last() const { return !embedding_ || embedding_->pooling == Pooling::kLast; }
   bool wants_last(Items items) const;
+  absl::StatusOr<States> ClipStates(Items items);
   absl::StatusOr<States> EncoderStates(Items items);
   absl::StatusOr<std::optional<States>> CausalStates(Items items, bool goes_on);
   absl::StatusOr<std::vector<EncodeResult>> Results(Items items, const States& states);
@@ -144,7 +158,8 @@ class EncodingModel {
   std::unique_ptr<Tokenizer> own_tokenizer_;
   const Tokenizer* tokenizer_ = nullptr;
   EncoderConfig config_;
-  // The body: an encoder; or a decoder, and what uses it.
+  // The body: a CLIPModel; an encoder; or a decoder, and what uses it.
+  std::optional<ClipEncoder> clip_;
   std::unique_ptr<Encoder> encoder_;
   std::unique_ptr<Decoder> own_decoder_;
   Decoder* decoder_ = nullptr;

@@ -27,6 +27,11 @@ void AppendWords(const std::string& text, std::vector<TokenId>& ids) {
 absl::StatusOr<EncodeInput> Prepare(const std::string& instruction, const EncodeSource& source,
                                     const EncodeCut& cut) {
   EncodeInput input{.ids = source.ids};
+  if (!source.picture.empty()) {
+    if (source.picture == "broken") return absl::InvalidArgumentError("PNG: truncated");
+    input.ids.assign(source.picture.size(), TokenId{5});
+    return input;
+  }
   if (source.context != nullptr) {
     const EncodeSource& front = source.context_behind ? source : *source.context;
     const EncodeSource& back = source.context_behind ? *source.context : source;
@@ -118,6 +123,14 @@ void EncoderTest::AddVectors(const std::string& name) {
   ServedEncoder encoder{.name = name, .makes = ServedEncoder::Makes::kVectors, .result_size = 4};
   encoder.prompts = {{"query", "find: "}, {"document", ""}};
   encoders_.push_back(std::make_unique<FakeEncoder>(std::move(encoder)));
+}
+
+void EncoderTest::AddPictures(const std::string& name) {
+  encoders_.push_back(
+      std::make_unique<FakeEncoder>(ServedEncoder{.name = name,
+                                                  .makes = ServedEncoder::Makes::kVectors,
+                                                  .result_size = 4,
+                                                  .reads_pictures = true}));
 }
 
 void EncoderTest::AddScores(const std::string& name, int64_t num_labels) {

@@ -19,7 +19,8 @@ namespace shortlist {
 /// pair [1, words, 2, words, 2], of at most 16 tokens; there are 20,000 ids. The vector of ids x_1
 /// to x_n is {n, x_1 + 2 x_2 + ... + n x_n, 0.1, -2.5}, the logit of a text its number of tokens
 /// less 6, of each further label one less; the word "nan" makes it all NaN. How likely token t is
-/// next: t / 1000, or, as if no other could be, t over the sum of those asked for.
+/// next: t / 1000, or, as if no other could be, t over the sum of those asked for. A picture is as
+/// many tokens 5 as its text has characters; "broken" is refused.
 class FakeEncoder {
  public:
   explicit FakeEncoder(ServedEncoder described);
@@ -43,6 +44,8 @@ class EncoderTest : public ServeTest {
   ~EncoderTest() override;
 
   void AddVectors(const std::string& name);
+  /// Of texts and pictures.
+  void AddPictures(const std::string& name);
   void AddScores(const std::string& name, int64_t num_labels = 1);
   /// The generating model's states.
   void AddStates();
