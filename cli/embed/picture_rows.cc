@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
 #include "model/checkpoint/quote.h"
+#include "nlohmann/json.hpp"
 
 namespace shortlist {
 namespace {
