@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "embed/classifier_config.h"
 #include "embed/yes_no_format.h"
+#include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/checkpoint/hub_cache.h"
@@ -63,7 +64,7 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
 bool IsEncoder(const std::string& dir) {
   const absl::StatusOr<nlohmann::json> file = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
   if (!file.ok()) return false;
-  if (IsEncoderConfig(*file)) return true;
+  if (IsEncoderConfig(*file) || IsClipConfig(*file)) return true;
   const absl::StatusOr<ModelConfig> config = ParseModelConfig(*file, dir);
   return config.ok() && config->is_body;
 }

@@ -26,8 +26,13 @@ absl::Status OfFlag(const std::string& flag, const absl::Status& status) {
 }
 
 absl::StatusOr<EncodeInput> PrepareSource(const EncodingModel& model,
+                                          const std::optional<PictureReader>& pictures,
                                           const std::string& instruction,
                                           const EncodeSource& source, const EncodeCut& cut) {
+  if (!source.picture.empty()) {
+    if (pictures) return pictures->ReadText(source.picture);
+    return absl::InvalidArgumentError("this model reads no pictures");
+  }
   const EncodingModel::Cut how{
       .truncates = cut.truncates,
       .side = cut.keeps_end ? Truncation::Side::kLeft : Truncation::Side::kRight,
@@ -91,8 +96,14 @@ absl::Status ServedEncoders::Add(const std::string& flag, const EncoderFlags& en
                                               : "embeddings: give it with --embed-model"));
   }
   const std::string name = encoder.name.empty() ? DefaultModelName(encoder.model) : encoder.name;
-  entries_.push_back(
-      std::make_unique<Entry>(Entry{.flag = flag, .name = name, .model = *std::move(model)}));
+  auto entry =
+      std::make_unique<Entry>(Entry{.flag = flag, .name = name, .model = *std::move(model)});
+  if (entry->model->clip() != nullptr) {
+    auto pictures = PictureReader::Open(*entry->model);
+    if (!pictures.ok()) return OfFlag(flag, pictures.status());
+    entry->pictures = *std::move(pictures);
+  }
+  entries_.push_back(std::move(entry));
   return absl::OkStatus();
 }
 
@@ -100,7 +111,7 @@ std::vector<Router::Encoder> ServedEncoders::Loops() const {
   std::vector<Router::Encoder> loops;
   for (const std::unique_ptr<Entry>& entry : entries_) {
     loops.push_back(
-        {.options = {.max_input_tokens = entry->model->max_input_tokens(),
+        {.options = {.max_input_tokens = entry->model->longest_input(),
                      .max_batch_tokens = max_batch_tokens_,
                      .max_queued_requests = max_queued_requests_,
                      .max_pass_s = kMaxPassSeconds},
@@ -139,9 +150,10 @@ std::vector<ServedEncoder> ServedEncoders::Descriptions() const {
         described.default_prompt = embedding.prompts.at(*embedding.default_prompt_name);
       }
     }
-    described.prepare = [&model](const std::string& instruction, const EncodeSource& source,
-                                 const EncodeCut& cut) {
-      return PrepareSource(model, instruction, source, cut);
+    described.reads_pictures = entry->pictures.has_value();
+    described.prepare = [entry = entry.get()](const std::string& instruction,
+                                              const EncodeSource& source, const EncodeCut& cut) {
+      return PrepareSource(*entry->model, entry->pictures, instruction, source, cut);
     };
   }
   return descriptions;

@@ -2,6 +2,7 @@
 #define SHORTLIST_CLI_SERVED_ENCODERS_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flags.h"
+#include "cli/picture_reader.h"
 #include "router/router.h"
 #include "runtime/encoding_model.h"
 #include "runtime/models.h"
@@ -47,6 +49,7 @@ class ServedEncoders {
   struct Entry {
     std::string flag, name;
     std::unique_ptr<EncodingModel> model;
+    std::optional<PictureReader> pictures;  // of a model that reads them
     bool is_generating = false;
     double seconds = 0.0;  // of passes; the router thread's
   };

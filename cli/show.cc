@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "kernels/isa.h"
 #include "kernels/quant.h"
+#include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/checkpoint/generation_config.h"
@@ -156,7 +157,7 @@ absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
 
 bool IsEncoderDir(const std::string& dir) {
   const absl::StatusOr<nlohmann::json> file = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
-  return file.ok() && IsEncoderConfig(*file);
+  return file.ok() && (IsEncoderConfig(*file) || IsClipConfig(*file));
 }
 
 /// `name`: of the model, as it was given.

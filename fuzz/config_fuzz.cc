@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "nlohmann/json.hpp"
@@ -34,10 +35,26 @@ void CheckBounds(const ModelConfig& config) {
   }
 }
 
+void CheckTower(const ClipTowerConfig& tower) {
+  SHORTLIST_CHECK(tower.num_layers > 0 && tower.intermediate > 0 && tower.head_dim > 0);
+  SHORTLIST_CHECK(tower.num_heads * tower.head_dim == tower.hidden);
+  SHORTLIST_CHECK(tower.norm_eps > 0 && std::isfinite(tower.norm_eps));
+}
+
+void RunClip(const nlohmann::json& object) {
+  const auto config = ParseClipConfig(object, "config.json");
+  if (!config.ok()) return;
+  CheckTower(config->text);
+  CheckTower(config->vision);
+  SHORTLIST_CHECK(config->projection > 0 && config->vocab_size > 0 && config->context_len > 0);
+  SHORTLIST_CHECK(config->picture_size % config->patch_size == 0 && config->num_patches() > 0);
+}
+
 void Run(const std::string& input) {
   const size_t nul = input.find('\0');
   const auto object = ParseJson(input.substr(0, nul), "config.json");
   if (!object.ok()) return;
+  RunClip(*object);
   const auto config = ParseModelConfig(*object, "config.json");
   if (!config.ok()) return;
   CheckBounds(*config);

@@ -7,7 +7,8 @@ namespace shortlist {
 ///   kSilu      x / (1 + e^-x)
 ///   kGeluErf   x (1 + erf(x / sqrt 2)) / 2, within 3e-7 |x|
 ///   kGeluTanh  x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
-enum class Activation { kSilu, kGeluErf, kGeluTanh };
+///   kGeluQuick  x / (1 + e^(-1.702 x)), CLIP's
+enum class Activation { kSilu, kGeluErf, kGeluTanh, kGeluQuick };
 
 }  // namespace shortlist
 

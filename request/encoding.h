@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_REQUEST_ENCODING_H_
 #define SHORTLIST_REQUEST_ENCODING_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,13 +12,29 @@
 
 namespace shortlist {
 
-/// One text of an embedding request, or a pair of them: what an encoder reads.
+/// A picture as a model reads it: resized and cut.
+struct PicturePixels {
+  std::vector<uint8_t> rgb;  // [height, width, 3], of the model's size
+  // What the model makes of a channel's values; of all its pictures the same.
+  std::shared_ptr<const std::array<std::array<float, 256>, 3>> values;
+
+  friend bool operator==(const PicturePixels&, const PicturePixels&) = default;
+};
+
+/// One text of an embedding request, a pair of them, or a picture: what an encoder reads.
 struct EncodeInput {
   std::vector<TokenId> ids;          // at least one
   std::vector<int32_t> token_types;  // [ids.size()] or empty: all 0
   int64_t num_prompt_tokens = 0;     // leading ones, up to the end of an instruction
+  // Not null: this, in place of a text; `ids` are as many zeros as it has patches, and one more.
+  std::shared_ptr<const PicturePixels> picture;
 
-  friend bool operator==(const EncodeInput&, const EncodeInput&) = default;
+  friend bool operator==(const EncodeInput& a, const EncodeInput& b) {
+    return a.ids == b.ids && a.token_types == b.token_types &&
+           a.num_prompt_tokens == b.num_prompt_tokens &&
+           (a.picture == b.picture ||
+            (a.picture != nullptr && b.picture != nullptr && *a.picture == *b.picture));
+  }
 };
 
 /// How much a text is about a token.

@@ -22,7 +22,8 @@ size_t Hash(const EncodingLoop::Item& item) {
                             values.size() * sizeof(values[0]));
   };
   const std::hash<std::string_view> hash;
-  return hash(bytes(item.input->ids)) ^ (hash(bytes(item.input->token_types)) << 1);
+  const size_t texts = hash(bytes(item.input->ids)) ^ (hash(bytes(item.input->token_types)) << 1);
+  return item.input->picture == nullptr ? texts : texts ^ hash(bytes(item.input->picture->rgb));
 }
 
 bool AreEqual(const EncodingLoop::Item& a, const EncodingLoop::Item& b) {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "embed/hidden_states.h"
+#include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/decoder.h"
 #include "router/encoding_loop.h"
@@ -62,6 +63,8 @@ class EncodingBody {
   /// Null for an encoder.
   virtual const Decoder* decoder() const { return nullptr; }
   virtual const CausalEncoder::Stats* prefixes() const { return nullptr; }
+  /// Of what reads pictures too; null for any other.
+  virtual const ClipConfig* clip() const { return nullptr; }
 };
 
 }  // namespace shortlist

@@ -9,6 +9,7 @@
 #include "embed/sentence_transformers.h"
 #include "embed/yes_no_format.h"
 #include "model/checkpoint/hub_cache.h"
+#include "runtime/clip_encoder.h"
 #include "runtime/score_outputs.h"
 #include "runtime/vector_outputs.h"
 
@@ -37,6 +38,17 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   SHORTLIST_ASSIGN_OR_RETURN(model->own_tokenizer_, OpenTokenizer(dir));
   const Tokenizer& tokenizer = *model->own_tokenizer_;
   model->tokenizer_ = &tokenizer;
+  if (ClipEncoder::Fits(dir)) {
+    SHORTLIST_ASSIGN_OR_RETURN(auto clip,
+                               ClipEncoder::Load(dir, options.dtype, options.quantize, pool));
+    EmbeddingConfig embedding = clip->embedding(dir);
+    model->body_ = std::move(clip);
+    SHORTLIST_ASSIGN_OR_RETURN(
+        model->outputs_,
+        VectorOutputs::Load(dir, std::move(embedding), *model->body_, tokenizer, pool));
+    model->inputs_.emplace(tokenizer, InputOptions(model->body_->config(), std::nullopt));
+    return model;
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
                              DetectYesNoFormat(dir, options.model));
   const bool is_classifier = IsSequenceClassifier(dir);

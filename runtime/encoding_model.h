@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_RUNTIME_ENCODING_MODEL_H_
 #define SHORTLIST_RUNTIME_ENCODING_MODEL_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,8 +21,8 @@
 
 namespace shortlist {
 
-/// An encoder, or a decoder that is used as one, with all that goes round it: texts become inputs
-/// (TextInputs), inputs hidden states (EncodingBody), and these vectors or scores
+/// An encoder, a decoder that is used as one, or a CLIPModel, with all that goes round it: texts
+/// become inputs (TextInputs), inputs hidden states (EncodingBody), and these vectors or scores
 /// (EncodingOutputs). Prepare may be called by any thread, Encode by one at a time.
 class EncodingModel {
  public:
@@ -56,6 +57,8 @@ class EncodingModel {
   DType weight_dtype() const { return body_->weight_dtype(); }
   /// What is made of inputs; for EncodingOutputs::Run use Encode.
   const EncodingOutputs& outputs() const { return *outputs_; }
+  /// Of a model that reads pictures (EncodeInput::picture) as well as texts; null for any other.
+  const ClipConfig* clip() const { return body_->clip(); }
   /// Null where it scores.
   const EmbeddingConfig* embedding() const { return outputs_->embedding(); }
   /// What the scores of an input are of; empty where it makes vectors.
@@ -71,6 +74,11 @@ class EncodingModel {
   int64_t result_size() const { return outputs_->result_size(); }
   /// Tokens of the longest input, those that the checkpoint puts round it included.
   int64_t max_input_tokens() const { return inputs_->options().max_input_tokens; }
+  /// Or of a picture, where that has more.
+  int64_t longest_input() const {
+    return clip() != nullptr ? std::max(max_input_tokens(), clip()->picture_tokens())
+                             : max_input_tokens();
+  }
 
   using Cut = TextInputs::Cut;
   /// As TextInputs.

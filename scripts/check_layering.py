@@ -19,6 +19,7 @@ ALLOWED = {
     "text": {"base"},
     "text_jinja": {"base"},
     "text_chat": {"base", "text", "text_jinja"},
+    "image": {"base"},
     "request": {"base", "vocab"},
     "model_checkpoint": {"base", "kernels"},
     "tensor": set(),
@@ -48,7 +49,7 @@ ROOMS = {
 }
 # kernels/ must build without abseil, so it sees only these headers of base/.
 KERNELS_MAY_INCLUDE = {"base/check.h", "base/thread_pool.h"}
-TORCH_FREE = {"base", "vocab", "vocab_counting", "vocab_formats", "kernels", "text", "text_jinja", "text_chat", "request", "model_checkpoint",
+TORCH_FREE = {"base", "vocab", "vocab_counting", "vocab_formats", "kernels", "text", "text_jinja", "text_chat", "image", "request", "model_checkpoint",
               "head_core", "c", "router_core", "serve_http", "serve"}
 TORCH_IN_HEADERS = {"tensor", "model", "head", "draft", "embed", "runtime"}
 TORCH = {"ATen", "c10", "torch"}

@@ -81,14 +81,16 @@ int64_t NumHeldBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
   int64_t num_bytes = NumResultBytes(encoder, batch) + kEach * std::ssize(batch.inputs);
   if (batch.wish.query != nullptr) num_bytes += 4 * std::ssize(*batch.wish.query);
   for (const EncodeSource& source : batch.inputs) {
-    num_bytes += std::ssize(source.text) + 4 * std::ssize(source.ids);
+    num_bytes +=
+        std::ssize(source.text) + 4 * std::ssize(source.ids) + std::ssize(source.picture);
   }
   return num_bytes;
 }
 
 /// About how many tokens it is.
 int64_t NumTokens(const EncodeSource& source) {
-  constexpr int64_t kBytesOfToken = 4;
+  constexpr int64_t kBytesOfToken = 4, kTokensOfPicture = 256;
+  if (!source.picture.empty()) return kTokensOfPicture;
   const int64_t others = source.context != nullptr ? NumTokens(*source.context) : 0;
   return others + std::ssize(source.ids) + std::ssize(source.text) / kBytesOfToken + 1;
 }

@@ -87,6 +87,13 @@ const char kManyIds[] = R"json([
    "items": {"type": "array", "items": {"type": "integer"}, "minItems": 1}}
 ])json";
 
+// Of a model that reads pictures: one of the two is wanted.
+const char kPictureItems[] = R"json([
+  {"type": "array", "minItems": 1, "items": {"type": "object", "properties": {
+    "text": {"type": ["string", "null"]},
+    "image": {"type": ["string", "null"], "description": "base64 or a data: URI"}}}}
+])json";
+
 // Fields that the routes of classifiers have in common.
 const char kScoring[] = R"json({
   "model": {"type": "string", "maxLength": 256},
@@ -232,8 +239,9 @@ std::string Embeddings() {
     "dimensions": {"type": "integer", "minimum": 1},
     "user": {"type": "string"}
   })json"});
-  properties["input"] = AnyOf({kManyTexts, kManyIds});
-  return Operation("Vectors of texts, as OpenAI", {"input"}, std::move(properties));
+  properties["input"] = AnyOf({kManyTexts, kManyIds, kPictureItems});
+  return Operation("Vectors of texts or pictures, as OpenAI and SGLang", {"input"},
+                   std::move(properties));
 }
 
 std::string Rerank(const char* documents) {
@@ -286,7 +294,9 @@ std::string Encode() {
   properties.erase("raw_scores");
   properties["text"] = AnyOf({kManyTexts});
   properties["input_ids"] = AnyOf({kManyIds});
-  return Operation("Vectors of texts, or scores of pairs, as SGLang", {}, std::move(properties));
+  properties["image_data"] = AnyOf({kManyTexts});
+  return Operation("Vectors of texts or pictures, or scores of pairs, as SGLang", {},
+                   std::move(properties));
 }
 
 std::string Score() {

@@ -18,12 +18,13 @@
 
 namespace shortlist {
 
-/// One thing to encode, as a client sends it: a text, a pair of texts, token ids, or a prompt in
-/// two parts.
+/// One thing to encode, as a client sends it: a text, a pair of texts, token ids, a picture, or a
+/// prompt in two parts.
 struct EncodeSource {
   std::string text;                          // of a pair the second
   std::shared_ptr<const std::string> first;  // of a pair; often the same for many. Null: no pair
   std::vector<TokenId> ids;                  // not empty: these, in place of texts
+  std::string picture;  // not empty: in base64 or a data: URI, in place of texts
   // Of a prompt the other part, text or ids as this one is; often the same for many. Control tokens
   // spelled in a prompt's text are these tokens. Null: no prompt.
   std::shared_ptr<const EncodeSource> context;
@@ -56,6 +57,7 @@ struct ServedEncoder {
   // Likewise: what goes before a text, by name, and where no name is given.
   std::map<std::string, std::string> prompts;
   std::string default_prompt;
+  bool reads_pictures = false;
   std::vector<std::string> labels;  // [result_size] of one that makes scores
   bool instructs_pairs = false;     // likewise: an instruction may go before a pair
 

@@ -108,7 +108,7 @@ class Preparing {
 
 void AddEncodingFlags(CLI::App& command, EncodingFlags& flags) {
   command
-      .add_option("--model,--model-path", flags.model.model,
+      .add_option("--model,--model-path,--embed-model", flags.model.model,
                   "A Hugging Face model directory, or org/name[@revision] of the cache")
       ->type_name("DIR")
       ->required();
@@ -127,6 +127,9 @@ absl::StatusOr<std::unique_ptr<BulkEncoder>> BulkEncoder::Open(const EncodingFla
   EncodingModel::Options options = flags.model;
   options.model = model;
   SHORTLIST_ASSIGN_OR_RETURN(encoder->model_, EncodingModel::Open(options, encoder->pool_));
+  if (encoder->model_->clip() != nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(encoder->pictures_, PictureReader::Open(*encoder->model_));
+  }
   return encoder;
 }
 
@@ -143,13 +146,24 @@ absl::StatusOr<EncodeInput> BulkEncoder::Prepare(std::string_view instruction,
   return input;
 }
 
+absl::StatusOr<EncodeInput> BulkEncoder::PreparePicture(const std::string& path) {
+  if (!pictures_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(model_->dir(), ", ", model_->config().architecture,
+                     ", reads texts and no pictures, which a CLIPModel does"));
+  }
+  absl::StatusOr<EncodeInput> input = pictures_->ReadPath(path);
+  if (input.ok()) num_tokens_ += std::ssize(input->ids);
+  return input;
+}
+
 absl::Status BulkEncoder::Run(const TextRows& texts, int64_t begin, const EncodeWish& wish,
                               const Source& source, const Sink& sink) {
   BatchQueue queue;
   const Preparing preparing(
       queue, [&] { PrepareBatches(texts, begin, flags_.batch_tokens, source, queue); });
   const int64_t end = std::ssize(texts.rows);
-  Progress progress("texts", end - begin);
+  Progress progress(texts.are_pictures ? "pictures" : "texts", end - begin);
   for (int64_t row = begin; row < end;) {
     const Batch batch = queue.Pop();
     std::vector<EncodingLoop::Item> items;

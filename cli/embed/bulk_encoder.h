@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "cli/embed/text_rows.h"
+#include "cli/picture_reader.h"
 #include "request/encoding.h"
 #include "runtime/encoding_model.h"
 
@@ -47,6 +48,9 @@ class BulkEncoder {
   /// EncodingModel::Prepare, cut as the flags say. Any thread may call it.
   absl::StatusOr<EncodeInput> Prepare(std::string_view instruction, std::string_view text,
                                       std::optional<std::string_view> second = std::nullopt);
+  /// The input of the picture in a file. InvalidArgument where the model reads no pictures; else as
+  /// PictureReader::ReadPath. Any thread may call it.
+  absl::StatusOr<EncodeInput> PreparePicture(const std::string& path);
   /// Of all inputs that were prepared.
   int64_t num_cut() const { return num_cut_; }
   int64_t num_tokens() const { return num_tokens_; }
@@ -69,6 +73,7 @@ class BulkEncoder {
   const EncodingFlags flags_;
   ThreadPool pool_;
   std::unique_ptr<EncodingModel> model_;
+  std::optional<PictureReader> pictures_;  // of a model that reads them
   std::atomic<int64_t> num_cut_ = 0, num_tokens_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "cli/embed/embed_rows.h"
+#include "cli/embed/picture_rows.h"
 #include "cli/embed/vector_file.h"
 #include "cli/flags/flag_kinds.h"
 #include "model/checkpoint/quote.h"
@@ -19,7 +20,7 @@ namespace shortlist {
 namespace {
 
 absl::StatusOr<TextRows> ReadTexts(const EmbedFlags& flags, std::istream& in) {
-  if (flags.texts.empty()) return ReadTextRows(flags.in, BlankLines::kRefused, in);
+  if (flags.texts.empty()) return ReadRows(flags.in, BlankLines::kRefused, in);
   TextRows texts{.origin = "--text", .rows = {}};
   for (const std::string& text : flags.texts) {
     texts.rows.push_back({text, std::ssize(texts.rows) + 1});
@@ -113,10 +114,11 @@ absl::Status Embed(const EmbedFlags& flags, std::istream& in, std::ostream& out)
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   std::cerr << absl::StrFormat(
-      "embed: %d texts, %d tokens computed in %.3f s on %d threads; %d "
+      "embed: %d %s, %d tokens computed in %.3f s on %d threads; %d "
       "texts were cut to %d tokens\n",
-      texts.rows.size(), encoder->num_tokens(), time.count(), flags.encoding.num_threads,
-      encoder->num_cut(), encoder->model().max_input_tokens());
+      texts.rows.size(), texts.are_pictures ? "pictures" : "texts", encoder->num_tokens(),
+      time.count(), flags.encoding.num_threads, encoder->num_cut(),
+      encoder->model().max_input_tokens());
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "cli/embed/npy.h"
+#include "cli/embed/picture_rows.h"
 #include "cli/embed/vector_file.h"
 
 namespace shortlist {
@@ -20,14 +21,18 @@ int64_t WidthOf(BulkEncoder& encoder, const EmbedTask& task) {
   return task.dimensions > 0 ? task.dimensions : encoder.model().result_size();
 }
 
-/// FNV-1a, 64 bits, over the texts, each behind its length.
+/// FNV-1a, 64 bits, over the texts, each behind its length; over the paths and stamps of pictures.
 std::string HashOf(const TextRows& texts) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
-  for (const TextRow& row : texts.rows) {
-    const uint64_t size = row.text.size();
+  const auto add_text = [&add](const std::string& text) {
+    const uint64_t size = text.size();
     for (int shift = 0; shift < 64; shift += 8) add(static_cast<uint8_t>(size >> shift));
-    for (const char c : row.text) add(static_cast<uint8_t>(c));
+    for (const char c : text) add(static_cast<uint8_t>(c));
+  };
+  for (const TextRow& row : texts.rows) {
+    add_text(row.text);
+    if (texts.are_pictures) add_text(FileStamp(row.text));
   }
   return absl::StrFormat("fnv1a64:%016x", hash);
 }
@@ -44,7 +49,9 @@ std::string NameOf(const std::string& dir) {
 
 absl::StatusOr<EncodeResult> EmbedFirst(BulkEncoder& encoder, const EmbedTask& task) {
   EncodeResult first;
-  const TextRows one{.origin = task.texts.origin, .rows = {task.texts.rows[0]}};
+  const TextRows one{.origin = task.texts.origin,
+                     .rows = {task.texts.rows[0]},
+                     .are_pictures = task.texts.are_pictures};
   SHORTLIST_RETURN_IF_ERROR(EmbedRows(encoder,
                                       {.texts = one,
                                        .instruction = task.instruction,
@@ -103,7 +110,11 @@ absl::Status EmbedRows(BulkEncoder& encoder, const EmbedTask& task, int64_t begi
        .dimensions = task.dimensions,
        .sparse = task.sparse,
        .sparse_cut = {.top_n = task.sparse_top_n}},
-      [&](const std::string& text) { return encoder.Prepare(task.instruction, text); }, sink);
+      [&](const std::string& text) {
+        return task.texts.are_pictures ? encoder.PreparePicture(text)
+                                       : encoder.Prepare(task.instruction, text);
+      },
+      sink);
 }
 
 absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std::string& path) {

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/embed/embed_rows.h"
+#include "cli/embed/picture_rows.h"
 #include "cli/embed/ranking.h"
 #include "cli/embed/rerank.h"
 #include "cli/embed/top_rows.h"
@@ -180,9 +181,11 @@ absl::Status Search(const SearchFlags& flags, std::istream& in, std::ostream& ou
     return absl::InvalidArgumentError(
         "--index: keeps dense vectors alone, which --scoring dense reads");
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts,
-                             ReadTextRows(flags.in, BlankLines::kSkipped, in));
+  SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts, ReadRows(flags.in, BlankLines::kSkipped, in));
   const bool reranks = !flags.rerank_model.empty();
+  if (reranks && texts.are_pictures) {
+    return absl::InvalidArgumentError("--rerank-model: rerankers read texts, and --in is a folder");
+  }
   SHORTLIST_ASSIGN_OR_RETURN(
       std::vector<ScoredRow> ranking,
       Retrieve(flags, texts, reranks ? std::max(flags.top, flags.num_candidates) : flags.top));

@@ -50,7 +50,7 @@ void AddTextInputFlags(CLI::App& command, TextInputFlags& flags) {
   command
       .add_option("--in", flags.path,
                   "Texts: one a line, or in a .jsonl file a JSON string or object a line; standard "
-                  "input without it")
+                  "input without it. For a model that reads pictures also a folder of them")
       ->type_name("FILE");
   command.add_flag("--jsonl", flags.jsonl, "Lines are JSON, whatever the file is called");
   command.add_option("--text-key", flags.text_key, "Where in a JSON object the text is")
@@ -59,6 +59,7 @@ void AddTextInputFlags(CLI::App& command, TextInputFlags& flags) {
 }
 
 std::string TextRows::Where(int64_t row) const {
+  if (are_pictures) return rows[row].text;
   return absl::StrCat(origin, " line ", rows[row].line);
 }
 

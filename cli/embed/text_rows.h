@@ -33,8 +33,9 @@ struct TextRow {
 struct TextRows {
   std::string origin;  // a path, "standard input" or a flag
   std::vector<TextRow> rows;
+  bool are_pictures = false;  // then a row's text is the path of one
 
-  /// "FILE line 7"
+  /// "FILE line 7", or the path of a picture.
   std::string Where(int64_t row) const;
 };
 

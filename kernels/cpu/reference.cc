@@ -237,6 +237,8 @@ float ActivationOf(Activation activation, float x) {
       return 0.5f * x * (1.0f + std::erf(x * 0.707106781f));
     case Activation::kGeluTanh:
       return x / (1.0f + std::exp(-1.59576912f * (x + 0.044715f * x * x * x)));
+    case Activation::kGeluQuick:
+      return x / (1.0f + std::exp(-1.702f * x));
   }
   SHORTLIST_CHECK(false);
 }

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "serve/embeddings/pictures.h"
 #include "serve/http/api_error.h"
 #include "serve/http/target.h"
 #include "serve/model_name.h"
@@ -158,6 +159,7 @@ void ReadEncodeSources(JsonFields& fields, const char* name, const ServedEncoder
   if (!batch.is_list) {
     EncodeSource& source = batch.inputs.emplace_back();
     if (value->is_array()) return ReadIds(*value, name, encoder.vocab_size, fields, source.ids);
+    if (value->is_object()) return ReadPictureItem(*value, name, encoder, fields, source);
     if (!ReadText(*value, name, fields, source.text)) {
       fields.Fail(name, "neither a text nor a list of texts or token ids");
     }
@@ -169,6 +171,8 @@ void ReadEncodeSources(JsonFields& fields, const char* name, const ServedEncoder
     EncodeSource& source = batch.inputs[i];
     if (entry.is_array()) {
       ReadIds(entry, Place(name, i), encoder.vocab_size, fields, source.ids);
+    } else if (entry.is_object()) {
+      ReadPictureItem(entry, Place(name, i), encoder, fields, source);
     } else if (!ReadText(entry, Place(name, i), fields, source.text)) {
       fields.Fail(Place(name, i), "neither a text nor a list of token ids");
     }

@@ -29,7 +29,7 @@ absl::StatusOr<size_t> ReadEncoderModel(const Service& service, JsonFields& fiel
 absl::StatusOr<size_t> ReadRankingModel(const Service& service, JsonFields& fields);
 
 /// `name`, which must be there: a text, a list of texts, a list of ids, or a list of such lists;
-/// ids are below the encoder's vocab_size.
+/// ids are below the encoder's vocab_size. In place of a text an item of ReadPictureItem.
 void ReadEncodeSources(JsonFields& fields, const char* name, const ServedEncoder& encoder,
                        EncodeBatch& batch);
 

@@ -6,6 +6,7 @@
 #include "nlohmann/json.hpp"
 #include "serve/embeddings/answer.h"
 #include "serve/embeddings/fields.h"
+#include "serve/embeddings/pictures.h"
 #include "serve/embeddings/routes.h"
 #include "serve/openapi.h"
 
@@ -89,7 +90,12 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
   const bool makes_vectors = encoder.makes == ServedEncoder::Makes::kVectors;
   const bool has_text = fields.Find("text") != nullptr;
-  if (has_text == (fields.Find("input_ids") != nullptr)) {
+  const bool has_pictures = fields.Find("image_data") != nullptr;
+  if (has_pictures && fields.Find("input_ids") == nullptr && !is_cross_encoder) {
+    ReadImageData(fields, encoder, batch);
+  } else if (has_pictures) {
+    fields.Fail("image_data", "goes with text alone, of a model that makes vectors");
+  } else if (has_text == (fields.Find("input_ids") != nullptr)) {
     fields.Fail("text", "exactly one of text and input_ids is wanted");
   } else if (is_cross_encoder) {
     ReadPairs(fields, batch);
@@ -111,10 +117,9 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   batch.num_reply_bytes = NumJsonBytes(asked.rid);
   fields.Accept({"log_metrics", "no_logs", "external_trace_header", "received_time", "user",
                  "custom_labels", "routing_key", "session_id", "sampling_params"});
-  fields.Refuse(
-      {"image_data", "video_data", "audio_data", "modalities", "input_embeds", "lora_path",
-       "embed_override_token_id", "embed_overrides", "return_pooled_hidden_states"},
-      "not supported");
+  fields.Refuse({"video_data", "audio_data", "modalities", "input_embeds", "lora_path",
+                 "embed_override_token_id", "embed_overrides", "return_pooled_hidden_states"},
+                "not supported");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   const bool is_score = !makes_vectors && encoder.result_size == 1;

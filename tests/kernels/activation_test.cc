@@ -29,6 +29,8 @@ constexpr Case kCases[] = {
        return x * (1 + std::tanh(u)) / 2;
      },
      6e-7},
+    {"GeluQuick", Activation::kGeluQuick, [](double x) { return x / (1 + std::exp(-1.702 * x)); },
+     6e-7},
 };
 
 class ActivationTest : public testing::TestWithParam<Case> {

@@ -29,6 +29,11 @@ void AppendWords(const std::string& text, std::vector<TokenId>& ids) {
 absl::StatusOr<EncodeInput> Prepare(const std::string& instruction, const EncodeSource& source,
                                     const EncodeCut& cut) {
   EncodeInput input{.ids = source.ids};
+  if (!source.picture.empty()) {
+    if (source.picture == "broken") return absl::InvalidArgumentError("PNG: truncated");
+    input.ids.assign(source.picture.size(), TokenId{5});
+    return input;
+  }
   if (source.context != nullptr) {
     const EncodeSource& front = source.context_behind ? source : *source.context;
     const EncodeSource& back = source.context_behind ? *source.context : source;
@@ -165,6 +170,14 @@ void EncoderTest::AddThreeKinds(const std::string& name) {
   encoder.multi_vector_size = 2;
   encoder.prompts = {{"query", "find "}, {"document", ""}};
   encoders_.push_back(std::make_unique<FakeEncoder>(std::move(encoder)));
+}
+
+void EncoderTest::AddPictures(const std::string& name) {
+  encoders_.push_back(
+      std::make_unique<FakeEncoder>(ServedEncoder{.name = name,
+                                                  .makes = ServedEncoder::Makes::kVectors,
+                                                  .result_size = 4,
+                                                  .reads_pictures = true}));
 }
 
 void EncoderTest::AddScores(const std::string& name, int64_t num_labels) {

@@ -20,7 +20,8 @@ namespace shortlist {
 /// to x_n is {n, x_1 + 2 x_2 + ... + n x_n, 0.1, -2.5}, the logit of a text its number of tokens
 /// less 6, of each further label one less; the word "nan" makes it all NaN. How likely token t is
 /// next: t / 1000, or, as if no other could be, t over the sum of those asked for. In a sparse
-/// vector the token 10 + n has the weight n, in a multi-vector {n, -n}; 1 and 2 have none.
+/// vector the token 10 + n has the weight n, in a multi-vector {n, -n}; 1 and 2 have none. A
+/// picture is as many tokens 5 as its text has characters; "broken" is refused.
 class FakeEncoder {
  public:
   explicit FakeEncoder(ServedEncoder described);
@@ -46,6 +47,8 @@ class EncoderTest : public ServeTest {
   void AddVectors(const std::string& name);
   /// With sparse vectors and multi-vectors too.
   void AddThreeKinds(const std::string& name);
+  /// Of texts and pictures.
+  void AddPictures(const std::string& name);
   void AddScores(const std::string& name, int64_t num_labels = 1);
   /// The generating model's states.
   void AddStates();

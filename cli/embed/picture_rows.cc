@@ -1,0 +1,64 @@
+#include "cli/embed/picture_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/utf8.h"
+#include "model/checkpoint/quote.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsPicture(const std::string& name) {
+  constexpr std::array kEndings = {".jpg", ".jpeg", ".png", ".webp"};
+  return std::ranges::any_of(
+      kEndings, [&name](const char* ending) { return absl::EndsWithIgnoreCase(name, ending); });
+}
+
+}  // namespace
+
+absl::StatusOr<TextRows> ListPictures(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (IsPicture(it->path().filename())) paths.push_back(it->path());
+  }
+  if (error) return absl::UnavailableError(absl::StrCat(folder, ": ", error.message()));
+  if (paths.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": holds no .jpg, .jpeg, .png or .webp file"));
+  }
+  std::ranges::sort(paths);
+  TextRows rows{.origin = folder, .rows = {}, .are_pictures = true};
+  for (std::string& path : paths) {
+    if (FindInvalidUtf8(path)) {
+      return absl::InvalidArgumentError(absl::StrCat(Quote(path), ": the name is not valid UTF-8"));
+    }
+    rows.rows.push_back({std::move(path), std::ssize(rows.rows) + 1});
+  }
+  return rows;
+}
+
+absl::StatusOr<TextRows> ReadRows(const TextInputFlags& flags, BlankLines blank_lines,
+                                  std::istream& in) {
+  std::error_code ignored;
+  if (!flags.path.empty() && fs::is_directory(flags.path, ignored)) return ListPictures(flags.path);
+  return ReadTextRows(flags, blank_lines, in);
+}
+
+std::string FileStamp(const std::string& path) {
+  std::error_code ignored;
+  const auto written = fs::last_write_time(path, ignored).time_since_epoch().count();
+  return absl::StrCat(fs::file_size(path, ignored), " ", written);
+}
+
+}  // namespace shortlist

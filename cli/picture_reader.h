@@ -1,0 +1,39 @@
+#ifndef SHORTLIST_CLI_PICTURE_READER_H_
+#define SHORTLIST_CLI_PICTURE_READER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "image/picture_processor.h"
+#include "request/encoding.h"
+#include "runtime/encoding_model.h"
+
+namespace shortlist {
+
+/// From files and base64 to what a model reads of a picture. Immutable; any thread.
+class PictureReader {
+ public:
+  /// Of a model that reads pictures (EncodingModel::clip). Errors as PictureProcessor::Read, and
+  /// InvalidArgument where it makes pictures of another size than the model reads.
+  static absl::StatusOr<PictureReader> Open(const EncodingModel& model);
+
+  /// Errors as DecodePicture.
+  absl::StatusOr<EncodeInput> Read(std::string_view bytes) const;
+  /// Of base64 or a data: URI. Errors as ReadPictureText and DecodePicture.
+  absl::StatusOr<EncodeInput> ReadText(std::string_view text) const;
+  /// Of a file. Errors as ReadFile and DecodePicture.
+  absl::StatusOr<EncodeInput> ReadPath(const std::string& path) const;
+
+ private:
+  PictureReader(PictureProcessor processor, int64_t num_tokens)
+      : processor_(std::move(processor)), num_tokens_(num_tokens) {}
+
+  PictureProcessor processor_;
+  int64_t num_tokens_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_PICTURE_READER_H_

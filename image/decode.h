@@ -1,0 +1,44 @@
+#ifndef SHORTLIST_IMAGE_DECODE_H_
+#define SHORTLIST_IMAGE_DECODE_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "image/picture.h"
+
+namespace shortlist {
+
+/// Of an encoded picture.
+inline constexpr int64_t kMaxPictureBytes = int64_t{32} << 20;
+/// Of a decoded one: 64 MiB of RGB.
+inline constexpr int64_t kMaxPixels = (int64_t{64} << 20) / 3;
+/// What libjpeg takes beside that, at most: all coefficients of a progressive file.
+inline constexpr int64_t kMaxJpegBytes = int64_t{192} << 20;
+/// What libwebp takes: 4 bytes a pixel of a lossless file, and the tables of its up to 65,536
+/// Huffman codes. An honest picture has few; who makes one that has all of them does not get twice
+/// as much by sending two, for they are decoded one after the other.
+inline constexpr int64_t kMaxWebpBytes = int64_t{768} << 20;
+
+/// The picture in a JPEG, PNG or WebP file, as `PIL.Image.open(...).convert("RGB")` has it, bit for
+/// bit:
+///   - grey and palettes become RGB; alpha is dropped, nothing is put behind it
+///   - of 16 bits a channel the upper 8 count; but 16-bit grey is cut at 255, which PIL does
+///   - CMYK and YCCK JPEGs are inverted ones, as Adobe writes them; ICC profiles and gamma are not
+///     applied
+///   - the orientation that EXIF tells is not applied: a model sees what PIL's users show it
+///   - an animated PNG is the picture that it shows where nothing is animated
+/// What a header says is checked before memory is taken for it.
+///
+/// InvalidArgument names format and reason: a file that is too long, empty, truncated, broken, of
+/// another format (named, where it is a known one), an animated WebP, or one of more than
+/// kMaxPixels. ResourceExhausted when memory is out. Any thread.
+absl::StatusOr<Picture> DecodePicture(std::string_view bytes);
+
+/// InvalidArgument for a size that no picture here may have; `format` begins the message.
+absl::Status CheckPictureSize(const char* format, int64_t width, int64_t height);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_IMAGE_DECODE_H_

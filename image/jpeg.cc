@@ -1,0 +1,128 @@
+#include "image/jpeg.h"
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h wants it
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "image/decode.h"
+
+namespace shortlist {
+namespace {
+
+/// A progressive file has about ten scans, each of which is a pass over all coefficients.
+constexpr int kMaxScans = 64;
+
+/// libjpeg's state. Its errors leave by longjmp, which runs no destructors: each step below is a
+/// function whose own frame, and whatever it calls, has nothing to destroy.
+struct JpegReader {
+  jpeg_decompress_struct info = {};
+  jpeg_error_mgr errors = {};
+  jpeg_progress_mgr progress = {};
+  jmp_buf escape;
+  char message[JMSG_LENGTH_MAX] = "";
+
+  JpegReader() = default;
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
+  ~JpegReader() { jpeg_destroy_decompress(&info); }
+
+  absl::Status Error() const { return absl::InvalidArgumentError(absl::StrCat("JPEG: ", message)); }
+};
+
+[[noreturn]] void Leave(j_common_ptr info) {
+  auto& reader = *static_cast<JpegReader*>(info->client_data);
+  info->err->format_message(info, reader.message);
+  std::longjmp(reader.escape, 1);
+}
+
+/// Warnings are for data that can be decoded all the same, which PIL does; but where the file ends,
+/// libjpeg would go on with grey.
+void Warn(j_common_ptr info, int level) {
+  if (level < 0 && info->err->msg_code == JWRN_JPEG_EOF) Leave(info);
+}
+
+void CountScans(j_common_ptr info) {
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
+  auto& reader = *static_cast<JpegReader*>(info->client_data);
+  std::snprintf(reader.message, sizeof(reader.message), "more than %d scans", kMaxScans);
+  std::longjmp(reader.escape, 1);
+}
+
+bool ReadHeader(JpegReader& reader, const char* bytes, size_t size) {
+  jpeg_decompress_struct& info = reader.info;
+  info.err = jpeg_std_error(&reader.errors);
+  info.client_data = &reader;
+  reader.errors.error_exit = Leave;
+  reader.errors.emit_message = Warn;
+  reader.errors.output_message = [](j_common_ptr) {};
+  if (setjmp(reader.escape) != 0) return false;
+  jpeg_create_decompress(&info);
+  info.mem->max_memory_to_use = kMaxJpegBytes;
+  reader.progress.progress_monitor = CountScans;
+  info.progress = &reader.progress;
+  jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes), size);
+  jpeg_read_header(&info, TRUE);
+  return true;
+}
+
+bool Start(JpegReader& reader) {
+  if (setjmp(reader.escape) != 0) return false;
+  jpeg_start_decompress(&reader.info);
+  return true;
+}
+
+bool ReadRow(JpegReader& reader, uint8_t* row) {
+  if (setjmp(reader.escape) != 0) return false;
+  JSAMPROW rows[] = {row};
+  jpeg_read_scanlines(&reader.info, rows, 1);
+  return true;
+}
+
+/// a b / 255, rounded, as PIL computes it.
+int MultiplyBytes(int a, int b) {
+  const int product = a * b + 128;
+  return ((product >> 8) + product) >> 8;
+}
+
+/// cmyk: [width, 4], inverted.
+void CmykToRgb(const uint8_t* cmyk, int64_t width, uint8_t* rgb) {
+  for (int64_t x = 0; x < width; ++x) {
+    const int white = cmyk[4 * x + 3];
+    for (int64_t c = 0; c < 3; ++c) {
+      rgb[3 * x + c] = static_cast<uint8_t>(white - MultiplyBytes(255 - cmyk[4 * x + c], white));
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Picture> DecodeJpeg(std::string_view bytes) {
+  JpegReader reader;
+  if (!ReadHeader(reader, bytes.data(), bytes.size())) return reader.Error();
+  jpeg_decompress_struct& info = reader.info;
+  const int num_channels = info.num_components;
+  if (num_channels != 1 && num_channels != 3 && num_channels != 4) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JPEG: ", num_channels, " channels, where 1, 3 and 4 are known"));
+  }
+  SHORTLIST_RETURN_IF_ERROR(CheckPictureSize("JPEG", info.image_width, info.image_height));
+  const bool is_cmyk = num_channels == 4;
+  info.out_color_space = is_cmyk ? JCS_CMYK : JCS_RGB;
+  if (!Start(reader)) return reader.Error();
+  Picture picture{.width = info.image_width, .height = info.image_height, .rgb = {}};
+  picture.rgb.resize(static_cast<size_t>(picture.width * picture.height * 3));
+  std::vector<uint8_t> cmyk(is_cmyk ? static_cast<size_t>(picture.width * 4) : 0);
+  for (int64_t y = 0; y < picture.height; ++y) {
+    uint8_t* const row = picture.rgb.data() + y * picture.width * 3;
+    if (!ReadRow(reader, is_cmyk ? cmyk.data() : row)) return reader.Error();
+    if (is_cmyk) CmykToRgb(cmyk.data(), picture.width, row);
+  }
+  return picture;
+}
+
+}  // namespace shortlist

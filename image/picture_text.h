@@ -1,0 +1,18 @@
+#ifndef SHORTLIST_IMAGE_PICTURE_TEXT_H_
+#define SHORTLIST_IMAGE_PICTURE_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace shortlist {
+
+/// The bytes of a picture that a client sends as text: base64, or a data: URI (RFC 2397) in base64.
+/// InvalidArgument for what is too long (kMaxPictureBytes), is not base64, is said to be something
+/// else than an image (a video, audio), or is an address or a path: nothing is fetched here.
+absl::StatusOr<std::string> ReadPictureText(std::string_view text);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_IMAGE_PICTURE_TEXT_H_

@@ -1,0 +1,140 @@
+#include "image/png.h"
+
+#include <png.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "image/decode.h"
+
+namespace shortlist {
+namespace {
+
+/// libpng's state. Its errors leave by longjmp, which runs no destructors: each step below is a
+/// function whose own frame, and whatever it calls, has nothing to destroy.
+struct PngReader {
+  const char* bytes = nullptr;
+  size_t size = 0;
+  size_t at = 0;
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  char message[128] = "out of memory";
+
+  PngReader() = default;
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
+
+  absl::Status Error() const { return absl::InvalidArgumentError(absl::StrCat("PNG: ", message)); }
+};
+
+[[noreturn]] void Leave(png_structp png, png_const_charp message) {
+  auto& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
+  std::snprintf(reader.message, sizeof(reader.message), "%s", message);
+  png_longjmp(png, 1);
+}
+
+void Ignore(png_structp, png_const_charp) {}
+
+void Read(png_structp png, png_bytep out, size_t size) {
+  auto& reader = *static_cast<PngReader*>(png_get_io_ptr(png));
+  if (size > reader.size - reader.at) png_error(png, "truncated");
+  std::memcpy(out, reader.bytes + reader.at, size);
+  reader.at += size;
+}
+
+/// False where memory is out or the header is wrong.
+bool ReadHeader(PngReader& reader) {
+  reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, Leave, Ignore);
+  if (reader.png == nullptr) return false;
+  reader.info = png_create_info_struct(reader.png);
+  if (reader.info == nullptr) return false;
+  if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
+  // Texts, profiles and whatever else may be packed into a chunk: skipped, not unpacked.
+  png_set_keep_unknown_chunks(reader.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+  png_set_read_fn(reader.png, &reader, Read);
+  png_read_info(reader.png, reader.info);
+  return true;
+}
+
+/// What libpng is to make of pixels: RGB of 8 bits, or 16-bit grey as it is.
+bool Prepare(PngReader& reader, bool is_deep_grey) {
+  if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
+  png_structp png = reader.png;
+  if (is_deep_grey) {
+    png_set_swap(png);
+  } else {
+    png_set_palette_to_rgb(png);
+    png_set_expand_gray_1_2_4_to_8(png);
+    png_set_strip_16(png);
+    png_set_gray_to_rgb(png);
+    png_set_strip_alpha(png);
+  }
+  return true;
+}
+
+bool ReadRows(PngReader& reader, uint8_t* rows, int64_t stride, int64_t num_rows,
+              size_t row_bytes) {
+  if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
+  const int num_passes = png_set_interlace_handling(reader.png);
+  png_read_update_info(reader.png, reader.info);
+  if (png_get_rowbytes(reader.png, reader.info) != row_bytes) {
+    png_error(reader.png, "rows of an unknown kind");
+  }
+  for (int pass = 0; pass < num_passes; ++pass) {
+    for (int64_t y = 0; y < num_rows; ++y) png_read_row(reader.png, rows + y * stride, nullptr);
+  }
+  return true;
+}
+
+/// row: [width, 3], whose first 2 * width bytes are values of 16 bits.
+void DeepGreyToRgb(uint8_t* row, int64_t width) {
+  for (int64_t x = width - 1; x >= 0; --x) {
+    uint16_t value = 0;
+    std::memcpy(&value, row + 2 * x, sizeof(value));
+    std::fill_n(row + 3 * x, 3, static_cast<uint8_t>(std::min<uint16_t>(value, 255)));
+  }
+}
+
+/// A number of the first chunk, IHDR, which stands at a fixed place.
+int64_t HeaderNumber(std::string_view bytes, size_t at) {
+  int64_t number = 0;
+  for (size_t i = 0; i < 4; ++i) number = number << 8 | static_cast<uint8_t>(bytes[at + i]);
+  return number;
+}
+
+}  // namespace
+
+absl::StatusOr<Picture> DecodePng(std::string_view bytes) {
+  constexpr size_t kWidthAt = 16, kHeightAt = 20, kHeaderEnd = 24;
+  if (bytes.size() < kHeaderEnd) return absl::InvalidArgumentError("PNG: truncated");
+  Picture picture{
+      .width = HeaderNumber(bytes, kWidthAt), .height = HeaderNumber(bytes, kHeightAt), .rgb = {}};
+  SHORTLIST_RETURN_IF_ERROR(CheckPictureSize("PNG", picture.width, picture.height));
+  PngReader reader;
+  reader.bytes = bytes.data();
+  reader.size = bytes.size();
+  if (!ReadHeader(reader)) return reader.Error();
+  SHORTLIST_CHECK(png_get_image_width(reader.png, reader.info) == picture.width &&
+                  png_get_image_height(reader.png, reader.info) == picture.height);
+  const bool is_deep_grey = png_get_color_type(reader.png, reader.info) == PNG_COLOR_TYPE_GRAY &&
+                            png_get_bit_depth(reader.png, reader.info) == 16;
+  if (!Prepare(reader, is_deep_grey)) return reader.Error();
+  const int64_t stride = picture.width * 3;
+  picture.rgb.resize(static_cast<size_t>(stride * picture.height));
+  const auto row_bytes = static_cast<size_t>(picture.width * (is_deep_grey ? 2 : 3));
+  if (!ReadRows(reader, picture.rgb.data(), stride, picture.height, row_bytes)) {
+    return reader.Error();
+  }
+  for (int64_t y = 0; is_deep_grey && y < picture.height; ++y) {
+    DeepGreyToRgb(picture.rgb.data() + y * stride, picture.width);
+  }
+  return picture;
+}
+
+}  // namespace shortlist

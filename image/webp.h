@@ -1,0 +1,16 @@
+#ifndef SHORTLIST_IMAGE_WEBP_H_
+#define SHORTLIST_IMAGE_WEBP_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "image/picture.h"
+
+namespace shortlist {
+
+/// DecodePicture of a file that begins as one of this format does. Throws std::bad_alloc.
+absl::StatusOr<Picture> DecodeWebp(std::string_view bytes);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_IMAGE_WEBP_H_

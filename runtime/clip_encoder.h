@@ -1,0 +1,50 @@
+#ifndef SHORTLIST_RUNTIME_CLIP_ENCODER_H_
+#define SHORTLIST_RUNTIME_CLIP_ENCODER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/thread_pool.h"
+#include "embed/embedding_config.h"
+#include "model/checkpoint/encoder_config.h"
+#include "model/clip_model.h"
+#include "runtime/encoding_body.h"
+
+namespace shortlist {
+
+/// A CLIPModel: texts and pictures in one pass, each of which becomes one state that is a vector
+/// but for its length.
+class ClipEncoder final : public EncodingBody {
+ public:
+  /// Whether `dir`'s config.json is a CLIPModel's; false where there is none.
+  static bool Fits(const std::string& dir);
+  /// `pool` must outlive it. Errors as ClipModel::Load.
+  static absl::StatusOr<std::unique_ptr<ClipEncoder>> Load(const std::string& dir,
+                                                           std::optional<DType> dtype,
+                                                           std::optional<DType> quantize,
+                                                           ThreadPool& pool);
+
+  /// As far as an encoder's has the field; `hidden` is the size of a state.
+  const EncoderConfig& config() const override { return config_; }
+  DType dtype() const override { return model_->dtype(); }
+  DType weight_dtype() const override { return model_->weight_dtype(); }
+  const ClipConfig* clip() const override { return &model_->config(); }
+  /// What becomes of a state: it is normalised.
+  EmbeddingConfig embedding(const std::string& dir) const;
+
+  /// A state for each item, with the same bits as of that item alone.
+  absl::StatusOr<std::optional<EncodedStates>> Run(EncodingItems items, bool last_alone,
+                                                   bool goes_on) override;
+
+ private:
+  ClipEncoder() = default;
+
+  std::unique_ptr<ClipModel> model_;
+  EncoderConfig config_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_RUNTIME_CLIP_ENCODER_H_

@@ -1,0 +1,44 @@
+#include "tests/image/golden_pictures.h"
+
+#include "absl/strings/escaping.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+constexpr char kDir[] = "tests/reference/golden/pictures/";
+
+std::vector<uint8_t> Bytes(const nlohmann::json& base64) {
+  std::string bytes;
+  SHORTLIST_CHECK(absl::Base64Unescape(base64.get<std::string>(), &bytes));
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+std::string GoldenPictureFile(const std::string& name) {
+  auto bytes = ReadFile(kDir + name, /*max_bytes=*/1 << 20);
+  SHORTLIST_CHECK(bytes.ok());
+  return *std::move(bytes);
+}
+
+std::vector<GoldenPicture> GoldenPictures() {
+  const auto expected = ReadJsonFile(std::string(kDir) + "expected.json", /*max_bytes=*/1 << 20);
+  SHORTLIST_CHECK(expected.ok());
+  std::vector<GoldenPicture> pictures;
+  for (const auto& [name, picture] : expected->items()) {
+    pictures.push_back({.name = name,
+                        .bytes = GoldenPictureFile(name),
+                        .width = picture["width"],
+                        .height = picture["height"],
+                        .rgb = Bytes(picture["rgb"]),
+                        .bicubic = Bytes(picture["bicubic"]),
+                        .bilinear = Bytes(picture["bilinear"])});
+  }
+  return pictures;
+}
+
+}  // namespace shortlist

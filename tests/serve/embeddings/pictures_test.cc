@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "nlohmann/json.hpp"
+#include "tests/serve/embeddings/encoder_fixture.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class PicturesTest : public EncoderTest {
+ protected:
+  PicturesTest() {
+    AddPictures("clip");
+    AddVectors("words");
+  }
+
+  std::string Refused(const std::string& path, const json& body) {
+    return Post(path, body, 400).at("error").at("message");
+  }
+  std::string RefusedItem(const json& item, const std::string& model = "clip") {
+    return Refused("/v1/embeddings", {{"model", model}, {"input", json::array({item})}});
+  }
+  static json Numbers(const json& reply) {
+    json numbers = json::array();
+    for (const json& entry : reply.is_array() ? reply : reply.at("data")) {
+      numbers.push_back(entry.at("embedding").at(0));
+    }
+    return numbers;
+  }
+};
+
+TEST_F(PicturesTest, ItemsOfTextsAndPicturesAreMixed) {
+  StartAll();
+  const json reply = Post("/v1/embeddings", json::parse(R"({"input": [
+      {"image": "AAAA"}, {"text": "the cat"}, "a", {"text": null, "image": "AAAAAA"},
+      {"text": "padding", "image": "AAA"}, {"text": "the cat", "image": null}, [7, 8]]})"));
+  EXPECT_EQ(reply.at("model"), "clip");
+  EXPECT_EQ(Numbers(reply), json::parse("[4, 4, 3, 6, 3, 4, 2]"));
+  EXPECT_EQ(reply.at("usage").at("prompt_tokens"), 26);
+  EXPECT_EQ(Numbers(Post("/v1/embeddings", {{"input", {{"image", "AAAA"}}}})), json::parse("[4]"));
+}
+
+TEST_F(PicturesTest, WhatAnItemMayNotBeIsNamed) {
+  StartAll();
+  EXPECT_THAT(RefusedItem({{"image", "AA"}}, "words"),
+              HasSubstr("input[0].image: `words` reads texts, and no pictures"));
+  EXPECT_THAT(RefusedItem({{"text", "a cat"}, {"image", "AA"}}),
+              HasSubstr("input[0].text: beside a picture: `clip` makes a vector of either"));
+  EXPECT_THAT(RefusedItem(json::object()), HasSubstr("neither a text nor a picture is there"));
+  EXPECT_THAT(RefusedItem({{"text", nullptr}, {"image", nullptr}}), HasSubstr("neither a text"));
+  EXPECT_THAT(RefusedItem({{"text", "a"}, {"video", "AA"}}),
+              HasSubstr("input[0].video: not supported"));
+  EXPECT_THAT(RefusedItem({{"audio", "AA"}}), HasSubstr("input[0].audio: not supported"));
+  EXPECT_THAT(RefusedItem({{"image", 7}}), HasSubstr("input[0].image: not a picture in base64"));
+  EXPECT_THAT(RefusedItem({{"image", ""}}), HasSubstr("input[0].image: not a picture in base64"));
+  EXPECT_THAT(RefusedItem({{"text", 7}}), HasSubstr("input[0].text: not a text"));
+  EXPECT_THAT(RefusedItem({{"txet", "a"}}), HasSubstr("input[0].txet"));
+  EXPECT_THAT(RefusedItem({{"image", "broken"}}), HasSubstr("input[0]: PNG: truncated"));
+}
+
+TEST_F(PicturesTest, EncodeTakesImageData) {
+  StartAll();
+  const json one = Post("/encode", {{"image_data", "AAAA"}});
+  EXPECT_EQ(one.at("embedding").at(0), 4);
+  EXPECT_EQ(one.at("meta_info").at("prompt_tokens"), 4);
+  EXPECT_EQ(Post("/encode", {{"text", "padding"}, {"image_data", "AAA"}}).at("embedding").at(0), 3);
+  EXPECT_EQ(Post("/encode", {{"text", ""}, {"image_data", {"AAA"}}}).at("embedding").at(0), 3);
+  EXPECT_EQ(Numbers(Post("/encode", {{"image_data", {"AAAA", "AA"}}})), json::parse("[4, 2]"));
+  EXPECT_EQ(
+      Numbers(Post("/encode",
+                   json::parse(R"({"text": ["a", "padding"], "image_data": [null, "AAAAA"]})"))),
+      json::parse("[3, 5]"));
+}
+
+TEST_F(PicturesTest, WhatImageDataMayNotBeIsNamed) {
+  StartAll();
+  const auto refused = [&](const char* body) { return Refused("/encode", json::parse(body)); };
+  EXPECT_THAT(refused(R"({"text": ["a"], "image_data": ["A", "B"]})"),
+              HasSubstr("image_data: 2 pictures for 1 texts"));
+  EXPECT_THAT(refused(R"({"text": ["a", "b"], "image_data": "A"})"),
+              HasSubstr("image_data: 1 pictures for 2 texts"));
+  EXPECT_THAT(refused(R"({"image_data": []})"), HasSubstr("image_data: a list that is empty"));
+  EXPECT_THAT(refused(R"({"image_data": [null]})"), HasSubstr("neither a text nor a picture"));
+  EXPECT_THAT(refused(R"({"image_data": [{"url": "x"}]})"),
+              HasSubstr("image_data[0]: not a picture in base64"));
+  EXPECT_THAT(refused(R"({"input_ids": [1], "image_data": "A"})"),
+              HasSubstr("image_data: goes with text alone"));
+  EXPECT_THAT(refused(R"({"image_data": "A", "video_data": "B"})"),
+              HasSubstr("video_data: not supported"));
+  EXPECT_THAT(refused(R"({"image_data": "A", "audio_data": "B"})"),
+              HasSubstr("audio_data: not supported"));
+  EXPECT_THAT(refused(R"({"model": "words", "image_data": "A"})"),
+              HasSubstr("image_data: `words` reads texts, and no pictures"));
+}
+
+}  // namespace
+}  // namespace shortlist
