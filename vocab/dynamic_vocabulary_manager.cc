@@ -143,9 +143,17 @@ absl::Status DynamicVocabularyManager::Observe(std::span<const TokenId> emitted,
                                                std::span<const TokenId> drafted,
                                                const ActiveVocab* snapshot,
                                                std::span<const RowSource> held) {
-  SHORTLIST_CHECK(held.empty() || held.size() == emitted.size());
+  if (!held.empty() && held.size() != emitted.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("held tells of ", held.size(), " tokens, ", emitted.size(), " were emitted"));
+  }
   const std::lock_guard lock(state_->writers);
   State& state = *state_;
+  if (snapshot != nullptr && snapshot->vocab_size() != state.base->vocab_size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a snapshot of a vocabulary of ",
+                                                   snapshot->vocab_size(), " tokens, not ",
+                                                   state.base->vocab_size()));
+  }
   SHORTLIST_RETURN_IF_ERROR(CheckIds(emitted, state.base->vocab_size()));
   SHORTLIST_RETURN_IF_ERROR(CheckIds(drafted, state.base->vocab_size()));
   const std::shared_ptr<const ActiveVocab> current = state.Active();

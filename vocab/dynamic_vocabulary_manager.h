@@ -65,7 +65,8 @@ class DynamicVocabularyManager {
   /// step was drafted with: coverage and mapping are judged by it, because another request may have
   /// changed the vocabulary since; null means the current one. `held`: [emitted.size()] why the
   /// draft could propose each, the request's own rows included; those with kNone are counted as
-  /// escapes. Empty: as the snapshot says. OutOfRange as in Add. The full head learns nothing.
+  /// escapes. Empty: as the snapshot says. OutOfRange as in Add; InvalidArgument for
+  /// another number of `held`, or a snapshot of another vocab_size. The full head learns nothing.
   absl::Status Observe(std::span<const TokenId> emitted, std::span<const TokenId> drafted,
                        const ActiveVocab* snapshot = nullptr, std::span<const RowSource> held = {});
 

@@ -53,7 +53,7 @@ absl::Status CheckDistinct(const char* name, const std::vector<TokenId>& ids, in
 
 absl::StatusOr<VocabList> ParseText(std::string_view text, int64_t vocab_size) {
   VocabList list;
-  const int64_t bound = vocab_size > 0 ? vocab_size : kMaxVocabSize;
+  const int64_t bound = vocab_size > 0 ? std::min(vocab_size, kMaxVocabSize) : kMaxVocabSize;
   std::unordered_map<int32_t, int64_t> line_of;
   for (int64_t line = 1; !text.empty(); ++line) {
     const size_t end = std::min(text.find('\n'), text.size());

@@ -161,6 +161,17 @@ TEST(DynamicVocabularyManagerTest, ObserveJudgesByTheSnapshotOfItsStep) {
   EXPECT_EQ(manager->Stats().num_covered(), 1);
 }
 
+TEST(DynamicVocabularyManagerTest, ObserveRefusesWhatBelongsToAnother) {
+  const auto manager = Manager({1, 2}, /*vocab_size=*/10, /*capacity=*/2);
+  const auto other = Manager({1, 2}, /*vocab_size=*/11, /*capacity=*/2)->Active();
+  EXPECT_THAT(std::string(manager->Observe(Ids({3}), {}, other.get()).message()),
+              HasSubstr("vocabulary of 11 tokens, not 10"));
+  const std::vector<RowSource> held(2, RowSource::kNone);
+  EXPECT_THAT(std::string(manager->Observe(Ids({3}), {}, nullptr, held).message()),
+              HasSubstr("held tells of 2 tokens, 1 were emitted"));
+  EXPECT_EQ(manager->Stats().num_emitted, 0);
+}
+
 TEST(DynamicVocabularyManagerTest, FullHeadLearnsNothing) {
   const auto created =
       DynamicVocabularyManager::Create(*VocabBase::FullHead(10), {.dynamic_capacity = 4});
