@@ -76,6 +76,33 @@ TEST(ClassifierConfigTest, NewerFieldsOfTheScoreFunctionOutrankOlderOnes) {
   expect(ScoreFunction::kSoftmax);
 }
 
+TEST(ClassifierConfigTest, TheProblemTypeSaysWhatBecomesOfLogitsWhereNoFunctionIsNamed) {
+  ModelDir dir = GoodDir();
+  const auto function = [&dir] { return ReadClassifierConfig(dir.Write()).value().score_function; };
+  dir.Change(kConfig, "/problem_type", "\"multi_label_classification\"");
+  EXPECT_EQ(function(), ScoreFunction::kSigmoid);
+  dir.Change(kConfig, "/problem_type", "\"regression\"");
+  EXPECT_EQ(function(), ScoreFunction::kRaw);
+  dir.Change(kConfig, "/problem_type", "\"single_label_classification\"");
+  EXPECT_EQ(function(), ScoreFunction::kSoftmax);
+  dir.Change(kModel, "/activation_fn", "\"torch.nn.modules.linear.Identity\"");
+  EXPECT_EQ(function(), ScoreFunction::kRaw);
+}
+
+TEST(ClassifierConfigTest, ADecoderWithOneLabelIsARewardModel) {
+  for (const char* name : {"Llama", "Mistral", "Qwen2", "Qwen3", "Gemma"}) {
+    SCOPED_TRACE(name);
+    ModelDir dir = GoodDir();
+    dir.Change(kConfig, "/architectures",
+               (std::string("[\"") + name + "ForSequenceClassification\"]").c_str());
+    dir.Change(kConfig, "/id2label", R"({"0": "reward"})");
+    const auto config = ReadClassifierConfig(dir.Write());
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->score_function, ScoreFunction::kRaw);
+    EXPECT_EQ(config->pooling, Pooling::kLast);
+  }
+}
+
 struct WrongField {
   const char* file;
   const char* pointer;
@@ -111,6 +138,8 @@ INSTANTIATE_TEST_SUITE_P(
                    "[\"T5ForSequenceClassification\"]",
                    kUnimplemented,
                    {"\"T5ForSequenceClassification\""}},
+        WrongField{kConfig, "/problem_type", "5", kInvalid, {"problem_type"}},
+        WrongField{kConfig, "/problem_type", "\"ranking\"", kUnimplemented, {"\"ranking\""}},
         WrongField{kConfig, "/hidden_size", nullptr, kInvalid, {"hidden_size is missing"}},
         WrongField{kConfig, "/hidden_size", "-8", kInvalid, {"= -8", "[1, 1048576]"}},
         WrongField{kConfig, "/hidden_size", "1048577", kInvalid, {"[1, 1048576]"}},

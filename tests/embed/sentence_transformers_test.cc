@@ -82,6 +82,40 @@ TEST(SentenceTransformersTest, ReadsEveryField) {
   EXPECT_FALSE(config->default_prompt_name.has_value());
 }
 
+TEST(SentenceTransformersTest, ASpladePoolingMakesSparseVectorsAlone) {
+  const std::string prefix = "sentence_transformers.sparse_encoder.models.";
+  ModelDir dir({{"modules.json",
+                 {{{"path", ""}, {"type", prefix + "MLMTransformer"}},
+                  {{"path", "1_SpladePooling"}, {"type", prefix + "SpladePooling"}}}},
+                {"config.json", {{"architectures", {"BertForMaskedLM"}}, {"hidden_size", 16}}},
+                {"1_SpladePooling/config.json",
+                 {{"pooling_strategy", "max"}, {"activation_function", "relu"}}},
+                {"config_sentence_transformers.json", {{"model_type", "SparseEncoder"}}}});
+  const auto config = ReadEmbeddingConfig(dir.Write());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_FALSE(config->makes_dense);
+  EXPECT_EQ(config->sparse, SparseKind::kSplade);
+  EXPECT_EQ(config->hidden, 16);
+  dir.Change("1_SpladePooling/config.json", "/pooling_strategy", "\"sum\"");
+  ExpectError(StatusOf(dir), kUnimplemented, {"pooling_strategy", "\"sum\"", "\"max\""});
+  dir.Change("1_SpladePooling/config.json", "/pooling_strategy", "\"max\"");
+  dir.Change("1_SpladePooling/config.json", "/activation_function", "\"log1p_relu\"");
+  ExpectError(StatusOf(dir), kUnimplemented, {"activation_function", "\"log1p_relu\""});
+  dir.Change("modules.json", "/0/type", "\"sentence_transformers.models.WordEmbeddings\"");
+  ExpectError(StatusOf(dir), kUnimplemented, {"modules.json", "SpladePooling"});
+}
+
+TEST(SentenceTransformersTest, FramingTokensAreThoseOfTheTokenizersFiles) {
+  ModelDir dir({{"tokenizer_config.json", {{"cls_token", "<s>"}, {"mask_token", "<mask>"}}},
+                {"special_tokens_map.json", {{"unk_token", {{"content", "<unk>"}}}}}});
+  EXPECT_THAT(*ReadFramingTokens(dir.Write()).value(), testing::ElementsAre("<s>", "<unk>"));
+  dir.Change("tokenizer_config.json", "/cls_token", "5");
+  ExpectError(ReadFramingTokens(dir.Write()).status(), kInvalid, {"cls_token", "5"});
+  dir.Change("tokenizer_config.json", "", nullptr);
+  dir.Change("special_tokens_map.json", "", nullptr);
+  EXPECT_FALSE(ReadFramingTokens(dir.Write()).value().has_value());
+}
+
 struct Malformed {
   const char* file;
   const char* pointer;
