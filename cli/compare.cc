@@ -38,6 +38,8 @@ absl::Status Add(Session& session, Contender contender, bool use_draft,
                  std::shared_ptr<const VocabBase> base, Field& field) {
   DecodingOptions decoding = session.decoding();
   if (contender.sketch_rows == 0) decoding.sketch = nullptr;
+  decoding.num_sketch_rows = contender.sketch_rows;
+  if (!contender.finds_share) decoding.min_sketch_rows = 0;
   decoding.use_draft = use_draft;
   decoding.base = std::move(base);
   if (!contender.finds_size) decoding.ladder = nullptr;
@@ -58,7 +60,11 @@ absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base, 
   if (rows.dynamic_rows > 0) absl::StrAppend(&name, " + ", rows.dynamic_rows, " dynamic");
   if (rows.shared_rows > 0) absl::StrAppend(&name, " + ", rows.shared_rows, " shared");
   if (rows.successor_rows > 0) absl::StrAppend(&name, " + ", rows.successor_rows, " successors");
-  if (rows.sketch_rows > 0) absl::StrAppend(&name, " + ", rows.sketch_rows, " by sketch");
+  if (rows.sketch_rows > 0) {
+    const int64_t least = session.flags().sketch.min_rows;
+    absl::StrAppend(&name, " + ", rows.finds_share ? absl::StrCat(least, "..") : "",
+                    rows.sketch_rows, " by sketch");
+  }
   rows.base_rows = base->size();
   return Add(session, std::move(rows), /*use_draft=*/true, std::move(base), field);
 }
@@ -110,6 +116,23 @@ absl::Status AddLadder(Session& session, bool sweep, Field& field) {
     SHORTLIST_RETURN_IF_ERROR(AddPruned(session, std::move(base), rows, field));
   }
   rows.finds_size = true;
+  rows.finds_share = session.flags().sketch.min_rows > 0;
+  return AddPruned(session, session.base(), rows, field);
+}
+
+/// The share of the sketch that is found while requests run, and each power of two that it may be.
+absl::Status AddShares(Session& session, Field& field) {
+  const RunFlags& flags = session.flags();
+  Contender rows{.dynamic_rows = flags.dynamic_rows,
+                 .shared_rows = flags.dynamic_capacity,
+                 .successor_rows = flags.vocab.successors.value_or(0)};
+  for (int64_t share = flags.sketch.min_rows; share < flags.sketch.rows(); share *= 2) {
+    rows.sketch_rows = share;
+    SHORTLIST_RETURN_IF_ERROR(AddPruned(session, session.base(), rows, field));
+  }
+  rows.sketch_rows = flags.sketch.rows();
+  SHORTLIST_RETURN_IF_ERROR(AddPruned(session, session.base(), rows, field));
+  rows.finds_share = true;
   return AddPruned(session, session.base(), rows, field);
 }
 
@@ -122,7 +145,9 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   const int64_t num_ids = session.models().num_ids();
   SHORTLIST_RETURN_IF_ERROR(Add(session, {.name = "draft, full head", .base_rows = num_ids},
                                 /*use_draft=*/true, all_rows, field));
-  if (session.ladder() != nullptr) {
+  if (sweep && session.flags().sketch.min_rows > 0 && session.ladder() == nullptr) {
+    SHORTLIST_RETURN_IF_ERROR(AddShares(session, field));
+  } else if (session.ladder() != nullptr) {
     SHORTLIST_RETURN_IF_ERROR(AddLadder(session, sweep, field));
   } else if (sweep) {
     SHORTLIST_RETURN_IF_ERROR(AddSweep(session, field));
@@ -132,11 +157,12 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
     const bool is_dynamic = flags.dynamic_rows > 0 || flags.dynamic_capacity > 0;
     for (const int64_t sketched : std::set<int64_t>{0, SketchRows(session)}) {
       for (const bool with_dynamic : std::set<bool>{false, is_dynamic}) {
-        const Contender rows{.dynamic_rows = with_dynamic ? flags.dynamic_rows : 0,
-                             .shared_rows = with_dynamic ? flags.dynamic_capacity : 0,
-                             .successor_rows = flags.vocab.successors.value_or(0),
-                             .sketch_rows = sketched};
+        Contender rows{.dynamic_rows = with_dynamic ? flags.dynamic_rows : 0,
+                       .shared_rows = with_dynamic ? flags.dynamic_capacity : 0,
+                       .successor_rows = flags.vocab.successors.value_or(0),
+                       .sketch_rows = sketched};
         if (session.base()->size() == 0 && !with_dynamic && sketched == 0) continue;
+        rows.finds_share = sketched > 0 && flags.sketch.min_rows > 0;
         SHORTLIST_RETURN_IF_ERROR(AddPruned(session, session.base(), rows, field));
       }
     }

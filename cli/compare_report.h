@@ -30,6 +30,7 @@ struct Contender {
   bool finds_size = false;     // base_rows are those that it ended with
   int64_t successor_rows = 0;  // a draft step may score besides
   int64_t sketch_rows = 0;     // a draft step scores besides
+  bool finds_share = false;    // sketch_rows are the most that it may take
   std::vector<PromptResult> prompts;
 };
 

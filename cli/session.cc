@@ -81,7 +81,8 @@ absl::Status Session::OpenBase() {
   }
   SHORTLIST_ASSIGN_OR_RETURN(ladder_, models_->SelectLadder(flags_.vocab));
 
-  if (flags_.sketch.rows() > 0 && (!models_->has_draft() || base_->is_full_head())) {
+  const bool stays_full = base_->is_full_head() && ladder_ == nullptr;
+  if (flags_.sketch.rows() > 0 && (!models_->has_draft() || stays_full)) {
     std::cerr << "note: --sketch and --sketch-rows have no effect "
               << (models_->has_draft() ? "with --vocab full" : "without --draft") << "\n";
   }
@@ -109,9 +110,8 @@ absl::Status Session::OpenBase() {
 }
 
 absl::Status Session::OpenSketch() {
-  if (flags_.sketch.rows() == 0 || !models_->has_draft() || base_->is_full_head()) {
-    return absl::OkStatus();
-  }
+  const bool stays_full = base_->is_full_head() && ladder_ == nullptr;
+  if (flags_.sketch.rows() == 0 || !models_->has_draft() || stays_full) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(sketch_, models_->OpenSketch(flags_.sketch.path));
   return absl::OkStatus();
 }
@@ -122,7 +122,10 @@ DecodingOptions Session::decoding() const {
   options.ladder = ladder_;
   options.num_shared_rows = flags_.dynamic_capacity;
   options.sketch = sketch_;
-  if (sketch_ != nullptr) options.num_sketch_rows = flags_.sketch.rows();
+  if (sketch_ != nullptr) {
+    options.num_sketch_rows = flags_.sketch.rows();
+    options.min_sketch_rows = flags_.sketch.min_rows;
+  }
   return options;
 }
 

@@ -19,8 +19,8 @@ TokenId LastToken(const DraftTask& task) {
 }  // namespace
 
 void ChainDrafter::UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows,
-                             ThreadPool& pool) {
-  sketch_.emplace(std::move(sketch), num_rows, pool);
+                             ThreadPool& pool, std::shared_ptr<HeadKernels> kernels) {
+  sketch_.emplace(std::move(sketch), num_rows, pool, std::move(kernels));
 }
 
 bool ChainDrafter::HasRows(const DraftTask& task) const {
@@ -38,6 +38,7 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
     task.evidence.clear();
     task.num_copied = task.num_passes = 0;
     task.sketch_rows.clear();
+    task.ranked_rows.clear();
     live.push_back(&task);
   }
   SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Begin(live));
@@ -94,8 +95,8 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
 /// Where the draft draws by the noise that the target will draw by, the rows race by it too: what
 /// is drawn from all of them is then likely among the chosen. Rejection sampling stays exact only
 /// where the rows do not depend on what will be drawn.
-void ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks, const at::Tensor& states,
-                                  bool wants_distributions) {
+absl::Status ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks,
+                                          const at::Tensor& states, bool wants_distributions) {
   races_.clear();
   for (const DraftTask* task : tasks) {
     const SamplingParams& sampling = task->sequence->sampling();
@@ -105,11 +106,15 @@ void ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks, const at::T
             .seed = sampling.seed,
             .position = task->sequence->num_tokens() + std::ssize(task->tokens)};
   }
-  sketch_->Choose(states.data_ptr<float>(), std::ssize(tasks), races_);
+  SHORTLIST_RETURN_IF_ERROR(sketch_->Choose(states.data_ptr<float>(), std::ssize(tasks), races_));
   for (size_t m = 0; m < tasks.size(); ++m) {
     const std::span<const int32_t> rows = sketch_->of_token(static_cast<int64_t>(m));
     tasks[m]->sketch_rows.emplace_back(rows.begin(), rows.end());
+    const SketchChooser::Ranked ranked = sketch_->ranked_of_token(static_cast<int64_t>(m));
+    tasks[m]->ranked_rows.push_back(
+        {{ranked.ids.begin(), ranked.ids.end()}, {ranked.keys.begin(), ranked.keys.end()}});
   }
+  return absl::OkStatus();
 }
 
 absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<DraftTask* const> tasks,
@@ -118,7 +123,9 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
   bool best_suffices = !wants_distributions;
   bool weighs = false;
   const bool has_sketch = sketch_ && !active.is_full_head();
-  if (has_sketch) ChooseBySketch(tasks, states, wants_distributions);
+  if (has_sketch) {
+    SHORTLIST_RETURN_IF_ERROR(ChooseBySketch(tasks, states, wants_distributions));
+  }
   for (const DraftTask* task : tasks) {
     Sequence& sequence = *task->sequence;
     tails_.Add(SpeculationOf(sequence).tail.ids(), LastToken(*task),

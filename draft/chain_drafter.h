@@ -28,11 +28,16 @@ class ChainDrafter : public Drafter {
  public:
   int64_t num_rows() const final { return head_.vocab_size(); }
   int64_t num_sketch_rows() const final { return sketch_ ? sketch_->num_chosen() : 0; }
+  void set_num_sketch_rows(int64_t num_rows) final {
+    if (sketch_) sketch_->set_num_chosen(num_rows);
+  }
   absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) final;
 
   /// From now on every token but those over the full head scores the `num_rows` (at least 1) rows
-  /// too that the sketch of this head chooses by its hidden state.
-  void UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows, ThreadPool& pool);
+  /// too that the sketch of this head chooses by its hidden state; set_num_sketch_rows may ask for
+  /// fewer. `kernels` of the head's device, where that is not the CPU: the sketch lies there too.
+  void UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows, ThreadPool& pool,
+                 std::shared_ptr<HeadKernels> kernels = nullptr);
   /// Adds all hidden states to come that the head scores to `moments`, which must outlive this.
   /// Null: no longer.
   void CollectStates(StateMoments* moments) { moments_ = moments; }
@@ -63,8 +68,8 @@ class ChainDrafter : public Drafter {
   absl::Status Append(std::span<DraftTask* const> tasks, std::span<const Choice> choices,
                       const at::Tensor& hidden);
   bool HasRows(const DraftTask& task) const;
-  void ChooseBySketch(std::span<DraftTask* const> tasks, const at::Tensor& states,
-                      bool wants_distributions);
+  absl::Status ChooseBySketch(std::span<DraftTask* const> tasks, const at::Tensor& states,
+                              bool wants_distributions);
 
   LmHead head_;
   std::optional<SketchChooser> sketch_;

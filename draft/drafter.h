@@ -26,6 +26,16 @@ struct DraftDistribution {
   float Probability(TokenId id) const;
 };
 
+/// Rows of the head that a sketch has ranked for one token.
+struct RankedRows {
+  std::vector<int32_t> ids;    // ascending
+  std::vector<uint32_t> keys;  // [ids.size()] the larger is better, of equal ones the lower id
+
+  static constexpr int64_t kUnranked = INT64_MAX;
+  /// How many of them are better than `id`; kUnranked where it is not among them.
+  int64_t RankOf(TokenId id) const;
+};
+
 /// One request's part of a draft step: how many tokens to propose, and the proposal.
 struct DraftTask {
   Sequence* sequence = nullptr;
@@ -41,6 +51,8 @@ struct DraftTask {
   int64_t num_passes = 0;       // out: passes of the drafter that this chain took
   // out: [num_passes] rows that the sketch chose, ascending; empty without one
   std::vector<std::vector<int32_t>> sketch_rows;
+  // out: [num_passes] all that it ranked, among which it chose
+  std::vector<RankedRows> ranked_rows;
   // out: [tokens.size()], with wants_distributions only
   std::vector<DraftDistribution> distributions;
   /// Why the target may take a token, and how likely it does before any forecast.
@@ -96,6 +108,8 @@ class Drafter {
   /// Rows that a sketch chooses for every token it scores, unless over the full head; 0: there is
   /// no sketch.
   virtual int64_t num_sketch_rows() const { return 0; }
+  /// From the next Draft on so many, where there is a sketch that ranks as many; at least 1.
+  virtual void set_num_sketch_rows(int64_t /*num_rows*/) {}
 
   /// The state of a sequence whose first `cached_len` positions lie in this drafter's cache
   /// already, written for another sequence with the same tokens.

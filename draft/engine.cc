@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "vocab/held_by.h"
 
 namespace shortlist {
 namespace {
@@ -116,6 +117,10 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
     return absl::InvalidArgumentError(
         absl::StrCat("target_top_k ", k, " not in [1, ", LmHead::kMaxTopK, "]"));
   }
+  if (const int64_t k = options.discovery.prompt_target_rows; k < 0 || k > LmHead::kMaxTopK) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("prompt_target_rows ", k, " not in [0, ", LmHead::kMaxTopK, "]"));
+  }
   if (options.num_slots < 1) {
     return absl::InvalidArgumentError(absl::StrCat("num_slots ", options.num_slots, " below 1"));
   }
@@ -181,8 +186,9 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
   for (const Chunk& chunk : chunks) {
     if (chunk.completes) last_rows.push_back(chunk.first_row + chunk.len - 1);
   }
+  const int64_t num_top = NumPromptTop(work, chunks);
   SHORTLIST_ASSIGN_OR_RETURN(const TargetHead::Verdict verdict,
-                             head_.Judge(GatherRows(hidden, last_rows), detail, {}));
+                             head_.Judge(GatherRows(hidden, last_rows), detail, {}, num_top));
   int64_t verdict_row = 0;
   for (Chunk& chunk : chunks) {
     Sequence& sequence = *work[chunk.index].sequence;
@@ -191,6 +197,10 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
     std::move(chunk.prompt_infos.begin(), chunk.prompt_infos.end(),
               std::back_inserter(sequence.prompt_infos));
     if (chunk.completes) {
+      if (num_top > 0 && MayGuess(work[chunk.index])) {
+        SpeculationOf(sequence).prompt_likely =
+            LikeliestLast(std::span(verdict.top).subspan(verdict_row * num_top, num_top), num_top);
+      }
       verifier_.Verify(sequence, /*tokens=*/{}, /*distributions=*/{}, verdict.From(verdict_row++),
                        options_.verify, target_.config().context_len);
     }
@@ -338,14 +348,28 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
   return absl::OkStatus();
 }
 
-/// The target's best of each row that are looked at, for requests that have rows of their own.
+/// Whether the request has rows of its own for what is likely to come.
+bool SpeculativeEngine::MayGuess(const StepWork& work) const {
+  return drafter_ != nullptr && work.sequence->max_tail_rows() > 0 && work.sequence->speculates() &&
+         !VocabOf(work).Active()->is_full_head();
+}
+
+/// The target's best of each row that are looked at.
 int64_t SpeculativeEngine::NumTop(std::span<const StepWork> work) const {
-  if (drafter_ == nullptr) return 0;
-  const bool anyone = std::any_of(work.begin(), work.end(), [&](const StepWork& of) {
-    return of.sequence->max_tail_rows() > 0 && of.sequence->speculates() &&
-           !SnapshotOf(of).active->is_full_head();
-  });
-  return anyone ? std::min(discovery_.target_top_k(), options_.emit_size) : 0;
+  const int64_t num_top = std::min(discovery_.target_top_k(), options_.emit_size);
+  const bool anyone =
+      num_top > 0 && std::ranges::any_of(work, [&](const StepWork& of) { return MayGuess(of); });
+  return anyone ? num_top : 0;
+}
+
+/// The same of the last rows of prompts.
+int64_t SpeculativeEngine::NumPromptTop(std::span<const StepWork> work,
+                                        std::span<const Chunk> chunks) const {
+  const int64_t num_top = std::min(discovery_.prompt_top_k(), options_.emit_size);
+  const bool anyone = num_top > 0 && std::ranges::any_of(chunks, [&](const Chunk& chunk) {
+                        return chunk.completes && MayGuess(work[chunk.index]);
+                      });
+  return anyone ? num_top : 0;
 }
 
 /// A step that another vocabulary had a part in says nothing about the sizes.
@@ -355,7 +379,7 @@ void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<cons
   SizeControl::Step step{.num_requests = std::ssize(tasks)};
   for (size_t i = 0; i < tasks.size(); ++i) {
     const Snapshot& snapshot = SnapshotOf(work[i]);
-    if (snapshot.of != &vocab_) return;
+    if (snapshot.of != &vocab_ || tasks[i].active != snapshot.active.get()) return;
     step.num_emitted += results_[i].num_emitted;
     step.num_drafted += std::ssize(tasks[i].tokens);
   }
@@ -411,6 +435,9 @@ int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
 }
 
 void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks) {
+  if (drafter_ != nullptr && options_.sizer != nullptr && options_.sizer->num_sketch_rows() > 0) {
+    drafter_->set_num_sketch_rows(options_.sizer->num_sketch_rows());
+  }
   const int64_t drafter_rows = drafter_ != nullptr ? drafter_->num_sketch_rows() : 0;
   std::vector<DraftTask> drafting;
   for (size_t i = 0; i < work.size(); ++i) {
@@ -432,8 +459,11 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
     } else {
       const std::vector<TokenId> rows = std::exchange(speculation.adopted_rows, {});
       const std::vector<TokenId> continuations = std::exchange(speculation.continuations, {});
-      Discovered news{
-          .given = work[i].new_dynamic_tokens, .prefix = rows, .continuations = continuations};
+      const std::vector<TokenId> likely = std::exchange(speculation.prompt_likely, {});
+      Discovered news{.given = work[i].new_dynamic_tokens,
+                      .prefix = rows,
+                      .continuations = continuations,
+                      .prompt_likely = likely};
       if (!std::exchange(speculation.tail_has_prompt, true)) {
         news.prompt = std::span(sequence.tokens()).first(sequence.prompt_len());
         news.output = sequence.output();
@@ -442,7 +472,8 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
       discovery_.Extend(news, active, tail, sequence.stats.num_rows_added);
     }
     // A base that finds its size by itself grows where it holds too little.
-    const bool is_sized = options_.sizer != nullptr && snapshot.of == &vocab_;
+    const bool is_sized =
+        options_.sizer != nullptr && options_.sizer->sizes_base() && snapshot.of == &vocab_;
     const bool falls_back = tasks[i].num_draft_tokens > 0 && !active.is_full_head() && !is_sized &&
                             speculation.guard.has_collapsed();
     tasks[i].active = falls_back ? full_head_->Active().get() : &active;
@@ -480,13 +511,10 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
   RequestTail& tail = speculation.tail;
   // What held `id` at place `j` of the step, behind the token `last`.
   const auto source_of = [&](size_t j, TokenId last, TokenId id) {
-    const RowSource shared = active.SourceOf(id);
-    if (shared != RowSource::kNone) return shared;
-    if (active.base()->IsSuccessor(last, id)) return RowSource::kSuccessors;
-    const RowSource own = tail.SourceOf(id);
-    const bool is_sketched = own == RowSource::kNone && j < task.sketch_rows.size() &&
+    const RowSource known = HeldBy(active, tail, last, id);
+    const bool is_sketched = known == RowSource::kNone && j < task.sketch_rows.size() &&
                              std::ranges::binary_search(task.sketch_rows[j], Raw(id));
-    return is_sketched ? RowSource::kSketch : own;
+    return is_sketched ? RowSource::kSketch : known;
   };
   const bool fell_back = task.active != &active;
   const bool has_sketch =
@@ -501,7 +529,8 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
     const TokenId id = emitted[j];
     RowSource source = source_of(j, last, id);
     if (options_.sizer != nullptr && snapshot.of == &vocab_) {
-      options_.sizer->CountToken(last, id, IsHeldAnyway(sequence, source, id));
+      options_.sizer->CountToken(last, id, IsHeldAnyway(sequence, source, id),
+                                 SketchRank(task, j, id));
     }
     if (has_sketch && j >= task.sketch_rows.size()) {
       ++stats.num_unscored;  // who knows what the sketch would have chosen
@@ -544,15 +573,29 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
   SHORTLIST_CHECK(status.ok());  // ids of the target and of the snapshot are in range
 }
 
-/// Whether a draft could propose an emitted token, held by `source`, with any base: another part of
-/// the vocabulary holds it, or would, since the request's text had it before.
-bool SpeculativeEngine::IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id) {
-  if (source >= RowSource::kGiven || source == RowSource::kShared) return true;
+/// Whether a draft could propose an emitted token, held by `source`, with any base and without a
+/// sketch: another part of the vocabulary holds it, or would, since the request's text had it
+/// before.
+bool SpeculativeEngine::IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id) const {
+  const bool is_of_base = source == RowSource::kBase || source == RowSource::kSuccessors;
+  if (is_of_base && !options_.sizer->sizes_base()) return true;
+  if (source == RowSource::kShared ||
+      (source >= RowSource::kGiven && source < RowSource::kSketch)) {
+    return true;
+  }
   if (sequence.max_tail_rows() == 0) return false;
   const auto found = sequence.history().counts().find(Raw(id));
   // The one that was just emitted is counted.
   return found != sequence.history().counts().end() &&
          (found->second.in_prompt || found->second.in_output > 1);
+}
+
+/// As VocabSizer::CountToken takes it, of a token at place `j` of what came of `task`.
+std::optional<int64_t> SpeculativeEngine::SketchRank(const DraftTask& task, size_t j,
+                                                     TokenId id) const {
+  if (drafter_ == nullptr || drafter_->num_sketch_rows() == 0) return RankedRows::kUnranked;
+  if (j >= task.ranked_rows.size()) return std::nullopt;
+  return task.ranked_rows[j].RankOf(id);
 }
 
 void SpeculativeEngine::TellDrafter(const StepWork& work, const at::Tensor& features) {

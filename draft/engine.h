@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -140,10 +141,13 @@ class SpeculativeEngine {
   void Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks);
   int64_t NumDraftTokens(const StepWork& work) const;
   absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
+  bool MayGuess(const StepWork& work) const;
   int64_t NumTop(std::span<const StepWork> work) const;
+  int64_t NumPromptTop(std::span<const StepWork> work, std::span<const Chunk> chunks) const;
   void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted, int64_t num_emitted,
              std::span<const TokenId> likely);
-  static bool IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id);
+  bool IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id) const;
+  std::optional<int64_t> SketchRank(const DraftTask& task, size_t j, TokenId id) const;
   void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                  const EngineStats& before);
   void TellDrafter(const StepWork& work, const at::Tensor& features);

@@ -26,9 +26,10 @@ struct Speculation final : Sequence::EngineState {
 
   RequestTail tail;
   std::vector<TokenId> given;  // that whoever sent the request named
-  // Both enter the tail with the next step.
+  // All three enter the tail with the next step.
   std::vector<TokenId> adopted_rows;
   std::vector<TokenId> continuations;
+  std::vector<TokenId> prompt_likely;  // the target's best behind the prompt, likeliest last
   bool tail_has_prompt = false;
   CoverageGuard guard;
   std::unique_ptr<DrafterState> draft_state;    // null: it is decoded plainly

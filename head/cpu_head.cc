@@ -69,8 +69,10 @@ HeadArgs CpuHead::Arguments(HeadInput hidden, const HeadSelection& selection) {
   args.row_ids = active.rows().data();
   args.num_rows = active.size();
   if (packs_base_) {
-    args.packed = PackedRows(active.base());
-    args.num_packed = args.packed != nullptr ? active.base_size() : 0;
+    if (const Packed* const packed = PackedRows(active.base()); packed != nullptr) {
+      args.packed = packed->rows.data();
+      args.num_packed = packed->num_rows;
+    }
   }
   if (!selection.tails.empty()) {
     tail_indptr_.assign(1, 0);
@@ -85,13 +87,14 @@ HeadArgs CpuHead::Arguments(HeadInput hidden, const HeadSelection& selection) {
   return args;
 }
 
-const void* CpuHead::PackedRows(const std::shared_ptr<const VocabBase>& base) {
+const CpuHead::Packed* CpuHead::PackedRows(const std::shared_ptr<const VocabBase>& base) {
   ++num_calls_;
   const auto packed = std::find_if(packed_.begin(), packed_.end(),
                                    [&](const Packed& kept) { return kept.base == base; });
   if (packed != packed_.end()) {
     packed->last_call = num_calls_;
-    return packed->rows.data();
+    PackMore(*packed);
+    return &*packed;
   }
   if (base->size() == 0) return nullptr;
   std::erase_if(packed_, [](const Packed& kept) { return kept.base.use_count() == 1; });
@@ -105,16 +108,24 @@ const void* CpuHead::PackedRows(const std::shared_ptr<const VocabBase>& base) {
     packed_.erase(oldest);
   }
   const int64_t row_bytes = RowBytes(weight_.dtype, weight_.hidden);
-  const std::span<const int32_t> ids = base->ids();
-  Arena rows(static_cast<int64_t>(ids.size()) * row_bytes);
-  const char* from = static_cast<const char*>(weight_.rows);
-  char* to = static_cast<char*>(rows.data());
-  for (size_t row = 0; row < ids.size(); ++row) {
-    std::memcpy(to + row * row_bytes, from + ids[row] * row_bytes, row_bytes);
-  }
   ++num_packings_;
-  packed_.push_back(Packed{base, std::move(rows), num_calls_});
-  return packed_.back().rows.data();
+  packed_.push_back(Packed{base, Arena(base->size() * row_bytes), /*num_rows=*/0, num_calls_});
+  PackMore(packed_.back());
+  return &packed_.back();
+}
+
+/// A base that is new costs each call a little rather than one call much.
+void CpuHead::PackMore(Packed& packed) const {
+  const std::span<const int32_t> ids = packed.base->ids();
+  const int64_t row_bytes = RowBytes(weight_.dtype, weight_.hidden);
+  const int64_t end = std::min<int64_t>(
+      std::ssize(ids), packed.num_rows + std::max<int64_t>(kPackedBytesOfCall / row_bytes, 1));
+  const char* const from = static_cast<const char*>(weight_.rows);
+  char* const to = static_cast<char*>(packed.rows.data());
+  for (; packed.num_rows < end; ++packed.num_rows) {
+    std::memcpy(to + packed.num_rows * row_bytes, from + ids[packed.num_rows] * row_bytes,
+                row_bytes);
+  }
 }
 
 absl::Status CpuHead::Logits(HeadInput hidden, const HeadSelection& selection,

@@ -14,10 +14,12 @@ namespace shortlist {
 
 /// Scores by the kernels of kernels/head.h. The rows of a large weight come from memory, which is
 /// read fastest in one stretch: of those, packed copies of the base rows are kept for the
-/// kMaxPacked bases seen last. All other rows are read in place.
+/// kMaxPacked bases seen last. All other rows are read in place, and so are those of a new base
+/// until the calls have copied them, kPackedBytesOfCall each.
 class CpuHead final : public HeadScorer {
  public:
   static constexpr int64_t kMaxPacked = 4;
+  static constexpr int64_t kPackedBytesOfCall = int64_t{1} << 20;
   static constexpr int64_t kCallsInUse = 256;  // a base that was scored within so many is in use
 
   /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, weight.vocab_size]. The
@@ -44,17 +46,19 @@ class CpuHead final : public HeadScorer {
   void Draw(const HeadArgs& args, int64_t k, const HeadDraws& draws, int32_t* ids, float* logits,
             float* log_sum_exp);
   HeadArgs Arguments(HeadInput hidden, const HeadSelection& selection);
-  const void* PackedRows(const std::shared_ptr<const VocabBase>& base);
+  struct Packed {
+    std::shared_ptr<const VocabBase> base;
+    Arena rows;
+    int64_t num_rows;  // of the base that are copied so far, its first
+    int64_t last_call;
+  };
+  const Packed* PackedRows(const std::shared_ptr<const VocabBase>& base);
+  void PackMore(Packed& packed) const;
 
   const HeadWeight weight_;
   const int64_t num_rows_;
   const bool packs_base_;
   ThreadPool& pool_;
-  struct Packed {
-    std::shared_ptr<const VocabBase> base;
-    Arena rows;
-    int64_t last_call;
-  };
   std::vector<Packed> packed_;
   int64_t num_calls_ = 0, num_packings_ = 0;
   std::vector<int32_t> tail_indptr_, tail_ids_;

@@ -8,6 +8,7 @@
 #include "head/head_kernels.h"
 #include "kernels/cuda/head.h"
 #include "kernels/cuda/head_plan.h"
+#include "kernels/cuda/sketch.h"
 
 namespace shortlist {
 namespace {
@@ -49,6 +50,14 @@ class CudaHeadKernels final : public HeadKernels {
     }
     const at::Tensor workspace = at::empty({bytes}, at::TensorOptions(device()).dtype(at::kByte));
     return Outcome(HeadTopKCuda(args, k, noise, out, workspace.data_ptr(), bytes, Stream()));
+  }
+
+  absl::Status SelectSketch(const CudaSketchArgs& args) override {
+    if (const char* problem = SketchProblem(args)) return Refusal(problem);
+    const c10::cuda::CUDAGuard guard(device());
+    const int64_t bytes = SketchWorkspaceBytes(args);
+    const at::Tensor workspace = at::empty({bytes}, at::TensorOptions(device()).dtype(at::kByte));
+    return Outcome(SketchSelectCuda(args, workspace.data_ptr(), bytes, Stream()));
   }
 
  private:

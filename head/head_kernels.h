@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/cuda/head_args.h"
+#include "kernels/cuda/sketch_args.h"
 
 namespace shortlist {
 
@@ -31,6 +32,8 @@ class HeadKernels {
   /// As HeadTopKCuda.
   virtual absl::Status TopK(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
                             const HeadTopKOutputs& out) = 0;
+  /// As SketchSelectCuda (kernels/cuda/sketch.h).
+  virtual absl::Status SelectSketch(const CudaSketchArgs& args) = 0;
 };
 
 /// The kernels on the first CUDA device. FailedPrecondition says what is missing: CUDA in this

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "kernels/sketch_rank.h"
 #include "tensor/catch_torch.h"
 
 namespace shortlist {
@@ -115,18 +119,27 @@ int64_t Sketch::bytes() const {
   return codes_.bytes() + scales_.bytes() + rank_ * hidden_ * static_cast<int64_t>(sizeof(float));
 }
 
-SketchChooser::SketchChooser(std::shared_ptr<const Sketch> sketch, int64_t num_chosen,
-                             ThreadPool& pool)
+SketchChooser::SketchChooser(std::shared_ptr<const Sketch> sketch, int64_t num_ranked,
+                             ThreadPool& pool, std::shared_ptr<HeadKernels> kernels)
     : sketch_(std::move(sketch)),
-      num_chosen_(std::min(num_chosen, sketch_->rows().num_rows)),
-      pool_(pool) {}
+      num_ranked_(std::min(num_ranked, sketch_->rows().num_rows)),
+      num_chosen_(num_ranked_),
+      pool_(pool),
+      kernels_(std::move(kernels)) {}
 
-void SketchChooser::Choose(const float* hidden, int64_t num_tokens,
-                           std::span<const SketchRace> races) {
+void SketchChooser::set_num_chosen(int64_t num_rows) {
+  num_chosen_ = std::clamp<int64_t>(num_rows, 1, num_ranked_);
+}
+
+absl::Status SketchChooser::Choose(const float* hidden, int64_t num_tokens,
+                                   std::span<const SketchRace> races) {
   const auto rank = static_cast<size_t>(sketch_->rank());
   const auto size = static_cast<size_t>(num_tokens);
   if (queries_.size() < size * rank) queries_.resize(size * rank);
-  if (ids_.size() < size * num_chosen_) ids_.resize(size * num_chosen_);
+  if (ids_.size() < size * num_ranked_) {
+    ids_.resize(size * num_ranked_);
+    keys_.resize(size * num_ranked_);
+  }
   HeadArgs args;
   args.weight = sketch_->states();
   args.vocab_size = args.num_rows = sketch_->rank();
@@ -134,12 +147,77 @@ void SketchChooser::Choose(const float* hidden, int64_t num_tokens,
   args.x = hidden;
   args.num_tokens = num_tokens;
   HeadLogitsCpu(args, queries_.data(), sketch_->rank(), pool_);
-  SketchSelectCpu(sketch_->rows(), queries_.data(), races.empty() ? nullptr : races.data(),
-                  num_tokens, num_chosen_, ids_.data(), pool_);
+  if (kernels_ != nullptr) {
+    return CatchTorch("sketch on a device", [&] { return ChooseOnDevice(num_tokens, races); });
+  }
+  SketchRankCpu(sketch_->rows(), queries_.data(), races.empty() ? nullptr : races.data(),
+                num_tokens, num_ranked_, ids_.data(), keys_.data(), pool_);
+  return absl::OkStatus();
 }
 
-std::span<const int32_t> SketchChooser::of_token(int64_t m) const {
-  return std::span(ids_).subspan(m * num_chosen_, num_chosen_);
+/// Queries, which are small, are made on the host, so that their bits are the CPU's. One copy
+/// brings them and the races there, one brings ids and keys back.
+absl::Status SketchChooser::ChooseOnDevice(int64_t num_tokens, std::span<const SketchRace> races) {
+  const at::TensorOptions bytes = at::TensorOptions(kernels_->device()).dtype(at::kByte);
+  const auto send = [&](const void* from, int64_t size) {
+    at::Tensor there = at::empty({size}, bytes);
+    there.copy_(at::from_blob(const_cast<void*>(from), {size}, at::kByte));
+    return there;
+  };
+  SketchRows rows = sketch_->rows();
+  if (!device_codes_.defined()) {
+    const int64_t padded = rows.num_panels() * kSketchPanelRows;
+    device_codes_ = send(rows.codes, padded * rows.rank / 2);
+    device_scales_ = send(rows.scales, padded * static_cast<int64_t>(sizeof(uint16_t)));
+  }
+  rows.codes = device_codes_.data_ptr<uint8_t>();
+  rows.scales = static_cast<const uint16_t*>(device_scales_.data_ptr());
+
+  const auto races_bytes = static_cast<int64_t>(races.size_bytes());
+  const int64_t queries_bytes = num_tokens * rows.rank * static_cast<int64_t>(sizeof(float));
+  std::vector<char> input(races_bytes + queries_bytes);
+  if (races_bytes > 0) std::memcpy(input.data(), races.data(), races_bytes);
+  std::memcpy(input.data() + races_bytes, queries_.data(), queries_bytes);
+  const at::Tensor there = send(input.data(), std::ssize(input));
+  const auto* const first = there.data_ptr<uint8_t>();
+  const int64_t count = num_tokens * num_ranked_;
+  const at::Tensor words = at::empty({2 * count}, bytes.dtype(at::kInt));
+  auto* const ids = words.data_ptr<int32_t>();
+  SHORTLIST_RETURN_IF_ERROR(kernels_->SelectSketch(
+      {.rows = rows,
+       .query = reinterpret_cast<const float*>(first + races_bytes),
+       .races = races.empty() ? nullptr : reinterpret_cast<const SketchRace*>(first),
+       .num_tokens = num_tokens,
+       .num_chosen = num_ranked_,
+       .ids = ids,
+       .keys = reinterpret_cast<uint32_t*>(ids + count)}));
+  const at::Tensor here = words.cpu();
+  std::memcpy(ids_.data(), here.data_ptr<int32_t>(), count * sizeof(int32_t));
+  std::memcpy(keys_.data(), here.data_ptr<int32_t>() + count, count * sizeof(uint32_t));
+  return absl::OkStatus();
+}
+
+SketchChooser::Ranked SketchChooser::ranked_of_token(int64_t m) const {
+  return {std::span(ids_).subspan(m * num_ranked_, num_ranked_),
+          std::span(keys_).subspan(m * num_ranked_, num_ranked_)};
+}
+
+std::span<const int32_t> SketchChooser::of_token(int64_t m) {
+  const Ranked all = ranked_of_token(m);
+  if (num_chosen_ == num_ranked_) return all.ids;
+  order_.assign(all.keys.begin(), all.keys.end());
+  const auto last = order_.begin() + num_chosen_ - 1;
+  std::nth_element(order_.begin(), last, order_.end(), std::greater<>());
+  const uint32_t least = *last;
+  int64_t num_ties = num_chosen_ - std::count_if(order_.begin(), last,
+                                                 [least](uint32_t key) { return key > least; });
+  chosen_.clear();
+  for (int64_t i = 0; i < num_ranked_; ++i) {
+    if (all.keys[i] > least || (all.keys[i] == least && num_ties-- > 0)) {
+      chosen_.push_back(all.ids[i]);
+    }
+  }
+  return chosen_;
 }
 
 }  // namespace shortlist

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
+#include "head/head_kernels.h"
 #include "head/sketch_basis.h"
 #include "kernels/arena.h"
 #include "kernels/head.h"
@@ -51,22 +52,45 @@ class Sketch {
 /// The rows that a sketch chooses for the tokens of a draft pass. Holds scratch; one per thread.
 class SketchChooser {
  public:
-  /// `num_chosen` rows a token, at least 1; all of them where the sketch has fewer.
-  SketchChooser(std::shared_ptr<const Sketch> sketch, int64_t num_chosen, ThreadPool& pool);
+  /// Ranks the `num_ranked` (at least 1) best rows of a token, all of them where the sketch has
+  /// fewer, and chooses them all. `kernels` not null: of the same states the very same rows, by
+  /// codes in its device's memory; Choose brings them there.
+  SketchChooser(std::shared_ptr<const Sketch> sketch, int64_t num_ranked, ThreadPool& pool,
+                std::shared_ptr<HeadKernels> kernels = nullptr);
 
-  /// hidden: [num_tokens, sketch.hidden()] f32. races: [num_tokens], or empty: by score.
-  void Choose(const float* hidden, int64_t num_tokens, std::span<const SketchRace> races);
-  /// Of token m of the last Choose: num_chosen() ascending ids.
-  std::span<const int32_t> of_token(int64_t m) const;
+  /// hidden: [num_tokens, sketch.hidden()] f32 in host memory. races: [num_tokens], or empty: by
+  /// score. Errors are the device's.
+  absl::Status Choose(const float* hidden, int64_t num_tokens, std::span<const SketchRace> races);
+  /// Of token m of the last Choose: the ascending ids of its num_chosen() best rows. Valid until
+  /// the next call of either.
+  std::span<const int32_t> of_token(int64_t m);
+  /// Of token m of the last Choose: the ascending ids of all rows that were ranked, and the keys
+  /// that rank them (kernels/sketch_rank.h).
+  struct Ranked {
+    std::span<const int32_t> ids;
+    std::span<const uint32_t> keys;  // [ids.size()]
+  };
+  Ranked ranked_of_token(int64_t m) const;
 
+  int64_t num_ranked() const { return num_ranked_; }
   int64_t num_chosen() const { return num_chosen_; }
+  /// From now on the best `num_rows` of the ranked, at least 1; all where there are fewer.
+  void set_num_chosen(int64_t num_rows);
 
  private:
-  std::shared_ptr<const Sketch> sketch_;
+  absl::Status ChooseOnDevice(int64_t num_tokens, std::span<const SketchRace> races);
+
+  const std::shared_ptr<const Sketch> sketch_;
+  const int64_t num_ranked_;
   int64_t num_chosen_;
   ThreadPool& pool_;
   std::vector<float> queries_;
-  std::vector<int32_t> ids_;
+  std::vector<int32_t> ids_;                 // [tokens, num_ranked]
+  std::vector<uint32_t> keys_;               // likewise
+  std::vector<int32_t> chosen_;              // of one token
+  std::vector<uint32_t> order_;              // likewise
+  std::shared_ptr<HeadKernels> kernels_;     // null: the CPU
+  at::Tensor device_codes_, device_scales_;  // once Choose has brought them there
 };
 
 }  // namespace shortlist

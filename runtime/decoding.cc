@@ -1,11 +1,58 @@
 #include "runtime/decoding.h"
 
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
 namespace shortlist {
+namespace {
+
+std::optional<int64_t> NumberOf(std::string_view text) {
+  int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// From few to many, each twice as many as the one before.
+std::vector<int64_t> SketchShares(const DecodingOptions& options) {
+  std::vector<int64_t> shares;
+  if (options.sketch == nullptr) return shares;
+  const int64_t most = std::min(options.num_sketch_rows, options.sketch->rows().num_rows);
+  if (options.min_sketch_rows > 0) {
+    for (int64_t rows = options.min_sketch_rows; rows < most; rows *= 2) shares.push_back(rows);
+  }
+  shares.push_back(most);
+  return shares;
+}
+
+}  // namespace
+
+absl::Status SketchOptions::ParseRows(std::string_view flag) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const size_t dots = flag.find("..");
+  const std::optional<int64_t> most =
+      NumberOf(dots == std::string_view::npos ? flag : flag.substr(dots + 2));
+  const std::optional<int64_t> least =
+      dots == std::string_view::npos ? std::optional<int64_t>(0) : NumberOf(flag.substr(0, dots));
+  const bool is_range = dots != std::string_view::npos;
+  if (!most || !least || *most < 0 || *most > kMost ||
+      (is_range && (*least < 1 || *least > *most))) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", std::string(flag.substr(0, 40)),
+                                                   "\" is not a number in [0, ", kMost,
+                                                   "], nor MIN..MAX with 1 <= MIN <= MAX"));
+  }
+  num_rows = *most;
+  min_rows = *least;
+  return absl::OkStatus();
+}
 
 absl::Status SketchOptions::Check(const VocabBase& base, int64_t dynamic_rows) const {
   if (rows() < 0 || rows() > base.vocab_size()) {
@@ -23,6 +70,7 @@ absl::Status SketchOptions::Open(Models& models, DecodingOptions& decoding) cons
   if (rows() == 0 || !models.has_draft()) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(decoding.sketch, models.OpenSketch(path));
   decoding.num_sketch_rows = rows();
+  decoding.min_sketch_rows = min_rows;
   return absl::OkStatus();
 }
 
@@ -33,7 +81,8 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
   if (drafts) {
     SHORTLIST_ASSIGN_OR_RETURN(made.drafter, models.NewDrafter(num_slots));
     if (options.sketch != nullptr) {
-      made.drafter->UseSketch(options.sketch, options.num_sketch_rows, models.pool());
+      made.drafter->UseSketch(options.sketch, options.num_sketch_rows, models.pool(),
+                              models.head_kernels());
     }
     std::shared_ptr<const VocabBase> base = options.base;
     if (options.ladder != nullptr) {
@@ -45,9 +94,10 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
     SHORTLIST_ASSIGN_OR_RETURN(made.vocab,
                                DynamicVocabularyManager::Create(
                                    std::move(base), {.dynamic_capacity = options.num_shared_rows}));
-    if (options.ladder != nullptr) {
-      made.sizer =
-          std::make_unique<VocabSizer>(*made.vocab, options.ladder, options.num_draft_tokens);
+    const bool sizes_sketch = options.sketch != nullptr && options.min_sketch_rows > 0;
+    if (options.ladder != nullptr || sizes_sketch) {
+      made.sizer = std::make_unique<VocabSizer>(*made.vocab, options.ladder, SketchShares(options),
+                                                options.num_draft_tokens);
     }
   }
   DiscoveryOptions discovery = options.discovery;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,6 +31,9 @@ struct DecodingOptions {
   // Chooses num_sketch_rows (at least 1) further rows for every draft token; null: no such rows.
   std::shared_ptr<const Sketch> sketch;
   int64_t num_sketch_rows = Sketch::kDefaultRows;
+  // At least 1: as few as this, or up to num_sketch_rows, whatever is fastest (VocabSizer). 0:
+  // always num_sketch_rows.
+  int64_t min_sketch_rows = 0;
   int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
   double draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
   bool prompt_lookup = SpeculativeEngine::Options{}.prompt_lookup;
@@ -44,10 +48,14 @@ struct SketchOptions {
 
   std::string path;            // of a file of WriteSketchFile; empty: a sketch of the head alone
   int64_t num_rows = kByPath;  // of each draft token; 0: no sketch
+  int64_t min_rows = 0;        // as DecodingOptions::min_sketch_rows
 
   int64_t rows() const {
     return num_rows != kByPath ? num_rows : path.empty() ? 0 : Sketch::kDefaultRows;
   }
+  /// Parses N or MIN..MAX, of `num_rows` and `min_rows`, both from 1 on in a range, which rises.
+  /// InvalidArgument names what is wrong.
+  absl::Status ParseRows(std::string_view flag);
   /// InvalidArgument for a number of rows below 0, or when neither `base`, which takes `empty`,
   /// nor the sketch, nor `dynamic_rows` leave a draft anything to score.
   absl::Status Check(const VocabBase& base, int64_t dynamic_rows) const;
@@ -66,7 +74,7 @@ struct Decoding {
 
   std::unique_ptr<ChainDrafter> drafter;            // null: plain decoding
   std::unique_ptr<DynamicVocabularyManager> vocab;  // likewise
-  std::unique_ptr<VocabSizer> sizer;                // null: the base's size stays
+  std::unique_ptr<VocabSizer> sizer;                // null: all sizes stay
   std::unique_ptr<SpeculativeEngine> engine;
 };
 

@@ -78,6 +78,8 @@ class Models {
 
   Decoder& target() { return *target_; }
   ThreadPool& pool() { return pool_; }
+  /// Those of the device where the draft's head lies; null: the CPU.
+  const std::shared_ptr<HeadKernels>& head_kernels() const { return head_kernels_; }
   /// Memory of one KV slot, in the target's cache and in the draft's.
   int64_t kv_slot_bytes() const;
   /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().

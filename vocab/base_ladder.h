@@ -32,6 +32,7 @@ class BaseLadder {
   std::span<const int64_t> rows() const { return rows_; }
   /// The size to begin with: the last, with which nothing is lost before anything is known.
   size_t start() const { return rows_.size() - 1; }
+  bool ends_with_full_head() const { return ends_with_full_head_; }
 
   /// The base of a size.
   absl::StatusOr<std::shared_ptr<const VocabBase>> Base(size_t size) const;

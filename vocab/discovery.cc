@@ -59,6 +59,7 @@ absl::StatusOr<DiscoveryOptions> ParseDiscoveryFlag(std::string_view flag) {
     int64_t DiscoveryOptions::*rows;
     int64_t least, most;
   } kSources[] = {{"continuations", &DiscoveryOptions::continuation_rows, 0, kMaxBudget},
+                  {"prompt_target", &DiscoveryOptions::prompt_target_rows, 0, 32},
                   {"target", &DiscoveryOptions::target_rows, 0, kMaxBudget},
                   {"variants", &DiscoveryOptions::variant_rows, 0, kMaxBudget},
                   {"top", &DiscoveryOptions::target_top_k, 1, 32}};
@@ -68,9 +69,9 @@ absl::StatusOr<DiscoveryOptions> ParseDiscoveryFlag(std::string_view flag) {
     const auto* const source = std::find_if(std::begin(kSources), std::end(kSources),
                                             [&](const auto& known) { return known.name == name; });
     if (source == std::end(kSources) || name.size() == part.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", std::string(part.substr(0, 40)),
-                       "\" is not NAME=ROWS with continuations, target, variants or top"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", std::string(part.substr(0, 40)),
+          "\" is not NAME=ROWS with continuations, prompt_target, target, variants or top"));
     }
     const std::string_view text = part.substr(name.size() + 1);
     int64_t& rows = options.*source->rows;
@@ -94,12 +95,14 @@ Discovery::Discovery(const DiscoveryOptions& options) {
   const auto told = [this](RowSource source, std::span<const TokenId> Discovered::*ids,
                            int64_t budget) { Add(std::make_unique<AsTold>(source, ids), budget); };
   told(RowSource::kTarget, &Discovered::likely, options.target_rows);
+  told(RowSource::kPromptTarget, &Discovered::prompt_likely, options.prompt_target_rows);
   told(RowSource::kContinuations, &Discovered::continuations, options.continuation_rows);
   told(RowSource::kPrefix, &Discovered::prefix, kAll);
   told(RowSource::kPrompt, &Discovered::prompt, kAll);
   told(RowSource::kGiven, &Discovered::given, kAll);
   told(RowSource::kOutput, &Discovered::output, kAll);
   if (options.target_rows > 0) target_top_k_ = options.target_top_k;
+  prompt_top_k_ = options.prompt_target_rows;
 }
 
 void Discovery::Add(std::unique_ptr<DiscoverySource> source, int64_t budget) {

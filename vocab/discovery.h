@@ -23,6 +23,8 @@ struct Discovered {
   std::span<const TokenId> prefix;  // rows that the radix cache keeps with its prefix
   // Tokens that followed the same prefix in other requests, nearest last.
   std::span<const TokenId> continuations;
+  // The target's best at the last position of the prompt, likeliest last; once.
+  std::span<const TokenId> prompt_likely;
   // The target's best at the positions judged, likeliest last; empty unless a source wants them.
   std::span<const TokenId> likely;
 };
@@ -42,6 +44,7 @@ struct DiscoveryOptions {
   // At most this many of the tail's rows each; 0: the source is off. What is known of the request
   // has all of them.
   int64_t continuation_rows = 64;
+  int64_t prompt_target_rows = 0;  // the target's so many best behind the prompt; in [0, 32]
   int64_t target_rows = 0;
   int64_t target_top_k = 4;  // of each position judged; in [1, 32]
   int64_t variant_rows = 0;
@@ -49,9 +52,9 @@ struct DiscoveryOptions {
   std::shared_ptr<const std::vector<std::vector<TokenId>>> variants;
 };
 
-/// Parses NAME=ROWS[,NAME=ROWS]..., of the names `continuations`, `target` and `variants`, and
-/// `top` for target_top_k; what it does not name keeps its default. InvalidArgument names what is
-/// wrong.
+/// Parses NAME=ROWS[,NAME=ROWS]..., of the names `continuations`, `prompt_target`, `target` and
+/// `variants`, and `top` for target_top_k; what it does not name keeps its default. InvalidArgument
+/// names what is wrong.
 absl::StatusOr<DiscoveryOptions> ParseDiscoveryFlag(std::string_view flag);
 
 /// All sources of a request's tail, each with its budget. Immutable; any thread.
@@ -61,6 +64,8 @@ class Discovery {
 
   /// The target's best tokens that `likely` should hold for each position; 0: none.
   int64_t target_top_k() const { return target_top_k_; }
+  /// Those that `prompt_likely` should hold; 0: none.
+  int64_t prompt_top_k() const { return prompt_top_k_; }
 
   /// Asks every source and adds what they find to `tail`; counts the rows that are new in `added`.
   void Extend(const Discovered& news, const ActiveVocab& active, RequestTail& tail,
@@ -74,7 +79,7 @@ class Discovery {
   void Add(std::unique_ptr<DiscoverySource> source, int64_t budget);
 
   std::vector<Budgeted> sources_;  // guesses first: of rows that are short, facts take theirs
-  int64_t target_top_k_ = 0;
+  int64_t target_top_k_ = 0, prompt_top_k_ = 0;
 };
 
 }  // namespace shortlist

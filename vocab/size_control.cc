@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -29,32 +29,52 @@ double AcceptLength(double p, double length) {
 
 SizeControl::SizeControl(Options options)
     : options_(std::move(options)),
-      size_(options_.start),
-      first_sizes_(options_.rows.size() + 1),
-      pass_times_(options_.rows.size()) {
-  SHORTLIST_CHECK(options_.start < options_.rows.size());
-  SHORTLIST_CHECK(std::is_sorted(options_.rows.begin(), options_.rows.end()));
+      choice_(ChoiceOf(options_.start, options_.start_share)),
+      tokens_((options_.rows.size() + 1) * (options_.shares.size() + 1)),
+      pass_times_(options_.rows.size() * options_.shares.size()) {
+  SHORTLIST_CHECK(options_.start < num_sizes() && options_.start_share < num_shares());
+  SHORTLIST_CHECK(std::ranges::is_sorted(options_.rows) && std::ranges::is_sorted(options_.shares));
 }
 
-void SizeControl::CountToken(size_t first_size) {
-  SHORTLIST_CHECK(first_size < first_sizes_.size());
-  for (double& count : first_sizes_) count *= kTokenDecay;
-  first_sizes_[first_size] += 1.0;
+void SizeControl::CountToken(size_t first_size, std::optional<size_t> first_share) {
+  SHORTLIST_CHECK(first_size <= num_sizes() && first_share.value_or(0) <= num_shares());
+  for (double& count : tokens_) count *= kTokenDecay;
+  const size_t width = num_shares() + 1;
+  double* const of_size = &tokens_[first_size * width];
+  if (first_share.has_value() || first_size == 0) {
+    of_size[first_share.value_or(num_shares())] += 1.0;
+    return;
+  }
+  std::vector<double> usual(width);  // of tokens that no least base holds
+  for (size_t i = width; i < tokens_.size(); ++i) usual[i % width] += tokens_[i];
+  const double all = std::accumulate(usual.begin(), usual.end(), 0.0);
+  if (all == 0.0) usual[num_shares()] = 1.0;
+  for (size_t share = 0; share < width; ++share) {
+    of_size[share] += usual[share] / (all > 0.0 ? all : 1.0);
+  }
 }
 
-double SizeControl::Coverage(size_t size) const {
+double SizeControl::Coverage(size_t size, size_t share) const {
   double all = 0.0, held = 0.0;
-  for (size_t i = 0; i < first_sizes_.size(); ++i) {
-    all += first_sizes_[i];
-    if (i <= size) held += first_sizes_[i];
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const size_t first_size = i / (num_shares() + 1), first_share = i % (num_shares() + 1);
+    all += tokens_[i];
+    if (first_size <= size || first_share <= share) held += tokens_[i];
   }
   return all > 0.0 ? held / all : 1.0;
 }
 
-double SizeControl::PassMs(size_t size) const {
-  const PassTime& measured = pass_times_[size];
-  const double line =
-      std::max(line_base_ + line_slope_ * static_cast<double>(options_.rows[size]), 0.0);
+/// The full head alone has no use for the sketch's rows.
+double SizeControl::RowsOf(size_t choice) const {
+  const size_t size = choice / num_shares();
+  const bool is_full_head = options_.ends_with_full_head && size + 1 == num_sizes();
+  return static_cast<double>(options_.rows[size] +
+                             (is_full_head ? 0 : options_.shares[choice % num_shares()]));
+}
+
+double SizeControl::PassMs(size_t size, size_t share) const {
+  const PassTime& measured = pass_times_[ChoiceOf(size, share)];
+  const double line = std::max(line_base_ + line_slope_ * RowsOf(ChoiceOf(size, share)), 0.0);
   // The line is what other sizes say; it counts as a few passes of this one.
   return (measured.ms * measured.num_passes + line * kFewPasses) /
          (measured.num_passes + kFewPasses);
@@ -62,12 +82,12 @@ double SizeControl::PassMs(size_t size) const {
 
 /// A chain ends where it is unlikely to stand, so its length goes as -1 / log(acceptance); what the
 /// model gets wrong of the size in use, it gets as wrong of the others.
-double SizeControl::PredictedSpeed(size_t size) const {
+double SizeControl::PredictedSpeed(size_t size, size_t share) const {
   if (steps_ == 0.0 || passes_ == 0.0 || judged_ == 0.0) return 0.0;
   const double in_use = std::clamp(coverage_ / steps_, 1e-3, 1.0);
   const double now = std::clamp(accepted_ / judged_, 1e-3, kSurest);
   const double held = std::min(now / in_use, kSurest);
-  const double then = std::clamp(held * Coverage(size), 1e-3, kSurest);
+  const double then = std::clamp(held * Coverage(size, share), 1e-3, kSurest);
   const double most = static_cast<double>(options_.max_draft_tokens);
   const double length_now = std::clamp(drafted_ / requests_, 0.1, most);
   const double length_then =
@@ -76,17 +96,17 @@ double SizeControl::PredictedSpeed(size_t size) const {
   const double tokens_then =
       tokens_now * AcceptLength(then, length_then) / AcceptLength(now, length_now);
   const double passes_then = passes_ / steps_ * length_then / length_now;
-  return tokens_then / std::max(verify_ms_ / steps_ + passes_then * PassMs(size), 1e-9);
+  return tokens_then / std::max(verify_ms_ / steps_ + passes_then * PassMs(size, share), 1e-9);
 }
 
-/// Least squares over the sizes that were measured, each weighing as its passes do. One size alone
+/// Least squares over the choices that were measured, each weighing as its passes do. One alone
 /// tells no slope: the last one stays.
 void SizeControl::Fit() {
   double weight = 0.0, x = 0.0, y = 0.0;
   for (size_t i = 0; i < pass_times_.size(); ++i) {
     const double w = std::min(pass_times_[i].num_passes, 256.0);
     weight += w;
-    x += w * static_cast<double>(options_.rows[i]);
+    x += w * RowsOf(i);
     y += w * pass_times_[i].ms;
   }
   if (weight == 0.0) return;
@@ -94,7 +114,7 @@ void SizeControl::Fit() {
   double spread = 0.0, together = 0.0;
   for (size_t i = 0; i < pass_times_.size(); ++i) {
     const double w = std::min(pass_times_[i].num_passes, 256.0);
-    const double dx = static_cast<double>(options_.rows[i]) - x;
+    const double dx = RowsOf(i) - x;
     spread += w * dx * dx;
     together += w * dx * (pass_times_[i].ms - y);
   }
@@ -102,15 +122,19 @@ void SizeControl::Fit() {
   line_base_ = y - line_slope_ * x;
 }
 
-/// A second size to measure: far from the first, and rather smaller, as that costs less time.
+/// A second choice to measure: far from the first, and rather smaller, as that costs less time.
 size_t SizeControl::Probe() const {
-  const size_t half = num_sizes() / 2;
-  return size_ >= half ? size_ - half : std::min(size_ + half, num_sizes() - 1);
+  const auto far_from = [](size_t index, size_t count) {
+    const size_t half = count / 2;
+    return index >= half ? index - half : std::min(index + half, count - 1);
+  };
+  return num_sizes() > 1 ? ChoiceOf(far_from(size(), num_sizes()), share())
+                         : ChoiceOf(size(), far_from(share(), num_shares()));
 }
 
-void SizeControl::ChangeTo(size_t size) {
-  if (size == size_) return;
-  size_ = size;
+void SizeControl::ChangeTo(size_t choice) {
+  if (choice == choice_) return;
+  choice_ = choice;
   steps_here_ = 0;
   ++num_changes_;
 }
@@ -119,7 +143,7 @@ void SizeControl::AddStep(const Step& step) {
   if (step.num_passes <= 0 || step.num_requests <= 0) return;  // nothing was drafted
   if (!(step.draft_ms >= 0.0) || !(step.verify_ms >= 0.0)) return;
   ++steps_here_;
-  PassTime& here = pass_times_[size_];
+  PassTime& here = pass_times_[choice_];
   const auto num_passes = static_cast<double>(step.num_passes);
   double ms = step.draft_ms / num_passes;
   if (here.num_passes >= kFewPasses) ms = std::min(ms, kHeldUp * here.ms);
@@ -137,16 +161,22 @@ void SizeControl::AddStep(const Step& step) {
   add(drafted_, static_cast<double>(step.num_drafted));
   add(accepted_, static_cast<double>(step.num_accepted));
   add(judged_, static_cast<double>(step.num_judged));
-  add(coverage_, Coverage(size_));
+  add(coverage_, Coverage(size(), share()));
 
-  if (steps_here_ < options_.min_steps || num_sizes() == 1) return;
+  if (steps_here_ < options_.min_steps || pass_times_.size() == 1) return;
   Fit();
   if (!std::exchange(has_probed_, true)) return ChangeTo(Probe());
-  size_t best = size_;
-  for (size_t i = 0; i < num_sizes(); ++i) {
-    if (PredictedSpeed(i) > PredictedSpeed(best)) best = i;
+  const double now = PredictedSpeed(size(), share());
+  double most = now;
+  size_t best = choice_;
+  for (size_t choice = 0; choice < pass_times_.size(); ++choice) {
+    const size_t size = choice / num_shares(), share = choice % num_shares();
+    const bool is_full_head = options_.ends_with_full_head && size + 1 == num_sizes();
+    if (is_full_head && share + 1 < num_shares()) continue;  // all of its shares are one choice
+    const double speed = PredictedSpeed(size, share);
+    if (speed > most) most = speed, best = choice;
   }
-  if (PredictedSpeed(best) > PredictedSpeed(size_) * (1.0 + options_.min_gain)) ChangeTo(best);
+  if (most > now * (1.0 + options_.min_gain)) ChangeTo(best);
 }
 
 }  // namespace shortlist

@@ -3,24 +3,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace shortlist {
 
-/// Chooses how many rows a draft scores, of a few sizes, so that tokens come fastest.
+/// Chooses how many rows a draft scores, of a few sizes of its base and, where it has a sketch, a
+/// few shares that the sketch may choose, so that tokens come fastest.
 ///
 /// More rows cost time and hold more of what the target emits. Both are measured while requests
-/// run, and neither needs a size to be tried: which of the sizes would have held an emitted token
-/// its rank tells, and the time of a draft pass is a line over rows, known from two sizes. What
-/// acceptance follows from coverage is a model (PredictedSpeed), so that the noise of requests,
-/// which differ by far more than sizes do, cancels out.
+/// run, and neither needs a size to be tried: which of the sizes and shares would have held an
+/// emitted token its ranks tell, and the time of a draft pass is a line over rows, known from two
+/// choices. What acceptance follows from coverage is a model (PredictedSpeed), so that the noise of
+/// requests, which differ by far more than sizes do, cancels out.
 ///
 /// A pure function of what it is told: no clock, no randomness. Used by one thread.
 class SizeControl {
  public:
   struct Options {
-    std::vector<int64_t> rows;  // of each size, rising; at least one
-    size_t start = 0;           // an index into them
+    std::vector<int64_t> rows;          // of each size, rising; at least one
+    size_t start = 0;                   // an index into them
+    bool ends_with_full_head = false;   // the last size has no use for a sketch
+    std::vector<int64_t> shares = {0};  // rows of the sketch, rising; at least one
+    size_t start_share = 0;             // an index into them
     int64_t max_draft_tokens = 8;
     // Steps at a size before it may change again. The first change, to a second size whose time
     // is measured, comes after that many too.
@@ -42,38 +47,46 @@ class SizeControl {
   explicit SizeControl(Options options);
 
   /// Tells of an emitted token which size is the first that holds it: an index, or num_sizes() for
-  /// none. A token that every size holds (in a request's tail, say) is 0.
-  void CountToken(size_t first_size);
+  /// none. A token that every size holds (in a request's tail, say) is 0. Likewise the first share,
+  /// up to num_shares() for none; nullopt where the sketch did not come to it: it counts as such
+  /// tokens otherwise do.
+  void CountToken(size_t first_size, std::optional<size_t> first_share);
 
-  /// Tells of a step that was drafted at size().
+  /// Tells of a step that was drafted at size() and share().
   void AddStep(const Step& step);
 
   /// What to draft with from now on. It changes in AddStep alone, and seldom.
-  size_t size() const { return size_; }
+  size_t size() const { return choice_ / num_shares(); }
+  size_t share() const { return choice_ % num_shares(); }
   size_t num_sizes() const { return options_.rows.size(); }
+  size_t num_shares() const { return options_.shares.size(); }
   int64_t num_changes() const { return num_changes_; }
 
   // What it goes by.
-  double Coverage(size_t size) const;        // share of late tokens that `size` holds
-  double PassMs(size_t size) const;          // of the draft; measured, else from the line
-  double PredictedSpeed(size_t size) const;  // tokens per millisecond; 0 before anything is known
+  double Coverage(size_t size, size_t share) const;  // part of late tokens that these hold
+  double PassMs(size_t size, size_t share) const;    // of the draft; measured, else from the line
+  /// Tokens per millisecond; 0 before anything is known.
+  double PredictedSpeed(size_t size, size_t share) const;
 
  private:
   struct PassTime {
     double num_passes = 0.0;  // decayed
     double ms = 0.0;          // of one pass, the average of late ones
   };
+  size_t ChoiceOf(size_t size, size_t share) const { return size * num_shares() + share; }
+  double RowsOf(size_t choice) const;
   void Fit();
-  void ChangeTo(size_t size);
+  void ChangeTo(size_t choice);
   size_t Probe() const;
 
   const Options options_;
-  size_t size_;
+  size_t choice_;  // ChoiceOf size and share
   int64_t num_changes_ = 0;
   int64_t steps_here_ = 0;
   bool has_probed_ = false;
-  std::vector<double> first_sizes_;            // [num_sizes + 1] tokens by CountToken's, decayed
-  std::vector<PassTime> pass_times_;           // [num_sizes]
+  // [num_sizes + 1, num_shares + 1] tokens by the first that hold them, decayed.
+  std::vector<double> tokens_;
+  std::vector<PassTime> pass_times_;           // [num_sizes * num_shares] by choice
   double line_base_ = 0.0, line_slope_ = 0.0;  // ms of a pass, and of one of its rows
   // Sums over late steps, decayed.
   double steps_ = 0.0, requests_ = 0.0, passes_ = 0.0, verify_ms_ = 0.0, emitted_ = 0.0;

@@ -1,5 +1,8 @@
 #include "vocab/vocab_sizer.h"
 
+#include <algorithm>
+#include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -7,18 +10,27 @@
 namespace shortlist {
 
 VocabSizer::VocabSizer(DynamicVocabularyManager& manager, std::shared_ptr<const BaseLadder> ladder,
-                       int64_t max_draft_tokens)
-    : manager_(manager), max_draft_tokens_(max_draft_tokens) {
-  Take(std::move(ladder));
+                       std::vector<int64_t> sketch_rows, int64_t max_draft_tokens)
+    : manager_(manager),
+      shares_(sketch_rows.empty() ? std::vector<int64_t>{0} : std::move(sketch_rows)),
+      max_draft_tokens_(max_draft_tokens) {
   base_ = manager_.Active()->base();
+  Take(std::move(ladder));
 }
 
+/// Without a ladder: of the base that there is.
 void VocabSizer::Take(std::shared_ptr<const BaseLadder> ladder) {
   ladder_ = std::move(ladder);
-  control_ = std::make_unique<SizeControl>(
-      SizeControl::Options{.rows = {ladder_->rows().begin(), ladder_->rows().end()},
-                           .start = ladder_->start(),
-                           .max_draft_tokens = max_draft_tokens_});
+  SizeControl::Options options{.rows = {base_->size()},
+                               .shares = shares_,
+                               .start_share = shares_.size() - 1,
+                               .max_draft_tokens = max_draft_tokens_};
+  if (ladder_ != nullptr) {
+    options.rows.assign(ladder_->rows().begin(), ladder_->rows().end());
+    options.start = ladder_->start();
+    options.ends_with_full_head = ladder_->ends_with_full_head();
+  }
+  control_ = std::make_unique<SizeControl>(std::move(options));
 }
 
 void VocabSizer::Replace(std::shared_ptr<const BaseLadder> ladder) {
@@ -43,28 +55,64 @@ bool VocabSizer::TakeNext() {
   }
   if (next == nullptr) return false;
   Take(std::move(next));
-  SetBase();
+  next_base_ = {};  // waits for one that is under way
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = ladder_->Base(control_->size());
+  SHORTLIST_CHECK(base.ok());  // BaseLadder::Create has seen the largest one made
+  SetBase(*std::move(base));
   return true;
 }
 
-void VocabSizer::CountToken(TokenId last, TokenId id, bool is_held) {
-  control_->CountToken(is_held ? 0 : ladder_->FirstSize(last, id));
+void VocabSizer::CountToken(TokenId last, TokenId id, bool is_held,
+                            std::optional<int64_t> sketch_rank) {
+  std::optional<size_t> first_share;
+  if (sketch_rank.has_value()) {
+    first_share = std::ranges::upper_bound(shares_, *sketch_rank) - shares_.begin();
+  }
+  const size_t first_size = is_held              ? 0
+                            : ladder_ != nullptr ? ladder_->FirstSize(last, id)
+                                                 : size_t{1};
+  control_->CountToken(first_size, first_share);
 }
+
+int64_t VocabSizer::num_sketch_rows() const { return shares_[control_->share()]; }
 
 void VocabSizer::AddStep(const SizeControl::Step& step, const ActiveVocab& active) {
+  if (ladder_ == nullptr && active.base() != base_) {
+    base_ = active.base();  // somebody else's; its rows count from now on
+    return Take(nullptr);
+  }
+  if (next_base_.valid()) {
+    if (next_base_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+    std::shared_ptr<const VocabBase> base = next_base_.get();
+    // Somebody may have replaced the base meanwhile.
+    if (manager_.Active()->base() == base_) SetBase(std::move(base));
+    return;
+  }
   if (active.base() != base_) return;
-  const size_t before = control_->size();
+  const size_t size = control_->size(), share = control_->share();
   control_->AddStep(step);
-  // Somebody may have replaced the base since the step began.
-  if (control_->size() == before || manager_.Active()->base() != base_) return;
+  if (control_->size() == size && control_->share() == share) return;
   num_changes_.fetch_add(1, std::memory_order_relaxed);
-  SetBase();
+  if (control_->size() != size) BeginBase();
 }
 
-void VocabSizer::SetBase() {
-  absl::StatusOr<std::shared_ptr<const VocabBase>> base = ladder_->Base(control_->size());
-  SHORTLIST_CHECK(base.ok());  // BaseLadder::Create has seen the largest one made
-  base_ = *std::move(base);
+/// Has the base of the new size made.
+void VocabSizer::BeginBase() {
+  const auto make = [ladder = ladder_, size = control_->size()] {
+    absl::StatusOr<std::shared_ptr<const VocabBase>> base = ladder->Base(size);
+    SHORTLIST_CHECK(base.ok());  // BaseLadder::Create has seen the largest one made
+    return *std::move(base);
+  };
+  try {
+    next_base_ = std::async(std::launch::async, make);
+  } catch (const std::system_error&) {  // no thread to be had
+    next_base_ = std::async(std::launch::deferred, make);
+    next_base_.wait();
+  }
+}
+
+void VocabSizer::SetBase(std::shared_ptr<const VocabBase> base) {
+  base_ = std::move(base);
   SHORTLIST_CHECK(manager_.ReplaceBase(base_).ok());
 }
 

@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 #include "base/ids.h"
 #include "vocab/base_ladder.h"
@@ -13,15 +16,20 @@
 
 namespace shortlist {
 
-/// Gives the base of a DynamicVocabularyManager the size that makes its engine fastest. Where
-/// somebody else replaces the base, it leaves that alone until it is given a ladder again.
+/// Gives the base of a DynamicVocabularyManager the size that makes its engine fastest, and tells
+/// how many rows a sketch should choose besides. Where somebody else replaces the base, it leaves
+/// that alone until it is given a ladder again. A base is made on a thread of its own: the engine
+/// goes on with the one it has until the next is there.
 ///
-/// TakeNext, CountToken and AddStep are the engine's thread's; the rest is any thread's.
+/// TakeNext, CountToken, AddStep and num_sketch_rows are the engine's thread's; the rest is any
+/// thread's.
 class VocabSizer {
  public:
-  /// `manager` must outlive this; its base is ladder->Base(ladder->start()).
+  /// `manager` must outlive this; its base is ladder->Base(ladder->start()). Null: the base stays
+  /// as it is. `sketch_rows`: how many rows the draft's sketch may choose, rising; it begins with
+  /// the most. Empty: there is no sketch.
   VocabSizer(DynamicVocabularyManager& manager, std::shared_ptr<const BaseLadder> ladder,
-             int64_t max_draft_tokens);
+             std::vector<int64_t> sketch_rows, int64_t max_draft_tokens);
 
   /// From the next step on by this ladder, from its start.
   void Replace(std::shared_ptr<const BaseLadder> ladder);
@@ -32,26 +40,35 @@ class VocabSizer {
   /// After every step, whoever drafted it: takes what Replace has left. False: there is nothing.
   bool TakeNext();
 
-  /// Tells of a token that was emitted behind `last`; `is_held`: a draft could propose it whatever
-  /// the base.
-  void CountToken(TokenId last, TokenId id, bool is_held);
+  /// Tells of a token that was emitted behind `last`. `is_held`: a draft could propose it whatever
+  /// the base. `sketch_rank`: how many rows the sketch ranked before it, INT64_MAX where it did not
+  /// rank it; nullopt: it did not come to its place.
+  void CountToken(TokenId last, TokenId id, bool is_held, std::optional<int64_t> sketch_rank);
 
   /// Tells of a step that was drafted with `active`; what another base drafted does not count. May
   /// replace the base.
   void AddStep(const SizeControl::Step& step, const ActiveVocab& active);
+
+  /// That the sketch should choose from now on; 0: there is none.
+  int64_t num_sketch_rows() const;
+  /// Whether it sizes the base.
+  bool sizes_base() const { return ladder_ != nullptr; }
 
   /// How often the size has changed by itself.
   int64_t num_changes() const { return num_changes_.load(std::memory_order_relaxed); }
 
  private:
   void Take(std::shared_ptr<const BaseLadder> ladder);
-  void SetBase();
+  void BeginBase();
+  void SetBase(std::shared_ptr<const VocabBase> base);
 
   DynamicVocabularyManager& manager_;
+  const std::vector<int64_t> shares_;
   const int64_t max_draft_tokens_;
   std::shared_ptr<const BaseLadder> ladder_;
   std::unique_ptr<SizeControl> control_;
-  std::shared_ptr<const VocabBase> base_;  // that it has set
+  std::shared_ptr<const VocabBase> base_;                    // that it has set
+  std::future<std::shared_ptr<const VocabBase>> next_base_;  // valid while it is made
   std::atomic<int64_t> num_changes_ = 0;
 
   std::mutex mutex_;

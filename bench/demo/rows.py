@@ -6,7 +6,7 @@ usage: bench/demo/rows.py [--shortlist BINARY] [--prompts FILE] [--max-new-token
 Every way to choose rows decodes all prompts once, greedily and at temperature 0.8, with 128 rows of the request's own
 (prompt and escapes). Greedy figures are of the outputs of which less than 30 % repeats itself. The list of the wrong
 domain is counted here, of Python's standard library, which nothing in the pair's training resembles. Accept lengths do not
-depend on the machine's speed. A few minutes; writes bench/results/rows.md.
+depend on the machine's speed. Some ten minutes; writes bench/results/rows.md.
 """
 
 import argparse
@@ -33,6 +33,7 @@ def ways(wrong_list):
         ("no list, sketch", ["--vocab", "empty", *SKETCH]),
         ("list of the wrong domain, 512 + 384", ["--vocab", f"{wrong_list}{chosen}"]),
         ("the same + sketch", ["--vocab", f"{wrong_list}{chosen}", *SKETCH]),
+        ("list of the wrong domain, 64, sketch", ["--vocab", f"{wrong_list}:top=64", *SKETCH, "--sketch-rows", "224"]),
     ]
 
 
@@ -40,7 +41,7 @@ def build_wrong_list(arguments, folder):
     texts = sorted(pathlib.Path(sysconfig.get_path("stdlib")).glob("*.py"))
     path = pathlib.Path(folder) / "python.vocab.json"
     subprocess.run([str(arguments.shortlist), "vocab", "build", "--model", str(ROOT / "models/demo/target"), "--text",
-                    *map(str, texts), "--out", str(path)], check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+                    *map(str, texts), "--pin", "control", "--out", str(path)], check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return path
 
 

@@ -88,7 +88,7 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
   command
       .add_option_function<std::string>("--discover", parse_discovery,
                                         "Of --dynamic-rows, those that guesses may take")
-      ->type_name("continuations=N,target=N,top=K,variants=N");
+      ->type_name("continuations=N,prompt_target=N,target=N,top=K,variants=N");
   AddReal(command, "--coverage-floor", flags.decoding.coverage_floor, 0.0, 1.0, Low::kIncluded,
           "A request is drafted for with the full head while less than this share of its latest "
           "tokens is in its active vocabulary; 0: never");
@@ -98,8 +98,17 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
           "Sketch of the draft's head (shortlist vocab sketch): rows that every draft token "
           "adds by its hidden state")
       ->type_name("FILE");
-  AddInteger<int64_t>(command, "--sketch-rows", flags.sketch.num_rows, 0, kMaxCount,
-                      "How many of them; without --sketch by a sketch of the head alone")
+  auto parse_sketch_rows = [&flags](const std::string& text) {
+    if (const absl::Status status = flags.sketch.ParseRows(text); !status.ok()) {
+      throw CLI::ValidationError("--sketch-rows", std::string(status.message()));
+    }
+  };
+  command
+      .add_option_function<std::string>(
+          "--sketch-rows", parse_sketch_rows,
+          "How many of them; of a range, whatever is fastest, measured while it runs; without "
+          "--sketch by a sketch of the head alone")
+      ->type_name("N|MIN..MAX")
       ->default_str(absl::StrCat(Sketch::kDefaultRows, " with --sketch, else 0"));
   AddInteger<int64_t>(command, "--num-draft-tokens", flags.decoding.num_draft_tokens, 1,
                       kMaxDraftTokens, "Most draft tokens per step, without the bonus token");

@@ -153,16 +153,17 @@ void WriteCoverageTable(const std::vector<Measured>& measured, int64_t vocab_siz
         return FormatFixed(100.0 * static_cast<double>(part) / all, 2) + "%";
       };
       cells.push_back({absl::StrCat(list.list, " | ", texts), absl::StrCat(coverage.num_tokens),
-                       share(coverage.in_base), share(coverage.in_dynamic), share(coverage.in_tail),
-                       share(coverage.in_successors), share(coverage.num_covered()),
-                       FormatFixed(coverage.rows_per_token(), 0), absl::StrCat(coverage.max_rows),
+                       share(coverage.in_base), share(coverage.in_dynamic),
+                       share(coverage.in_successors), share(coverage.in_tail),
+                       share(coverage.num_covered()), FormatFixed(coverage.rows_per_token(), 0),
+                       absl::StrCat(coverage.max_rows),
                        FormatFixed(100.0 * static_cast<double>(coverage.max_rows) /
                                        static_cast<double>(vocab_size),
                                    2) +
                            "%"});
     }
   }
-  out << FormatTable({"list | texts", "tokens", "base", "dynamic", "tail", "successors", "covered",
+  out << FormatTable({"list | texts", "tokens", "base", "dynamic", "successors", "tail", "covered",
                       "rows/token", "most rows", "of all"},
                      cells);
 }

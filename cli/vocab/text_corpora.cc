@@ -2,7 +2,6 @@
 
 #include <glob.h>
 
-#include <cmath>
 #include <optional>
 
 #include "CLI/CLI.hpp"
@@ -13,6 +12,8 @@
 
 namespace shortlist {
 namespace {
+
+constexpr double kMostWeight = 1e9;  // so that sums of them stay finite
 
 absl::StatusOr<std::vector<std::string>> Matches(const std::string& pattern) {
   glob_t found{};
@@ -66,11 +67,11 @@ absl::StatusOr<Weighted> ParseWeighted(const std::string& flag, const std::strin
   const std::optional<double> weight =
       at == std::string::npos ? std::nullopt : ParseNumber<double>(text.substr(0, at));
   if (!weight.has_value()) return Weighted{.name = text};
-  if (*weight > 0 && std::isfinite(*weight)) {  // NaN is neither
+  if (*weight > 0 && *weight <= kMostWeight) {  // NaN is neither
     return Weighted{.name = text.substr(at + 1), .weight = *weight};
   }
   return absl::InvalidArgumentError(absl::StrCat(flag, " ", Excerpt(text), ": weight ", *weight,
-                                                 " is not a positive finite number"));
+                                                 " not in (0, ", kMostWeight, "]"));
 }
 
 absl::StatusOr<std::vector<TextCorpus>> FindTexts(const TextFlags& flags) {

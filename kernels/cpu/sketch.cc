@@ -9,6 +9,8 @@
 #include "base/thread_pool.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/sketch_job.h"
+#include "kernels/cuda/selection.h"
+#include "kernels/sketch_rank.h"
 
 // Rows that beat a bound are kept. Whenever twice as many are kept as are wanted, the bound rises
 // to where about the wanted number beats it, so that fewer and fewer rows are kept at all: the
@@ -78,6 +80,12 @@ struct Kept {
 
 void SketchSelectCpu(const SketchRows& rows, const float* query, const SketchRace* races,
                      int64_t num_tokens, int64_t num_chosen, int32_t* ids, ThreadPool& pool) {
+  SketchRankCpu(rows, query, races, num_tokens, num_chosen, ids, /*keys=*/nullptr, pool);
+}
+
+void SketchRankCpu(const SketchRows& rows, const float* query, const SketchRace* races,
+                   int64_t num_tokens, int64_t num_chosen, int32_t* ids, uint32_t* chosen_keys,
+                   ThreadPool& pool) {
   if (num_tokens == 0 || num_chosen == 0) return;
   thread_local std::vector<SketchQuery> queries;
   queries.resize(num_tokens);
@@ -135,6 +143,8 @@ void SketchSelectCpu(const SketchRows& rows, const float* query, const SketchRac
     Kept all{merged_keys.data(), merged_ids.data(), std::ssize(merged_keys)};
     all.Tighten(num_chosen, num_chosen);
     std::copy(all.ids, all.ids + all.count, ids + m * num_chosen);
+    if (chosen_keys == nullptr) continue;
+    std::transform(all.keys, all.keys + all.count, chosen_keys + m * num_chosen, OrderedBits);
   }
 }
 

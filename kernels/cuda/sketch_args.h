@@ -15,6 +15,7 @@ struct CudaSketchArgs {
   int64_t num_tokens = 0;             // at most 2^16
   int64_t num_chosen = 0;             // in [1, num_rows]
   int32_t* ids = nullptr;             // out: [num_tokens, num_chosen]
+  uint32_t* keys = nullptr;           // out: likewise; or null
 };
 
 /// Why this is refused, naming the bound; null when it is fine. Reads no device memory.

@@ -157,7 +157,12 @@ SHORTLIST_DEVICE void ChooseOfToken(const CudaSketchJob& job, SketchShared* shar
   const int32_t* const ids = job.candidate_ids + token * job.num_candidates;
   int32_t* const out = job.args.ids + token * job.args.num_chosen;
   const auto key = [&](int64_t i) { return keys[i]; };
-  const auto keep = [&](int64_t place, int64_t i) { out[place] = ids[i]; };
+  uint32_t* const out_keys =
+      job.args.keys != nullptr ? job.args.keys + token * job.args.num_chosen : nullptr;
+  const auto keep = [&](int64_t place, int64_t i) {
+    out[place] = ids[i];
+    if (out_keys != nullptr) out_keys[place] = keys[i];
+  };
   KeepLargest<Device>(job.num_candidates, job.args.num_chosen, shared, key, keep);
 }
 

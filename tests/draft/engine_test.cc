@@ -529,6 +529,45 @@ TEST_F(DiscoveryEngineTest, ARequestWhoseCoverageCollapsesIsDraftedForWithTheFul
   EXPECT_GT(collapsed->stats.accept_length(), stubborn->stats.accept_length());
 }
 
+TEST_F(DiscoveryEngineTest, TheTargetsBestBehindThePromptBecomeRowsOnce) {
+  constexpr int64_t kBudget = 8;
+  for (const double temperature : {0.0, 0.8}) {
+    Sequence::Options of{.sampling = UpTo(40), .max_tail_rows = 200};
+    of.sampling.temperature = temperature;
+    const auto plain = Run(of, {}, /*use_draft=*/false);
+    const auto with =
+        Run(of, {.coverage_floor = 0.0, .discovery = {.prompt_target_rows = kBudget}});
+    EXPECT_EQ(with->tokens(), plain->tokens());
+    const int64_t num_added = with->stats.num_rows_added[Index(RowSource::kPromptTarget)];
+    EXPECT_GT(num_added, 0);
+    EXPECT_LE(num_added, kBudget);
+    EXPECT_EQ(with->stats.num_rows_added[Index(RowSource::kTarget)], 0);
+    const auto without = Run(of, {.coverage_floor = 0.0});
+    EXPECT_EQ(without->stats.num_rows_added[Index(RowSource::kPromptTarget)], 0);
+  }
+}
+
+TEST_F(DiscoveryEngineTest, TheSketchsShareIsFoundAndTheOutputStays) {
+  const auto manager = pair_->NewVocab(VocabKind::kSketch);
+  for (const double temperature : {0.0, 0.8}) {
+    RunConfig config{.drafter = DrafterKind::kEagle, .sampling = UpTo(60)};
+    config.sampling.temperature = temperature;
+    const auto prompts = TestPrompts(/*count=*/2, /*max_len=*/60);
+    const RunResult full = pair_->Run(prompts, config);
+    VocabSizer sizer(*manager, /*ladder=*/nullptr, {8, 16, 32, 64}, /*max_draft_tokens=*/4);
+    config.vocab = VocabKind::kSketch;
+    config.sizer = &sizer;
+    config.sizer_vocab = manager.get();
+    for (int i = 0; i < 4; ++i) {
+      const RunResult sized = pair_->Run(prompts, config);
+      EXPECT_EQ(sized.outputs, full.outputs);
+      EXPECT_EQ(sized.total.num_mapping_faults, 0);
+      EXPECT_LE(sized.total.active_rows, 64);
+    }
+    EXPECT_GE(sizer.num_changes(), 1);
+  }
+}
+
 TEST_F(DiscoveryEngineTest, TheBaseFindsItsSizeAndTheOutputStays) {
   const VocabTarget target{pair_->emit_size(), /*fingerprint=*/""};
   const std::string path = SourcePath("vocab_lists/demo.vocab.json");
@@ -539,7 +578,7 @@ TEST_F(DiscoveryEngineTest, TheBaseFindsItsSizeAndTheOutputStays) {
       *std::move(list), target);
   ASSERT_TRUE(ladder.ok()) << ladder.status();
   ASSERT_TRUE(vocab_->ReplaceBase(*(*ladder)->Base((*ladder)->start())).ok());
-  VocabSizer sizer(*vocab_, *ladder, /*max_draft_tokens=*/4);
+  VocabSizer sizer(*vocab_, *ladder, /*sketch_rows=*/{}, /*max_draft_tokens=*/4);
   const Sequence::Options of{.sampling = UpTo(100), .max_tail_rows = 32};
   const auto plain = Run(of, {}, /*use_draft=*/false);
   for (int i = 0; i < 4; ++i) {
@@ -565,6 +604,9 @@ TEST_F(EngineTest, RefusesWhatCannotWork) {
   }
   for (int64_t k : {0, 33}) {
     EXPECT_TRUE(refused({.discovery = {.target_top_k = k}, .num_slots = 8, .emit_size = 8})) << k;
+  }
+  for (int64_t k : {-1, 33}) {
+    EXPECT_TRUE(refused({.discovery = {.prompt_target_rows = k}, .num_slots = 8, .emit_size = 8}));
   }
   EXPECT_TRUE(refused({.num_slots = 0, .emit_size = 8}));
   EXPECT_TRUE(refused({.num_slots = 8, .emit_size = 0}));

@@ -170,14 +170,16 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
   std::unique_ptr<ChainDrafter> drafter =
       NewDrafter(config.drafter, num_slots, config.head_kernels);
   if (drafter != nullptr && config.vocab == VocabKind::kSketch) {
-    drafter->UseSketch(NewSketch(config.drafter), kSketchRows, pool_);
+    drafter->UseSketch(NewSketch(config.drafter), kSketchRows, pool_, config.head_kernels);
   }
   std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
-  auto engine = SpeculativeEngine::Create(*target_, drafter.get(), vocab.get(),
+  DynamicVocabularyManager* const used = config.sizer != nullptr ? config.sizer_vocab : vocab.get();
+  auto engine = SpeculativeEngine::Create(*target_, drafter.get(), used,
                                           {.num_draft_tokens = config.num_draft_tokens,
                                            .draft_p_min = config.draft_p_min,
                                            .prompt_lookup = config.prompt_lookup,
                                            .verify = config.verify,
+                                           .sizer = config.sizer,
                                            .num_slots = num_slots,
                                            .emit_size = emit_size()},
                                           pool_);

@@ -54,6 +54,8 @@ struct RunConfig {
   SamplingParams sampling;
   std::shared_ptr<HeadKernels> head_kernels;  // of the drafter's head; null: the CPU's
   bool count_up_seeds = true;                 // request i uses sampling.seed + i
+  VocabSizer* sizer = nullptr;                // of sizer_vocab, which is used in place of `vocab`
+  DynamicVocabularyManager* sizer_vocab = nullptr;
 
   std::string ToString() const;
 };

@@ -19,6 +19,8 @@
 
 #include "draft/engine.h"
 #include "head/lm_head.h"
+#include "head/sketch.h"
+#include "head/sketch_basis.h"
 #include "tests/draft/pair.h"
 #include "tests/head/emulated_head_kernels.h"
 #include "tests/head/head_rows.h"
@@ -354,6 +356,40 @@ TEST(DeviceDrafterTest, SwappedRowsLowerTheAcceptanceAndTelemetrySaysSo) {
   EXPECT_GT(faulty.num_mapping_faults, faulty.num_drafted / 2);
   EXPECT_LT(faulty.acceptance_rate(), 0.25 * sound.acceptance_rate());
   EXPECT_EQ(sound_output, faulty_output);  // which is why only telemetry can tell
+}
+
+TEST(DeviceSketchTest, ChoosesTheRowsOfTheCpu) {
+  constexpr int64_t kRows = 5000, kWidth = 32, kStates = 3;
+  ThreadPool pool(2);
+  const at::Tensor weight = at::randn({kRows, kWidth});
+  const HeadWeight head{weight.data_ptr<float>(), DType::kF32, kRows, kWidth};
+  const auto basis = SketchBasis::Fit(head, kRows, /*rank=*/16, /*moments=*/nullptr, pool);
+  ASSERT_TRUE(basis.ok()) << basis.status();
+  const auto sketch = Sketch::Create(*basis, head, kRows, pool);
+  ASSERT_TRUE(sketch.ok()) << sketch.status();
+  const auto kernels = std::make_shared<EmulatedHeadKernels>();
+  SketchChooser here(*sketch, /*num_ranked=*/100, pool);
+  SketchChooser there(*sketch, /*num_ranked=*/100, pool, kernels);
+  const at::Tensor states = at::randn({kStates, kWidth});
+  const std::vector<SketchRace> some = {{}, {.inverse_temperature = 1.25f, .seed = 7}, {}};
+  for (const std::span<const SketchRace> races : {std::span<const SketchRace>(), std::span(some)}) {
+    ASSERT_TRUE(here.Choose(states.data_ptr<float>(), kStates, races).ok());
+    const absl::Status chosen = there.Choose(states.data_ptr<float>(), kStates, races);
+    ASSERT_TRUE(chosen.ok()) << chosen;
+    for (const int64_t num_chosen : {100, 20}) {
+      here.set_num_chosen(num_chosen);
+      there.set_num_chosen(num_chosen);
+      for (int64_t m = 0; m < kStates; ++m) {
+        EXPECT_TRUE(
+            std::ranges::equal(here.ranked_of_token(m).keys, there.ranked_of_token(m).keys));
+        EXPECT_TRUE(std::ranges::equal(here.of_token(m), there.of_token(m)));
+      }
+    }
+  }
+  EXPECT_EQ(kernels->num_selections, 2);
+  kernels->fails_from = 0;
+  EXPECT_THAT(std::string(there.Choose(states.data_ptr<float>(), kStates, {}).message()),
+              HasSubstr("the device is gone"));
 }
 
 }  // namespace

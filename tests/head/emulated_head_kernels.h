@@ -27,8 +27,13 @@ class EmulatedHeadKernels : public HeadKernels {
     last_noise = noise;
     return Outcome(machine_.HeadTopK(args, k, noise, out));
   }
+  absl::Status SelectSketch(const CudaSketchArgs& args) override {
+    ++num_selections;
+    return Outcome(machine_.SketchSelect(args));
+  }
 
   int64_t num_calls = 0;
+  int64_t num_selections = 0;      // of these, rows by a sketch
   int64_t fails_from = INT64_MAX;  // the number of the first call that fails, like all after it
   HeadNoise last_noise;            // of TopK
   int32_t flag = 0;                // HeadErrorBits that every kernel raises

@@ -59,7 +59,7 @@ class SketchTest : public testing::Test {
   /// Of how many states the row with the largest exact logit is among the chosen.
   int64_t NumHits(const SketchBasis& basis, const at::Tensor& states, int64_t num_chosen) {
     SketchChooser chooser(Make(basis), num_chosen, pool_);
-    chooser.Choose(states.data_ptr<float>(), states.size(0), {});
+    EXPECT_TRUE(chooser.Choose(states.data_ptr<float>(), states.size(0), {}).ok());
     const at::Tensor best =
         at::mm(states, at::tensor(rows_).view({kVocab, kHidden}).t()).argmax(/*dim=*/1);
     int64_t num_hits = 0;
@@ -115,9 +115,10 @@ TEST_F(SketchTest, ChoosesAlikeInAnyBatch) {
   SketchChooser alone(Make(Fit(/*rank=*/16, nullptr)), /*num_chosen=*/50, pool_);
   std::vector<SketchRace> races(9);
   races[4] = {.inverse_temperature = 1.0f, .seed = 3, .position = 8};
-  together.Choose(states.data_ptr<float>(), 9, races);
+  ASSERT_TRUE(together.Choose(states.data_ptr<float>(), 9, races).ok());
   for (int64_t m = 0; m < 9; ++m) {
-    alone.Choose(states.data_ptr<float>() + m * kHidden, 1, std::span(races).subspan(m, 1));
+    const auto race = std::span(races).subspan(m, 1);
+    ASSERT_TRUE(alone.Choose(states.data_ptr<float>() + m * kHidden, 1, race).ok());
     EXPECT_TRUE(std::ranges::equal(together.of_token(m), alone.of_token(0))) << m;
   }
 }
@@ -126,8 +127,28 @@ TEST_F(SketchTest, ChoosesAllRowsWhereMoreAreWantedThanThereAre) {
   SketchChooser chooser(Make(Fit(/*rank=*/8, nullptr)), /*num_chosen=*/kVocab + 1, pool_);
   EXPECT_EQ(chooser.num_chosen(), kVocab);
   const at::Tensor states = States(2, 1, kHidden);
-  chooser.Choose(states.data_ptr<float>(), 1, {});
+  ASSERT_TRUE(chooser.Choose(states.data_ptr<float>(), 1, {}).ok());
   EXPECT_EQ(std::ssize(chooser.of_token(0)), kVocab);
+}
+
+TEST_F(SketchTest, FewerOfTheRankedAreWhatAChoiceOfFewerIs) {
+  const at::Tensor states = States(2, 3, kHidden);
+  SketchChooser ranked(Make(Fit(/*rank=*/16, nullptr)), /*num_ranked=*/200, pool_);
+  const std::vector<SketchRace> races = {{}, {.inverse_temperature = 1.0f, .seed = 3}, {}};
+  for (const int64_t num_chosen : {1, 30, 199, 200}) {
+    SketchChooser few(Make(Fit(/*rank=*/16, nullptr)), num_chosen, pool_);
+    ranked.set_num_chosen(num_chosen);
+    EXPECT_EQ(ranked.num_chosen(), num_chosen);
+    ASSERT_TRUE(ranked.Choose(states.data_ptr<float>(), 3, races).ok());
+    ASSERT_TRUE(few.Choose(states.data_ptr<float>(), 3, races).ok());
+    for (int64_t m = 0; m < 3; ++m) {
+      EXPECT_TRUE(std::ranges::equal(ranked.of_token(m), few.of_token(m))) << num_chosen;
+    }
+  }
+  ranked.set_num_chosen(0);
+  EXPECT_EQ(ranked.num_chosen(), 1);
+  ranked.set_num_chosen(kVocab);
+  EXPECT_EQ(ranked.num_chosen(), 200);
 }
 
 TEST_F(SketchTest, FitsTheSameHeadInEveryTypeAndNoOther) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -54,20 +56,33 @@ void CheckSketches(CudaMachine& machine, uint32_t seed, const CaseSizes& sizes,
     const MachineArray<float> query(machine, queries);
     const MachineArray<SketchRace> race(machine, races);
     const MachineArray<int32_t> ids(machine, num_tokens * num_chosen);
+    const MachineArray<uint32_t> keys(machine, num_tokens * num_chosen);
     const CudaSketchArgs args{.rows = {codes.data(), scales.data(), num_rows, sketch.rank},
                               .query = query.data(),
                               .races = race.data(),
                               .num_tokens = num_tokens,
                               .num_chosen = num_chosen,
-                              .ids = ids.data()};
+                              .ids = ids.data(),
+                              .keys = keys.data()};
     const std::string trace = "seed " + std::to_string(seed) + " round " + std::to_string(round);
     failures.Expect(machine.SketchSelect(args), trace + ": runs");
     const std::vector<int32_t> got = ids.Get();
+    const std::vector<uint32_t> got_keys = keys.Get();
     for (int64_t m = 0; m < num_tokens; ++m) {
       const std::vector<int32_t> expected =
           sketch.Best(&queries[m * sketch.rank], races[m], num_chosen);
       failures.Expect(std::equal(expected.begin(), expected.end(), got.begin() + m * num_chosen),
                       trace + ": rows of token " + std::to_string(m));
+      // The best half by keys.
+      std::vector<int64_t> order(num_chosen);
+      std::iota(order.begin(), order.end(), m * num_chosen);
+      std::ranges::stable_sort(order,
+                               [&](int64_t a, int64_t b) { return got_keys[a] > got_keys[b]; });
+      std::vector<int32_t> best;
+      for (int64_t i = 0; i < num_chosen / 2; ++i) best.push_back(got[order[i]]);
+      std::ranges::sort(best);
+      failures.Expect(best == sketch.Best(&queries[m * sketch.rank], races[m], num_chosen / 2),
+                      trace + ": keys of token " + std::to_string(m));
     }
     if (round == 0) CheckRefusals(machine, args, failures);
   }

@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "gtest/gtest.h"
 #include "kernels/sampling.h"
+#include "kernels/sketch_rank.h"
 #include "tests/kernels/kernel_testing.h"
 #include "tests/kernels/sketch_fixture.h"
 
@@ -34,6 +35,34 @@ Chosen Select(const SketchFixture& sketch, const std::vector<float>& queries,
     chosen.emplace_back(first, first + num_chosen);
   }
   return chosen;
+}
+
+/// The best few of what is ranked are what a choice of as few gives.
+TEST(SketchRankTest, KeysOrderTheChosenRows) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 rng(seed);
+  ThreadPool pool(2);
+  for (int trial = 0; trial < 20; ++trial) {
+    const SketchFixture sketch(rng, /*rows=*/700, /*rank=*/16, /*largest=*/trial % 2 == 0 ? 1 : 7);
+    const std::vector<float> query = RandomFloats(rng, sketch.rank);
+    const SketchRace race{.inverse_temperature = trial % 3 == 0 ? 0.0f : 1.25f, .seed = rng()};
+    constexpr int64_t kRanked = 200;
+    std::vector<int32_t> ids(kRanked);
+    std::vector<uint32_t> keys(kRanked);
+    SketchRankCpu(sketch.view(), query.data(), &race, /*num_tokens=*/1, kRanked, ids.data(),
+                  keys.data(), pool);
+    EXPECT_EQ(ids, sketch.Best(query.data(), race, kRanked));
+    std::vector<int64_t> order(kRanked);
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return keys[a] > keys[b]; });
+    for (const int64_t count : {1, 7, 100}) {
+      std::vector<int32_t> best;
+      for (int64_t i = 0; i < count; ++i) best.push_back(ids[order[i]]);
+      std::ranges::sort(best);
+      EXPECT_EQ(best, sketch.Best(query.data(), race, count)) << count;
+    }
+  }
 }
 
 TEST(SketchSelectTest, ChoosesTheBestRowsByDefinitionOnEveryInstructionSet) {

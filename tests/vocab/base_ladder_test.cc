@@ -1,7 +1,10 @@
 #include "vocab/base_ladder.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -99,7 +102,7 @@ TEST(BaseLadderTest, FlagNamesBounds) {
 TEST(VocabSizerTest, ChangesTheBaseOfItsManagerAndLeavesAnothersAlone) {
   const auto ladder = *BaseLadder::Create(Auto(10, std::nullopt), List(), {kVocabSize});
   const auto manager = *DynamicVocabularyManager::Create(*ladder->Base(ladder->start()), {});
-  VocabSizer sizer(*manager, ladder, /*max_draft_tokens=*/4);
+  VocabSizer sizer(*manager, ladder, /*sketch_rows=*/{}, /*max_draft_tokens=*/4);
   SizeControl::Step step{.num_requests = 1,
                          .num_passes = 3,
                          .verify_ms = 10.0,
@@ -112,11 +115,15 @@ TEST(VocabSizerTest, ChangesTheBaseOfItsManagerAndLeavesAnothersAlone) {
       const auto active = manager->Active();
       const int64_t num_rows = active->is_full_head() ? kVocabSize : active->base_size();
       step.draft_ms = 0.1 * static_cast<double>(num_rows);
-      sizer.CountToken(TokenId{6}, TokenId{99}, /*is_held=*/false);
+      sizer.CountToken(TokenId{6}, TokenId{99}, /*is_held=*/false, INT64_MAX);
       sizer.AddStep(step, *active);
     }
   };
-  run(1000);
+  // A base is made on another thread: the steps go on meanwhile.
+  for (int i = 0; i < 10'000 && manager->Active()->base_size() != 10; ++i) {
+    run(100);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   EXPECT_GE(sizer.num_changes(), 1);
   EXPECT_EQ(manager->Active()->base_size(), 10);  // all tokens are in the least one
 
@@ -138,9 +145,36 @@ TEST(VocabSizerTest, ChangesTheBaseOfItsManagerAndLeavesAnothersAlone) {
   ASSERT_TRUE(manager->ReplaceBase(Base({1, 2, 3}, kVocabSize)).ok());
   for (int i = 0; i < 1000; ++i) {
     step.draft_ms = 0.1 * kVocabSize;
-    sizer.CountToken(TokenId{6}, TokenId{99}, /*is_held=*/false);
+    sizer.CountToken(TokenId{6}, TokenId{99}, /*is_held=*/false, INT64_MAX);
     sizer.AddStep(step, *before);
   }
+  EXPECT_THAT(ToVector(manager->Active()->rows()), ElementsAre(1, 2, 3));
+}
+
+TEST(VocabSizerTest, WithoutALadderItFindsTheSketchsShareForWhateverBase) {
+  const auto manager = *DynamicVocabularyManager::Create(Base({1, 2}, kVocabSize), {});
+  VocabSizer sizer(*manager, /*ladder=*/nullptr, {16, 32, 64}, /*max_draft_tokens=*/4);
+  EXPECT_FALSE(sizer.sizes_base());
+  EXPECT_EQ(sizer.num_sketch_rows(), 64);
+  const auto run = [&](int64_t rank) {
+    for (int i = 0; i < 3000; ++i) {
+      sizer.CountToken(TokenId{6}, TokenId{99}, /*is_held=*/false, rank);
+      sizer.AddStep({.num_requests = 1,
+                     .num_passes = 3,
+                     .draft_ms = 0.1 * static_cast<double>(sizer.num_sketch_rows()),
+                     .verify_ms = 10.0,
+                     .num_emitted = 3,
+                     .num_drafted = 3,
+                     .num_accepted = 2,
+                     .num_judged = 3},
+                    *manager->Active());
+    }
+  };
+  run(/*rank=*/3);
+  EXPECT_EQ(sizer.num_sketch_rows(), 16);
+  ASSERT_TRUE(manager->ReplaceBase(Base({1, 2, 3}, kVocabSize)).ok());
+  run(/*rank=*/20);
+  EXPECT_EQ(sizer.num_sketch_rows(), 32);
   EXPECT_THAT(ToVector(manager->Active()->rows()), ElementsAre(1, 2, 3));
 }
 

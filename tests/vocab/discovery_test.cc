@@ -21,10 +21,13 @@ ActiveVocab Active(const std::vector<int32_t>& base) {
 }
 
 TEST(DiscoveryTest, EachSourceAddsWhatItFindsUnderItsName) {
-  const Discovery discovery({.continuation_rows = 2, .target_rows = 2, .target_top_k = 3});
+  const Discovery discovery(
+      {.continuation_rows = 2, .prompt_target_rows = 1, .target_rows = 2, .target_top_k = 3});
   EXPECT_EQ(discovery.target_top_k(), 3);
+  EXPECT_EQ(discovery.prompt_top_k(), 1);
   const auto prompt = Ids({1, 10, 11}), output = Ids({12}), given = Ids({13}), prefix = Ids({14}),
-             continuations = Ids({15, 16, 17}), likely = Ids({18, 19, 20, 12});
+             continuations = Ids({15, 16, 17}), prompt_likely = Ids({30, 31}),
+             likely = Ids({18, 19, 20, 12});
   RequestTail tail(/*capacity=*/50);
   CountsBySource added{};
   discovery.Extend({.prompt = prompt,
@@ -32,9 +35,10 @@ TEST(DiscoveryTest, EachSourceAddsWhatItFindsUnderItsName) {
                     .given = given,
                     .prefix = prefix,
                     .continuations = continuations,
+                    .prompt_likely = prompt_likely,
                     .likely = likely},
                    Active({1}), tail, added);
-  EXPECT_THAT(ToVector(tail.ids()), UnorderedElementsAre(10, 11, 12, 13, 14, 16, 17, 20));
+  EXPECT_THAT(ToVector(tail.ids()), UnorderedElementsAre(10, 11, 12, 13, 14, 16, 17, 20, 31));
   EXPECT_EQ(tail.SourceOf(TokenId{10}), RowSource::kPrompt);
   EXPECT_EQ(tail.SourceOf(TokenId{12}), RowSource::kOutput);  // though the target held it likely
   EXPECT_EQ(tail.SourceOf(TokenId{13}), RowSource::kGiven);
@@ -44,11 +48,14 @@ TEST(DiscoveryTest, EachSourceAddsWhatItFindsUnderItsName) {
   EXPECT_EQ(added[Index(RowSource::kPrompt)], 2);
   EXPECT_EQ(added[Index(RowSource::kContinuations)], 2);
   EXPECT_EQ(added[Index(RowSource::kTarget)], 2);
+  EXPECT_EQ(tail.SourceOf(TokenId{31}), RowSource::kPromptTarget);
+  EXPECT_EQ(added[Index(RowSource::kPromptTarget)], 1);
 }
 
 TEST(DiscoveryTest, ASourceWithoutABudgetIsNotAsked) {
   const Discovery discovery({.continuation_rows = 0, .target_rows = 0});
   EXPECT_EQ(discovery.target_top_k(), 0);
+  EXPECT_EQ(discovery.prompt_top_k(), 0);
   const auto ids = Ids({15, 16});
   RequestTail tail(/*capacity=*/50);
   CountsBySource added{};
@@ -80,14 +87,17 @@ TEST(DiscoveryTest, VariantsOfWhatTheTextHolds) {
 }
 
 TEST(DiscoveryTest, FlagNamesBudgets) {
-  const auto options = ParseDiscoveryFlag("target=32,top=8,variants=5,continuations=0");
+  const auto options =
+      ParseDiscoveryFlag("target=32,top=8,variants=5,continuations=0,prompt_target=7");
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->target_rows, 32);
   EXPECT_EQ(options->target_top_k, 8);
+  EXPECT_EQ(options->prompt_target_rows, 7);
   EXPECT_EQ(options->variant_rows, 5);
   EXPECT_EQ(options->continuation_rows, 0);
-  for (const char* bad : {"", "target", "target=", "target=-1", "target=x", "top=0", "top=33",
-                          "target=1,", "prompt=3", "=3", "target=99999999999999999999"}) {
+  for (const char* bad :
+       {"", "target", "target=", "target=-1", "target=x", "top=0", "top=33", "target=1,",
+        "prompt_target=33", "prompt=3", "=3", "target=99999999999999999999"}) {
     EXPECT_FALSE(ParseDiscoveryFlag(bad).ok()) << bad;
   }
 }

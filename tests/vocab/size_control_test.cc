@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -85,7 +86,7 @@ class Simulation {
 
   void Count(SizeControl* control, size_t needed, size_t size) {
     coverage_ += ((needed <= size ? 1.0 : 0.0) - coverage_) / 200;
-    if (control != nullptr) control->CountToken(needed);
+    if (control != nullptr) control->CountToken(needed, 1);
   }
 
   const World& world_;
@@ -163,10 +164,54 @@ TEST(SizeControlTest, IsAFunctionOfWhatItIsTold) {
   EXPECT_EQ(a.num_changes(), b.num_changes());
 }
 
+/// What a sketch holds needs no base, and rows that hold nothing more are not scored.
+TEST(SizeControlTest, FindsTheShareOfTheSketchToo) {
+  const std::vector<int64_t> sizes = {0, 1000, 8000}, shares = {32, 64, 128, 256, 512};
+  const auto run = [&](size_t first_size, size_t first_share, bool is_known) {
+    SizeControl control({.rows = sizes, .start = 2, .shares = shares, .start_share = 4});
+    for (int i = 0; i < 5000; ++i) {
+      // The first token in four is of the kind; others are held anyway.
+      control.CountToken(i % 4 == 0 ? first_size : 0, std::nullopt);
+      if (i % 4 == 0 && is_known) control.CountToken(first_size, first_share);
+      const bool is_held = control.size() >= first_size || control.share() >= first_share;
+      const double rows = static_cast<double>(sizes[control.size()] + shares[control.share()]);
+      control.AddStep({.num_requests = 1,
+                       .num_passes = 3,
+                       .draft_ms = 3 * (0.05 + 0.0002 * rows),
+                       .verify_ms = 1.0,
+                       .num_emitted = is_held ? 3 : 2,
+                       .num_drafted = 3,
+                       .num_accepted = is_held ? 2 : 1,
+                       .num_judged = is_held ? 2 : 2});
+    }
+    return std::pair(control.size(), control.share());
+  };
+  EXPECT_EQ(run(3, 2, true), (std::pair<size_t, size_t>(0, 2)));  // only the sketch holds them
+  EXPECT_EQ(run(1, 5, true), (std::pair<size_t, size_t>(1, 0)));  // only a base does
+  EXPECT_EQ(run(1, 0, true), (std::pair<size_t, size_t>(0, 0)));  // the least share does
+}
+
+TEST(SizeControlTest, SharesAreFoundWithOneBase) {
+  SizeControl control({.rows = {0}, .shares = {32, 64, 128, 256}, .start_share = 3});
+  for (int i = 0; i < 3000; ++i) {
+    control.CountToken(1, 1);
+    control.AddStep({.num_requests = 1,
+                     .num_passes = 3,
+                     .draft_ms = 0.01 * static_cast<double>(32 << control.share()),
+                     .verify_ms = 1.0,
+                     .num_emitted = 3,
+                     .num_drafted = 3,
+                     .num_accepted = 2,
+                     .num_judged = 3});
+  }
+  EXPECT_EQ(control.share(), 1u);
+  EXPECT_EQ(control.size(), 0u);
+}
+
 TEST(SizeControlTest, OneSizeStays) {
   SizeControl control({.rows = {512}});
   for (int i = 0; i < 1000; ++i) {
-    control.CountToken(1);
+    control.CountToken(1, std::nullopt);
     control.AddStep({1, 3, 1.0, 1.0, 2, 3, 1, 2});
   }
   EXPECT_EQ(control.size(), 0u);
@@ -180,7 +225,7 @@ TEST(SizeControlTest, MeasurementsThatAreNoneChangeNothing) {
     control.AddStep({1, 3, -1.0, 1.0, 2, 3, 1, 2});
   }
   EXPECT_EQ(control.size(), 1u);
-  EXPECT_EQ(control.PredictedSpeed(0), 0.0);
+  EXPECT_EQ(control.PredictedSpeed(0, 0), 0.0);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -106,8 +105,8 @@ absl::StatusOr<Counts> Parse(const json& header, std::string_view body, int64_t 
     CorpusCounts& corpus = counts.corpora.emplace_back(member.at("name").get<std::string>(),
                                                        member.at("weight").get<double>(),
                                                        counts.vocab_size, max_pairs);
-    if (!(corpus.weight >= 0) || !std::isfinite(corpus.weight)) {
-      return Damaged(absl::StrCat("weight ", corpus.weight, " is not finite and at least 0"));
+    if (!(corpus.weight >= 0 && corpus.weight <= 1e9)) {
+      return Damaged(absl::StrCat("weight ", corpus.weight, " not in [0, 1e9]"));
     }
     corpus.files = member.at("files").get<std::vector<std::string>>();
     corpus.open_file = member.at("open_file").get<std::string>();

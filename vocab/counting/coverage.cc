@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "vocab/held_by.h"
 #include "vocab/request_tail.h"
+#include "vocab/row_source.h"
 
 namespace shortlist {
 namespace {
@@ -22,6 +24,25 @@ absl::Status CheckIds(std::span<const TokenId> ids, int64_t vocab_size) {
 }
 
 }  // namespace
+
+void Coverage::Count(RowSource source) {
+  ++num_tokens;
+  switch (source) {
+    case RowSource::kNone:
+      return;
+    case RowSource::kBase:
+      ++in_base;
+      return;
+    case RowSource::kShared:
+      ++in_dynamic;
+      return;
+    case RowSource::kSuccessors:
+      ++in_successors;
+      return;
+    default:
+      ++in_tail;
+  }
+}
 
 Coverage& Coverage::operator+=(const Coverage& other) {
   num_tokens += other.num_tokens;
@@ -46,6 +67,23 @@ absl::StatusOr<CoverageMeter> CoverageMeter::Create(std::shared_ptr<const VocabB
   return CoverageMeter(options, std::move(manager));
 }
 
+/// As head/row_tails.h has them: what is there already is no successor's row.
+int64_t CoverageMeter::NumRows(const ActiveVocab& active, const RequestTail& tail,
+                               std::optional<TokenId> last) {
+  if (active.is_full_head()) return active.vocab_size();
+  int64_t num_rows = active.size() + tail.size();
+  if (!last.has_value()) return num_rows;
+  if (std::ssize(marked_) < active.vocab_size()) marked_.resize(active.vocab_size());
+  ++num_marked_;
+  for (const int32_t id : tail.ids()) marked_[id] = num_marked_;
+  const bool has_dynamic = active.size() > active.base_size();
+  for (const int32_t id : active.base()->SuccessorsOf(*last)) {
+    if (marked_[id] == num_marked_ || (has_dynamic && active.Contains(TokenId{id}))) continue;
+    ++num_rows;
+  }
+  return num_rows;
+}
+
 absl::StatusOr<Coverage> CoverageMeter::Replay(std::span<const TokenId> prompt,
                                                std::span<const TokenId> output) {
   std::shared_ptr<const ActiveVocab> active = manager_->Active();
@@ -59,20 +97,13 @@ absl::StatusOr<Coverage> CoverageMeter::Replay(std::span<const TokenId> prompt,
   Coverage coverage;
   for (const TokenId id : output) {
     tail.Reconcile(*active);
-    const auto successors =
-        last.has_value() ? base.SuccessorsOf(*last) : std::span<const int32_t>();
-    const int64_t num_rows = active->is_full_head()
-                                 ? base.vocab_size()
-                                 : active->size() + tail.size() + std::ssize(successors);
-    ++coverage.num_tokens;
+    const int64_t num_rows = NumRows(*active, tail, last);
     coverage.num_rows += num_rows;
     coverage.max_rows = std::max(coverage.max_rows, num_rows);
-    if (active->Contains(id)) {
-      ++(base.RowOf(id) >= 0 ? coverage.in_base : coverage.in_dynamic);
-    } else if (tail.Contains(id)) {
-      ++coverage.in_tail;
-    } else if (std::ranges::find(successors, Raw(id)) != successors.end()) {
-      ++coverage.in_successors;
+    if (last.has_value()) {
+      coverage.Count(HeldBy(*active, tail, *last, id));
+    } else {  // behind nothing there are no successors
+      coverage.Count(active->Contains(id) ? active->SourceOf(id) : tail.SourceOf(id));
     }
     tail.Add(std::span(&id, 1), *active);
     SHORTLIST_RETURN_IF_ERROR(manager_->Observe(std::span(&id, 1), /*drafted=*/{}, active.get()));

@@ -3,30 +3,37 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "vocab/active_vocab.h"
 #include "vocab/dynamic_vocabulary_manager.h"
+#include "vocab/request_tail.h"
+#include "vocab/row_source.h"
 
 namespace shortlist {
 
-/// How many tokens of some texts a draft could have proposed, by where their rows were.
+/// How many tokens of some texts a draft could have proposed, by the first RowSource that held
+/// them.
 struct Coverage {
   int64_t num_tokens = 0;
   int64_t in_base = 0;
   int64_t in_dynamic = 0;     // the part that requests share
-  int64_t in_tail = 0;        // the request's own
   int64_t in_successors = 0;  // of the token before
+  int64_t in_tail = 0;        // the request's own
   int64_t num_rows = 0;       // that were scored for all tokens together
   int64_t max_rows = 0;       // for one token
 
-  int64_t num_covered() const { return in_base + in_dynamic + in_tail + in_successors; }
+  int64_t num_covered() const { return in_base + in_dynamic + in_successors + in_tail; }
   /// Shares, 0 without tokens.
   double covered_share() const { return Share(num_covered()); }
   double rows_per_token() const { return Share(num_rows); }
 
+  /// Adds a token.
+  void Count(RowSource source);
   Coverage& operator+=(const Coverage& other);
 
  private:
@@ -37,7 +44,8 @@ struct Coverage {
 
 /// Replays texts as outputs of a model over an active vocabulary, which learns as in the engine
 /// (draft/engine.h): tokens of the prompt enter the request's tail before the first token, an
-/// escape enters tail and dynamic part behind it. Of one thread.
+/// escape enters tail and dynamic part behind it, and coverage is the engine's (held_by.h). Of one
+/// thread.
 class CoverageMeter {
  public:
   struct Options {
@@ -56,8 +64,13 @@ class CoverageMeter {
   CoverageMeter(const Options& options, std::unique_ptr<DynamicVocabularyManager> manager)
       : options_(options), manager_(std::move(manager)) {}
 
+  /// That a draft scores behind `last`.
+  int64_t NumRows(const ActiveVocab& active, const RequestTail& tail, std::optional<TokenId> last);
+
   Options options_;
   std::unique_ptr<DynamicVocabularyManager> manager_;
+  std::vector<uint64_t> marked_;  // [vocab_size] the last NumRows that saw the id in a tail
+  uint64_t num_marked_ = 0;
 };
 
 }  // namespace shortlist

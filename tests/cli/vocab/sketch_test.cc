@@ -103,10 +103,15 @@ TEST_F(VocabSketchTest, WhatIsRefusedNamesValueAndBoundAndKeepsTheOldFile) {
   const Outcome missing = RunGenerate(empty + Args{"--sketch", dir_.Join("none")});
   EXPECT_TRUE(absl::IsNotFound(missing.status)) << missing.status;
   EXPECT_THAT(std::string(missing.status.message()), HasSubstr(dir_.Join("none")));
-  for (const char* rows : {"-1", "x", "2147483648", "1.5", ""}) {
+  for (const char* rows :
+       {"-1", "x", "2147483648", "1.5", "", "0..5", "6..5", "5..", "..5", "1..x"}) {
     const auto flags = ParseRunFlags(empty + Args{"--sketch-rows", rows});
     EXPECT_THAT(std::string(flags.status().message()), HasSubstr("--sketch-rows")) << rows;
   }
+  const auto range = ParseRunFlags(empty + Args{"--sketch-rows", "32..512"});
+  ASSERT_TRUE(range.ok()) << range.status();
+  EXPECT_EQ(range->sketch.num_rows, 512);
+  EXPECT_EQ(range->sketch.min_rows, 32);
 }
 
 }  // namespace

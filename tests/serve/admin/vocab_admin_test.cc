@@ -208,7 +208,8 @@ TEST_F(VocabAdminTest, ASizeThatIsFoundByItselfIsFoundAnew) {
   const auto options = *ParseVocabFlag(path_ + ":auto=1..4");
   const auto ladder =
       *BaseLadder::Create(options, *ReadVocabList(path_, {kVocabSize}), {kVocabSize, kFingerprint});
-  sizer_ = std::make_unique<VocabSizer>(*manager_, ladder, /*max_draft_tokens=*/4);
+  sizer_ = std::make_unique<VocabSizer>(*manager_, ladder, std::vector<int64_t>(),
+                                        /*max_draft_tokens=*/4);
   Open(manager_.get(), path_ + ":auto=1..4");
   WriteList(ListDocument({11, 12, 13}, {3, 2, 1}));
   ASSERT_TRUE(Do("POST", "/vocab/base", "{}").status.ok());
