@@ -11,6 +11,7 @@
 //   Tiles(shapes)                    gives every tile a shape; all are zero
 //   Zero<t>()
 //   Load<t>(data, stride)            rows that lie `stride` bytes apart
+//   LoadOnce<t>(data, stride)        the same; leaves the first-level cache to others
 //   Store<t>(data, stride)
 //   MulAddBf16<sum, a, b>()          sum += a b. a: [rows][pairs][2] bf16, b: [pairs][columns][2]
 //                                    bf16, sum: [rows][columns] f32

@@ -259,7 +259,7 @@ TEST(LinearTest, ManyTokensHaveTheBitsOfEachAlone) {
   const int64_t in_features = 1040, out_features = 40, num_tokens = 700;
   const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
   const std::vector<float> w = RandomFloats(rng, out_features * in_features);
-  for (const DType dtype : {DType::kBf16, DType::kInt8}) {
+  for (const DType dtype : {DType::kBf16, DType::kInt8, DType::kInt4}) {
     const PackedLinear weight = Pack(StoredRows(w, dtype, in_features), in_features);
     for (const Isa isa : SupportedIsas()) {
       if (isa <= Isa::kAmxPlain) continue;  // too slow
