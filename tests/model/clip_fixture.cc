@@ -52,9 +52,9 @@ void GoldenClip::AddTokenizer() {
   auto size = static_cast<int64_t>(tokenizer["model"]["vocab"].size());
   for (const auto& added : tokenizer["added_tokens"]) {
     size = std::max(size, added["id"].get<int64_t>() + 1);
+    if (added["content"] == "<|endoftext|>") config["text_config"]["eos_token_id"] = added["id"];
   }
   config["text_config"]["vocab_size"] = size;
-  config["text_config"]["eos_token_id"] = 2;
   for (StoredTensor& tensor : tensors) {
     if (tensor.name != "text_model.embeddings.token_embedding.weight") continue;
     tensor = MakeGoldenTensor(tensor.name, {size, tensor.shape[1]});

@@ -173,7 +173,7 @@ TEST_F(RerankTest, SglangsEncode) {
   ASSERT_EQ(reply.size(), 2);
   EXPECT_EQ(reply[1].at("embedding"), 0.5);
   EXPECT_THAT(Post("/encode", {{"text", "a"}, {"image_data", "x"}}, 400).dump(),
-              HasSubstr("image_data: `judge` reads texts, and no pictures"));
+              HasSubstr("image_data: `words` reads texts, and no pictures"));
   EXPECT_THAT(Post("/encode", {{"text", "a"}, {"input_ids", json::array({1})}}, 400).dump(),
               HasSubstr("exactly one"));
 }
