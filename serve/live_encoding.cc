@@ -81,8 +81,7 @@ int64_t NumHeldBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
   int64_t num_bytes = NumResultBytes(encoder, batch) + kEach * std::ssize(batch.inputs);
   if (batch.wish.query != nullptr) num_bytes += 4 * std::ssize(*batch.wish.query);
   for (const EncodeSource& source : batch.inputs) {
-    num_bytes +=
-        std::ssize(source.text) + 4 * std::ssize(source.ids) + std::ssize(source.picture);
+    num_bytes += std::ssize(source.text) + 4 * std::ssize(source.ids) + std::ssize(source.picture);
   }
   return num_bytes;
 }

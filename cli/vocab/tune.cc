@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -21,6 +20,8 @@
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/vocab/curve_plot.h"
+#include "cli/vocab/head_time.h"
+#include "cli/vocab/process_memory.h"
 #include "cli/vocab/sizes_flag.h"
 #include "cli/vocab/vocab.h"
 #include "kernels/quant.h"
@@ -32,6 +33,7 @@ namespace {
 
 constexpr int64_t kSmallestSize = 128;
 constexpr int64_t kMaxRuns = 1000;
+constexpr int64_t kHeadRounds = 101;  // calls of each head
 
 struct TuneFlags {
   RunFlags run;
@@ -44,6 +46,9 @@ struct TuneFlags {
 struct Candidate {
   int64_t num_ids = 0;   // 0: the full head
   int64_t num_rows = 0;  // that a draft step scores at most
+  HeadCall head;
+  double head_ms = 0.0;    // of one call of the head alone, for one token
+  int64_t peak_bytes = 0;  // of the process, were this the only one; 0: not known
   std::unique_ptr<Engine> engine;
   std::vector<double> seconds;  // [prompts], of the fastest repetition
   SequenceStats stats;          // of one repetition
@@ -68,12 +73,18 @@ absl::StatusOr<Candidate> OpenCandidate(Session& session, std::optional<int64_t>
   }
   DecodingOptions decoding = session.decoding();
   decoding.ladder = nullptr;  // each size is a candidate of its own
+  decoding.min_sketch_rows = 0;
   SHORTLIST_ASSIGN_OR_RETURN(decoding.base, session.models().SelectBase(options));
   Candidate candidate{.num_ids = size.value_or(0)};
-  candidate.num_rows =
-      decoding.base->is_full_head()
-          ? session.models().draft_head().vocab_size
-          : decoding.base->size() + decoding.base->max_successors() + session.flags().dynamic_rows;
+  candidate.num_rows = decoding.base->is_full_head()
+                           ? session.models().draft_head().vocab_size
+                           : decoding.base->size() + decoding.base->max_successors() +
+                                 session.flags().dynamic_rows +
+                                 (decoding.sketch != nullptr ? decoding.num_sketch_rows : 0);
+  candidate.head = {.base = decoding.base,
+                    .num_own_rows = session.flags().dynamic_rows + decoding.base->max_successors(),
+                    .sketch = decoding.base->is_full_head() ? nullptr : decoding.sketch,
+                    .num_sketch_rows = decoding.num_sketch_rows};
   SHORTLIST_ASSIGN_OR_RETURN(candidate.engine, OpenEngine(session, decoding));
   return candidate;
 }
@@ -92,20 +103,47 @@ absl::StatusOr<std::vector<int64_t>> SizesOf(const Session& session) {
   return sizes;
 }
 
+int64_t TailRows(const Session& session, const Candidate& candidate) {
+  return candidate.num_ids == 0 ? 0 : session.flags().dynamic_rows;
+}
+
+/// Opens one more and warms it up on one prompt: what that adds to the process is what it needs
+/// besides the models, which were there before the first.
+absl::Status AddCandidate(Session& session, std::optional<int64_t> size, int64_t models_bytes,
+                          std::vector<Candidate>& candidates) {
+  const bool is_reset = ProcessMemory::ResetPeak();
+  const int64_t before = ProcessMemory::Read().resident_bytes;
+  SHORTLIST_ASSIGN_OR_RETURN(candidates.emplace_back(), OpenCandidate(session, size));
+  Candidate& candidate = candidates.back();
+  const auto one = std::span(session.requests()).first(1);
+  SHORTLIST_RETURN_IF_ERROR(
+      DecodeAll(*candidate.engine, session, one, TailRows(session, candidate), {}).status());
+  if (is_reset) {
+    candidate.peak_bytes = models_bytes + ProcessMemory::Read().peak_bytes - before;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TimeHeads(Session& session, std::vector<Candidate>& candidates) {
+  std::vector<HeadCall> calls;
+  for (const Candidate& candidate : candidates) calls.push_back(candidate.head);
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<double> ms,
+                             HeadMs(session.models(), calls, kHeadRounds));
+  for (size_t i = 0; i < candidates.size(); ++i) candidates[i].head_ms = ms[i];
+  return absl::OkStatus();
+}
+
 /// Interleaved, so that a machine that slows down slows all of them.
 absl::Status RunCandidates(const Session& session, int64_t num_repetitions,
                            std::vector<Candidate>& candidates) {
   const std::span<const Session::Request> requests = session.requests();
   Progress progress("runs", num_repetitions * std::ssize(requests) * std::ssize(candidates));
-  for (int64_t repetition = -1; repetition < num_repetitions; ++repetition) {
-    // The first one warms up, on one prompt.
-    for (size_t i = 0; i < (repetition < 0 ? 1 : requests.size()); ++i) {
+  for (int64_t repetition = 0; repetition < num_repetitions; ++repetition) {
+    for (size_t i = 0; i < requests.size(); ++i) {
       for (Candidate& candidate : candidates) {
-        SHORTLIST_ASSIGN_OR_RETURN(
-            const std::vector<Completion> done,
-            DecodeAll(*candidate.engine, session, requests.subspan(i, 1),
-                      candidate.num_ids == 0 ? 0 : session.flags().dynamic_rows, {}));
-        if (repetition < 0) continue;
+        SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Completion> done,
+                                   DecodeAll(*candidate.engine, session, requests.subspan(i, 1),
+                                             TailRows(session, candidate), {}));
         if (repetition == 0) {
           candidate.stats.Add(done[0].stats);
           candidate.seconds.push_back(done[0].step_seconds);
@@ -119,15 +157,10 @@ absl::Status RunCandidates(const Session& session, int64_t num_repetitions,
   return absl::OkStatus();
 }
 
-/// The most memory that this process has had, as the kernel counts it; 0 where it does not tell.
-int64_t PeakBytes() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  while (status >> word) {
-    int64_t kib = 0;
-    if (word == "VmHWM:" && status >> kib) return kib << 10;
-  }
-  return 0;
+/// That a draft step reads at most, the sketch included.
+int64_t HeadBytes(const Candidate& candidate, int64_t row_bytes) {
+  const int64_t of_sketch = candidate.head.sketch != nullptr ? candidate.head.sketch->bytes() : 0;
+  return candidate.num_rows * row_bytes + of_sketch;
 }
 
 void WriteCandidates(const Session& session, const std::vector<Candidate>& candidates,
@@ -136,12 +169,13 @@ void WriteCandidates(const Session& session, const std::vector<Candidate>& candi
   const auto row_bytes = static_cast<int64_t>(RowBytes(head.dtype, head.hidden));
   if (as_json) {
     nlohmann::ordered_json object = {{"best_num_ids", best.num_ids},
-                                     {"peak_bytes", PeakBytes()},
                                      {"rows", nlohmann::ordered_json::array()}};
     for (const Candidate& candidate : candidates) {
       object["rows"].push_back({{"num_ids", candidate.num_ids},
                                 {"num_rows", candidate.num_rows},
-                                {"head_bytes", candidate.num_rows * row_bytes},
+                                {"head_bytes", HeadBytes(candidate, row_bytes)},
+                                {"head_ms", candidate.head_ms},
+                                {"peak_bytes", candidate.peak_bytes},
                                 {"ms_per_draft_step", candidate.ms_per_draft_step()},
                                 {"accept_length", candidate.stats.accept_length()},
                                 {"accept_rate", candidate.stats.acceptance_rate()},
@@ -153,21 +187,25 @@ void WriteCandidates(const Session& session, const std::vector<Candidate>& candi
   }
   std::vector<std::vector<std::string>> cells;
   for (const Candidate& candidate : candidates) {
-    cells.push_back({candidate.num_ids == 0 ? "full head" : absl::StrCat("top ", candidate.num_ids),
-                     absl::StrCat(candidate.num_rows),
-                     FormatFixed(static_cast<double>(candidate.num_rows * row_bytes) / 1e6, 2),
-                     FormatFixed(candidate.ms_per_draft_step(), 3),
-                     FormatFixed(candidate.stats.accept_length(), 2),
-                     FormatFixed(100 * candidate.stats.acceptance_rate(), 1) + "%",
-                     FormatFixed(100 * candidate.stats.coverage(), 2) + "%",
-                     FormatFixed(candidate.tokens_per_s(), 1), &candidate == &best ? "*" : ""});
+    cells.push_back(
+        {candidate.num_ids == 0 ? "full head" : absl::StrCat("top ", candidate.num_ids),
+         absl::StrCat(candidate.num_rows),
+         FormatFixed(static_cast<double>(HeadBytes(candidate, row_bytes)) / 1e6, 2),
+         FormatFixed(candidate.head_ms, 3), FormatFixed(candidate.ms_per_draft_step(), 3),
+         FormatFixed(candidate.stats.accept_length(), 2),
+         FormatFixed(100 * candidate.stats.acceptance_rate(), 1) + "%",
+         FormatFixed(100 * candidate.stats.coverage(), 2) + "%",
+         FormatFixed(candidate.tokens_per_s(), 1),
+         candidate.peak_bytes > 0 ? FormatFixed(static_cast<double>(candidate.peak_bytes) / 1e6, 0)
+                                  : "-",
+         &candidate == &best ? "*" : ""});
   }
-  out << FormatTable({"list", "most rows", "head MB/step", "ms/draft step", "accept length",
-                      "acceptance", "coverage", "tok/s", "best"},
+  out << FormatTable({"list", "most rows", "head MB/step", "ms/head", "ms/draft step",
+                      "accept length", "acceptance", "coverage", "tok/s", "peak MB", "best"},
                      cells);
-  out << absl::StrFormat("\nbest: %s, %.1f tok/s; at most %d MB of memory were in use\n",
+  out << absl::StrFormat("\nbest: %s, %.1f tok/s\n",
                          best.num_ids == 0 ? "the full head" : absl::StrCat(":top=", best.num_ids),
-                         best.tokens_per_s(), PeakBytes() / 1000000);
+                         best.tokens_per_s());
 }
 
 absl::Status Tune(const TuneFlags& flags, std::ostream& out) {
@@ -183,11 +221,14 @@ absl::Status Tune(const TuneFlags& flags, std::ostream& out) {
   if (sizes.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(sizes, SizesOf(*session));
   }
+  if (session->requests().empty()) return absl::InvalidArgumentError("tune needs prompts");
+  const int64_t models_bytes = ProcessMemory::Read().resident_bytes;
   std::vector<Candidate> candidates;
-  SHORTLIST_ASSIGN_OR_RETURN(candidates.emplace_back(), OpenCandidate(*session, std::nullopt));
+  SHORTLIST_RETURN_IF_ERROR(AddCandidate(*session, std::nullopt, models_bytes, candidates));
   for (const int64_t size : sizes) {
-    SHORTLIST_ASSIGN_OR_RETURN(candidates.emplace_back(), OpenCandidate(*session, size));
+    SHORTLIST_RETURN_IF_ERROR(AddCandidate(*session, size, models_bytes, candidates));
   }
+  SHORTLIST_RETURN_IF_ERROR(TimeHeads(*session, candidates));
   SHORTLIST_RETURN_IF_ERROR(RunCandidates(*session, flags.num_repetitions, candidates));
   for (const Candidate& candidate : candidates) {
     NoteDraftTrouble(absl::StrCat("top ", candidate.num_ids), candidate.engine->speculative(),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
@@ -87,6 +88,30 @@ TEST(CpuHeadPackingTest, BasesThatTakeTurnsArePackedOnce) {
   const ActiveVocab other(1, *VocabBase::Create(std::vector<TokenId>{TokenId{9}}, kVocab), {});
   EXPECT_EQ(best_of(other), 9);
   EXPECT_LE(head.num_packed(), 3);
+}
+
+/// While the copy of a base grows call by call, every row keeps its bits.
+TEST(CpuHeadPackingTest, ALargeBaseIsCopiedByManyCalls) {
+  constexpr int64_t kRows = 3000, kWidth = 512;
+  ThreadPool pool(2);
+  const at::Tensor weight = at::randn({kRows, kWidth}).to(at::kBFloat16);
+  const at::Tensor hidden = at::randn({1, kWidth});
+  const HeadWeight of = {weight.data_ptr(), DType::kBf16, kRows, kWidth};
+  CpuHead packs(of, kRows, /*packs_base=*/true, pool), reads(of, kRows, /*packs_base=*/false, pool);
+  std::vector<TokenId> ids;
+  for (int32_t id = 0; id < kRows; id += id % 7 == 0 ? 2 : 1) ids.push_back(TokenId{id});
+  const ActiveVocab active(/*version=*/1, *VocabBase::Create(ids, kRows), /*dynamic=*/{});
+  const int64_t bytes = std::ssize(ids) * kWidth * 2;
+  ASSERT_GT(bytes, 2 * CpuHead::kPackedBytesOfCall);
+  const HeadInput input = {hidden.data_ptr<float>(), 1};
+  std::vector<float> expected, logits;
+  int64_t stride = 0;
+  ASSERT_TRUE(reads.Logits(input, {active}, expected, stride).ok());
+  for (int64_t copied = 0; copied <= bytes; copied += CpuHead::kPackedBytesOfCall) {
+    ASSERT_TRUE(packs.Logits(input, {active}, logits, stride).ok());
+    EXPECT_EQ(logits, expected);
+  }
+  EXPECT_EQ(packs.num_packings(), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Packed, CpuHeadTest, testing::Bool());

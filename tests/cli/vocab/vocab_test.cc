@@ -234,7 +234,11 @@ TEST_F(VocabTest, TuneNamesTheFastestSize) {
   EXPECT_EQ(object["rows"][0]["num_rows"], 16384);
   EXPECT_EQ(object["rows"][1]["num_rows"], 512 + 64);
   EXPECT_GT(object["rows"][1]["tokens_per_s"], 0.0);
-  EXPECT_GT(object["peak_bytes"], 0);
+  for (const json& row : object["rows"]) {
+    EXPECT_GT(row["head_ms"], 0.0);
+    EXPECT_GT(row["peak_bytes"], 0);
+  }
+  EXPECT_LT(object["rows"][1]["head_bytes"], object["rows"][0]["head_bytes"]);
   ExpectRefused(Args{"tune", "--prompt", "x"} + DemoTarget() + Args{"--vocab", DemoList()},
                 "tune needs --draft");
   ExpectRefused(Args{"tune", "--prompt", "x"} + DemoPair() + Args{"--vocab", DemoList() + ":top=5"},
