@@ -58,8 +58,9 @@ void StoreKvCpu(const KvLayer& cache, const float* keys, const float* values, in
 /// Row t of `q` starts at q + t * q_stride and is [num_heads, head_dim] f32; out: [num_tokens,
 /// num_heads * head_dim], dense. Keys and values are always read as stored, the chunk's own
 /// included (call StoreKvCpu first); queries are rounded to bf16 against keys in bf16, as the
-/// inputs of linear layers are. A token's result does not depend on the rest of the batch. Every
-/// token sees at least one position.
+/// inputs of linear layers are. A matrix unit (Isa::kAmx) takes each exponential against values in
+/// bf16 as two bf16, within 2^-17. `scale` is not negative. A token's result does not depend on the
+/// rest of the batch. Every token sees at least one position.
 void AttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const float* q,
                   int64_t q_stride, int64_t num_heads, float scale, float* out, ThreadPool& pool);
 

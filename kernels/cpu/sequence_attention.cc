@@ -258,19 +258,21 @@ void RunWork(const SequenceAttention& attention, const AnyWork& work, int64_t bl
   const std::vector<Piece> panels = Cut(attention, kPanelRows);
   const auto num_panels = static_cast<int64_t>(panels.size());
   pool.ParallelFor(num_panels * num_heads, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) work.Prepare(panels[i / num_heads], i % num_heads);
+    for (int64_t i = begin; i < end; ++i) work.Prepare(panels[i % num_panels], i / num_panels);
   });
   struct Blocks {
     const AnyWork& work;
     std::vector<Piece> pieces;
-    int64_t num_heads;
-  } blocks = {work, Cut(attention, block_tokens), num_heads};
-  // Claimed as threads come free: near the ends of a sequence a block sees less.
+    int64_t num_pieces;
+  } blocks = {work, Cut(attention, block_tokens), 0};
+  blocks.num_pieces = static_cast<int64_t>(blocks.pieces.size());
+  // A head after the other, whose keys and values stay in the second-level cache. Claimed as
+  // threads come free: near the ends of a sequence a block sees less.
   pool.Run(
-      static_cast<int64_t>(blocks.pieces.size()) * num_heads,
+      blocks.num_pieces * num_heads,
       [](void* context, int64_t i) {
         const auto& b = *static_cast<const Blocks*>(context);
-        b.work.Attend(b.pieces[i / b.num_heads], i % b.num_heads);
+        b.work.Attend(b.pieces[i % b.num_pieces], i / b.num_pieces);
       },
       &blocks);
 }

@@ -17,8 +17,8 @@ struct Shape {
   int64_t head_dim;
 };
 
-constexpr Shape kShapes[] = {{1, 1, 1},   {4, 2, 8},  {6, 1, 24},
-                             {14, 2, 64}, {3, 3, 33}, {5, 1, 130}};
+constexpr Shape kShapes[] = {{1, 1, 1},  {4, 2, 8},   {6, 1, 24}, {14, 2, 64},
+                             {3, 3, 33}, {5, 1, 130}, {8, 1, 96}, {20, 1, 32}};
 constexpr int64_t kNumSlots = 700;
 
 /// A cache of random content and the layout of a batch, built token by token.
@@ -212,6 +212,67 @@ TEST(AttentionTest, ChunksAndDecodeGiveTheSameBits) {
       ASSERT_TRUE(SameBits(whole, joined)) << "chunk " << chunk;
     }
   });
+}
+
+TEST(AttentionTest, PlainTilesHaveTheUnitsBits) {
+  if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no matrix unit";
+  std::mt19937 rng(7);
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{7, 1, 64}, Shape{4, 2, 80}, Shape{2, 2, 128},
+                             Shape{3, 3, 33}, Shape{17, 1, 32}}) {
+    for (const int64_t length : {1, 2, 31, 32, 33, 64, 150}) {
+      const Sequence sequence(rng, shape, length);
+      const std::vector<int32_t> slots = RandomSlots(rng, length);
+      std::vector<float> out[2];
+      for (const bool plain : {false, true}) {
+        const ScopedIsa scoped(plain ? Isa::kAmxPlain : Isa::kAmx);
+        out[plain] = RunWhole(sequence, shape, DType::kBf16, slots, /*num_threads=*/2);
+      }
+      ASSERT_TRUE(SameBits(out[0], out[1])) << "dim " << shape.head_dim << ", length " << length;
+    }
+  }
+}
+
+TEST(AttentionTest, WhatComesLaterNeverCounts) {
+  std::mt19937 rng(8);
+  ForShapes([&](const Shape& shape, DType dtype) {
+    constexpr int32_t kLength = 40, kSpoiled = 35;
+    Sequence sequence(rng, shape, kLength);
+    const std::vector<int32_t> slots = RandomSlots(rng, kLength);
+    const std::vector<float> clean = RunWhole(sequence, shape, dtype, slots);
+    for (int32_t i = kSpoiled; i < kLength; ++i) {
+      sequence.keys[i].assign(sequence.keys[i].size(), std::nanf(""));
+      sequence.values[i].back() = -INFINITY;
+      sequence.queries[i][0] = INFINITY;
+    }
+    const std::vector<float> spoiled = RunWhole(sequence, shape, dtype, slots);
+    const int64_t seen = kSpoiled * shape.num_heads * shape.head_dim;
+    ASSERT_TRUE(
+        SameBits({clean.begin(), clean.begin() + seen}, {spoiled.begin(), spoiled.begin() + seen}));
+    ASSERT_TRUE(std::isnan(spoiled[seen]));
+  });
+}
+
+TEST(AttentionTest, WeightsThatVanishLeaveNoSign) {
+  std::mt19937 rng(9);
+  const Shape shape = {1, 1, 32};
+  for (const Isa isa : SupportedIsas()) {
+    const ScopedIsa scoped(isa);
+    // The second token's exponentials of the first position are too small for bf16 products with
+    // its value; what it sees besides is 0.
+    Sequence sequence(rng, shape, 3);
+    sequence.keys = {std::vector<float>(32, 0.0f), std::vector<float>(32, 1.9f),
+                     std::vector<float>(32, 0.0f)};
+    sequence.values = {std::vector<float>(32, -1e-3f), std::vector<float>(32, 0.0f),
+                       std::vector<float>(32, -1.0f)};
+    for (std::vector<float>& query : sequence.queries) query.assign(32, 8.0f);
+    const std::vector<int32_t> slots = {0, 1, 2};
+    const std::vector<float> whole = RunWhole(sequence, shape, DType::kBf16, slots);
+    Batch alone(shape, DType::kBf16);
+    sequence.StoreInto(alone, slots);
+    alone.AddSequence({0, 1});
+    alone.AddToken(0, 2, sequence.queries[1]);
+    ASSERT_TRUE(SameBits({whole.begin() + 32, whole.begin() + 64}, alone.Run())) << IsaName(isa);
+  }
 }
 
 TEST(AttentionTest, SlotsMayBePermuted) {

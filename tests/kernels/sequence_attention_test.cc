@@ -33,7 +33,7 @@ struct Batch {
   int64_t width() const { return 3 * shape.num_heads * shape.head_dim; }
   bool rotates() const { return shape.head_dim % 2 == 0; }
 
-  std::vector<float> Run(int64_t radius, int num_threads) const {
+  std::vector<float> Run(int64_t radius, int num_threads, DType dtype) const {
     std::vector<float> overwritten = rows;
     std::vector<float> out(rows.size() / 3, -7.0f);
     ThreadPool pool(num_threads);
@@ -44,7 +44,8 @@ struct Batch {
                           .bias = bias.data(),
                           .cos = rotates() ? cos.data() : nullptr,
                           .sin = rotates() ? sin.data() : nullptr,
-                          .scale = Scale()},
+                          .scale = Scale(),
+                          .dtype = dtype},
                          overwritten.data(), out.data(), pool);
     return out;
   }
@@ -104,10 +105,12 @@ template <typename Body>
 void ForShapes(Body&& body) {
   for (const Shape& shape : kShapes) {
     for (const Isa isa : SupportedIsas()) {
-      const ScopedIsa scoped(isa);
-      SCOPED_TRACE(testing::Message()
-                   << IsaName(isa) << ", heads " << shape.num_heads << ", dim " << shape.head_dim);
-      ASSERT_NO_FATAL_FAILURE(body(shape));
+      for (const DType dtype : {DType::kF32, DType::kBf16}) {
+        const ScopedIsa scoped(isa);
+        SCOPED_TRACE(testing::Message() << Describe(isa, dtype) << ", heads " << shape.num_heads
+                                        << ", dim " << shape.head_dim);
+        ASSERT_NO_FATAL_FAILURE(body(shape, dtype));
+      }
     }
   }
 }
@@ -115,17 +118,20 @@ void ForShapes(Body&& body) {
 TEST(SequenceAttentionTest, MatchesDoublePrecision) {
   std::mt19937 rng(1);
   const std::vector<int64_t> lengths = {1, 139, 7, 32};
-  ForShapes([&](const Shape& shape) {
+  ForShapes([&](const Shape& shape, DType dtype) {
     const Batch batch(rng, shape, lengths);
+    // Two bf16 keep 17 digits of a number, and scores are tens.
+    const double tolerance = dtype == DType::kF32 ? 1e-4 : 1e-3;
     for (const int64_t radius : kRadii) {
-      const std::vector<float> out = batch.Run(radius, /*num_threads=*/2);
+      const std::vector<float> out = batch.Run(radius, /*num_threads=*/2, dtype);
       for (int64_t s = 0; s < 4; ++s) {
         for (int64_t t = 0; t < lengths[s]; t += t < 3 || t > 130 ? 1 : 17) {
           for (int64_t h = 0; h < shape.num_heads; ++h) {
             const std::vector<double> exact = batch.Oracle(s, t, h, radius);
             const int64_t at = ((batch.seq_begin[s] + t) * shape.num_heads + h) * shape.head_dim;
             for (int64_t d = 0; d < shape.head_dim; ++d) {
-              ASSERT_NEAR(out[at + d], exact[d], 1e-4) << "radius " << radius << ", token " << t;
+              ASSERT_NEAR(out[at + d], exact[d], tolerance)
+                  << "radius " << radius << ", token " << t;
             }
           }
         }
@@ -136,12 +142,12 @@ TEST(SequenceAttentionTest, MatchesDoublePrecision) {
 
 TEST(SequenceAttentionTest, ASequenceHasTheSameBitsAloneAndOnAnyThreads) {
   std::mt19937 rng(2);
-  ForShapes([&](const Shape& shape) {
+  ForShapes([&](const Shape& shape, DType dtype) {
     const Batch batch(rng, shape, {3, 139, 57});
     for (const int64_t radius : kRadii) {
-      const std::vector<float> whole = batch.Run(radius, /*num_threads=*/1);
+      const std::vector<float> whole = batch.Run(radius, /*num_threads=*/1, dtype);
       for (const int num_threads : {2, 3, 5}) {
-        ASSERT_TRUE(SameBits(batch.Run(radius, num_threads), whole)) << "radius " << radius;
+        ASSERT_TRUE(SameBits(batch.Run(radius, num_threads, dtype), whole)) << "radius " << radius;
       }
       for (size_t s = 0; s < 3; ++s) {
         Batch alone = batch;
@@ -150,12 +156,28 @@ TEST(SequenceAttentionTest, ASequenceHasTheSameBitsAloneAndOnAnyThreads) {
         alone.rows.assign(batch.rows.begin() + begin * batch.width(),
                           batch.rows.begin() + end * batch.width());
         const int64_t width = shape.num_heads * shape.head_dim;
-        ASSERT_TRUE(SameBits(alone.Run(radius, /*num_threads=*/2),
+        ASSERT_TRUE(SameBits(alone.Run(radius, /*num_threads=*/2, dtype),
                              {whole.begin() + begin * width, whole.begin() + end * width}));
       }
     }
-    ASSERT_TRUE(SameBits(batch.Run(/*radius=*/-1, 2), batch.Run(/*radius=*/500, 2)));
+    ASSERT_TRUE(SameBits(batch.Run(/*radius=*/-1, 2, dtype), batch.Run(/*radius=*/500, 2, dtype)));
   });
+}
+
+TEST(SequenceAttentionTest, PlainTilesHaveTheUnitsBits) {
+  if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no matrix unit";
+  std::mt19937 rng(3);
+  for (const Shape& shape : kShapes) {
+    const Batch batch(rng, shape, {1, 33, 139});
+    for (const int64_t radius : kRadii) {
+      std::vector<float> out[2];
+      for (const bool plain : {false, true}) {
+        const ScopedIsa scoped(plain ? Isa::kAmxPlain : Isa::kAmx);
+        out[plain] = batch.Run(radius, /*num_threads=*/2, DType::kBf16);
+      }
+      ASSERT_TRUE(SameBits(out[0], out[1])) << "dim " << shape.head_dim << ", radius " << radius;
+    }
+  }
 }
 
 TEST(SequenceAttentionTest, LargeScoresStayFinite) {
