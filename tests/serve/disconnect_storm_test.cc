@@ -74,6 +74,7 @@ std::map<std::string, std::vector<std::string>> Bodies() {
           {"/rerank", {json{{"query", "q"}, {"texts", texts}}.dump()}},
           {"/worker_get_embeddings", {json{{"input", texts}}.dump()}},
           {"/embed", {json{{"inputs", texts}}.dump()}},
+          {"/embed_sparse", {json{{"inputs", texts}}.dump()}},
           {"/predict", {json{{"inputs", "a"}}.dump()}},
           {"/encode", {json{{"text", texts}}.dump()}},
           {"/score", score},
