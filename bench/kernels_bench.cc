@@ -471,13 +471,7 @@ void Register() {
 }  // namespace shortlist
 
 int main(int argc, char** argv) {
-  if (const char* name = std::getenv("SHORTLIST_ISA"); name != nullptr) {
-    const std::optional<shortlist::Isa> isa = shortlist::ParseIsa(name);
-    if (!isa || !shortlist::SetIsa(*isa)) {
-      std::fprintf(stderr, "SHORTLIST_ISA: '%s' is no instruction set of this machine\n", name);
-      return 2;
-    }
-  }
+  if (!shortlist::ChooseIsaOfEnvironment()) return 2;
   benchmark::AddCustomContext("isa", shortlist::IsaName(shortlist::CurrentIsa()));
   shortlist::Register();
   benchmark::Initialize(&argc, argv);

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "kernels/cpu/amx_tiles.inc"
 #include "kernels/isa.h"
@@ -120,6 +123,15 @@ float TilePeak() {
 }
 
 }  // namespace
+
+bool ChooseIsaOfEnvironment() {
+  const char* const name = std::getenv("SHORTLIST_ISA");
+  if (name == nullptr) return true;
+  const std::optional<Isa> isa = ParseIsa(name);
+  if (isa && SetIsa(*isa)) return true;
+  std::fprintf(stderr, "SHORTLIST_ISA: '%s' is no instruction set of this machine\n", name);
+  return false;
+}
 
 PlainRead::PlainRead(ThreadPool& pool, int64_t buffer_bytes) : pool_(pool), buffer_(buffer_bytes) {
   std::memset(buffer_.data(), 1, static_cast<size_t>(buffer_bytes));

@@ -9,6 +9,10 @@
 
 namespace shortlist {
 
+/// Takes the instruction set that SHORTLIST_ISA names, where it names one; false, with a line on
+/// stderr, where this machine has none of that name.
+bool ChooseIsaOfEnvironment();
+
 /// A buffer, larger than any cache unless told otherwise, read front to back, over and over, by all
 /// threads at once: the plain parallel read that kernels are judged against. One thread at a time.
 class PlainRead {

@@ -219,10 +219,9 @@ absl::StatusOr<VocabList> ReadVocabList(const std::string& path, const VocabTarg
   if (IsDocument(path)) {
     SHORTLIST_ASSIGN_OR_RETURN(const json root, ParseJson(contents, path));
     list = ParseVocabList(root, target);
-  } else if (contents.find('\0') != std::string::npos) {
+  } else if (contents.starts_with("PK\x03\x04") || contents.starts_with("\x93NUMPY")) {
     list = absl::InvalidArgumentError(
-        "a binary file, not a text of ids (`shortlist vocab convert` makes a list of .pt, .npy and "
-        ".safetensors)");
+        "an archive or array, not a text of ids: `shortlist vocab convert` makes a list of it");
   } else {
     list = ParseText(contents, target.vocab_size);
   }

@@ -50,6 +50,10 @@ void ExpectError(const absl::StatusOr<VocabList>& list, const std::string& words
   EXPECT_THAT(std::string(list.status().message()), HasSubstr("list."));
 }
 
+TEST(VocabListTest, AnArchiveIsToldHowItBecomesAList) {
+  ExpectError(ReadText("PK\x03\x04..."), "`shortlist vocab convert` makes a list of it");
+}
+
 TEST(VocabListTest, PlainTextIsTrimmedUnrankedAndKeepsItsOrder) {
   const auto list = ReadText("  7\r\n\n\t3 \n \n0");
   ASSERT_TRUE(list.ok()) << list.status();
