@@ -77,6 +77,13 @@ def places(name, index, is_list=True):
     return f"{name}[{index}]" if is_list else name
 
 
+def of_element(place, value, words):
+    """Where an input that is none is refused, and with which words: an object is {"text", "image"}."""
+    if not isinstance(value, dict):
+        return place, words
+    return f"{place}.text", "not a text" if value else "neither a text nor a picture is there"
+
+
 def sources(name, cuts=False):
     """A text, texts, ids or lists of ids."""
     def draw(random):
@@ -85,11 +92,15 @@ def sources(name, cuts=False):
         at = random.randrange(count)
         texts, lists = ["one token"] * count, [[5, 6, 7] for _ in range(count)]
         if how == 0:
-            return random.choice([(name, value, "neither a text nor a list of texts or token ids") for value in SCALARS]
-                                 + [(name, [], "a list that is empty")])
+            if random.randrange(len(SCALARS) + 1) == 0:
+                return name, [], "a list that is empty"
+            value = random.choice(SCALARS)
+            place, words = of_element(name, value, "neither a text nor a list of texts or token ids")
+            return place, value, words
         if how == 1:
             texts.insert(at + 1, random.choice([*SCALARS, None]))
-            return places(name, at + 1), texts, "neither a text nor a list of token ids"
+            place, words = of_element(places(name, at + 1), texts[at + 1], "neither a text nor a list of token ids")
+            return place, texts, words
         if how == 2:
             lists[at] = []
             return places(name, at), lists, "a list of token ids that is empty"
