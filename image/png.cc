@@ -111,8 +111,12 @@ int64_t HeaderNumber(std::string_view bytes, size_t at) {
 }  // namespace
 
 absl::StatusOr<Picture> DecodePng(std::string_view bytes) {
-  constexpr size_t kWidthAt = 16, kHeightAt = 20, kHeaderEnd = 24;
+  constexpr size_t kTypeAt = 12, kWidthAt = 16, kHeightAt = 20, kHeaderEnd = 24;
   if (bytes.size() < kHeaderEnd) return absl::InvalidArgumentError("PNG: truncated");
+  // libpng would skip other chunks before it, whose bytes are no size.
+  if (bytes.substr(kTypeAt, 4) != "IHDR") {
+    return absl::InvalidArgumentError("PNG: the first chunk is not IHDR");
+  }
   Picture picture{
       .width = HeaderNumber(bytes, kWidthAt), .height = HeaderNumber(bytes, kHeightAt), .rgb = {}};
   SHORTLIST_RETURN_IF_ERROR(CheckPictureSize("PNG", picture.width, picture.height));
@@ -120,8 +124,10 @@ absl::StatusOr<Picture> DecodePng(std::string_view bytes) {
   reader.bytes = bytes.data();
   reader.size = bytes.size();
   if (!ReadHeader(reader)) return reader.Error();
-  SHORTLIST_CHECK(png_get_image_width(reader.png, reader.info) == picture.width &&
-                  png_get_image_height(reader.png, reader.info) == picture.height);
+  if (png_get_image_width(reader.png, reader.info) != picture.width ||
+      png_get_image_height(reader.png, reader.info) != picture.height) {
+    return absl::InvalidArgumentError("PNG: two sizes");
+  }
   const bool is_deep_grey = png_get_color_type(reader.png, reader.info) == PNG_COLOR_TYPE_GRAY &&
                             png_get_bit_depth(reader.png, reader.info) == 16;
   if (!Prepare(reader, is_deep_grey)) return reader.Error();

@@ -136,6 +136,20 @@ TEST(DecodePictureTest, AJpegOfEndlessScansIsRefused) {
   EXPECT_THAT(ErrorOf(jpeg), HasSubstr("JPEG: more than 64 scans"));
 }
 
+TEST(DecodePictureTest, AChunkBeforeTheSizeIsRefused) {
+  // A tEXt chunk whose text reads as a size of 1 x 1, before an IHDR of 8 x 8.
+  constexpr unsigned char kFile[] = {
+      0x89, 'P',  'N',  'G',  0x0d, 0x0a, 0x1a, 0x0a, 0,    0,   0,    0x11, 't',  'E', 'X', 't',
+      0,    0,    0,    1,    0,    0,    0,    1,    'a',  'b', 'c',  'd',  0,    'f', 'g', 'h',
+      'i',  0x5b, 0x3e, 0x45, 0xe1, 0,    0,    0,    0x0d, 'I', 'H',  'D',  'R',  0,   0,   0,
+      8,    0,    0,    0,    8,    8,    2,    0,    0,    0,   0x4b, 0x6d, 0x29, 0xdc};
+  const auto picture =
+      DecodePicture(std::string_view(reinterpret_cast<const char*>(kFile), sizeof(kFile)));
+  EXPECT_EQ(picture.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(picture.status().message()),
+              testing::HasSubstr("first chunk is not IHDR"));
+}
+
 TEST(DecodePictureTest, ATextChunkThatWouldUnpackToMuchIsSkipped) {
   const std::string png = GoldenPictureFile("one_pixel.png");
   // A zTXt chunk of no valid stream: whoever unpacked it would complain.
