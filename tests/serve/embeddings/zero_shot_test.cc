@@ -73,7 +73,8 @@ TEST_F(ZeroShotRouteTest, CandidatesAreJudgedForEachText) {
   }
   json several = body;
   several["multi_label"] = true;  // entailment's logit is 2 above contradiction's
-  for (const json& probability : Post("/v1/classify", several).at("data")[1].at("probs")) {
+  const json independent = Post("/v1/classify", several);
+  for (const json& probability : independent.at("data")[1].at("probs")) {
     EXPECT_NEAR(probability.get<double>(), 1.0 / (1.0 + std::exp(-2.0)), 1e-6);
   }
 }
