@@ -49,12 +49,13 @@ BODIES = {
     "/v1/tokenize": _TOKENIZE,
     "/detokenize": _DETOKENIZE,
     "/v1/detokenize": _DETOKENIZE,
-    "/v1/embeddings": [{"input": _TEXTS}, {"input": "a"}],
+    "/v1/embeddings": [{"input": _TEXTS}, {"input": "a"}, {"input": _TEXTS, "embedding_types": ["sparse", "colbert"]}],
     "/v1/rerank": [_RERANK],
     "/v2/rerank": [_RERANK],
     "/rerank": [{"query": "q", "texts": _TEXTS}],
     "/worker_get_embeddings": [{"input": _TEXTS}],
     "/embed": [{"inputs": _TEXTS}],
+    "/embed_sparse": [{"inputs": _TEXTS}],
     "/predict": [{"inputs": ["q", "a"]}],
     "/encode": [{"text": _TEXTS}],
     "/score": [_SCORE],
@@ -76,7 +77,7 @@ def server_flags():
         *("--model", demo / "target", "--draft", demo / "draft", "--served-model-name", "demo"),
         *("--vocab", f"{ROOT}/vocab_lists/demo.vocab.json:top=512:successors=384", "--dynamic-rows", "128"),
         *("--conv-template", "zero_shot"),
-        *("--embed-model", write_tiny_encoder(directory / "embed", "bert")),
+        *("--embed-model", write_tiny_encoder(directory / "embed", "bert", heads=True)),
         *("--rerank-model", write_tiny_encoder(directory / "rerank", "bert_classification")),
     ]
 

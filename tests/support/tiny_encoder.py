@@ -47,8 +47,8 @@ def _safetensors(shapes):
 
 
 def write_tiny_encoder(directory, golden, heads=False):
-    """`golden`: "bert", which makes vectors of 36 dimensions (with `heads` sparse vectors and multi-vectors too), or "bert_classification", which makes one score. Returns
-    the directory, made where it is missing."""
+    """`golden`: "bert", which makes vectors of 36 dimensions (with `heads` sparse vectors and multi-vectors too), or
+    "bert_classification", which makes one score. Returns the directory, made where it is missing."""
     directory = Path(directory)
     case = json.loads((GOLDEN / f"encoders/{golden}.json").read_text())
     tokenizer = json.loads((GOLDEN / "tokenizers/bert.json").read_text())["tokenizer"]
