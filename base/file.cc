@@ -81,4 +81,21 @@ absl::Status WriteFileAtomically(const std::string& given, const std::string& co
   return absl::OkStatus();
 }
 
+absl::Status CheckWritable(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty()) return absl::InvalidArgumentError("an empty name of a file");
+  std::error_code unknown;
+  const fs::file_status status = fs::status(path, unknown);
+  if (fs::is_directory(status)) return absl::InvalidArgumentError(path + ": a directory");
+  fs::path written = path;  // that what is renamed stands beside
+  if (fs::is_regular_file(status)) written = fs::canonical(path, unknown).parent_path() / "";
+  if (!fs::exists(status)) {
+    written = fs::path(path).parent_path();
+    written = written.empty() ? fs::path("./") : written / "";
+  }
+  if (access(written.c_str(), W_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": ", written.string(), ": ", std::strerror(errno)));
+}
+
 }  // namespace shortlist

@@ -5,26 +5,20 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/choose_models.h"
 #include "cli/flags/keys.h"
 #include "cli/served_encoders.h"
+#include "cli/service_description.h"
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
-#include "cli/version.h"
-#include "kernels/head.h"
-#include "kernels/quant.h"
-#include "model/checkpoint/config.h"
 #include "model/checkpoint/hub_cache.h"
-#include "nlohmann/json.hpp"
 #include "runtime/engine.h"
 #include "serve/fastchat/frame.h"
 #include "serve/http/admission.h"
@@ -94,41 +88,6 @@ absl::StatusOr<std::optional<FastchatFrame>> OpenFastchatFrame(const ServeFlags&
   return absl::InvalidArgumentError(absl::StrCat("--controller: ", frame.status().message()));
 }
 
-/// What generation_config.json says of sampling, for clients that say nothing.
-SamplingWish WishOf(const SamplingDefaults& defaults) {
-  SamplingWish wish;
-  wish.temperature = defaults.temperature.value_or(wish.temperature);
-  wish.top_k = defaults.top_k.value_or(wish.top_k);
-  wish.top_p = defaults.top_p.value_or(wish.top_p);
-  wish.min_p = defaults.min_p.value_or(wish.min_p);
-  wish.repetition_penalty = defaults.repetition_penalty.value_or(wish.repetition_penalty);
-  wish.max_new_tokens = defaults.max_new_tokens;
-  return wish;
-}
-
-/// For one line of the log; empty where the model wishes nothing.
-std::string Described(const SamplingWish& wish) {
-  std::string text;
-  const SamplingWish none;
-  const auto add = [&text](const char* name, auto value, auto neutral) {
-    if (value != neutral) absl::StrAppend(&text, " ", name, "=", value);
-  };
-  add("temperature", wish.temperature, none.temperature);
-  add("top_k", wish.top_k, none.top_k);
-  add("top_p", wish.top_p, none.top_p);
-  add("min_p", wish.min_p, none.min_p);
-  add("repetition_penalty", wish.repetition_penalty, none.repetition_penalty);
-  add("max_tokens", wish.max_new_tokens.value_or(0), 0);
-  return text;
-}
-
-/// 0 without a draft.
-int64_t NumBaseRows(const Engine& engine) {
-  if (engine.vocab() == nullptr) return 0;
-  const std::shared_ptr<const ActiveVocab> active = engine.vocab()->Active();
-  return active->is_full_head() ? active->vocab_size() : active->base_size();
-}
-
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectClientBase(const VocabOptions& vocab,
                                                                   const VocabTarget& target) {
   if (vocab.custom_vocab_path.empty()) return SelectVocabBase(vocab, target);
@@ -158,31 +117,6 @@ absl::StatusOr<std::unique_ptr<ClientVocabs>> OpenClientVocabs(const ServeFlags&
     }
   }
   return clients;
-}
-
-EngineLoad LoadOf(const Engine& engine, const ServedEncoders& encoders) {
-  const Router& router = engine.router();
-  const Scheduler& scheduler = router.scheduler();
-  const EngineStats& stats = engine.speculative().stats();
-  const WaitingTokens waiting = scheduler.waiting_tokens();
-  return {.num_running = std::ssize(scheduler.running()) + scheduler.num_prefilling(),
-          .num_queued = scheduler.num_queued(),
-          .num_waiting_tokens = waiting.all,
-          .num_waiting_uncached_tokens = waiting.uncached,
-          .num_used_tokens = scheduler.options().max_total_tokens - scheduler.available_len(),
-          .num_cached_tokens = scheduler.cache().evictable_len(),
-          .max_total_tokens = scheduler.options().max_total_tokens,
-          .new_token_ratio = scheduler.new_token_ratio(),
-          .scheduling = scheduler.stats(),
-          .num_steps = stats.num_steps,
-          .num_draft_passes = stats.num_draft_passes,
-          .num_draft_failures = stats.num_draft_failures,
-          .draft_error = engine.speculative().draft_error(),
-          .draft_ms = stats.draft_ms,
-          .verify_ms = stats.verify_ms,
-          .base_rows = NumBaseRows(engine),
-          .num_size_changes = engine.sizer() != nullptr ? engine.sizer()->num_changes() : 0,
-          .encoders = encoders.Loads(router)};
 }
 
 Pipeline::Stepper StepperOf(Router& router) {
@@ -220,109 +154,6 @@ Generator::Options GeneratorOptions(const PromptEncoder& encoder, const ServedEn
           .router = StepperOf(router),
           .load = [&router, &encoders] { return EngineLoad{.encoders = encoders.Loads(router)}; },
           .flush_cache = [] {}};
-}
-
-absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& session, Engine& engine) {
-  const std::string& dir = session.models().model_dir();
-  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config,
-                             ReadJsonFile(dir + "/config.json", kMaxConfigBytes));
-  const SchedulerOptions& scheduling = engine.router().scheduler().options();
-  Service service;
-  service.model_name = flags.served_model_name;
-  service.model_path = dir;
-  service.version = kVersion;
-  service.model_type = config.value("model_type", "");
-  service.architectures = {ArchitectureName(session.models().config().architecture)};
-  service.arguments = {{"draft_path", session.models().draft_dir()},
-                       {"host", flags.http.host},
-                       {"port", flags.http.port},
-                       {"dynamic_rows", session.flags().dynamic_rows},
-                       {"max_prefill_tokens", scheduling.max_prefill_tokens},
-                       {"chunked_prefill_size", scheduling.chunked_prefill_size},
-                       {"max_queued_requests", scheduling.max_queued_requests},
-                       {"disable_radix_cache", scheduling.disable_radix_cache}};
-  service.max_running_requests = scheduling.max_running_requests;
-  service.sampling = WishOf(session.models().sampling());
-  service.num_draft_tokens =
-      session.models().has_draft() ? session.flags().decoding.num_draft_tokens : 0;
-  return service;
-}
-
-/// Of a server without a generating model; the first encoder stands for it.
-absl::StatusOr<Service> DescribeService(const ServeFlags& flags, const ServedEncoders& encoders) {
-  const EncodingModel& model = encoders.front();
-  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config,
-                             ReadJsonFile(model.dir() + "/config.json", kMaxConfigBytes));
-  Service service;
-  service.model_name = encoders.Descriptions().front().name;
-  service.model_path = model.dir();
-  service.version = kVersion;
-  service.model_type = config.value("model_type", "");
-  service.architectures = {model.config().architecture};
-  service.arguments = {{"host", flags.http.host},
-                       {"port", flags.http.port},
-                       {"max_batch_tokens", flags.max_batch_tokens}};
-  return service;
-}
-
-/// Of this process, in MB; 0 where the system does not tell.
-int64_t ResidentMegabytes() {
-  std::ifstream statm("/proc/self/statm");
-  int64_t num_pages = 0, num_resident = 0;
-  if (!(statm >> num_pages >> num_resident)) return 0;
-  return num_resident * sysconf(_SC_PAGESIZE) / 1'000'000;
-}
-
-/// What is served, for one line of the log.
-std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
-                    const PromptEncoder& encoder) {
-  const auto quoted = [](const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  };
-  const RunFlags& run = session.flags();
-  const SchedulerOptions& scheduling = engine.router().scheduler().options();
-  std::string summary =
-      absl::StrCat("model=", quoted(run.models.model),
-                   " architecture=", ArchitectureName(session.models().config().architecture),
-                   " weights=", DTypeName(session.models().target().weight_dtype()),
-                   " memory_mb=", ResidentMegabytes(), " pool_tokens=", scheduling.max_total_tokens,
-                   " context_length=", scheduling.context_length);
-  if (session.models().has_draft()) {
-    const VocabBase& base = *session.base();
-    const int64_t num_rows =
-        base.is_full_head() ? session.models().tokenizer().size() : base.size();
-    const bool is_full = base.is_full_head() && session.ladder() == nullptr;
-    const int64_t num_all = session.models().config().vocab_size;
-    const int64_t num_sketched = session.sketch() != nullptr ? run.sketch.rows() : 0;
-    const int64_t sketch_bytes = session.sketch() != nullptr ? session.sketch()->bytes() : 0;
-    const int64_t num_own =
-        base.is_full_head() ? 0 : base.max_successors() + run.dynamic_rows + num_sketched;
-    const HeadWeight head = session.models().draft_head();
-    const int64_t row_bytes = RowBytes(head.dtype, head.hidden);
-    absl::StrAppend(
-        &summary, " draft=", quoted(run.models.draft), " rows=", num_rows,
-        " head_bytes=", std::min(num_rows + num_own, num_all) * row_bytes + sketch_bytes,
-        " full_head_bytes=", num_all * row_bytes);
-    if (session.ladder() != nullptr) {
-      absl::StrAppend(&summary, " sizes=", session.ladder()->rows().front(), "..",
-                      session.ladder()->rows().back());
-    }
-    if (!is_full) {
-      absl::StrAppend(&summary, " successors=", base.max_successors(),
-                      " dynamic_rows=", run.dynamic_rows,
-                      " list=", quoted(flags.run.vocab.custom_vocab_path));
-      if (session.sketch() != nullptr) {
-        absl::StrAppend(&summary, " sketch_rows=", num_sketched,
-                        " sketch=", quoted(run.sketch.path));
-      }
-    } else {
-      absl::StrAppend(&summary, " note=\"the draft scores every row; --vocab would prune them\"");
-    }
-  } else {
-    absl::StrAppend(&summary, " draft=none");
-  }
-  return absl::StrCat(summary, " template=", std::string(encoder.template_name()),
-                      Described(WishOf(session.models().sampling())));
 }
 
 /// The controller to register with; nullopt: none.
@@ -404,7 +235,7 @@ absl::Status ServeEncoders(const ServeFlags& flags, Server::Options options) {
   const PromptEncoder encoder(first.tokenizer(), first.config().vocab_size);
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Router> router,
                              Router::Create({.encoders = encoders.Loops()}));
-  options.summary = absl::StrCat("model=none memory_mb=", ResidentMegabytes(), encoders.Summary());
+  options.summary = Summary(encoders);
   options.generator = GeneratorOptions(encoder, encoders, *router);
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, encoders));
   return Run(std::move(options));

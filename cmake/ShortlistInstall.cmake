@@ -1,6 +1,6 @@
 # What `cmake --install` and `cpack -G DEB` put where, and the package that find_package(Shortlist) reads:
 #   include/shortlist.h               the C interface
-#   include/shortlist/<room>/<name>.h the headers of DESIGN.md, "Public headers", with what they include
+#   include/shortlist/<room>/<name>.h the public headers, named below, with what they include
 #   lib/                              a static library for each room, libshortlist.so, pkg-config files
 #   lib/cmake/Shortlist/              components c, vocab, kernels, head (no libtorch), draft, router, runtime
 #   bin/shortlist                     the command line, where this build has it

@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "vocab/held_by.h"
+#include "draft/prompt_logprobs.h"
+#include "draft/speculation.h"
+#include "draft/step_coverage.h"
 
 namespace shortlist {
 namespace {
-
-constexpr int64_t kMaxDraftTokens = 64;
-constexpr int64_t kScoredRows = 32;  // of a prompt at a time: their logits are [rows, vocab_size]
 
 /// Adds the time until it ends to a counter of milliseconds.
 class Timer {
@@ -40,105 +38,31 @@ absl::Status CheckDrafter(const Drafter* drafter, int64_t num_slots) {
                                                  " KV slots, the engine needs ", num_slots));
 }
 
-/// The drafter's head must have rows of the ids that it shall score.
-absl::Status CheckVocab(const ActiveVocab& active, int64_t vocab_size, const Drafter* drafter) {
-  if (active.vocab_size() != vocab_size) {
-    return absl::InvalidArgumentError(absl::StrCat("active vocabulary over ", active.vocab_size(),
-                                                   " tokens for a target of ", vocab_size));
-  }
-  if (drafter == nullptr) return absl::OkStatus();
-  int32_t largest = active.base()->largest_id();
-  for (const int32_t id : active.rows().subspan(active.base_size())) {
-    largest = std::max(largest, id);
-  }
-  if (largest < drafter->num_rows()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "active token id ", largest, " for a drafter whose head has ", drafter->num_rows(), " rows"));
-}
-
-/// `top`: [rows, num_top] the best tokens of each row, -1 where there are no more.
-std::vector<TokenId> LikeliestLast(std::span<const TokenId> top, int64_t num_top) {
-  std::vector<TokenId> likely;
-  for (int64_t rank = num_top - 1; rank >= 0; --rank) {
-    for (int64_t i = rank; i < std::ssize(top); i += num_top) {
-      if (Raw(top[i]) >= 0) likely.push_back(top[i]);
-    }
-  }
-  return likely;
-}
-
 }  // namespace
 
-void EngineStats::Add(const EngineStats& other) {
-  num_steps += other.num_steps;
-  num_draft_passes += other.num_draft_passes;
-  num_draft_failures += other.num_draft_failures;
-  draft_ms += other.draft_ms;
-  verify_ms += other.verify_ms;
-}
-
-EngineStats EngineStats::Since(const EngineStats& earlier) const {
-  return {.num_steps = num_steps - earlier.num_steps,
-          .num_draft_passes = num_draft_passes - earlier.num_draft_passes,
-          .num_draft_failures = num_draft_failures - earlier.num_draft_failures,
-          .draft_ms = draft_ms - earlier.draft_ms,
-          .verify_ms = verify_ms - earlier.verify_ms};
-}
-
-SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter,
-                                     DynamicVocabularyManager* vocab, Options options,
-                                     KvCache cache, TargetHead head,
-                                     std::unique_ptr<DynamicVocabularyManager> full_head)
+SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter, StepVocabs vocabs,
+                                     Options options, KvCache cache, TargetHead head)
     : target_(target),
       drafter_(drafter),
-      full_head_(std::move(full_head)),
-      vocab_(vocab != nullptr ? *vocab : *full_head_),
       options_(std::move(options)),
-      discovery_(options_.discovery),
+      discovery_(options_.discovery, options_.emit_size, drafter != nullptr),
+      vocabs_(std::move(vocabs)),
       cache_(std::move(cache)),
       head_(std::move(head)) {}
 
 absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
     Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab, Options options,
     ThreadPool& pool) {
-  if (options.num_draft_tokens < 0 || options.num_draft_tokens > kMaxDraftTokens) {
-    return absl::InvalidArgumentError(absl::StrCat("num_draft_tokens ", options.num_draft_tokens,
-                                                   " not in [0, ", kMaxDraftTokens, "]"));
-  }
-  if (!(options.draft_p_min >= 0.0 && options.draft_p_min <= 1.0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("draft_p_min ", options.draft_p_min, " not in [0, 1]"));
-  }
-  if (!(options.coverage_floor >= 0.0 && options.coverage_floor <= 1.0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("coverage_floor ", options.coverage_floor, " not in [0, 1]"));
-  }
-  if (const int64_t k = options.discovery.target_top_k; k < 1 || k > LmHead::kMaxTopK) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("target_top_k ", k, " not in [1, ", LmHead::kMaxTopK, "]"));
-  }
-  if (const int64_t k = options.discovery.prompt_target_rows; k < 0 || k > LmHead::kMaxTopK) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("prompt_target_rows ", k, " not in [0, ", LmHead::kMaxTopK, "]"));
-  }
-  if (options.num_slots < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("num_slots ", options.num_slots, " below 1"));
-  }
-  const int64_t vocab_size = target.config().vocab_size;
+  SHORTLIST_RETURN_IF_ERROR(options.Validate());
   SHORTLIST_RETURN_IF_ERROR(CheckDrafter(drafter, options.num_slots));
-  if (vocab != nullptr) {
-    SHORTLIST_RETURN_IF_ERROR(CheckVocab(*vocab->Active(), vocab_size, drafter));
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> all_rows,
-                             VocabBase::FullHead(vocab_size));
-  SHORTLIST_ASSIGN_OR_RETURN(auto full_head,
-                             DynamicVocabularyManager::Create(std::move(all_rows), /*options=*/{}));
+  SHORTLIST_ASSIGN_OR_RETURN(StepVocabs vocabs,
+                             StepVocabs::Create(target.config().vocab_size, vocab, drafter));
   SHORTLIST_ASSIGN_OR_RETURN(TargetHead head,
                              TargetHead::Create(target.head_weight(), options.emit_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(target.config(), options.num_slots, target.dtype()));
   return std::unique_ptr<SpeculativeEngine>(new SpeculativeEngine(
-      target, drafter, vocab, options, std::move(cache), std::move(head), std::move(full_head)));
+      target, drafter, std::move(vocabs), std::move(options), std::move(cache), std::move(head)));
 }
 
 /// Fills batch_ with at most `max_tokens` uncomputed tokens.
@@ -179,14 +103,16 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
   if (chunks.empty()) return TakeResults(work);
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
   for (Chunk& chunk : chunks) {
-    SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*work[chunk.index].sequence, hidden, chunk));
+    SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*work[chunk.index].sequence,
+                                          hidden.narrow(0, chunk.first_row, chunk.len), head_,
+                                          verdict_, chunk.prompt_infos));
   }
 
   std::vector<int64_t> last_rows;  // of the sequences whose last token this pass reached
   for (const Chunk& chunk : chunks) {
     if (chunk.completes) last_rows.push_back(chunk.first_row + chunk.len - 1);
   }
-  const int64_t num_top = NumPromptTop(work, chunks);
+  const int64_t num_top = NumPromptBest(work, chunks);
   SHORTLIST_ASSIGN_OR_RETURN(const TargetHead::Verdict verdict,
                              head_.Judge(GatherRows(hidden, last_rows), detail, {}, num_top));
   int64_t verdict_row = 0;
@@ -219,30 +145,6 @@ std::span<const StepResult> SpeculativeEngine::TakeResults(std::span<const StepW
   return results_;
 }
 
-/// The log-probabilities that are asked for and that the hidden states of `chunk` give: those at a
-/// position tell of the token behind it.
-absl::Status SpeculativeEngine::ScorePrompt(const Sequence& sequence, const at::Tensor& hidden,
-                                            Chunk& chunk) {
-  const SamplingParams& sampling = sequence.sampling();
-  if (sampling.prompt_logprobs_start < 0) return absl::OkStatus();
-  const int64_t begin = sequence.cached_len;
-  const int64_t end = std::min(begin + chunk.len, sequence.prompt_len() - 1);
-  int64_t position = sampling.prompt_logprobs_start + std::ssize(sequence.prompt_infos);
-  SHORTLIST_CHECK(position >= std::min(begin, end));
-  while (position < end) {
-    const int64_t num_rows = std::min(end - position, kScoredRows);
-    SHORTLIST_ASSIGN_OR_RETURN(
-        verdict_, head_.Judge(hidden.narrow(0, chunk.first_row + position - begin, num_rows),
-                              RowDetail::kLogprobs, std::move(verdict_)));
-    const TargetRows rows = verdict_.From(/*first_row=*/0);
-    for (int64_t row = 0; row < num_rows; ++row) {
-      rows.AddLogprobs(row, sequence.tokens()[++position], sampling.num_logprobs,
-                       chunk.prompt_infos.emplace_back());
-    }
-  }
-  return absl::OkStatus();
-}
-
 void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
                                     std::span<const TokenId> rows) {
   SHORTLIST_CHECK(len >= 0 && len < sequence.num_tokens());
@@ -256,12 +158,6 @@ void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
 
 void SpeculativeEngine::AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) {
   SpeculationOf(sequence).continuations = std::move(tokens);
-}
-
-int64_t SpeculativeEngine::num_continuations(const Sequence& sequence) const {
-  if (drafter_ == nullptr || !sequence.speculates() || sequence.max_tail_rows() == 0) return 0;
-  constexpr int64_t kTokensOfARow = 4;  // many tokens repeat, and many are active anyway
-  return options_.discovery.continuation_rows * kTokensOfARow;
 }
 
 int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
@@ -281,12 +177,15 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
     std::span<const StepWork> work) {
   results_.assign(work.size(), StepResult());
   if (work.empty()) return TakeResults(work);
-  TakeSnapshots(work);
   const EngineStats before = stats_;
-  std::vector<DraftTask> tasks(work.size());
+  // A vocabulary that does not fit costs its requests their drafts, and nobody anything else.
+  for (const StepVocabs::Snapshot& snapshot : vocabs_.Take(work)) {
+    if (!snapshot.fit.ok()) CountDraftFailure(snapshot.fit);
+  }
+  std::vector<DraftTask> tasks;
   {
     Timer timer(stats_.draft_ms);
-    Propose(work, tasks);
+    tasks = Propose(work);
   }
   {
     Timer timer(stats_.verify_ms);
@@ -294,7 +193,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   }
   ++stats_.num_steps;
   TellSizer(work, tasks, before);
-  snapshots_.clear();
+  vocabs_.Clear();
   return TakeResults(work);
 }
 
@@ -315,7 +214,7 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
     detail = std::max(detail, DetailFor(sequence));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
-  const int64_t num_top = NumTop(work);
+  const int64_t num_top = NumTargetBest(work);
   SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_), num_top));
 
   int64_t row = 0;
@@ -348,28 +247,28 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
   return absl::OkStatus();
 }
 
-/// Whether the request has rows of its own for what is likely to come.
+/// Before a step.
 bool SpeculativeEngine::MayGuess(const StepWork& work) const {
-  return drafter_ != nullptr && work.sequence->max_tail_rows() > 0 && work.sequence->speculates() &&
-         !VocabOf(work).Active()->is_full_head();
+  return discovery_.MayGuess(*work.sequence, *vocabs_.ManagerOf(work).Active());
 }
 
-/// The target's best of each row that are looked at.
-int64_t SpeculativeEngine::NumTop(std::span<const StepWork> work) const {
-  const int64_t num_top = std::min(discovery_.target_top_k(), options_.emit_size);
-  const bool anyone =
-      num_top > 0 && std::ranges::any_of(work, [&](const StepWork& of) { return MayGuess(of); });
-  return anyone ? num_top : 0;
-}
-
-/// The same of the last rows of prompts.
-int64_t SpeculativeEngine::NumPromptTop(std::span<const StepWork> work,
-                                        std::span<const Chunk> chunks) const {
-  const int64_t num_top = std::min(discovery_.prompt_top_k(), options_.emit_size);
-  const bool anyone = num_top > 0 && std::ranges::any_of(chunks, [&](const Chunk& chunk) {
+/// The target's best of the last rows of prompts that are looked at.
+int64_t SpeculativeEngine::NumPromptBest(std::span<const StepWork> work,
+                                         std::span<const Chunk> chunks) const {
+  const int64_t num_best = discovery_.num_prompt_best();
+  const bool anyone = num_best > 0 && std::ranges::any_of(chunks, [&](const Chunk& chunk) {
                         return chunk.completes && MayGuess(work[chunk.index]);
                       });
-  return anyone ? num_top : 0;
+  return anyone ? num_best : 0;
+}
+
+/// The same of each row of a step.
+int64_t SpeculativeEngine::NumTargetBest(std::span<const StepWork> work) const {
+  const int64_t num_best = discovery_.num_target_best();
+  const bool anyone = num_best > 0 && std::ranges::any_of(work, [&](const StepWork& of) {
+                        return discovery_.MayGuess(*of.sequence, *vocabs_.Of(of).active);
+                      });
+  return anyone ? num_best : 0;
 }
 
 /// A step that another vocabulary had a part in says nothing about the sizes.
@@ -378,8 +277,8 @@ void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<cons
   if (options_.sizer == nullptr || options_.sizer->TakeNext()) return;
   SizeControl::Step step{.num_requests = std::ssize(tasks)};
   for (size_t i = 0; i < tasks.size(); ++i) {
-    const Snapshot& snapshot = SnapshotOf(work[i]);
-    if (snapshot.of != &vocab_ || tasks[i].active != snapshot.active.get()) return;
+    const StepVocabs::Snapshot& snapshot = vocabs_.Of(work[i]);
+    if (!vocabs_.IsOwn(snapshot) || tasks[i].active != snapshot.active.get()) return;
     step.num_emitted += results_[i].num_emitted;
     step.num_drafted += std::ssize(tasks[i].tokens);
   }
@@ -389,35 +288,7 @@ void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<cons
   step.verify_ms = of_step.verify_ms;
   step.num_accepted = num_step_accepted_;
   step.num_judged = num_step_judged_;
-  options_.sizer->AddStep(step, *SnapshotOf(work.front()).active);
-}
-
-/// A vocabulary that does not fit costs its requests their drafts, and nobody anything else.
-void SpeculativeEngine::TakeSnapshots(std::span<const StepWork> work) {
-  snapshots_.clear();
-  for (const StepWork& of : work) {
-    DynamicVocabularyManager* const vocab = &VocabOf(of);
-    const bool is_known = std::any_of(snapshots_.begin(), snapshots_.end(),
-                                      [&](const Snapshot& taken) { return taken.of == vocab; });
-    if (is_known) continue;
-    Snapshot snapshot{.of = vocab, .active = vocab->Active()};
-    const absl::Status fits = CheckVocab(*snapshot.active, vocab_size(), drafter_);
-    if (!fits.ok()) {
-      CountDraftFailure(fits);
-      snapshot = {.of = vocab, .active = full_head_->Active(), .fits = false};
-    }
-    snapshots_.push_back(std::move(snapshot));
-  }
-}
-
-DynamicVocabularyManager& SpeculativeEngine::VocabOf(const StepWork& work) const {
-  return work.vocab != nullptr ? *work.vocab : vocab_;
-}
-
-const SpeculativeEngine::Snapshot& SpeculativeEngine::SnapshotOf(const StepWork& work) const {
-  const DynamicVocabularyManager* const vocab = &VocabOf(work);
-  return *std::find_if(snapshots_.begin(), snapshots_.end(),
-                       [&](const Snapshot& snapshot) { return snapshot.of == vocab; });
+  options_.sizer->AddStep(step, *vocabs_.Of(work.front()).active);
 }
 
 int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
@@ -434,60 +305,53 @@ int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
   return std::max<int64_t>(0, std::min({options_.num_draft_tokens, wanted, slots, positions}));
 }
 
-void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks) {
+int64_t SpeculativeEngine::NumSketchRows() const {
+  return drafter_ != nullptr ? drafter_->num_sketch_rows() : 0;
+}
+
+/// What the draft is to do for one sequence, whose tail is brought up to date before.
+DraftTask SpeculativeEngine::NewTask(const StepWork& work) {
+  Sequence& sequence = *work.sequence;
+  const StepVocabs::Snapshot& snapshot = vocabs_.Of(work);
+  const ActiveVocab& active = *snapshot.active;
+  discovery_.BeforeStep(work, active);
+  DraftTask task{.sequence = &sequence,
+                 .kv_slots = work.kv_slots,
+                 .active = &active,
+                 .num_draft_tokens = snapshot.fit.ok() ? NumDraftTokens(work) : 0,
+                 .p_min = options_.draft_p_min,
+                 .looks_up = options_.prompt_lookup};
+  const Speculation& speculation = SpeculationOf(sequence);
+  // A base that finds its size by itself grows where it holds too little.
+  const bool is_sized =
+      options_.sizer != nullptr && options_.sizer->sizes_base() && vocabs_.IsOwn(snapshot);
+  if (task.num_draft_tokens > 0 && !active.is_full_head() && !is_sized &&
+      speculation.guard.has_collapsed()) {
+    task.active = &vocabs_.full_head();
+    ++sequence.stats.num_fallback_steps;
+  }
+  sequence.stats.active_rows = task.active->is_full_head()
+                                   ? options_.emit_size
+                                   : active.size() + speculation.tail.size() +
+                                         active.base()->max_successors() + NumSketchRows();
+  return task;
+}
+
+std::vector<DraftTask> SpeculativeEngine::Propose(std::span<const StepWork> work) {
   if (drafter_ != nullptr && options_.sizer != nullptr && options_.sizer->num_sketch_rows() > 0) {
     drafter_->set_num_sketch_rows(options_.sizer->num_sketch_rows());
   }
-  const int64_t drafter_rows = drafter_ != nullptr ? drafter_->num_sketch_rows() : 0;
-  std::vector<DraftTask> drafting;
-  for (size_t i = 0; i < work.size(); ++i) {
-    Sequence& sequence = *work[i].sequence;
-    tasks[i].sequence = &sequence;
-    tasks[i].kv_slots = work[i].kv_slots;
-    const Snapshot& snapshot = SnapshotOf(work[i]);
-    const ActiveVocab& active = *snapshot.active;
-    tasks[i].num_draft_tokens = snapshot.fits ? NumDraftTokens(work[i]) : 0;
-    tasks[i].p_min = options_.draft_p_min;
-    tasks[i].looks_up = options_.prompt_lookup;
-    Speculation& speculation = SpeculationOf(sequence);
-    RequestTail& tail = speculation.tail;
-    tail.Reconcile(active);
-    std::vector<TokenId>& given = speculation.given;
-    given.insert(given.end(), work[i].new_dynamic_tokens.begin(), work[i].new_dynamic_tokens.end());
-    if (active.is_full_head()) {
-      speculation.tail_has_prompt = false;  // another vocabulary begins anew
-    } else {
-      const std::vector<TokenId> rows = std::exchange(speculation.adopted_rows, {});
-      const std::vector<TokenId> continuations = std::exchange(speculation.continuations, {});
-      const std::vector<TokenId> likely = std::exchange(speculation.prompt_likely, {});
-      Discovered news{.given = work[i].new_dynamic_tokens,
-                      .prefix = rows,
-                      .continuations = continuations,
-                      .prompt_likely = likely};
-      if (!std::exchange(speculation.tail_has_prompt, true)) {
-        news.prompt = std::span(sequence.tokens()).first(sequence.prompt_len());
-        news.output = sequence.output();
-        news.given = given;
-      }
-      discovery_.Extend(news, active, tail, sequence.stats.num_rows_added);
-    }
-    // A base that finds its size by itself grows where it holds too little.
-    const bool is_sized =
-        options_.sizer != nullptr && options_.sizer->sizes_base() && snapshot.of == &vocab_;
-    const bool falls_back = tasks[i].num_draft_tokens > 0 && !active.is_full_head() && !is_sized &&
-                            speculation.guard.has_collapsed();
-    tasks[i].active = falls_back ? full_head_->Active().get() : &active;
-    if (falls_back) ++sequence.stats.num_fallback_steps;
-    sequence.stats.active_rows =
-        tasks[i].active->is_full_head()
-            ? options_.emit_size
-            : active.size() + tail.size() + active.base()->max_successors() + drafter_rows;
-    if (tasks[i].num_draft_tokens > 0) drafting.push_back(tasks[i]);
+  std::vector<DraftTask> tasks, drafting;
+  for (const StepWork& of : work) {
+    tasks.push_back(NewTask(of));
+    if (tasks.back().num_draft_tokens > 0) drafting.push_back(tasks.back());
   }
-  if (drafting.empty()) return;
+  if (drafting.empty()) return tasks;
   const bool wants_distributions = options_.verify == VerifyMode::kRejection;
-  const absl::Status status = drafter_->Draft(drafting, wants_distributions);
-  if (!status.ok()) return CountDraftFailure(status);  // the step goes on as plain decoding
+  if (const absl::Status drafted = drafter_->Draft(drafting, wants_distributions); !drafted.ok()) {
+    CountDraftFailure(drafted);  // the step goes on as plain decoding
+    return tasks;
+  }
   int64_t longest = 0;
   size_t next = 0;
   for (DraftTask& task : tasks) {
@@ -497,6 +361,7 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
     task.Copy(wants_distributions);
   }
   stats_.num_draft_passes += longest;
+  return tasks;
 }
 
 /// Of the `num_emitted` tokens that came of `task`, the first `num_accepted` were drafted.
@@ -504,98 +369,25 @@ void SpeculativeEngine::Propose(std::span<const StepWork> work, std::vector<Draf
 void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
                               int64_t num_emitted, std::span<const TokenId> likely) {
   Sequence& sequence = *work.sequence;
-  SequenceStats& stats = sequence.stats;
-  const Snapshot& snapshot = SnapshotOf(work);
+  const StepVocabs::Snapshot& snapshot = vocabs_.Of(work);
   const ActiveVocab& active = *snapshot.active;
-  Speculation& speculation = SpeculationOf(sequence);
-  RequestTail& tail = speculation.tail;
-  // What held `id` at place `j` of the step, behind the token `last`.
-  const auto source_of = [&](size_t j, TokenId last, TokenId id) {
-    const RowSource known = HeldBy(active, tail, last, id);
-    const bool is_sketched = known == RowSource::kNone && j < task.sketch_rows.size() &&
-                             std::ranges::binary_search(task.sketch_rows[j], Raw(id));
-    return is_sketched ? RowSource::kSketch : known;
-  };
-  const bool fell_back = task.active != &active;
-  const bool has_sketch =
-      drafter_ != nullptr && drafter_->num_sketch_rows() > 0 && !task.active->is_full_head();
+  const JudgedStep step{.task = &task,
+                        .active = &active,
+                        .has_sketch = NumSketchRows() > 0,
+                        .num_accepted = num_accepted,
+                        .num_emitted = num_emitted};
+  const StepCoverage coverage = CountCoverage(step, options_.coverage_floor);
+  if (options_.sizer != nullptr && vocabs_.IsOwn(snapshot)) {
+    TellSizerOfTokens(step, coverage, *options_.sizer);
+  }
   const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(num_emitted);
-  const TokenId before = sequence.tokens().rbegin()[num_emitted];
-  std::vector<TokenId> scored, unscored;  // of `emitted`: whether a draft pass came to it
-  std::vector<RowSource> held;            // [scored.size()]
-  TokenInfo* info = sequence.token_infos.data() + sequence.token_infos.size() - num_emitted;
-  TokenId last = before;
-  for (size_t j = 0; j < emitted.size(); ++j) {
-    const TokenId id = emitted[j];
-    RowSource source = source_of(j, last, id);
-    if (options_.sizer != nullptr && snapshot.of == &vocab_) {
-      options_.sizer->CountToken(last, id, IsHeldAnyway(sequence, source, id),
-                                 SketchRank(task, j, id));
-    }
-    if (has_sketch && j >= task.sketch_rows.size()) {
-      ++stats.num_unscored;  // who knows what the sketch would have chosen
-      unscored.push_back(id);
-    } else {
-      if (options_.coverage_floor > 0.0) {
-        if (fell_back && source == RowSource::kNone && drafter_->num_sketch_rows() > 0) {
-          speculation.guard.Rest(options_.coverage_floor);
-        } else {
-          speculation.guard.Count(source != RowSource::kNone, options_.coverage_floor);
-        }
-      }
-      if (fell_back) source = RowSource::kBase;  // the full head's
-      ++stats.num_held[Index(source)];
-      stats.num_covered += source != RowSource::kNone ? 1 : 0;
-      info->escape = source == RowSource::kNone;
-      scored.push_back(id);
-      held.push_back(source);
-    }
-    ++info;
-    last = id;
-  }
-  // The correction, at the place of the first draft token that was wrong.
-  const bool is_corrected = num_accepted < std::min(num_emitted, std::ssize(task.tokens));
-  if (is_corrected && std::ssize(held) == num_emitted && held.back() != RowSource::kNone) {
-    ++stats.num_covered_corrections;
-  }
-  std::vector<TokenId> shared_drafted;  // the manager does not know the request's own rows
-  last = before;
-  for (size_t j = 0; j + task.num_copied < task.tokens.size(); ++j) {
-    const TokenId id = task.tokens[j];
-    const RowSource source = source_of(j, last, id);
-    if (!fell_back && source <= RowSource::kShared) shared_drafted.push_back(id);
-    last = id;
-  }
-  discovery_.Extend({.output = emitted, .likely = likely}, active, tail, stats.num_rows_added);
-  if (!snapshot.fits) return;
-  absl::Status status = VocabOf(work).Observe(scored, shared_drafted, &active, held);
-  if (!unscored.empty()) status.Update(VocabOf(work).Add(unscored));
+  discovery_.AfterStep(sequence, active, emitted, likely);
+  if (!snapshot.fit.ok()) return;
+  DynamicVocabularyManager& vocab = vocabs_.ManagerOf(work);
+  absl::Status status =
+      vocab.Observe(coverage.scored, coverage.shared_drafted, &active, coverage.held);
+  if (!coverage.unscored.empty()) status.Update(vocab.Add(coverage.unscored));
   SHORTLIST_CHECK(status.ok());  // ids of the target and of the snapshot are in range
-}
-
-/// Whether a draft could propose an emitted token, held by `source`, with any base and without a
-/// sketch: another part of the vocabulary holds it, or would, since the request's text had it
-/// before.
-bool SpeculativeEngine::IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id) const {
-  const bool is_of_base = source == RowSource::kBase || source == RowSource::kSuccessors;
-  if (is_of_base && !options_.sizer->sizes_base()) return true;
-  if (source == RowSource::kShared ||
-      (source >= RowSource::kGiven && source < RowSource::kSketch)) {
-    return true;
-  }
-  if (sequence.max_tail_rows() == 0) return false;
-  const auto found = sequence.history().counts().find(Raw(id));
-  // The one that was just emitted is counted.
-  return found != sequence.history().counts().end() &&
-         (found->second.in_prompt || found->second.in_output > 1);
-}
-
-/// As VocabSizer::CountToken takes it, of a token at place `j` of what came of `task`.
-std::optional<int64_t> SpeculativeEngine::SketchRank(const DraftTask& task, size_t j,
-                                                     TokenId id) const {
-  if (drafter_ == nullptr || drafter_->num_sketch_rows() == 0) return RankedRows::kUnranked;
-  if (j >= task.ranked_rows.size()) return std::nullopt;
-  return task.ranked_rows[j].RankOf(id);
 }
 
 void SpeculativeEngine::TellDrafter(const StepWork& work, const at::Tensor& features) {

@@ -3,39 +3,26 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "draft/drafter.h"
+#include "draft/engine_options.h"
+#include "draft/engine_stats.h"
 #include "draft/step.h"
+#include "draft/step_vocabs.h"
+#include "draft/tail_discovery.h"
 #include "draft/target_head.h"
 #include "draft/verifier.h"
 #include "model/decoder.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
 #include "request/sequence.h"
-#include "vocab/discovery.h"
 #include "vocab/dynamic_vocabulary_manager.h"
-#include "vocab/vocab_sizer.h"
 
 namespace shortlist {
-
-/// Time and counts over all steps of an engine.
-struct EngineStats {
-  int64_t num_steps = 0;
-  // Forward passes of the draft, one per token that it scores of the longest chain.
-  int64_t num_draft_passes = 0;
-  int64_t num_draft_failures = 0;  // steps that fell back to plain decoding
-  double draft_ms = 0.0;
-  double verify_ms = 0.0;  // target pass, head and verification
-
-  void Add(const EngineStats& other);
-  /// What was added since `earlier`, a former state of these stats.
-  EngineStats Since(const EngineStats& earlier) const;
-};
 
 /// The speculation loop: prefill, then steps of (draft up to K tokens, verify them and one more
 /// row). Without a drafter a step is plain decoding through the very same code, which is why
@@ -44,24 +31,7 @@ struct EngineStats {
 /// Used by one thread at a time. Target, drafter and manager must outlive it.
 class SpeculativeEngine {
  public:
-  struct Options {
-    int64_t num_draft_tokens = 8;  // K, without the bonus token; in [0, 64]; 0: plain decoding
-    // A chain goes on while the target takes it with at least this probability, as forecast
-    // (DraftTask::Weigh); in [0, 1]; 0: always K tokens. Best is what one more draft token costs,
-    // its row of the target's pass included, over the time of an emitted token.
-    double draft_p_min = 0.35;
-    // Whether chains may go on with what the request's text repeats (prompt_lookup.h).
-    bool prompt_lookup = true;
-    VerifyMode verify = VerifyMode::kCoupled;
-    // A request is drafted for with the full head while less than this share of its latest tokens
-    // is in its active vocabulary (CoverageGuard); in [0, 1]; 0: never.
-    double coverage_floor = 0.65;
-    DiscoveryOptions discovery;   // what the tails of requests get besides prompt and output
-    VocabSizer* sizer = nullptr;  // of `vocab`; must outlive the engine. Null: its size stays
-    int64_t num_slots = 0;        // KV slots of the target, and of the drafter's cache; at least 1
-    int64_t emit_size = 0;        // token ids at or above this are padding, never emitted: the
-                                  // tokenizer's size; in [1, vocab_size]
-  };
+  using Options = EngineOptions;
 
   /// `drafter` null: plain decoding. `vocab`: the vocabulary of work that names none; null: the
   /// full head. InvalidArgument names the option and its bound, the slots of a drafter that has
@@ -121,33 +91,22 @@ class SpeculativeEngine {
     std::vector<TokenInfo> prompt_infos = {};  // what it adds to the sequence's
   };
 
-  SpeculativeEngine(Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab,
-                    Options options, KvCache cache, TargetHead head,
-                    std::unique_ptr<DynamicVocabularyManager> full_head);
+  SpeculativeEngine(Decoder& target, Drafter* drafter, StepVocabs vocabs, Options options,
+                    KvCache cache, TargetHead head);
 
   std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
+  int64_t NumPromptBest(std::span<const StepWork> work, std::span<const Chunk> chunks) const;
+  bool MayGuess(const StepWork& work) const;
   std::span<const StepResult> TakeResults(std::span<const StepWork> work);
   int64_t ShareableLen(const Sequence& sequence) const;
-  absl::Status ScorePrompt(const Sequence& sequence, const at::Tensor& hidden, Chunk& chunk);
-  /// Of a step: one of each vocabulary, from the first draft token to the end of verification.
-  struct Snapshot {
-    DynamicVocabularyManager* of;
-    std::shared_ptr<const ActiveVocab> active;
-    bool fits = true;  // false: its requests are not drafted for, `active` is the full head
-  };
-  void TakeSnapshots(std::span<const StepWork> work);
-  DynamicVocabularyManager& VocabOf(const StepWork& work) const;
-  const Snapshot& SnapshotOf(const StepWork& work) const;
-  void Propose(std::span<const StepWork> work, std::vector<DraftTask>& tasks);
+  std::vector<DraftTask> Propose(std::span<const StepWork> work);
+  DraftTask NewTask(const StepWork& work);
   int64_t NumDraftTokens(const StepWork& work) const;
+  int64_t NumSketchRows() const;
   absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
-  bool MayGuess(const StepWork& work) const;
-  int64_t NumTop(std::span<const StepWork> work) const;
-  int64_t NumPromptTop(std::span<const StepWork> work, std::span<const Chunk> chunks) const;
+  int64_t NumTargetBest(std::span<const StepWork> work) const;
   void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted, int64_t num_emitted,
              std::span<const TokenId> likely);
-  bool IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id) const;
-  std::optional<int64_t> SketchRank(const DraftTask& task, size_t j, TokenId id) const;
   void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                  const EngineStats& before);
   void TellDrafter(const StepWork& work, const at::Tensor& features);
@@ -155,16 +114,14 @@ class SpeculativeEngine {
 
   Decoder& target_;
   Drafter* const drafter_;
-  const std::unique_ptr<DynamicVocabularyManager> full_head_;  // where there is no other
-  DynamicVocabularyManager& vocab_;
   const Options options_;
-  const Discovery discovery_;
+  const TailDiscovery discovery_;
+  StepVocabs vocabs_;
   KvCache cache_;
   TargetHead head_;
   TargetHead::Verdict verdict_;  // memory of the last step's
   Verifier verifier_;
   ForwardBatch batch_;
-  std::vector<Snapshot> snapshots_;                      // of the last step
   std::vector<StepResult> results_;                      // of the last pass
   int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
   EngineStats stats_;

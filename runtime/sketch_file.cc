@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -12,7 +11,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "model/checkpoint/safetensors.h"
-#include "nlohmann/json.hpp"
+#include "model/checkpoint/safetensors_writer.h"
 
 namespace shortlist {
 namespace {
@@ -85,15 +84,11 @@ absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path) {
 }
 
 absl::Status WriteSketchFile(const SketchBasis& basis, const std::string& path) {
-  nlohmann::ordered_json header;
-  header["__metadata__"] = {{"format", "shortlist sketch 1"}};
-  std::string data;
-  const auto add = [&](const char* name, const char* dtype, std::vector<int64_t> shape,
-                       const void* values, size_t num_bytes) {
-    header[name] = {{"dtype", dtype},
-                    {"shape", std::move(shape)},
-                    {"data_offsets", {data.size(), data.size() + num_bytes}}};
-    data.append(static_cast<const char*>(values), num_bytes);
+  SafetensorsWriter writer;
+  writer.SetMetadata("format", "shortlist sketch 1");
+  const auto add = [&writer](const char* name, const char* dtype, std::vector<int64_t> shape,
+                             const void* values, size_t num_bytes) {
+    writer.Add(name, dtype, shape, {static_cast<const char*>(values), num_bytes});
   };
   const auto add_matrix = [&](const char* name, const at::Tensor& matrix) {
     const at::Tensor rows = matrix.contiguous();
@@ -104,12 +99,7 @@ absl::Status WriteSketchFile(const SketchBasis& basis, const std::string& path) 
   add_matrix("rows", basis.rows);
   add_matrix("states", basis.states);
   add_matrix("probes", basis.probes);
-  std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');
-  const uint64_t length = text.size();
-  std::string contents(sizeof(length), '\0');
-  std::memcpy(contents.data(), &length, sizeof(length));
-  return WriteFileAtomically(path, contents + text + data);
+  return WriteFileAtomically(path, writer.File());
 }
 
 }  // namespace shortlist

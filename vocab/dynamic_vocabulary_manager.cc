@@ -10,18 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "vocab/check_ids.h"
 
 namespace shortlist {
 namespace {
-
-absl::Status CheckIds(std::span<const TokenId> ids, int64_t vocab_size) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (Raw(ids[i]) >= 0 && Raw(ids[i]) < vocab_size) continue;
-    return absl::OutOfRangeError(
-        absl::StrCat("token id ", Raw(ids[i]), " at index ", i, " not in [0, ", vocab_size, ")"));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status CheckBase(const VocabBase* base) {
   if (base != nullptr) return absl::OkStatus();

@@ -136,10 +136,11 @@ std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
   return source;
 }
 
-/// InvalidArgument where a file that is written is one of those that are counted.
+/// InvalidArgument where a file that is written is one of those that are counted, or cannot be.
 absl::Status CheckTargets(const BuildFlags& flags, const std::vector<TextCorpus>& texts) {
   for (const auto& [flag, target] :
        {std::pair("--out", flags.out_path), std::pair("--counts", flags.counts_path)}) {
+    if (!target.empty()) SHORTLIST_RETURN_IF_ERROR(CheckOutput(flag, target));
     for (const TextCorpus& corpus : texts) {
       for (const std::string& file : corpus.files) {
         std::error_code missing;

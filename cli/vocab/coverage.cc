@@ -209,6 +209,9 @@ std::string Plot(const std::vector<Measured>& measured) {
 }
 
 absl::Status MeasureCoverage(const CoverageFlags& flags, std::istream& in, std::ostream& out) {
+  if (!flags.svg_path.empty()) {
+    SHORTLIST_RETURN_IF_ERROR(CheckOutput("--svg", flags.svg_path));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const ListTokenizer tokenizer, ListTokenizer::Open(flags.tokenizer));
   const VocabTarget target = tokenizer.target();
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<Measured> measured, OpenLists(flags, target));

@@ -1,12 +1,7 @@
 #include "head/sketch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,12 +34,7 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   if (flags.run.models.draft.empty()) {
     return absl::InvalidArgumentError("vocab sketch needs --draft, whose head it is to sketch");
   }
-  // Before the prompts are decoded, which may take long.
-  const std::filesystem::path folder = std::filesystem::path(flags.out).parent_path();
-  if (!folder.empty() && access(folder.c_str(), W_OK) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--out ", flags.out, ": ", folder.string(), ": ", std::strerror(errno)));
-  }
+  SHORTLIST_RETURN_IF_ERROR(CheckOutput("--out", flags.out));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   DecodingOptions decoding = session->decoding();
   decoding.ladder = nullptr;

@@ -216,6 +216,9 @@ absl::Status Tune(const TuneFlags& flags, std::ostream& out) {
     return absl::InvalidArgumentError(
         "tune needs --vocab FILE[:successors=M], without :top, :ratio, :coverage, :auto");
   }
+  if (!flags.svg_path.empty()) {
+    SHORTLIST_RETURN_IF_ERROR(CheckOutput("--svg", flags.svg_path));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   std::vector<int64_t> sizes = flags.sizes;
   if (sizes.empty()) {

@@ -1,6 +1,8 @@
 #include "cli/vocab/vocab.h"
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
 
 namespace shortlist {
 
@@ -17,6 +19,12 @@ absl::Status VocabCommand::Run(std::istream& in, std::ostream& out) const {
     if (*subcommand.app) return subcommand.run(in, out);
   }
   return absl::InvalidArgumentError("vocab: no subcommand");
+}
+
+absl::Status CheckOutput(const char* flag, const std::string& path) {
+  const absl::Status writable = CheckWritable(path);
+  if (writable.ok()) return writable;
+  return absl::Status(writable.code(), absl::StrCat(flag, " ", writable.message()));
 }
 
 }  // namespace shortlist

@@ -4,6 +4,7 @@
 #include <functional>
 #include <istream>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,6 +34,9 @@ class VocabCommand {
  private:
   std::vector<VocabSubcommand> subcommands_;
 };
+
+/// Before long work: InvalidArgument names `flag` and why the file at `path` cannot be written.
+absl::Status CheckOutput(const char* flag, const std::string& path);
 
 // Each adds a subcommand with its flags, which the returned function owns.
 

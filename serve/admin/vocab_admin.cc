@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/excerpt.h"
@@ -41,29 +42,45 @@ constexpr char kIdsOpenApi[] = R"({
       "ids": {"type": "array", "items": {"type": "integer", "minimum": 0}}}}}}},
   "responses": {"200": {"description": "Statistics"}, "default": {"description": "An error"}}})";
 
+/// InvalidArgument names a query parameter that is not `known`, the only one, or is there twice.
+absl::Status CheckQuery(const HttpRequest& http, const std::string& known) {
+  bool is_given = false;
+  for (const auto& [name, value] : http.query) {
+    if (name != known) {
+      return absl::InvalidArgumentError(absl::StrCat("query parameter \"", Excerpt(name),
+                                                     "\" is not known here; there is ", known));
+    }
+    if (std::exchange(is_given, true)) {
+      return absl::InvalidArgumentError(absl::StrCat("query parameter ", known, " is there twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VocabAdmin::AddRoutes(RouteTable& table) {
+  const auto of_client = [this](Work work, const char* file_name = "") {
+    return RunOnWorker(work, "client", file_name);
+  };
   for (Route route : {
-           Route{.method = "GET", .path = "/vocab", .handler = RunOnWorker(&VocabAdmin::Ids, "")},
-           Route{.method = "GET",
-           .path = "/vocab/stats",
-           .handler = RunOnWorker(&VocabAdmin::Stats, "")},
+           Route{.method = "GET", .path = "/vocab", .handler = of_client(&VocabAdmin::Ids)},
+           Route{.method = "GET", .path = "/vocab/stats", .handler = of_client(&VocabAdmin::Stats)},
            Route{.method = "GET",
            .path = "/vocab/escapes",
-           .handler = RunOnWorker(&VocabAdmin::Escapes, "escapes.vocab.json")},
+           .handler = of_client(&VocabAdmin::Escapes, "escapes.vocab.json")},
            Route{.method = "GET",
            .path = "/vocab/counts",
-           .handler = RunOnWorker(&VocabAdmin::Counts, "counts.vocab.json")},
+           .handler = RunOnWorker(&VocabAdmin::Counts, "successors", "counts.vocab.json")},
            Route{.method = "POST",
            .path = "/vocab/base",
            .takes_json = true,
-           .handler = RunOnWorker(&VocabAdmin::ReplaceBase, ""),
+           .handler = of_client(&VocabAdmin::ReplaceBase),
            .openapi = kBaseOpenApi},
            Route{.method = "POST",
            .path = "/vocab/ids",
            .takes_json = true,
-           .handler = RunOnWorker(&VocabAdmin::AddIds, ""),
+           .handler = of_client(&VocabAdmin::AddIds),
            .openapi = kIdsOpenApi},
        }) {
     route.access = Access::kAdmin;
@@ -72,10 +89,12 @@ absl::Status VocabAdmin::AddRoutes(RouteTable& table) {
   return absl::OkStatus();
 }
 
-/// `file_name`: what a browser or `curl -OJ` saves the reply as; empty: nothing.
-Handler VocabAdmin::RunOnWorker(Work work, std::string file_name) {
-  return [this, work, file_name = std::move(file_name)](
+/// `parameter`: the one that the query may have. `file_name`: what a browser or `curl -OJ` saves
+/// the reply as; empty: nothing.
+Handler VocabAdmin::RunOnWorker(Work work, std::string parameter, std::string file_name) {
+  return [this, work, parameter = std::move(parameter), file_name = std::move(file_name)](
              const HttpRequest& http, HttpResponse& response) -> asio::awaitable<absl::Status> {
+    if (const absl::Status known = CheckQuery(http, parameter); !known.ok()) co_return known;
     const auto job = [&] { return (this->*work)(http); };
     absl::StatusOr<std::string> body =
         co_await options_.workers->Run(http.client, std::ssize(http.body), job);

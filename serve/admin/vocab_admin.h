@@ -38,7 +38,8 @@ namespace shortlist {
 ///   POST /vocab/ids      adds "ids" to the dynamic part
 ///
 /// With ?client=NAME all but the counts speak of the vocabulary of that key alone, which POST
-/// /vocab/base gives it. No path comes from a request. The work is done on worker threads.
+/// /vocab/base gives it. A query with anything else is refused. No path comes from a request. The
+/// work is done on worker threads.
 class VocabAdmin {
  public:
   struct Options {
@@ -64,7 +65,7 @@ class VocabAdmin {
   /// Makes the body of a reply from that of a request. On a worker thread.
   using Work = absl::StatusOr<std::string> (VocabAdmin::*)(const HttpRequest& http) const;
 
-  Handler RunOnWorker(Work work, std::string file_name);
+  Handler RunOnWorker(Work work, std::string parameter, std::string file_name);
   absl::StatusOr<DynamicVocabularyManager*> Manager(const HttpRequest& http) const;
   absl::StatusOr<std::string> Ids(const HttpRequest& http) const;
   absl::StatusOr<std::string> Stats(const HttpRequest& http) const;

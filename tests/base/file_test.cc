@@ -101,6 +101,27 @@ TEST_F(FileTest, WritingKeepsALinkAndFillsAPipe) {
   EXPECT_EQ(NumFiles(), 3);
 }
 
+TEST_F(FileTest, WhatCannotBeWrittenShowsBefore) {
+  const auto refusal = [](const std::string& path) {
+    const absl::Status status = CheckWritable(path);
+    if (!status.ok()) EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  ASSERT_TRUE(WriteFileAtomically(Path("f"), "old").ok());
+  std::filesystem::create_directory(folder_ / "folder");
+  std::filesystem::create_symlink(Path("f"), Path("link"));
+  for (const std::string& path : {Path("new"), Path("f"), Path("link"), std::string("/dev/null"),
+                                  std::string("a_name_in_this_folder")}) {
+    EXPECT_EQ(refusal(path), "") << path;
+  }
+  EXPECT_THAT(refusal(""), HasSubstr("an empty name"));
+  EXPECT_EQ(refusal(Path("folder")), Path("folder") + ": a directory");
+  EXPECT_THAT(refusal(Path("absent/f")), HasSubstr("absent/: No such file or directory"));
+  EXPECT_THAT(refusal(Path("f/below")), HasSubstr("/f/: Not a directory"));
+  EXPECT_EQ(*ReadFile(Path("f"), /*max_bytes=*/10), "old");
+  EXPECT_EQ(NumFiles(), 3);
+}
+
 TEST_F(FileTest, ASymbolicLinkToNothingIsNoMissingFile) {
   EXPECT_FALSE(FileExists(Path("link")));
   EXPECT_EQ(ReadFile(Path("link"), 10).status().code(), absl::StatusCode::kNotFound);

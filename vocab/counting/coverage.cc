@@ -7,23 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "vocab/check_ids.h"
 #include "vocab/held_by.h"
 #include "vocab/request_tail.h"
 #include "vocab/row_source.h"
 
 namespace shortlist {
-namespace {
-
-absl::Status CheckIds(std::span<const TokenId> ids, int64_t vocab_size) {
-  for (const TokenId id : ids) {
-    if (Raw(id) >= 0 && Raw(id) < vocab_size) continue;
-    return absl::OutOfRangeError(
-        absl::StrCat("token id ", Raw(id), " not in [0, ", vocab_size, ")"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 void Coverage::Count(RowSource source) {
   ++num_tokens;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "model/checkpoint/safetensors_writer.h"
 
 namespace shortlist {
 namespace {
@@ -59,24 +60,18 @@ absl::StatusOr<DraftMap> ReadDraftMap(const TensorFile& file) {
 }
 
 std::string DraftMapFileOf(std::span<const int64_t> ids, int64_t vocab_size) {
-  const size_t mask_begin = ids.size() * sizeof(int64_t);
-  std::string header =
-      absl::StrCat("{\"d2t\":{\"dtype\":\"I64\",\"shape\":[", ids.size(), "],\"data_offsets\":[0,",
-                   mask_begin, "]},\"t2d\":{\"dtype\":\"BOOL\",\"shape\":[", vocab_size,
-                   "],\"data_offsets\":[", mask_begin, ",", mask_begin + vocab_size, "]}}");
-  header.append((8 - header.size() % 8) % 8, ' ');
-  const auto append = [](std::string& file, int64_t value) {
+  std::string offsets, mask(vocab_size, '\0');
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const int64_t offset = ids[i] - static_cast<int64_t>(i);
     for (int shift = 0; shift < 64; shift += 8) {
-      file.push_back(static_cast<char>(static_cast<uint64_t>(value) >> shift));
+      offsets.push_back(static_cast<char>(static_cast<uint64_t>(offset) >> shift));
     }
-  };
-  std::string file;
-  append(file, std::ssize(header));
-  file += header;
-  for (size_t i = 0; i < ids.size(); ++i) append(file, ids[i] - static_cast<int64_t>(i));
-  std::string mask(vocab_size, '\0');
-  for (const int64_t id : ids) mask[id] = 1;
-  return file + mask;
+    mask[ids[i]] = 1;
+  }
+  SafetensorsWriter writer;
+  writer.Add("d2t", "I64", std::vector<int64_t>{std::ssize(ids)}, offsets);
+  writer.Add("t2d", "BOOL", std::vector<int64_t>{vocab_size}, mask);
+  return writer.File();
 }
 
 }  // namespace shortlist

@@ -30,11 +30,16 @@ class VocabSketchTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(VocabSketchTest, AFolderThatIsNotThereIsToldBeforeAnythingIsDecoded) {
-  const Outcome made =
-      RunVocab(Args{"sketch", "--out", dir_.Join("absent/demo.sketch"), "--rank", "16"} +
-               Args{"--model", "/x"} + Args{"--draft", "/y", "--prompt", "a"});
-  EXPECT_THAT(std::string(made.status.message()), HasSubstr("absent: No such file or directory"));
+TEST_F(VocabSketchTest, WhatCannotBeWrittenIsToldBeforeAnythingIsOpened) {
+  const auto refusal = [](const std::string& out) {
+    const Outcome made = RunVocab(Args{"sketch", "--out", out, "--rank", "16"} +
+                                  Args{"--model", "/x", "--draft", "/y", "--prompt", "a"});
+    return std::string(made.status.message());
+  };
+  EXPECT_THAT(refusal(dir_.Join("absent/demo.sketch")),
+              HasSubstr("absent/: No such file or directory"));
+  EXPECT_EQ(refusal(dir_.Join("")), "--out " + dir_.Join("") + ": a directory");
+  EXPECT_EQ(refusal(""), "--out an empty name of a file");
 }
 
 TEST_F(VocabSketchTest, MakesAFileThatStandsInForEveryList) {

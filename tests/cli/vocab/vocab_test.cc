@@ -119,6 +119,10 @@ TEST_F(VocabTest, BuildRefusesWhatMakesNoList) {
   ExpectRefused(Build(dir_.Join("absent*"), out), "no such file");
   ExpectRefused(Build(dir_.path(), out), "a directory, not a file");
   ExpectRefused(Build(text, "/dev/full/list.txt"), "/dev/full/list.txt");
+  ExpectRefused(Build(text, dir_.Join("nowhere/l.txt")), "--out " + dir_.Join("nowhere/l.txt") +
+                                                             ": " + dir_.Join("nowhere/") +
+                                                             ": No such file or directory");
+  ExpectRefused(Build(text, out) + Args{"--counts", dir_.path()}, "--counts " + dir_.path());
   ExpectRefused({"build", "--tokenizer", Tokenizer(), "--out", out},
                 "--text or --add-counts is required");
   ExpectRefused({"build", "--tokenizer", Tokenizer(), "--text", text, "--out", text},

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint/safetensors.h"
+#include "model/checkpoint/safetensors_writer.h"
 #include "model/decoder.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/model_fixture.h"
@@ -41,15 +42,11 @@ struct RawTensor {
 };
 
 std::string FileOf(const std::vector<RawTensor>& tensors) {
-  json header = json::object();
-  std::string data;
+  SafetensorsWriter writer;
   for (const RawTensor& tensor : tensors) {
-    header[tensor.name] = {{"dtype", tensor.dtype_name},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {data.size(), data.size() + tensor.bytes.size()}}};
-    data += tensor.bytes;
+    writer.Add(tensor.name, tensor.dtype_name.c_str(), tensor.shape, tensor.bytes);
   }
-  return SafetensorsBytes(header.dump(), data);
+  return writer.File();
 }
 
 std::vector<RawTensor> ReadAll(const std::string& path) {

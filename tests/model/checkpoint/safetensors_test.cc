@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <vector>
 
+#include "model/checkpoint/safetensors_writer.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
 
@@ -51,6 +53,27 @@ TEST_F(SafetensorsTest, ReadsWhatWasWritten) {
   EXPECT_EQ(Bf16ToFloat(last), 8.0f);
   EXPECT_EQ(file->entries().at("empty").num_bytes, 0);
   EXPECT_EQ(file->entries().at("s").num_elements, 1);
+}
+
+TEST_F(SafetensorsTest, TheWritersFileIsReadBackAndItsDataAligned) {
+  SafetensorsWriter writer;
+  writer.SetMetadata("format", "of \"ours\"");
+  writer.Add("z", "I64", std::vector<int64_t>{2}, std::string("0123456789abcdef"));
+  writer.Add("a", "BOOL", std::vector<int64_t>{1, 3}, std::string("\0\1\0", 3));
+  writer.Add("none", "F32", std::vector<int64_t>{0}, "");
+  const std::string bytes = writer.File();
+  uint64_t header_len = 0;
+  std::memcpy(&header_len, bytes.data(), sizeof header_len);
+  EXPECT_EQ(header_len % 8, 0u);
+  EXPECT_EQ(bytes.substr(8 + header_len), "0123456789abcdef" + std::string("\0\1\0", 3));
+  const auto file = Open(bytes);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->entries().size(), 3u);
+  EXPECT_EQ(file->entries().at("a").shape, (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(file->entries().at("a").dtype_name, "BOOL");
+  std::string z(16, ' ');
+  ASSERT_TRUE(file->Read(file->entries().at("z"), /*begin=*/0, z.size(), z.data()).ok());
+  EXPECT_EQ(z, "0123456789abcdef");
 }
 
 TEST_F(SafetensorsTest, EveryTruncationIsAnErrorBeforeAnythingIsRead) {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <exception>
@@ -16,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -85,8 +87,11 @@ class VocabAdminTest : public ::testing::Test {
     HttpRequest http;
     http.body = body;
     if (const size_t question = path.find('?'); question != path.npos) {
-      const size_t equal = path.find('=');
-      http.query = {{path.substr(question + 1, equal - question - 1), path.substr(equal + 1)}};
+      for (const absl::string_view pair : absl::StrSplit(path.substr(question + 1), '&')) {
+        const std::pair<std::string, std::string> one =
+            absl::StrSplit(pair, absl::MaxSplits('=', 1));
+        http.query.push_back(one);
+      }
     }
     FakeResponse response;
     absl::Status status;
@@ -179,6 +184,23 @@ TEST_F(VocabAdminTest, CountsTellWhatFollowedEachTokenMostOften) {
     const Answer answer = Do("GET", absl::StrCat("/vocab/counts?successors=", bad));
     EXPECT_EQ(HttpStatusOf(answer.status), 400) << bad;
   }
+}
+
+TEST_F(VocabAdminTest, AParameterThatIsNotKnownIsRefusedWithTheOneThatIs) {
+  const json before = Do("GET", "/vocab").Json();
+  for (const auto& [method, path, known] : std::vector<std::array<std::string, 3>>{
+           {"GET", "/vocab?clinet=a", "\"clinet\" is not known here; there is client"},
+           {"GET", "/vocab/stats?client=a&top=2", "\"top\" is not known here; there is client"},
+           {"GET", "/vocab/stats?client=a&client=b", "client is there twice"},
+           {"GET", "/vocab/escapes?successors=1", "\"successors\" is not known"},
+           {"GET", "/vocab/counts?client=a", "\"client\" is not known here; there is successors"},
+           {"POST", "/vocab/base?key=a", "\"key\" is not known here; there is client"},
+           {"POST", "/vocab/ids?ids=1", "\"ids\" is not known here; there is client"}}) {
+    const Answer answer = Do(method, path, "{}");
+    EXPECT_EQ(HttpStatusOf(answer.status), 400) << path;
+    EXPECT_THAT(std::string(answer.status.message()), HasSubstr(known)) << path;
+  }
+  EXPECT_EQ(Do("GET", "/vocab").Json(), before);
 }
 
 TEST_F(VocabAdminTest, AClientHasABaseOfItsOwn) {

@@ -100,7 +100,7 @@ TEST(CoverageMeterTest, TheFullHeadCoversAllAndScoresAll) {
 TEST(CoverageMeterTest, IdsOutsideTheVocabularyAreRefused) {
   auto meter = CoverageMeter::Create(Base({1}, 10), {});
   EXPECT_THAT(std::string(meter->Replay({}, Ids({10})).status().message()),
-              HasSubstr("token id 10 not in [0, 10)"));
+              HasSubstr("token id 10 at index 0 not in [0, 10)"));
   EXPECT_FALSE(meter->Replay(Ids({-1}), {}).ok());
   EXPECT_FALSE(CoverageMeter::Create(Base({1}, 10), {.num_tail_rows = -1}).ok());
   EXPECT_FALSE(CoverageMeter::Create(Base({1}, 10), {.dynamic_capacity = 11}).ok());

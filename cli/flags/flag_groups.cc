@@ -1,0 +1,200 @@
+#include "cli/flags/flag_groups.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/flags/flag_kinds.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxDraftTokens = 64;
+constexpr double kMaxTemperature = 100.0;
+
+/// The names that the fields of VocabOptions have, in place of --vocab.
+void AddStaticVocabFlags(CLI::App& command, VocabOptions& options) {
+  CLI::Option* const use =
+      command.add_flag("--use-static-vocab", options.use_static_vocab,
+                       "In place of --vocab: a share of the vocabulary, or a list");
+  use->excludes(command.get_option("--vocab"));
+  AddReal(command, "--static-vocab-ratio", options.static_vocab_ratio, 0.0, 1.0, Low::kExcluded,
+          "With --use-static-vocab: the first ids, as many as make up this share")
+      ->needs(use);
+  command
+      .add_option("--custom-vocab-path", options.custom_vocab_path,
+                  "With --use-static-vocab: a list, which wins over the ratio")
+      ->needs(use)
+      ->type_name("FILE");
+}
+
+/// The rows that a draft step scores.
+void AddVocabFlags(CLI::App& command, RunFlags& flags) {
+  auto parse_vocab = [&flags](const std::string& text) {
+    absl::StatusOr<VocabOptions> options = ParseVocabFlag(text);
+    if (!options.ok()) {
+      throw CLI::ValidationError("--vocab", std::string(options.status().message()));
+    }
+    flags.vocab = *std::move(options);
+  };
+  command.add_option_function<std::string>("--vocab", parse_vocab, "Base of the active vocabulary")
+      ->type_name(
+          "full|empty|ratio:R|FILE[:top=N|:ratio=R|:coverage=C|:auto[=MIN..MAX]][:successors=M]")
+      ->default_str("full");
+  AddStaticVocabFlags(command, flags.vocab);
+  AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
+                      "Rows that prompt tokens and escapes of one request may add");
+  AddInteger<int64_t>(command, "--dynamic-capacity", flags.dynamic_capacity, 0, kMaxCount,
+                      "Rows of the part that requests share, which learns from all of them")
+      ->each([&flags](const std::string&) { flags.given.dynamic_capacity = true; })
+      ->default_str("0; of serve and chat: as --dynamic-rows");
+  auto parse_discovery = [&flags](const std::string& text) {
+    absl::StatusOr<DiscoveryOptions> options = ParseDiscoveryFlag(text);
+    if (!options.ok()) {
+      throw CLI::ValidationError("--discover", std::string(options.status().message()));
+    }
+    flags.decoding.discovery = *std::move(options);
+  };
+  command
+      .add_option_function<std::string>("--discover", parse_discovery,
+                                        "Of --dynamic-rows, those that guesses may take")
+      ->type_name("continuations=N,prompt_target=N,target=N,top=K,variants=N");
+  AddReal(command, "--coverage-floor", flags.decoding.coverage_floor, 0.0, 1.0, Low::kIncluded,
+          "A request is drafted for with the full head while less than this share of its latest "
+          "tokens is in its active vocabulary; 0: never");
+}
+
+void AddSketchFlags(CLI::App& command, RunFlags& flags) {
+  command
+      .add_option(
+          "--sketch", flags.sketch.path,
+          "Sketch of the draft's head (shortlist vocab sketch): rows that every draft token "
+          "adds by its hidden state")
+      ->type_name("FILE");
+  auto parse_sketch_rows = [&flags](const std::string& text) {
+    if (const absl::Status status = flags.sketch.ParseRows(text); !status.ok()) {
+      throw CLI::ValidationError("--sketch-rows", std::string(status.message()));
+    }
+  };
+  command
+      .add_option_function<std::string>(
+          "--sketch-rows", parse_sketch_rows,
+          "How many of them; of a range, whatever is fastest, measured while it runs; without "
+          "--sketch by a sketch of the head alone")
+      ->type_name("N|MIN..MAX")
+      ->default_str(absl::StrCat(Sketch::kDefaultRows, " with --sketch, else 0"));
+}
+
+void AddDraftFlags(CLI::App& command, RunFlags& flags) {
+  AddInteger<int64_t>(command, "--num-draft-tokens", flags.decoding.num_draft_tokens, 1,
+                      kMaxDraftTokens, "Most draft tokens per step, without the bonus token");
+  AddReal(command, "--draft-p-min", flags.decoding.draft_p_min, 0.0, 1.0, Low::kIncluded,
+          "Draft on while the target is likely to take all tokens of this step, by at least this "
+          "forecast; 0 drafts --num-draft-tokens always");
+  AddChoice<bool>(command, "--prompt-lookup", flags.decoding.prompt_lookup,
+                  {{"on", true}, {"off", false}},
+                  "Draft on with what followed the same tokens earlier in the request's text; not "
+                  "with --draft-p-min 0")
+      ->default_str("on");
+}
+
+}  // namespace
+
+CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string& model_names) {
+  CLI::Option* const model =
+      command
+          .add_option(model_names, flags.models.model,
+                      "Target: a Hugging Face model directory, or org/name[@revision] of the cache")
+          ->type_name("DIR");
+  command
+      .add_option("--draft", flags.models.draft,
+                  "Draft: a Llama model with the target's tokenizer, or an EAGLE-1 head for it")
+      ->type_name("DIR");
+  AddVocabFlags(command, flags);
+  AddSketchFlags(command, flags);
+  AddDraftFlags(command, flags);
+  AddDtypeFlag(command, flags.models.dtype, "Weights and KV cache; auto keeps the checkpoint's");
+  AddQuantizeFlag(command, flags.models.quantize,
+                  "Linear layers and heads, target's and draft's, on load");
+  AddChoice<std::optional<DType>>(
+      command, "--quantize-draft", flags.models.quantize_draft,
+      {{"int8", DType::kInt8}, {"int4", DType::kInt4}},
+      "The draft's alone: cheaper drafts, and the output stays the target's");
+  return model;
+}
+
+void AddVerifyFlag(CLI::App& command, RunFlags& flags) {
+  AddChoice<VerifyMode>(command, "--verify", flags.decoding.verify,
+                        {{"coupled", VerifyMode::kCoupled}, {"rejection", VerifyMode::kRejection}},
+                        "How sampled drafts are verified")
+      ->default_str("coupled");
+}
+
+void AddDeviceFlag(CLI::App& command, RunFlags& flags) {
+  AddChoice<Device>(command, "--device", flags.models.device,
+                    {{"cpu", Device::kCpu}, {"cuda", Device::kCuda}},
+                    "Where the draft's head is scored")
+      ->default_str("cpu");
+}
+
+void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
+  SamplingParams& sampling = flags.sampling;
+  const auto notes = [](bool& given) { return [&given](const std::string&) { given = true; }; };
+  AddInteger<int64_t>(command, "--max-new-tokens", sampling.max_new_tokens, 1, kMaxCount,
+                      "Length limit of each output")
+      ->each(notes(flags.given.max_new_tokens))
+      ->default_str("the model's, else 128");
+  AddReal(command, "--temperature", sampling.temperature, 0.0, kMaxTemperature, Low::kIncluded,
+          "0 is greedy")
+      ->each(notes(flags.given.temperature))
+      ->default_str("the model's, else 0");
+  AddReal(command, "--top-p", sampling.top_p, 0.0, 1.0, Low::kExcluded,
+          "Keep the fewest tokens whose probabilities reach this")
+      ->each(notes(flags.given.top_p))
+      ->default_str("the model's, else 1");
+  AddInteger<int64_t>(command, "--top-k", sampling.top_k, 0, kMaxCount,
+                      "Keep the likeliest tokens; 0 keeps all")
+      ->each(notes(flags.given.top_k))
+      ->default_str("the model's, else 0");
+  AddReal(command, "--min-p", sampling.min_p, 0.0, 1.0, Low::kIncluded,
+          "Keep tokens with at least this share of the best probability")
+      ->each(notes(flags.given.min_p))
+      ->default_str("the model's, else 0");
+  AddInteger<uint64_t>(command, "--seed", sampling.seed, 0, std::numeric_limits<uint64_t>::max(),
+                       "Output is a function of seed and prompt");
+  AddVerifyFlag(command, flags);
+}
+
+void AddConvTemplateFlag(CLI::App& command, std::string& name) {
+  command
+      .add_option("--conv-template", name,
+                  "Named conversation template in place of the checkpoint's chat template")
+      ->type_name("NAME");
+}
+
+void AddSchedulerFlags(CLI::App& command, SchedulerOptions& options) {
+  AddChoice<SchedulePolicy>(command, "--schedule-policy", options.policy,
+                            {{"lpm", SchedulePolicy::kLpm},
+                             {"fcfs", SchedulePolicy::kFcfs},
+                             {"dfs_weight", SchedulePolicy::kDfsWeight},
+                             {"random", SchedulePolicy::kRandom}},
+                            "In which order waiting requests are admitted")
+      ->default_str("lpm");
+  AddInteger<int64_t>(command, "--max-prefill-tokens", options.max_prefill_tokens, 1, kMaxCount,
+                      "Most tokens of a prefill pass");
+  AddInteger<int64_t>(command, "--chunked-prefill-size", options.chunked_prefill_size, 0, kMaxCount,
+                      "Prompts are cut so that a pass has at most this many tokens; 0: uncut");
+  AddInteger<int64_t>(command, "--max-running-requests", options.max_running_requests, 1,
+                      kMaxRequests, "Requests computed together");
+  AddInteger<int64_t>(command, "--max-queued-requests", options.max_queued_requests, 1,
+                      kMaxRequests, "Requests that may wait");
+  AddInteger<int64_t>(command, "--max-total-tokens", options.max_total_tokens, 1, kMaxCount,
+                      "KV slots of all requests and the radix cache");
+  AddInteger<int64_t>(command, "--context-length,--max-model-len", options.context_length, 0,
+                      kMaxCount, "Longest request, prompt and output; 0: the model's context");
+  command.add_flag("--disable-radix-cache", options.disable_radix_cache,
+                   "Share no prefixes between requests");
+}
+
+}  // namespace shortlist

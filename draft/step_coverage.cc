@@ -1,0 +1,114 @@
+#include "draft/step_coverage.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <span>
+
+#include "draft/speculation.h"
+#include "vocab/held_by.h"
+
+namespace shortlist {
+namespace {
+
+/// What held `id` at place `j` of the step, behind the token `last`.
+RowSource SourceOf(const JudgedStep& step, size_t j, TokenId last, TokenId id) {
+  const DraftTask& task = *step.task;
+  const RequestTail& tail = SpeculationOf(*task.sequence).tail;
+  const RowSource known = HeldBy(*step.active, tail, last, id);
+  const bool is_sketched = known == RowSource::kNone && j < task.sketch_rows.size() &&
+                           std::ranges::binary_search(task.sketch_rows[j], Raw(id));
+  return is_sketched ? RowSource::kSketch : known;
+}
+
+/// The manager does not know the request's own rows, nor what the full head proposed.
+std::vector<TokenId> SharedDrafted(const JudgedStep& step) {
+  std::vector<TokenId> shared;
+  if (step.fell_back()) return shared;
+  const DraftTask& task = *step.task;
+  TokenId last = step.before();
+  for (size_t j = 0; j + task.num_copied < task.tokens.size(); ++j) {
+    const TokenId id = task.tokens[j];
+    if (SourceOf(step, j, last, id) <= RowSource::kShared) shared.push_back(id);
+    last = id;
+  }
+  return shared;
+}
+
+}  // namespace
+
+StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
+  const DraftTask& task = *step.task;
+  Sequence& sequence = *task.sequence;
+  SequenceStats& stats = sequence.stats;
+  CoverageGuard& guard = SpeculationOf(sequence).guard;
+  const bool sketch_chooses = step.has_sketch && !task.active->is_full_head();
+  const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(step.num_emitted);
+  const std::span<TokenInfo> infos = std::span(sequence.token_infos).last(step.num_emitted);
+  StepCoverage coverage;
+  TokenId last = step.before();
+  for (size_t j = 0; j < emitted.size(); ++j) {
+    const TokenId id = emitted[j];
+    RowSource source = SourceOf(step, j, last, id);
+    last = id;
+    coverage.sources.push_back(source);
+    if (sketch_chooses && j >= task.sketch_rows.size()) {
+      ++stats.num_unscored;
+      coverage.unscored.push_back(id);
+      continue;
+    }
+    if (step.fell_back() && source == RowSource::kNone && step.has_sketch) {
+      guard.Rest(coverage_floor);
+    } else {
+      guard.Count(source != RowSource::kNone, coverage_floor);
+    }
+    if (step.fell_back()) source = RowSource::kBase;  // the full head's
+    ++stats.num_held[Index(source)];
+    stats.num_covered += source != RowSource::kNone ? 1 : 0;
+    infos[j].escape = source == RowSource::kNone;
+    coverage.scored.push_back(id);
+    coverage.held.push_back(source);
+  }
+  // The correction, at the place of the first draft token that was wrong.
+  const bool is_corrected = step.num_accepted < std::min(step.num_emitted, std::ssize(task.tokens));
+  if (is_corrected && coverage.unscored.empty() && coverage.held.back() != RowSource::kNone) {
+    ++stats.num_covered_corrections;
+  }
+  coverage.shared_drafted = SharedDrafted(step);
+  return coverage;
+}
+
+void TellSizerOfTokens(const JudgedStep& step, const StepCoverage& coverage, VocabSizer& sizer) {
+  const DraftTask& task = *step.task;
+  const Sequence& sequence = *task.sequence;
+  const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(step.num_emitted);
+  TokenId last = step.before();
+  for (size_t j = 0; j < emitted.size(); ++j) {
+    std::optional<int64_t> sketch_rank;  // none where no draft pass came to this place
+    if (!step.has_sketch) {
+      sketch_rank = RankedRows::kUnranked;
+    } else if (j < task.ranked_rows.size()) {
+      sketch_rank = task.ranked_rows[j].RankOf(emitted[j]);
+    }
+    const bool is_held =
+        IsHeldAnyway(sequence, coverage.sources[j], emitted[j], sizer.sizes_base());
+    sizer.CountToken(last, emitted[j], is_held, sketch_rank);
+    last = emitted[j];
+  }
+}
+
+bool IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id, bool sizes_base) {
+  const bool is_of_base = source == RowSource::kBase || source == RowSource::kSuccessors;
+  if (is_of_base && !sizes_base) return true;
+  if (source == RowSource::kShared ||
+      (source >= RowSource::kGiven && source < RowSource::kSketch)) {
+    return true;
+  }
+  if (sequence.max_tail_rows() == 0) return false;
+  const auto found = sequence.history().counts().find(Raw(id));
+  // The one that was just emitted is counted.
+  return found != sequence.history().counts().end() &&
+         (found->second.in_prompt || found->second.in_output > 1);
+}
+
+}  // namespace shortlist

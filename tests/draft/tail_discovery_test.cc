@@ -1,0 +1,170 @@
+#include "draft/tail_discovery.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "draft/speculation.h"
+#include "tests/draft/engine_testing.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kVocabSize = 100;
+
+std::vector<TokenId> Ids(std::initializer_list<int32_t> values) {
+  std::vector<TokenId> ids;
+  for (const int32_t value : values) ids.push_back(TokenId{value});
+  return ids;
+}
+
+std::shared_ptr<const ActiveVocab> Over(std::initializer_list<int32_t> base) {
+  return (*DynamicVocabularyManager::Create(*VocabBase::Create(Ids(base), kVocabSize), {}))
+      ->Active();
+}
+
+TEST(TailDiscoveryTest, LikeliestLastPutsTheBestOfEveryRowBehindAllSeconds) {
+  EXPECT_EQ(LikeliestLast(Ids({1, 2, 3, 4, 5, -1}), /*num_top=*/2), Ids({2, 4, 1, 3, 5}));
+  EXPECT_TRUE(LikeliestLast({}, /*num_top=*/0).empty());
+}
+
+TEST(TailDiscoveryTest, PromptAndOutputEnterOnceAndAgainBehindTheFullHead) {
+  const TailDiscovery discovery({}, /*emit_size=*/kVocabSize, /*has_drafter=*/true);
+  const auto sequence = MakeSequence(Ids({3, 5, 7}), {.max_tail_rows = 10}, kVocabSize);
+  sequence->Emit(TokenId{9}, /*context_len=*/50);
+  const StepWork work = {.sequence = sequence.get()};
+  const RequestTail& tail = SpeculationOf(*sequence).tail;
+  discovery.BeforeStep(work, *Over({5}));
+  EXPECT_EQ(tail.SourceOf(TokenId{3}), RowSource::kPrompt);
+  EXPECT_EQ(tail.SourceOf(TokenId{5}), RowSource::kNone);  // the base has it
+  EXPECT_EQ(tail.SourceOf(TokenId{9}), RowSource::kOutput);
+  const int64_t num_added = sequence->stats.num_rows_added[Index(RowSource::kPrompt)];
+  EXPECT_EQ(num_added, 2);
+  discovery.BeforeStep(work, *Over({5}));
+  EXPECT_EQ(sequence->stats.num_rows_added[Index(RowSource::kPrompt)], num_added);
+  discovery.BeforeStep(work, *ActiveVocab::FullHead(kVocabSize));
+  EXPECT_EQ(tail.size(), 0);
+  discovery.BeforeStep(work, *Over({3}));
+  EXPECT_EQ(tail.SourceOf(TokenId{5}), RowSource::kPrompt);
+  EXPECT_EQ(tail.SourceOf(TokenId{9}), RowSource::kOutput);
+}
+
+TEST(TailDiscoveryTest, WhatWaitsForTheStepEntersWithItAndIsGone) {
+  const TailDiscovery discovery({.continuation_rows = 2}, kVocabSize, /*has_drafter=*/true);
+  const auto sequence = MakeSequence(Ids({3}), {.max_tail_rows = 10}, kVocabSize);
+  Speculation& speculation = SpeculationOf(*sequence);
+  speculation.adopted_rows = Ids({20});
+  speculation.continuations = Ids({30, 31, 32});  // nearest last
+  const std::vector<TokenId> given = Ids({40});
+  discovery.BeforeStep({.sequence = sequence.get(), .new_dynamic_tokens = given}, *Over({1}));
+  EXPECT_EQ(speculation.tail.SourceOf(TokenId{20}), RowSource::kPrefix);
+  EXPECT_EQ(speculation.tail.SourceOf(TokenId{30}), RowSource::kNone);  // beyond the budget
+  EXPECT_EQ(speculation.tail.SourceOf(TokenId{31}), RowSource::kContinuations);
+  EXPECT_EQ(speculation.tail.SourceOf(TokenId{32}), RowSource::kContinuations);
+  EXPECT_EQ(speculation.tail.SourceOf(TokenId{40}), RowSource::kGiven);
+  EXPECT_TRUE(speculation.adopted_rows.empty());
+  EXPECT_TRUE(speculation.continuations.empty());
+}
+
+TEST(TailDiscoveryTest, GuessesAreOfUseToRequestsWithRowsOfTheirOwnAlone) {
+  const TailDiscovery discovery({.continuation_rows = 8}, kVocabSize, /*has_drafter=*/true);
+  const TailDiscovery plain({.continuation_rows = 8}, kVocabSize, /*has_drafter=*/false);
+  const auto with = MakeSequence(Ids({3}), {.max_tail_rows = 10}, kVocabSize);
+  const auto without = MakeSequence(Ids({3}), {.max_tail_rows = 0}, kVocabSize);
+  const auto silent =
+      MakeSequence(Ids({3}), {.max_tail_rows = 10, .speculates = false}, kVocabSize);
+  EXPECT_TRUE(discovery.MayGuess(*with, *Over({1})));
+  EXPECT_FALSE(discovery.MayGuess(*with, *ActiveVocab::FullHead(kVocabSize)));
+  EXPECT_FALSE(discovery.MayGuess(*without, *Over({1})));
+  EXPECT_FALSE(discovery.MayGuess(*silent, *Over({1})));
+  EXPECT_FALSE(plain.MayGuess(*with, *Over({1})));
+  EXPECT_EQ(discovery.num_continuations(*with), 32);
+  EXPECT_EQ(discovery.num_continuations(*without), 0);
+  EXPECT_EQ(discovery.num_continuations(*silent), 0);
+  EXPECT_EQ(plain.num_continuations(*with), 0);
+}
+
+class TailDiscoveryEngineTest : public EmptyBaseEngineTest {};
+
+TEST_F(TailDiscoveryEngineTest, RequestTailLearnsPromptAndEscapesWithinItsBound) {
+  const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/120)[0];
+  auto base = VocabBase::Create(std::vector<TokenId>{TokenId{13}}, pair_->emit_size());
+  ASSERT_TRUE(base.ok());
+  auto vocab = DynamicVocabularyManager::Create(*base, {.dynamic_capacity = 4, .pinned = {}});
+  ASSERT_TRUE(vocab.ok());
+  std::unique_ptr<Drafter> drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
+  std::unique_ptr<SpeculativeEngine> engine = NewEngine(drafter.get(), vocab->get());
+  auto sequence = MakeSequence(prompt, {.sampling = UpTo(60), .max_tail_rows = 50, .stop = {}},
+                               pair_->emit_size());
+  const std::vector<StepWork> one = {{sequence.get(), Slots()}};
+  ASSERT_TRUE(engine->Prefill(one, 512).ok());
+  const std::vector<TokenId> hints = {TokenId{500}, TokenId{501}};
+  ASSERT_TRUE((*vocab)->Add(hints).ok());
+  ASSERT_TRUE(engine->Step(one).ok());
+  EXPECT_TRUE((*vocab)->Active()->Contains(TokenId{501}));
+  while (!sequence->finished()) ASSERT_TRUE(engine->Step(one).ok());
+  EXPECT_LE(SpeculationOf(*sequence).tail.size(), 50);
+  EXPECT_LE((*vocab)->Active()->size(), 5);
+  EXPECT_GT(sequence->stats.num_accepted, 0);
+  EXPECT_GT(sequence->stats.coverage(), 0.2);
+  EXPECT_LT(sequence->stats.coverage(), 1.0);
+  EXPECT_FALSE((*vocab)->Escapes().empty());
+  const auto nothing = engine->Step({});
+  ASSERT_TRUE(nothing.ok()) << nothing.status();
+  EXPECT_TRUE(nothing->empty());
+}
+
+TEST_F(TailDiscoveryEngineTest, IdsOfTheRequestAreRowsFromTheFirstStepOn) {
+  const Sequence::Options of{.sampling = UpTo(40), .max_tail_rows = 100};
+  const auto plain = Run(of, {}, /*use_draft=*/false);
+  const auto given = Run(of, {}, /*use_draft=*/true, plain->output());
+  EXPECT_EQ(given->tokens(), plain->tokens());
+  EXPECT_EQ(given->stats.coverage(), 1.0);
+  EXPECT_GT(Held(*given, RowSource::kGiven), 0);
+  EXPECT_EQ(Held(*given, RowSource::kNone), 0);
+  const auto without = Run(of, {});
+  EXPECT_LT(without->stats.coverage(), 1.0);
+  EXPECT_EQ(without->tokens(), plain->tokens());
+}
+
+TEST_F(TailDiscoveryEngineTest, TheTargetsBestTokensBecomeRowsGreedyAndSampled) {
+  for (const double temperature : {0.0, 0.8}) {
+    Sequence::Options of{.sampling = UpTo(60), .max_tail_rows = 200};
+    of.sampling.temperature = temperature;
+    const auto plain = Run(of, {}, /*use_draft=*/false);
+    const auto with = Run(of, {.coverage_floor = 0.0, .discovery = {.target_rows = 100}});
+    const auto without = Run(of, {.coverage_floor = 0.0});
+    EXPECT_EQ(with->tokens(), plain->tokens());
+    EXPECT_EQ(without->tokens(), plain->tokens());
+    EXPECT_GT(with->stats.num_rows_added[Index(RowSource::kTarget)], 0);
+    EXPECT_EQ(without->stats.num_rows_added[Index(RowSource::kTarget)], 0);
+    EXPECT_GE(with->stats.num_covered, without->stats.num_covered);
+    int64_t num_held = 0;
+    for (const int64_t held : with->stats.num_held) num_held += held;
+    EXPECT_EQ(num_held, with->stats.num_step_tokens);
+    EXPECT_EQ(num_held - Held(*with, RowSource::kNone), with->stats.num_covered);
+  }
+}
+
+TEST_F(TailDiscoveryEngineTest, TheTargetsBestBehindThePromptBecomeRowsOnce) {
+  constexpr int64_t kBudget = 8;
+  for (const double temperature : {0.0, 0.8}) {
+    Sequence::Options of{.sampling = UpTo(40), .max_tail_rows = 200};
+    of.sampling.temperature = temperature;
+    const auto plain = Run(of, {}, /*use_draft=*/false);
+    const auto with =
+        Run(of, {.coverage_floor = 0.0, .discovery = {.prompt_target_rows = kBudget}});
+    EXPECT_EQ(with->tokens(), plain->tokens());
+    const int64_t num_added = with->stats.num_rows_added[Index(RowSource::kPromptTarget)];
+    EXPECT_GT(num_added, 0);
+    EXPECT_LE(num_added, kBudget);
+    EXPECT_EQ(with->stats.num_rows_added[Index(RowSource::kTarget)], 0);
+    const auto without = Run(of, {.coverage_floor = 0.0});
+    EXPECT_EQ(without->stats.num_rows_added[Index(RowSource::kPromptTarget)], 0);
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
