@@ -1,6 +1,5 @@
 #include "router/encode_queue.h"
 
-#include <new>
 #include <tuple>
 #include <utility>
 
@@ -48,26 +47,9 @@ void EncodeQueue::Remove(EncodeReq& req) {
   clients_.erase(found);
 }
 
-std::vector<EncodeQueue::Item> EncodeQueue::Take(int64_t max_tokens) {
-  std::vector<Item> items;
-  while (!empty()) {
-    EncodeReq& req = Next();
-    const auto num_tokens = std::ssize(req.inputs[req.num_taken].ids);
-    if (!items.empty() && num_tokens > max_tokens) break;
-    try {
-      items.push_back({&req, req.num_taken});
-    } catch (const std::bad_alloc&) {
-      if (items.empty()) throw;
-      break;  // these are taken
-    }
-    max_tokens -= num_tokens;
-    Taken(req, static_cast<double>(num_tokens));
-  }
-  return items;
-}
-
-/// Allocates nothing.
-void EncodeQueue::Taken(EncodeReq& req, double num_tokens) {
+void EncodeQueue::TakeFront() {
+  EncodeReq& req = Next();
+  const auto num_tokens = static_cast<double>(req.inputs[req.num_taken].ids.size());
   Client& client = clients_.at(req.client);
   auto turn = turns_.extract(&client);
   client.num_taken += num_tokens;

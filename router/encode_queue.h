@@ -61,10 +61,10 @@ class EncodeQueue {
     EncodeReq* req = nullptr;
     size_t input = 0;
   };
-  /// The next inputs, as long as they have at most `max_tokens` tokens together, but at least one;
-  /// empty when nothing waits. A request whose last input was taken has left the queue. Where it
-  /// throws (std::bad_alloc), nothing has changed.
-  std::vector<Item> Take(int64_t max_tokens);
+  /// The next input. Only where something waits.
+  Item Front() const { return {&Next(), Next().num_taken}; }
+  /// Takes it; a request whose last input was taken has left the queue. Allocates nothing.
+  void TakeFront();
 
   int64_t size() const { return num_requests_; }
   bool empty() const { return num_requests_ == 0; }
@@ -85,7 +85,6 @@ class EncodeQueue {
     bool operator()(const Client* a, const Client* b) const;
   };
 
-  void Taken(EncodeReq& req, double num_tokens);
   EncodeReq& Next() const { return **(*turns_.begin())->requests.begin(); }
 
   std::unordered_map<std::string, Client> clients_;

@@ -188,33 +188,48 @@ void EncodingLoop::Step(double now_s) {
   if (!pass_.taken.empty()) GoOn();
 }
 
-/// Forgets the last pass. Where it throws, no pass is under way, and what was taken for it has
-/// failed.
+/// Forgets the last pass. Where it throws, no pass is under way.
 void EncodingLoop::BeginPass() {
   pass_ = Pass();
-  pass_.taken = queue_.Take(pass_tokens());
+  pass_.taken.reserve(kMaxPassInputs);
+  pass_.held.reserve(kMaxPassInputs);
+  pass_.items.reserve(kMaxPassInputs);
+  pass_.item_of.reserve(kMaxPassInputs);
+  pass_.most_tokens = pass_tokens();
+  std::unordered_multimap<size_t, size_t> known;
   try {
-    std::unordered_multimap<size_t, size_t> known;
-    for (size_t i = 0; i < pass_.taken.size(); ++i) {
-      const EncodeReq& req = *pass_.taken[i].req;
-      pass_.held.push_back(reqs_.at(req.rid));
-      const Item item{&req.inputs[pass_.taken[i].input], &req.wish};
-      const size_t hash = Hash(item);
-      size_t same = pass_.items.size();
-      const auto [first, last] = known.equal_range(hash);
-      for (auto it = first; it != last; ++it) {
-        if (AreEqual(pass_.items[it->second], item)) same = it->second;
-      }
-      pass_.item_of.push_back(same);
-      if (same < pass_.items.size()) continue;
-      known.emplace(hash, pass_.items.size());
-      pass_.items.push_back(item);
-      pass_.num_tokens += std::ssize(item.input->ids);
+    while (!queue_.empty() && pass_.taken.size() < kMaxPassInputs && AddFront(known)) {
     }
   } catch (const std::bad_alloc&) {
-    EndPass(/*results=*/nullptr);
-    throw;
+    if (pass_.taken.empty()) throw;  // else those that were taken are computed
   }
+}
+
+/// Takes the queue's next input into the pass, false where there is no room for it. `known`: of
+/// each hash the pass's items. Where it throws, the input goes on waiting.
+bool EncodingLoop::AddFront(std::unordered_multimap<size_t, size_t>& known) {
+  const EncodeQueue::Item front = queue_.Front();
+  const Item item{&front.req->inputs[front.input], &front.req->wish};
+  const size_t hash = Hash(item);
+  size_t same = pass_.items.size();
+  const auto [first, last] = known.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    if (AreEqual(pass_.items[it->second], item)) same = it->second;
+  }
+  const bool is_new = same == pass_.items.size();
+  const auto num_tokens = is_new ? std::ssize(item.input->ids) : 0;
+  if (is_new && !pass_.items.empty() && pass_.num_tokens + num_tokens > pass_.most_tokens) {
+    return false;
+  }
+
+  if (is_new) known.emplace(hash, same);
+  pass_.taken.push_back(front);
+  pass_.held.push_back(reqs_.at(front.req->rid));
+  pass_.item_of.push_back(same);
+  if (is_new) pass_.items.push_back(item);
+  pass_.num_tokens += num_tokens;
+  queue_.TakeFront();
+  return true;
 }
 
 std::optional<std::vector<EncodeResult>> EncodingLoop::Compute() {

@@ -24,8 +24,8 @@ namespace shortlist {
 /// An encoder under the Router: takes requests, computes their inputs pass by pass, in the order of
 /// EncodeQueue, padding nothing, and sends a terminal row for each request. It has no keys and
 /// values to keep, so a pass takes whole inputs, up to a number of tokens. Inputs that are equal
-/// are computed once in a pass. What breaks a pass is the result of the inputs in it, and of
-/// nothing else.
+/// are computed once in a pass, and fill it as one. What breaks a pass is the result of the inputs
+/// in it, and of nothing else.
 ///
 /// Who comes during a pass waits for its end. So a pass takes as many tokens as the last ones had
 /// in `max_pass_s`, or as make its fixed part, in which weights are read, half of it (PassTime). A
@@ -81,6 +81,8 @@ class EncodingLoop final : public ModelLoop {
   const Stats& stats() const { return stats_; }
 
  private:
+  static constexpr size_t kMaxPassInputs = 1024;  // equal ones too
+
   EncodingLoop(Options options, Encode encode)
       : options_(std::move(options)), encode_(std::move(encode)) {}
 
@@ -90,7 +92,8 @@ class EncodingLoop final : public ModelLoop {
     std::vector<std::shared_ptr<EncodeReq>> held;  // whose they are, whether they have ended or not
     std::vector<Item> items;                       // equal inputs once
     std::vector<size_t> item_of;                   // [taken.size()]
-    int64_t num_tokens = 0;                        // of items
+    int64_t num_tokens = 0;                        // of items,
+    int64_t most_tokens = 0;                       // unless there is one alone
     double seconds = 0.0;                          // so far
     bool goes_on = false;
   };
@@ -100,6 +103,7 @@ class EncodingLoop final : public ModelLoop {
   void End(EncodeReq& req, absl::Status status);
   void FailOverdue(double now_s);
   void BeginPass();
+  bool AddFront(std::unordered_multimap<size_t, size_t>& known);
   std::optional<std::vector<EncodeResult>> Compute();
   void GoOn();
   void EndPass(std::vector<EncodeResult>* results);

@@ -11,6 +11,10 @@ namespace shortlist {
 /// and so much for each token. Least squares over the last passes, older ones counting less.
 class PassTime {
  public:
+  /// So few take hardly longer than one: the weights are read. Without it, slow passes of one short
+  /// input each, on a machine that is busy otherwise, would never show that there is a fixed part.
+  static constexpr int64_t kFewest = 32;
+
   /// A pass of `num_tokens`, at least 1, took `seconds`.
   void Add(int64_t num_tokens, double seconds) {
     const double n = static_cast<double>(num_tokens), t = std::max(seconds, 0.0);
@@ -22,7 +26,8 @@ class PassTime {
   }
 
   /// The most tokens that a pass of `seconds` may have; but enough that half of its time is not the
-  /// fixed part, and at most `most`, which is the answer as long as nothing is known.
+  /// fixed part, at least kFewest, and at most `most`, which is the answer as long as nothing is
+  /// known.
   int64_t TokensIn(double seconds, int64_t most) const {
     if (!(t_ > 0.0)) return most;
     // Passes of one length tell nothing of a fixed part.
@@ -38,7 +43,7 @@ class PassTime {
     }
     const double tokens = std::max(seconds - fixed, fixed) / per_token;
     if (!(tokens < static_cast<double>(most))) return most;
-    return std::max<int64_t>(static_cast<int64_t>(tokens), 1);
+    return std::min(std::max(static_cast<int64_t>(tokens), kFewest), most);
   }
 
  private:

@@ -24,15 +24,21 @@ std::unique_ptr<EncodeReq> Request(std::string client, std::vector<int64_t> leng
   return req;
 }
 
-std::vector<std::pair<EncodeReq*, size_t>> Take(EncodeQueue& queue, int64_t max_tokens) {
-  std::vector<std::pair<EncodeReq*, size_t>> taken;
-  for (const EncodeQueue::Item& item : queue.Take(max_tokens)) {
-    taken.emplace_back(item.req, item.input);
+using Taken = std::vector<std::pair<EncodeReq*, size_t>>;
+
+/// The next inputs, as long as they have at most `max_tokens` tokens together, but at least one.
+Taken Take(EncodeQueue& queue, int64_t max_tokens) {
+  Taken taken;
+  while (!queue.empty()) {
+    const EncodeQueue::Item front = queue.Front();
+    const auto num_tokens = std::ssize(front.req->inputs[front.input].ids);
+    if (!taken.empty() && num_tokens > max_tokens) break;
+    queue.TakeFront();
+    max_tokens -= num_tokens;
+    taken.emplace_back(front.req, front.input);
   }
   return taken;
 }
-
-using Taken = std::vector<std::pair<EncodeReq*, size_t>>;
 
 TEST(EncodeQueueTest, TakesWholeInputsUpToTheBudgetAndOneAtLeast) {
   EncodeQueue queue;
@@ -146,14 +152,14 @@ TEST(EncodeQueueTest, RandomRequestsAreTakenOnceInOrderAndClientsEvenly) {
     if (!waits("x") || !waits("y")) since_both.clear();
     const int64_t budget = draw(1, 120);
     const bool was_empty = queue.empty();
-    const std::vector<EncodeQueue::Item> items = queue.Take(budget);
+    const Taken items = Take(queue, budget);
     ASSERT_EQ(items.empty(), was_empty);
     int64_t num_tokens = 0;
-    for (const EncodeQueue::Item& item : items) {
-      ASSERT_EQ(item.input, num_seen[item.req]++);
-      const auto length = std::ssize(item.req->inputs[item.input].ids);
+    for (const auto& [req, input] : items) {
+      ASSERT_EQ(input, num_seen[req]++);
+      const auto length = std::ssize(req->inputs[input].ids);
       num_tokens += length;
-      since_both[item.req->client] += length;
+      since_both[req->client] += length;
     }
     ASSERT_TRUE(num_tokens <= budget || items.size() == 1);
     if (waits("x") && waits("y")) {
@@ -162,9 +168,7 @@ TEST(EncodeQueueTest, RandomRequestsAreTakenOnceInOrderAndClientsEvenly) {
     }
   }
   while (!queue.empty()) {
-    for (const EncodeQueue::Item& item : queue.Take(100)) {
-      ASSERT_EQ(item.input, num_seen[item.req]++);
-    }
+    for (const auto& [req, input] : Take(queue, 100)) ASSERT_EQ(input, num_seen[req]++);
   }
   for (const auto& req : all) EXPECT_EQ(num_seen[req.get()], req->inputs.size());
 }

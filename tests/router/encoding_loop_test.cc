@@ -116,6 +116,22 @@ TEST_F(EncodingLoopTest, EqualInputsAreComputedOnceInAPass) {
   }
 }
 
+TEST_F(EncodingLoopTest, EqualInputsFillAPassAsOne) {
+  Open({.max_input_tokens = 4, .max_batch_tokens = 4});
+  std::vector<std::vector<int32_t>> inputs(100, {1, 2});
+  inputs.push_back({3, 4});
+  inputs.push_back({1, 2});
+  inputs.push_back({5});
+  Add(Request("a", inputs));
+  EXPECT_TRUE(Step().rows.empty());
+  const BatchTokenIdOut out = Step();
+  ASSERT_EQ(out.rows.size(), 1);
+  EXPECT_THAT(summer_.passes, ElementsAre(2, 1));
+  EXPECT_EQ(loop_->stats().num_repeated, 100);
+  EXPECT_EQ(out.rows[0].results[100].values[0], 7.0f);
+  EXPECT_EQ(out.rows[0].results[101].values[0], 3.0f);
+}
+
 TEST_F(EncodingLoopTest, WhatBreaksIsTheResultOfThoseItBroke) {
   Open({.max_input_tokens = 4, .max_batch_tokens = 2});
   Add(Request("a", {{1}, {13}, {99, 1}, {2, 2}}));
@@ -161,31 +177,31 @@ TEST_F(EncodingLoopTest, RefusesWithValueAndBound) {
 }
 
 TEST_F(EncodingLoopTest, APassTakesWhatTheLastOnesHadTimeFor) {
-  // A tenth of a second a token, of the clock that encoder and loop share.
+  // A hundredth of a second a token, of the clock that encoder and loop share.
   double now = 0.0;
   std::vector<size_t> passes;
-  auto loop = EncodingLoop::Create({.max_input_tokens = 8,
-                                    .max_batch_tokens = 6,
+  auto loop = EncodingLoop::Create({.max_input_tokens = 80,
+                                    .max_batch_tokens = 60,
                                     .max_pass_s = 0.35,
                                     .now = [&] { return now; }},
                                    [&](std::span<const EncodingLoop::Item> items, bool) {
                                      for (const auto& item : items)
-                                       now += 0.1 * static_cast<double>(item.input->ids.size());
+                                       now += 0.01 * static_cast<double>(item.input->ids.size());
                                      passes.push_back(items.size());
                                      return std::vector<EncodeResult>(items.size());
                                    });
   ASSERT_TRUE(loop.ok()) << loop.status();
-  EXPECT_EQ((*loop)->pass_tokens(), 6);  // nothing is known yet
+  EXPECT_EQ((*loop)->pass_tokens(), 60);  // nothing is known yet
   std::vector<std::vector<int32_t>> inputs;
-  for (int32_t i = 0; i < 12; ++i) inputs.push_back({i});
-  inputs.push_back({1, 2, 3, 4, 5, 6, 7, 8});  // longer than there is time for
+  for (int32_t i = 0; i < 12; ++i) inputs.push_back(std::vector<int32_t>(10, i));
+  inputs.push_back(std::vector<int32_t>(80, 1));  // longer than there is time for
   (*loop)->Add(Request("a", inputs), now);
   while (!(*loop)->idle()) {
     (*loop)->Step(now);
     (*loop)->TakeRows();
   }
   EXPECT_THAT(passes, ElementsAre(6, 3, 3, 1));
-  EXPECT_EQ((*loop)->pass_tokens(), 3);
+  EXPECT_EQ((*loop)->pass_tokens(), 35);
 
   for (const double bound : {0.0, -1.0, std::nan("")}) {
     const auto refused = EncodingLoop::Create({.max_input_tokens = 1, .max_pass_s = bound}, {});

@@ -19,7 +19,8 @@ TEST(PassTimeTest, PassesOfOneLengthTellTimePerToken) {
   PassTime time;
   for (int i = 0; i < 50; ++i) time.Add(128, 0.0128);
   EXPECT_NEAR(static_cast<double>(time.TokensIn(0.01, 512)), 100.0, 1.0);
-  EXPECT_EQ(time.TokensIn(1e-9, 512), 1);
+  EXPECT_EQ(time.TokensIn(1e-9, 512), PassTime::kFewest);
+  EXPECT_EQ(time.TokensIn(1e-9, 20), 20);
   EXPECT_EQ(time.TokensIn(1e9, 512), 512);
 }
 
