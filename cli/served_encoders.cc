@@ -33,10 +33,10 @@ absl::StatusOr<EncodeInput> PrepareSource(const EncodingModel& model,
     if (pictures) return pictures->ReadText(source.picture);
     return absl::InvalidArgumentError("this model reads no pictures");
   }
-  const EncodingModel::Cut how{
-      .truncates = cut.truncates,
-      .side = cut.keeps_end ? Truncation::Side::kLeft : Truncation::Side::kRight,
-      .max_tokens = cut.max_tokens};
+  EncodingModel::Cut how{.truncates = cut.truncates, .max_tokens = cut.max_tokens};
+  if (cut.keeps_end) {
+    how.side = *cut.keeps_end ? Truncation::Side::kLeft : Truncation::Side::kRight;
+  }
   if (source.context != nullptr) {
     const EncodeSource& front = source.context_behind ? source : *source.context;
     const EncodeSource& back = source.context_behind ? *source.context : source;

@@ -1,5 +1,6 @@
 #include "embed/classifier_config.h"
 
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -165,7 +166,13 @@ absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int("hidden_size", 1, kMaxHidden));
   SHORTLIST_ASSIGN_OR_RETURN(config.labels, ReadLabels(fields));
   SHORTLIST_ASSIGN_OR_RETURN(config.score_function, ReadScoreFunction(dir, fields, config));
-  if (config.architecture == Architecture::kDecoder) config.pooling = Pooling::kLast;
+  if (config.architecture == Architecture::kDecoder) {
+    config.pooling = Pooling::kLast;
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const int64_t pad,
+        fields.Int("pad_token_id", -1, std::numeric_limits<int32_t>::max(), /*otherwise=*/-1));
+    config.pad_token_id = static_cast<int32_t>(pad);
+  }
   if (config.architecture == Architecture::kModernBert) {
     SHORTLIST_RETURN_IF_ERROR(ReadModernBertHead(fields, config));
   }

@@ -22,6 +22,9 @@ struct ClassifierConfig {
   std::vector<std::string> labels;  // [num_labels], at least 1
   ScoreFunction score_function = ScoreFunction::kSigmoid;
 
+  // kDecoder alone: such tokens at an input's end are not read, -1: none is. transformers pools the
+  // last other token.
+  int32_t pad_token_id = -1;
   Pooling pooling = Pooling::kCls;  // kDecoder: kLast; kModernBert: as config.json says
 
   // kModernBert alone; of the other encoders they are what these say.

@@ -12,6 +12,7 @@
 #include "runtime/clip_encoder.h"
 #include "runtime/score_outputs.h"
 #include "runtime/vector_outputs.h"
+#include "text/tokenizer_config.h"
 
 namespace shortlist {
 namespace {
@@ -21,11 +22,13 @@ absl::Status WithDir(const std::string& dir, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(dir, ": ", status.message()));
 }
 
-TextInputs::Options InputOptions(const EncoderConfig& config, std::optional<int64_t> max_seq_len) {
+TextInputs::Options InputOptions(const EncoderConfig& config, std::optional<int64_t> max_seq_len,
+                                 Truncation::Side side) {
   const int64_t context_len = config.context_len;
   return {.vocab_size = config.vocab_size,
           .num_token_types = config.num_token_types,
-          .max_input_tokens = std::min(context_len, max_seq_len.value_or(context_len))};
+          .max_input_tokens = std::min(context_len, max_seq_len.value_or(context_len)),
+          .side = side};
 }
 
 }  // namespace
@@ -38,6 +41,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   SHORTLIST_ASSIGN_OR_RETURN(model->own_tokenizer_, OpenTokenizer(dir));
   const Tokenizer& tokenizer = *model->own_tokenizer_;
   model->tokenizer_ = &tokenizer;
+  SHORTLIST_ASSIGN_OR_RETURN(const Truncation::Side side, ReadTruncationSide(dir));
   if (ClipEncoder::Fits(dir)) {
     SHORTLIST_ASSIGN_OR_RETURN(auto clip,
                                ClipEncoder::Load(dir, options.dtype, options.quantize, pool));
@@ -46,7 +50,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
     SHORTLIST_ASSIGN_OR_RETURN(
         model->outputs_,
         VectorOutputs::Load(dir, std::move(embedding), *model->body_, tokenizer, pool));
-    model->inputs_.emplace(tokenizer, InputOptions(model->body_->config(), std::nullopt));
+    model->inputs_.emplace(tokenizer, InputOptions(model->body_->config(), std::nullopt, side));
     return model;
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
@@ -61,7 +65,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
                                        options.quantize, pool));
   const EncodingBody& body = *model->body_;
   if (embedding) {
-    TextInputs::Options inputs = InputOptions(body.config(), embedding->max_seq_len);
+    TextInputs::Options inputs = InputOptions(body.config(), embedding->max_seq_len, side);
     inputs.lowers = embedding->do_lower_case;
     inputs.counts_prompt = !embedding->include_prompt;
     SHORTLIST_ASSIGN_OR_RETURN(
@@ -70,7 +74,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
     return model;
   }
   SHORTLIST_ASSIGN_OR_RETURN(PairConfig pair, ReadPairConfig(dir));
-  TextInputs::Options inputs = InputOptions(body.config(), pair.max_seq_len);
+  TextInputs::Options inputs = InputOptions(body.config(), pair.max_seq_len, side);
   inputs.pair_prompt = std::move(pair.default_prompt);
   if (yes_no) {
     auto prompt = YesNoPrompt::Create(*yes_no, tokenizer);
@@ -78,7 +82,11 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
     inputs.yes_no = *std::move(prompt);
   }
   if (is_classifier) {
-    SHORTLIST_ASSIGN_OR_RETURN(model->outputs_, ClassifierOutputs::Load(dir, pool));
+    SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<ClassifierOutputs> outputs,
+                               ClassifierOutputs::Load(dir, pool));
+    const int32_t pad = outputs->config().pad_token_id;
+    if (pad >= 0) inputs.dropped_at_end = TokenId{pad};
+    model->outputs_ = std::move(outputs);
   } else {
     auto outputs = YesNoOutputs::Load(body.decoder(), *inputs.yes_no, pool);
     if (!outputs.ok()) return WithDir(dir, outputs.status());
@@ -98,7 +106,8 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Over(Decoder& deco
   model->tokenizer_ = &tokenizer;
   model->body_ = EncodingBody::Over(decoder);
   SHORTLIST_ASSIGN_OR_RETURN(model->outputs_, VectorOutputs::Over(decoder, pool));
-  model->inputs_.emplace(tokenizer, InputOptions(model->body_->config(), max_input_tokens));
+  SHORTLIST_ASSIGN_OR_RETURN(const Truncation::Side side, ReadTruncationSide(model->dir_));
+  model->inputs_.emplace(tokenizer, InputOptions(model->body_->config(), max_input_tokens, side));
   return model;
 }
 

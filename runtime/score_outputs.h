@@ -26,6 +26,7 @@ class ClassifierOutputs final : public EncodingOutputs {
   static absl::StatusOr<std::unique_ptr<ClassifierOutputs>> Load(const std::string& dir,
                                                                  ThreadPool& pool);
 
+  const ClassifierConfig& config() const { return head_.config(); }
   int64_t result_size() const override { return head_.num_labels(); }
   std::vector<std::string> labels() const override { return head_.config().labels; }
   bool ReadsLastAlone(EncodingItems) const override {

@@ -51,7 +51,7 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction, st
   SHORTLIST_ASSIGN_OR_RETURN(
       std::vector<TokenId> ids,
       options_.yes_no->Encode(instruction, text, *second, most,
-                              cut.truncates ? std::optional(cut.side) : std::nullopt));
+                              cut.truncates ? std::optional(SideOf(cut)) : std::nullopt));
   SHORTLIST_RETURN_IF_ERROR(CheckRows(ids, *tokenizer_, options_.vocab_size));
   return EncodeInput{.ids = std::move(ids)};
 }
@@ -70,7 +70,7 @@ absl::StatusOr<EncodeInput> TextInputs::PrepareSequence(std::string_view instruc
   const bool lowers = options_.lowers;
   std::string first = absl::StrCat(std::string(instruction), std::string(text));
   if (lowers) first = LowerCase(first);
-  Truncation truncation{.side = cut.side};
+  Truncation truncation{.side = SideOf(cut)};
   EncodeOptions options{.parse_special = parse_special};
   if (cut.truncates) {
     truncation.max_len = most;
@@ -89,6 +89,7 @@ absl::StatusOr<EncodeInput> TextInputs::PrepareSequence(std::string_view instruc
   const bool is_typed = std::any_of(encoding->type_ids.begin(), encoding->type_ids.end(),
                                     [](int32_t type) { return type != 0; });
   if (is_typed && options_.num_token_types > 1) input.token_types = std::move(encoding->type_ids);
+  DropAtEnd(input);
   if (options_.counts_prompt && !instruction.empty()) {
     // As sentence-transformers counts: the prompt's own tokens, without a special one at the end.
     const std::string prompt = lowers ? LowerCase(instruction) : std::string(instruction);
@@ -111,7 +112,7 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::vector<TokenId> ids, const 
     if (!cut.truncates) {
       return absl::OutOfRangeError(absl::StrCat(ids.size(), " tokens, more than ", most));
     }
-    if (cut.side == Truncation::Side::kRight) {
+    if (SideOf(cut) == Truncation::Side::kRight) {
       ids.resize(most);
     } else {
       ids.erase(ids.begin(), ids.end() - most);
@@ -122,7 +123,17 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::vector<TokenId> ids, const 
     return absl::InvalidArgumentError(
         absl::StrCat("id ", Raw(ids[i]), " at ", i, " not in [0, ", options_.vocab_size, ")"));
   }
-  return EncodeInput{.ids = std::move(ids)};
+  EncodeInput input{.ids = std::move(ids)};
+  DropAtEnd(input);
+  return input;
+}
+
+void TextInputs::DropAtEnd(EncodeInput& input) const {
+  if (!options_.dropped_at_end) return;
+  size_t size = input.ids.size();
+  while (size > 1 && input.ids[size - 1] == *options_.dropped_at_end) --size;
+  input.ids.resize(size);
+  if (!input.token_types.empty()) input.token_types.resize(size);
 }
 
 }  // namespace shortlist

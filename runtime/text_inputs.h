@@ -23,9 +23,11 @@ class TextInputs {
     int64_t vocab_size = 0;        // ids are below
     int64_t num_token_types = 0;   // 2 or more: the texts of a pair have types of their own
     int64_t max_input_tokens = 0;  // of an input, those that the checkpoint puts round it included
-    bool lowers = false;           // the text, before the tokenizer gets it
-    bool counts_prompt = false;    // EncodeInput::num_prompt_tokens is wanted
-    std::string pair_prompt;       // goes before the first text where there is no instruction
+    Truncation::Side side = Truncation::Side::kRight;  // of a Cut that names none
+    bool lowers = false;                               // the text, before the tokenizer gets it
+    bool counts_prompt = false;                        // EncodeInput::num_prompt_tokens is wanted
+    std::optional<TokenId> dropped_at_end;             // such tokens are, but for an input's first
+    std::string pair_prompt;            // goes before the first text where there is no instruction
     std::optional<YesNoPrompt> yes_no;  // inputs are pairs alone, in this format
   };
   /// `tokenizer` must outlive this.
@@ -36,9 +38,9 @@ class TextInputs {
 
   /// How a text that is too long becomes an input.
   struct Cut {
-    bool truncates = false;  // false: it is refused
-    Truncation::Side side = Truncation::Side::kRight;
-    std::optional<int64_t> max_tokens;  // at least 1; more than max_input_tokens is that
+    bool truncates = false;                     // false: it is refused
+    std::optional<Truncation::Side> side = {};  // where tokens go; none: as the model wants it
+    std::optional<int64_t> max_tokens = {};     // at least 1; more than max_input_tokens is that
   };
 
   /// The input of `text`, or of a pair, with `instruction` before the first; of a YesNoPrompt the
@@ -58,6 +60,8 @@ class TextInputs {
                                               int64_t max_tokens, const Cut& cut,
                                               bool parse_special) const;
   absl::StatusOr<int64_t> MostTokens(const Cut& cut) const;
+  void DropAtEnd(EncodeInput& input) const;
+  Truncation::Side SideOf(const Cut& cut) const { return cut.side.value_or(options_.side); }
 
   const Tokenizer* tokenizer_;
   Options options_;

@@ -34,7 +34,7 @@ struct EncodeSource {
 /// What becomes of an input that is too long.
 struct EncodeCut {
   bool truncates = false;             // false: it is refused
-  bool keeps_end = false;             // true: tokens are dropped at its beginning
+  std::optional<bool> keeps_end;      // true: its beginning is dropped; nullopt: as the model wants
   std::optional<int64_t> max_tokens;  // at most the model's max_input_tokens; nullopt: that
 };
 

@@ -122,9 +122,15 @@ absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std:
     return absl::InvalidArgumentError(
         absl::StrCat("--out: ", path, ": sparse vectors are written as .jsonl alone"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<VectorFile> file,
-                             VectorFile::Open(path, SettingsOf(encoder, task),
-                                              std::ssize(task.texts.rows), WidthOf(encoder, task)));
+  const nlohmann::ordered_json settings = SettingsOf(encoder, task);
+  SHORTLIST_ASSIGN_OR_RETURN(const bool is_written, IsWritten(path, settings));
+  if (is_written) {
+    std::cerr << "note: " << path << " holds these vectors already\n";
+    return absl::OkStatus();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<VectorFile> file,
+      VectorFile::Open(path, settings, std::ssize(task.texts.rows), WidthOf(encoder, task)));
   const int64_t num_done = file->num_done();
   if (num_done > 0) {
     SHORTLIST_ASSIGN_OR_RETURN(const EncodeResult first, EmbedFirst(encoder, task));

@@ -39,7 +39,8 @@ absl::Status EmbedRows(BulkEncoder& encoder, const EmbedTask& task, int64_t begi
 
 /// All of them into a VectorFile (sparse ones: .jsonl), or those that an earlier run has left to
 /// do. Where that run has made some, the first is computed again and must have the same bits, which
-/// tells whether it was this model. How many rows were there goes to stderr.
+/// tells whether it was this model. How many rows were there, or that all are, goes to stderr.
+/// Errors as IsWritten and VectorFile.
 absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std::string& path);
 
 /// Vectors that EmbedToFile has written as .npy: [num_texts, width]. Errors as CheckSettings and

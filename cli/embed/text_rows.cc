@@ -83,7 +83,6 @@ absl::StatusOr<TextRows> ReadTextRows(const TextInputFlags& flags, BlankLines bl
     }
     if (is_json) {
       SHORTLIST_ASSIGN_OR_RETURN(line, TextOfJson(line, flags.text_key, where));
-      if (line.empty()) return Refuse(where, "the text is empty");
     } else if (line.back() == '\r') {
       line.pop_back();
     }

@@ -25,7 +25,7 @@ struct TextInputFlags {
 void AddTextInputFlags(CLI::App& command, TextInputFlags& flags);
 
 struct TextRow {
-  std::string text;  // valid UTF-8, not empty
+  std::string text;  // valid UTF-8; empty where JSON says so
   int64_t line = 0;  // from 1 on
 };
 
@@ -44,8 +44,8 @@ enum class BlankLines { kRefused, kSkipped };
 
 /// Reads lines of text, or of JSON: a string, or an object with the string `text_key`. Of JSON,
 /// blank lines are skipped. `in` is standard input. Errors are those of ReadFile, and
-/// InvalidArgument with origin and line: invalid UTF-8 (the byte), an empty text, what is not JSON
-/// of that kind; or no text at all.
+/// InvalidArgument with origin and line: invalid UTF-8 (the byte), a blank line of plain text,
+/// what is not JSON of that kind; or no text at all.
 absl::StatusOr<TextRows> ReadTextRows(const TextInputFlags& flags, BlankLines blank_lines,
                                       std::istream& in);
 

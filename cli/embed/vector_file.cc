@@ -30,6 +30,16 @@ absl::Status Unavailable(const std::string& path, const char* call) {
   return absl::UnavailableError(absl::StrCat(path, ": ", call, ": ", std::strerror(errno)));
 }
 
+/// Whether a file was written as settings, of vectors that somebody has removed.
+bool HasKeysOf(const std::string& path, const nlohmann::ordered_json& settings) {
+  const absl::StatusOr<nlohmann::json> found = ReadJsonFile(path, kMaxConfigBytes);
+  if (!found.ok() || !found->is_object()) return false;
+  for (const auto& [key, value] : settings.items()) {
+    if (!found->contains(key)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string VectorJson(int64_t row, std::span<const float> values) {
@@ -71,6 +81,26 @@ absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_json& settings) {
+  struct stat info = {};
+  const bool is_there = lstat(path.c_str(), &info) == 0;
+  if (is_there && !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
+  }
+  const std::string settings_path = SettingsPath(path);
+  const bool has_settings = lstat(settings_path.c_str(), &info) == 0;
+  if (!is_there && (!has_settings || HasKeysOf(settings_path, settings))) return false;
+  if (!is_there || !has_settings) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(is_there ? path : settings_path, " is there already, and ",
+                     is_there ? absl::StrCat("no ", settings_path, " says that it holds vectors")
+                              : "tells of no vectors",
+                     "; remove it, or choose another name"));
+  }
+  SHORTLIST_RETURN_IF_ERROR(CheckSettings(path, settings));
+  return true;
+}
+
 VectorFile::VectorFile(std::string path, int64_t num_rows, int64_t width)
     : path_(std::move(path)),
       part_(path_ + ".part"),
@@ -97,11 +127,10 @@ absl::StatusOr<std::unique_ptr<VectorFile>> VectorFile::Open(const std::string& 
     return absl::InvalidArgumentError(
         absl::StrCat(Quote(path), " ends in neither .npy nor .jsonl"));
   }
+  SHORTLIST_ASSIGN_OR_RETURN(const bool is_written, IsWritten(path, settings));
+  if (is_written) return absl::InvalidArgumentError(absl::StrCat(path, ": is written already"));
   std::unique_ptr<VectorFile> file(new VectorFile(path, num_rows, width));
   struct stat info = {};
-  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
-  }
   // Not followed: the name is ours.
   file->fd_ = open(file->part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file->fd_ < 0) return file->Refused("open");

@@ -27,6 +27,11 @@ std::string SettingsPath(const std::string& path);
 /// for, and both; NotFound where there is no such file.
 absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json& settings);
 
+/// Whether `path` is there already, whole and of these settings; false where nothing has its name,
+/// and nothing that of its settings file but settings whose vectors were removed. InvalidArgument
+/// for anything else that has such a name: it is never written over.
+absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_json& settings);
+
 /// A file of vectors that is written row by row and may be left and taken up again: .npy (f32,
 /// [num_rows, width]) or .jsonl (VectorJson). Rows are appended to PATH.part, beside which
 /// PATH.part.json has the settings; both get their own names when all rows are there. So PATH is
@@ -35,9 +40,9 @@ absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json
 class VectorFile {
  public:
   /// Begins PATH.part, or goes on behind the rows that it holds; it changes with the first Append.
-  /// InvalidArgument for another ending, for a .part of other settings (CheckSettings) or one that
-  /// no run has left like that; FailedPrecondition while another run writes to it; Unavailable
-  /// names what the system refused.
+  /// InvalidArgument for another ending, where PATH or its settings file is there, for a .part of
+  /// other settings (CheckSettings) or one that no run has left like that; FailedPrecondition while
+  /// another run writes to it; Unavailable names what the system refused.
   static absl::StatusOr<std::unique_ptr<VectorFile>> Open(const std::string& path,
                                                           const nlohmann::ordered_json& settings,
                                                           int64_t num_rows, int64_t width);

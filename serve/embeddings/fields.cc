@@ -217,9 +217,11 @@ EncodeCut ReadEncodeCut(JsonFields& fields, const ServedEncoder& encoder, bool t
     if (*most > 0) cut.max_tokens = *most;
   }
   for (const char* name : {"truncation_side", "truncation_direction"}) {
-    const std::string side = absl::AsciiStrToLower(fields.String(name, "right", kMaxNameBytes));
-    if (side != "left" && side != "right") fields.Fail(name, "neither \"left\" nor \"right\"");
-    cut.keeps_end |= side == "left";
+    std::optional<std::string> side = fields.OptionalString(name, kMaxNameBytes);
+    if (!side) continue;
+    absl::AsciiStrToLower(&*side);
+    if (*side != "left" && *side != "right") fields.Fail(name, "neither \"left\" nor \"right\"");
+    cut.keeps_end = cut.keeps_end.value_or(false) || *side == "left";
   }
   return cut;
 }

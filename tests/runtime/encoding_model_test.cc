@@ -218,6 +218,21 @@ TEST_F(EncodingModelTest, AClassifierScoresPairsByTokenType) {
   EXPECT_EQ(both[1].values, Values(pair));
 }
 
+TEST_F(EncodingModelTest, TextsAreCutOnTheSideThatTheTokenizerWantsUnlessAsked) {
+  TinyEncoder tiny;
+  tiny.AddFile("tokenizer_config.json", {{"truncation_side", "left"}});
+  Open(tiny);
+  const std::string text = "a b c d 1 2 3";
+  EXPECT_EQ(Input(text, {.truncates = true, .max_tokens = 5}).ids, Input("1 2 3").ids);
+  const EncodingModel::Cut right = {
+      .truncates = true, .side = Truncation::Side::kRight, .max_tokens = 5};
+  EXPECT_EQ(Input(text, right).ids, Input("a b c").ids);
+
+  tiny.AddFile("tokenizer_config.json", {{"truncation_side", "middle"}});
+  ExpectError(EncodingModel::Open({.model = tiny.Write()}, pool_).status(),
+              absl::StatusCode::kInvalidArgument, {"truncation_side \"middle\""});
+}
+
 TEST_F(EncodingModelTest, TextsAreCutOnEitherSideOrRefused) {
   TinyEncoder tiny;
   Open(tiny);

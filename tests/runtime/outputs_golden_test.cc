@@ -117,6 +117,24 @@ TEST_F(OutputsGoldenTest, EachVectorHasTheSameBitsAloneAndBesideOtherWishes) {
   }
 }
 
+TEST_F(OutputsGoldenTest, ADecoderThatClassifiesReadsNoPaddingAtTheEnd) {
+  // As transformers' GenericForSequenceClassification, which pools the last token that is not
+  // pad_token_id, 0 here.
+  Open("classifier_qwen3");
+  const auto score = [&](const std::vector<int32_t>& raw) {
+    std::vector<TokenId> ids;
+    for (const int32_t id : raw) ids.push_back(TokenId{id});
+    const EncodeInput input = model_->Prepare(ids, {}).value();
+    const EncodeWish wish;
+    const EncodingLoop::Item item{&input, &wish};
+    return model_->Encode({&item, 1})[0].values;
+  };
+  EXPECT_EQ(score({5, 6, 7, 0}), score({5, 6, 7}));
+  EXPECT_EQ(score({5, 6, 7, 0, 0}), score({5, 6, 7}));
+  EXPECT_NE(score({5, 0, 7}), score({5, 7}));
+  EXPECT_EQ(score({0, 0}), score({0}));
+}
+
 TEST_F(OutputsGoldenTest, WhatAModelDoesNotMakeIsRefusedByName) {
   Open("splade_sentence_transformers");
   const auto status = [&](const EncodeWish& wish) {

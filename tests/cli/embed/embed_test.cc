@@ -207,6 +207,31 @@ TEST_F(EmbedTest, WhatIsNoTextOrNoModelIsRefused) {
   EXPECT_TRUE(absl::IsNotFound(Run("a").status));
 }
 
+TEST_F(EmbedTest, WhatIsThereIsNeverWrittenOver) {
+  const std::string text = dir_.Write("texts.jsonl", "\"a\"\n");
+  flags_.in = flags_.out_path = text;
+  ExpectRefused("", "is there already, and no " + text + ".json says that it holds vectors");
+  EXPECT_EQ(Contents(text), "\"a\"\n");
+  flags_.in.clear();
+
+  flags_.out_path = dir_.Join("v.npy");
+  const std::string other = dir_.Write("v.npy.json", "{\"texts\": 1}");
+  ExpectRefused(kTexts, other + " is there already, and tells of no vectors");
+  fs::remove(other);
+
+  ASSERT_TRUE(Run(kTexts).status.ok());
+  const std::string vectors = Contents(flags_.out_path);
+  ExpectRefused("the cat\n", "was made with \"num_texts\" 4, this run has 1; remove ");
+  EXPECT_EQ(Contents(flags_.out_path), vectors);
+  const auto written = fs::last_write_time(flags_.out_path);
+  ASSERT_TRUE(Run(kTexts).status.ok());
+  EXPECT_EQ(fs::last_write_time(flags_.out_path), written);
+
+  // Who was told to remove the vectors has done so.
+  fs::remove(flags_.out_path);
+  EXPECT_TRUE(Run("the cat\n").status.ok());
+}
+
 TEST_F(EmbedTest, ADeviceIsNoPlaceForAFile) {
   flags_.out_path = dir_.Join("v.npy");
   fs::create_symlink("/dev/full", flags_.out_path);

@@ -68,7 +68,7 @@ TEST_F(TextRowsTest, ALineOfJsonIsAStringOrAnObject) {
   ExpectRefused("3", "line 1: neither a JSON string nor an object");
   ExpectRefused("{\"body\": \"a\"}", "line 1: has no \"text\"");
   ExpectRefused("{\"text\": null}", "line 1: \"text\" is not a string");
-  ExpectRefused("{\"text\": \"\"}", "line 1: the text is empty");
+  EXPECT_THAT(Texts("\"\"\n{\"text\": \"\"}"), ElementsAre("1:", "2:"));
   ExpectRefused("{\"text\": \"\\ud800\"}", "line 1: not valid JSON");
   ExpectRefused(std::string(100, '[') + std::string(100, ']'), "line 1: ");
   flags_.text_key = "body";

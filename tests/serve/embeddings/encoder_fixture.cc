@@ -48,7 +48,7 @@ absl::StatusOr<EncodeInput> Prepare(const std::string& instruction, const Encode
   const auto most = static_cast<size_t>(cut.max_tokens.value_or(kMaxTokens));
   if (input.ids.size() <= most) return input;
   if (!cut.truncates) return absl::OutOfRangeError(absl::StrCat("more than ", most, " tokens"));
-  if (cut.keeps_end) {
+  if (cut.keeps_end.value_or(false)) {
     input.ids.erase(input.ids.begin(), input.ids.end() - static_cast<int64_t>(most));
   }
   input.ids.resize(most);
