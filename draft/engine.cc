@@ -160,6 +160,10 @@ void SpeculativeEngine::AddContinuations(Sequence& sequence, std::vector<TokenId
   SpeculationOf(sequence).continuations = std::move(tokens);
 }
 
+int64_t SpeculativeEngine::num_continuations(const Sequence& sequence) const {
+  return discovery_.num_continuations(sequence);
+}
+
 int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
   if (drafter_ == nullptr || !sequence.speculates()) return sequence.cached_len;
   const Speculation* const speculation = FindSpeculation(sequence);
