@@ -40,7 +40,9 @@ absl::StatusOr<EncodeInput> PictureReader::ReadText(std::string_view text) const
 
 absl::StatusOr<EncodeInput> PictureReader::ReadPath(const std::string& path) const {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kMaxPictureBytes));
-  return Read(bytes);
+  absl::StatusOr<EncodeInput> input = Read(bytes);
+  if (input.ok()) return input;
+  return absl::Status(input.status().code(), absl::StrCat(path, ": ", input.status().message()));
 }
 
 }  // namespace shortlist

@@ -254,6 +254,7 @@ absl::Status Serve(const ServeFlags& given) {
   SHORTLIST_ASSIGN_OR_RETURN(options.controller, Controller(flags, options.keys));
   SHORTLIST_RETURN_IF_ERROR(FitConnections(flags));
   options.http = flags.http;
+  options.fetch.hosts = flags.image_url_hosts;
   if (flags.health_port != 0) options.health_port = flags.health_port;
   options.health_host = flags.health_host;
   options.log_file = flags.log_file;

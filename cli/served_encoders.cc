@@ -30,8 +30,9 @@ absl::StatusOr<EncodeInput> PrepareSource(const EncodingModel& model,
                                           const std::string& instruction,
                                           const EncodeSource& source, const EncodeCut& cut) {
   if (!source.picture.empty()) {
-    if (pictures) return pictures->ReadText(source.picture);
-    return absl::InvalidArgumentError("this model reads no pictures");
+    if (!pictures) return absl::InvalidArgumentError("this model reads no pictures");
+    return source.picture_is_file ? pictures->Read(source.picture)
+                                  : pictures->ReadText(source.picture);
   }
   EncodingModel::Cut how{.truncates = cut.truncates, .max_tokens = cut.max_tokens};
   if (cut.keeps_end) {

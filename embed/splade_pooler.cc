@@ -19,7 +19,7 @@ absl::StatusOr<std::vector<SparseWeight>> Collect(std::span<const float> largest
                                                   const SparseCut& cut, int64_t seq) {
   std::vector<SparseWeight> weights;
   for (size_t id = 0; id < largest.size(); ++id) {
-    if (!(largest[id] > 0.0f)) continue;
+    if (largest[id] <= 0.0f) continue;
     if (!std::isfinite(largest[id])) {
       return absl::InternalError(
           absl::StrCat("sequence ", seq, ": a logit of token ", id, " is ", largest[id]));
@@ -59,7 +59,9 @@ std::vector<absl::StatusOr<std::vector<SparseWeight>>> SpladePooler::Run(
         for (int64_t row = token - first; row < end - first; ++row) {
           const float* const of_row = logits.data() + row * vocab_size;
           for (int64_t id = id_begin; id < id_end; ++id) {
-            largest[id] = largest[id] < of_row[id] ? of_row[id] : largest[id];
+            // What is not a number stays: it is neither less nor more than any.
+            const bool stays = largest[id] >= of_row[id] || std::isnan(largest[id]);
+            largest[id] = stays ? largest[id] : of_row[id];
           }
         }
       });

@@ -15,7 +15,7 @@ namespace shortlist {
 /// SPLADE (Formal et al. 2021, with max pooling): the weight of each token of the vocabulary is
 /// log(1 + relu(logit)) of the masked language model, the largest over all places of the text,
 /// those of [CLS] and [SEP] among them, as sentence-transformers and text-embeddings-inference
-/// have it.
+/// have it. Internal where a logit is not a number, or the largest of a token is not finite.
 class SpladePooler final : public SparsePooler {
  public:
   explicit SpladePooler(MaskedLmHead head) : head_(std::move(head)) {}

@@ -2,7 +2,7 @@
 // of their chunks made right, which no mutation would hit. The library itself is not instrumented:
 // what leads the search is our own code around it.
 //
-//   fuzz_png -max_len=4096 CORPUS, seeded with tests/reference/golden/pictures
+//   fuzz_png -max_len=4096 CORPUS, seeded with tests/reference/golden/pictures and fuzz/seeds/png
 
 #include <zlib.h>
 

@@ -12,7 +12,7 @@ namespace shortlist {
 
 /// Of an encoded picture.
 inline constexpr int64_t kMaxPictureBytes = int64_t{32} << 20;
-/// Of a decoded one: 64 MiB of RGB.
+/// Of a decoded one: 64 MiB of RGB, or 85 MiB while there is transparency in it.
 inline constexpr int64_t kMaxPixels = (int64_t{64} << 20) / 3;
 /// What libjpeg takes beside that, at most: all coefficients of a progressive file.
 inline constexpr int64_t kMaxJpegBytes = int64_t{192} << 20;
@@ -21,9 +21,12 @@ inline constexpr int64_t kMaxJpegBytes = int64_t{192} << 20;
 /// as much by sending two, for they are decoded one after the other.
 inline constexpr int64_t kMaxWebpBytes = int64_t{768} << 20;
 
-/// The picture in a JPEG, PNG or WebP file, as `PIL.Image.open(...).convert("RGB")` has it, bit for
-/// bit:
-///   - grey and palettes become RGB; alpha is dropped, nothing is put behind it
+/// The picture in a JPEG, PNG or WebP file, as transformers' convert_to_rgb makes it of what
+/// `PIL.Image.open` gives, bit for bit:
+///   - grey and palettes become RGB
+///   - behind transparency there is white; a PNG's transparent colour is compared as PIL does it:
+///   in
+///     the lower 8 bits with what is here, but for the one bit of a pixel that is black or white
 ///   - of 16 bits a channel the upper 8 count; but 16-bit grey is cut at 255, which PIL does
 ///   - CMYK and YCCK JPEGs are inverted ones, as Adobe writes them; ICC profiles and gamma are not
 ///     applied

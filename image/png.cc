@@ -3,14 +3,17 @@
 #include <png.h>
 
 #include <algorithm>
+#include <array>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "image/decode.h"
+#include "image/over_white.h"
 
 namespace shortlist {
 namespace {
@@ -62,19 +65,48 @@ bool ReadHeader(PngReader& reader) {
   return true;
 }
 
-/// What libpng is to make of pixels: RGB of 8 bits, or 16-bit grey as it is.
+/// Of a pixel.
+struct Layout {
+  bool is_deep_grey = false;  // of 16 bits
+  bool has_alpha = false;     // of its own, or by its colour in the palette
+  std::optional<std::array<uint8_t, 3>> see_through = std::nullopt;  // the transparent colour
+};
+
+Layout LayoutOf(const PngReader& reader) {
+  const int color = png_get_color_type(reader.png, reader.info);
+  const int depth = png_get_bit_depth(reader.png, reader.info);
+  Layout layout{.is_deep_grey = color == PNG_COLOR_TYPE_GRAY && depth == 16,
+                .has_alpha = (color & PNG_COLOR_MASK_ALPHA) != 0};
+  png_bytep alphas = nullptr;
+  int num_alphas = 0;
+  png_color_16p key = nullptr;
+  if (png_get_tRNS(reader.png, reader.info, &alphas, &num_alphas, &key) == 0) return layout;
+  const auto low = [](png_uint_16 value) { return static_cast<uint8_t>(value); };
+  if (color == PNG_COLOR_TYPE_PALETTE) {
+    layout.has_alpha = true;
+  } else if (color == PNG_COLOR_TYPE_RGB) {
+    layout.see_through = {low(key->red), low(key->green), low(key->blue)};
+  } else if (color == PNG_COLOR_TYPE_GRAY) {
+    const auto grey = depth == 1 ? static_cast<uint8_t>(key->gray == 0 ? 0 : 255) : low(key->gray);
+    layout.see_through = {grey, grey, grey};
+  }
+  return layout;
+}
+
+/// What libpng is to make of pixels: RGB of 8 bits, with alpha where there is some, or 16-bit grey
+/// as it is.
 bool Prepare(PngReader& reader, bool is_deep_grey) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_structp png = reader.png;
   if (is_deep_grey) {
     png_set_swap(png);
-  } else {
-    png_set_palette_to_rgb(png);
-    png_set_expand_gray_1_2_4_to_8(png);
-    png_set_strip_16(png);
-    png_set_gray_to_rgb(png);
-    png_set_strip_alpha(png);
+    return true;
   }
+  // Of other colours it would make alpha of the transparent one.
+  if (png_get_color_type(png, reader.info) == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
+  png_set_expand_gray_1_2_4_to_8(png);
+  png_set_strip_16(png);
+  png_set_gray_to_rgb(png);
   return true;
 }
 
@@ -128,18 +160,19 @@ absl::StatusOr<Picture> DecodePng(std::string_view bytes) {
       png_get_image_height(reader.png, reader.info) != picture.height) {
     return absl::InvalidArgumentError("PNG: two sizes");
   }
-  const bool is_deep_grey = png_get_color_type(reader.png, reader.info) == PNG_COLOR_TYPE_GRAY &&
-                            png_get_bit_depth(reader.png, reader.info) == 16;
-  if (!Prepare(reader, is_deep_grey)) return reader.Error();
-  const int64_t stride = picture.width * 3;
+  const Layout layout = LayoutOf(reader);
+  if (!Prepare(reader, layout.is_deep_grey)) return reader.Error();
+  const int64_t stride = picture.width * (layout.has_alpha ? 4 : 3);
   picture.rgb.resize(static_cast<size_t>(stride * picture.height));
-  const auto row_bytes = static_cast<size_t>(picture.width * (is_deep_grey ? 2 : 3));
+  const auto row_bytes = static_cast<size_t>(layout.is_deep_grey ? picture.width * 2 : stride);
   if (!ReadRows(reader, picture.rgb.data(), stride, picture.height, row_bytes)) {
     return reader.Error();
   }
-  for (int64_t y = 0; is_deep_grey && y < picture.height; ++y) {
+  for (int64_t y = 0; layout.is_deep_grey && y < picture.height; ++y) {
     DeepGreyToRgb(picture.rgb.data() + y * stride, picture.width);
   }
+  if (layout.has_alpha) PutOverWhite(picture.rgb);
+  if (layout.see_through) WhitenColor(*layout.see_through, picture.rgb);
   return picture;
 }
 

@@ -73,6 +73,54 @@ void Mix(const Taps& taps, const uint8_t* source, int64_t stride, uint8_t* out) 
   for (int c = 0; c < 3; ++c) out[c] = Rounded(sums[c]);
 }
 
+/// Pixels of a line.
+struct Span {
+  int64_t begin;
+  int64_t end;
+};
+/// Those that are weighed: taps of later pixels begin and end no earlier.
+Span Used(const std::vector<Taps>& taps) {
+  return {taps.front().begin, taps.back().begin + std::ssize(taps.back().weights)};
+}
+
+/// Part of a picture: its pixel (x, y) is that of the whole at (left + x, top + y).
+struct Part {
+  const uint8_t* pixels;  // [..., stride]
+  int64_t stride;         // bytes from row to row
+  int64_t left = 0, top = 0;
+
+  const uint8_t* At(int64_t x, int64_t y) const {
+    return pixels + (y - top) * stride + (x - left) * 3;
+  }
+};
+
+/// Rows `rows` of the result's columns. [rows, columns.size(), 3]
+std::vector<uint8_t> MixColumns(const Part& from, const std::vector<Taps>& columns,
+                                const Span& rows) {
+  std::vector<uint8_t> result(static_cast<size_t>((rows.end - rows.begin)) * columns.size() * 3);
+  uint8_t* out = result.data();
+  for (int64_t y = rows.begin; y < rows.end; ++y) {
+    for (const Taps& taps : columns) {
+      Mix(taps, from.At(taps.begin, y), 3, out);
+      out += 3;
+    }
+  }
+  return result;
+}
+
+/// Columns `columns` of the result's rows. [rows.size(), columns, 3]
+std::vector<uint8_t> MixRows(const Part& from, const std::vector<Taps>& rows, const Span& columns) {
+  std::vector<uint8_t> result(rows.size() * static_cast<size_t>(columns.end - columns.begin) * 3);
+  uint8_t* out = result.data();
+  for (const Taps& taps : rows) {
+    for (int64_t x = columns.begin; x < columns.end; ++x) {
+      Mix(taps, from.At(x, taps.begin), from.stride, out);
+      out += 3;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<uint8_t> ResizeWindow(const Picture& picture, int64_t width, int64_t height,
@@ -83,28 +131,19 @@ std::vector<uint8_t> ResizeWindow(const Picture& picture, int64_t width, int64_t
       MakeTaps(resampling, picture.width, width, window.left, window.width);
   const std::vector<Taps> rows =
       MakeTaps(resampling, picture.height, height, window.top, window.height);
-  // Taps of later pixels begin and end no earlier.
-  const int64_t first_row = rows.front().begin;
-  const int64_t end_row = rows.back().begin + std::ssize(rows.back().weights);
-  const int64_t row_bytes = window.width * 3;
-  std::vector<uint8_t> narrow(static_cast<size_t>((end_row - first_row) * row_bytes));
-  for (int64_t y = first_row; y < end_row; ++y) {
-    const uint8_t* const source = picture.rgb.data() + y * picture.width * 3;
-    uint8_t* const out = narrow.data() + (y - first_row) * row_bytes;
-    for (int64_t x = 0; x < window.width; ++x) {
-      const Taps& taps = columns[static_cast<size_t>(x)];
-      Mix(taps, source + taps.begin * 3, 3, out + x * 3);
-    }
+  const Part whole{.pixels = picture.rgb.data(), .stride = picture.width * 3};
+  const int64_t rows_lost = picture.height - height;
+  if (rows_lost > 0 && rows_lost > 2 * (picture.width - width)) {
+    const Span used = Used(columns);
+    const std::vector<uint8_t> low = MixRows(whole, rows, used);
+    const Part part{
+        .pixels = low.data(), .stride = (used.end - used.begin) * 3, .left = used.begin};
+    return MixColumns(part, columns, {0, window.height});
   }
-  std::vector<uint8_t> result(static_cast<size_t>(window.height * row_bytes));
-  for (int64_t y = 0; y < window.height; ++y) {
-    const Taps& taps = rows[static_cast<size_t>(y)];
-    const uint8_t* const source = narrow.data() + (taps.begin - first_row) * row_bytes;
-    for (int64_t x = 0; x < window.width; ++x) {
-      Mix(taps, source + x * 3, row_bytes, result.data() + y * row_bytes + x * 3);
-    }
-  }
-  return result;
+  const Span used = Used(rows);
+  const std::vector<uint8_t> narrow = MixColumns(whole, columns, used);
+  const Part part{.pixels = narrow.data(), .stride = window.width * 3, .top = used.begin};
+  return MixRows(part, rows, {0, window.width});
 }
 
 }  // namespace shortlist

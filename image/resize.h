@@ -20,11 +20,12 @@ struct PixelWindow {
   int64_t height = 0;
 };
 
-/// The `window` of `picture` resized to width x height, as PIL.Image.resize computes it, bit for
-/// bit: rows, then columns, each of 8 bits again, by weights of 22 bits behind the point. Only what
-/// the window needs is computed, so that a picture of one pixel by a million takes no more than
-/// another. width, height >= 1; the window lies inside and is not empty. [window.height,
-/// window.width, 3]
+/// The `window` of `picture` resized to width x height, as PIL.Image.resize of Pillow 13 computes
+/// it, bit for bit: each row of pixels to its new width, then each column to its new height, or
+/// columns first where a picture loses more than twice as many rows as columns; of 8 bits after
+/// either, by weights of 22 bits behind the point. Only what the window needs is computed, so that
+/// a picture of one pixel by a million takes no more than another. width, height >= 1; the window
+/// lies inside and is not empty. [window.height, window.width, 3]
 std::vector<uint8_t> ResizeWindow(const Picture& picture, int64_t width, int64_t height,
                                   Resampling resampling, const PixelWindow& window);
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "image/decode.h"
+#include "image/over_white.h"
 
 namespace shortlist {
 namespace {
@@ -46,18 +47,20 @@ absl::StatusOr<Picture> DecodeWebp(std::string_view bytes) {
   }
   Picture picture{.width = config.input.width, .height = config.input.height, .rgb = {}};
   SHORTLIST_RETURN_IF_ERROR(CheckPictureSize("WebP", picture.width, picture.height));
-  picture.rgb.resize(static_cast<size_t>(picture.width * picture.height * 3));
-  config.output.colorspace = MODE_RGB;
+  const bool has_alpha = config.input.has_alpha != 0;
+  const int64_t stride = picture.width * (has_alpha ? 4 : 3);
+  picture.rgb.resize(static_cast<size_t>(stride * picture.height));
+  config.output.colorspace = has_alpha ? MODE_RGBA : MODE_RGB;
   config.output.is_external_memory = 1;
-  config.output.u.RGBA = {.rgba = picture.rgb.data(),
-                          .stride = static_cast<int>(picture.width * 3),
-                          .size = picture.rgb.size()};
+  config.output.u.RGBA = {
+      .rgba = picture.rgb.data(), .stride = static_cast<int>(stride), .size = picture.rgb.size()};
   // One at a time, for the sake of kMaxWebpBytes.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   const VP8StatusCode status = WebPDecode(data, bytes.size(), &config);
   WebPFreeDecBuffer(&config.output);
   if (status != VP8_STATUS_OK) return Error(status);
+  if (has_alpha) PutOverWhite(picture.rgb);
   return picture;
 }
 

@@ -5,6 +5,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <cmath>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -92,6 +93,14 @@ int64_t NumTokens(const EncodeSource& source) {
   if (!source.picture.empty()) return kTokensOfPicture;
   const int64_t others = source.context != nullptr ? NumTokens(*source.context) : 0;
   return others + std::ssize(source.ids) + std::ssize(source.text) / kBytesOfToken + 1;
+}
+
+/// How many of the inputs, which are not none, make a chunk.
+size_t NumOfChunk(std::span<const EncodeSource> inputs) {
+  const std::span most = inputs.first(std::min(LiveEncoding::kChunkInputs, inputs.size()));
+  const auto picture = std::ranges::find_if(
+      most, [](const EncodeSource& source) { return !source.picture.empty(); });
+  return std::max<size_t>(static_cast<size_t>(picture - most.begin()), 1);
 }
 
 absl::Status Aborted() { return absl::CancelledError("aborted"); }
@@ -237,7 +246,7 @@ absl::Status LiveEncoding::SendChunk() {
   const double left_s = std::chrono::duration<double>(deadline_ - Clock::now()).count();
   if (left_s <= 0.0) return Overdue(batch_.timeout_s);
   const auto first = batch_.inputs.begin() + static_cast<int64_t>(num_sent_);
-  const size_t count = std::min(kChunkInputs, batch_.inputs.size() - num_sent_);
+  const size_t count = NumOfChunk(std::span(batch_.inputs).subspan(num_sent_));
   auto chunk = std::make_shared<EncodeBatch>(
       EncodeBatch{.model = batch_.model,
                   .inputs = {},

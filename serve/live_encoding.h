@@ -34,6 +34,8 @@ struct LiveChunk final : Receiver {
 /// those of another are computed. Used on the I/O thread. Its destruction aborts what is under way.
 class LiveEncoding final : public NamedWork {
  public:
+  /// Texts of a chunk; a picture is a chunk of its own: it takes a tokenizer thread about as long,
+  /// and what its client sends next waits for chunks that are there, not for all pictures.
   static constexpr size_t kChunkInputs = 64;
   static constexpr size_t kMaxChunks = 8;  // of one batch under way at a time
   /// When so many of all batches are under way, each batch has one.

@@ -24,7 +24,8 @@ struct EncodeSource {
   std::string text;                          // of a pair the second
   std::shared_ptr<const std::string> first;  // of a pair; often the same for many. Null: no pair
   std::vector<TokenId> ids;                  // not empty: these, in place of texts
-  std::string picture;  // not empty: in base64 or a data: URI, in place of texts
+  std::string picture;           // not empty: in base64 or a data: URI, in place of texts
+  bool picture_is_file = false;  // `picture` is the file's bytes themselves
   // Of a prompt the other part, text or ids as this one is; often the same for many. Control tokens
   // spelled in a prompt's text are these tokens. Null: no prompt.
   std::shared_ptr<const EncodeSource> context;

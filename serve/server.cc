@@ -81,10 +81,15 @@ class ServerImpl final : public Server {
     // Work refers to coroutines, and whatever a coroutine still holds to the generator.
     workers_.reset();
     http_.reset();
+    fetcher_.reset();
     generator_.reset();
   }
 
   absl::Status Start() {
+    if (!options_.fetch.hosts.empty()) {
+      SHORTLIST_ASSIGN_OR_RETURN(fetcher_, Fetcher::Create(io_.get_executor(), options_.fetch));
+      service_.fetcher = fetcher_.get();
+    }
     SHORTLIST_RETURN_IF_ERROR(OpenLog());
     SHORTLIST_RETURN_IF_ERROR(AddRoutes());
     SHORTLIST_ASSIGN_OR_RETURN(Authorizer authorizer, Authorizer::Create(options_.keys));
@@ -323,6 +328,7 @@ class ServerImpl final : public Server {
   std::unique_ptr<VocabAdmin> vocab_admin_;
   std::unique_ptr<Generator> generator_;
   Service service_;
+  std::unique_ptr<Fetcher> fetcher_;  // null: nothing is fetched
   RouteTable routes_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<HealthPort> health_port_;

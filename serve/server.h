@@ -14,6 +14,7 @@
 #include "serve/fastchat/worker.h"
 #include "serve/generator.h"
 #include "serve/http/auth.h"
+#include "serve/http/fetcher.h"
 #include "serve/http/server.h"
 #include "serve/service.h"
 
@@ -32,6 +33,7 @@ class Server {
     /// FastChat's controller to register with, if any; the functions are the server's own.
     std::optional<ControllerOptions> controller;
     VocabAdmin::Options vocab;  // counts are the server's own
+    Fetcher::Options fetch;     // of pictures
     bool logs_requests = true;
     std::string summary;   // key=value pairs of what is served, for the log
     std::string log_file;  // empty: stderr; opened anew on SIGHUP
@@ -45,8 +47,8 @@ class Server {
     std::chrono::milliseconds drain_timeout{60'000};
   };
 
-  /// Binds the ports. Errors are those of HttpServer::Start, of Authorizer::Create and of
-  /// AccessLog::Open.
+  /// Binds the ports. Errors are those of HttpServer::Start, of Authorizer::Create, of
+  /// Fetcher::Create and of AccessLog::Open.
   static absl::StatusOr<std::unique_ptr<Server>> Create(Options options);
   virtual ~Server() = default;
 

@@ -16,6 +16,8 @@
 
 namespace shortlist {
 
+class Fetcher;
+
 /// How generations are sampled where the client says nothing.
 struct SamplingWish {
   double temperature = 1.0;
@@ -31,6 +33,7 @@ struct Service {
   Generator* generator = nullptr;
   Metrics* metrics = nullptr;
   WorkerThreads* workers = nullptr;  // for what would hold up the I/O thread
+  Fetcher* fetcher = nullptr;        // of pictures; null: none is fetched
   std::string model_name;            // --served-model-name
   std::string model_path;
   std::string version;

@@ -73,7 +73,7 @@ void PrepareBatches(const TextRows& texts, int64_t begin, int64_t batch_tokens,
     for (int64_t row = begin; row < std::ssize(texts.rows); ++row) {
       absl::StatusOr<EncodeInput> input = source(texts.rows[row].text);
       if (!input.ok()) {
-        batch.status = WithPlace(texts, row, input.status());
+        batch.status = texts.are_pictures ? input.status() : WithPlace(texts, row, input.status());
         break;
       }
       const int64_t num_tokens = std::ssize(input->ids);

@@ -1,8 +1,11 @@
 #include "cli/embed/picture_rows.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iostream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -24,13 +27,25 @@ bool IsPicture(const std::string& name) {
       kEndings, [&name](const char* ending) { return absl::EndsWithIgnoreCase(name, ending); });
 }
 
+/// Why it is not to be opened (a pipe would be waited for); null where it may be.
+const char* Problem(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  if (!entry.is_regular_file(ignored)) return "not a file";
+  return access(entry.path().c_str(), R_OK) == 0 ? nullptr : "may not be read";
+}
+
 }  // namespace
 
 absl::StatusOr<TextRows> ListPictures(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (IsPicture(it->path().filename())) paths.push_back(it->path());
+    if (!IsPicture(it->path().filename())) continue;
+    if (const char* const problem = Problem(*it); problem != nullptr) {
+      std::cerr << "note: " << Quote(it->path().string()) << ": " << problem << ", left out\n";
+    } else {
+      paths.push_back(it->path());
+    }
   }
   if (error) return absl::UnavailableError(absl::StrCat(folder, ": ", error.message()));
   if (paths.empty()) {

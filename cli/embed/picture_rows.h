@@ -10,8 +10,9 @@
 namespace shortlist {
 
 /// The pictures in a folder, not in those below it: paths of files whose names end as JPEG, PNG and
-/// WebP files' do, in the order of their names. InvalidArgument where there is none, or one's name
-/// is not UTF-8; Unavailable where the system refuses to list it.
+/// WebP files' do, in the order of their names. What is called so and is not a file, or may not be
+/// read, is left out, with a note on standard error. InvalidArgument where there is none, or one's
+/// name is not UTF-8; Unavailable where the system refuses to list it.
 absl::StatusOr<TextRows> ListPictures(const std::string& folder);
 
 /// ListPictures where --in is a folder, else ReadTextRows.

@@ -76,8 +76,9 @@ struct EncoderFlags {
 struct ServeFlags {
   RunFlags run;  // no prompts and no sampling; without any model the demo pair is served
   EncoderFlags embed, rerank;
-  bool is_embedding = false;     // the model of `run` is not to generate text
-  int64_t max_batch_tokens = 0;  // of an encoder's pass
+  bool is_embedding = false;                 // the model of `run` is not to generate text
+  int64_t max_batch_tokens = 0;              // of an encoder's pass
+  std::vector<std::string> image_url_hosts;  // as Fetcher::Options::hosts
   bool vocab_given = false;
   // context_length 0: the model's; max_total_tokens 0: by the memory that is free
   SchedulerOptions scheduler;

@@ -147,6 +147,14 @@ void AddEncoderFlags(CLI::App& command, ServeFlags& flags) {
   flags.max_batch_tokens = EncodingLoop::Options().max_batch_tokens;
   AddInteger<int64_t>(command, "--max-batch-tokens", flags.max_batch_tokens, 1, kMaxCount,
                       "Most tokens of an encoder's pass; a longer input has one of its own");
+  command
+      .add_option(
+          "--image-url-hosts", flags.image_url_hosts,
+          "Hosts, or host:port, whose http and https addresses clients may send in place of "
+          "pictures, with commas")
+      ->type_name("HOSTS")
+      ->delimiter(',')
+      ->default_str("none");
 }
 
 }  // namespace

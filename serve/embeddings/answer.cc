@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "serve/embeddings/pictures.h"
 #include "serve/http/json_fields.h"
 
 namespace shortlist {
@@ -52,6 +53,8 @@ awaitable<absl::Status> Answer(const Service& service, ParseEncodeRequest parse,
       co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), read);
   if (!asked.ok()) co_return asked.status();
   http.DropBody();
+  absl::Status fetched = co_await FetchPictures(service.fetcher, http.client.name, asked->batch);
+  if (!fetched.ok()) co_return fetched;
   int64_t num_query_tokens = 0;
   if (asked->query) {
     const absl::Status status = co_await EncodeQuery(service, http, *asked, num_query_tokens);

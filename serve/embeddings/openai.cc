@@ -24,16 +24,18 @@ struct Form {
   size_t multi_vector_size = 0;
 };
 
-/// "embedding", "sparse" and "colbert" of input `i`, as far as they were asked for, and forgets
-/// them.
+/// "embedding" of input `i`, empty where it was not asked for, "sparse" and "colbert", as far as
+/// they were asked for, and forgets them.
 void AppendVectors(const Form& form, size_t i, EncodedBatch& encoded, std::string& text) {
   const auto append = [&form](std::span<const float> values, std::string& to) {
     form.is_base64 ? AppendBase64(values, to) : AppendFloats(values, to);
   };
+  text += ",\"embedding\":";
   if (form.dense) {
-    text += ",\"embedding\":";
     append(encoded.values[i], text);
     encoded.values[i] = {};
+  } else {
+    text += "[]";  // OpenAI's client wants one, and would decode a text
   }
   if (!encoded.sparse.empty()) {
     text += ",\"sparse\":";
@@ -77,8 +79,11 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   batch.instruction = ReadInstruction(fields, encoder);
   batch.wish = ReadVectorWish(fields, encoder);
   ReadEmbeddingTypes(fields, encoder, batch.wish);
-  if (!batch.wish.dense && fields.status().ok() && batch.wish.dimensions > 0) {
-    fields.Fail("dimensions", "there is no \"dense\" among embedding_types");
+  if (!batch.wish.dense) {
+    for (const char* name : {"dimensions", "normalize"}) {
+      if (fields.Find(name) == nullptr) continue;
+      fields.Fail(name, "there is no \"dense\" among embedding_types");
+    }
   }
   asked.rid = ReadEncodeScheduling(fields, batch);
   fields.Accept({"user", "metadata", "custom_labels", "routing_key", "session_id"});

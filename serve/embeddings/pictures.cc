@@ -4,6 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "serve/http/fetcher.h"
+#include "serve/http/url.h"
+#include "serve/live_encoding.h"
 #include "text/tokenizer.h"
 
 namespace shortlist {
@@ -87,6 +90,35 @@ void ReadImageData(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch
     ReadParts(EntryOf(texts, i), EntryOf(pictures, i), place("text", texts),
               place("image_data", pictures), encoder, fields, batch.inputs[i]);
   }
+}
+
+boost::asio::awaitable<absl::Status> FetchPictures(Fetcher* fetcher, const std::string& client,
+                                                   EncodeBatch& batch) {
+  std::optional<Fetcher::Turn> turn;
+  for (size_t i = 0; i < batch.inputs.size(); ++i) {
+    EncodeSource& source = batch.inputs[i];
+    if (!WebUrl::Begins(source.picture)) continue;
+    if (fetcher == nullptr) {
+      co_return OfInput(batch, i,
+                        absl::InvalidArgumentError(absl::StrCat(
+                            "an address (", source.picture.substr(0, source.picture.find(':') + 1),
+                            "), which is not fetched without --image-url-hosts: send "
+                            "base64 or a data: URI")));
+    }
+    if (!turn) {
+      turn.emplace(*fetcher, client);
+      absl::Status waited = co_await turn->Wait();
+      if (!waited.ok()) co_return waited;
+    }
+    absl::StatusOr<std::string> file = co_await turn->Get(source.picture);
+    if (!file.ok()) co_return OfInput(batch, i, file.status());
+    if (file->empty()) {
+      co_return OfInput(batch, i, absl::InvalidArgumentError("an empty picture"));
+    }
+    source.picture = *std::move(file);
+    source.picture_is_file = true;
+  }
+  co_return absl::OkStatus();
 }
 
 }  // namespace shortlist

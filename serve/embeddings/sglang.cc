@@ -39,6 +39,48 @@ void ReadPairs(JsonFields& fields, EncodeBatch& batch) {
   }
 }
 
+/// "sampling_params", an object or a list of them, which SGLang has there for compatibility alone:
+/// what it knows is left unread, as it does.
+void CheckSamplingParams(JsonFields& fields) {
+  constexpr char kName[] = "sampling_params";
+  const json* const params = fields.Find(kName);
+  if (params == nullptr) return;
+  const auto check = [&fields](const json& object, const std::string& place) {
+    JsonFields members(object, place + ".");
+    members.Accept({"max_new_tokens",
+                    "min_new_tokens",
+                    "stop",
+                    "stop_token_ids",
+                    "stop_regex",
+                    "temperature",
+                    "top_p",
+                    "top_k",
+                    "min_p",
+                    "frequency_penalty",
+                    "presence_penalty",
+                    "repetition_penalty",
+                    "n",
+                    "json_schema",
+                    "regex",
+                    "ebnf",
+                    "structural_tag",
+                    "ignore_eos",
+                    "skip_special_tokens",
+                    "spaces_between_special_tokens",
+                    "no_stop_trim",
+                    "custom_params",
+                    "stream_interval",
+                    "logit_bias",
+                    "sampling_seed"});
+    members.RefuseUnknown();
+    fields.Take(members.status());
+  };
+  if (!params->is_array()) return check(*params, kName);
+  for (size_t i = 0; i < params->size() && fields.status().ok(); ++i) {
+    check((*params)[i], absl::StrCat(kName, "[", i, "]"));
+  }
+}
+
 /// {"embedding", "meta_info"} of one input; a score alone is a number.
 void AppendResult(const EncodedBatch& encoded, size_t i, const std::string& id, bool is_score,
                   std::string& text) {
@@ -116,7 +158,8 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   asked.rid = ReadEncodeScheduling(fields, batch);
   batch.num_reply_bytes = NumJsonBytes(asked.rid);
   fields.Accept({"log_metrics", "no_logs", "external_trace_header", "received_time", "user",
-                 "custom_labels", "routing_key", "session_id", "sampling_params"});
+                 "custom_labels", "routing_key", "session_id"});
+  CheckSamplingParams(fields);
   fields.Refuse({"video_data", "audio_data", "modalities", "input_embeds", "lora_path",
                  "embed_override_token_id", "embed_overrides", "return_pooled_hidden_states"},
                 "not supported");

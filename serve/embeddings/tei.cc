@@ -26,28 +26,6 @@ std::string WriteVectors(EncodedBatch encoded) {
   return text + "]";
 }
 
-absl::StatusOr<EncodeAsked> ParseEmbed(const Service& service, const std::string& text) {
-  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
-  JsonFields fields(body);
-  EncodeAsked asked;
-  EncodeBatch& batch = asked.batch;
-  SHORTLIST_ASSIGN_OR_RETURN(batch.model,
-                             ReadEncoderModel(service, fields, ServedEncoder::Makes::kVectors));
-  const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
-  ReadEncodeSources(fields, "inputs", encoder, batch);
-  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/true);
-  batch.instruction = ReadInstruction(fields, encoder);
-  batch.wish = ReadVectorWish(fields, encoder);
-  if (!batch.wish.normalizes) batch.wish.normalizes = true;
-  RequireDense(fields, encoder);
-  asked.rid = ReadEncodeScheduling(fields, batch);
-  fields.RefuseUnless("parameters", json::object(), "not supported: fields stand beside inputs");
-  fields.RefuseUnknown();
-  SHORTLIST_RETURN_IF_ERROR(fields.status());
-  asked.write = WriteVectors;
-  return asked;
-}
-
 std::string WriteSparse(EncodedBatch encoded) {
   std::string text = "[";
   for (std::vector<SparseWeight>& weights : encoded.sparse) {
@@ -58,7 +36,11 @@ std::string WriteSparse(EncodedBatch encoded) {
   return text + "]";
 }
 
-absl::StatusOr<EncodeAsked> ParseEmbedSparse(const Service& service, const std::string& text) {
+/// A request for vectors of one kind: `read` takes what goes with the kind into the wish.
+absl::StatusOr<EncodeAsked> ParseVectors(const Service& service, const std::string& text,
+                                         void (*read)(JsonFields&, const ServedEncoder&,
+                                                      EncodeWish&),
+                                         std::string (*write)(EncodedBatch)) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
   JsonFields fields(body);
   EncodeAsked asked;
@@ -69,15 +51,31 @@ absl::StatusOr<EncodeAsked> ParseEmbedSparse(const Service& service, const std::
   ReadEncodeSources(fields, "inputs", encoder, batch);
   batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/true);
   batch.instruction = ReadInstruction(fields, encoder);
-  batch.wish.dense = false;
-  batch.wish.sparse = true;
-  ReadSparseCut(fields, encoder, batch.wish);
+  read(fields, encoder, batch.wish);
   asked.rid = ReadEncodeScheduling(fields, batch);
   fields.RefuseUnless("parameters", json::object(), "not supported: fields stand beside inputs");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
-  asked.write = WriteSparse;
+  asked.write = write;
   return asked;
+}
+
+absl::StatusOr<EncodeAsked> ParseEmbed(const Service& service, const std::string& text) {
+  const auto read = [](JsonFields& fields, const ServedEncoder& encoder, EncodeWish& wish) {
+    wish = ReadVectorWish(fields, encoder);
+    if (!wish.normalizes) wish.normalizes = true;
+    RequireDense(fields, encoder);
+  };
+  return ParseVectors(service, text, read, WriteVectors);
+}
+
+absl::StatusOr<EncodeAsked> ParseEmbedSparse(const Service& service, const std::string& text) {
+  const auto read = [](JsonFields& fields, const ServedEncoder& encoder, EncodeWish& wish) {
+    wish.dense = false;
+    wish.sparse = true;
+    ReadSparseCut(fields, encoder, wish);
+  };
+  return ParseVectors(service, text, read, WriteSparse);
 }
 
 /// A text, a pair, or a list of lists of one or two texts. A list of two texts is a pair.

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "nlohmann/json.hpp"
 #include "serve/embeddings/fields.h"
 
 namespace shortlist {
@@ -18,13 +21,31 @@ namespace {
 constexpr size_t kMaxCandidates = 256;
 constexpr size_t kMaxCandidateBytes = 1024;
 constexpr size_t kMaxPairs = 1 << 14;  // of texts and candidates
-constexpr std::string_view kPlace = "{}";
 
-std::optional<size_t> FindLabel(std::span<const std::string> labels, std::string_view begin) {
-  for (size_t i = 0; i < labels.size(); ++i) {
-    if (absl::AsciiStrToLower(labels[i]).starts_with(begin)) return i;
+/// "candidate_labels".
+std::vector<std::string> ReadCandidates(const char* name, JsonFields& fields) {
+  const nlohmann::json* const labels = fields.Find(name);
+  if (labels == nullptr || !labels->is_string()) {
+    std::vector<std::string> candidates = fields.Strings(name, kMaxCandidates, kMaxCandidateBytes);
+    if (std::ranges::find(candidates, "") != candidates.end()) {
+      fields.Fail(name, "a label that is empty");
+    }
+    return candidates;
   }
-  return std::nullopt;
+  std::vector<std::string> candidates;
+  for (absl::string_view part : absl::StrSplit(labels->get_ref<const std::string&>(), ',')) {
+    part = absl::StripAsciiWhitespace(part);
+    if (part.empty()) continue;
+    candidates.emplace_back(part);
+    if (part.size() > kMaxCandidateBytes) {
+      fields.Fail(
+          name, absl::StrCat("a label of ", part.size(), " bytes, more than ", kMaxCandidateBytes));
+    }
+  }
+  if (candidates.size() > kMaxCandidates) {
+    fields.Fail(name, absl::StrCat(candidates.size(), " entries, more than ", kMaxCandidates));
+  }
+  return candidates;
 }
 
 /// Replaces logits by probabilities that add up to 1.
@@ -38,15 +59,16 @@ void Softmax(std::span<double> logits) {
 }  // namespace
 
 absl::StatusOr<EntailmentLabels> FindEntailment(std::span<const std::string> labels) {
-  const std::optional<size_t> entails = FindLabel(labels, "entail");
-  if (!entails || labels.size() < 2) {
+  const auto entails = std::ranges::find_if(
+      labels, [](const std::string& label) { return absl::StartsWithIgnoreCase(label, "entail"); });
+  if (entails == labels.end() || labels.size() < 2) {
     return absl::InvalidArgumentError(absl::StrCat(
         "its labels are ", absl::StrJoin(labels.first(std::min<size_t>(labels.size(), 8)), ", "),
         ": a natural language inference model is wanted, with a label that begins with \"entail\" "
         "and another one"));
   }
-  const std::optional<size_t> contradicts = FindLabel(labels, "contradict");
-  return EntailmentLabels{*entails, contradicts.value_or(*entails == 0 ? labels.size() - 1 : 0)};
+  const auto place = static_cast<size_t>(entails - labels.begin());
+  return EntailmentLabels{place, place == 0 ? labels.size() - 1 : 0};
 }
 
 std::vector<float> ZeroShotScores(std::span<const std::vector<float>> logits,
@@ -67,6 +89,34 @@ std::vector<float> ZeroShotScores(std::span<const std::vector<float>> logits,
   return scores;
 }
 
+absl::StatusOr<HypothesisTemplate> ParseHypothesisTemplate(std::string_view form) {
+  HypothesisTemplate parsed;
+  std::string* text = &parsed.before;
+  for (size_t i = 0; i < form.size();) {
+    const std::string_view rest = form.substr(i);
+    const bool is_place = rest.starts_with("{}") || rest.starts_with("{0}");
+    if (rest.starts_with("{{") || rest.starts_with("}}")) {
+      *text += rest.front();
+      i += 2;
+    } else if (is_place && text == &parsed.after) {
+      return absl::InvalidArgumentError("more than one {} for the label in it");
+    } else if (is_place) {
+      text = &parsed.after;
+      i += rest.find('}') + 1;
+    } else if (rest.front() == '{' || rest.front() == '}') {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a brace at byte ", i, " that is none of {}, {0}, {{ and }}"));
+    } else {
+      *text += rest.front();
+      ++i;
+    }
+  }
+  if (text == &parsed.before) {
+    return absl::InvalidArgumentError("there is no {} for the label in it");
+  }
+  return parsed;
+}
+
 ZeroShotAsked ReadZeroShot(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch& batch) {
   constexpr char kLabels[] = "candidate_labels", kTemplate[] = "hypothesis_template";
   ZeroShotAsked asked;
@@ -76,14 +126,11 @@ ZeroShotAsked ReadZeroShot(JsonFields& fields, const ServedEncoder& encoder, Enc
     return asked;
   }
   asked.labels = *labels;
-  asked.candidates = fields.Strings(kLabels, kMaxCandidates, kMaxCandidateBytes);
+  asked.candidates = ReadCandidates(kLabels, fields);
   if (asked.candidates.empty()) fields.Fail(kLabels, "a list that is empty");
-  for (const std::string& candidate : asked.candidates) {
-    if (candidate.empty()) fields.Fail(kLabels, "a label that is empty");
-  }
-  const std::string form = fields.String(kTemplate, "This example is {}.", kMaxCandidateBytes);
-  const size_t place = form.find(kPlace);
-  if (place == std::string::npos) fields.Fail(kTemplate, "there is no {} for the label in it");
+  const auto hypothesis =
+      ParseHypothesisTemplate(fields.String(kTemplate, "This example is {}.", kMaxCandidateBytes));
+  if (!hypothesis.ok()) fields.Fail(kTemplate, std::string(hypothesis.status().message()));
   asked.multi_label = fields.Bool("multi_label", false);
 
   EncodeBatch texts;
@@ -106,8 +153,7 @@ ZeroShotAsked ReadZeroShot(JsonFields& fields, const ServedEncoder& encoder, Enc
     for (const std::string& candidate : asked.candidates) {
       EncodeSource& pair = batch.inputs.emplace_back();
       pair.first = text;
-      pair.text =
-          absl::StrCat(form.substr(0, place), candidate, form.substr(place + kPlace.size()));
+      pair.text = absl::StrCat(hypothesis->before, candidate, hypothesis->after);
     }
   }
   return asked;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,10 +20,9 @@ struct EntailmentLabels {
   size_t contradicts = 0;
 };
 
-/// The label that begins with "entail", upper case or lower, and that which begins with
-/// "contradict"; without such a one the last, or where "entail" is not the first, the first, as
-/// transformers' pipeline has it ("not_entailment"). InvalidArgument names the labels where none
-/// entails, or there is no other.
+/// As transformers' pipeline has it: the first label that begins with "entail", upper case or
+/// lower, and for contradiction label 0, whatever its name, or the last where label 0 entails.
+/// InvalidArgument names the labels where none entails, or there is no other.
 absl::StatusOr<EntailmentLabels> FindEntailment(std::span<const std::string> labels);
 
 /// How likely each candidate is, of the model's logits for (text, hypothesis of the candidate): of
@@ -31,6 +31,16 @@ absl::StatusOr<EntailmentLabels> FindEntailment(std::span<const std::string> lab
 std::vector<float> ZeroShotScores(std::span<const std::vector<float>> logits,
                                   const EntailmentLabels& labels, bool multi_label);
 
+/// A "hypothesis_template": what stands before and behind the label.
+struct HypothesisTemplate {
+  std::string before;
+  std::string after;
+};
+
+/// Reads `form` as Python's str.format(label) does: "{}" or "{0}" is the label's place, "{{" and
+/// "}}" are braces. InvalidArgument for another brace, and where there is not one place.
+absl::StatusOr<HypothesisTemplate> ParseHypothesisTemplate(std::string_view form);
+
 /// What a zero-shot request asks of each of its texts.
 struct ZeroShotAsked {
   std::vector<std::string> candidates;
@@ -38,9 +48,10 @@ struct ZeroShotAsked {
   bool multi_label = false;
 };
 
-/// Of a body with "candidate_labels": "input" (a text or texts), "hypothesis_template" ("This
-/// example is {}.") and "multi_label" (false), as Hugging Face's zero-shot classification calls
-/// them. `batch` gets a pair for each text and candidate, whose logits are wanted.
+/// Of a body with "candidate_labels" (a list, or a text that commas divide): "input" (a text or
+/// texts), "hypothesis_template" ("This example is {}.") and "multi_label" (false), as Hugging
+/// Face's zero-shot classification calls them. `batch` gets a pair for each text and candidate,
+/// whose logits are wanted.
 ZeroShotAsked ReadZeroShot(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch& batch);
 
 }  // namespace shortlist

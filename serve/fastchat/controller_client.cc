@@ -10,15 +10,15 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "nlohmann/json.hpp"
-#include "serve/http/framing.h"
 #include "serve/http/host_lookup.h"
+#include "serve/http/reply_reader.h"
+#include "serve/http/url.h"
 
 namespace shortlist {
 
@@ -30,10 +30,6 @@ namespace {
 
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr int64_t kMaxReplyBytes = 64 << 10;
-constexpr HttpHeadParser::Limits kHeadLimits{.max_bytes = 16 << 10, .max_fields = 100};
-constexpr int kMaxInterimReplies = 5;
-
-bool IsUrlCharacter(char c) { return c > ' ' && c < '\x7f' && c != '"' && c != '<' && c != '>'; }
 
 absl::Status BadUrl(std::string_view url, std::string_view what) {
   return absl::InvalidArgumentError(
@@ -49,48 +45,6 @@ asio::awaitable<absl::Status> Fill(beast::tcp_stream& stream, std::string& text)
   if (!error) co_return absl::OkStatus();
   if (error == asio::error::eof) co_return absl::OutOfRangeError("the reply is not complete");
   co_return absl::UnavailableError(error.message());
-}
-
-/// The status and the fields of a reply; `text` is what was read beyond.
-asio::awaitable<absl::StatusOr<int>> ReadHead(beast::tcp_stream& stream, std::string& text,
-                                              HttpFields& fields) {
-  for (int i = 0; i <= kMaxInterimReplies; ++i) {
-    HttpHeadParser head(HttpHeadParser::Kind::kMessage, kHeadLimits);
-    while (true) {
-      const absl::StatusOr<size_t> used = head.Feed(text);
-      if (!used.ok()) co_return used.status();
-      text.erase(0, *used);
-      if (head.done()) break;
-      absl::Status status = co_await Fill(stream, text);
-      if (!status.ok()) co_return status;
-    }
-    const absl::StatusOr<int> status = ParseStatusLine(head.start_line());
-    if (!status.ok() || *status >= 200) {
-      fields = std::move(head.fields());
-      co_return status;
-    }
-  }
-  co_return absl::UnavailableError("interim replies without an end");
-}
-
-/// The body of a reply of status 200.
-asio::awaitable<absl::StatusOr<std::string>> ReadReply(beast::tcp_stream& stream) {
-  std::string text, reply;
-  HttpFields fields;
-  const absl::StatusOr<int> code = co_await ReadHead(stream, text, fields);
-  if (!code.ok()) co_return code.status();
-  if (*code != 200) co_return absl::UnavailableError(absl::StrCat("status ", *code));
-  absl::StatusOr<HttpBodyDecoder> body = FrameReply(*code, fields, kMaxReplyBytes);
-  if (!body.ok()) co_return body.status();
-  while (true) {
-    const absl::StatusOr<size_t> used = body->Feed(text, reply);
-    if (!used.ok()) co_return used.status();
-    if (body->done()) co_return reply;
-    text.clear();
-    absl::Status status = co_await Fill(stream, text);
-    if (absl::IsOutOfRange(status) && body->ends_with_connection()) co_return reply;
-    if (!status.ok()) co_return status;
-  }
 }
 
 /// The body of the reply to a POST of `body`. Errors say in words what went wrong.
@@ -114,7 +68,8 @@ asio::awaitable<absl::StatusOr<std::string>> Post(const ControllerOptions& optio
       co_await asio::async_write(stream, asio::buffer(request), kTuple);
   if (write_error) co_return absl::UnavailableError(write_error.message());
 
-  absl::StatusOr<std::string> reply = co_await ReadReply(stream);
+  const ReadMore read_more = [&stream](std::string& text) { return Fill(stream, text); };
+  absl::StatusOr<std::string> reply = co_await ReadReply(read_more, kMaxReplyBytes);
   if (reply.ok()) co_return reply;
   co_return absl::UnavailableError(absl::StrCat(route, ": ", reply.status().message()));
 }
@@ -159,38 +114,14 @@ absl::StatusOr<HttpUrl> HttpUrl::Parse(std::string_view url) {
   std::string_view authority = rest.substr(0, slash);
   std::string_view path = rest.substr(slash);
   while (path.ends_with('/')) path.remove_suffix(1);
-  if (authority.find('@') != authority.npos) return BadUrl(url, "a user");
-
-  HttpUrl parsed{.port = "80", .path = std::string(path)};
-  std::string_view port;
-  if (authority.starts_with('[')) {
-    const size_t end = authority.find(']');
-    if (end == authority.npos) return BadUrl(url, "no ] behind the address");
-    parsed.host = authority.substr(1, end - 1);
-    port = authority.substr(end + 1);
-    if (!port.empty() && port.front() != ':') return BadUrl(url, "no : before the port");
-  } else {
-    const size_t colon = std::min(authority.find(':'), authority.size());
-    parsed.host = authority.substr(0, colon);
-    port = authority.substr(colon);
-  }
-  if (parsed.host.empty()) return BadUrl(url, "no host");
-  if (port.empty()) return parsed;
-
-  port.remove_prefix(1);
-  uint16_t number = 0;
-  const auto [stop, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (error != std::errc() || stop != port.data() + port.size() || number == 0) {
-    return BadUrl(url, absl::StrCat("port ", std::string(port), " not in [1, 65535]"));
-  }
-  parsed.port = absl::StrCat(number);
-  return parsed;
+  auto parsed = UrlAuthority::Parse(authority);
+  if (!parsed.ok()) return BadUrl(url, std::string(parsed.status().message()));
+  return HttpUrl{.host = std::move(parsed->host),
+                 .port = parsed->port.empty() ? "80" : std::move(parsed->port),
+                 .path = std::string(path)};
 }
 
-std::string HttpUrl::Authority() const {
-  const bool is_ipv6 = host.find(':') != host.npos;
-  return absl::StrCat(is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", ":", port);
-}
+std::string HttpUrl::Authority() const { return UrlAuthority{.host = host, .port = port}.Text(); }
 
 asio::awaitable<void> KeepRegistered(ControllerOptions options) {
   asio::steady_timer timer(co_await asio::this_coro::executor);

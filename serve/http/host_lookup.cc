@@ -8,7 +8,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 namespace shortlist {
 
@@ -44,17 +43,18 @@ asio::awaitable<absl::StatusOr<Endpoints>> HostLookup::Run(std::chrono::millisec
       answer_->is_there = true;
     }
   }
+  const std::shared_ptr<Answer> answer = answer_;
   asio::steady_timer timer(co_await asio::this_coro::executor);
   const Clock::time_point deadline = Clock::now() + timeout;
   // Looked for rather than told: the thread must not know an executor that may end before it.
-  for (std::chrono::milliseconds pause{1}; !answer_->is_there;
+  for (std::chrono::milliseconds pause{1}; !answer->is_there;
        pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
     if (Clock::now() >= deadline) co_return absl::DeadlineExceededError("the name is not resolved");
     timer.expires_after(pause);
     co_await timer.async_wait(asio::use_awaitable);
   }
-  const std::shared_ptr<Answer> answer = std::exchange(answer_, nullptr);
-  co_return std::move(answer->endpoints);
+  if (answer_ == answer) answer_ = nullptr;
+  co_return answer->endpoints;
 }
 
 }  // namespace shortlist

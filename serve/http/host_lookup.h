@@ -30,7 +30,7 @@ class HostLookup {
       : host_(std::move(host)), port_(std::move(port)), resolve_(std::move(resolve)) {}
 
   /// DeadlineExceeded when there is no answer within `timeout`; the next call goes on waiting for
-  /// the same one.
+  /// the same one, as does a call beside this one.
   boost::asio::awaitable<absl::StatusOr<Endpoints>> Run(std::chrono::milliseconds timeout);
 
  private:

@@ -9,11 +9,16 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/file.h"
+#include "embed/masked_lm_head.h"
 #include "embed/multi_vector.h"
+#include "embed/splade_pooler.h"
+#include "model/checkpoint.h"
+#include "model/checkpoint/encoder_config.h"
 #include "tests/embed/embed_testing.h"
 #include "tests/support/temp_dir.h"
 
@@ -126,6 +131,31 @@ TEST_F(TokenWeightPoolerTest, AStateThatIsNotFiniteIsItsOwnSequencesAlone) {
   const auto results = pooler_->Run(states.view(), ids, cuts, pool_);
   ExpectError(results[0].status(), absl::StatusCode::kInternal, {"sequence 0", "token 1", "nan"});
   EXPECT_TRUE(results[1].ok()) << results[1].status();
+}
+
+TEST(SpladePoolerTest, ALogitThatIsNotANumberIsItsOwnSequencesAlone) {
+  std::mt19937 random(Seed());
+  ThreadPool pool(2);
+  const std::string dir = EmbedGoldenDir("../outputs/splade_bert");
+  const auto config = ReadEncoderConfig(dir);
+  ASSERT_TRUE(config.ok()) << config.status();
+  auto checkpoint = Checkpoint::Open(dir, {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  auto head = MaskedLmHead::Load(*checkpoint, *config, DType::kF32, pool);
+  ASSERT_TRUE(head.ok()) << head.status();
+  const SpladePooler pooler(*std::move(head));
+  // A state that is finite, and whose logits are not, before and behind others.
+  OwnedStates states = RandomStates({3, 2, 3}, config->hidden, random);
+  for (const auto& [seq, token] : {std::pair(0, 0), std::pair(2, 2)}) {
+    for (float& value : states.Token(seq, token)) value = 3e38f;
+  }
+  const std::vector<TokenId> ids(8, TokenId{5});
+  const std::vector<SparseCut> cuts(3);
+  const auto results = pooler.Run(states.view(), ids, cuts, pool);
+  ExpectError(results[0].status(), absl::StatusCode::kInternal, {"sequence 0", "logit", "nan"});
+  ASSERT_TRUE(results[1].ok()) << results[1].status();
+  EXPECT_FALSE(results[1]->empty());
+  ExpectError(results[2].status(), absl::StatusCode::kInternal, {"sequence 2", "logit", "nan"});
 }
 
 TEST(StateDictTest, ADamagedOrWrongFileIsRefused) {

@@ -18,7 +18,8 @@ from transformers import CLIPConfig, CLIPModel
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
 VOCAB_SIZE, CONTEXT_LEN, SIZE = 99, 21, 24
-PICTURES = ["rgb.jpg", "grey.jpg", "cmyk.jpg", "palette.png", "rgba.png", "lossy.webp", "wide.jpg", "one_pixel.png"]
+PICTURES = ["rgb.jpg", "grey.jpg", "cmyk.jpg", "palette.png", "rgba.png", "lossy.webp", "wide.jpg", "one_pixel.png",
+            "lossy_alpha.webp", "tall_noise.png"]
 
 TEXT = dict(hidden_size=32, intermediate_size=56, num_hidden_layers=2, num_attention_heads=4, vocab_size=VOCAB_SIZE,
             max_position_embeddings=CONTEXT_LEN, bos_token_id=97, eos_token_id=98)
@@ -67,7 +68,7 @@ def make_case(name, text, vision):
             features = vector(model.get_text_features(input_ids=torch.tensor([ids])))[0]
             stored_texts.append(dict(token_ids=ids, vector=rows(features)))
         for file in PICTURES:
-            image = Image.open(GOLDEN_DIR / "pictures" / file).convert("RGB")
+            image = Image.open(GOLDEN_DIR / "pictures" / file)
             pixels = processor(image, return_tensors="pt")["pixel_values"]
             features = vector(model.get_image_features(pixel_values=pixels))[0]
             stored_pictures.append(dict(file=file, vector=rows(features)))

@@ -11,11 +11,14 @@ bge_m3                    {"texts": [{"text", "ids", "dense", "sparse": [[id, we
 splade_*                  {"texts": [{"text", "ids", "sparse"}]}
 classifier_*              {"function", "labels", "texts": [{"text", "ids", "logits", "scores"}]}
 heads_36                  layers alone
-zero_shot                 transformers' pipeline: {"labels", "text", "candidates", "template", "logits", "one", "several"}
+zero_shot                 transformers' pipeline: {"labels", "text", "candidates", "template", "logits", "one", "several"};
+                          rules.json: {"templates": [{"template", "text" or null}], "orders" of labels: [{"labels", "logits",
+                          "one", "several"}]}
 """
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +26,7 @@ from make_embed_golden import HIDDEN, TINY, VOCAB, randomise
 from sentence_transformers import SparseEncoder
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sparse_encoder.modules import SpladePooling
-from tiny_models import fresh_dir, save_model, tiny_config, write_json
+from tiny_models import GOLDEN_DIR, fresh_dir, save_model, tiny_config, write_json
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     BertConfig,
@@ -41,8 +44,10 @@ from transformers import (
     XLMRobertaConfig,
     XLMRobertaForMaskedLM,
     XLMRobertaModel,
+    ZeroShotClassificationPipeline,
     pipeline,
 )
+from transformers.pipelines.zero_shot_classification import ZeroShotClassificationArgumentHandler
 
 LETTERS = [chr(97 + i) for i in range(26)]
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
@@ -189,6 +194,39 @@ def make_zero_shot():
     write_json(fresh_dir("outputs", "zero_shot") / "golden.json", golden)
 
 
+TEMPLATES = ["it is {}.", "{}", "it is {0}, or not", "{{{}}}", "a }}{}{{ b", "{{}} {}", "none", "{{}}", "{} or {}",
+             "{0} or {0}", "{} or {0}", "{1}", "{label}", "{!r}", "{:>9}", "{", "}", "{} {", "a } b {}", "{0"]
+# What the pipeline takes and this project refuses: a place for no label, the label twice, written in another way.
+REFUSED = ["{{}}", "{0} or {0}", "{!r}", "{:>9}"]
+LABELS = [["contradiction", "neutral", "entailment"], ["entailment", "contradiction", "neutral"],
+          ["neutral", "ENTAILMENT", "Contradiction"], ["not_entailment", "entailment"], ["Entailed", "not_entailment"]]
+
+
+def make_zero_shot_rules():
+    """The pipeline's own code without a model: how it reads templates, and which labels it compares."""
+    templates = []
+    for template in TEMPLATES:
+        try:
+            text = ZeroShotClassificationArgumentHandler()("text", ["label"], template)[0][0][1]
+        except (ValueError, IndexError, KeyError):
+            text = None
+        templates.append(dict(template=template, text=text, refused_here=text is None or template in REFUSED))
+    orders = []
+    for labels in LABELS:
+        config = SimpleNamespace(label2id={label: i for i, label in enumerate(labels)})
+        judge = SimpleNamespace(model=SimpleNamespace(config=config))
+        judge.entailment_id = ZeroShotClassificationPipeline.entailment_id.fget(judge)
+        logits = [[0.5, -1.25, 2.0][: len(labels)], [-0.75, 0.25, 1.0][: len(labels)]]
+        outputs = [dict(candidate_label=c, sequence="text", logits=torch.tensor([row])) for c, row in zip("xy", logits)]
+        order = dict(labels=labels, logits=logits)
+        for name, several in [("one", False), ("several", True)]:
+            result = ZeroShotClassificationPipeline.postprocess(judge, outputs, multi_label=several)
+            scores = dict(zip(result["labels"], result["scores"]))
+            order[name] = [round(scores[label], 7) for label in "xy"]
+        orders.append(order)
+    write_json(GOLDEN_DIR / "outputs" / "zero_shot" / "rules.json", dict(templates=templates, orders=orders))
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     make_bge_m3()
@@ -200,6 +238,7 @@ if __name__ == "__main__":
     make_classifier("roberta", RobertaForSequenceClassification(RobertaConfig(**roberta, **topics)), save_roberta_tokenizer,
                     "sigmoid")
     make_zero_shot()
+    make_zero_shot_rules()
     words = lambda directory: save_tokenizer(directory, BERT)  # noqa: E731
     decoder = tiny_config(vocab_size=VOCAB, hidden_size=HIDDEN, num_hidden_layers=1, intermediate_size=HIDDEN,
                           num_attention_heads=2, num_key_value_heads=1, initializer_range=0.5, pad_token_id=0)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes golden/pictures: small pictures of every kind, and what Pillow makes of them.
 
-Pillow 13.0, numpy 2. usage: make_picture_golden.py
-`expected.json` has for each file its size, its pixels as `Image.convert("RGB")` gives them, and what is left of these by
+Pillow 13.0, transformers 5.24, numpy 2. usage: make_picture_golden.py
+`expected.json` has for each file its size, its pixels as transformers' `convert_to_rgb` gives them, and what is left of these by
 two processors: the shorter edge to 24, of which 24 x 24 are cut, bicubic; and to 18 x 11 (height x width), bilinear.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from transformers.image_transforms import convert_to_rgb
 
 OUT = Path(__file__).parent / "golden" / "pictures"
 
@@ -67,6 +68,9 @@ def make_pictures():
     two_bits = b"".join(b"\0" + bytes([0x1b, 0xe4, 0x93]) for _ in range(5))
     palette = bytes(range(30))  # ten colours; pixels name twelve
     twelve = b"".join(b"\0" + bytes((x + y) % 12 for x in range(13)) for y in range(9))
+    # A colour that is there, or one whose lower 8 bits are, which are what Pillow compares.
+    key = np.asarray(rgb)[3, 5].tolist()
+    key_16 = [(channel >> 8) + 256 for channel in deep[3, 5].tolist()]
     frames = [Image.fromarray(scene(24, 24, 3, seed=s)) for s in (7, 8)]
     return {
         "grey.jpg": saved(Image.fromarray(scene(33, 21, 1, seed=4)[:, :, 0]), "JPEG", quality=80),
@@ -82,6 +86,18 @@ def make_pictures():
         "palette.png": saved(rgb.quantize(37), "PNG"),
         "palette_alpha.png": saved(rgb.quantize(20), "PNG", transparency=bytes([0, 128, 255])),
         "palette_short.png": png(13, 9, 8, 3, twelve, before=chunk(b"PLTE", palette)),
+        "rgb_key.png": saved(rgb, "PNG", transparency=tuple(key)),
+        "grey_key.png": saved(rgb.convert("L"), "PNG", transparency=int(np.asarray(rgb.convert("L"))[3, 5])),
+        "grey_2_bits_key.png": png(12, 5, 2, 0, two_bits, before=chunk(b"tRNS", b"\0\3")),
+        "grey_2_bits_no_key.png": png(12, 5, 2, 0, two_bits, before=chunk(b"tRNS", b"\0\0")),
+        "bilevel_key.png": saved(rgb.convert("1"), "PNG", transparency=1),
+        "grey_16_bits_key.png": png(19, 23, 16, 0, b"".join(b"\0" + row.tobytes() for row in deep_grey),
+                                    before=chunk(b"tRNS", b"\1\x0c")),
+        "rgb_16_bits_key.png": png(19, 23, 16, 2, b"".join(b"\0" + row.tobytes() for row in deep),
+                                   before=chunk(b"tRNS", struct.pack(">HHH", *key_16))),
+        "palette_one_clear.png": saved(rgb.quantize(20), "PNG", transparency=2),
+        "interlaced_alpha.png": png(31, 26, 8, 6, adam7(scene(31, 26, 4, seed=11)), interlace=1),
+        "tall_noise.png": saved(Image.fromarray(np.random.default_rng(12).integers(0, 2, (64, 28, 3), np.uint8) * 255), "PNG"),
         "bilevel.png": saved(rgb.convert("1"), "PNG"),
         "grey_2_bits.png": png(12, 5, 2, 0, two_bits),
         "grey_16_bits.png": png(19, 23, 16, 0, b"".join(b"\0" + row.tobytes() for row in deep_grey)),
@@ -116,7 +132,7 @@ def main():
         (OUT / name).write_bytes(data)
         if name == "animated.webp":
             continue
-        image = Image.open(io.BytesIO(data)).convert("RGB")
+        image = Image.fromarray(convert_to_rgb(Image.open(io.BytesIO(data)), return_numpy=True))
         small = image.resize((11, 18), Image.Resampling.BILINEAR)
         expected[name] = {"width": image.size[0], "height": image.size[1], "rgb": text(np.asarray(image)),
                           "bicubic": text(crop(image, 24)), "bilinear": text(np.asarray(small))}

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -27,6 +28,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 /// Weights are random: what is tested is that a picture's own vector is found, and the form.
 class PicturesTest : public testing::Test {
@@ -107,7 +110,12 @@ TEST_F(PicturesTest, WhatIsWrongWithAFolderIsNamed) {
   fs::create_directory(dir_.Join("empty"));
   EXPECT_THAT(error(RunEmbed(dir_.Join("empty"))), HasSubstr("holds no .jpg"));
   dir_.Write("pictures/a.JPG", "GIF89a...");
-  EXPECT_THAT(error(RunEmbed(folder_)), HasSubstr("pictures/a.JPG: a GIF file"));
+  EXPECT_EQ(error(RunEmbed(folder_)),
+            folder_ + "/a.JPG: a GIF file, where JPEG, PNG and WebP pictures are read");
+  fs::resize_file(folder_ + "/a.JPG", (32 << 20) + 1);
+  EXPECT_THAT(error(RunEmbed(folder_)),
+              testing::AllOf(StartsWith(folder_ + "/a.JPG"),
+                             Not(HasSubstr(folder_ + "/a.JPG: " + folder_))));
   TinyEncoder texts;
   SearchFlags flags;
   flags.encoding.model.model = texts.Write();
@@ -116,6 +124,20 @@ TEST_F(PicturesTest, WhatIsWrongWithAFolderIsNamed) {
   EXPECT_THAT(error(RunSearch(flags)), HasSubstr("BertModel, reads texts and no pictures"));
   flags.rerank_model = "x";
   EXPECT_THAT(error(RunSearch(flags)), HasSubstr("--rerank-model: rerankers read texts"));
+}
+
+TEST_F(PicturesTest, WhatIsNoFileIsLeftOutWithAWord) {
+  fs::create_directory(folder_ + "/d.png");
+  fs::create_symlink("nowhere", folder_ + "/e.png");
+  ASSERT_EQ(mkfifo((folder_ + "/f.png").c_str(), 0600), 0);
+  testing::internal::CaptureStderr();
+  const Outcome outcome = RunEmbed(folder_);
+  const std::string words = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(Lines(outcome.out).size(), 4u);
+  for (const char* name : {"/d.png", "/e.png", "/f.png"}) {
+    EXPECT_THAT(words, HasSubstr(name + std::string("\": not a file, left out")));
+  }
 }
 
 TEST_F(PicturesTest, ThePreprocessorMustFitTheModel) {

@@ -136,7 +136,14 @@ FakeEncoder::FakeEncoder(ServedEncoder described) : described_(std::move(describ
   described_.path = "/models/" + described_.name;
   described_.max_input_tokens = kMaxTokens;
   described_.vocab_size = 20'000;
-  described_.prepare = Prepare;
+  described_.prepare = [this](const std::string& instruction, const EncodeSource& source,
+                              const EncodeCut& cut) {
+    if (!source.picture.empty()) {
+      if (picture_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(picture_us));
+      ++num_pictures;
+    }
+    return Prepare(instruction, source, cut);
+  };
   auto loop = EncodingLoop::Create({.max_input_tokens = kMaxTokens},
                                    [this](auto items, bool) { return Encode(items); });
   EXPECT_TRUE(loop.ok()) << loop.status();

@@ -30,7 +30,9 @@ class FakeEncoder {
   EncodingLoop& loop() { return *loop_; }
 
   std::atomic<int64_t> pass_us = 0;
-  std::atomic<int64_t> num_inputs = 0;  // computed
+  std::atomic<int64_t> num_inputs = 0;    // computed
+  std::atomic<int64_t> picture_us = 0;    // that reading one takes
+  std::atomic<int64_t> num_pictures = 0;  // read
 
  private:
   std::vector<EncodeResult> Encode(std::span<const EncodingLoop::Item> items);

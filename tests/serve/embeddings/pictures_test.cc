@@ -1,7 +1,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
+#include <chrono>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "nlohmann/json.hpp"
 #include "tests/serve/embeddings/encoder_fixture.h"
@@ -9,6 +19,7 @@
 namespace shortlist {
 namespace {
 
+namespace asio = boost::asio;
 using nlohmann::json;
 using testing::HasSubstr;
 
@@ -61,6 +72,91 @@ TEST_F(PicturesTest, WhatAnItemMayNotBeIsNamed) {
   EXPECT_THAT(RefusedItem({{"text", 7}}), HasSubstr("input[0].text: not a text"));
   EXPECT_THAT(RefusedItem({{"txet", "a"}}), HasSubstr("input[0].txet"));
   EXPECT_THAT(RefusedItem({{"image", "broken"}}), HasSubstr("input[0]: PNG: truncated"));
+}
+
+TEST_F(PicturesTest, ATextDoesNotWaitForAllPicturesOfItsClient) {
+  StartAll();
+  FakeEncoder& clip = *encoders_[0];
+  clip.picture_us = 20'000;
+  constexpr int kNumPictures = 100;
+  std::thread pictures([&] {
+    const json input(kNumPictures, json{{"image", "AA"}});
+    EXPECT_EQ(Post("/v1/embeddings", {{"input", input}}).at("data").size(), kNumPictures);
+  });
+  EXPECT_TRUE(Await([&] { return clip.num_pictures > 0; }));
+  Post("/v1/embeddings", {{"input", "the cat"}});
+  EXPECT_LT(clip.num_pictures, kNumPictures / 2);
+  pictures.join();
+}
+
+/// Answers every request with the same bytes, on a thread of its own, which ends with it.
+class PictureHost {
+ public:
+  explicit PictureHost(std::string reply) : reply_(std::move(reply)) {
+    thread_ = std::thread([this] {
+      for (;;) {
+        boost::system::error_code error;
+        asio::ip::tcp::socket socket = acceptor_.accept(error);
+        if (error || ended_) return;
+        std::string head;
+        asio::read_until(socket, asio::dynamic_buffer(head), "\r\n\r\n", error);
+        asio::write(socket, asio::buffer(reply_), error);
+        if (error || reply_.empty()) kept_.push_back(std::move(socket));
+      }
+    });
+  }
+  ~PictureHost() {
+    ended_ = true;
+    boost::system::error_code ignored;
+    asio::ip::tcp::socket(io_).connect(acceptor_.local_endpoint(), ignored);
+    thread_.join();
+  }
+  std::string authority() const {
+    return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+  }
+
+ private:
+  const std::string reply_;  // empty: it is silent
+  asio::io_context io_;
+  asio::ip::tcp::acceptor acceptor_{io_, {asio::ip::address_v4::loopback(), 0}};
+  std::vector<asio::ip::tcp::socket> kept_;
+  std::atomic<bool> ended_ = false;
+  std::thread thread_;
+};
+
+TEST_F(PicturesTest, AddressesOfListedHostsAreFetched) {
+  const PictureHost host("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\npicture");
+  StartAll([&](Server::Options& options) { options.fetch.hosts = {host.authority()}; });
+  const std::string url = "http://" + host.authority() + "/a.png";
+  const json reply =
+      Post("/v1/embeddings", {{"input", {{{"image", "AAA"}}, {{"image", url}}, "a"}}});
+  EXPECT_EQ(Numbers(reply), json::parse("[3, 7, 3]"));
+  EXPECT_EQ(Post("/encode", {{"image_data", url}}).at("embedding").at(0), 7);
+  EXPECT_THAT(RefusedItem({{"image", "https://example.org/a.png"}}),
+              HasSubstr("input[0]: an address of example.org:443, which is none of"));
+}
+
+TEST_F(PicturesTest, NobodyWaitsForAHostThatIsSilent) {
+  const PictureHost host("");
+  StartAll([&](Server::Options& options) {
+    options.fetch.hosts = {host.authority()};
+    options.fetch.timeout = std::chrono::milliseconds(700);
+  });
+  std::atomic<bool> is_answered = false;
+  std::thread slow([&] {
+    EXPECT_THAT(RefusedItem({{"image", "http://" + host.authority() + "/"}}),
+                HasSubstr("no answer in time"));
+    is_answered = true;
+  });
+  for (int i = 0; i < 20; ++i) Post("/v1/embeddings", {{"input", {{{"image", "AA"}}, "a"}}});
+  EXPECT_FALSE(is_answered);
+  slow.join();
+}
+
+TEST_F(PicturesTest, WithoutTheFlagNoAddressIsFetched) {
+  StartAll();
+  EXPECT_THAT(RefusedItem({{"image", "HTTP://127.0.0.1/a.png"}}),
+              HasSubstr("input[0]: an address (HTTP:), which is not fetched without"));
 }
 
 TEST_F(PicturesTest, EncodeTakesImageData) {

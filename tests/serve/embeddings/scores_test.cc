@@ -172,6 +172,16 @@ TEST_F(RerankTest, SglangsEncode) {
       json::parse(R"({"text": [["q", "a"], ["q", "b b"]], "is_cross_encoder_request": true})"));
   ASSERT_EQ(reply.size(), 2);
   EXPECT_EQ(reply[1].at("embedding"), 0.5);
+  // What SGLang has there for compatibility is left unread, but nothing that it does not know.
+  reply = Post("/encode", {{"text", "a"}, {"sampling_params", {{"temperature", 0.5}}}});
+  EXPECT_EQ(reply.at("embedding")[0], 3);
+  const auto refused = [&](const json& params, const std::string& param) {
+    const json body = {{"text", "a"}, {"sampling_params", params}};
+    EXPECT_EQ(Post("/encode", body, 400).at("error").at("param"), param);
+  };
+  refused({{"temprature", 0.5}}, "sampling_params.temprature");
+  refused(json::parse(R"([{}, {"dimensions": 2}])"), "sampling_params[1].dimensions");
+  refused(5, "sampling_params");
   EXPECT_THAT(Post("/encode", {{"text", "a"}, {"image_data", "x"}}, 400).dump(),
               HasSubstr("image_data: `words` reads texts, and no pictures"));
   EXPECT_THAT(Post("/encode", {{"text", "a"}, {"input_ids", json::array({1})}}, 400).dump(),

@@ -19,9 +19,11 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-TEST(ZeroShotTest, ScoresAreTransformersPipelines) {
-  const json golden =
-      ReadJsonFile("tests/reference/golden/outputs/zero_shot/golden.json", 1 << 16).value();
+constexpr char kGolden[] = "tests/reference/golden/outputs/zero_shot/golden.json";
+constexpr char kRules[] = "tests/reference/golden/outputs/zero_shot/rules.json";
+
+/// `golden` has labels, logits, and scores for "one" that holds or "several".
+void ExpectScores(const json& golden) {
   const auto labels = FindEntailment(golden["labels"].get<std::vector<std::string>>());
   ASSERT_TRUE(labels.ok()) << labels.status();
   const auto logits = golden["logits"].get<std::vector<std::vector<float>>>();
@@ -33,18 +35,46 @@ TEST(ZeroShotTest, ScoresAreTransformersPipelines) {
   }
 }
 
+TEST(ZeroShotTest, ScoresAreTransformersPipelines) {
+  ExpectScores(ReadJsonFile(kGolden, 1 << 16).value());
+  const json rules = ReadJsonFile(kRules, 1 << 16).value();
+  ASSERT_GE(rules["orders"].size(), 5u);
+  for (const json& order : rules["orders"]) {
+    SCOPED_TRACE(order["labels"]);
+    ExpectScores(order);
+  }
+}
+
 TEST(ZeroShotTest, LabelsAreFoundByTheirNames) {
   const auto found = [](const std::vector<std::string>& labels) {
     const auto place = FindEntailment(labels);
     return place.ok() ? std::pair(place->entails, place->contradicts) : std::pair<size_t, size_t>();
   };
-  EXPECT_EQ(found({"neutral", "ENTAILMENT", "Contradiction"}), std::pair(size_t{1}, size_t{2}));
+  // Contradiction is where transformers looks for it, not where it is named.
+  EXPECT_EQ(found({"neutral", "ENTAILMENT", "Contradiction"}), std::pair(size_t{1}, size_t{0}));
+  EXPECT_EQ(found({"Entailed", "contradiction", "neutral"}), std::pair(size_t{0}, size_t{2}));
   EXPECT_EQ(found({"entailment", "not_entailment"}), std::pair(size_t{0}, size_t{1}));
   EXPECT_EQ(found({"not_entailment", "entailment"}), std::pair(size_t{1}, size_t{0}));
   EXPECT_FALSE(FindEntailment(std::vector<std::string>{"entailment"}).ok());
   EXPECT_THAT(
       std::string(FindEntailment(std::vector<std::string>{"joy", "anger"}).status().message()),
       HasSubstr("its labels are joy, anger"));
+}
+
+TEST(ZeroShotTest, TemplatesAreReadAsPythonsFormatReadsThem) {
+  const json rules = ReadJsonFile(kRules, 1 << 16).value();
+  int num_refused = 0;
+  for (const json& entry : rules["templates"]) {
+    const auto parsed = ParseHypothesisTemplate(entry["template"].get<std::string>());
+    const json text = parsed.ok() ? json(parsed->before + "label" + parsed->after) : json();
+    if (entry["refused_here"] == true) {
+      EXPECT_FALSE(parsed.ok()) << entry;
+    } else {
+      EXPECT_EQ(text, entry["text"]) << entry;
+    }
+    num_refused += parsed.ok() ? 0 : 1;
+  }
+  EXPECT_GE(num_refused, 8);
 }
 
 class ZeroShotRouteTest : public EncoderTest {
@@ -79,6 +109,13 @@ TEST_F(ZeroShotRouteTest, CandidatesAreJudgedForEachText) {
   }
 }
 
+TEST_F(ZeroShotRouteTest, CommasDivideATextOfLabels) {
+  const json body = {{"input", "a"}, {"candidate_labels", " x, y z ,,"}};
+  EXPECT_EQ(Post("/classify", body).at("data")[0].at("labels"), json({"x", "y z"}));
+  const json one = {{"input", "a"}, {"candidate_labels", {"x, y"}}};
+  EXPECT_EQ(Post("/classify", one).at("data")[0].at("labels"), json({"x, y"}));
+}
+
 TEST_F(ZeroShotRouteTest, FieldsAreRefusedWithValueAndBound) {
   const auto refusal = [&](const json& fields, const std::string& param) {
     json body = {{"input", {"a", "b"}}, {"candidate_labels", {"x", "y"}}};
@@ -90,10 +127,18 @@ TEST_F(ZeroShotRouteTest, FieldsAreRefusedWithValueAndBound) {
   const char* const labels = "candidate_labels";
   EXPECT_THAT(refusal({{labels, json::array()}}, labels), HasSubstr("empty"));
   EXPECT_THAT(refusal({{labels, {"x", ""}}}, labels), HasSubstr("empty"));
+  EXPECT_THAT(refusal({{labels, " , ,"}}, labels), HasSubstr("empty"));
+  std::string many = "x";
+  for (int i = 0; i < 256; ++i) many += ",x";
+  EXPECT_THAT(refusal({{labels, many}}, labels), HasSubstr("257 entries, more than 256"));
+  EXPECT_THAT(refusal({{labels, "x," + std::string(1025, 'y')}}, labels),
+              HasSubstr("1025 bytes, more than 1024"));
   EXPECT_THAT(refusal({{labels, 5}}, labels), HasSubstr("neither a string nor a list"));
   EXPECT_THAT(refusal({{labels, json(std::vector<std::string>(257, "x"))}}, labels),
               HasSubstr("256"));
   EXPECT_THAT(refusal({{"hypothesis_template", "none"}}, "hypothesis_template"), HasSubstr("{}"));
+  EXPECT_THAT(refusal({{"hypothesis_template", "{} or {}"}}, "hypothesis_template"),
+              HasSubstr("more than one {}"));
   EXPECT_THAT(refusal({{"multi_label", "yes"}}, "multi_label"),
               HasSubstr("neither true nor false"));
   EXPECT_THAT(refusal({{"raw_scores", true}}, "raw_scores"), HasSubstr("candidate_labels"));
