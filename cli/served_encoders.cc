@@ -34,7 +34,9 @@ absl::StatusOr<EncodeInput> PrepareSource(const EncodingModel& model,
     return source.picture_is_file ? pictures->Read(source.picture)
                                   : pictures->ReadText(source.picture);
   }
-  EncodingModel::Cut how{.truncates = cut.truncates, .max_tokens = cut.max_tokens};
+  EncodingModel::Cut how{.truncates = cut.truncates,
+                         .max_second_tokens = cut.max_second_tokens,
+                         .max_tokens = cut.max_tokens};
   if (cut.keeps_end) {
     how.side = *cut.keeps_end ? Truncation::Side::kLeft : Truncation::Side::kRight;
   }

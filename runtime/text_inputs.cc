@@ -42,6 +42,9 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction, st
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(instruction, "instruction"));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(text, "text"));
+  if (cut.max_second_tokens && second) {
+    return PrepareShortSecond(instruction, text, *second, cut);
+  }
   if (instruction.empty()) instruction = options_.pair_prompt;
   if (!options_.yes_no) {
     return PrepareSequence(instruction, text, second, most, cut, /*parse_special=*/false);
@@ -54,6 +57,32 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction, st
                               cut.truncates ? std::optional(SideOf(cut)) : std::nullopt));
   SHORTLIST_RETURN_IF_ERROR(CheckRows(ids, *tokenizer_, options_.vocab_size));
   return EncodeInput{.ids = std::move(ids)};
+}
+
+/// What a pair without its second text has in tokens tells how long all of it may be, where the
+/// first text is whole.
+absl::StatusOr<EncodeInput> TextInputs::PrepareShortSecond(std::string_view instruction,
+                                                           std::string_view text,
+                                                           std::string_view second,
+                                                           const Cut& cut) const {
+  if (*cut.max_second_tokens < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("most tokens of the second text ", *cut.max_second_tokens, " below 1"));
+  }
+  Cut whole = cut;
+  whole.max_second_tokens.reset();
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
+  const absl::StatusOr<EncodeInput> rest =
+      Prepare(instruction, text, "", {.truncates = false, .max_tokens = most});
+  const bool is_full = rest.ok() && std::ssize(rest->ids) >= most;
+  if (is_full || absl::IsOutOfRange(rest.status())) {
+    return Prepare(instruction, text, second, whole);
+  }
+  if (!rest.ok()) return rest.status();
+  whole.truncates = true;
+  whole.strategy = Truncation::Strategy::kOnlySecond;
+  whole.max_tokens = std::min(most, std::ssize(rest->ids) + *cut.max_second_tokens);
+  return Prepare(instruction, text, second, whole);
 }
 
 absl::StatusOr<EncodeInput> TextInputs::PreparePrompt(std::string_view text, const Cut& cut) const {
@@ -70,7 +99,7 @@ absl::StatusOr<EncodeInput> TextInputs::PrepareSequence(std::string_view instruc
   const bool lowers = options_.lowers;
   std::string first = absl::StrCat(std::string(instruction), std::string(text));
   if (lowers) first = LowerCase(first);
-  Truncation truncation{.side = SideOf(cut)};
+  Truncation truncation{.strategy = cut.strategy, .side = SideOf(cut)};
   EncodeOptions options{.parse_special = parse_special};
   if (cut.truncates) {
     truncation.max_len = most;

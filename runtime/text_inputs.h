@@ -38,9 +38,11 @@ class TextInputs {
 
   /// How a text that is too long becomes an input.
   struct Cut {
-    bool truncates = false;                     // false: it is refused
-    std::optional<Truncation::Side> side = {};  // where tokens go; none: as the model wants it
-    std::optional<int64_t> max_tokens = {};     // at least 1; more than max_input_tokens is that
+    bool truncates = false;                                               // false: it is refused
+    Truncation::Strategy strategy = Truncation::Strategy::kLongestFirst;  // of a pair
+    std::optional<Truncation::Side> side = {};      // where tokens go; none: as the model wants it
+    std::optional<int64_t> max_second_tokens = {};  // of a pair's second text alone, at least 1
+    std::optional<int64_t> max_tokens = {};  // at least 1; more than max_input_tokens is that
   };
 
   /// The input of `text`, or of a pair, with `instruction` before the first; of a YesNoPrompt the
@@ -59,6 +61,9 @@ class TextInputs {
                                               std::optional<std::string_view> second,
                                               int64_t max_tokens, const Cut& cut,
                                               bool parse_special) const;
+  absl::StatusOr<EncodeInput> PrepareShortSecond(std::string_view instruction,
+                                                 std::string_view text, std::string_view second,
+                                                 const Cut& cut) const;
   absl::StatusOr<int64_t> MostTokens(const Cut& cut) const;
   void DropAtEnd(EncodeInput& input) const;
   Truncation::Side SideOf(const Cut& cut) const { return cut.side.value_or(options_.side); }

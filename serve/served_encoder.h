@@ -37,6 +37,7 @@ struct EncodeCut {
   bool truncates = false;             // false: it is refused
   std::optional<bool> keeps_end;      // true: its beginning is dropped; nullopt: as the model wants
   std::optional<int64_t> max_tokens;  // at most the model's max_input_tokens; nullopt: that
+  std::optional<int64_t> max_second_tokens;  // of a pair's second text alone, which is cut to it
 };
 
 /// An encoder as the routes know it, whatever computes behind it. Constant once it is served.

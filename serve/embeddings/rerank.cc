@@ -91,14 +91,8 @@ std::string Write(const Form& form, const EncodedBatch& encoded) {
 }
 
 /// Fields of Cohere, Jina and vLLM that change nothing, or that would.
-void AcceptOrRefuseOthers(const ServedEncoder& encoder, JsonFields& fields) {
+void AcceptOrRefuseOthers(JsonFields& fields) {
   fields.Accept({"user", "custom_labels", "routing_key", "session_id"});
-  if (const auto most = fields.OptionalInteger("max_tokens_per_doc", 1, kMaxCount);
-      most && *most < encoder.max_input_tokens) {
-    fields.Fail("max_tokens_per_doc",
-                absl::StrCat(*most, " is less than the model's ", encoder.max_input_tokens,
-                             ", and documents are not cut further"));
-  }
   fields.Refuse({"rank_fields", "max_chunks_per_doc", "lora_path", "max_tokens_per_query"},
                 "not supported");
 }
@@ -157,7 +151,16 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   asked.rid = form.rid = ReadEncodeScheduling(fields, batch);
   if (!has_pairs) ReadForMultiVectors(encoder, *query, asked);
   if (shape == Shape::kSglang) batch.num_reply_bytes = NumJsonBytes(form.rid);
-  AcceptOrRefuseOthers(encoder, fields);
+  if (const auto most = fields.OptionalInteger("max_tokens_per_doc", 1, kMaxCount);
+      most && *most < encoder.max_input_tokens) {
+    if (has_pairs) {
+      batch.cut.max_second_tokens = *most;
+    } else {
+      batch.cut.truncates = true;
+      batch.cut.max_tokens = std::min(*most, batch.cut.max_tokens.value_or(*most));
+    }
+  }
+  AcceptOrRefuseOthers(fields);
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   for (size_t i = 0; i < batch.inputs.size() && tells_text; ++i) {
@@ -181,6 +184,7 @@ absl::StatusOr<EncodeAsked> ParseEither(const Service& service, const std::strin
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
   JsonFields fields(body);
   const bool is_tei = !body.contains("documents");
+  if (!is_tei && body.contains("texts")) fields.Fail("texts", "documents are there too");
   return Read(service, fields, is_tei ? "texts" : "documents",
               is_tei ? Shape::kTei : Shape::kCohere);
 }

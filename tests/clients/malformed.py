@@ -57,7 +57,7 @@ FORMAT = {"encoding_format": string(256, *[(value, f"Invalid value for 'encoding
                                            ("md5", "", "floats")])}
 COUNT = integer(1, 2**31)
 RANKING = {"top_n": COUNT, "top_k": COUNT, "raw_scores": BOOL,
-           "max_tokens_per_doc": Kind([*COUNT.values, (MAX_TOKENS - 1, f"less than the model's {MAX_TOKENS}")]),
+           "max_tokens_per_doc": COUNT,
            "instruct": string(16 << 10, ("x", "reads pairs without an instruction")), "rank_fields": REFUSED, "lora_path": REFUSED}
 SPARSE = {"sparse_top_n": integer(1, VOCAB_SIZE),
           "sparse_threshold": Kind([(value, "is not a number in [0, 1e+30]") for value in

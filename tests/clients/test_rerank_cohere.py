@@ -51,7 +51,7 @@ def test_errors(client):
         ({"documents": []}, "documents", "empty"),
         ({"documents": ["a", 5]}, "documents[1]", "not a text"),
         ({"top_n": 0}, "top_n", "[1, "),
-        ({"max_tokens_per_doc": 10}, "max_tokens_per_doc", "30"),
+        ({"max_tokens_per_doc": 0}, "max_tokens_per_doc", "0"),
         ({"model": "minilm"}, "model", "makes embeddings"),
     ]:
         with pytest.raises(cohere.BadRequestError) as raised:

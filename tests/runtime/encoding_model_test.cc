@@ -218,6 +218,26 @@ TEST_F(EncodingModelTest, AClassifierScoresPairsByTokenType) {
   EXPECT_EQ(both[1].values, Values(pair));
 }
 
+TEST_F(EncodingModelTest, ASecondTextIsCutToALengthOfItsOwn) {
+  TinyEncoder tiny;
+  Open(tiny);
+  const auto pair = [&](std::string_view first, std::string_view second, int64_t most) {
+    return model_->Prepare("", first, second, {.max_second_tokens = most}).value();
+  };
+  const auto whole = [&](std::string_view first, std::string_view second) {
+    return model_->Prepare("", first, second, {}).value();
+  };
+  // The first stays whole though it is the longer one.
+  EXPECT_EQ(pair("a b c d e", "1 2 3 4", 2), whole("a b c d e", "1 2"));
+  EXPECT_EQ(pair("a b", "1 2 3 4", 4), whole("a b", "1 2 3 4"));
+  EXPECT_EQ(pair("a b", "1 2 3 4", 1000), whole("a b", "1 2 3 4"));
+  // At most what the model takes, 30.
+  const std::string first = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
+  EXPECT_EQ(pair(first, "1 2 3 4", 3), whole(first, "1"));
+  ExpectError(model_->Prepare("", "a", "b", {.max_second_tokens = 0}).status(),
+              absl::StatusCode::kInvalidArgument, {"0 below 1"});
+}
+
 TEST_F(EncodingModelTest, TextsAreCutOnTheSideThatTheTokenizerWantsUnlessAsked) {
   TinyEncoder tiny;
   tiny.AddFile("tokenizer_config.json", {{"truncation_side", "left"}});

@@ -114,7 +114,7 @@ TEST_F(RerankTest, RefusesWhatItDoesNotTake) {
       {{{"top_n", 0}}, "top_n"},
       {{{"top_nn", 1}}, "did you mean \"top_n\"?"},
       {{{"instruct", "x"}}, "instruct: `judge` reads pairs without an instruction"},
-      {{{"max_tokens_per_doc", 3}}, "max_tokens_per_doc"},
+      {{{"max_tokens_per_doc", 0}}, "max_tokens_per_doc"},
       {{{"model", "words"}}, "`words` makes embeddings"},
   };
   for (const Case& refused : cases) {
