@@ -62,7 +62,7 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
     } else {
       guard.Count(source != RowSource::kNone, coverage_floor);
     }
-    if (step.fell_back()) source = RowSource::kBase;  // the full head's
+    if (step.fell_back()) source = RowSource::kFallback;
     ++stats.num_held[Index(source)];
     stats.num_covered += source != RowSource::kNone ? 1 : 0;
     infos[j].escape = source == RowSource::kNone;

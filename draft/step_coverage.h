@@ -30,8 +30,8 @@ struct JudgedStep {
 struct StepCoverage {
   // [num_emitted] by the request's own vocabulary, whether or not a draft pass scored it.
   std::vector<RowSource> sources;
-  // The emitted tokens that the draft scored rows for, and what of these held them: the base where
-  // the full head was scored.
+  // The emitted tokens that the draft scored rows for, and what of these held them: kFallback where
+  // the full head stood in.
   std::vector<TokenId> scored;
   std::vector<RowSource> held;  // [scored.size()]
   // The others: no draft pass came to them, and nobody knows what the sketch would have chosen.

@@ -24,9 +24,10 @@ enum class RowSource : uint8_t {
   kTarget,         // what it holds likely besides its choice, step by step
   kVariants,       // the same word with another case, or with a space in front
   kSketch,         // what the draft's hidden state speaks for (head/sketch.h), not in the tail
+  kFallback,  // none of these: the full head, which stood in for the vocabulary (coverage guard)
 };
 
-inline constexpr size_t kNumRowSources = static_cast<size_t>(RowSource::kSketch) + 1;
+inline constexpr size_t kNumRowSources = static_cast<size_t>(RowSource::kFallback) + 1;
 
 constexpr size_t Index(RowSource source) { return static_cast<size_t>(source); }
 
@@ -34,7 +35,7 @@ constexpr size_t Index(RowSource source) { return static_cast<size_t>(source); }
 constexpr const char* RowSourceName(RowSource source) {
   constexpr std::array<const char*, kNumRowSources> kNames = {
       "none",   "base",          "shared",        "successors", "given",    "prompt", "output",
-      "prefix", "continuations", "prompt_target", "target",     "variants", "sketch"};
+      "prefix", "continuations", "prompt_target", "target",     "variants", "sketch", "fallback"};
   return kNames[Index(source)];
 }
 

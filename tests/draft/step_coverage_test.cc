@@ -110,7 +110,7 @@ TEST_F(StepCoverageTest, ARequestFallsBackWhileItsVocabularyMissesAndComesBack) 
   task_.active = full_head_.get();
   task_.tokens = Ids({50});
   const StepCoverage fallen = Judge({50, 10}, /*num_accepted=*/1);
-  EXPECT_EQ(fallen.held, (std::vector{RowSource::kBase, RowSource::kBase}));  // the full head's
+  EXPECT_EQ(fallen.held, (std::vector{RowSource::kFallback, RowSource::kFallback}));
   EXPECT_EQ(fallen.sources, (std::vector{RowSource::kNone, RowSource::kBase}));
   EXPECT_TRUE(fallen.shared_drafted.empty());
   EXPECT_EQ(stats().num_held[Index(RowSource::kNone)], num_escapes);
