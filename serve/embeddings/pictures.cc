@@ -14,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kMaxAddresses = 64;    // of a request, fetched one behind the other
 constexpr char kPadding[] = "padding";  // what SGLang puts in for a text that is null
 
 /// Fills `source` from the two parts of an input; null: not there. `text_place` and
@@ -94,23 +95,33 @@ void ReadImageData(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch
 
 boost::asio::awaitable<absl::Status> FetchPictures(Fetcher* fetcher, const std::string& client,
                                                    EncodeBatch& batch) {
-  std::optional<Fetcher::Turn> turn;
+  // All of them are checked before one is fetched.
+  std::vector<size_t> addresses;
   for (size_t i = 0; i < batch.inputs.size(); ++i) {
-    EncodeSource& source = batch.inputs[i];
-    if (!WebUrl::Begins(source.picture)) continue;
+    const std::string& picture = batch.inputs[i].picture;
+    if (!WebUrl::Begins(picture)) continue;
+    absl::Status status;
     if (fetcher == nullptr) {
-      co_return OfInput(batch, i,
-                        absl::InvalidArgumentError(absl::StrCat(
-                            "an address (", source.picture.substr(0, source.picture.find(':') + 1),
-                            "), which is not fetched without --image-url-hosts: send "
-                            "base64 or a data: URI")));
+      status = absl::InvalidArgumentError(
+          absl::StrCat("an address (", picture.substr(0, picture.find(':') + 1),
+                       "), which is not fetched without --image-url-hosts: send base64 or a data: "
+                       "URI"));
+    } else if (addresses.size() == kMaxAddresses) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("an address more than the ", kMaxAddresses, " of a request"));
+    } else {
+      status = fetcher->Check(picture);
     }
-    if (!turn) {
-      turn.emplace(*fetcher, client);
-      absl::Status waited = co_await turn->Wait();
-      if (!waited.ok()) co_return waited;
-    }
-    absl::StatusOr<std::string> file = co_await turn->Get(source.picture);
+    if (!status.ok()) co_return OfInput(batch, i, status);
+    addresses.push_back(i);
+  }
+  if (addresses.empty()) co_return absl::OkStatus();
+  Fetcher::Turn turn(*fetcher, client);
+  absl::Status waited = co_await turn.Wait();
+  if (!waited.ok()) co_return waited;
+  for (const size_t i : addresses) {
+    EncodeSource& source = batch.inputs[i];
+    absl::StatusOr<std::string> file = co_await turn.Get(source.picture);
     if (!file.ok()) co_return OfInput(batch, i, file.status());
     if (file->empty()) {
       co_return OfInput(batch, i, absl::InvalidArgumentError("an empty picture"));

@@ -76,6 +76,8 @@ struct Fetcher::Tls {
   Tls() {
     context.set_default_verify_paths();
     context.set_verify_mode(asio::ssl::verify_peer);
+    context.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                        asio::ssl::context::no_tlsv1_1);
   }
   asio::ssl::context context{asio::ssl::context::tls_client};
 };
@@ -131,9 +133,17 @@ awaitable<absl::StatusOr<Endpoints>> Fetcher::Find(const UrlAuthority& authority
   co_return endpoints;
 }
 
+Fetcher::Turn::~Turn() {
+  if (!ticket_) return;
+  const auto found = fetcher_.num_turns_of_.find(client_);
+  if (--found->second == 0) fetcher_.num_turns_of_.erase(found);
+}
+
 awaitable<absl::Status> Fetcher::Turn::Wait() {
   const int64_t most = std::max<int64_t>(fetcher_.limit_.limit() / 2, 1);
-  if (fetcher_.limit_.NumRunning(client_) < most) {
+  const auto found = fetcher_.num_turns_of_.find(client_);
+  if (found == fetcher_.num_turns_of_.end() || found->second < most) {
+    ++fetcher_.num_turns_of_[client_];
     ticket_.emplace(fetcher_.limit_, client_);
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
     if (co_await ticket_->WaitWithin(left)) co_return absl::OkStatus();
@@ -165,17 +175,21 @@ awaitable<absl::StatusOr<std::string>> Fetcher::Turn::GetFrom(const WebUrl& url)
   co_return co_await Exchange(tls, url, max_bytes);
 }
 
+absl::Status Fetcher::Check(const std::string& text) const {
+  SHORTLIST_ASSIGN_OR_RETURN(const WebUrl url, WebUrl::Parse(text));
+  if (Lists(url)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("an address of ",
+                                                 url.authority.Text().substr(0, 200),
+                                                 ", which is none of --image-url-hosts"));
+}
+
 awaitable<absl::StatusOr<std::string>> Fetcher::Turn::Get(std::string text) {
-  const absl::StatusOr<WebUrl> url = WebUrl::Parse(text);
-  if (!url.ok()) co_return url.status();
-  const std::string name = url->authority.Text();
-  if (!fetcher_.Lists(*url)) {
-    co_return absl::InvalidArgumentError(
-        absl::StrCat("an address of ", name, ", which is none of --image-url-hosts"));
-  }
-  absl::StatusOr<std::string> body = co_await GetFrom(*url);
+  if (absl::Status status = fetcher_.Check(text); !status.ok()) co_return status;
+  const WebUrl url = *WebUrl::Parse(text);
+  absl::StatusOr<std::string> body = co_await GetFrom(url);
   if (!body.ok()) {
-    co_return absl::InvalidArgumentError(absl::StrCat(name, ": ", body.status().message()));
+    co_return absl::InvalidArgumentError(
+        absl::StrCat(url.authority.Text(), ": ", body.status().message()));
   }
   num_left_ -= std::ssize(*body);
   co_return body;

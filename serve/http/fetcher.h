@@ -49,7 +49,12 @@ class Fetcher {
           end_(std::chrono::steady_clock::now() + fetcher.options_.max_turn),
           num_left_(fetcher.options_.max_total) {}
 
-    /// Once, before the first Get: waits for a place. ResourceExhausted where there is none.
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+    /// Once, before the first Get: waits for a place. ResourceExhausted where there is none, or the
+    /// client has its share of them or waits for it.
     boost::asio::awaitable<absl::Status> Wait();
 
     /// The body of the reply to a GET. InvalidArgument names the host and what went wrong: one that
@@ -63,7 +68,7 @@ class Fetcher {
 
     Fetcher& fetcher_;
     const std::string client_;
-    std::optional<ConcurrencyLimit::Ticket> ticket_;  // once Wait has been called
+    std::optional<ConcurrencyLimit::Ticket> ticket_;  // once Wait has found that it may wait
     const Deadline end_;
     int64_t num_left_;  // bytes
   };
@@ -72,6 +77,10 @@ class Fetcher {
   static absl::StatusOr<std::unique_ptr<Fetcher>> Create(boost::asio::any_io_executor executor,
                                                          Options options);
   ~Fetcher();
+
+  /// InvalidArgument for what is no URL, and for one whose host is not listed: nothing of it is
+  /// fetched.
+  absl::Status Check(const std::string& url) const;
 
  private:
   struct Tls;
@@ -84,7 +93,8 @@ class Fetcher {
   const Options options_;
   std::vector<UrlAuthority> hosts_;
   ConcurrencyLimit limit_;
-  std::map<std::string, HostLookup> lookups_;  // by authority; of those that are listed alone
+  std::map<std::string, int64_t> num_turns_of_;  // clients: those that wait, too; above 0
+  std::map<std::string, HostLookup> lookups_;    // by authority; of those that are listed alone
   const std::unique_ptr<Tls> tls_;
 };
 

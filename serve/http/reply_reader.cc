@@ -28,7 +28,7 @@ awaitable<absl::StatusOr<int>> ReadHead(const ReadMore& read_more, std::string& 
       if (!status.ok()) co_return status;
     }
     const absl::StatusOr<int> status = ParseStatusLine(head.start_line());
-    if (!status.ok() || *status >= 200) {
+    if (!status.ok() || *status >= 200 || *status == 101) {
       fields = std::move(head.fields());
       co_return status;
     }

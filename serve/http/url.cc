@@ -1,6 +1,7 @@
 #include "serve/http/url.h"
 
 #include <algorithm>
+#include <boost/asio/ip/address_v6.hpp>
 #include <charconv>
 #include <cstdint>
 #include <utility>
@@ -36,7 +37,11 @@ absl::StatusOr<UrlAuthority> UrlAuthority::Parse(std::string_view text) {
   if (text.starts_with('[')) {
     const size_t end = text.find(']');
     if (end == text.npos) return Wrong("no ] behind the address");
-    parsed.host = text.substr(1, end - 1);
+    const std::string address(text.substr(1, end - 1));
+    boost::system::error_code error;
+    const auto parsed_address = boost::asio::ip::make_address_v6(address, error);
+    if (error || address.find('%') != address.npos) return Wrong("no IPv6 address in brackets");
+    parsed.host = parsed_address.to_string();  // of several spellings one
     port = text.substr(end + 1);
     if (!port.empty() && port.front() != ':') return Wrong("no : before the port");
   } else {

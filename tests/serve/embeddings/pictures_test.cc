@@ -134,6 +134,10 @@ TEST_F(PicturesTest, AddressesOfListedHostsAreFetched) {
   EXPECT_EQ(Post("/encode", {{"image_data", url}}).at("embedding").at(0), 7);
   EXPECT_THAT(RefusedItem({{"image", "https://example.org/a.png"}}),
               HasSubstr("input[0]: an address of example.org:443, which is none of"));
+  json many = {{"input", json::array()}};
+  for (int i = 0; i < 65; ++i) many["input"].push_back({{"image", url}});
+  EXPECT_THAT(Post("/v1/embeddings", many, 400).at("error").at("message").get<std::string>(),
+              HasSubstr("input[64]: an address more than the 64 of a request"));
 }
 
 TEST_F(PicturesTest, NobodyWaitsForAHostThatIsSilent) {

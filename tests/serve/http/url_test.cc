@@ -18,6 +18,7 @@ TEST(WebUrlTest, TakesAnAddressApart) {
       {"HTTPS://Example.ORG/a.png?b=c&d#e", "example.org", "example.org:443", "/a.png?b=c&d", true},
       {"http://10.0.0.7:8080?x", "10.0.0.7", "10.0.0.7:8080", "/?x", false},
       {"https://[::1]:080/a//b/../c", "::1", "[::1]:80", "/a//b/../c", true},
+      {"http://[0:0:0:0:0:0:0:1]/", "::1", "[::1]:80", "/", false},
       {"http://example.org#@10.0.0.7/", "example.org", "example.org:80", "/", false},
   };
   for (const auto& c : kCases) {
@@ -39,6 +40,7 @@ TEST(WebUrlTest, RefusesWhatSomebodyMightReadOtherwise) {
         std::string("http://example.org/a b"), std::string("http://example.org/\r\nX: y"),
         std::string("http://example.org/\0", 20), std::string("http://example.org:0/"),
         std::string("http://example.org:65536/"), std::string("http://example.org:80:81/"),
+        std::string("http://[127.0.0.1]/"), std::string("http://[::1%lo]/"),
         std::string("http://[::1/"), std::string("http://[::1]8/"),
         std::string("http://\xc3\xa4.org/"), "http://example.org/" + std::string(2048, 'a')}) {
     const auto parsed = WebUrl::Parse(url);
