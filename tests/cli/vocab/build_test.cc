@@ -140,8 +140,7 @@ TEST_F(BuildTest, OlderCountsAreTakenAndDoNotTellWhatChanged) {
 
 TEST_F(BuildTest, NoOutputIsAnInputOrAnotherOutput) {
   const std::string text = dir_.Write("a.txt", kText), counts = dir_.Join("c.txt"),
-                    link = dir_.Join("link.txt"),
-                    tokenizer = dir_.Join("t.txt");
+                    link = dir_.Join("link.txt"), tokenizer = dir_.Join("t.txt");
   ASSERT_TRUE(Run({"--text", text, "--counts", counts}).status.ok());
   fs::create_symlink(text, link);
   fs::create_hard_link(text, dir_.Join("hard.txt"));
