@@ -62,6 +62,8 @@ absl::Status WriteFileAtomically(const std::string& given, const std::string& co
   const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
   {
     std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    // Before the bytes: what others may not read they never may.
+    if (fs::is_regular_file(status)) fs::permissions(temporary, status.permissions(), unknown);
     out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
     out.flush();
     if (!out) {

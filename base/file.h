@@ -19,9 +19,10 @@ bool FileExists(const std::string& path);
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
 /// Writes `contents` to a new file beside `path` and renames it, so that `path` holds either the
-/// old bytes or all of the new ones. A symbolic link stays one: what it leads to is replaced; where
-/// that is nothing, the link is. A device or a pipe is not replaced: it takes the bytes, and waits
-/// for a reader. Unavailable names the path and the system's reason.
+/// old bytes or all of the new ones; the mode of a file that is replaced is kept. A process that is
+/// killed meanwhile leaves `path`.tmp.PID, which nobody reads. A symbolic link stays one: what it
+/// leads to is replaced; where that is nothing, the link is. A device or a pipe is not replaced: it
+/// takes the bytes, and waits for a reader. Unavailable names the path and the system's reason.
 absl::Status WriteFileAtomically(const std::string& path, const std::string& contents);
 
 /// Before long work whose result WriteFileAtomically is to write: InvalidArgument names the path

@@ -73,6 +73,9 @@ class ServerImpl final : public Server {
     VocabAdmin::Options vocab = options_.vocab;
     vocab.counts = &counts_;
     vocab.workers = workers_.get();
+    vocab.log = [this](std::string_view what, std::string_view details) {
+      if (log_ != nullptr) log_->Write(what, details);
+    };
     vocab_admin_ = std::make_unique<VocabAdmin>(std::move(vocab));
   }
 

@@ -34,13 +34,16 @@ class PlainSource : public ByteSource {
     chunk.resize(kChunkBytes);
     in_.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
     chunk.resize(in_.gcount());
+    num_stored_bytes_ += in_.gcount();
     if (!in_.bad()) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat(name_, ": cannot read: ", std::strerror(errno)));
   }
 
+  int64_t num_stored_bytes() const override { return num_stored_bytes_; }
   const std::string& name() const { return name_; }
 
  private:
+  int64_t num_stored_bytes_ = 0;
   std::unique_ptr<std::ifstream> file_;
   std::istream& in_;
   const std::string name_;
@@ -71,6 +74,7 @@ class PackedSource : public ByteSource {
     chunk.resize(num_out);
     return absl::OkStatus();
   }
+  int64_t num_stored_bytes() const override { return plain_->num_stored_bytes(); }
 
  protected:
   /// Unpacks from `in`, `used` bytes of which are gone, into `out` from `num_out` on, and sets
@@ -190,6 +194,7 @@ class BegunSource : public ByteSource {
     chunk = std::exchange(head_, "");
     return absl::OkStatus();
   }
+  int64_t num_stored_bytes() const override { return rest_->num_stored_bytes(); }
 
  private:
   std::unique_ptr<PlainSource> rest_;

@@ -29,6 +29,10 @@ class ByteSource {
   /// damaged or cut short, Unavailable on a read error; both name the file. What was read before
   /// stands.
   virtual absl::Status Read(std::string& chunk) = 0;
+
+  /// Bytes as they are stored, packed or not, that were read so far; some may not have come out
+  /// yet.
+  virtual int64_t num_stored_bytes() const = 0;
 };
 
 /// A whole regular file, unpacked. Errors as ReadFile and ByteSource::Read; InvalidArgument when it

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <limits>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -128,6 +129,13 @@ absl::Status CheckMembers(const json& root, int64_t version) {
   return absl::OkStatus();
 }
 
+/// As IdsFingerprint makes them.
+bool IsFingerprint(std::string_view text) {
+  constexpr std::string_view kHash = "fnv1a64:";
+  return text.starts_with(kHash) && text.size() == kHash.size() + 16 &&
+         text.find_first_not_of("0123456789abcdef", kHash.size()) == std::string_view::npos;
+}
+
 template <typename T>
 std::string Array(const std::vector<T>& values) {
   std::string text = "[";
@@ -171,6 +179,11 @@ absl::StatusOr<VocabList> ParseVocabDocument(const json& root) {
        {std::pair("source", &list.source), std::pair("ids_fingerprint", &list.ids_fingerprint)}) {
     if (!root.contains(name)) continue;
     SHORTLIST_ASSIGN_OR_RETURN(*field, document.String(name));
+  }
+  if (!list.ids_fingerprint.empty() && !IsFingerprint(list.ids_fingerprint)) {
+    return absl::InvalidArgumentError(absl::StrCat("ids_fingerprint: \"",
+                                                   Excerpt(list.ids_fingerprint),
+                                                   "\" is not \"fnv1a64:<16 hex digits>\""));
   }
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::vector<int64_t> ids,

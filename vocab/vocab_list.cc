@@ -26,6 +26,7 @@ using nlohmann::json;
 constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
 constexpr int64_t kMaxVocabSize = VocabList::kMaxVocabSize;
 constexpr std::string_view kWhiteSpace = " \t\r\v\f";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // that some editors begin a text with
 
 absl::Status At(const std::string& where, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(where, ": ", std::string(status.message())));
@@ -53,6 +54,7 @@ absl::Status CheckDistinct(const char* name, const std::vector<TokenId>& ids, in
 
 absl::StatusOr<VocabList> ParseText(std::string_view text, int64_t vocab_size) {
   VocabList list;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const int64_t bound = vocab_size > 0 ? std::min(vocab_size, kMaxVocabSize) : kMaxVocabSize;
   std::unordered_map<int32_t, int64_t> line_of;
   for (int64_t line = 1; !text.empty(); ++line) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -203,6 +204,22 @@ absl::StatusOr<bool> ParseListOption(std::string_view text, VocabOptions& option
   return false;
 }
 
+/// InvalidArgument where `name` is no file, and what stands before a colon of it is one: an option
+/// that is misspelt.
+absl::Status CheckNoOption(std::string_view name) {
+  std::error_code absent;
+  if (std::filesystem::exists(name, absent)) return absl::OkStatus();
+  for (size_t colon = name.find(':'); colon != std::string_view::npos;
+       colon = name.find(':', colon + 1)) {
+    const std::string file(name.substr(0, colon));
+    if (!std::filesystem::is_regular_file(file, absent)) continue;
+    const std::string_view option = name.substr(name.rfind(':') + 1);  // the last, which was tried
+    return absl::InvalidArgumentError(absl::StrCat("\"", Excerpt(option), "\" is no option of ",
+                                                   Excerpt(file), "; ", kVocabFlag));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
@@ -234,6 +251,7 @@ absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", Excerpt(flag), "\" names no file; ", kVocabFlag));
   }
+  SHORTLIST_RETURN_IF_ERROR(CheckNoOption(rest));
   options.custom_vocab_path = rest;
   SHORTLIST_RETURN_IF_ERROR(options.Validate());
   return options;

@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,7 +16,10 @@
 #include "cli/flags/flag_kinds.h"
 #include "cli/vocab/corpus_counter.h"
 #include "cli/vocab/list_tokenizer.h"
+#include "cli/vocab/loss_note.h"
+#include "cli/vocab/stop_signals.h"
 #include "cli/vocab/text_corpora.h"
+#include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
 #include "vocab/counting/build_list.h"
 #include "vocab/counting/count_file.h"
@@ -45,7 +46,11 @@ struct BuildFlags {
 void AddFlags(CLI::App& command, BuildFlags& flags) {
   AddTokenizerFlags(command, flags.tokenizer, /*is_required=*/true);
   AddTextFlags(command, flags.texts);
-  command.get_option("--text")->required(false);
+  command.get_option("--text")
+      ->required(false)
+      ->type_name("[WEIGHT@]FILE...")
+      ->description(command.get_option("--text")->get_description() +
+                    ". With a weight, it makes up its share of the mix");
   command
       .add_option(
           "--out", flags.out_path,
@@ -136,21 +141,35 @@ std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
   return source;
 }
 
-/// InvalidArgument where a file that is written is one of those that are counted, or cannot be.
-absl::Status CheckTargets(const BuildFlags& flags, const std::vector<TextCorpus>& texts) {
-  for (const auto& [flag, target] :
-       {std::pair("--out", flags.out_path), std::pair("--counts", flags.counts_path)}) {
-    if (!target.empty()) SHORTLIST_RETURN_IF_ERROR(CheckOutput(flag, target));
-    for (const TextCorpus& corpus : texts) {
-      for (const std::string& file : corpus.files) {
-        std::error_code missing;
-        if (target.empty() || !std::filesystem::equivalent(file, target, missing)) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat(flag, " ", target, " is one of the texts that are to be counted"));
-      }
-    }
-  }
-  return absl::OkStatus();
+/// InvalidArgument where a file cannot be written, would be lost, or would be counted twice.
+absl::Status CheckFiles(const BuildFlags& flags, const std::vector<TextCorpus>& texts,
+                        const std::vector<Weighted>& added) {
+  std::vector<UsedFile> inputs = FilesOf(texts);
+  for (const Weighted& file : added) inputs.push_back({"--add-counts", file.name});
+  SHORTLIST_RETURN_IF_ERROR(CheckDistinct(inputs));
+  for (UsedFile& file : FilesOf(flags.tokenizer)) inputs.push_back(std::move(file));
+  return CheckOutputs({{"--out", flags.out_path}, {"--counts", flags.counts_path}}, inputs);
+}
+
+/// Counts what `counts` lack of the texts. A signal ends the process, and where counts are kept
+/// they are kept first.
+absl::Status CountTexts(const BuildFlags& flags, const ListTokenizer& tokenizer,
+                        const std::vector<TextCorpus>& texts, std::istream& in, Counts& counts) {
+  ThreadPool pool(static_cast<int>(flags.num_threads));
+  const EncodeText encode = tokenizer.encode();
+  CorpusCounter counter({.fields = flags.texts.fields,
+                         .is_jsonl = flags.texts.is_jsonl,
+                         .max_pairs = flags.max_pairs,
+                         .counts_path = flags.counts_path},
+                        encode, pool, counts);
+  if (flags.counts_path.empty()) return counter.Count(texts, in);
+  const StopSignals signals;
+  const absl::Status counted = counter.Count(texts, in);
+  if (!absl::IsCancelled(counted)) return counted;
+  std::cerr << absl::StrFormat(
+      "build: stopped; what is counted is kept in %s, and the same command goes on from there\n",
+      flags.counts_path);
+  StopSignals::EndProcess();
 }
 
 absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out) {
@@ -160,27 +179,24 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   if (flags.out_path.empty() && flags.counts_path.empty()) {
     return absl::InvalidArgumentError("--out or --counts is required");
   }
+  if (!flags.out_path.empty()) SHORTLIST_RETURN_IF_ERROR(CheckListName(flags.out_path));
   SHORTLIST_ASSIGN_OR_RETURN(const ListTokenizer tokenizer, ListTokenizer::Open(flags.tokenizer));
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> texts, FindTexts(flags.texts));
-  SHORTLIST_RETURN_IF_ERROR(CheckTargets(flags, texts));
+  std::vector<Weighted> added_counts;
+  for (const std::string& text : flags.added_counts) {
+    SHORTLIST_ASSIGN_OR_RETURN(added_counts.emplace_back(), ParseWeighted("--add-counts", text));
+  }
+  SHORTLIST_RETURN_IF_ERROR(CheckFiles(flags, texts, added_counts));
   const VocabTarget target = tokenizer.target();
   Counts counts{.vocab_size = target.vocab_size, .fingerprint = target.fingerprint};
   if (!flags.counts_path.empty() && FileExists(flags.counts_path)) {
     SHORTLIST_ASSIGN_OR_RETURN(counts, ReadCounts(flags.counts_path, target.vocab_size,
                                                   target.fingerprint, flags.max_pairs));
   }
-  ThreadPool pool(static_cast<int>(flags.num_threads));
-  const EncodeText encode = tokenizer.encode();
-  CorpusCounter counter({.fields = flags.texts.fields,
-                         .is_jsonl = flags.texts.is_jsonl,
-                         .max_pairs = flags.max_pairs,
-                         .counts_path = flags.counts_path},
-                        encode, pool, counts);
-  SHORTLIST_RETURN_IF_ERROR(counter.Count(texts, in));
+  SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, counts));
   if (flags.out_path.empty()) return absl::OkStatus();
 
-  for (const std::string& text : flags.added_counts) {
-    SHORTLIST_ASSIGN_OR_RETURN(const Weighted file, ParseWeighted("--add-counts", text));
+  for (const Weighted& file : added_counts) {
     SHORTLIST_ASSIGN_OR_RETURN(Counts added, ReadCounts(file.name, target.vocab_size,
                                                         target.fingerprint, flags.max_pairs));
     for (CorpusCounts& corpus : added.corpora) {
@@ -198,8 +214,9 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   for (const CorpusCounts& corpus : counts.corpora) num_tokens += corpus.num_tokens;
   for (const std::vector<TokenId>& of_token : list.successors)
     num_successors += std::ssize(of_token);
-  out << absl::StrFormat("%s: %d ids and %d successors of %d tokens\n", flags.out_path,
-                         list.ids.size(), num_successors, num_tokens);
+  out << absl::StrFormat("%s: %d ids and %d successors of %d tokens%s\n", flags.out_path,
+                         list.ids.size(), num_successors, num_tokens,
+                         LossNote(flags.out_path, list));
   return absl::OkStatus();
 }
 

@@ -12,6 +12,8 @@
 #include "base/status_macros.h"
 #include "cli/flags/flag_kinds.h"
 #include "cli/vocab/list_tokenizer.h"
+#include "cli/vocab/loss_note.h"
+#include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
 #include "vocab/formats/list_file.h"
 
@@ -55,6 +57,7 @@ absl::Status Convert(const ConvertFlags& flags, std::ostream& out) {
     SHORTLIST_ASSIGN_OR_RETURN(tokenizer, ListTokenizer::Open(flags.tokenizer));
     target = tokenizer->target();
   }
+  SHORTLIST_RETURN_IF_ERROR(CheckOutputs({{"", flags.to}}, FilesOf(flags.tokenizer)));
   if (flags.vocab_size > 0) target.vocab_size = flags.vocab_size;
   SHORTLIST_ASSIGN_OR_RETURN(VocabList list, ReadListFile(flags.from, target));
   if (flags.is_ranked) list.ranked = true;
@@ -68,8 +71,8 @@ absl::Status Convert(const ConvertFlags& flags, std::ostream& out) {
   }
   if (tokenizer.has_value()) SHORTLIST_RETURN_IF_ERROR(BindList(target, list));
   SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.to, list));
-  out << absl::StrFormat("%s: %d ids of %d\n", flags.to, list.PinnedFirst().size(),
-                         list.vocab_size);
+  out << absl::StrFormat("%s: %d ids of %d%s\n", flags.to, list.PinnedFirst().size(),
+                         list.vocab_size, LossNote(flags.to, list));
   return absl::OkStatus();
 }
 

@@ -1,16 +1,16 @@
 #include "cli/vocab/corpus_counter.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "cli/vocab/counted_already.h"
+#include "cli/vocab/stop_signals.h"
 
 namespace shortlist {
 namespace {
@@ -33,47 +33,69 @@ absl::Status Skip(int64_t done, Documents& documents, std::vector<Document>& res
   return absl::OkStatus();
 }
 
+/// Of the files that are still to be counted; 0 where one does not tell.
+int64_t StoredBytes(const std::vector<TextCorpus>& corpora, const Counts& counts) {
+  int64_t num_bytes = 0;
+  for (size_t i = 0; i < corpora.size(); ++i) {
+    const bool is_begun = i < counts.corpora.size();
+    for (size_t file = is_begun ? counts.corpora[i].files.size() : 0;
+         file < corpora[i].files.size(); ++file) {
+      const int64_t bytes = LookAt(corpora[i].files[file]).bytes;
+      if (bytes < 0) return 0;
+      num_bytes += bytes;
+    }
+  }
+  return num_bytes;
+}
+
 }  // namespace
 
+std::string ProgressNote(int64_t done, int64_t total, double seconds) {
+  if (total <= 0 || done <= 0) return "";
+  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+  const double left = seconds * (1 - share) / share;
+  return absl::StrFormat(
+      "; %.0f%% of %d MB, %s left", 100 * share, total / 1000000,
+      left < 90 ? absl::StrFormat("%.0f s", left) : absl::StrFormat("%.0f min", left / 60));
+}
+
 absl::Status CorpusCounter::Count(const std::vector<TextCorpus>& corpora, std::istream& in) {
+  const auto read_as = [this](const TextCorpus& corpus) {
+    return ReadAs(corpus, options_.is_jsonl, options_.fields);
+  };
+  for (size_t i = 0; i < std::min(corpora.size(), counts_.corpora.size()); ++i) {
+    SHORTLIST_RETURN_IF_ERROR(
+        CheckCounted(options_.counts_path, corpora[i], read_as(corpora[i]), counts_.corpora[i]));
+  }
+  for (size_t i = corpora.size(); i < counts_.corpora.size(); ++i) {
+    std::cerr << absl::StrFormat("build: counted already, not given now: %s\n",
+                                 Excerpt(counts_.corpora[i].name));
+  }
+  num_stored_bytes_ = StoredBytes(corpora, counts_);
   for (size_t i = 0; i < corpora.size(); ++i) {
-    const TextCorpus& corpus = corpora[i];
     if (i == counts_.corpora.size()) {
-      counts_.corpora.emplace_back(corpus.name, corpus.weight, counts_.vocab_size,
+      counts_.corpora.emplace_back(corpora[i].name, corpora[i].weight, counts_.vocab_size,
                                    options_.max_pairs);
+      counts_.corpora[i].read_as = read_as(corpora[i]);
     }
     CorpusCounts& counts = counts_.corpora[i];
-    const bool is_begun =
-        counts.files.size() <= corpus.files.size() &&
-        std::equal(counts.files.begin(), counts.files.end(), corpus.files.begin());
-    const bool goes_on =
-        counts.open_file.empty() || (is_begun && counts.files.size() < corpus.files.size() &&
-                                     corpus.files[counts.files.size()] == counts.open_file);
-    if (counts.name != corpus.name || counts.weight != corpus.weight || !is_begun || !goes_on) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(options_.counts_path, ": holds counts of ", Excerpt(counts.name),
-                       ", other texts or another weight than --text ", Excerpt(corpus.name)));
-    }
-    for (size_t file = counts.files.size(); file < corpus.files.size(); ++file) {
-      const absl::Status counted = CountFile(corpus.files[file], in, counts);
-      if (!counted.ok()) {
-        Keep().IgnoreError();  // the first error is the one to tell
-        return counted;
-      }
+    for (size_t file = counts.files.size(); file < corpora[i].files.size(); ++file) {
+      const absl::Status counted = CountFile(corpora[i].files[file], in, counts);
+      if (counted.ok()) continue;
+      const absl::Status kept = Keep();
+      // The first error is the one to tell; what a signal has ended is none.
+      return absl::IsCancelled(counted) && !kept.ok() ? kept : counted;
     }
   }
-  if (num_skipped_rows_ > 0) {
-    std::cerr << absl::StrFormat("build: %d rows without \"%s\" were skipped\n", num_skipped_rows_,
-                                 options_.fields.text);
-  }
+  missing_.Note("build", options_.fields);
   return Keep();
 }
 
 absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
                                       CorpusCounts& counts) {
+  const CountedFile counted = LookAt(path);  // before it is read, while it may grow
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Documents> documents,
                              Documents::Open(path, options_.is_jsonl, options_.fields, in));
-  std::error_code ignored;
   const int64_t bytes_before = num_bytes_;
   std::vector<Document> batch;
   if (const absl::Status skipped = Skip(counts.num_documents, *documents, batch); !skipped.ok()) {
@@ -81,6 +103,7 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
   }
   counts.open_file = path;
   while (true) {
+    if (StopSignals::Given() != 0) return absl::CancelledError("stopped by a signal");
     if (batch.empty()) {
       SHORTLIST_ASSIGN_OR_RETURN(batch, documents->Read(kBatchBytes));
     }
@@ -93,12 +116,13 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
     counts.num_documents += std::ssize(batch);
     batch.clear();
     num_bytes_ = bytes_before + documents->num_bytes();
-    NoteProgress(path, documents->num_bytes());
+    NoteProgress(path, *documents);
     if (std::chrono::steady_clock::now() - last_kept_ > kKeepEvery)
       SHORTLIST_RETURN_IF_ERROR(Keep());
   }
-  num_skipped_rows_ += documents->num_rows_without_text();
-  counts.files.push_back(path);
+  missing_.Add(*documents);
+  num_stored_done_ += documents->num_stored_bytes();
+  counts.files.push_back(counted);
   counts.open_file.clear();
   counts.num_documents = 0;
   return absl::OkStatus();
@@ -110,16 +134,17 @@ absl::Status CorpusCounter::Keep() {
                                       : WriteCounts(options_.counts_path, counts_);
 }
 
-void CorpusCounter::NoteProgress(const std::string& path, int64_t file_bytes) {
+void CorpusCounter::NoteProgress(const std::string& path, const Documents& documents) {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_note_ < kNoteEvery) return;
   last_note_ = now;
   int64_t num_tokens = 0;
   for (const CorpusCounts& corpus : counts_.corpora) num_tokens += corpus.num_tokens;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
-  std::cerr << absl::StrFormat("build: %s, %d MB of it; %d tokens in all, %.1f MB/s\n",
-                               Excerpt(path), file_bytes / 1000000, num_tokens,
-                               static_cast<double>(num_bytes_) / 1e6 / seconds);
+  std::cerr << absl::StrFormat(
+      "build: %s, %d MB of it; %d tokens in all, %.1f MB/s%s\n", Excerpt(path),
+      documents.num_bytes() / 1000000, num_tokens, static_cast<double>(num_bytes_) / 1e6 / seconds,
+      ProgressNote(num_stored_done_ + documents.num_stored_bytes(), num_stored_bytes_, seconds));
 }
 
 }  // namespace shortlist

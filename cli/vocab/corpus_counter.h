@@ -15,6 +15,10 @@
 
 namespace shortlist {
 
+/// How far `done` of `total` bytes are after `seconds`, and how long the rest takes at that pace:
+/// "; 25% of 800 MB, 3 min left". Empty where `total` or what is done is 0.
+std::string ProgressNote(int64_t done, int64_t total, double seconds);
+
 /// Counts texts into `Counts`, and keeps a file of what is counted so far, from which a later run
 /// goes on. Of one thread, which uses those of a pool.
 class CorpusCounter {
@@ -30,21 +34,24 @@ class CorpusCounter {
   CorpusCounter(const Options& options, const EncodeText& encode, ThreadPool& pool, Counts& counts)
       : options_(options), encode_(encode), pool_(pool), counts_(counts) {}
 
-  /// Counts what the earlier run has not. FailedPrecondition when that has counted other texts.
-  /// Other errors are those of Documents and CountDocuments; what was counted before one is kept in
-  /// the file. How far it is goes to stderr.
+  /// Counts what the earlier run has not. Errors of CheckCounted, before anything is counted;
+  /// Cancelled behind a signal of StopSignals. Other errors are those of Documents and
+  /// CountDocuments; what was counted before one is kept in the file. How far it is goes to stderr.
   absl::Status Count(const std::vector<TextCorpus>& corpora, std::istream& in);
 
  private:
   absl::Status CountFile(const std::string& path, std::istream& in, CorpusCounts& counts);
   absl::Status Keep();
-  void NoteProgress(const std::string& path, int64_t file_bytes);
+  void NoteProgress(const std::string& path, const Documents& documents);
 
   const Options options_;
   const EncodeText& encode_;
   ThreadPool& pool_;
   Counts& counts_;
-  int64_t num_bytes_ = 0, num_skipped_rows_ = 0;
+  int64_t num_bytes_ = 0;
+  // As they are stored: of all files to count, 0 where one does not tell, and of those counted.
+  int64_t num_stored_bytes_ = 0, num_stored_done_ = 0;
+  MissingMembers missing_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_note_ = begin_, last_kept_ = begin_;
 };

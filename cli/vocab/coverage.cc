@@ -11,6 +11,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
@@ -20,6 +21,7 @@
 #include "cli/vocab/list_tokenizer.h"
 #include "cli/vocab/sizes_flag.h"
 #include "cli/vocab/text_corpora.h"
+#include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
 #include "nlohmann/json.hpp"
 #include "vocab/formats/list_file.h"
@@ -62,6 +64,11 @@ absl::StatusOr<std::vector<Measured>> OpenLists(const CoverageFlags& flags,
   };
   for (const std::string& flag : flags.lists) {
     SHORTLIST_ASSIGN_OR_RETURN(VocabOptions options, ParseVocabFlag(flag));
+    if (options.auto_size) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          flag,
+          ": a size that a running engine finds cannot be measured here: give :top=N or --sizes"));
+    }
     if (options.custom_vocab_path.empty()) {
       SHORTLIST_RETURN_IF_ERROR(add(flag, options, nullptr));
       continue;
@@ -107,12 +114,30 @@ std::vector<EncodedText> EncodeTexts(const std::vector<Document>& documents,
   return std::move(context.texts);
 }
 
-/// The texts, each replayed over every list.
-absl::Status Replay(const CoverageFlags& flags, const EncodeText& encode, int64_t vocab_size,
-                    std::istream& in, std::vector<Measured>& measured) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> corpora, FindTexts(flags.texts));
+/// One document over every list; the tokens it has.
+absl::StatusOr<int64_t> ReplayDocument(const std::string& corpus, const std::string& category,
+                                       const EncodedText& text, std::vector<Measured>& measured) {
+  SHORTLIST_RETURN_IF_ERROR(text.prompt.status());
+  SHORTLIST_RETURN_IF_ERROR(text.output.status());
+  const std::string name = category.empty() ? corpus : absl::StrCat(corpus, ", ", category);
+  for (Measured& list : measured) {
+    SHORTLIST_ASSIGN_OR_RETURN(const Coverage coverage,
+                               list.meter.Replay(*text.prompt, *text.output));
+    list.of_texts[name] += coverage;
+    if (name != corpus) list.of_texts[corpus + ", all"] += coverage;
+  }
+  return std::ssize(*text.output);
+}
+
+/// The texts, each replayed over every list. InvalidArgument names a corpus without a token.
+absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& corpora,
+                    const EncodeText& encode, int64_t vocab_size, std::istream& in,
+                    std::vector<Measured>& measured) {
   ThreadPool pool(static_cast<int>(flags.num_threads));
+  MissingMembers missing;
   for (const TextCorpus& corpus : corpora) {
+    const int64_t missing_before = missing.num_texts;
+    int64_t num_tokens = 0;
     for (const std::string& path : corpus.files) {
       SHORTLIST_ASSIGN_OR_RETURN(
           const std::unique_ptr<Documents> documents,
@@ -122,24 +147,23 @@ absl::Status Replay(const CoverageFlags& flags, const EncodeText& encode, int64_
         if (batch.empty()) break;
         const std::vector<EncodedText> texts = EncodeTexts(batch, encode, vocab_size, pool);
         for (size_t i = 0; i < batch.size(); ++i) {
-          SHORTLIST_RETURN_IF_ERROR(texts[i].prompt.status());
-          SHORTLIST_RETURN_IF_ERROR(texts[i].output.status());
-          const std::string name = batch[i].category.empty()
-                                       ? corpus.name
-                                       : absl::StrCat(corpus.name, ", ", batch[i].category);
-          for (Measured& list : measured) {
-            SHORTLIST_ASSIGN_OR_RETURN(const Coverage coverage,
-                                       list.meter.Replay(*texts[i].prompt, *texts[i].output));
-            list.of_texts[name] += coverage;
-            if (name != corpus.name) list.of_texts[corpus.name + ", all"] += coverage;
-          }
+          SHORTLIST_ASSIGN_OR_RETURN(
+              const int64_t of_text,
+              ReplayDocument(corpus.name, batch[i].category, texts[i], measured));
+          num_tokens += of_text;
         }
       }
+      missing.Add(*documents);
     }
+    if (num_tokens > 0) continue;
+    const int64_t num_missing = missing.num_texts - missing_before;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--text ", Excerpt(corpus.name), ": the texts hold no token",
+        num_missing == 0 ? ""
+                         : absl::StrCat("; ", num_missing, " rows are without \"",
+                                        Excerpt(flags.texts.fields.text), "\" (--text-key)")));
   }
-  for (const Measured& list : measured) {
-    if (list.of_texts.empty()) return absl::InvalidArgumentError("the texts hold no token");
-  }
+  missing.Note("coverage", flags.texts.fields);
   return absl::OkStatus();
 }
 
@@ -208,14 +232,33 @@ std::string Plot(const std::vector<Measured>& measured) {
                    sorted);
 }
 
-absl::Status MeasureCoverage(const CoverageFlags& flags, std::istream& in, std::ostream& out) {
-  if (!flags.svg_path.empty()) {
-    SHORTLIST_RETURN_IF_ERROR(CheckOutput("--svg", flags.svg_path));
+/// InvalidArgument where the plot cannot be written or would overwrite what is read, or where a
+/// text has a weight, which would do nothing, or would be measured twice.
+absl::Status CheckFiles(const CoverageFlags& flags, const std::vector<TextCorpus>& corpora) {
+  for (const TextCorpus& corpus : corpora) {
+    if (corpus.weight == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--text ", corpus.weight, "@", Excerpt(corpus.name),
+                     ": texts are measured one by one, so none has a weight here"));
   }
+  std::vector<UsedFile> inputs = FilesOf(corpora);
+  SHORTLIST_RETURN_IF_ERROR(CheckDistinct(inputs));
+  for (const std::string& list : flags.lists) {
+    SHORTLIST_ASSIGN_OR_RETURN(const VocabOptions options, ParseVocabFlag(list));
+    inputs.push_back({"", options.custom_vocab_path});
+  }
+  for (UsedFile& file : FilesOf(flags.tokenizer)) inputs.push_back(std::move(file));
+  return CheckOutputs({{"--svg", flags.svg_path}}, inputs);
+}
+
+absl::Status MeasureCoverage(const CoverageFlags& flags, std::istream& in, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const ListTokenizer tokenizer, ListTokenizer::Open(flags.tokenizer));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> corpora, FindTexts(flags.texts));
+  SHORTLIST_RETURN_IF_ERROR(CheckFiles(flags, corpora));
   const VocabTarget target = tokenizer.target();
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<Measured> measured, OpenLists(flags, target));
-  SHORTLIST_RETURN_IF_ERROR(Replay(flags, tokenizer.encode(), target.vocab_size, in, measured));
+  SHORTLIST_RETURN_IF_ERROR(
+      Replay(flags, corpora, tokenizer.encode(), target.vocab_size, in, measured));
   if (!flags.svg_path.empty()) {
     SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, Plot(measured)));
   }

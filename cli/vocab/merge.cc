@@ -8,6 +8,8 @@
 #include "base/status_macros.h"
 #include "cli/flags/flag_kinds.h"
 #include "cli/vocab/list_tokenizer.h"
+#include "cli/vocab/loss_note.h"
+#include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
 #include "vocab/formats/list_file.h"
 #include "vocab/merge_lists.h"
@@ -29,6 +31,7 @@ absl::Status Merge(const MergeFlags& flags, std::ostream& out) {
     SHORTLIST_ASSIGN_OR_RETURN(tokenizer, ListTokenizer::Open(flags.tokenizer));
     target = tokenizer->target();
   }
+  SHORTLIST_RETURN_IF_ERROR(CheckOutputs({{"--out", flags.out_path}}, FilesOf(flags.tokenizer)));
   std::vector<NamedList> lists;
   for (const std::string& path : flags.paths) {
     SHORTLIST_ASSIGN_OR_RETURN(VocabList list, ReadListFile(path, target));
@@ -39,8 +42,8 @@ absl::Status Merge(const MergeFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(VocabList merged, MergeLists(lists, flags.weights));
   if (tokenizer.has_value()) SHORTLIST_RETURN_IF_ERROR(BindList(target, merged));
   SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.out_path, merged));
-  out << absl::StrFormat("%s: %d ids of %d\n", flags.out_path, merged.PinnedFirst().size(),
-                         merged.vocab_size);
+  out << absl::StrFormat("%s: %d ids of %d%s\n", flags.out_path, merged.PinnedFirst().size(),
+                         merged.vocab_size, LossNote(flags.out_path, merged));
   return absl::OkStatus();
 }
 

@@ -82,7 +82,7 @@ std::string PinnedClasses(const VocabList& list, const Tokenizer* tokenizer) {
 void WriteText(const VocabList& list, const ListSummary& summary, const Tokenizer* tokenizer,
                std::ostream& out) {
   const auto line = [&out](const char* name, const std::string& value) {
-    out << absl::StrFormat("%-12s  %s\n", name, value);
+    out << absl::StrFormat("%-12s  %s\n", name, VisibleText(value));
   };
   line("ids", absl::StrFormat("%d of %d (%.2f%%), %s", list.ids.size(), list.vocab_size,
                               100.0 * static_cast<double>(list.ids.size()) /

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "cli/flags/flags.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
 #include "head/sketch_basis.h"
 #include "kernels/quant.h"
@@ -23,6 +25,8 @@
 
 namespace shortlist {
 namespace {
+
+constexpr int64_t kFewStates = 2000;
 
 struct SketchFlags {
   RunFlags run;
@@ -34,7 +38,7 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   if (flags.run.models.draft.empty()) {
     return absl::InvalidArgumentError("vocab sketch needs --draft, whose head it is to sketch");
   }
-  SHORTLIST_RETURN_IF_ERROR(CheckOutput("--out", flags.out));
+  SHORTLIST_RETURN_IF_ERROR(CheckOutputs({{"--out", flags.out}}, FilesOf(flags.run)));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   DecodingOptions decoding = session->decoding();
   decoding.ladder = nullptr;
@@ -50,6 +54,10 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
       DecodeAll(*engine, *session, session->requests(), /*max_tail_rows=*/0, observer).status());
   NoteDraftTrouble("vocab sketch", engine->speculative(), /*num_mapping_faults=*/0);
 
+  if (moments.num_states() < kFewStates) {
+    std::cerr << "vocab sketch: " << moments.num_states() << " hidden states; " << kFewStates
+              << " or more make a better sketch: give more prompts or more --max-new-tokens\n";
+  }
   const HeadWeight head = session->models().draft_head();
   const int64_t num_rows = std::min(session->models().num_ids(), head.vocab_size);
   SHORTLIST_ASSIGN_OR_RETURN(const SketchBasis basis, SketchBasis::Fit(head, num_rows, flags.rank,

@@ -2,10 +2,12 @@
 
 #include <glob.h>
 
+#include <iostream>
 #include <optional>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "cli/flags/flag_kinds.h"
@@ -46,12 +48,11 @@ absl::StatusOr<TextCorpus> Find(const std::string& text) {
 
 void AddTextFlags(CLI::App& command, TextFlags& flags) {
   command
-      .add_option(
-          "--text", flags.patterns,
-          "Texts or rows of JSON (*.jsonl), as they are or packed (gzip, xz, Zstandard); a "
-          "pattern, or - for standard input. With a weight, it makes up its share of the mix")
+      .add_option("--text", flags.patterns,
+                  "Texts or rows of JSON (*.jsonl), as they are or packed (gzip, xz, Zstandard); a "
+                  "pattern, or - for standard input")
       ->required()
-      ->type_name("[WEIGHT@]FILE...");
+      ->type_name("FILE...");
   command.add_option("--text-key", flags.fields.text, "Member of a row that holds its text")
       ->type_name("KEY")
       ->capture_default_str();
@@ -72,6 +73,22 @@ absl::StatusOr<Weighted> ParseWeighted(const std::string& flag, const std::strin
   }
   return absl::InvalidArgumentError(absl::StrCat(flag, " ", Excerpt(text), ": weight ", *weight,
                                                  " not in (0, ", kMostWeight, "]"));
+}
+
+void MissingMembers::Add(const Documents& documents) {
+  num_texts += documents.num_rows_without_text();
+  num_prompts += documents.num_rows_without_prompt();
+}
+
+void MissingMembers::Note(const char* command, const DocumentFields& fields) const {
+  if (num_texts > 0) {
+    std::cerr << absl::StrFormat("%s: %d rows without \"%s\" were skipped\n", command, num_texts,
+                                 Excerpt(fields.text));
+  }
+  if (num_prompts > 0) {
+    std::cerr << absl::StrFormat("%s: %d rows without \"%s\" were read without a prompt\n", command,
+                                 num_prompts, Excerpt(fields.prompt));
+  }
 }
 
 absl::StatusOr<std::vector<TextCorpus>> FindTexts(const TextFlags& flags) {

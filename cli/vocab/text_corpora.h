@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_CLI_VOCAB_TEXT_CORPORA_H_
 #define SHORTLIST_CLI_VOCAB_TEXT_CORPORA_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,15 @@ struct TextCorpus {
   std::string name;                // the pattern, without its weight
   double weight = 0.0;             // 0: none is given
   std::vector<std::string> files;  // sorted
+};
+
+/// Rows of some documents that lacked what the flags name.
+struct MissingMembers {
+  int64_t num_texts = 0, num_prompts = 0;
+
+  void Add(const Documents& documents);
+  /// Says on stderr how many there were, if any.
+  void Note(const char* command, const DocumentFields& fields) const;
 };
 
 /// Errors of ParseWeighted, and NotFound for a pattern that no file has.

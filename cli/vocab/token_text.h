@@ -2,6 +2,7 @@
 #define SHORTLIST_CLI_VOCAB_TOKEN_TEXT_H_
 
 #include <string>
+#include <string_view>
 
 #include "base/ids.h"
 #include "text/tokenizer.h"
@@ -11,6 +12,9 @@ namespace shortlist {
 /// A token as people read it, quoted as in JSON: "\" the\""; its id where there is no tokenizer
 /// (null) or the tokenizer has no such id.
 std::string TokenText(TokenId id, const Tokenizer* tokenizer);
+
+/// UTF-8 text of a file on one line, for a terminal: control characters as in JSON, "\\u001b".
+std::string VisibleText(std::string_view text);
 
 }  // namespace shortlist
 

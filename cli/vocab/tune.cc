@@ -23,6 +23,7 @@
 #include "cli/vocab/head_time.h"
 #include "cli/vocab/process_memory.h"
 #include "cli/vocab/sizes_flag.h"
+#include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
 #include "kernels/quant.h"
 #include "nlohmann/json.hpp"
@@ -216,9 +217,7 @@ absl::Status Tune(const TuneFlags& flags, std::ostream& out) {
     return absl::InvalidArgumentError(
         "tune needs --vocab FILE[:successors=M], without :top, :ratio, :coverage, :auto");
   }
-  if (!flags.svg_path.empty()) {
-    SHORTLIST_RETURN_IF_ERROR(CheckOutput("--svg", flags.svg_path));
-  }
+  SHORTLIST_RETURN_IF_ERROR(CheckOutputs({{"--svg", flags.svg_path}}, FilesOf(flags.run)));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   std::vector<int64_t> sizes = flags.sizes;
   if (sizes.empty()) {

@@ -1,8 +1,6 @@
 #include "cli/vocab/vocab.h"
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/str_cat.h"
-#include "base/file.h"
 
 namespace shortlist {
 
@@ -19,12 +17,6 @@ absl::Status VocabCommand::Run(std::istream& in, std::ostream& out) const {
     if (*subcommand.app) return subcommand.run(in, out);
   }
   return absl::InvalidArgumentError("vocab: no subcommand");
-}
-
-absl::Status CheckOutput(const char* flag, const std::string& path) {
-  const absl::Status writable = CheckWritable(path);
-  if (writable.ok()) return writable;
-  return absl::Status(writable.code(), absl::StrCat(flag, " ", writable.message()));
 }
 
 }  // namespace shortlist

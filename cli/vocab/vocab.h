@@ -35,9 +35,6 @@ class VocabCommand {
   std::vector<VocabSubcommand> subcommands_;
 };
 
-/// Before long work: InvalidArgument names `flag` and why the file at `path` cannot be written.
-absl::Status CheckOutput(const char* flag, const std::string& path);
-
 // Each adds a subcommand with its flags, which the returned function owns.
 
 /// Makes a list of texts.

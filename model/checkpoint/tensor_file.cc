@@ -46,7 +46,11 @@ absl::Status TensorFile::ReadStrided(const TensorEntry& entry, int64_t begin, in
 absl::StatusOr<std::vector<int64_t>> TensorFile::ReadIntegers(const TensorEntry& entry) const {
   constexpr int64_t kMaxIntegers = int64_t{1} << 28;
   const std::string& type = entry.dtype_name;
-  const int64_t bytes = type == "I64" ? 8 : type == "I32" ? 4 : type == "U8" || type == "BOOL";
+  const int64_t bytes = type == "I64"                                    ? 8
+                        : type == "I32"                                  ? 4
+                        : type == "I16"                                  ? 2
+                        : type == "I8" || type == "U8" || type == "BOOL" ? 1
+                                                                         : 0;
   if (bytes == 0 || entry.shape.size() != 1 || entry.num_elements > kMaxIntegers) {
     return WithPath(path(), absl::InvalidArgumentError(absl::StrCat(
                                 type, " of shape ", ShapeString(entry.shape), ", not at most ",
@@ -64,6 +68,12 @@ absl::StatusOr<std::vector<int64_t>> TensorFile::ReadIntegers(const TensorEntry&
       int32_t number;
       std::memcpy(&number, element, sizeof number);
       numbers[i] = number;
+    } else if (bytes == 2) {
+      int16_t number;
+      std::memcpy(&number, element, sizeof number);
+      numbers[i] = number;
+    } else if (type == "I8") {
+      numbers[i] = static_cast<int8_t>(*element);
     } else {
       numbers[i] = static_cast<uint8_t>(*element);
     }

@@ -306,6 +306,9 @@ absl::StatusOr<std::vector<int64_t>> ReadTorchIntegers(const std::string& path) 
   }
   const absl::StatusOr<TensorEntry> entry = ReadTensor(*archive);
   if (!entry.ok()) return WithPath(path, entry.status());
+  if (entry->dtype_name == "BOOL") {
+    return WithPath(path, Invalid("a tensor of bool, a mask and not integers"));
+  }
   return TensorFile(std::move(file), {}).ReadIntegers(*entry);
 }
 

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
@@ -46,6 +47,10 @@ constexpr char kIdsOpenApi[] = R"({
 absl::Status CheckQuery(const HttpRequest& http, const std::string& known) {
   bool is_given = false;
   for (const auto& [name, value] : http.query) {
+    if (name == "client" && name != known) {
+      return absl::InvalidArgumentError(
+          "query parameter \"client\": counts are of all clients together, none of one alone");
+    }
     if (name != known) {
       return absl::InvalidArgumentError(absl::StrCat("query parameter \"", Excerpt(name),
                                                      "\" is not known here; there is ", known));
@@ -236,6 +241,7 @@ absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const HttpRequest& http) con
     vocab.custom_vocab_path = "list";
   }
   SHORTLIST_RETURN_IF_ERROR(SetBase(http, vocab, std::move(list)));
+  SHORTLIST_RETURN_IF_ERROR(LogBase(http, document != nullptr ? "" : vocab.custom_vocab_path));
   return Stats(http);
 }
 
@@ -271,6 +277,19 @@ absl::Status VocabAdmin::SetBase(const HttpRequest& http, const VocabOptions& vo
   return options_.clients->SetBase(client, std::move(base));
 }
 
+/// `file`: where the base is from; empty: from the request itself.
+absl::Status VocabAdmin::LogBase(const HttpRequest& http, const std::string& file) const {
+  if (!options_.log) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(const DynamicVocabularyManager* const manager, Manager(http));
+  const std::string client(http.Query("client"));
+  options_.log("vocab_base",
+               absl::StrCat("rows=", manager->ActiveSize() - manager->Stats().dynamic_size,
+                            " list=\"", file.empty() ? "of the request" : absl::CEscape(file), "\"",
+                            client.empty() ? "" : " client=\"", absl::CEscape(client),
+                            client.empty() ? "" : "\""));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> VocabAdmin::AddIds(const HttpRequest& http) const {
   SHORTLIST_ASSIGN_OR_RETURN(DynamicVocabularyManager* const manager, Manager(http));
   SHORTLIST_ASSIGN_OR_RETURN(const json object, ParseRequestBody(http.body));
@@ -285,7 +304,10 @@ absl::StatusOr<std::string> VocabAdmin::AddIds(const HttpRequest& http) const {
     return absl::FailedPreconditionError("the draft scores the full head: all ids are active");
   }
   if (manager->Stats().dynamic_capacity == 0) {
-    return absl::FailedPreconditionError("the dynamic part has room for 0 ids");
+    return absl::FailedPreconditionError(
+        "the dynamic part has room for 0 ids: with several API keys requests share no rows (the "
+        "vocabulary that a client has of its own has some: ?client=NAME); else --dynamic-capacity "
+        "or --dynamic-rows says how many");
   }
   std::vector<TokenId> ids;
   for (const int64_t value : values) ids.push_back(TokenId{static_cast<int32_t>(value)});

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,7 @@ namespace shortlist {
 ///   GET  /vocab/stats    VocabStats
 ///   GET  /vocab/escapes  a vocab list: what escaped, with how often
 ///   GET  /vocab/counts   a vocab list: what was emitted, with how often; no text. With
-///   ?successors=M
-///                        also, for each token, the M that followed it most often
+///                        ?successors=M also, for each token, the M that followed it most often
 ///   POST /vocab/base     replaces the base: {} reads the list of --vocab again; "list" is a vocab
 ///                        list to take instead; "top", "ratio" or "coverage" how much of it,
 ///                        "successors" how many of a token's. A size that is found by itself
@@ -54,6 +54,8 @@ class VocabAdmin {
     std::function<absl::StatusOr<VocabList>(const std::string&, const VocabTarget&)> read_list =
         ReadVocabList;
     std::vector<TokenId> pinned;  // of the lists that are told
+    // Takes a line of the log: one word, and key=value pairs. From any thread; null: there is none.
+    std::function<void(std::string_view what, std::string_view details)> log;
   };
 
   explicit VocabAdmin(Options options) : options_(std::move(options)) {}
@@ -75,6 +77,7 @@ class VocabAdmin {
   absl::StatusOr<std::string> AddIds(const HttpRequest& http) const;
   absl::Status SetBase(const HttpRequest& http, const VocabOptions& vocab,
                        std::optional<VocabList> list) const;
+  absl::Status LogBase(const HttpRequest& http, const std::string& file) const;
   absl::StatusOr<std::string> List(const std::vector<std::pair<TokenId, int64_t>>& ranked,
                                    const char* source,
                                    std::vector<std::vector<TokenId>> successors = {}) const;

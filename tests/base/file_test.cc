@@ -72,6 +72,18 @@ TEST_F(FileTest, WritingReplacesTheWholeFileAndLeavesNothingBeside) {
   EXPECT_EQ(NumFiles(), 1);
 }
 
+TEST_F(FileTest, WritingKeepsTheModeOfTheFileThatItReplaces) {
+  namespace fs = std::filesystem;
+  for (const fs::perms mode : {fs::perms(0600), fs::perms(0664), fs::perms(0444)}) {
+    ASSERT_TRUE(WriteFileAtomically(Path("f"), "old").ok());
+    fs::permissions(Path("f"), mode);
+    ASSERT_TRUE(WriteFileAtomically(Path("f"), "new").ok());
+    EXPECT_EQ(fs::status(Path("f")).permissions(), mode);
+    EXPECT_EQ(*ReadFile(Path("f"), /*max_bytes=*/10), "new");
+  }
+  EXPECT_EQ(NumFiles(), 1);
+}
+
 TEST_F(FileTest, AFailedWriteKeepsTheOldStateAndNamesThePath) {
   std::filesystem::create_directory(folder_ / "taken");
   const absl::Status replaced = WriteFileAtomically(Path("taken"), "x");

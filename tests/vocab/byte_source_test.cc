@@ -59,7 +59,12 @@ std::pair<std::string, absl::Status> ReadAll(const std::string& bytes) {
   std::string all;
   for (std::string chunk;;) {
     const absl::Status status = (*source)->Read(chunk);
-    if (!status.ok() || chunk.empty()) return {all, status};
+    if (!status.ok()) return {all, status};
+    if (chunk.empty()) {
+      EXPECT_EQ((*source)->num_stored_bytes(), std::ssize(bytes));
+      return {all, status};
+    }
+    EXPECT_GT((*source)->num_stored_bytes(), 0);
     EXPECT_LE(chunk.size(), ByteSource::kChunkBytes);
     all += chunk;
   }

@@ -63,6 +63,16 @@ TEST(VocabListTest, PlainTextIsTrimmedUnrankedAndKeepsItsOrder) {
   EXPECT_THAT(list->counts, IsEmpty());
 }
 
+TEST(VocabListTest, AByteOrderMarkIsSkippedInEveryFormat) {
+  const std::string mark = "\xEF\xBB\xBF";
+  const auto text = ReadText(mark + "5\n7\n");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(RawIds(text->ids), ElementsAre(5, 7));
+  const auto document = ReadJson(mark + Document("[5, 7]"));
+  ASSERT_TRUE(document.ok()) << document.status();
+  EXPECT_EQ(document->ids, text->ids);
+}
+
 TEST(VocabListTest, PlainTextErrorsNameLineValueAndBound) {
   ExpectError(ReadText("1\n\n10\n"), "token id 10 at line 3 not in [0, 10)");
   ExpectError(ReadText("-1"), "token id -1 at line 1 not in [0, 10)");
@@ -75,9 +85,9 @@ TEST(VocabListTest, PlainTextErrorsNameLineValueAndBound) {
   ExpectError(ReadText("+5\n"), "\"+5\" at line 1");
   ExpectError(ReadText("0x5\n"), "\"0x5\" at line 1");
   ExpectError(ReadText(std::string("5\0\n", 3)), "at line 1 is not a token id");
-  ExpectError(ReadText("\xEF\xBB\xBF"
-                       "5\n"),
-              "at line 1 is not a token id");
+  ExpectError(ReadText("5\n\xEF\xBB\xBF"
+                       "6\n"),
+              "at line 2 is not a token id");
   ExpectError(ReadText(std::string(100000, 'x')), "x...\" at line 1 is not a token id");
   ExpectError(ReadText(" \n \n"), "no token id");
   ExpectError(ReadText(""), "no token id");
@@ -174,6 +184,15 @@ TEST(VocabListTest, DocumentHeaderIsChecked) {
               "vocab_size 0 not in [1, 16777216]");
   ExpectError(ReadJson(Replaced(good, "\"vocab_size\": 10", "\"vocab_size\": 9223372036854775807")),
               "not in [1, 16777216]");
+  const std::string bound = Replaced(
+      good, "\"version\": 1", R"("version": 2, "ids_fingerprint": "fnv1a64:0123456789abcdef")");
+  ASSERT_TRUE(ReadJson(bound).ok());
+  for (const char* const wrong : {"x", "fnv1a64:", "fnv1a64:0123456789abcdeg",
+                                  "fnv1a64:0123456789abcdef0", "FNV1A64:0123456789abcdef"}) {
+    ExpectError(
+        ReadJson(Replaced(bound, "fnv1a64:0123456789abcdef\",", std::string(wrong) + "\",")),
+        "ids_fingerprint: \"");
+  }
   ExpectError(ReadJson("[1, 2]"), "not a JSON object");
   ExpectError(ReadJson(good.substr(0, good.size() - 4)), "not valid JSON");
   ExpectError(ReadJson(""), "not valid JSON");

@@ -169,6 +169,18 @@ TEST_F(VocabOptionsListTest, WithoutOptionTakesAll) {
   EXPECT_THAT(*Select(path_), ElementsAre(3, 10, 11, 12, 13, 14));
 }
 
+TEST_F(VocabOptionsListTest, AnOptionThatIsNotKnownIsNamedWhereTheListIsThere) {
+  const auto refusal = [](const std::string& flag) {
+    const auto options = ParseVocabFlag(flag);
+    return options.ok() ? "" : std::string(options.status().message());
+  };
+  EXPECT_THAT(refusal(path_ + ":TOP=5"),
+              HasSubstr("\"TOP=5\" is no option of " + path_ + "; full"));
+  EXPECT_THAT(refusal(path_ + ":foo=1:top=5"), HasSubstr("\"foo=1\" is no option of " + path_));
+  EXPECT_THAT(refusal(path_ + ":top=5:foo=1"), HasSubstr("\"foo=1\" is no option of " + path_));
+  EXPECT_EQ(refusal("absent:TOP=5"), "");  // a name, until it is read
+}
+
 TEST_F(VocabOptionsListTest, TopCountsPinnedWithin) {
   EXPECT_THAT(*Select(path_ + ":top=2"), ElementsAre(3, 13));
   EXPECT_THAT(*Select(path_ + ":top=4"), ElementsAre(3, 10, 11, 13));

@@ -57,6 +57,26 @@ int64_t NumTypes(const CorpusCounts& corpus) {
   return num_types;
 }
 
+/// Older files lack what the files were like. Throws as Parse.
+absl::Status TakeFiles(const json& member, CorpusCounts& corpus) {
+  for (std::string& path : member.at("files").get<std::vector<std::string>>()) {
+    corpus.files.push_back({.path = std::move(path)});
+  }
+  corpus.read_as = member.value("read_as", "");
+  if (!member.contains("file_bytes")) return absl::OkStatus();
+  const auto bytes = member.at("file_bytes").get<std::vector<int64_t>>();
+  const auto times = member.at("file_times").get<std::vector<int64_t>>();
+  if (bytes.size() != corpus.files.size() || times.size() != corpus.files.size()) {
+    return Damaged(absl::StrCat(bytes.size(), " sizes and ", times.size(), " times of ",
+                                corpus.files.size(), " files"));
+  }
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    corpus.files[i].bytes = bytes[i];
+    corpus.files[i].modified_ns = times[i];
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TakeTokens(int64_t num_types, std::string_view& body, CorpusCounts& corpus) {
   if (num_types < 0 || static_cast<uint64_t>(num_types) > body.size() / kTokenBytes) {
     return Damaged(absl::StrCat(num_types, " kinds of tokens in ", body.size(), " bytes"));
@@ -108,7 +128,7 @@ absl::StatusOr<Counts> Parse(const json& header, std::string_view body, int64_t 
     if (!(corpus.weight >= 0 && corpus.weight <= 1e9)) {
       return Damaged(absl::StrCat("weight ", corpus.weight, " not in [0, 1e9]"));
     }
-    corpus.files = member.at("files").get<std::vector<std::string>>();
+    SHORTLIST_RETURN_IF_ERROR(TakeFiles(member, corpus));
     corpus.open_file = member.at("open_file").get<std::string>();
     corpus.num_documents = member.at("num_documents").get<int64_t>();
     SHORTLIST_RETURN_IF_ERROR(TakeTokens(member.at("num_types").get<int64_t>(), body, corpus));
@@ -156,9 +176,18 @@ absl::Status WriteCounts(const std::string& path, const Counts& counts) {
                  {"fingerprint", counts.fingerprint},
                  {"corpora", json::array()}};
   for (const CorpusCounts& corpus : counts.corpora) {
+    json files = json::array(), bytes = json::array(), times = json::array();
+    for (const CountedFile& file : corpus.files) {
+      files.push_back(file.path);
+      bytes.push_back(file.bytes);
+      times.push_back(file.modified_ns);
+    }
     header["corpora"].push_back({{"name", corpus.name},
                                  {"weight", corpus.weight},
-                                 {"files", corpus.files},
+                                 {"files", std::move(files)},
+                                 {"file_bytes", std::move(bytes)},
+                                 {"file_times", std::move(times)},
+                                 {"read_as", corpus.read_as},
                                  {"open_file", corpus.open_file},
                                  {"num_documents", corpus.num_documents},
                                  {"num_types", NumTypes(corpus)},

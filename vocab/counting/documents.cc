@@ -174,7 +174,11 @@ absl::Status Documents::AddRow(const std::string& row, std::vector<Document>& do
   if (!fields_.prompt.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(prompts, Strings(value, fields_.prompt));
   }
-  if (of_row.empty()) ++num_rows_without_text_;
+  if (of_row.empty()) {
+    ++num_rows_without_text_;
+  } else if (!fields_.prompt.empty() && prompts.empty()) {
+    ++num_rows_without_prompt_;
+  }
   const auto category = value.find(fields_.category);
   for (size_t i = 0; i < of_row.size(); ++i) {
     Document& document = of_row[i];

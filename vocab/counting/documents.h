@@ -45,7 +45,11 @@ class Documents {
   absl::StatusOr<std::vector<Document>> Read(int64_t bytes);
 
   int64_t num_bytes() const { return num_bytes_; }  // unpacked, that were read
+  int64_t num_stored_bytes() const { return source_->num_stored_bytes(); }  // packed as they are
+  /// Rows without the member that holds the text; and others without the one of the prompt, where
+  /// one is asked for.
   int64_t num_rows_without_text() const { return num_rows_without_text_; }
+  int64_t num_rows_without_prompt() const { return num_rows_without_prompt_; }
 
  private:
   Documents(std::unique_ptr<ByteSource> source, std::string name, bool is_jsonl,
@@ -68,7 +72,7 @@ class Documents {
   bool continues_ = false;
   int64_t line_ = 0;
   int64_t num_bytes_ = 0;
-  int64_t num_rows_without_text_ = 0;
+  int64_t num_rows_without_text_ = 0, num_rows_without_prompt_ = 0;
 };
 
 /// Whether a name is that of rows of JSON.

@@ -20,12 +20,20 @@ namespace shortlist {
 /// Ids of a text, below the vocabulary's size; any thread may call it.
 using EncodeText = std::function<absl::StatusOr<std::vector<TokenId>>(std::string_view)>;
 
+/// A file as it was when it was counted to its end.
+struct CountedFile {
+  std::string path;
+  int64_t bytes = -1;       // as it lies there, packed or not; -1: not known
+  int64_t modified_ns = 0;  // since 1970, where `bytes` is known
+};
+
 /// What was counted of one corpus, and how far.
 struct CorpusCounts {
   std::string name;                // what the user calls it
   double weight = 0.0;             // its share of the mix among all weights; 0: as often as counted
-  std::vector<std::string> files;  // those that were counted to their end, in order
+  std::vector<CountedFile> files;  // those that were counted to their end, in order
   std::string open_file;           // the one that was counted in part; empty: none
+  std::string read_as;             // how the files were read, in words; empty: not known
   int64_t num_documents = 0;       // of it
 
   int64_t num_tokens = 0;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "model/checkpoint/safetensors.h"
@@ -20,14 +22,16 @@ namespace {
 
 constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
 
-enum class Format { kOwn, kTorch, kNpy, kSafetensors, kTorchDict };
+enum class Format { kDocument, kText, kTorch, kNpy, kSafetensors, kTorchDict, kUnknown };
 
 Format FormatOf(const std::string& path) {
   if (path.ends_with(".pt") || path.ends_with(".pth")) return Format::kTorch;
   if (path.ends_with(".npy")) return Format::kNpy;
   if (path.ends_with(".safetensors")) return Format::kSafetensors;
   if (path.ends_with(".bin")) return Format::kTorchDict;
-  return Format::kOwn;
+  if (path.ends_with(".json") || path.ends_with(".json.xz")) return Format::kDocument;
+  const bool is_text = path.ends_with(".txt") || !std::filesystem::path(path).has_extension();
+  return is_text ? Format::kText : Format::kUnknown;
 }
 
 absl::StatusOr<VocabList> ListOf(const DraftMap& map, int64_t target_size) {
@@ -71,7 +75,9 @@ absl::StatusOr<DraftMap> ReadMap(const std::string& path, Format format) {
 
 absl::StatusOr<VocabList> ReadListFile(const std::string& path, const VocabTarget& target) {
   const Format format = FormatOf(path);
-  if (format == Format::kOwn) return ReadVocabList(path, target);
+  if (format == Format::kDocument || format == Format::kText || format == Format::kUnknown) {
+    return ReadVocabList(path, target);
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const DraftMap map, ReadMap(path, format));
   absl::StatusOr<VocabList> list = ListOf(map, target.vocab_size);
   if (!list.ok()) return WithPath(path, list.status());
@@ -79,14 +85,29 @@ absl::StatusOr<VocabList> ReadListFile(const std::string& path, const VocabTarge
   return list;
 }
 
-absl::Status WriteListFile(const std::string& path, const VocabList& list) {
+absl::Status CheckListName(const std::string& path) {
   const Format format = FormatOf(path);
-  if (format == Format::kTorchDict) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        ": lists are written as .vocab.json, .vocab.json.xz, .txt, .pt, .npy or .safetensors"));
+  if (format != Format::kTorchDict && format != Format::kUnknown) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": lists are written as .vocab.json, .vocab.json.xz, .txt, .pt, .npy or .safetensors"));
+}
+
+std::string LostByFormat(const std::string& path, const VocabList& list) {
+  if (FormatOf(path) == Format::kDocument) return "";
+  std::vector<const char*> lost;
+  if (list.ranked) lost.push_back("that they are ranked");
+  if (!list.counts.empty()) lost.push_back("counts");
+  if (std::ranges::any_of(list.successors, [](const auto& ids) { return !ids.empty(); })) {
+    lost.push_back("successors");
   }
-  if (format == Format::kOwn) return WriteVocabList(path, list);
+  if (!list.pinned.empty()) lost.push_back("which are pinned");
+  return absl::StrJoin(lost, ", ");
+}
+
+absl::Status WriteListFile(const std::string& path, const VocabList& list) {
+  SHORTLIST_RETURN_IF_ERROR(CheckListName(path));
+  const Format format = FormatOf(path);
+  if (format == Format::kDocument || format == Format::kText) return WriteVocabList(path, list);
   if (const absl::Status valid = list.Validate(); !valid.ok()) return WithPath(path, valid);
   std::vector<int64_t> ids;
   for (const TokenId id : list.PinnedFirst()) ids.push_back(Raw(id));

@@ -14,9 +14,17 @@ namespace shortlist {
 /// files that hold nothing but ids the order is kept and is no rank. Errors as ReadVocabList.
 absl::StatusOr<VocabList> ReadListFile(const std::string& path, const VocabTarget& target);
 
+/// InvalidArgument lists the formats where `path` has a suffix that WriteListFile does not write. A
+/// name without a suffix is that of a text.
+absl::Status CheckListName(const std::string& path);
+
+/// What `list` holds and the format of `path` has no place for, in words: "counts, successors";
+/// empty: nothing.
+std::string LostByFormat(const std::string& path, const VocabList& list);
+
 /// Writes a list in any of these formats but `*.bin`, atomically. What a format has no place for is
 /// lost: all but the document keep the ids alone, in the order of PinnedFirst, `*.safetensors` in
-/// ascending order. Errors as WriteVocabList.
+/// ascending order. Errors as CheckListName and WriteVocabList.
 absl::Status WriteListFile(const std::string& path, const VocabList& list);
 
 }  // namespace shortlist

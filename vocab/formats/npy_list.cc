@@ -25,9 +25,9 @@ struct ElementType {
   bool is_signed;
 };
 constexpr std::array kTypes = {
-    ElementType{"<i8", 8, true},  ElementType{"<i4", 4, true},  ElementType{"<u4", 4, false},
-    ElementType{"<i2", 2, true},  ElementType{"<u2", 2, false}, ElementType{"|i1", 1, true},
-    ElementType{"|u1", 1, false}, ElementType{"|b1", 1, false},
+    ElementType{"<i8", 8, true},  ElementType{"<u8", 8, false}, ElementType{"<i4", 4, true},
+    ElementType{"<u4", 4, false}, ElementType{"<i2", 2, true},  ElementType{"<u2", 2, false},
+    ElementType{"|i1", 1, true},  ElementType{"|u1", 1, false},
 };
 
 /// What stands behind `key` in the header, a Python dict, white space skipped.
@@ -46,6 +46,7 @@ absl::StatusOr<ElementType> TypeOf(std::string_view header) {
   for (const ElementType& type : kTypes) {
     if (rest == type.name) return type;
   }
+  if (rest == "|b1") return Invalid("dtype \"|b1\": a mask of bool, not token ids");
   return Invalid(absl::StrCat("dtype \"", Excerpt(rest), "\" is not a little-endian integer"));
 }
 
@@ -110,7 +111,13 @@ absl::StatusOr<std::vector<int64_t>> ParseNpyIntegers(const std::string& content
                                 " of ", length, " elements"));
   }
   std::vector<int64_t> values(length);
-  for (int64_t i = 0; i < length; ++i) values[i] = Element(data.data() + i * type.bytes, type);
+  for (int64_t i = 0; i < length; ++i) {
+    values[i] = Element(data.data() + i * type.bytes, type);
+    if (!type.is_signed && values[i] < 0) {
+      return Invalid(absl::StrCat("element ", i, ": ", static_cast<uint64_t>(values[i]),
+                                  " is not below 2^63"));
+    }
+  }
   return values;
 }
 

@@ -43,7 +43,10 @@ TEST_F(VocabSketchTest, WhatCannotBeWrittenIsToldBeforeAnythingIsOpened) {
 }
 
 TEST_F(VocabSketchTest, MakesAFileThatStandsInForEveryList) {
+  testing::internal::CaptureStderr();
   const Outcome made = Make(DemoPair() + kPrompt);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::ContainsRegex("vocab sketch: [0-9]+ hidden states; 2000 or more make"));
   ASSERT_TRUE(made.status.ok()) << made.status;
   EXPECT_THAT(made.out, HasSubstr("rank 16 of 256"));
   const Outcome compared =

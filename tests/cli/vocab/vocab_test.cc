@@ -94,9 +94,10 @@ TEST_F(VocabTest, ARunGoesOnWhereTheCountsEnd) {
   EXPECT_EQ(ReadList(out).successors, ReadList(at_once).successors);
 
   // Counts of several runs make one list.
-  const std::string added = dir_.Join("d.vocab.json");
+  const std::string added = dir_.Join("d.vocab.json"), copy = dir_.Join("copy.counts");
+  std::filesystem::copy(counts, copy);
   ASSERT_TRUE(
-      Run({"build", "--tokenizer", Tokenizer(), "--add-counts", counts, counts, "--out", added})
+      Run({"build", "--tokenizer", Tokenizer(), "--add-counts", counts, copy, "--out", added})
           .status.ok());
   EXPECT_EQ(ReadList(added).ids, ReadList(at_once).ids);
   EXPECT_EQ(ReadList(added).counts[0], 2 * ReadList(at_once).counts[0]);
@@ -125,8 +126,6 @@ TEST_F(VocabTest, BuildRefusesWhatMakesNoList) {
   ExpectRefused(Build(text, out) + Args{"--counts", dir_.path()}, "--counts " + dir_.path());
   ExpectRefused({"build", "--tokenizer", Tokenizer(), "--out", out},
                 "--text or --add-counts is required");
-  ExpectRefused({"build", "--tokenizer", Tokenizer(), "--text", text, "--out", text},
-                "is one of the texts that are to be counted");
   ExpectRefused({"build", "--tokenizer", Tokenizer(), "--text", text},
                 "--out or --counts is required");
   ExpectRefused({"build", "--text", text, "--out", out}, "[--model,--tokenizer] is required");
@@ -145,6 +144,12 @@ TEST_F(VocabTest, ShowTellsWhatAListHolds) {
   EXPECT_EQ(object["vocab_size"], 16384);
   EXPECT_EQ(object["curve"].back()["share"], 1.0);
   ExpectRefused({"show", dir_.Join("absent.json")}, "no such file");
+
+  const std::string hostile = dir_.Write(
+      "l.vocab.json", R"({"format": "shortlist-vocab", "version": 2, "vocab_size": 9, "ids": [1],)"
+                      R"("fingerprint": "", "source": "a\u001b[2J\nb\u009b\u00e9"})");
+  EXPECT_THAT(Run({"show", hostile}).out, HasSubstr(R"(a\u001b[2J\u000ab\u009bé)"
+                                                    "\n"));
 }
 
 TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
@@ -175,8 +180,23 @@ TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
   EXPECT_LT(alone[0]["coverage"], 1.0);
   EXPECT_GE(alone[3]["coverage"], alone[0]["coverage"]);
   EXPECT_TRUE(std::filesystem::exists(svg));
-  ExpectRefused({"coverage", DemoList(), "--tokenizer", Tokenizer(), "--text", rows},
-                "the texts hold no token");
+  const Args simple = {"coverage", DemoList(), "--tokenizer", Tokenizer(), "--text"};
+  ExpectRefused(simple + Args{rows},
+                "rows.jsonl: the texts hold no token; 2 rows are without \"text\" (--text-key)");
+  const std::string text = dir_.Write("a.txt", kText);
+  ExpectRefused(simple + Args{text, rows}, "rows.jsonl: the texts hold no token");
+  ExpectRefused(simple + Args{"2@" + text}, "--text 2@" + text + ": texts are measured one by one");
+  ExpectRefused(simple + Args{text, text}, "is given twice");
+  ExpectRefused(simple + Args{text, "--svg", text}, "--svg " + text + ": the same file as --text");
+  ExpectRefused({"coverage", DemoList() + ":auto", "--tokenizer", Tokenizer(), "--text", text},
+                "a size that a running engine finds cannot be measured here");
+  const std::string list = dir_.Join("copy.vocab.json");
+  std::filesystem::copy(DemoList(), list);
+  ExpectRefused(
+      {"coverage", list + ":top=300", "--tokenizer", Tokenizer(), "--text", text, "--svg", list},
+      "--svg " + list + ": the same file as " + list);
+  ExpectRefused({"coverage", list + ":TOP=5", "--tokenizer", Tokenizer(), "--text", text},
+                "\"TOP=5\" is no option of " + list);
   ExpectRefused(args + Args{"--sizes", "0"}, "--sizes");
 }
 
@@ -194,6 +214,9 @@ TEST_F(VocabTest, ConvertKeepsIdsAndTheirOrder) {
   ExpectRefused({"convert", DemoList(), back, "--top", "99999"}, "--top 99999 not in");
   ExpectRefused({"convert", text, back, "--vocab-size", "3"}, "not in [0, 3)");
   ExpectRefused({"convert", dir_.Write("bad.pt", "x"), back}, "bad.pt");
+  ExpectRefused({"convert", text, dir_.Join("a.foo")}, "a.foo: lists are written as .vocab.json");
+  EXPECT_THAT(Run({"convert", back, text}).out, HasSubstr("lost are that they are ranked ("));
+  ASSERT_TRUE(Run({"convert", back, back}).status.ok());  // it is read before it is written
 }
 
 TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {

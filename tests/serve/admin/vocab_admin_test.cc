@@ -75,6 +75,9 @@ class VocabAdminTest : public ::testing::Test {
     options.vocab = *ParseVocabFlag(vocab);
     options.target = {kVocabSize, kFingerprint, num_rows};
     options.pinned = Ids({2});
+    options.log = [this](std::string_view what, std::string_view details) {
+      log_ += absl::StrCat(std::string(what), " ", std::string(details), "\n");
+    };
     admin_ = std::make_unique<VocabAdmin>(std::move(options));
     routes_ = RouteTable();
     ASSERT_TRUE(admin_->AddRoutes(routes_).ok());
@@ -115,6 +118,7 @@ class VocabAdminTest : public ::testing::Test {
   std::unique_ptr<VocabSizer> sizer_;
   std::unique_ptr<VocabAdmin> admin_;
   RouteTable routes_;
+  std::string log_;  // written on the worker thread while Do waits for it
 };
 
 TEST_F(VocabAdminTest, ShowsTheActiveVocabulary) {
@@ -193,7 +197,8 @@ TEST_F(VocabAdminTest, AParameterThatIsNotKnownIsRefusedWithTheOneThatIs) {
            {"GET", "/vocab/stats?client=a&top=2", "\"top\" is not known here; there is client"},
            {"GET", "/vocab/stats?client=a&client=b", "client is there twice"},
            {"GET", "/vocab/escapes?successors=1", "\"successors\" is not known"},
-           {"GET", "/vocab/counts?client=a", "\"client\" is not known here; there is successors"},
+           {"GET", "/vocab/counts?client=a", "counts are of all clients together"},
+           {"GET", "/vocab/counts?top=2", "\"top\" is not known here; there is successors"},
            {"POST", "/vocab/base?key=a", "\"key\" is not known here; there is client"},
            {"POST", "/vocab/ids?ids=1", "\"ids\" is not known here; there is client"}}) {
     const Answer answer = Do(method, path, "{}");
@@ -201,6 +206,20 @@ TEST_F(VocabAdminTest, AParameterThatIsNotKnownIsRefusedWithTheOneThatIs) {
     EXPECT_THAT(std::string(answer.status.message()), HasSubstr(known)) << path;
   }
   EXPECT_EQ(Do("GET", "/vocab").Json(), before);
+}
+
+TEST_F(VocabAdminTest, AnotherBaseIsToldInTheLog) {
+  ASSERT_TRUE(Do("POST", "/vocab/base", R"({"top": 3})").status.ok());
+  EXPECT_EQ(log_, absl::StrCat("vocab_base rows=3 list=\"", path_, "\"\n"));
+  log_.clear();
+  ASSERT_TRUE(
+      Do("POST", "/vocab/base?client=team-a", json{{"list", ListDocument({50, 51}, {2, 1})}}.dump())
+          .status.ok());
+  EXPECT_EQ(log_, "vocab_base rows=2 list=\"of the request\" client=\"team-a\"\n");
+  log_.clear();
+  EXPECT_FALSE(Do("POST", "/vocab/base?client=nobody", "{}").status.ok());
+  EXPECT_FALSE(Do("POST", "/vocab/base", R"({"top": 99})").status.ok());
+  EXPECT_EQ(log_, "");
 }
 
 TEST_F(VocabAdminTest, AClientHasABaseOfItsOwn) {

@@ -143,7 +143,8 @@ class CountFileTest : public ::testing::Test {
           counts_.corpora.emplace_back("c" + std::to_string(weight), weight, kVocabSize, 1 << 16);
       EXPECT_TRUE(CountDocuments(RandomDocuments(random, 40), EncodeBytes, pool, corpus).ok());
     }
-    counts_.corpora[0].files = {"a", "b\xFF"};
+    counts_.corpora[0].files = {{"a", 7, int64_t{1} << 60}, {"b\xFF"}};
+    counts_.corpora[0].read_as = "text";
     counts_.corpora[1].open_file = "c";
     counts_.corpora[1].num_documents = 40;
     path_ = TempPath("it.counts");
@@ -170,7 +171,14 @@ TEST_F(CountFileTest, WhatIsWrittenComesBack) {
     EXPECT_EQ(ToMap(read->corpora[i].pairs), ToMap(counts_.corpora[i].pairs));
     EXPECT_EQ(read->corpora[i].num_documents, counts_.corpora[i].num_documents);
     EXPECT_EQ(read->corpora[i].open_file, counts_.corpora[i].open_file);
+    EXPECT_EQ(read->corpora[i].read_as, counts_.corpora[i].read_as);
+    EXPECT_EQ(read->corpora[i].files.size(), counts_.corpora[i].files.size());
   }
+  const std::vector<CountedFile>& files = read->corpora[0].files;
+  EXPECT_EQ(files[0].path, "a");
+  EXPECT_EQ(files[0].bytes, 7);
+  EXPECT_EQ(files[0].modified_ns, int64_t{1} << 60);
+  EXPECT_EQ(files[1].bytes, -1);  // not known
   EXPECT_EQ(ReadCounts(path_, kVocabSize, "g", 100).status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(ReadCounts(path_, 300, "f", 100).ok());

@@ -28,11 +28,13 @@ std::string Error(const std::string& name, const std::string& contents, int64_t 
   return std::string(list.status().message());
 }
 
-/// A safetensors file of d2t (I64) and, where there is one, t2d (BOOL).
-std::string DraftMapFile(const std::vector<int64_t>& d2t, const std::string& t2d = "") {
-  std::string bytes(reinterpret_cast<const char*>(d2t.data()), d2t.size() * 8);
-  std::string header = R"({"d2t":{"dtype":"I64","shape":[)" + std::to_string(d2t.size()) +
-                       R"(],"data_offsets":[0,)" + std::to_string(bytes.size()) + "]}";
+/// A safetensors file of d2t (I64 or shorter) and, where there is one, t2d (BOOL).
+template <typename Integer = int64_t>
+std::string DraftMapFile(const std::vector<Integer>& d2t, const std::string& t2d = "") {
+  std::string bytes(reinterpret_cast<const char*>(d2t.data()), d2t.size() * sizeof(Integer));
+  std::string header = R"({"d2t":{"dtype":"I)" + std::to_string(8 * sizeof(Integer)) +
+                       R"(","shape":[)" + std::to_string(d2t.size()) + R"(],"data_offsets":[0,)" +
+                       std::to_string(bytes.size()) + "]}";
   if (!t2d.empty()) {
     header += R"(,"t2d":{"dtype":"BOOL","shape":[)" + std::to_string(t2d.size()) +
               R"(],"data_offsets":[)" + std::to_string(bytes.size()) + "," +
@@ -87,6 +89,9 @@ TEST(ListFileTest, ATorchFileIsATensorOrAListOfIntegers) {
   for (size_t size = 0; size < good.size(); size += 13) {
     EXPECT_FALSE(ReadTorchIntegers(WriteTemp("cut.pt", good.substr(0, size))).ok()) << size;
   }
+  std::string bools = good;
+  bools.replace(bools.find("LongStorage"), 11, "BoolStorage");
+  EXPECT_THAT(Error("bools.pt", bools), HasSubstr("a tensor of bool, a mask and not integers"));
   // A pickle that would run a command where pickles are executed.
   const std::string name = "torch._utils\n_rebuild_tensor_v2";
   std::string command = "posix\nsystem\n";
@@ -117,6 +122,11 @@ TEST(ListFileTest, NpyFilesOfOtherShapesAndTypesAreRefused) {
   std::string narrow =
       with("<i8", "<u2").substr(0, good.size() - 24) + std::string("\xFF\xFF\1\0\0\0", 6);
   EXPECT_THAT(*ParseNpyIntegers(narrow), ElementsAre(65535, 1, 0));
+  EXPECT_EQ(*ParseNpyIntegers(with("<i8", "<u8")), values);
+  std::string large = with("<i8", "<u8");
+  large.back() = '\x80';
+  EXPECT_THAT(Error("large.npy", large), HasSubstr("element 2: 9223372036854775810 is not below"));
+  EXPECT_THAT(Error("bool.npy", with("<i8", "|b1")), HasSubstr("a mask of bool, not token ids"));
 }
 
 TEST(ListFileTest, DraftMapsHoldOffsets) {
@@ -124,6 +134,13 @@ TEST(ListFileTest, DraftMapsHoldOffsets) {
       ReadListFile(WriteTemp("m.safetensors", DraftMapFile({2, 2, 5})), {.vocab_size = 10});
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_THAT(RawIds(list->ids), ElementsAre(2, 3, 7));
+  for (const std::string& narrow :
+       {DraftMapFile<int32_t>({9, -1, 5}), DraftMapFile<int16_t>({9, -1, 5}),
+        DraftMapFile<int8_t>({9, -1, 5})}) {
+    const auto read = ReadListFile(WriteTemp("n.safetensors", narrow), {.vocab_size = 10});
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_THAT(RawIds(read->ids), ElementsAre(9, 0, 7));
+  }
   EXPECT_THAT(Error("neg.safetensors", DraftMapFile({0, -2})),
               HasSubstr("d2t[1]: offset -2 leads out"));
   EXPECT_THAT(Error("big.safetensors", DraftMapFile({0, INT64_MAX})), HasSubstr("d2t[1]: offset"));

@@ -1,0 +1,111 @@
+#include "cli/vocab/counted_already.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/excerpt.h"
+#include "base/status_macros.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+/// "120 bytes of 2026-03-01 12:00:00.250 UTC"
+std::string SizeAndTime(const CountedFile& file) {
+  const auto seconds = static_cast<time_t>(file.modified_ns / kNsPerSecond);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[40] = "";
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
+  return absl::StrFormat("%d bytes of %s.%03d UTC", file.bytes, text,
+                         file.modified_ns % kNsPerSecond / 1'000'000);
+}
+
+absl::Status Refuse(const std::string& counts_path, const std::string& problem) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(counts_path, ": ", problem,
+                   ": name another file for --counts, or remove this one to count anew"));
+}
+
+absl::Status CheckFile(const std::string& counts_path, const CountedFile& counted) {
+  const CountedFile now = LookAt(counted.path);
+  if (now.bytes < 0) {
+    return Refuse(
+        counts_path,
+        absl::StrCat("has counted ", counted.path == "-" ? "standard input" : Excerpt(counted.path),
+                     " already, whose bytes come but once"));
+  }
+  if (counted.bytes < 0) return absl::OkStatus();
+  if (now.bytes == counted.bytes && now.modified_ns == counted.modified_ns) return absl::OkStatus();
+  return Refuse(counts_path,
+                absl::StrCat("has counted ", Excerpt(counted.path), " with ", SizeAndTime(counted),
+                             ", and now it has ", SizeAndTime(now)));
+}
+
+}  // namespace
+
+CountedFile LookAt(const std::string& path) {
+  CountedFile file{.path = path};
+  struct stat status {};
+  if (path == "-" || stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return file;
+  file.bytes = status.st_size;
+  file.modified_ns = int64_t{status.st_mtim.tv_sec} * kNsPerSecond + status.st_mtim.tv_nsec;
+  return file;
+}
+
+std::string ReadAs(const TextCorpus& corpus, bool is_jsonl, const DocumentFields& fields) {
+  const auto num_rows = std::ranges::count_if(
+      corpus.files, [is_jsonl](const std::string& path) { return is_jsonl || IsJsonl(path); });
+  if (num_rows == 0) return "text";
+  return absl::StrCat(num_rows < std::ssize(corpus.files) ? "text and rows" : "rows",
+                      " by --text-key ", fields.text,
+                      fields.prompt.empty() ? "" : " --prompts-key ", fields.prompt);
+}
+
+absl::Status CheckCounted(const std::string& counts_path, const TextCorpus& corpus,
+                          const std::string& read_as, const CorpusCounts& counts) {
+  const size_t num_counted = counts.files.size();
+  bool goes_on = counts.name == corpus.name && num_counted <= corpus.files.size();
+  for (size_t i = 0; goes_on && i < num_counted; ++i) {
+    goes_on = counts.files[i].path == corpus.files[i];
+  }
+  if (goes_on && !counts.open_file.empty()) {
+    goes_on = num_counted < corpus.files.size() && corpus.files[num_counted] == counts.open_file;
+  }
+  if (!goes_on || counts.weight != corpus.weight) {
+    return Refuse(counts_path, absl::StrCat("holds counts of ", Excerpt(counts.name),
+                                            ", other texts or another weight than --text ",
+                                            Excerpt(corpus.name)));
+  }
+  if (!counts.read_as.empty() && counts.read_as != read_as) {
+    return Refuse(counts_path, absl::StrCat("has counted ", Excerpt(corpus.name), " as ",
+                                            Excerpt(counts.read_as), ", and now it is to be ",
+                                            Excerpt(read_as)));
+  }
+  for (const CountedFile& file : counts.files) {
+    SHORTLIST_RETURN_IF_ERROR(CheckFile(counts_path, file));
+  }
+  if (num_counted == 0) return absl::OkStatus();
+  const bool is_known = !counts.read_as.empty();
+  std::cerr << "build: counted already, not read: " << Excerpt(corpus.name);
+  if (num_counted < corpus.files.size()) {
+    std::cerr << ", the first " << num_counted << " of its " << corpus.files.size() << " files";
+  }
+  if (!is_known) {
+    std::cerr << " (whether it has changed since is not known: " << counts_path
+              << " is of an older version, which did not note it)";
+  }
+  std::cerr << "\n";
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,21 @@
+#ifndef SHORTLIST_CLI_VOCAB_LOSS_NOTE_H_
+#define SHORTLIST_CLI_VOCAB_LOSS_NOTE_H_
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "vocab/formats/list_file.h"
+
+namespace shortlist {
+
+/// For the end of the line that tells of a list which was written: what its format had no place
+/// for.
+inline std::string LossNote(const std::string& path, const VocabList& list) {
+  const std::string lost = LostByFormat(path, list);
+  return lost.empty() ? ""
+                      : absl::StrCat("; ids alone: lost are ", lost, " (.vocab.json keeps all)");
+}
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_VOCAB_LOSS_NOTE_H_

@@ -1,0 +1,261 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "cli/vocab/corpus_counter.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/cli_testing.h"
+#include "tests/support/temp_dir.h"
+#include "vocab/counting/count_file.h"
+#include "vocab/formats/list_file.h"
+
+namespace shortlist {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr int64_t kMaxBytes = int64_t{1} << 30;
+const char* const kText = "The vector class is a class of the standard library.\n";
+const char* const kRows = "{\"text\": \"a class\", \"answer\": \"a vector\"}\n";
+
+/// `shortlist vocab build`, and what it reads and leaves behind.
+class BuildTest : public ::testing::Test {
+ protected:
+  static std::string Tokenizer() { return SourcePath("models/demo/target/tokenizer.model"); }
+
+  Args Build(const Args& args) const {
+    return Args{"build", "--tokenizer", Tokenizer(), "--threads", "2"} + args;
+  }
+  Outcome Run(const Args& args, const std::string& input = "") {
+    ::testing::internal::CaptureStderr();
+    Outcome outcome = RunVocab(Build(args), input);
+    err_ = ::testing::internal::GetCapturedStderr();
+    return outcome;
+  }
+  void ExpectRefused(const Args& args, const std::string& words, const std::string& input = "") {
+    const Outcome outcome = Run(args, input);
+    EXPECT_FALSE(outcome.status.ok()) << words;
+    EXPECT_THAT(std::string(outcome.status.message()), HasSubstr(words));
+    EXPECT_EQ(outcome.out, "");
+  }
+  static VocabList ReadList(const std::string& path) {
+    auto list = ReadListFile(path, {});
+    EXPECT_TRUE(list.ok()) << list.status();
+    return *list;
+  }
+  static std::string Contents(const std::string& path) { return *ReadFile(path, kMaxBytes); }
+
+  const TempDir dir_;
+  std::string err_;
+};
+
+TEST_F(BuildTest, CountsOfTextsThatHaveChangedAreRefused) {
+  const std::string log = dir_.Write("log.txt", kText), counts = dir_.Join("c"),
+                    out = dir_.Join("l.vocab.json");
+  const Args args = {"--text", log, "--counts", counts, "--out", out};
+  ASSERT_TRUE(Run(args).status.ok());
+  EXPECT_EQ(err_, "");
+  const VocabList once = ReadList(out);
+
+  ASSERT_TRUE(Run(args).status.ok());
+  EXPECT_EQ(err_, "build: counted already, not read: " + log + "\n");
+  EXPECT_EQ(ReadList(out).counts, once.counts);
+
+  const std::string kept = Contents(counts);
+  std::ofstream(log, std::ios::app) << kText;
+  ExpectRefused(args, counts + ": has counted " + log + " with 53 bytes of ");
+  ExpectRefused(args, "and now it has 106 bytes of ");
+  ExpectRefused(args, "name another file for --counts, or remove this one to count anew");
+  // As long as it was, but of another time.
+  fs::resize_file(log, 53);
+  fs::last_write_time(log, fs::last_write_time(log) + std::chrono::seconds(5));
+  ExpectRefused(args, "and now it has 53 bytes of ");
+  EXPECT_EQ(Contents(counts), kept);
+}
+
+TEST_F(BuildTest, AnErrorInOneTextBindsNoTextBehindIt) {
+  const std::string bad = dir_.Write("bad.jsonl", std::string(kRows) + "{"),
+                    counts = dir_.Join("c"), a = dir_.Write("a.txt", kText),
+                    b = dir_.Write("b.txt", kText);
+  ExpectRefused({"--text", bad, a, "--counts", counts}, "bad.jsonl line 2");
+  dir_.Write("bad.jsonl", std::string(kRows) + kRows);
+  ASSERT_TRUE(Run({"--text", bad, b, "--counts", counts}).status.ok());
+  ASSERT_TRUE(Run({"--text", bad, b, a, "--counts", counts}).status.ok());
+  EXPECT_EQ(err_, "build: counted already, not read: " + bad +
+                      "\nbuild: counted already, not read: " + b + "\n");
+  ASSERT_TRUE(Run({"--text", bad, "--counts", counts}).status.ok());
+  EXPECT_THAT(err_, HasSubstr("counted already, not given now: " + a + "\n"));
+}
+
+TEST_F(BuildTest, CountsOfOtherMembersOfRowsAreRefused) {
+  const std::string rows = dir_.Write("r.jsonl", kRows), counts = dir_.Join("c");
+  const Args args = {"--text", rows, "--counts", counts};
+  ASSERT_TRUE(Run(args).status.ok());
+  ExpectRefused(args + Args{"--text-key", "answer"},
+                " as rows by --text-key text, and now it is to be rows by --text-key answer");
+  ExpectRefused(args + Args{"--prompts-key", "answer"}, "--prompts-key answer");
+  // Where no file has rows, no member matters.
+  const std::string text = dir_.Write("a.txt", kText);
+  const Args of_text = {"--text", text, "--counts", dir_.Join("t")};
+  ASSERT_TRUE(Run(of_text).status.ok());
+  ASSERT_TRUE(Run(of_text + Args{"--text-key", "answer"}).status.ok());
+  ExpectRefused(of_text + Args{"--jsonl"}, " as text, and now it is to be rows");
+}
+
+TEST_F(BuildTest, StandardInputIsCountedOnce) {
+  const std::string counts = dir_.Join("c");
+  const Args args = {"--text", "-", "--counts", counts};
+  ASSERT_TRUE(Run(args, kText).status.ok());
+  ExpectRefused(args, "has counted standard input already, whose bytes come but once", kText);
+}
+
+TEST_F(BuildTest, OlderCountsAreTakenAndDoNotTellWhatChanged) {
+  const std::string text = dir_.Write("a.txt", kText), counts = dir_.Join("c");
+  const Args args = {"--text", text, "--counts", counts, "--out", dir_.Join("l.vocab.json")};
+  ASSERT_TRUE(Run(args).status.ok());
+  const VocabList list = ReadList(dir_.Join("l.vocab.json"));
+  auto read = ReadCounts(counts, list.vocab_size, list.fingerprint, 1 << 20);
+  ASSERT_TRUE(read.ok()) << read.status();
+  read->corpora[0].files[0].bytes = -1;
+  read->corpora[0].read_as.clear();
+  ASSERT_TRUE(WriteCounts(counts, *read).ok());
+  ASSERT_TRUE(Run(args).status.ok());
+  EXPECT_THAT(err_, HasSubstr("counted already, not read: " + text +
+                              " (whether it has changed since is not known: " + counts));
+  EXPECT_EQ(ReadList(dir_.Join("l.vocab.json")).counts, list.counts);
+}
+
+TEST_F(BuildTest, NoOutputIsAnInputOrAnotherOutput) {
+  const std::string text = dir_.Write("a.txt", kText), counts = dir_.Join("c.txt"),
+                    link = dir_.Join("link.txt"), tokenizer = dir_.Join("t.txt");
+  ASSERT_TRUE(Run({"--text", text, "--counts", counts}).status.ok());
+  fs::create_symlink(text, link);
+  fs::create_hard_link(text, dir_.Join("hard.txt"));
+  fs::copy(Tokenizer(), tokenizer);
+  const std::string kept = Contents(counts);
+  ExpectRefused({"--text", text, "--out", text}, "--out " + text + ": the same file as --text ");
+  ExpectRefused({"--text", text, "--out", link}, "--out " + link + ": the same file as --text ");
+  ExpectRefused({"--text", text, "--out", dir_.Join("hard.txt")}, "the same file as --text ");
+  ExpectRefused({"--text", text, "--counts", link}, "--counts " + link + ": the same file as ");
+  ExpectRefused({"--text", text, "--counts", counts, "--out", counts},
+                "the same file as --out " + counts);
+  ExpectRefused({"--text", text, "--counts", dir_.Join("new.txt"), "--out", dir_.Join("new.txt")},
+                "the same file as --out ");
+  ExpectRefused({"--add-counts", counts, "--out", counts}, "the same file as --add-counts ");
+  ExpectRefused({"--text", text, "--counts", counts, "--add-counts", counts},
+                "the same file as --add-counts ");
+  const Outcome lost =
+      RunVocab({"build", "--tokenizer", tokenizer, "--text", text, "--out", tokenizer});
+  EXPECT_THAT(std::string(lost.status.message()), HasSubstr("the same file as --tokenizer "));
+  EXPECT_EQ(Contents(text), kText);
+  EXPECT_EQ(Contents(counts), kept);
+  EXPECT_EQ(Contents(tokenizer), Contents(Tokenizer()));
+  EXPECT_TRUE(Run({"--text", text, "--out", "/dev/null"}).status.ok());
+}
+
+TEST_F(BuildTest, NoInputIsCountedTwice) {
+  const std::string text = dir_.Write("a.txt", kText), counts = dir_.Join("c"),
+                    out = dir_.Join("l.vocab.json");
+  ASSERT_TRUE(Run({"--text", text, "--counts", counts}).status.ok());
+  ExpectRefused({"--text", text, text, "--out", out}, "--text " + text + " is given twice");
+  ExpectRefused({"--text", text, dir_.Join("*.txt"), "--out", out}, "is given twice");
+  ExpectRefused({"--text", "-", "-", "--out", out}, "--text - is given twice", kText);
+  ExpectRefused({"--add-counts", counts, counts, "--out", out}, "is given twice");
+  fs::create_symlink(text, dir_.Join("b.txt"));
+  ExpectRefused({"--text", dir_.Join("*.txt"), "--out", out},
+                "b.txt: the same file as --text " + text);
+}
+
+TEST_F(BuildTest, AListGoesIntoAFormatThatIsKnownAndTheLossIsTold) {
+  const std::string text = dir_.Write("a.txt", kText);
+  for (const char* const name : {"l.vocab.json.gz", "l.foo", "l.txt.xz", "l.bin"}) {
+    ExpectRefused({"--text", text, "--out", dir_.Join(name)},
+                  "lists are written as .vocab.json, .vocab.json.xz, .txt, .pt, .npy or");
+    EXPECT_FALSE(fs::exists(dir_.Join(name)));
+  }
+  for (const char* const name : {"l.txt", "l.pt", "l.npy", "l.safetensors"}) {
+    const Outcome built =
+        Run({"--text", text, "--min-pair-count", "1", "--common", "0", "--out", dir_.Join(name)});
+    ASSERT_TRUE(built.status.ok()) << built.status;
+    EXPECT_THAT(built.out, HasSubstr("lost are that they are ranked, counts, successors, which "
+                                     "are pinned (.vocab.json keeps all)"));
+  }
+  EXPECT_THAT(Run({"--text", text, "--out", dir_.Join("l.vocab.json")}).out,
+              Not(HasSubstr("lost")));
+}
+
+TEST_F(BuildTest, RowsWithoutAPromptAreTold) {
+  const std::string rows = dir_.Write("r.jsonl", kRows), out = dir_.Join("l.vocab.json");
+  ASSERT_TRUE(Run({"--text", rows, "--prompts-key", "quest", "--out", out}).status.ok());
+  EXPECT_THAT(err_, HasSubstr("1 rows without \"quest\" were read without a prompt"));
+  ASSERT_TRUE(Run({"--text", rows, "--prompts-key", "answer", "--out", out}).status.ok());
+  EXPECT_EQ(err_, "");
+}
+
+TEST(ProgressNoteTest, TellsTheShareAndTheTimeLeft) {
+  EXPECT_EQ(ProgressNote(200'000'000, 800'000'000, 60), "; 25% of 800 MB, 3 min left");
+  EXPECT_EQ(ProgressNote(400'000'000, 800'000'000, 60), "; 50% of 800 MB, 60 s left");
+  EXPECT_EQ(ProgressNote(800'000'001, 800'000'000, 60), "; 100% of 800 MB, 0 s left");
+  EXPECT_EQ(ProgressNote(0, 800'000'000, 60), "");
+  EXPECT_EQ(ProgressNote(7, 0, 60), "");  // one that does not tell: standard input
+}
+
+/// `count` rows of some 2,000 bytes that need no tokenizer.
+std::string ManyRows(int count) {
+  std::string row = R"({"text":[7)";
+  for (int i = 0; i < 999; ++i) row += ",7";
+  row += "]}\n";
+  std::string rows;
+  for (int i = 0; i < count; ++i) rows += row;
+  return rows;
+}
+
+TEST_F(BuildTest, ASignalKeepsWhatIsCountedAndTheSameCommandGoesOn) {
+  const std::string pipe = dir_.Join("r.jsonl"), counts = dir_.Join("c"),
+                    out = dir_.Join("l.vocab.json"), err = dir_.Join("err");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string rows = ManyRows(1500);  // more than a batch
+  Args full =
+      Args{SHORTLIST_BINARY, "vocab"} + Build({"--text", pipe, "--counts", counts, "--out", out});
+  std::vector<char*> argv;
+  for (std::string& arg : full) argv.push_back(arg.data());
+  argv.push_back(nullptr);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    dup2(open(err.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  {
+    std::ofstream writer(pipe);  // waits until the process reads, which heeds signals by then
+    writer << rows << std::flush;
+    kill(child, SIGTERM);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_THAT(Contents(err), HasSubstr("build: stopped; what is counted is kept in " + counts));
+  EXPECT_FALSE(fs::exists(out));
+
+  fs::remove(pipe);
+  dir_.Write("r.jsonl", rows);
+  ASSERT_TRUE(Run({"--text", pipe, "--counts", counts, "--out", out}).status.ok());
+  EXPECT_EQ(ReadList(out).counts[0], 1500 * 1000);
+}
+
+}  // namespace
+}  // namespace shortlist
