@@ -36,7 +36,8 @@ TEST(SequenceTest, LogprobsAreAskedForInsideThePrompt) {
     const SamplingParams sampling{.num_logprobs = num_logprobs, .prompt_logprobs_start = start};
     EXPECT_FALSE(Refusal({TokenId{1}}, {.sampling = sampling}).ok()) << start;
   }
-  EXPECT_TRUE(Refusal({TokenId{1}}, {.sampling = {.prompt_logprobs_start = 0}}).ok());
+  const SamplingParams asked{.num_logprobs = 0, .prompt_logprobs_start = 0};
+  EXPECT_TRUE(Refusal({TokenId{1}}, {.sampling = asked}).ok());
 }
 
 }  // namespace

@@ -209,10 +209,10 @@ TEST_F(EmbedTest, WhatIsNoTextOrNoModelIsRefused) {
 
 TEST_F(EmbedTest, WhatIsThereIsNeverWrittenOver) {
   const std::string text = dir_.Write("texts.jsonl", "\"a\"\n");
-  flags_.in = flags_.out_path = text;
+  flags_.in.path = flags_.out_path = text;
   ExpectRefused("", "is there already, and no " + text + ".json says that it holds vectors");
   EXPECT_EQ(Contents(text), "\"a\"\n");
-  flags_.in.clear();
+  flags_.in.path.clear();
 
   flags_.out_path = dir_.Join("v.npy");
   const std::string other = dir_.Write("v.npy.json", "{\"texts\": 1}");
