@@ -38,6 +38,7 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   if (flags.run.models.draft.empty()) {
     return absl::InvalidArgumentError("vocab sketch needs --draft, whose head it is to sketch");
   }
+  if (flags.out.empty()) return absl::InvalidArgumentError("--out an empty name of a file");
   SHORTLIST_RETURN_IF_ERROR(CheckOutputs({{"--out", flags.out}}, FilesOf(flags.run)));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   DecodingOptions decoding = session->decoding();
