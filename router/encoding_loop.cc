@@ -196,6 +196,7 @@ void EncodingLoop::BeginPass() {
   pass_.items.reserve(kMaxPassInputs);
   pass_.item_of.reserve(kMaxPassInputs);
   pass_.most_tokens = pass_tokens();
+  pass_.most_beside_last = time_.TokensIn(options_.max_pass_s / 2, options_.max_batch_tokens);
   std::unordered_multimap<size_t, size_t> known;
   try {
     while (!queue_.empty() && pass_.taken.size() < kMaxPassInputs && AddFront(known)) {
@@ -218,9 +219,9 @@ bool EncodingLoop::AddFront(std::unordered_multimap<size_t, size_t>& known) {
   }
   const bool is_new = same == pass_.items.size();
   const auto num_tokens = is_new ? std::ssize(item.input->ids) : 0;
-  if (is_new && !pass_.items.empty() && pass_.num_tokens + num_tokens > pass_.most_tokens) {
-    return false;
-  }
+  const bool is_last = front.input + 1 == front.req->inputs.size();
+  const int64_t most = pass_.has_last && !is_last ? pass_.most_beside_last : pass_.most_tokens;
+  if (is_new && !pass_.items.empty() && pass_.num_tokens + num_tokens > most) return false;
 
   if (is_new) known.emplace(hash, same);
   pass_.taken.push_back(front);
@@ -228,6 +229,7 @@ bool EncodingLoop::AddFront(std::unordered_multimap<size_t, size_t>& known) {
   pass_.item_of.push_back(same);
   if (is_new) pass_.items.push_back(item);
   pass_.num_tokens += num_tokens;
+  pass_.has_last |= is_last;
   queue_.TakeFront();
   return true;
 }

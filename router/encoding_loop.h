@@ -28,9 +28,11 @@ namespace shortlist {
 /// in it, and of nothing else.
 ///
 /// Who comes during a pass waits for its end. So a pass takes as many tokens as the last ones had
-/// in `max_pass_s`, or as make its fixed part, in which weights are read, half of it (PassTime). A
-/// single long input takes longer: the model may stop in the middle of it, and goes on in the next
-/// step, when aborts and other models have had their turn.
+/// in `max_pass_s`, or as make its fixed part, in which weights are read, half of it (PassTime).
+/// Who is done at its end has waited for that long already: beside it, inputs of requests that go
+/// on are taken up to half of the time only. A single long input takes longer: the model may stop
+/// in the middle of it, and goes on in the next step, when aborts and other models have had their
+/// turn.
 class EncodingLoop final : public ModelLoop {
  public:
   struct Item {
@@ -94,6 +96,8 @@ class EncodingLoop final : public ModelLoop {
     std::vector<size_t> item_of;                   // [taken.size()]
     int64_t num_tokens = 0;                        // of items,
     int64_t most_tokens = 0;                       // unless there is one alone
+    int64_t most_beside_last = 0;                  // with an input that is not its request's last
+    bool has_last = false;                         // of some request
     double seconds = 0.0;                          // so far
     bool goes_on = false;
   };

@@ -209,6 +209,43 @@ TEST_F(EncodingLoopTest, APassTakesWhatTheLastOnesHadTimeFor) {
   }
 }
 
+TEST_F(EncodingLoopTest, AQuerysPassIsHalfAsLongWhereOthersGoOn) {
+  double now = 0.0;
+  std::vector<size_t> passes;
+  auto loop = EncodingLoop::Create({.max_input_tokens = 100,
+                                    .max_batch_tokens = 600,
+                                    .max_pass_s = 0.35,
+                                    .now = [&] { return now; }},
+                                   [&](std::span<const EncodingLoop::Item> items, bool) {
+                                     for (const auto& item : items)
+                                       now += 0.001 * static_cast<double>(item.input->ids.size());
+                                     passes.push_back(items.size());
+                                     return std::vector<EncodeResult>(items.size());
+                                   });
+  ASSERT_TRUE(loop.ok()) << loop.status();
+  std::vector<std::vector<int32_t>> inputs;
+  for (int32_t i = 0; i < 14; ++i) inputs.push_back(std::vector<int32_t>(100, i));
+  (*loop)->Add(Request("a", inputs), now);
+  (*loop)->Step(now);
+  (*loop)->Step(now);
+  EXPECT_TRUE((*loop)->TakeRows().rows.empty());
+  // 175 tokens have half of the time: the query's 50, and 100 of those that go on.
+  (*loop)->Add(Request("q", {std::vector<int32_t>(50, 1)}), now);
+  (*loop)->Step(now);
+  EXPECT_EQ((*loop)->TakeRows().rows.size(), 1);
+  // Several that end share a whole one.
+  for (const char* rid : {"r", "s", "t"}) {
+    (*loop)->Add(Request(rid, {std::vector<int32_t>(100, rid[0])}), now);
+  }
+  (*loop)->Step(now);
+  EXPECT_EQ((*loop)->TakeRows().rows.size(), 3);
+  while (!(*loop)->idle()) {
+    (*loop)->Step(now);
+    (*loop)->TakeRows();
+  }
+  EXPECT_THAT(passes, ElementsAre(6, 3, 2, 3, 3, 1));
+}
+
 /// Needs as many steps for an item as its first id says.
 class Stepper {
  public:
