@@ -15,7 +15,7 @@ namespace shortlist {
 namespace {
 
 /// About how long a query waits for texts of somebody else, or a token, where no text is long.
-constexpr double kMaxPassSeconds = 0.010;
+constexpr double kMaxPassSeconds = 0.008;
 /// Of a text whose states a generating model is asked for: what they take nobody has reserved.
 constexpr int64_t kMaxStatesTokens = 8192;
 
