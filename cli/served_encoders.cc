@@ -186,6 +186,8 @@ std::string ServedEncoders::Summary() const {
                     "_architecture=", model.config().architecture, " ", kind,
                     "_size=", model.result_size(), " ", kind,
                     "_input_tokens=", model.max_input_tokens());
+    if (model.makes_scores() || model.clip() != nullptr) continue;
+    absl::StrAppend(&summary, " embed_pooling=", PoolingName(model.embedding()->pooling));
   }
   return summary;
 }

@@ -13,13 +13,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
-#include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/encoding_facts.h"
 #include "kernels/isa.h"
 #include "kernels/quant.h"
-#include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/config.h"
-#include "model/checkpoint/encoder_config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/checkpoint/hub_cache.h"
 #include "model/checkpoint/weight_files.h"
@@ -40,6 +38,7 @@ struct Facts {
   std::string dir;
   std::optional<ModelConfig> config;
   std::optional<DType> dtype;
+  std::optional<EncodingFacts> encoding;  // of an encoder, which has none of what is above
   std::unique_ptr<Tokenizer> tokenizer;
   bool has_chat_template = false;
   std::string fallback_template;  // of conversations, where there is no chat template
@@ -155,25 +154,31 @@ absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
   return absl::OkStatus();
 }
 
-bool IsEncoderDir(const std::string& dir) {
-  const absl::StatusOr<nlohmann::json> file = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
-  return file.ok() && (IsEncoderConfig(*file) || IsClipConfig(*file));
+absl::StatusOr<Facts> ReadEncoder(const std::string& dir) {
+  Facts facts;
+  facts.dir = dir;
+  absl::StatusOr<EncodingFacts> encoding = ReadEncodingFacts(dir);
+  SHORTLIST_RETURN_IF_ERROR(Note(encoding.status(), facts));
+  const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
+  SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
+  if (encoding.ok()) {
+    facts.encoding = *std::move(encoding);
+    if (weights.ok()) CountWeights(*weights, *facts.encoding);
+  }
+  SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(dir, facts));
+  return facts;
 }
 
 /// `name`: of the model, as it was given.
 absl::StatusOr<Facts> ReadFacts(const std::string& name, const std::string& dir) {
+  if (IsEncoderDir(dir)) return ReadEncoder(dir);
   Facts facts;
   facts.dir = dir;
-  absl::StatusOr<ModelConfig> config = ReadModelConfig(dir);
-  if (absl::IsUnimplemented(config.status()) && IsEncoderDir(dir)) {
-    config = absl::UnimplementedError(
-        "this is an encoder, for embed, rerank, search and serve; show tells of models that "
-        "generate text");
-  }
+  const absl::StatusOr<ModelConfig> config = ReadModelConfig(dir);
   SHORTLIST_RETURN_IF_ERROR(Note(config.status(), facts));
   if (config.ok()) {
     SHORTLIST_RETURN_IF_ERROR(Note(ReadGenerationConfig(dir, config->vocab_size).status(), facts));
-    facts.config = *std::move(config);
+    facts.config = *config;
   }
   const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
   SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
@@ -243,6 +248,7 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
     json["packing"] = PackingName(c.packing.kind);
     json["parameters"] = NumParameters(c);
   }
+  if (facts.encoding) SetMembers(*facts.encoding, json);
   if (facts.dtype) {
     json["dtype"] = DTypeName(*facts.dtype);
     json["weight_bytes"] = WeightBytes(*facts.config, *facts.dtype, *facts.dtype);
@@ -255,23 +261,19 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
                          {"size", facts.tokenizer->size()},
                          {"fingerprint", facts.tokenizer->Fingerprint()}};
   }
-  json["chat_template"] = facts.has_chat_template;
-  json["conv_template"] = facts.has_chat_template ? nlohmann::ordered_json()
-                                                  : nlohmann::ordered_json(facts.fallback_template);
-  const std::string& fastchat = facts.fastchat_template;
-  json["fastchat_template"] =
-      fastchat.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(fastchat);
+  if (!facts.encoding) {
+    const auto text_or_null = [](const std::string& text) {
+      return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+    };
+    json["chat_template"] = facts.has_chat_template;
+    json["conv_template"] = text_or_null(facts.has_chat_template ? "" : facts.fallback_template);
+    json["fastchat_template"] = text_or_null(facts.fastchat_template);
+  }
   json["isa"] = IsaName(CurrentIsa());
   json["admitted_isas"] = AdmittedIsas();
   json["threads"] = NumThreads();
   json["unsupported"] = facts.unsupported;
   return json;
-}
-
-std::string FormatBytes(int64_t bytes) {
-  const double value = static_cast<double>(bytes);
-  return value < 1e9 ? absl::StrFormat("%.1f MB", value / 1e6)
-                     : absl::StrFormat("%.2f GB", value / 1e9);
 }
 
 /// Pairs of a name and its value, in the order of the page.
@@ -297,6 +299,7 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
                          absl::StrCat(PackingName(c.packing.kind), ", 4 bits, unpacked on load"));
     }
   }
+  if (facts.encoding) AppendLines(*facts.encoding, lines);
   if (facts.dtype) {
     const ModelConfig& c = *facts.config;
     const auto bytes = [&](DType weight_dtype) {
@@ -319,14 +322,16 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
                                      : "",
                      ", ", facts.tokenizer->Fingerprint()));
   }
-  lines.emplace_back("chat template",
-                     facts.has_chat_template
-                         ? "the checkpoint's own"
-                         : absl::StrCat("none: conversations are rendered by ",
-                                        facts.fallback_template, " (--conv-template)"));
-  lines.emplace_back("FastChat", facts.fastchat_template.empty()
-                                     ? "no template: --controller wants --conv-template"
-                                     : facts.fastchat_template);
+  if (!facts.encoding) {
+    lines.emplace_back("chat template",
+                       facts.has_chat_template
+                           ? "the checkpoint's own"
+                           : absl::StrCat("none: conversations are rendered by ",
+                                          facts.fallback_template, " (--conv-template)"));
+    lines.emplace_back("FastChat", facts.fastchat_template.empty()
+                                       ? "no template: --controller wants --conv-template"
+                                       : facts.fastchat_template);
+  }
   lines.emplace_back("ISA", absl::StrCat(IsaName(CurrentIsa()), " (SHORTLIST_ISA can be ",
                                          absl::StrJoin(AdmittedIsas(), ", "), ")"));
   lines.emplace_back("threads", absl::StrCat(NumThreads()));

@@ -22,6 +22,7 @@ constexpr size_t kMaxTextBytes = 1024;
 
 constexpr std::pair<std::string_view, Architecture> kArchitectures[] = {
     {"BertForSequenceClassification", Architecture::kBert},
+    {"DistilBertForSequenceClassification", Architecture::kDistilBert},
     {"RobertaForSequenceClassification", Architecture::kRoberta},
     {"XLMRobertaForSequenceClassification", Architecture::kRoberta},
     {"ModernBertForSequenceClassification", Architecture::kModernBert},
@@ -42,9 +43,10 @@ absl::StatusOr<Architecture> ReadArchitecture(const ConfigFields& fields) {
   for (const auto& [name, architecture] : kArchitectures) {
     if ((*list)[0] == name) return architecture;
   }
-  return fields.Unsupported("architecture", (*list)[0],
-                            "Bert-, Roberta-, XLMRoberta-, ModernBert-, Llama-, Mistral-, Qwen2-, "
-                            "Qwen3- and GemmaForSequenceClassification are");
+  return fields.Unsupported(
+      "architecture", (*list)[0],
+      "Bert-, DistilBert-, Roberta-, XLMRoberta-, ModernBert-, Llama-, Mistral-, Qwen2-, "
+      "Qwen3- and GemmaForSequenceClassification are");
 }
 
 /// id2label: {"0": text, ..., "n - 1": text}. Without it, num_labels of transformers' own names.
@@ -163,7 +165,10 @@ absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {
   const ConfigFields fields = file.fields();
   ClassifierConfig config;
   SHORTLIST_ASSIGN_OR_RETURN(config.architecture, ReadArchitecture(fields));
-  SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int("hidden_size", 1, kMaxHidden));
+  const bool is_distilled = config.architecture == Architecture::kDistilBert;
+  SHORTLIST_ASSIGN_OR_RETURN(config.hidden,
+                             fields.Int(is_distilled ? "dim" : "hidden_size", 1, kMaxHidden));
+  if (is_distilled) config.activation = HeadActivation::kRelu;
   SHORTLIST_ASSIGN_OR_RETURN(config.labels, ReadLabels(fields));
   SHORTLIST_ASSIGN_OR_RETURN(config.score_function, ReadScoreFunction(dir, fields, config));
   if (config.architecture == Architecture::kDecoder) {

@@ -16,7 +16,7 @@ namespace shortlist {
 /// against its bounds.
 struct ClassifierConfig {
   // XForSequenceClassification; kRoberta: XLM-R too; kDecoder: of Llama, Mistral, Qwen2 and so on.
-  enum class Architecture { kBert, kRoberta, kModernBert, kDecoder };
+  enum class Architecture { kBert, kDistilBert, kRoberta, kModernBert, kDecoder };
   Architecture architecture = Architecture::kBert;
   int64_t hidden = 0;
   std::vector<std::string> labels;  // [num_labels], at least 1
@@ -27,7 +27,8 @@ struct ClassifierConfig {
   int32_t pad_token_id = -1;
   Pooling pooling = Pooling::kCls;  // kDecoder: kLast; kModernBert: as config.json says
 
-  // kModernBert alone; of the other encoders they are what these say.
+  // As kModernBert's config.json says; of the other encoders they are what these say, but for
+  // kDistilBert's activation, kRelu.
   HeadActivation activation = HeadActivation::kTanh;
   bool dense_has_bias = true;
   bool norm_has_bias = true;
@@ -37,8 +38,8 @@ struct ClassifierConfig {
 /// Whether config.json of `dir` names an architecture that this reads. False where there is none.
 bool IsSequenceClassifier(const std::string& dir);
 
-/// Reads `dir`'s config.json: architecture, hidden_size, id2label (two labels where it is absent,
-/// as in transformers). The score function is the first that is there of
+/// Reads `dir`'s config.json: architecture, hidden_size (dim), id2label (two labels where it is
+/// absent, as in transformers). The score function is the first that is there of
 /// config_sentence_transformers.json's activation_fn, config.json's
 /// sentence_transformers.activation_fn and sbert_ce_default_activation_function, problem_type
 /// (regression: raw; multi_label_classification: sigmoid); else softmax for several labels, and for

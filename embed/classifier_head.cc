@@ -19,6 +19,8 @@ std::pair<const char*, const char*> LayerNames(Architecture architecture) {
   switch (architecture) {
     case Architecture::kBert:
       return {"bert.pooler.dense", "classifier"};
+    case Architecture::kDistilBert:
+      return {"pre_classifier", "classifier"};
     case Architecture::kRoberta:
       return {"classifier.dense", "classifier.out_proj"};
     case Architecture::kModernBert:

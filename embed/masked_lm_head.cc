@@ -24,10 +24,15 @@ struct Names {
 };
 constexpr Names kBert = {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
                          "cls.predictions.decoder.weight", "cls.predictions.bias", "bert."};
+constexpr Names kDistilBert = {"vocab_transform", "vocab_layer_norm", "vocab_projector.weight",
+                               "vocab_projector.bias", "distilbert."};
 constexpr Names kRoberta = {"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder.weight",
                             "lm_head.bias", "roberta."};
 
-const Names& NamesOf(Family family) { return family == Family::kRoberta ? kRoberta : kBert; }
+const Names& NamesOf(Family family) {
+  if (family == Family::kDistilBert) return kDistilBert;
+  return family == Family::kRoberta ? kRoberta : kBert;
+}
 
 }  // namespace
 
@@ -41,8 +46,8 @@ absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const En
   if (config.family == Family::kModernBert) {
     return absl::UnimplementedError(
         absl::StrCat(config.architecture,
-                     ": its masked language model's head is not supported; BERT's and "
-                     "RoBERTa's are"));
+                     ": its masked language model's head is not supported; BERT's, "
+                     "DistilBERT's and RoBERTa's are"));
   }
   const Names& names = NamesOf(config.family);
   MaskedLmHead head(config);

@@ -19,7 +19,7 @@ namespace shortlist {
 ///   decoder(norm(act(dense(x)))) + bias
 ///
 /// where the decoder's weight is that of the token embeddings, unless the checkpoint has one of its
-/// own. BERT's (cls.predictions) and RoBERTa's (lm_head). Immutable.
+/// own. BERT's (cls.predictions), DistilBERT's (vocab_*) and RoBERTa's (lm_head). Immutable.
 class MaskedLmHead {
  public:
   /// Whether the checkpoint of an encoder, whose family has such a head here, holds one.

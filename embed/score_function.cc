@@ -3,13 +3,28 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
+
 namespace shortlist {
 
 std::optional<ScoreFunction> FindScoreFunction(std::string_view name) {
-  if (name == "raw") return ScoreFunction::kRaw;
-  if (name == "sigmoid") return ScoreFunction::kSigmoid;
-  if (name == "softmax") return ScoreFunction::kSoftmax;
+  for (const auto function :
+       {ScoreFunction::kRaw, ScoreFunction::kSigmoid, ScoreFunction::kSoftmax}) {
+    if (name == ScoreFunctionName(function)) return function;
+  }
   return std::nullopt;
+}
+
+const char* ScoreFunctionName(ScoreFunction function) {
+  switch (function) {
+    case ScoreFunction::kRaw:
+      return "raw";
+    case ScoreFunction::kSigmoid:
+      return "sigmoid";
+    case ScoreFunction::kSoftmax:
+      return "softmax";
+  }
+  SHORTLIST_CHECK(false);
 }
 
 void ApplyScoreFunction(ScoreFunction function, std::span<float> logits) {

@@ -13,6 +13,7 @@ enum class ScoreFunction { kRaw, kSigmoid, kSoftmax };
 
 /// "raw", "sigmoid" or "softmax"; nullopt for another name.
 std::optional<ScoreFunction> FindScoreFunction(std::string_view name);
+const char* ScoreFunctionName(ScoreFunction function);
 
 /// Replaces one sequence's logits, all finite, by its scores, which are finite too.
 void ApplyScoreFunction(ScoreFunction function, std::span<float> logits);

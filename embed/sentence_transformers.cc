@@ -41,6 +41,10 @@ constexpr ArchitecturePooling kArchitectures[] = {
     {"BertModel", Pooling::kCls},
     {"BertForMaskedLM", Pooling::kCls},
     {"BertForPreTraining", Pooling::kCls},
+    {"DistilBertModel", Pooling::kCls},
+    {"DistilBertForMaskedLM", Pooling::kCls},
+    {"RobertaModel", Pooling::kCls},
+    {"RobertaForMaskedLM", Pooling::kCls},
     {"XLMRobertaModel", Pooling::kCls},
     {"XLMRobertaForMaskedLM", Pooling::kCls},
     {"ModernBertModel", Pooling::kCls},
@@ -75,9 +79,16 @@ absl::StatusOr<Pooling> DefaultPooling(const ConfigFields& fields) {
   for (const ArchitecturePooling& known : kArchitectures) {
     if ((*list)[0] == known.name) return known.pooling;
   }
-  return fields.Unsupported("architecture", (*list)[0],
-                            "without modules.json BERT, XLMRoberta, ModernBert, Contriever, Llama, "
-                            "Mistral, Qwen2, Qwen3 and Gemma are");
+  return fields.Unsupported(
+      "architecture", (*list)[0],
+      "without modules.json BERT, DistilBert, Roberta, XLMRoberta, ModernBert, "
+      "Contriever, Llama, Mistral, Qwen2, Qwen3 and Gemma are");
+}
+
+/// What config.json calls the size of a hidden state; DistilBERT's alone calls it otherwise.
+const char* HiddenName(const ConfigFields& fields) {
+  const bool is_distilled = fields.Find("hidden_size") == nullptr && fields.Find("dim") != nullptr;
+  return is_distilled ? "dim" : "hidden_size";
 }
 
 struct ExpectedText {
@@ -311,8 +322,9 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
 
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
                              RequireModuleConfig(config.transformer_dir, "config.json"));
+  const char* const hidden_name = HiddenName(file.fields());
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t hidden,
-                             file.fields().Int("hidden_size", 1, kMaxVectorSize));
+                             file.fields().Int(hidden_name, 1, kMaxVectorSize));
   if (!modules) {
     config.hidden = hidden;
     SHORTLIST_ASSIGN_OR_RETURN(config.pooling, DefaultPooling(file.fields()));
@@ -320,7 +332,7 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
   } else if (!config.makes_dense) {
     config.hidden = hidden;
   } else if (config.hidden != hidden) {
-    return file.fields().Invalid("hidden_size",
+    return file.fields().Invalid(hidden_name,
                                  absl::StrCat("= ", hidden, " is not ", config.hidden,
                                               ", the size that the Pooling module says it pools"));
   }

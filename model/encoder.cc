@@ -24,8 +24,32 @@ namespace {
 using Family = EncoderConfig::Family;
 
 /// Tensors that begin so, behind the body's prefix or without it, are no part of the body.
-constexpr std::array kHeadTensors = {
-    "pooler.", "classifier.", "cls.", "lm_head.", "decoder.", "head.", "embeddings.position_ids"};
+constexpr std::array kHeadTensors = {"pooler.",
+                                     "classifier.",
+                                     "pre_classifier.",
+                                     "cls.",
+                                     "lm_head.",
+                                     "decoder.",
+                                     "head.",
+                                     "vocab_transform.",
+                                     "vocab_layer_norm.",
+                                     "vocab_projector.",
+                                     "embeddings.position_ids"};
+
+/// What goes before the names of the body's tensors where a head is in the checkpoint too.
+const char* BodyPrefix(Family family) {
+  switch (family) {
+    case Family::kBert:
+      return "bert.";
+    case Family::kDistilBert:
+      return "distilbert.";
+    case Family::kRoberta:
+      return "roberta.";
+    case Family::kModernBert:
+      return "model.";
+  }
+  SHORTLIST_CHECK(false);
+}
 
 RopeTable MakeRope(const EncoderConfig& config, double theta) {
   ModelConfig rope;
@@ -60,7 +84,7 @@ struct Encoder::Impl {
   std::string prefix;
   at::Tensor tokens;       // [vocab_size, hidden]
   at::Tensor positions;    // [num_positions, hidden]; undefined for rotary ones
-  at::Tensor token_types;  // [num_token_types, hidden]; undefined without
+  at::Tensor token_types;  // [num_token_types, hidden]; undefined without them
   NormWeight embedding_norm;
   std::vector<EncoderLayer> layers;
   NormWeight final_norm;  // ModernBERT alone
@@ -72,9 +96,7 @@ struct Encoder::Impl {
 absl::Status Encoder::Impl::LoadEmbeddings(Checkpoint& checkpoint, std::optional<DType> wanted) {
   const std::string name =
       is_modern() ? "embeddings.tok_embeddings.weight" : "embeddings.word_embeddings.weight";
-  const char* const body = config.family == Family::kBert      ? "bert."
-                           : config.family == Family::kRoberta ? "roberta."
-                                                               : "model.";
+  const char* const body = BodyPrefix(config.family);
   if (checkpoint.Contains(absl::StrCat(body, name))) prefix = body;
   SHORTLIST_ASSIGN_OR_RETURN(const DType stored,
                              checkpoint.StoredDType(absl::StrCat(prefix, name)));
@@ -87,6 +109,8 @@ absl::Status Encoder::Impl::LoadEmbeddings(Checkpoint& checkpoint, std::optional
   if (!is_modern()) {
     SHORTLIST_ASSIGN_OR_RETURN(positions,
                                load("embeddings.position_embeddings.weight", config.num_positions));
+  }
+  if (config.num_token_types > 0) {
     SHORTLIST_ASSIGN_OR_RETURN(
         token_types, load("embeddings.token_type_embeddings.weight", config.num_token_types));
   }

@@ -14,6 +14,37 @@ using Family = EncoderConfig::Family;
 
 float* Floats(Arena& arena) { return static_cast<float*>(arena.data()); }
 
+/// What a layer of BERT's build calls its tensors.
+struct BertNames {
+  const char* layers;
+  std::array<const char*, 3> qkv;
+  const char* attention_output;
+  const char* attention_norm;
+  const char* up;
+  const char* down;
+  const char* mlp_norm;
+};
+constexpr BertNames kBertNames = {
+    .layers = "encoder.layer.",
+    .qkv = {"attention.self.query", "attention.self.key", "attention.self.value"},
+    .attention_output = "attention.output.dense",
+    .attention_norm = "attention.output.LayerNorm",
+    .up = "intermediate.dense",
+    .down = "output.dense",
+    .mlp_norm = "output.LayerNorm"};
+constexpr BertNames kDistilBertNames = {
+    .layers = "transformer.layer.",
+    .qkv = {"attention.q_lin", "attention.k_lin", "attention.v_lin"},
+    .attention_output = "attention.out_lin",
+    .attention_norm = "sa_layer_norm",
+    .up = "ffn.lin1",
+    .down = "ffn.lin2",
+    .mlp_norm = "output_layer_norm"};
+
+const BertNames& NamesOf(Family family) {
+  return family == Family::kDistilBert ? kDistilBertNames : kBertNames;
+}
+
 }  // namespace
 
 void EncoderScratch::Reserve(const EncoderConfig& config, int64_t num_tokens) {
@@ -53,8 +84,11 @@ void EncoderLayer::PackHeads(const std::array<HeadRows, 3>& parts, Checkpoint& c
   qkv_ = PackedLinear::Pack(blocks, config.hidden, dtype, pool, &checkpoint.packed_memory());
 }
 
-absl::Status EncoderLayer::LoadBert(Checkpoint& checkpoint, const std::string& prefix,
-                                    const EncoderConfig& config, DType dtype, ThreadPool& pool) {
+absl::Status EncoderLayer::LoadBert(Checkpoint& checkpoint, const std::string& body,
+                                    const EncoderConfig& config, int64_t index, DType dtype,
+                                    ThreadPool& pool) {
+  const BertNames& names = NamesOf(config.family);
+  const std::string prefix = absl::StrCat(body, names.layers, index, ".");
   const auto load_linear = [&](const char* name, int64_t out_features, int64_t in_features,
                                PackedLinear& weight, at::Tensor& bias) -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(weight, LoadLinear(checkpoint, absl::StrCat(prefix, name, ".weight"),
@@ -66,8 +100,7 @@ absl::Status EncoderLayer::LoadBert(Checkpoint& checkpoint, const std::string& p
   std::array<SourceWeight, 3> weights;
   std::array<at::Tensor, 3> biases;
   for (size_t i = 0; i < weights.size(); ++i) {
-    constexpr std::array kNames = {"query", "key", "value"};
-    const std::string name = absl::StrCat(prefix, "attention.self.", kNames[i]);
+    const std::string name = absl::StrCat(prefix, names.qkv[i]);
     SHORTLIST_ASSIGN_OR_RETURN(weights[i], LoadSource(checkpoint, absl::StrCat(name, ".weight"),
                                                       config.hidden, config.hidden, dtype, pool));
     SHORTLIST_ASSIGN_OR_RETURN(biases[i], checkpoint.Load(absl::StrCat(name, ".bias"),
@@ -82,18 +115,16 @@ absl::Status EncoderLayer::LoadBert(Checkpoint& checkpoint, const std::string& p
     }
   }
   SHORTLIST_RETURN_IF_ERROR(
-      load_linear("attention.output.dense", config.hidden, config.hidden, output_, output_bias_));
+      load_linear(names.attention_output, config.hidden, config.hidden, output_, output_bias_));
   SHORTLIST_ASSIGN_OR_RETURN(
       attention_norm_,
-      NormWeight::Load(checkpoint, absl::StrCat(prefix, "attention.output.LayerNorm"), config,
-                       pool));
+      NormWeight::Load(checkpoint, absl::StrCat(prefix, names.attention_norm), config, pool));
   SHORTLIST_RETURN_IF_ERROR(
-      load_linear("intermediate.dense", config.intermediate, config.hidden, up_, up_bias_));
+      load_linear(names.up, config.intermediate, config.hidden, up_, up_bias_));
   SHORTLIST_RETURN_IF_ERROR(
-      load_linear("output.dense", config.hidden, config.intermediate, down_, down_bias_));
+      load_linear(names.down, config.hidden, config.intermediate, down_, down_bias_));
   SHORTLIST_ASSIGN_OR_RETURN(
-      mlp_norm_,
-      NormWeight::Load(checkpoint, absl::StrCat(prefix, "output.LayerNorm"), config, pool));
+      mlp_norm_, NormWeight::Load(checkpoint, absl::StrCat(prefix, names.mlp_norm), config, pool));
   return absl::OkStatus();
 }
 
@@ -138,8 +169,7 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(Checkpoint& checkpoint, const st
     SHORTLIST_RETURN_IF_ERROR(layer.LoadModernBert(
         checkpoint, absl::StrCat(prefix, "layers.", index, "."), config, index, dtype, pool));
   } else {
-    SHORTLIST_RETURN_IF_ERROR(layer.LoadBert(
-        checkpoint, absl::StrCat(prefix, "encoder.layer.", index, "."), config, dtype, pool));
+    SHORTLIST_RETURN_IF_ERROR(layer.LoadBert(checkpoint, prefix, config, index, dtype, pool));
   }
   return layer;
 }

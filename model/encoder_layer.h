@@ -75,8 +75,9 @@ class EncoderLayer {
   };
 
   EncoderLayer() = default;
-  absl::Status LoadBert(Checkpoint& checkpoint, const std::string& prefix,
-                        const EncoderConfig& config, DType dtype, ThreadPool& pool);
+  /// `body`: what goes before the names of the body's tensors.
+  absl::Status LoadBert(Checkpoint& checkpoint, const std::string& body,
+                        const EncoderConfig& config, int64_t index, DType dtype, ThreadPool& pool);
   absl::Status LoadModernBert(Checkpoint& checkpoint, const std::string& prefix,
                               const EncoderConfig& config, int64_t index, DType dtype,
                               ThreadPool& pool);

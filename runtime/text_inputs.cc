@@ -109,7 +109,8 @@ absl::StatusOr<EncodeInput> TextInputs::PrepareSequence(std::string_view instruc
   absl::StatusOr<Encoding> encoding =
       tokenizer_->EncodeSequence(first, second, options, truncation);
   if (absl::IsOutOfRange(encoding.status())) {
-    return absl::OutOfRangeError(absl::StrCat("more than ", most, " tokens"));
+    return absl::OutOfRangeError(
+        absl::StrCat(second ? "the pair has " : "", "more than ", most, " tokens"));
   }
   if (!encoding.ok()) return encoding.status();
   EncodeInput input{.ids = std::move(encoding->ids)};

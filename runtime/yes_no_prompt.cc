@@ -63,7 +63,9 @@ absl::StatusOr<std::vector<TokenId>> YesNoPrompt::Encode(
   std::vector<TokenId> read;
   SHORTLIST_RETURN_IF_ERROR(Append(format_.Document(document), read));
   if (std::ssize(read) > room) {
-    if (!cut) return absl::OutOfRangeError(absl::StrCat("more than ", max_tokens, " tokens"));
+    if (!cut) {
+      return absl::OutOfRangeError(absl::StrCat("the pair has more than ", max_tokens, " tokens"));
+    }
     const auto dropped = std::ssize(read) - room;
     const auto first = *cut == Truncation::Side::kLeft ? read.begin() : read.begin() + room;
     read.erase(first, first + dropped);

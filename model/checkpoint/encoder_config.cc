@@ -25,6 +25,9 @@ constexpr std::array kArchitectures = {
     KnownArchitecture{"BertForMaskedLM", Family::kBert},
     KnownArchitecture{"BertForSequenceClassification", Family::kBert},
     KnownArchitecture{"Contriever", Family::kBert},
+    KnownArchitecture{"DistilBertModel", Family::kDistilBert},
+    KnownArchitecture{"DistilBertForMaskedLM", Family::kDistilBert},
+    KnownArchitecture{"DistilBertForSequenceClassification", Family::kDistilBert},
     KnownArchitecture{"RobertaModel", Family::kRoberta},
     KnownArchitecture{"RobertaForMaskedLM", Family::kRoberta},
     KnownArchitecture{"RobertaForSequenceClassification", Family::kRoberta},
@@ -51,6 +54,22 @@ constexpr std::array kNeutralFields = {
     NeutralField{"compression_config", "null"},
     NeutralField{"auto_map", "null"},
 };
+
+/// What config.json calls the extents of the layers, and what lies in their middle.
+struct ShapeNames {
+  const char* hidden;
+  const char* intermediate;
+  const char* num_layers;
+  const char* num_heads;
+  const char* activation;
+};
+constexpr ShapeNames kUsualNames = {"hidden_size", "intermediate_size", "num_hidden_layers",
+                                    "num_attention_heads", "hidden_act"};
+constexpr ShapeNames kDistilBertNames = {"dim", "hidden_dim", "n_layers", "n_heads", "activation"};
+
+const ShapeNames& NamesOf(Family family) {
+  return family == Family::kDistilBert ? kDistilBertNames : kUsualNames;
+}
 
 /// Null where the architecture is none that is known.
 const KnownArchitecture* FindArchitecture(const json& name) {
@@ -88,23 +107,22 @@ absl::StatusOr<Activation> ReadActivation(const ConfigFields& fields, const char
 }
 
 absl::Status ReadShape(const ConfigFields& fields, EncoderConfig& config) {
+  const ShapeNames& names = NamesOf(config.family);
   SHORTLIST_ASSIGN_OR_RETURN(config.vocab_size, fields.Int("vocab_size", 1, kMaxVocabSize));
-  SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int("hidden_size", 1, kMaxHidden));
+  SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int(names.hidden, 1, kMaxHidden));
   SHORTLIST_ASSIGN_OR_RETURN(config.intermediate,
-                             fields.Int("intermediate_size", 1, kMaxIntermediate));
-  SHORTLIST_ASSIGN_OR_RETURN(config.num_layers, fields.Int("num_hidden_layers", 1, kMaxLayers));
-  SHORTLIST_ASSIGN_OR_RETURN(config.num_heads, fields.Int("num_attention_heads", 1, kMaxHeads));
+                             fields.Int(names.intermediate, 1, kMaxIntermediate));
+  SHORTLIST_ASSIGN_OR_RETURN(config.num_layers, fields.Int(names.num_layers, 1, kMaxLayers));
+  SHORTLIST_ASSIGN_OR_RETURN(config.num_heads, fields.Int(names.num_heads, 1, kMaxHeads));
   if (config.hidden % config.num_heads != 0) {
-    return fields.Invalid(
-        "hidden_size",
-        absl::StrCat("= ", config.hidden,
-                     " is not a multiple of num_attention_heads = ", config.num_heads));
+    return fields.Invalid(names.hidden, absl::StrCat("= ", config.hidden, " is not a multiple of ",
+                                                     names.num_heads, " = ", config.num_heads));
   }
   config.head_dim = config.hidden / config.num_heads;
   const bool is_rotary = config.family == Family::kModernBert;
   if (config.head_dim > kMaxHeadDim || (is_rotary && config.head_dim % 2 != 0)) {
     return fields.Invalid(
-        "hidden_size",
+        names.hidden,
         absl::StrCat("= ", config.hidden, " makes heads of ", config.head_dim, ", ",
                      is_rotary ? "not even, or " : "", "not in [1, ", kMaxHeadDim, "]"));
   }
@@ -113,12 +131,12 @@ absl::Status ReadShape(const ConfigFields& fields, EncoderConfig& config) {
   if (head_dim != config.head_dim) {
     return fields.Unsupported(
         "head_dim", head_dim,
-        absl::StrCat("only hidden_size / num_attention_heads = ", config.head_dim, " is"));
+        absl::StrCat("only ", names.hidden, " / ", names.num_heads, " = ", config.head_dim, " is"));
   }
   return absl::OkStatus();
 }
 
-/// Learned positions and token types, as BERT and RoBERTa have them.
+/// Learned positions and token types, as BERT, DistilBERT and RoBERTa have them.
 absl::Status ReadEmbeddings(const ConfigFields& fields, EncoderConfig& config) {
   const bool has_padding_row = config.family == Family::kRoberta;
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -131,11 +149,13 @@ absl::Status ReadEmbeddings(const ConfigFields& fields, EncoderConfig& config) {
     config.first_position = pad + 1;
   }
   config.context_len = config.num_positions - config.first_position;
+  SHORTLIST_ASSIGN_OR_RETURN(config.activation,
+                             ReadActivation(fields, NamesOf(config.family).activation));
+  if (config.family == Family::kDistilBert) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(config.num_token_types,
                              fields.Int("type_vocab_size", 1, kMaxVocabSize, /*otherwise=*/2));
   SHORTLIST_ASSIGN_OR_RETURN(config.norm_eps,
                              fields.Real("layer_norm_eps", 0.0, 1.0, /*otherwise=*/1e-12));
-  SHORTLIST_ASSIGN_OR_RETURN(config.activation, ReadActivation(fields, "hidden_act"));
   return absl::OkStatus();
 }
 

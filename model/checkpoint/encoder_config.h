@@ -16,9 +16,10 @@ namespace shortlist {
 struct EncoderConfig {
   /// How the body is built, whatever head the architecture puts on it.
   ///   kBert        BertModel, BertForMaskedLM, BertForSequenceClassification, Contriever
+  ///   kDistilBert  DistilBertModel and its two heads: BERT, but for token types and for names
   ///   kRoberta     RobertaModel, XLMRobertaModel and their two heads: BERT, but for the positions
   ///   kModernBert  ModernBertModel, ModernBertForMaskedLM, ModernBertForSequenceClassification
-  enum class Family { kBert, kRoberta, kModernBert };
+  enum class Family { kBert, kDistilBert, kRoberta, kModernBert };
   std::string architecture;  // as in config.json
   Family family = Family::kBert;
   int64_t vocab_size = 0;

@@ -68,7 +68,11 @@ void ReadIds(const json& list, const std::string& place, int64_t vocab_size, Jso
   for (size_t i = 0; i < list.size(); ++i) {
     const bool fits = list[i].is_number_integer() && list[i] >= 0 && list[i] < vocab_size;
     if (!fits) {
-      return fields.Fail(Place(place, i), absl::StrCat("not a token id in [0, ", vocab_size, ")"));
+      // Who sends [["a", "b"]] means a pair.
+      const char* const pairs =
+          list[i].is_string() ? "; pairs of texts are for /v1/score, /predict and /rerank" : "";
+      return fields.Fail(Place(place, i),
+                         absl::StrCat("not a token id in [0, ", vocab_size, ")", pairs));
     }
     ids.push_back(TokenId{list[i].get<int32_t>()});
   }

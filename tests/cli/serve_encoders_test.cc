@@ -54,6 +54,7 @@ TEST(ServeEncodersTest, ThreeModelsAreServedBesideEachOther) {
   EXPECT_THAT(server.Log(), testing::ContainsRegex(
                                 "event=serving model=.* embed_model=\"vec\" "
                                 "embed_architecture=BertModel embed_size=36 embed_input_tokens=30 "
+                                "embed_pooling=cls "
                                 "rerank_model=\"judge\" rerank_architecture="
                                 "BertForSequenceClassification"));
 }

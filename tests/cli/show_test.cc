@@ -212,9 +212,41 @@ TEST(ShowTest, UsageErrorsEndWithExitCodeTwo) {
   }
 }
 
-TEST(ShowTest, AnEncoderIsCalledOne) {
+TEST(ShowTest, AnEncoderTellsWhatItGives) {
   TinyEncoder tiny;
-  EXPECT_THAT(RunShow(tiny.Write(), /*json=*/false).out, HasSubstr("this is an encoder"));
+  tiny.AddModules(/*normalize=*/true);
+  tiny.AddFile("config_sentence_transformers.json",
+               {{"prompts", {{"query", "ask: "}}}, {"default_prompt_name", "query"}});
+  const std::string dir = tiny.Write();
+  const nlohmann::json shown = ShowJson(dir);
+  EXPECT_EQ(shown["architecture"], "BertModel");
+  EXPECT_EQ(shown["makes"], nlohmann::json({"dense"}));
+  EXPECT_EQ(shown["dimensions"], 36);
+  EXPECT_EQ(shown["pooling"], "mean");
+  EXPECT_EQ(shown["normalize"], true);
+  EXPECT_EQ(shown["max_input_tokens"], 30);
+  EXPECT_EQ(shown["prompts"]["query"], "ask: ");
+  EXPECT_EQ(shown["default_prompt_name"], "query");
+  EXPECT_EQ(shown["parameters"], StoredElements(dir));
+  EXPECT_TRUE(shown["unsupported"].empty()) << shown;
+  EXPECT_FALSE(shown.contains("chat_template"));
+  const std::string text = RunShow(dir, /*json=*/false).out;
+  for (const char* words : {"vectors of 36 dimensions (mean of the hidden states, length 1)",
+                            "at most 30 tokens", "query (default): \"ask: \"", "MB in the files"}) {
+    EXPECT_THAT(text, HasSubstr(words));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("unsupported")));
+}
+
+TEST(ShowTest, AClassifierTellsItsLabels) {
+  TinyEncoder tiny("bert_classification");
+  const std::string dir = tiny.Write();
+  const nlohmann::json shown = ShowJson(dir);
+  EXPECT_EQ(shown["makes"], nlohmann::json({"scores"}));
+  EXPECT_EQ(shown["score_function"], "sigmoid");
+  EXPECT_EQ(shown["labels"], nlohmann::json({"LABEL_0"}));
+  EXPECT_THAT(RunShow(dir, /*json=*/false).out,
+              HasSubstr("scores of 1 label: \"LABEL_0\"; sigmoid"));
 }
 
 }  // namespace

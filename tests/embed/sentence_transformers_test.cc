@@ -425,6 +425,7 @@ TEST(SentenceTransformersTest, WithoutModulesTheArchitectureDecides) {
   const std::pair<const char*, Pooling> cases[] = {
       {"BertModel", Pooling::kCls},         {"XLMRobertaModel", Pooling::kCls},
       {"ModernBertModel", Pooling::kCls},   {"Contriever", Pooling::kMean},
+      {"RobertaModel", Pooling::kCls},      {"DistilBertModel", Pooling::kCls},
       {"Qwen3ForCausalLM", Pooling::kLast}, {"MistralModel", Pooling::kLast},
       {"LlamaForCausalLM", Pooling::kLast}, {"Qwen2ForCausalLM", Pooling::kLast}};
   for (const auto& [architecture, pooling] : cases) {

@@ -32,6 +32,15 @@ BERT = dict(
     type_vocab_size=2,
     num_labels=1,
 )
+DISTILBERT = dict(
+    vocab_size=VOCAB_SIZE,
+    dim=36,
+    hidden_dim=56,
+    n_layers=2,
+    n_heads=3,
+    max_position_embeddings=CONTEXT_LEN,
+    num_labels=1,
+)
 # Rows for the padding id and those below it come before the first position.
 ROBERTA = dict(
     BERT, max_position_embeddings=CONTEXT_LEN + 2, pad_token_id=1, type_vocab_size=1,
@@ -62,6 +71,9 @@ CASES = {
     "bert_classification": (
         "bert", AutoModelForSequenceClassification, BERT | dict(hidden_act="gelu_new"), None),
     "bert_masked_lm": ("bert", AutoModelForMaskedLM, BERT | dict(num_hidden_layers=3), None),
+    "distilbert": ("distilbert", AutoModel, DISTILBERT, None),
+    "distilbert_classification": (
+        "distilbert", AutoModelForSequenceClassification, DISTILBERT | dict(n_heads=2), None),
     "roberta": ("roberta", AutoModel, ROBERTA, None),
     "xlm_roberta": ("xlm-roberta", AutoModel, ROBERTA, None),
     "xlm_roberta_classification": (

@@ -32,6 +32,9 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertForSequenceClassification,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    DistilBertForSequenceClassification,
     LlamaConfig,
     LlamaForSequenceClassification,
     PreTrainedTokenizerFast,
@@ -247,3 +250,8 @@ if __name__ == "__main__":
     make_classifier("qwen3", Qwen3ForSequenceClassification(
         Qwen3Config(**decoder, head_dim=8, num_labels=2, problem_type="regression")), words, "raw")
     make_heads()
+    distilled = dict(vocab_size=VOCAB, dim=HIDDEN, hidden_dim=HIDDEN, n_layers=1, n_heads=2, initializer_range=0.5,
+                     max_position_embeddings=40)
+    make_splade("splade_distilbert", DistilBertForMaskedLM(DistilBertConfig(**distilled)), save_bert_tokenizer)
+    make_classifier("distilbert", DistilBertForSequenceClassification(DistilBertConfig(**distilled, num_labels=2)),
+                    save_bert_tokenizer, "softmax")

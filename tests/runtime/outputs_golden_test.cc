@@ -160,7 +160,7 @@ TEST_P(SpladeGoldenTest, WeightsAreTheReferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, SpladeGoldenTest,
-                         testing::Values("splade_bert", "splade_roberta",
+                         testing::Values("splade_bert", "splade_distilbert", "splade_roberta",
                                          "splade_sentence_transformers"),
                          [](const auto& info) { return info.param; });
 
@@ -180,7 +180,8 @@ TEST_P(LabelGoldenTest, LabelsAndScoresAreTransformers) {
 
 INSTANTIATE_TEST_SUITE_P(Models, LabelGoldenTest,
                          testing::Values("classifier_llama", "classifier_qwen2", "classifier_qwen3",
-                                         "classifier_roberta", "classifier_nli"),
+                                         "classifier_distilbert", "classifier_roberta",
+                                         "classifier_nli"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -106,7 +106,8 @@ TEST_P(RerankerTest, RefusesWhatDoesNotFit) {
   const int64_t longest = tiny_.golden()["max_length"];
   EXPECT_EQ(model_->max_input_tokens(), longest);
   pair["document"] = std::string(4 * longest, 'x') + " " + std::string(4 * longest, 'y');
-  EXPECT_EQ(Input(pair, {}).status().message(), "more than " + std::to_string(longest) + " tokens");
+  EXPECT_EQ(Input(pair, {}).status().message(),
+            "the pair has more than " + std::to_string(longest) + " tokens");
   EXPECT_EQ(std::ssize(Input(pair, kCuts)->ids), longest);
   EXPECT_THAT(std::string(Input(pair, {.truncates = true, .max_tokens = 9}).status().message()),
               HasSubstr("leaves none of 9 to the document"));

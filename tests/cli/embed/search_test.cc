@@ -177,7 +177,7 @@ TEST_F(SearchTest, WhatIsNoInputIsRefused) {
   for (int i = 0; i < 40; ++i) text += "one ";
   search_.encoding.truncates = rerank_.encoding.truncates = false;
   ExpectRefused(RunSearch(text), "standard input line 3: more than 30 tokens");
-  ExpectRefused(RunRerank(text), "standard input line 3: more than 30 tokens");
+  ExpectRefused(RunRerank(text), "standard input line 3: the pair has more than 30 tokens");
   search_.query = rerank_.query = "a\xFF";
   ExpectRefused(RunSearch(), "not valid UTF-8 at byte 1");
   ExpectRefused(RunRerank(), "not valid UTF-8 at byte 1");

@@ -28,6 +28,14 @@ json BertConfig() {
     "torch_dtype": "float16", "use_cache": true})");
 }
 
+json DistilBertConfig() {
+  return json::parse(R"({
+    "architectures": ["DistilBertModel"], "model_type": "distilbert", "vocab_size": 30522,
+    "dim": 768, "hidden_dim": 3072, "n_layers": 6, "n_heads": 12, "activation": "gelu",
+    "max_position_embeddings": 512, "sinusoidal_pos_embds": false, "tie_weights_": true,
+    "pad_token_id": 0, "qa_dropout": 0.1, "seq_classif_dropout": 0.2})");
+}
+
 json ModernConfig() {
   return json::parse(R"({
     "architectures": ["ModernBertModel"], "model_type": "modernbert", "vocab_size": 50368,
@@ -68,6 +76,20 @@ TEST(EncoderConfigTest, ReadsBert) {
   EXPECT_EQ(config->norm_eps, 1e-12);
   EXPECT_TRUE(config->norm_bias);
   EXPECT_EQ(config->checkpoint_dtype, DType::kF16);
+}
+
+TEST(EncoderConfigTest, ReadsDistilBertByItsOwnNames) {
+  const auto config = With(DistilBertConfig(), "{}");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->family, Family::kDistilBert);
+  EXPECT_EQ(config->hidden, 768);
+  EXPECT_EQ(config->intermediate, 3072);
+  EXPECT_EQ(config->num_layers, 6);
+  EXPECT_EQ(config->head_dim, 64);
+  EXPECT_EQ(config->num_positions, 512);
+  EXPECT_EQ(config->context_len, 512);
+  EXPECT_EQ(config->num_token_types, 0);
+  EXPECT_EQ(config->norm_eps, 1e-12);
 }
 
 TEST(EncoderConfigTest, RobertaBeginsBehindItsPadding) {
@@ -118,6 +140,13 @@ TEST(EncoderConfigTest, KnowsEachArchitecture) {
   for (const char* name :
        {"ModernBertModel", "ModernBertForMaskedLM", "ModernBertForSequenceClassification"}) {
     json config = ModernConfig();
+    config["architectures"] = {name};
+    EXPECT_EQ(ParseEncoderConfig(config, "config.json")->architecture, name);
+    EXPECT_TRUE(IsEncoderConfig(config));
+  }
+  for (const char* name :
+       {"DistilBertModel", "DistilBertForMaskedLM", "DistilBertForSequenceClassification"}) {
+    json config = DistilBertConfig();
     config["architectures"] = {name};
     EXPECT_EQ(ParseEncoderConfig(config, "config.json")->architecture, name);
     EXPECT_TRUE(IsEncoderConfig(config));
@@ -180,6 +209,9 @@ TEST(EncoderConfigTest, EveryFieldHasItsBounds) {
             "[3, 16777216]"},
            {roberta, R"({"pad_token_id": 511})", "pad_token_id = 511", "[0, 510]"},
            {roberta, R"({"pad_token_id": -1})", "pad_token_id = -1", "[0, 510]"},
+           {DistilBertConfig(), R"({"dim": null})", "dim", "is missing"},
+           {DistilBertConfig(), R"({"dim": 769})", "dim = 769", "multiple of n_heads = 12"},
+           {DistilBertConfig(), R"({"n_layers": 0})", "n_layers = 0", "[1, 1024]"},
            {ModernConfig(), R"({"hidden_size": 36})", "hidden_size = 36 makes heads of 3",
             "not even"},
            {ModernConfig(), R"({"norm_eps": 0.0})", "norm_eps = 0.0", "(0, 1]"},
@@ -223,6 +255,7 @@ TEST(EncoderConfigTest, WhatWouldChangeTheResultIsRefusedByName) {
            {BertConfig(), R"({"auto_map": {"AutoModel": "m.M"}})", "auto_map"},
            {BertConfig(), R"({"quantization_config": {}})", "quantization_config"},
            {BertConfig(), R"({"torch_dtype": "int8"})", "torch_dtype = \"int8\""},
+           {DistilBertConfig(), R"({"activation": "relu"})", "activation = \"relu\""},
            {ModernConfig(), R"({"hidden_activation": "silu"})", "hidden_activation = \"silu\""},
            {ModernConfig(), R"({"attention_bias": true})", "attention_bias = true"},
            {ModernConfig(), R"({"mlp_bias": true})", "mlp_bias = true"},

@@ -1,0 +1,199 @@
+#include "cli/encoding_facts.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "embed/sentence_transformers.h"
+#include "model/checkpoint/config.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Of a dense vector, where a request names none.
+int64_t Dimensions(const EmbeddingConfig& embedding) {
+  if (embedding.truncate_dim > 0) return embedding.truncate_dim;
+  return embedding.dense.empty() ? embedding.hidden : embedding.dense.back().shape.out_features;
+}
+
+/// As requests call them.
+std::vector<std::string> Kinds(const EncodingFacts& facts) {
+  if (facts.classifier) return {"scores"};
+  if (!facts.embedding) return {"dense"};
+  std::vector<std::string> kinds;
+  if (facts.embedding->makes_dense) kinds.emplace_back("dense");
+  if (facts.embedding->sparse != SparseKind::kNone) kinds.emplace_back("sparse");
+  if (facts.embedding->makes_multi_vector) kinds.emplace_back("colbert");
+  return kinds;
+}
+
+/// Those that put something before a text.
+std::vector<std::pair<std::string, std::string>> Prompts(const EmbeddingConfig& embedding) {
+  std::vector<std::pair<std::string, std::string>> prompts;
+  for (const auto& [name, text] : embedding.prompts) {
+    if (!text.empty()) prompts.emplace_back(name, text);
+  }
+  return prompts;
+}
+
+std::string Quoted(const std::string& text) {
+  return ordered_json(text).dump(-1, ' ', /*ensure_ascii=*/false,
+                                 ordered_json::error_handler_t::replace);
+}
+
+std::string DescribeScores(const ClassifierConfig& classifier) {
+  constexpr size_t kMostLabels = 8;
+  std::vector<std::string> labels;
+  for (const std::string& label : classifier.labels) {
+    labels.push_back(labels.size() < kMostLabels ? Quoted(label) : "...");
+    if (labels.size() > kMostLabels) break;
+  }
+  return absl::StrCat(
+      "scores of ", classifier.labels.size(),
+      classifier.labels.size() == 1 ? " label: " : " labels: ", absl::StrJoin(labels, ", "), "; ",
+      ScoreFunctionName(classifier.score_function));
+}
+
+std::string DescribeVectors(const EmbeddingConfig& embedding) {
+  std::vector<std::string> kinds;
+  if (embedding.makes_dense) {
+    kinds.push_back(absl::StrCat("vectors of ", Dimensions(embedding), " dimensions (",
+                                 PoolingName(embedding.pooling), " of the hidden states",
+                                 embedding.dense.empty() ? "" : ", dense layers",
+                                 embedding.normalize ? ", length 1)" : ")"));
+  }
+  if (embedding.sparse != SparseKind::kNone) kinds.emplace_back("sparse vectors");
+  if (embedding.makes_multi_vector) kinds.emplace_back("multi-vectors");
+  return absl::StrJoin(kinds, ", ");
+}
+
+std::string DescribeTower(const ClipTowerConfig& tower) {
+  return absl::StrCat(tower.num_layers, " layers, hidden ", tower.hidden, ", FFN ",
+                      tower.intermediate, ", ", tower.num_heads, " heads of ", tower.head_dim);
+}
+
+}  // namespace
+
+bool IsEncoderDir(const std::string& dir) {
+  const absl::StatusOr<nlohmann::json> file = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
+  return file.ok() && (IsEncoderConfig(*file) || IsClipConfig(*file));
+}
+
+absl::StatusOr<EncodingFacts> ReadEncodingFacts(const std::string& dir) {
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json file,
+                             ReadJsonFile(dir + "/config.json", kMaxConfigBytes));
+  EncodingFacts facts;
+  if (IsClipConfig(file)) {
+    SHORTLIST_ASSIGN_OR_RETURN(facts.clip, ReadClipConfig(dir));
+    facts.max_input_tokens = facts.clip->context_len;
+    return facts;
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(facts.encoder, ReadEncoderConfig(dir));
+  std::optional<int64_t> max_seq_len;
+  if (IsSequenceClassifier(dir)) {
+    SHORTLIST_ASSIGN_OR_RETURN(facts.classifier, ReadClassifierConfig(dir));
+    SHORTLIST_ASSIGN_OR_RETURN(const PairConfig pair, ReadPairConfig(dir));
+    max_seq_len = pair.max_seq_len;
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(facts.embedding, ReadEmbeddingConfig(dir));
+    max_seq_len = facts.embedding->max_seq_len;
+  }
+  const int64_t context_len = facts.encoder->context_len;
+  facts.max_input_tokens = std::min(context_len, max_seq_len.value_or(context_len));
+  return facts;
+}
+
+void CountWeights(const WeightFiles& weights, EncodingFacts& facts) {
+  for (const auto& [name, location] : weights.tensors()) {
+    facts.num_parameters += location.entry->num_elements;
+    facts.num_bytes += location.entry->num_bytes;
+  }
+}
+
+void AppendLines(const EncodingFacts& facts,
+                 std::vector<std::pair<std::string, std::string>>& lines) {
+  if (facts.clip) {
+    const ClipConfig& c = *facts.clip;
+    lines.emplace_back("architecture", absl::StrCat("CLIPModel: texts ", DescribeTower(c.text),
+                                                    "; pictures ", DescribeTower(c.vision)));
+    lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens"));
+    lines.emplace_back("gives", absl::StrCat("vectors of ", c.projection,
+                                             " dimensions, of texts and of pictures (",
+                                             c.picture_size, " x ", c.picture_size, " pixels)"));
+  } else {
+    const EncoderConfig& c = *facts.encoder;
+    lines.emplace_back("architecture",
+                       absl::StrCat(c.architecture, ": ", c.num_layers, " layers, hidden ",
+                                    c.hidden, ", FFN ", c.intermediate, ", ", c.num_heads,
+                                    " heads of ", c.head_dim, ", context ", c.context_len));
+    lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens"));
+    lines.emplace_back("gives", facts.classifier ? DescribeScores(*facts.classifier)
+                                                 : DescribeVectors(*facts.embedding));
+  }
+  lines.emplace_back("input", absl::StrCat("at most ", facts.max_input_tokens, " tokens"));
+  if (facts.embedding) {
+    for (const auto& [name, text] : Prompts(*facts.embedding)) {
+      const bool is_default = facts.embedding->default_prompt_name == name;
+      lines.emplace_back("prompt",
+                         absl::StrCat(name, is_default ? " (default): " : ": ", Quoted(text)));
+    }
+  }
+  if (facts.num_bytes == 0) return;
+  lines.emplace_back("parameters", absl::StrCat(facts.num_parameters));
+  lines.emplace_back("weights", absl::StrCat(FormatBytes(facts.num_bytes), " in the files"));
+}
+
+void SetMembers(const EncodingFacts& facts, ordered_json& json) {
+  if (facts.clip) {
+    const ClipConfig& c = *facts.clip;
+    json["architecture"] = "CLIPModel";
+    json["vocab_size"] = c.vocab_size;
+    json["context_len"] = c.context_len;
+    json["dimensions"] = c.projection;
+    json["picture_size"] = c.picture_size;
+  } else {
+    const EncoderConfig& c = *facts.encoder;
+    json["architecture"] = c.architecture;
+    json["num_layers"] = c.num_layers;
+    json["hidden"] = c.hidden;
+    json["intermediate"] = c.intermediate;
+    json["num_heads"] = c.num_heads;
+    json["head_dim"] = c.head_dim;
+    json["context_len"] = c.context_len;
+    json["vocab_size"] = c.vocab_size;
+  }
+  json["makes"] = Kinds(facts);
+  json["max_input_tokens"] = facts.max_input_tokens;
+  if (facts.classifier) {
+    json["labels"] = facts.classifier->labels;
+    json["score_function"] = ScoreFunctionName(facts.classifier->score_function);
+  }
+  if (facts.embedding) {
+    const EmbeddingConfig& embedding = *facts.embedding;
+    if (embedding.makes_dense) {
+      json["dimensions"] = Dimensions(embedding);
+      json["pooling"] = PoolingName(embedding.pooling);
+      json["normalize"] = embedding.normalize;
+    }
+    json["prompts"] = embedding.prompts;
+    json["default_prompt_name"] = embedding.default_prompt_name
+                                      ? ordered_json(*embedding.default_prompt_name)
+                                      : ordered_json();
+  }
+  json["parameters"] = facts.num_parameters;
+  json["weight_bytes"] = facts.num_bytes;
+}
+
+std::string FormatBytes(int64_t bytes) {
+  const double value = static_cast<double>(bytes);
+  return value < 1e9 ? absl::StrFormat("%.1f MB", value / 1e6)
+                     : absl::StrFormat("%.2f GB", value / 1e9);
+}
+
+}  // namespace shortlist

@@ -1,0 +1,52 @@
+#ifndef SHORTLIST_CLI_ENCODING_FACTS_H_
+#define SHORTLIST_CLI_ENCODING_FACTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "embed/classifier_config.h"
+#include "embed/embedding_config.h"
+#include "model/checkpoint/clip_config.h"
+#include "model/checkpoint/encoder_config.h"
+#include "model/checkpoint/weight_files.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace shortlist {
+
+/// What `show` tells of an encoder or a CLIPModel: what its files of configuration say, and the
+/// headers of its weights.
+struct EncodingFacts {
+  // One of the two.
+  std::optional<EncoderConfig> encoder;
+  std::optional<ClipConfig> clip;
+  // One of the two, but for a CLIPModel, whose vectors its config.json tells.
+  std::optional<EmbeddingConfig> embedding;
+  std::optional<ClassifierConfig> classifier;
+  int64_t max_input_tokens = 0;
+  // Of the files, whatever of it the model reads.
+  int64_t num_parameters = 0;
+  int64_t num_bytes = 0;
+};
+
+/// True when `dir`'s config.json is an encoder's or a CLIPModel's.
+bool IsEncoderDir(const std::string& dir);
+
+/// Errors as ReadEncoderConfig, ReadClipConfig, ReadEmbeddingConfig and ReadClassifierConfig.
+absl::StatusOr<EncodingFacts> ReadEncodingFacts(const std::string& dir);
+void CountWeights(const WeightFiles& weights, EncodingFacts& facts);
+
+/// Appends pairs of a name and its value, for people; sets members of `json`, an object.
+void AppendLines(const EncodingFacts& facts,
+                 std::vector<std::pair<std::string, std::string>>& lines);
+void SetMembers(const EncodingFacts& facts, nlohmann::ordered_json& json);
+
+/// "86.7 MB"
+std::string FormatBytes(int64_t bytes);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_ENCODING_FACTS_H_
