@@ -104,7 +104,8 @@ absl::Status CheckTails(const Work& work, Head& head) {
     ++head.num_tails;
     for (const int32_t id : work.tails[m]) {
       if (id < 0 || id >= vocab_size) continue;
-      const bool is_active = work.active->Contains(TokenId{id});
+      // A head may have more rows than the snapshot's vocabulary has ids.
+      const bool is_active = id < work.active->vocab_size() && work.active->Contains(TokenId{id});
       if (is_active || head.seen_in[id] == head.num_tails) {
         return absl::InvalidArgumentError(absl::StrCat(
             "tail of token ", m, ": id ", id, is_active ? " is in the snapshot" : " comes twice"));

@@ -7,6 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "embed/masked_lm_head.h"
+#include "embed/modules_file.h"
 #include "embed/sentence_transformers.h"
 #include "model/checkpoint/config.h"
 #include "nlohmann/json.hpp"
@@ -25,7 +27,8 @@ int64_t Dimensions(const EmbeddingConfig& embedding) {
 /// As requests call them.
 std::vector<std::string> Kinds(const EncodingFacts& facts) {
   if (facts.classifier) return {"scores"};
-  if (!facts.embedding) return {"dense"};
+  if (facts.clip) return {"dense"};
+  if (!facts.embedding) return {};
   std::vector<std::string> kinds;
   if (facts.embedding->makes_dense) kinds.emplace_back("dense");
   if (facts.embedding->sparse != SparseKind::kNone) kinds.emplace_back("sparse");
@@ -81,20 +84,22 @@ std::string DescribeTower(const ClipTowerConfig& tower) {
 }  // namespace
 
 bool IsEncoderDir(const std::string& dir) {
-  const absl::StatusOr<nlohmann::json> file = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
+  const absl::StatusOr<nlohmann::json> file =
+      ReadJsonFile(TransformerDir(dir) + "/config.json", kMaxConfigBytes);
   return file.ok() && (IsEncoderConfig(*file) || IsClipConfig(*file));
 }
 
-absl::StatusOr<EncodingFacts> ReadEncodingFacts(const std::string& dir) {
+absl::Status ReadEncodingFacts(const std::string& dir, EncodingFacts& facts) {
+  facts.transformer_dir = TransformerDir(dir);
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json file,
-                             ReadJsonFile(dir + "/config.json", kMaxConfigBytes));
-  EncodingFacts facts;
+                             ReadJsonFile(facts.transformer_dir + "/config.json", kMaxConfigBytes));
   if (IsClipConfig(file)) {
-    SHORTLIST_ASSIGN_OR_RETURN(facts.clip, ReadClipConfig(dir));
+    SHORTLIST_ASSIGN_OR_RETURN(facts.clip, ReadClipConfig(facts.transformer_dir));
     facts.max_input_tokens = facts.clip->context_len;
-    return facts;
+    return absl::OkStatus();
   }
-  SHORTLIST_ASSIGN_OR_RETURN(facts.encoder, ReadEncoderConfig(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(facts.encoder, ReadEncoderConfig(facts.transformer_dir));
+  facts.max_input_tokens = facts.encoder->context_len;
   std::optional<int64_t> max_seq_len;
   if (IsSequenceClassifier(dir)) {
     SHORTLIST_ASSIGN_OR_RETURN(facts.classifier, ReadClassifierConfig(dir));
@@ -104,16 +109,18 @@ absl::StatusOr<EncodingFacts> ReadEncodingFacts(const std::string& dir) {
     SHORTLIST_ASSIGN_OR_RETURN(facts.embedding, ReadEmbeddingConfig(dir));
     max_seq_len = facts.embedding->max_seq_len;
   }
-  const int64_t context_len = facts.encoder->context_len;
-  facts.max_input_tokens = std::min(context_len, max_seq_len.value_or(context_len));
-  return facts;
+  if (max_seq_len) facts.max_input_tokens = std::min(facts.max_input_tokens, *max_seq_len);
+  return absl::OkStatus();
 }
 
-void CountWeights(const WeightFiles& weights, EncodingFacts& facts) {
+void ReadWeights(const WeightFiles& weights, EncodingFacts& facts) {
   for (const auto& [name, location] : weights.tensors()) {
     facts.num_parameters += location.entry->num_elements;
     facts.num_bytes += location.entry->num_bytes;
   }
+  if (!facts.embedding || facts.embedding->sparse != SparseKind::kSplade) return;
+  const std::string name = MaskedLmHead::TensorName(*facts.encoder);
+  if (!weights.tensors().contains(name)) facts.embedding->sparse = SparseKind::kNone;
 }
 
 void AppendLines(const EncodingFacts& facts,
@@ -126,17 +133,19 @@ void AppendLines(const EncodingFacts& facts,
     lines.emplace_back("gives", absl::StrCat("vectors of ", c.projection,
                                              " dimensions, of texts and of pictures (",
                                              c.picture_size, " x ", c.picture_size, " pixels)"));
-  } else {
+  } else if (facts.encoder) {
     const EncoderConfig& c = *facts.encoder;
     lines.emplace_back("architecture",
                        absl::StrCat(c.architecture, ": ", c.num_layers, " layers, hidden ",
                                     c.hidden, ", FFN ", c.intermediate, ", ", c.num_heads,
                                     " heads of ", c.head_dim, ", context ", c.context_len));
     lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens"));
-    lines.emplace_back("gives", facts.classifier ? DescribeScores(*facts.classifier)
-                                                 : DescribeVectors(*facts.embedding));
   }
-  lines.emplace_back("input", absl::StrCat("at most ", facts.max_input_tokens, " tokens"));
+  if (facts.classifier) lines.emplace_back("gives", DescribeScores(*facts.classifier));
+  if (facts.embedding) lines.emplace_back("gives", DescribeVectors(*facts.embedding));
+  if (facts.max_input_tokens > 0) {
+    lines.emplace_back("input", absl::StrCat("at most ", facts.max_input_tokens, " tokens"));
+  }
   if (facts.embedding) {
     for (const auto& [name, text] : Prompts(*facts.embedding)) {
       const bool is_default = facts.embedding->default_prompt_name == name;
@@ -157,7 +166,7 @@ void SetMembers(const EncodingFacts& facts, ordered_json& json) {
     json["context_len"] = c.context_len;
     json["dimensions"] = c.projection;
     json["picture_size"] = c.picture_size;
-  } else {
+  } else if (facts.encoder) {
     const EncoderConfig& c = *facts.encoder;
     json["architecture"] = c.architecture;
     json["num_layers"] = c.num_layers;

@@ -20,10 +20,11 @@ namespace shortlist {
 /// What `show` tells of an encoder or a CLIPModel: what its files of configuration say, and the
 /// headers of its weights.
 struct EncodingFacts {
-  // One of the two.
+  std::string transformer_dir;  // of config.json, weights and tokenizer
+  // At most one of the two; neither: what there is is not supported.
   std::optional<EncoderConfig> encoder;
   std::optional<ClipConfig> clip;
-  // One of the two, but for a CLIPModel, whose vectors its config.json tells.
+  // Likewise, but for a CLIPModel, whose vectors its config.json tells.
   std::optional<EmbeddingConfig> embedding;
   std::optional<ClassifierConfig> classifier;
   int64_t max_input_tokens = 0;
@@ -32,12 +33,14 @@ struct EncodingFacts {
   int64_t num_bytes = 0;
 };
 
-/// True when `dir`'s config.json is an encoder's or a CLIPModel's.
+/// True when the config.json of `dir`'s transformer is an encoder's or a CLIPModel's.
 bool IsEncoderDir(const std::string& dir);
 
-/// Errors as ReadEncoderConfig, ReadClipConfig, ReadEmbeddingConfig and ReadClassifierConfig.
-absl::StatusOr<EncodingFacts> ReadEncodingFacts(const std::string& dir);
-void CountWeights(const WeightFiles& weights, EncodingFacts& facts);
+/// What could be read stands in `facts`, whatever the status. Errors as ReadEncoderConfig,
+/// ReadClipConfig, ReadEmbeddingConfig, ReadClassifierConfig and ReadPairConfig.
+absl::Status ReadEncodingFacts(const std::string& dir, EncodingFacts& facts);
+/// Sparse vectors need a head that not every checkpoint of its architecture holds.
+void ReadWeights(const WeightFiles& weights, EncodingFacts& facts);
 
 /// Appends pairs of a name and its value, for people; sets members of `json`, an object.
 void AppendLines(const EncodingFacts& facts,

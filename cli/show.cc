@@ -38,7 +38,7 @@ struct Facts {
   std::string dir;
   std::optional<ModelConfig> config;
   std::optional<DType> dtype;
-  std::optional<EncodingFacts> encoding;  // of an encoder, which has none of what is above
+  std::optional<EncodingFacts> encoding;  // of an encoder, which has neither of the two above
   std::unique_ptr<Tokenizer> tokenizer;
   bool has_chat_template = false;
   std::string fallback_template;  // of conversations, where there is no chat template
@@ -157,15 +157,13 @@ absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
 absl::StatusOr<Facts> ReadEncoder(const std::string& dir) {
   Facts facts;
   facts.dir = dir;
-  absl::StatusOr<EncodingFacts> encoding = ReadEncodingFacts(dir);
-  SHORTLIST_RETURN_IF_ERROR(Note(encoding.status(), facts));
-  const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
+  EncodingFacts& encoding = facts.encoding.emplace();
+  SHORTLIST_RETURN_IF_ERROR(Note(ReadEncodingFacts(dir, encoding), facts));
+  const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(encoding.transformer_dir);
   SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
-  if (encoding.ok()) {
-    facts.encoding = *std::move(encoding);
-    if (weights.ok()) CountWeights(*weights, *facts.encoding);
-  }
-  SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(dir, facts));
+  if (weights.ok()) ReadWeights(*weights, encoding);
+  const bool is_inside = OpenTokenizer(encoding.transformer_dir).ok();
+  SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(is_inside ? encoding.transformer_dir : dir, facts));
   return facts;
 }
 

@@ -36,9 +36,14 @@ const Names& NamesOf(Family family) {
 
 }  // namespace
 
+std::string MaskedLmHead::TensorName(const EncoderConfig& config) {
+  if (config.family == Family::kModernBert) return "";
+  return absl::StrCat(NamesOf(config.family).dense, ".weight");
+}
+
 bool MaskedLmHead::IsIn(const Checkpoint& checkpoint, const EncoderConfig& config) {
-  return config.family != Family::kModernBert &&
-         checkpoint.Contains(absl::StrCat(NamesOf(config.family).dense, ".weight"));
+  const std::string name = TensorName(config);
+  return !name.empty() && checkpoint.Contains(name);
 }
 
 absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const EncoderConfig& config,

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
@@ -22,7 +23,9 @@ namespace shortlist {
 /// own. BERT's (cls.predictions), DistilBERT's (vocab_*) and RoBERTa's (lm_head). Immutable.
 class MaskedLmHead {
  public:
-  /// Whether the checkpoint of an encoder, whose family has such a head here, holds one.
+  /// A tensor that the checkpoint of such an encoder holds where it holds the head; empty for a
+  /// family whose head is not known here.
+  static std::string TensorName(const EncoderConfig& config);
   static bool IsIn(const Checkpoint& checkpoint, const EncoderConfig& config);
 
   /// `dtype`: what the two weights are kept in, not quantised. Errors as Checkpoint::Load, and

@@ -88,6 +88,12 @@ absl::StatusOr<std::optional<std::vector<ModuleEntry>>> ReadModulesFile(const st
   return modules;
 }
 
+std::string TransformerDir(const std::string& dir) {
+  const auto modules = ReadModulesFile(dir);
+  const bool is_known = modules.ok() && modules->has_value() && !(*modules)->empty();
+  return is_known ? (**modules).front().dir : dir;
+}
+
 absl::StatusOr<ModuleConfig> ReadModuleConfig(const std::string& dir, const char* name) {
   SHORTLIST_ASSIGN_OR_RETURN(auto object, ReadOptionalObject(dir, name));
   ModuleConfig config = {absl::StrCat(dir, "/", name), json::object(), object.has_value()};

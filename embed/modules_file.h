@@ -25,6 +25,10 @@ inline constexpr size_t kMaxModules = 16;
 /// that another entry has; Unimplemented a class that is not sentence-transformers' own.
 absl::StatusOr<std::optional<std::vector<ModuleEntry>>> ReadModulesFile(const std::string& dir);
 
+/// Where the transformer of such a directory has its config.json, weights and tokenizer: that of
+/// the first module; `dir` itself where there is no modules.json that can be read.
+std::string TransformerDir(const std::string& dir);
+
 /// What the configuration file of a module holds; it says where it is.
 struct ModuleConfig {
   std::string path;

@@ -27,35 +27,51 @@ struct Taps {
   std::vector<int32_t> weights;
 };
 
-/// Of pixels [first, first + count) of the result, where `source` pixels become `size`.
-std::vector<Taps> MakeTaps(Resampling resampling, int64_t source, int64_t size, int64_t first,
-                           int64_t count) {
-  const double scale = static_cast<double>(source) / static_cast<double>(size);
-  const double widening = std::max(scale, 1.0);
-  const double reach = (resampling == Resampling::kBilinear ? 1.0 : 2.0) * widening;
-  const double inverse = 1.0 / widening;
-  std::vector<Taps> result(static_cast<size_t>(count));
+/// A line of the picture, `source` pixels, becomes one of `size`, of which `count` from `first` on
+/// are wanted.
+struct Axis {
+  Resampling resampling;
+  int64_t source, size, first, count;
+
+  double scale() const { return static_cast<double>(source) / static_cast<double>(size); }
+  double widening() const { return std::max(scale(), 1.0); }
+  double reach() const { return (resampling == Resampling::kBilinear ? 1.0 : 2.0) * widening(); }
+  double centre(int64_t i) const { return (static_cast<double>(first + i) + 0.5) * scale(); }
+};
+
+/// Pixels of a line.
+struct Span {
+  int64_t begin;
+  int64_t end;
+};
+
+/// Those that wanted pixel i is made of. Cut towards zero, not rounded down.
+Span Reached(const Axis& axis, int64_t i) {
+  const double centre = axis.centre(i), reach = axis.reach();
+  return {std::max<int64_t>(static_cast<int64_t>(centre - reach + 0.5), 0),
+          std::min(static_cast<int64_t>(centre + reach + 0.5), axis.source)};
+}
+
+/// Those that any of them is made of: later ones begin and end no earlier.
+Span Used(const Axis& axis) { return {Reached(axis, 0).begin, Reached(axis, axis.count - 1).end}; }
+
+Taps MakeTaps(const Axis& axis, int64_t i) {
+  const double inverse = 1.0 / axis.widening(), centre = axis.centre(i);
+  const Span span = Reached(axis, i);
   std::vector<double> weights;
-  for (int64_t i = 0; i < count; ++i) {
-    const double centre = (static_cast<double>(first + i) + 0.5) * scale;
-    // Cut towards zero, not rounded down.
-    const int64_t begin = std::max<int64_t>(static_cast<int64_t>(centre - reach + 0.5), 0);
-    const int64_t end = std::min(static_cast<int64_t>(centre + reach + 0.5), source);
-    weights.clear();
-    double sum = 0.0;
-    for (int64_t x = begin; x < end; ++x) {
-      weights.push_back(Weight(resampling, (static_cast<double>(x) - centre + 0.5) * inverse));
-      sum += weights.back();
-    }
-    Taps& taps = result[static_cast<size_t>(i)];
-    taps.begin = begin;
-    for (double weight : weights) {
-      if (sum != 0.0) weight /= sum;
-      const double scaled = weight * (1 << kWeightBits);
-      taps.weights.push_back(static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5));
-    }
+  double sum = 0.0;
+  for (int64_t x = span.begin; x < span.end; ++x) {
+    weights.push_back(Weight(axis.resampling, (static_cast<double>(x) - centre + 0.5) * inverse));
+    sum += weights.back();
   }
-  return result;
+  Taps taps{.begin = span.begin, .weights = {}};
+  taps.weights.reserve(weights.size());
+  for (double weight : weights) {
+    if (sum != 0.0) weight /= sum;
+    const double scaled = weight * (1 << kWeightBits);
+    taps.weights.push_back(static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5));
+  }
+  return taps;
 }
 
 uint8_t Rounded(int32_t sum) {
@@ -73,16 +89,6 @@ void Mix(const Taps& taps, const uint8_t* source, int64_t stride, uint8_t* out) 
   for (int c = 0; c < 3; ++c) out[c] = Rounded(sums[c]);
 }
 
-/// Pixels of a line.
-struct Span {
-  int64_t begin;
-  int64_t end;
-};
-/// Those that are weighed: taps of later pixels begin and end no earlier.
-Span Used(const std::vector<Taps>& taps) {
-  return {taps.front().begin, taps.back().begin + std::ssize(taps.back().weights)};
-}
-
 /// Part of a picture: its pixel (x, y) is that of the whole at (left + x, top + y).
 struct Part {
   const uint8_t* pixels;  // [..., stride]
@@ -94,25 +100,35 @@ struct Part {
   }
 };
 
-/// Rows `rows` of the result's columns. [rows, columns.size(), 3]
-std::vector<uint8_t> MixColumns(const Part& from, const std::vector<Taps>& columns,
-                                const Span& rows) {
-  std::vector<uint8_t> result(static_cast<size_t>((rows.end - rows.begin)) * columns.size() * 3);
-  uint8_t* out = result.data();
-  for (int64_t y = rows.begin; y < rows.end; ++y) {
-    for (const Taps& taps : columns) {
-      Mix(taps, from.At(taps.begin, y), 3, out);
-      out += 3;
+/// Rows `rows` of the result's columns. [rows, columns.count, 3]
+std::vector<uint8_t> MixColumns(const Part& from, const Axis& columns, const Span& rows) {
+  // Taps that are there at a time: of a picture of millions of columns those of a few.
+  constexpr int64_t kMaxWeights = int64_t{1} << 20;
+  const auto each = static_cast<int64_t>(2 * columns.reach()) + 2;
+  const int64_t most = std::max<int64_t>(kMaxWeights / each, 1);
+  std::vector<uint8_t> result(static_cast<size_t>((rows.end - rows.begin) * columns.count * 3));
+  for (int64_t first = 0; first < columns.count; first += most) {
+    std::vector<Taps> taps;
+    for (int64_t i = first; i < std::min(first + most, columns.count); ++i) {
+      taps.push_back(MakeTaps(columns, i));
+    }
+    for (int64_t y = rows.begin; y < rows.end; ++y) {
+      uint8_t* out = result.data() + ((y - rows.begin) * columns.count + first) * 3;
+      for (const Taps& of_column : taps) {
+        Mix(of_column, from.At(of_column.begin, y), 3, out);
+        out += 3;
+      }
     }
   }
   return result;
 }
 
-/// Columns `columns` of the result's rows. [rows.size(), columns, 3]
-std::vector<uint8_t> MixRows(const Part& from, const std::vector<Taps>& rows, const Span& columns) {
-  std::vector<uint8_t> result(rows.size() * static_cast<size_t>(columns.end - columns.begin) * 3);
+/// Columns `columns` of the result's rows. [rows.count, columns, 3]
+std::vector<uint8_t> MixRows(const Part& from, const Axis& rows, const Span& columns) {
+  std::vector<uint8_t> result(static_cast<size_t>(rows.count * (columns.end - columns.begin) * 3));
   uint8_t* out = result.data();
-  for (const Taps& taps : rows) {
+  for (int64_t i = 0; i < rows.count; ++i) {
+    const Taps taps = MakeTaps(rows, i);
     for (int64_t x = columns.begin; x < columns.end; ++x) {
       Mix(taps, from.At(x, taps.begin), from.stride, out);
       out += 3;
@@ -127,10 +143,8 @@ std::vector<uint8_t> ResizeWindow(const Picture& picture, int64_t width, int64_t
                                   Resampling resampling, const PixelWindow& window) {
   SHORTLIST_CHECK(window.left >= 0 && window.top >= 0 && window.width >= 1 && window.height >= 1);
   SHORTLIST_CHECK(window.width <= width - window.left && window.height <= height - window.top);
-  const std::vector<Taps> columns =
-      MakeTaps(resampling, picture.width, width, window.left, window.width);
-  const std::vector<Taps> rows =
-      MakeTaps(resampling, picture.height, height, window.top, window.height);
+  const Axis columns{resampling, picture.width, width, window.left, window.width};
+  const Axis rows{resampling, picture.height, height, window.top, window.height};
   const Part whole{.pixels = picture.rgb.data(), .stride = picture.width * 3};
   const int64_t rows_lost = picture.height - height;
   if (rows_lost > 0 && rows_lost > 2 * (picture.width - width)) {

@@ -87,21 +87,18 @@ absl::Status EncodingLoop::Check(const TokenizedEmbedReqInput& input) const {
 }
 
 void EncodingLoop::Add(TokenizedEmbedReqInput input, double now_s) {
-  if (absl::Status status = Check(input); !status.ok()) {
-    refused_.rows.push_back({.rid = std::move(input.rid),
-                             .receiver = std::move(input.receiver),
-                             .finished = true,
-                             .status = std::move(status)});
-    return;
-  }
+  absl::Status status;
   try {
-    Queue(input, now_s);
+    status = Check(input);
+    if (status.ok()) return Queue(input, now_s);
   } catch (const std::bad_alloc&) {
-    refused_.rows.push_back({.rid = std::move(input.rid),
-                             .receiver = std::move(input.receiver),
-                             .finished = true,
-                             .status = absl::ResourceExhaustedError("out of memory")});
+    // A status without a text needs no memory.
+    status = absl::Status(absl::StatusCode::kResourceExhausted, "");
   }
+  refused_.rows.push_back({.rid = std::move(input.rid),
+                           .receiver = std::move(input.receiver),
+                           .finished = true,
+                           .status = std::move(status)});
 }
 
 /// Where it throws, nothing is queued.

@@ -17,6 +17,27 @@
 namespace shortlist {
 namespace {
 
+struct OpenedTokenizer {
+  std::unique_ptr<Tokenizer> tokenizer;
+  Truncation::Side side;
+};
+
+absl::StatusOr<OpenedTokenizer> OpenTokenizerAndSide(const std::string& dir) {
+  OpenedTokenizer opened;
+  SHORTLIST_ASSIGN_OR_RETURN(opened.tokenizer, OpenTokenizer(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(opened.side, ReadTruncationSide(dir));
+  return opened;
+}
+
+/// sentence-transformers keeps the tokenizer beside the transformer's weights, which may lie in a
+/// folder of `dir`.
+absl::StatusOr<OpenedTokenizer> OpenTokenizerOf(const std::string& dir,
+                                                const std::string& transformer_dir) {
+  absl::StatusOr<OpenedTokenizer> opened = OpenTokenizerAndSide(transformer_dir);
+  const bool is_elsewhere = absl::IsNotFound(opened.status()) && transformer_dir != dir;
+  return is_elsewhere ? OpenTokenizerAndSide(dir) : std::move(opened);
+}
+
 absl::Status WithDir(const std::string& dir, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(dir, ": ", status.message()));
@@ -38,27 +59,31 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   std::unique_ptr<EncodingModel> model(new EncodingModel());
   SHORTLIST_ASSIGN_OR_RETURN(model->dir_, ResolveModelDir(options.model));
   const std::string& dir = model->dir_;
-  SHORTLIST_ASSIGN_OR_RETURN(model->own_tokenizer_, OpenTokenizer(dir));
+  const bool is_clip = ClipEncoder::Fits(dir), is_classifier = IsSequenceClassifier(dir);
+  std::optional<YesNoFormat> yes_no;
+  if (!is_clip) {
+    SHORTLIST_ASSIGN_OR_RETURN(yes_no, DetectYesNoFormat(dir, options.model));
+  }
+  std::optional<EmbeddingConfig> embedding;
+  if (!is_clip && !yes_no && !is_classifier) {
+    SHORTLIST_ASSIGN_OR_RETURN(embedding, ReadEmbeddingConfig(dir));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(OpenedTokenizer opened,
+                             OpenTokenizerOf(dir, embedding ? embedding->transformer_dir : dir));
+  model->own_tokenizer_ = std::move(opened.tokenizer);
   const Tokenizer& tokenizer = *model->own_tokenizer_;
   model->tokenizer_ = &tokenizer;
-  SHORTLIST_ASSIGN_OR_RETURN(const Truncation::Side side, ReadTruncationSide(dir));
-  if (ClipEncoder::Fits(dir)) {
+  const Truncation::Side side = opened.side;
+  if (is_clip) {
     SHORTLIST_ASSIGN_OR_RETURN(auto clip,
                                ClipEncoder::Load(dir, options.dtype, options.quantize, pool));
-    EmbeddingConfig embedding = clip->embedding(dir);
+    embedding = clip->embedding(dir);
     model->body_ = std::move(clip);
     SHORTLIST_ASSIGN_OR_RETURN(
         model->outputs_,
-        VectorOutputs::Load(dir, std::move(embedding), *model->body_, tokenizer, pool));
+        VectorOutputs::Load(dir, *std::move(embedding), *model->body_, tokenizer, pool));
     model->inputs_.emplace(tokenizer, InputOptions(model->body_->config(), std::nullopt, side));
     return model;
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
-                             DetectYesNoFormat(dir, options.model));
-  const bool is_classifier = IsSequenceClassifier(dir);
-  std::optional<EmbeddingConfig> embedding;
-  if (!yes_no && !is_classifier) {
-    SHORTLIST_ASSIGN_OR_RETURN(embedding, ReadEmbeddingConfig(dir));
   }
   SHORTLIST_ASSIGN_OR_RETURN(
       model->body_, EncodingBody::Load(embedding ? embedding->transformer_dir : dir, options.dtype,

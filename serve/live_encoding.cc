@@ -57,13 +57,13 @@ int64_t NumValues(const ServedEncoder& encoder, const EncodeWish& wish) {
 int64_t NumResultBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
   constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
   const EncodeWish& wish = batch.wish;
-  int64_t each = NumValues(encoder, wish) * kFloatBytes + batch.num_reply_bytes;
+  int64_t each = NumValues(encoder, wish) * kFloatBytes;
   if (wish.sparse) {
     const int64_t most = encoder.max_sparse_weights;
     const int64_t top_n = wish.sparse_cut.top_n;
     each += (top_n > 0 ? std::min(top_n, most) : most) * static_cast<int64_t>(sizeof(SparseWeight));
   }
-  int64_t num_bytes = std::ssize(batch.inputs) * each;
+  int64_t num_bytes = std::ssize(batch.inputs) * each + batch.num_reply_bytes;
   if (!wish.multi_vector) return num_bytes;
   constexpr int64_t kFraming = 8;  // tokens that the checkpoint puts round a text, at most about
   const int64_t framed = std::ssize(batch.instruction) + kFraming;
@@ -136,6 +136,9 @@ absl::Status CheckBatchSize(const ServedEncoder& encoder, const EncodeBatch& bat
   int64_t num_repeated = std::ssize(batch.inputs) * std::ssize(batch.instruction);
   for (const EncodeSource& source : batch.inputs) {
     if (source.first != nullptr) num_repeated += std::ssize(*source.first);
+    if (source.context == nullptr) continue;
+    num_repeated += std::ssize(source.context->text);
+    num_repeated += std::ssize(source.context->ids) * static_cast<int64_t>(sizeof(TokenId));
   }
   if (num_repeated > kMaxResultBytes) return refuse("queries and instructions", num_repeated);
   return absl::OkStatus();

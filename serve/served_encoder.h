@@ -80,7 +80,7 @@ struct EncodeBatch {
   std::string instruction;           // as ServedEncoder::prepare takes it
   EncodeCut cut;
   EncodeWish wish;
-  int64_t num_reply_bytes = 0;  // of each input, about, beside its values
+  int64_t num_reply_bytes = 0;  // of the whole reply, about, beside values
   int32_t priority = 0;         // larger goes first
   double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last result
 };

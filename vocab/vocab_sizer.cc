@@ -37,12 +37,14 @@ void VocabSizer::Replace(std::shared_ptr<const BaseLadder> ladder) {
   const std::lock_guard lock(mutex_);
   next_ = std::move(ladder);
   has_next_ = true;
+  is_cancelled_ = false;
 }
 
 void VocabSizer::Cancel() {
   const std::lock_guard lock(mutex_);
   next_ = nullptr;
   has_next_ = false;
+  is_cancelled_ = true;
 }
 
 bool VocabSizer::TakeNext() {
@@ -50,14 +52,17 @@ bool VocabSizer::TakeNext() {
   std::shared_ptr<const BaseLadder> next;
   {
     const std::lock_guard lock(mutex_);
-    next = std::exchange(next_, nullptr);
-    has_next_ = false;
+    next = next_;
   }
   if (next == nullptr) return false;
-  Take(std::move(next));
-  next_base_ = {};  // waits for one that is under way
-  absl::StatusOr<std::shared_ptr<const VocabBase>> base = ladder_->Base(control_->size());
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = next->Base(next->start());
   SHORTLIST_CHECK(base.ok());  // BaseLadder::Create has seen the largest one made
+  next_base_ = {};             // waits for one that is under way
+  const std::lock_guard lock(mutex_);
+  if (next_ != next) return false;  // cancelled, or there is another one for the next step
+  next_ = nullptr;
+  has_next_ = false;
+  Take(std::move(next));
   SetBase(*std::move(base));
   return true;
 }
@@ -84,8 +89,9 @@ void VocabSizer::AddStep(const SizeControl::Step& step, const ActiveVocab& activ
   if (next_base_.valid()) {
     if (next_base_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
     std::shared_ptr<const VocabBase> base = next_base_.get();
-    // Somebody may have replaced the base meanwhile.
-    if (manager_.Active()->base() == base_) SetBase(std::move(base));
+    const std::lock_guard lock(mutex_);
+    // Somebody may have replaced the base meanwhile, or is about to.
+    if (!is_cancelled_ && manager_.Active()->base() == base_) SetBase(std::move(base));
     return;
   }
   if (active.base() != base_) return;

@@ -33,8 +33,8 @@ class VocabSizer {
 
   /// From the next step on by this ladder, from its start.
   void Replace(std::shared_ptr<const BaseLadder> ladder);
-  /// Whoever replaces the base by one of a fixed size calls this before: what Replace has left for
-  /// the next step does not come any more.
+  /// Whoever replaces the base by one of a fixed size calls this before: from then on no base of a
+  /// ladder comes, until Replace gives another one.
   void Cancel();
 
   /// After every step, whoever drafted it: takes what Replace has left. False: there is nothing.
@@ -60,7 +60,7 @@ class VocabSizer {
  private:
   void Take(std::shared_ptr<const BaseLadder> ladder);
   void BeginBase();
-  void SetBase(std::shared_ptr<const VocabBase> base);
+  void SetBase(std::shared_ptr<const VocabBase> base);  // under mutex_
 
   DynamicVocabularyManager& manager_;
   const std::vector<int64_t> shares_;
@@ -72,7 +72,9 @@ class VocabSizer {
   std::atomic<int64_t> num_changes_ = 0;
 
   std::mutex mutex_;
-  std::shared_ptr<const BaseLadder> next_;  // guarded by mutex_; null: none waits
+  // Guarded by mutex_.
+  std::shared_ptr<const BaseLadder> next_;  // null: none waits
+  bool is_cancelled_ = false;               // since the last Replace
   std::atomic<bool> has_next_ = false;
 };
 

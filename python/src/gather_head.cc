@@ -116,8 +116,9 @@ at::Tensor Logits(const at::Tensor& hidden, const at::Tensor& weight, const at::
                   const OptionalTensor& tail_indptr, const OptionalTensor& tail_ids,
                   int64_t max_tail) {
   CheckForOutput(hidden);
-  TORCH_CHECK_VALUE(max_tail >= 0 && max_tail < (int64_t{1} << 31), "max_tail is ", max_tail,
-                    ", not in [0, 2^31)");
+  CheckMatrix(weight, "weight");
+  TORCH_CHECK_VALUE(max_tail >= 0 && max_tail <= weight.size(0), "max_tail is ", max_tail,
+                    ", not in [0, ", weight.size(0), "]");
   at::Tensor out = EmptyLike(hidden, {hidden.size(0), row_ids.numel() + max_tail}, at::kFloat);
   return LogitsOut(hidden, weight, row_ids, tail_indptr, tail_ids, max_tail, out);
 }

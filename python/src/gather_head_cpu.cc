@@ -5,6 +5,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <mutex>
 
 #include "kernels/head.h"
@@ -20,8 +22,8 @@ struct Threads {
   ThreadPool pool{at::get_num_threads()};
 };
 
-Threads*& CurrentThreads() {
-  static Threads* threads = [] {
+std::atomic<Threads*>& CurrentThreads() {
+  static std::atomic<Threads*> threads = [] {
     // A forked child has none of the workers, and maybe a mutex that nobody will ever unlock.
     pthread_atfork(nullptr, nullptr, [] { CurrentThreads() = nullptr; });
     return new Threads;
@@ -30,13 +32,12 @@ Threads*& CurrentThreads() {
 }
 
 Threads& TheThreads() {
-  static std::mutex mutex;
-  Threads*& threads = CurrentThreads();
-  if (threads == nullptr) {
-    std::lock_guard lock(mutex);
-    if (threads == nullptr) threads = new Threads;
-  }
-  return *threads;
+  std::atomic<Threads*>& current = CurrentThreads();
+  Threads* threads = current;
+  if (threads != nullptr) return *threads;
+  auto made = std::make_unique<Threads>();
+  if (current.compare_exchange_strong(threads, made.get())) return *made.release();
+  return *threads;  // another thread of the child was first
 }
 
 void CheckRange(const at::Tensor& tensor, const char* name, int64_t vocab_size) {

@@ -60,12 +60,13 @@ awaitable<absl::Status> Answer(const Service& service, ParseEncodeRequest parse,
     const absl::Status status = co_await EncodeQuery(service, http, *asked, num_query_tokens);
     if (!status.ok()) co_return status;
   }
+  const int64_t num_reply_bytes = asked->batch.num_reply_bytes;
   auto running = service.generator->Encode(std::move(asked->batch), http.client, asked->rid);
   absl::StatusOr<EncodedBatch> encoded = co_await std::move(running);
   if (!encoded.ok()) co_return encoded.status();
   encoded->num_query_tokens = num_query_tokens;
   response.record().prompt_tokens = encoded->total_tokens();
-  const int64_t num_bytes = NumBytes(*encoded);
+  const int64_t num_bytes = NumBytes(*encoded) + num_reply_bytes;
   const auto write = [&] { return asked->write(*std::move(encoded)); };
   std::string body = co_await service.workers->RunIfLarge(http.client, num_bytes, write);
   co_await response.Send(200, kJsonType, std::move(body));

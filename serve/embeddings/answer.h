@@ -48,6 +48,14 @@ void AppendSparse(std::span<const SparseWeight> weights, std::string& text);
 /// The most bytes that `text` takes as JSON.
 inline int64_t NumJsonBytes(const std::string& text) { return 6 * std::ssize(text) + 2; }
 
+/// Of each of them, with a few bytes round it.
+inline int64_t NumJsonBytes(const std::vector<std::string>& texts) {
+  constexpr int64_t kFraming = 24;
+  int64_t num_bytes = 0;
+  for (const std::string& text : texts) num_bytes += NumJsonBytes(text) + kFraming;
+  return num_bytes;
+}
+
 /// {"prompt_tokens", "total_tokens"}
 nlohmann::ordered_json EncodeUsage(const EncodedBatch& encoded);
 

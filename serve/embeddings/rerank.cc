@@ -150,7 +150,9 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   }
   asked.rid = form.rid = ReadEncodeScheduling(fields, batch);
   if (!has_pairs) ReadForMultiVectors(encoder, *query, asked);
-  if (shape == Shape::kSglang) batch.num_reply_bytes = NumJsonBytes(form.rid);
+  if (shape == Shape::kSglang) {
+    batch.num_reply_bytes = std::ssize(batch.inputs) * NumJsonBytes(form.rid);
+  }
   if (const auto most = fields.OptionalInteger("max_tokens_per_doc", 1, kMaxCount);
       most && *most < encoder.max_input_tokens) {
     if (has_pairs) {
@@ -165,6 +167,7 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   for (size_t i = 0; i < batch.inputs.size() && tells_text; ++i) {
     form.texts.push_back(batch.inputs[i].text);
+    batch.num_reply_bytes += std::ssize(form.texts.back());
   }
   asked.write = [form = std::move(form)](const EncodedBatch& encoded) {
     return Write(form, encoded);

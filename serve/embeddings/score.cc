@@ -218,6 +218,9 @@ absl::StatusOr<EncodeAsked> ParseClassify(const Service& service, const std::str
     fields.RefuseUnless("raw_scores", false, "not with candidate_labels");
     SHORTLIST_RETURN_IF_ERROR(ReadRest(encoder, fields, asked));
     asked.batch.wish.scores = EncodeWish::Scores::kRaw;
+    const auto num_texts = asked.batch.inputs.size() / asked.batch.inputs_per_entry;
+    asked.batch.num_reply_bytes =
+        static_cast<int64_t>(num_texts) * NumJsonBytes(zero_shot.candidates);
     asked.write = [rid = asked.rid, name = encoder.name, zero_shot](const EncodedBatch& encoded) {
       return Reply("classify-", rid, name, ZeroShotData(zero_shot, encoded), encoded);
     };

@@ -156,7 +156,7 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
     batch.instruction = ReadPairInstruction(fields, encoder);
   }
   asked.rid = ReadEncodeScheduling(fields, batch);
-  batch.num_reply_bytes = NumJsonBytes(asked.rid);
+  batch.num_reply_bytes = std::ssize(batch.inputs) * NumJsonBytes(asked.rid);
   fields.Accept({"log_metrics", "no_logs", "external_trace_header", "received_time", "user",
                  "custom_labels", "routing_key", "session_id"});
   CheckSamplingParams(fields);

@@ -53,6 +53,7 @@ absl::StatusOr<EncodeAsked> ParseVectors(const Service& service, const std::stri
   batch.instruction = ReadInstruction(fields, encoder);
   read(fields, encoder, batch.wish);
   asked.rid = ReadEncodeScheduling(fields, batch);
+  batch.num_reply_bytes = std::ssize(batch.inputs) * NumJsonBytes(encoder.labels);
   fields.RefuseUnless("parameters", json::object(), "not supported: fields stand beside inputs");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());

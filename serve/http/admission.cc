@@ -107,17 +107,32 @@ void HttpAdmission::Place::SetIdle(bool is_idle) {
 }
 
 bool HttpAdmission::Place::SetBody(int64_t bytes) {
-  Address& own = admission_.addresses_[address_];
+  const Address& own = admission_.addresses_[address_];
   const int64_t change = bytes - body_bytes_;
   const bool is_judged = change > 0 && bytes > kFreeBodyBytes;
   if (is_judged && (admission_.body_bytes_ + change > admission_.max_body_bytes_ ||
                     own.body_bytes + change > admission_.max_body_bytes_per_address_)) {
     return false;
   }
-  body_bytes_ = bytes;
-  own.body_bytes += change;
-  admission_.body_bytes_ += change;
+  Hold(bytes);
   return true;
+}
+
+bool HttpAdmission::Place::SetReply(int64_t bytes) {
+  const Address& own = admission_.addresses_[address_];
+  if (bytes > kFreeBodyBytes &&
+      (admission_.body_bytes_ - body_bytes_ >= admission_.max_body_bytes_ ||
+       own.body_bytes - body_bytes_ >= admission_.max_body_bytes_per_address_)) {
+    return false;
+  }
+  Hold(bytes);
+  return true;
+}
+
+void HttpAdmission::Place::Hold(int64_t bytes) {
+  admission_.addresses_[address_].body_bytes += bytes - body_bytes_;
+  admission_.body_bytes_ += bytes - body_bytes_;
+  body_bytes_ = bytes;
 }
 
 bool HttpAdmission::Place::NoteWrongKey() {

@@ -43,11 +43,16 @@ class HttpAdmission {
     /// false, and no change, where all connections or those of this address would hold too many.
     /// Some KiB always pass.
     bool SetBody(int64_t bytes);
+    /// The same of a reply, whose memory is taken already: false, and no change, only where the
+    /// others alone hold as much as all may.
+    bool SetReply(int64_t bytes);
     /// Counts a wrong key; true when this address has sent many within a minute.
     bool NoteWrongKey();
 
    private:
     friend class HttpAdmission;
+
+    void Hold(int64_t bytes);
 
     Kind Choose();
     bool IsFull() const;

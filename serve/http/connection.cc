@@ -208,13 +208,15 @@ absl::Status HttpConnection::Authorize() {
 /// may follow.
 asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
   using asio::experimental::awaitable_operators::operator||;
+  const ErrorBody error_body = match_.route == nullptr ? OpenAiErrorBody : match_.route->error_body;
   // What is left of a body stands between it and the next request.
   HttpResponseWriter reply(*socket_, connections_.draining,
                            {.has_body = request_.method != "HEAD",
                             .chunks = reader_.is_http11(),
                             .keep_alive = reader_.complete() && reader_.keep_alive() && !is_last_,
                             .write_timeout = limits_.write_timeout,
-                            .hold = [this](int64_t bytes) { return place_.SetBody(bytes); }});
+                            .hold = [this](int64_t bytes) { return place_.SetReply(bytes); },
+                            .error_body = error_body});
   RequestRecord& record = reply.record();
   BeginRecord(record);
   reply.SetHeader("X-Request-Id", request_.id);
@@ -233,8 +235,7 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
   }
   if (!record.client_gone && socket_->is_open()) {
     if (!reply.started()) {
-      const ErrorBody body = match_.route == nullptr ? OpenAiErrorBody : match_.route->error_body;
-      co_await reply.SendError(std::move(refusal), body);
+      co_await reply.SendError(std::move(refusal), error_body);
     } else if (!failed) {
       co_await reply.Finish();
     }

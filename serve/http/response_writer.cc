@@ -80,7 +80,7 @@ asio::awaitable<void> HttpResponseWriter::Send(int status, std::string_view cont
     status = HttpStatusOf(refusal);
     record_.error_code = CodeOf(refusal);
     content_type = kJsonType;
-    body = OpenAiErrorBody(refusal);
+    body = options_.error_body(refusal);
   }
   started_ = true;
   record_.status = status;

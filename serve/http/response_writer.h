@@ -27,6 +27,7 @@ class HttpResponseWriter final : public HttpResponse {
     /// Told how many bytes of a large reply will wait for the client; false: there is no room for
     /// so many, and it is told 503. May be empty.
     std::function<bool(int64_t)> hold = {};
+    ErrorBody error_body = OpenAiErrorBody;  // of what Send itself refuses
   };
 
   /// `draining`, which like `socket` must outlive this, becomes true when no further request will

@@ -184,6 +184,27 @@ TEST_F(CHeadTest, AnIdIsScoredOnce) {
   EXPECT_STREQ(shortlist_last_error(), "tail of token 2: id 14 is in the snapshot");
 }
 
+TEST_F(CHeadTest, ATailMayNameRowsThatTheSnapshotsVocabularyLacks) {
+  const std::vector<int32_t> few = {0, 3};
+  shortlist_vocab* vocab = nullptr;
+  shortlist_snapshot* snapshot = nullptr;
+  ASSERT_EQ(shortlist_vocab_create(few.data(), std::ssize(few), /*vocab_size=*/10, 0, &vocab),
+            SHORTLIST_OK);
+  ASSERT_EQ(shortlist_vocab_snapshot(vocab, &snapshot), SHORTLIST_OK);
+  const std::vector<int64_t> begin = {0, 1};
+  const std::vector<int32_t> tail = {kVocabSize - 1};
+  const shortlist_states states = {hidden_.data(), 1, snapshot, begin.data(), tail.data()};
+  int32_t id = 0;
+  EXPECT_EQ(shortlist_head_argmax(head_, &states, &id, nullptr), SHORTLIST_OK);
+  int32_t want = 0;
+  for (const int32_t other : {few[1], tail[0]}) {
+    if (Logit(0, other) > Logit(0, want)) want = other;
+  }
+  EXPECT_EQ(id, want);
+  EXPECT_EQ(shortlist_snapshot_free(snapshot), SHORTLIST_OK);
+  EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
+}
+
 TEST_F(CHeadTest, AFullHeadHasAsManyRowsAsTheHead) {
   shortlist_vocab* vocab = nullptr;
   shortlist_snapshot* full = nullptr;

@@ -238,6 +238,30 @@ TEST(ShowTest, AnEncoderTellsWhatItGives) {
   EXPECT_THAT(text, Not(HasSubstr("unsupported")));
 }
 
+TEST(ShowTest, AnEncoderThatIsNotSupportedIsOneStill) {
+  TinyEncoder tiny;
+  tiny.AddModules(/*normalize=*/true);
+  tiny.AddFile("1_Pooling/config.json",
+               {{"word_embedding_dimension", 36}, {"pooling_mode_max_tokens", true}});
+  const std::string dir = tiny.Write();
+  const nlohmann::json shown = ShowJson(dir);
+  EXPECT_EQ(shown["unsupported"].size(), 1u) << shown;
+  EXPECT_EQ(shown["architecture"], "BertModel");
+  EXPECT_FALSE(shown.contains("chat_template"));
+  EXPECT_THAT(RunShow(dir, /*json=*/false).out, Not(HasSubstr("FastChat")));
+}
+
+TEST(ShowTest, SparseVectorsNeedTheHead) {
+  TinyEncoder tiny;
+  const auto makes = [&tiny](const char* architecture) {
+    tiny.golden().config["architectures"] = {architecture};
+    return ShowJson(tiny.Write())["makes"];
+  };
+  EXPECT_EQ(makes("BertForMaskedLM"), nlohmann::json({"dense"}));
+  EXPECT_EQ(ShowJson(SourcePath("tests/reference/golden/outputs/splade_distilbert"))["makes"],
+            nlohmann::json({"dense", "sparse"}));
+}
+
 TEST(ShowTest, AClassifierTellsItsLabels) {
   TinyEncoder tiny("bert_classification");
   const std::string dir = tiny.Write();

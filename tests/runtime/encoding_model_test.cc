@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/json.h"
 #include "embed/classifier_head.h"
 #include "model/checkpoint.h"
 #include "tests/model/model_fixture.h"
@@ -143,6 +145,28 @@ TEST_F(EncodingModelTest, ModulesSayHowStatesArePooled) {
   EXPECT_EQ(model_->max_input_tokens(), 12);
   const EncodeInput input = Input("return the string of this token");
   ExpectNear(Values(input), Mean(Hidden(input), /*first=*/0));
+}
+
+TEST_F(EncodingModelTest, ATransformerInAFolderHasItsTokenizerThere) {
+  namespace fs = std::filesystem;
+  TinyEncoder tiny;
+  tiny.AddModules(/*normalize=*/true);
+  Open(tiny);
+  const std::vector<float> want = Values(Input("the cat"));
+  const fs::path root = tiny.Write(), inner = root / "0_Transformer";
+  fs::create_directory(inner);
+  for (const char* file : {"config.json", "model.safetensors", "tokenizer.json"}) {
+    fs::rename(root / file, inner / file);
+  }
+  nlohmann::json modules = ReadJsonFile((root / "modules.json").string(), 1 << 16).value();
+  modules[0]["path"] = "0_Transformer";
+  tiny.AddFile("modules.json", modules);
+  const auto model = EncodingModel::Open({.model = root.string()}, pool_);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const EncodeInput input = (*model)->Prepare("", "the cat", std::nullopt, {}).value();
+  const EncodeWish wish;
+  const EncodingLoop::Item item{&input, &wish};
+  EXPECT_EQ((*model)->Encode({&item, 1})[0].values, want);
 }
 
 TEST_F(EncodingModelTest, AVectorHasTheSameBitsInAnyBatch) {

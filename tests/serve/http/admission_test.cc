@@ -101,6 +101,19 @@ TEST_F(PlacesTest, OneAddressHoldsHalfOfTheBytesAtMost) {
   EXPECT_TRUE(places_[3]->SetBody(0));
 }
 
+TEST_F(PlacesTest, AReplyPassesWhereOthersLeaveRoom) {
+  Open("a", "1.1.1.1");
+  Open("b", "1.1.1.1");
+  Open("c", "1.1.1.2");
+  EXPECT_TRUE(places_[0]->SetReply(500 * kMiB));
+  EXPECT_FALSE(places_[1]->SetReply(kMiB));
+  EXPECT_FALSE(places_[2]->SetReply(kMiB));
+  EXPECT_TRUE(places_[2]->SetReply(1 << 10));
+  EXPECT_TRUE(places_[0]->SetReply(0));
+  EXPECT_TRUE(places_[1]->SetReply(kMiB));
+  EXPECT_TRUE(places_[2]->SetReply(500 * kMiB));
+}
+
 TEST_F(PlacesTest, WrongKeysCountByAddress) {
   Open("a", "1.1.1.1");
   Open("b", "1.1.1.2");
