@@ -155,7 +155,8 @@ TEST_F(BuildTest, NoOutputIsAnInputOrAnotherOutput) {
   ExpectRefused({"--text", text, "--counts", dir_.Join("new.txt"), "--out", dir_.Join("new.txt")},
                 "the same file as --out ");
   ExpectRefused({"--add-counts", counts, "--out", counts}, "the same file as --add-counts ");
-  ExpectRefused({"--text", text, "--counts", counts, "--add-counts", counts},
+  ExpectRefused({"--text", text, "--counts", counts, "--add-counts", counts, "--out",
+                 dir_.Join("l.vocab.json")},
                 "the same file as --add-counts ");
   const Outcome lost =
       RunVocab({"build", "--tokenizer", tokenizer, "--text", text, "--out", tokenizer});
@@ -203,6 +204,29 @@ TEST_F(BuildTest, RowsWithoutAPromptAreTold) {
   EXPECT_THAT(err_, HasSubstr("1 rows without \"quest\" were read without a prompt"));
   ASSERT_TRUE(Run({"--text", rows, "--prompts-key", "answer", "--out", out}).status.ok());
   EXPECT_EQ(err_, "");
+}
+
+TEST_F(BuildTest, WhatIsWrongWithTheListIsToldBeforeCounting) {
+  const std::string a = dir_.Write("a.txt", kText), b = dir_.Write("b.txt", kText),
+                    counts = dir_.Join("c"), added = dir_.Join("added"),
+                    out = dir_.Join("l.vocab.json");
+  ASSERT_TRUE(Run({"--text", b, "--counts", added}).status.ok());
+  const Args args = {"--text", a, "--counts", counts, "--out", out};
+  ExpectRefused({"--text", "2@" + a, b, "--counts", counts, "--out", out},
+                "1 of 2 corpora have a weight");
+  ExpectRefused(args + Args{"--add-counts", "3@" + added}, "1 of 2 corpora have a weight");
+  ExpectRefused(args + Args{"--top", "16385"}, "16385 ids asked for, not in [1, 16384]");
+  ExpectRefused(args + Args{"--top", "5"}, "pinned ids are more than the 5 asked for");
+  ExpectRefused(args + Args{"--add-counts", dir_.Write("bad", "x")}, "not a file of counts");
+  ExpectRefused({"--text", a, "--counts", counts, "--add-counts", added},
+                "--add-counts needs --out");
+  EXPECT_FALSE(fs::exists(counts));
+  // Counts alone are no mix yet; what they are is kept, and has to fit in the end.
+  ASSERT_TRUE(Run({"--text", "2@" + a, b, "--counts", counts}).status.ok());
+  ExpectRefused({"--text", "2@" + a, "--counts", counts, "--out", out},
+                "1 of 2 corpora have a weight");
+  ExpectRefused({"--text", "2@" + a, "1@" + b, "--counts", counts, "--out", out}, "another weight");
+  EXPECT_FALSE(fs::exists(out));
 }
 
 TEST(ProgressNoteTest, TellsTheShareAndTheTimeLeft) {
