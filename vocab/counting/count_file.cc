@@ -133,6 +133,11 @@ absl::StatusOr<Counts> Parse(const json& header, std::string_view body, int64_t 
     corpus.num_documents = member.at("num_documents").get<int64_t>();
     SHORTLIST_RETURN_IF_ERROR(TakeTokens(member.at("num_types").get<int64_t>(), body, corpus));
     SHORTLIST_RETURN_IF_ERROR(TakePairs(member.at("num_pairs").get<int64_t>(), body, corpus));
+    if (member.contains("documents_crc")) {
+      corpus.documents_crc = member["documents_crc"].get<uint32_t>();
+    } else if (corpus.num_documents > 0) {
+      corpus.documents_crc.reset();  // an older file
+    }
   }
   if (!body.empty()) return Damaged(absl::StrCat(body.size(), " bytes behind its end"));
   return counts;
@@ -221,6 +226,7 @@ absl::StatusOr<Counts> ReadCounts(const std::string& path, int64_t vocab_size,
   absl::StatusOr<Counts> counts = ParseFile(contents, vocab_size, fingerprint, max_pairs);
   if (!counts.ok()) {
     return absl::Status(counts.status().code(),
+    if (corpus.documents_crc) header["corpora"].back()["documents_crc"] = *corpus.documents_crc;
                         absl::StrCat(path, ": ", std::string(counts.status().message())));
   }
   return counts;

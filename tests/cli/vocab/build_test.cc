@@ -8,12 +8,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/file.h"
 #include "cli/vocab/corpus_counter.h"
+#include "cli/vocab/stop_signals.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/cli_testing.h"
@@ -276,9 +279,88 @@ TEST_F(BuildTest, ASignalKeepsWhatIsCountedAndTheSameCommandGoesOn) {
   EXPECT_FALSE(fs::exists(out));
 
   fs::remove(pipe);
+  dir_.Write("r.jsonl", "\"another\"\n" + rows);
+  const auto expect_refused = [&](const std::string& words) {
+    ExpectRefused({"--text", pipe, "--counts", counts, "--out", out}, words);
+  };
+  expect_refused(" documents of " + pipe + ", whose first ones are others now: name another file");
+  dir_.Write("r.jsonl", kRows);
+  expect_refused(" documents of " + pipe + ", which now has 1: name another file for --counts");
   dir_.Write("r.jsonl", rows);
   ASSERT_TRUE(Run({"--text", pipe, "--counts", counts, "--out", out}).status.ok());
   EXPECT_EQ(ReadList(out).counts[0], 1500 * 1000);
+}
+
+/// Counts of one row of the file, from which a run goes on.
+class ResumedCountTest : public ::testing::Test {
+ protected:
+  static constexpr int64_t kVocabSize = 16;
+
+  ResumedCountTest() {
+    const std::vector<Document> first = {{.ids = {7}}};
+    CorpusCounts& corpus = counts_.corpora.emplace_back(path_, 0.0, kVocabSize, 1 << 10);
+    corpus.open_file = path_;
+    corpus.num_documents = 1;
+    corpus.documents_crc = AddCrc(first, 0);
+    corpus.read_as = "rows by --text-key text";
+    EXPECT_TRUE(CountDocuments(first, encode_, pool_, corpus).ok());
+  }
+
+  absl::Status Count() {
+    ::testing::internal::CaptureStderr();
+    std::istringstream in;
+    const absl::Status status = CorpusCounter({.max_pairs = 1 << 10, .counts_path = dir_.Join("c")},
+                                              encode_, pool_, counts_)
+                                    .Count({{.name = path_, .files = {path_}}}, in);
+    err_ = ::testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  const TempDir dir_;
+  const std::string path_ = dir_.Join("r.jsonl");
+  const EncodeText encode_ = [](std::string_view) { return std::vector<TokenId>(); };
+  ThreadPool pool_{1};
+  Counts counts_{.vocab_size = kVocabSize, .fingerprint = "f"};
+  std::string err_;
+};
+
+TEST_F(ResumedCountTest, OtherDocumentsThanThoseCountedAreRefused) {
+  dir_.Write("r.jsonl", "{\"text\": [8]}\n{\"text\": [9]}\n");
+  const absl::Status status = Count();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(": has counted 1 documents of " + path_ + ", whose first ones are others"));
+  EXPECT_EQ(counts_.corpora[0].num_tokens, 1);
+}
+
+TEST_F(ResumedCountTest, WhatIsBehindThemMayChange) {
+  dir_.Write("r.jsonl", "{\"text\": [7]}\n{\"text\": [9]}\n");
+  const absl::Status status = Count();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(counts_.corpora[0].num_tokens, 2);
+  EXPECT_EQ(counts_.corpora[0].files.size(), 1u);
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(ResumedCountTest, OlderCountsDoNotTellWhetherTheyChanged) {
+  counts_.corpora[0].documents_crc.reset();
+  dir_.Write("r.jsonl", "{\"text\": [8]}\n{\"text\": [9]}\n");
+  ASSERT_TRUE(Count().ok());
+  EXPECT_THAT(err_, HasSubstr("whether " + path_ + ", counted in part, has changed since is not"));
+  EXPECT_EQ(counts_.corpora[0].tokens[9], 1);
+}
+
+TEST_F(ResumedCountTest, ASignalEndsItBeforeWhatIsCountedIsReadAgain) {
+  dir_.Write("r.jsonl", "{\"text\": [7]}\n");
+  counts_.corpora[0].num_documents = 2;  // one more than there is to read
+  {
+    const StopSignals signals;
+    std::raise(SIGTERM);
+    const absl::Status status = Count();
+    EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  }
+  EXPECT_EQ(ReadCounts(dir_.Join("c"), kVocabSize, "f", 1 << 10)->corpora[0].num_documents, 2);
+  const StopSignals forgets;  // what was given
 }
 
 }  // namespace

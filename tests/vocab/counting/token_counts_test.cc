@@ -3,7 +3,9 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -147,6 +149,7 @@ class CountFileTest : public ::testing::Test {
     counts_.corpora[0].read_as = "text";
     counts_.corpora[1].open_file = "c";
     counts_.corpora[1].num_documents = 40;
+    counts_.corpora[1].documents_crc = 0xFEDCBA98;
     path_ = TempPath("it.counts");
     EXPECT_TRUE(WriteCounts(path_, counts_).ok());
   }
@@ -171,6 +174,7 @@ TEST_F(CountFileTest, WhatIsWrittenComesBack) {
     EXPECT_EQ(ToMap(read->corpora[i].pairs), ToMap(counts_.corpora[i].pairs));
     EXPECT_EQ(read->corpora[i].num_documents, counts_.corpora[i].num_documents);
     EXPECT_EQ(read->corpora[i].open_file, counts_.corpora[i].open_file);
+    EXPECT_EQ(read->corpora[i].documents_crc, counts_.corpora[i].documents_crc);
     EXPECT_EQ(read->corpora[i].read_as, counts_.corpora[i].read_as);
     EXPECT_EQ(read->corpora[i].files.size(), counts_.corpora[i].files.size());
   }
@@ -182,6 +186,35 @@ TEST_F(CountFileTest, WhatIsWrittenComesBack) {
   EXPECT_EQ(ReadCounts(path_, kVocabSize, "g", 100).status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(ReadCounts(path_, 300, "f", 100).ok());
+}
+
+TEST_F(CountFileTest, AnOlderFileDoesNotTellWhichDocumentsWereCounted) {
+  counts_.corpora[1].documents_crc.reset();
+  ASSERT_TRUE(WriteCounts(path_, counts_).ok());
+  EXPECT_EQ(Read(path_)->corpora[1].documents_crc, std::nullopt);
+  EXPECT_EQ(Read(path_)->corpora[0].documents_crc, 0u);  // of none
+}
+
+TEST(AddCrcTest, EveryDocumentCountsHoweverManyComeAtOnce) {
+  const std::vector<Document> documents = {
+      {.text = "ab"}, {.text = "c", .prompt = "d"}, {.ids = {7, 8}}};
+  const uint32_t whole = AddCrc(documents, 0);
+  EXPECT_EQ(AddCrc(std::span(documents).subspan(1), AddCrc(std::span(documents).first(1), 0)),
+            whole);
+  EXPECT_EQ(AddCrc({}, whole), whole);
+  for (size_t i = 0; i < documents.size(); ++i) {
+    std::vector<Document> other = documents;
+    if (other[i].ids.empty()) {
+      ++other[i].text[0];
+    } else {
+      ++other[i].ids[0];
+    }
+    EXPECT_NE(AddCrc(other, 0), whole) << i;
+  }
+  std::vector<Document> moved = documents;
+  moved[0].text = "a";
+  moved[1].text = "bc";
+  EXPECT_NE(AddCrc(moved, 0), whole);
 }
 
 TEST_F(CountFileTest, NoDamagedFileIsTaken) {
