@@ -142,14 +142,23 @@ std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
   return source;
 }
 
-/// InvalidArgument where a file cannot be written, would be lost, or would be counted twice.
+/// InvalidArgument where a file cannot be written, would be lost, or would be counted twice, or
+/// where counts could not be kept.
 absl::Status CheckFiles(const BuildFlags& flags, const std::vector<TextCorpus>& texts,
                         const std::vector<Weighted>& added) {
   std::vector<UsedFile> inputs = FilesOf(texts);
   for (const Weighted& file : added) inputs.push_back({"--add-counts", file.name});
   SHORTLIST_RETURN_IF_ERROR(CheckDistinct(inputs));
   for (UsedFile& file : FilesOf(flags.tokenizer)) inputs.push_back(std::move(file));
-  return CheckOutputs({{"--out", flags.out_path}, {"--counts", flags.counts_path}}, inputs);
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckOutputs({{"--out", flags.out_path}, {"--counts", flags.counts_path}}, inputs));
+  if (flags.counts_path.empty()) return absl::OkStatus();
+  std::vector<std::string> names = {flags.texts.fields.text, flags.texts.fields.prompt};
+  for (const TextCorpus& corpus : texts) {
+    names.push_back(corpus.name);
+    names.insert(names.end(), corpus.files.begin(), corpus.files.end());
+  }
+  return CheckKeepable(std::ssize(texts), names);
 }
 
 /// What other runs have counted, as corpora of the list.

@@ -232,6 +232,21 @@ TEST_F(BuildTest, WhatIsWrongWithTheListIsToldBeforeCounting) {
   EXPECT_FALSE(fs::exists(out));
 }
 
+TEST_F(BuildTest, WhatAFileOfCountsCannotHoldIsToldBeforeCounting) {
+  const std::string text = dir_.Write("\xFF.txt", kText), counts = dir_.Join("c");
+  ExpectRefused({"--text", text, "--counts", counts}, "\xEF\xBF\xBD.txt: not valid UTF-8 at byte");
+  ExpectRefused({"--text", dir_.Join("*.txt"), "--counts", counts}, "not valid UTF-8 at byte");
+  ExpectRefused({"--text", dir_.Write("a.jsonl", kRows), "--text-key", "\xFF", "--counts", counts},
+                "not valid UTF-8 at byte 0");
+  EXPECT_TRUE(Run({"--text", text, "--out", dir_.Join("l.vocab.json")}).status.ok());
+  Args many = {"--counts", counts, "--text"};
+  for (int i = 0; i <= kMaxCountedCorpora; ++i) {
+    many.push_back(dir_.Write("n" + std::to_string(i), kText));
+  }
+  ExpectRefused(many, "1025 corpora, more than the 1024 that a file of counts holds");
+  EXPECT_FALSE(fs::exists(counts));
+}
+
 TEST(ProgressNoteTest, TellsTheShareAndTheTimeLeft) {
   EXPECT_EQ(ProgressNote(200'000'000, 800'000'000, 60), "; 25% of 800 MB, 3 min left");
   EXPECT_EQ(ProgressNote(400'000'000, 800'000'000, 60), "; 50% of 800 MB, 60 s left");

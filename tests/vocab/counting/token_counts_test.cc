@@ -1,5 +1,6 @@
 #include "vocab/counting/token_counts.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -145,7 +146,7 @@ class CountFileTest : public ::testing::Test {
           counts_.corpora.emplace_back("c" + std::to_string(weight), weight, kVocabSize, 1 << 16);
       EXPECT_TRUE(CountDocuments(RandomDocuments(random, 40), EncodeBytes, pool, corpus).ok());
     }
-    counts_.corpora[0].files = {{"a", 7, int64_t{1} << 60}, {"b\xFF"}};
+    counts_.corpora[0].files = {{"a", 7, int64_t{1} << 60}, {"b"}};
     counts_.corpora[0].read_as = "text";
     counts_.corpora[1].open_file = "c";
     counts_.corpora[1].num_documents = 40;
@@ -193,6 +194,34 @@ TEST_F(CountFileTest, AnOlderFileDoesNotTellWhichDocumentsWereCounted) {
   ASSERT_TRUE(WriteCounts(path_, counts_).ok());
   EXPECT_EQ(Read(path_)->corpora[1].documents_crc, std::nullopt);
   EXPECT_EQ(Read(path_)->corpora[0].documents_crc, 0u);  // of none
+}
+
+TEST_F(CountFileTest, WhatWouldNotBeReadIsNotWritten) {
+  const auto expect_refused = [this](absl::StatusCode code, const std::string& words,
+                                     int64_t max_bytes) {
+    const absl::Status status = WriteCounts(path_, counts_, max_bytes);
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + ": " + words));
+    const auto read = Read(path_);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->corpora.size(), 2u);  // what was there before
+  };
+  const auto num_bytes = static_cast<int64_t>(std::filesystem::file_size(path_));
+  ASSERT_TRUE(WriteCounts(path_, counts_, num_bytes).ok());
+  expect_refused(absl::StatusCode::kResourceExhausted,
+                 std::to_string(num_bytes) + " bytes of counts, more than the " +
+                     std::to_string(num_bytes - 1) + " that are read",
+                 num_bytes - 1);
+  counts_.corpora[0].files[1].path = "b\xFFz";
+  expect_refused(absl::StatusCode::kInvalidArgument, "b\xEF\xBF\xBDz: not valid UTF-8 at byte 1",
+                 kMaxCountFileBytes);
+  counts_.corpora[0].files[1].path = "b";
+  counts_.corpora.resize(kMaxCountedCorpora + 1);
+  expect_refused(absl::StatusCode::kInvalidArgument, "1025 corpora, more than the 1024",
+                 kMaxCountFileBytes);
+  counts_.corpora.resize(kMaxCountedCorpora);
+  EXPECT_TRUE(WriteCounts(path_, counts_).ok());
+  EXPECT_TRUE(Read(path_).ok());
 }
 
 TEST(AddCrcTest, EveryDocumentCountsHoweverManyComeAtOnce) {
