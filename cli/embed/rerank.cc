@@ -1,7 +1,9 @@
 #include "cli/embed/rerank.h"
 
 #include <iostream>
+#include <iterator>
 #include <memory>
+#include <optional>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -9,8 +11,28 @@
 #include "cli/embed/ranking.h"
 #include "cli/embed/top_rows.h"
 #include "cli/flags/flag_kinds.h"
+#include "embed/classifier_config.h"
+#include "embed/yes_no_format.h"
+#include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
+namespace {
+
+absl::Status MakesVectors(const std::string& dir) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(dir,
+                   ": makes vectors (shortlist embed); a reranker is a sequence classifier, or a "
+                   "decoder that answers yes or no"));
+}
+
+absl::Status CheckOneLabel(const std::string& dir, int64_t num_labels) {
+  if (num_labels == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(dir, ": has ", num_labels, " labels, a reranker has 1"));
+}
+
+}  // namespace
 
 void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
   AddEncodingFlags(command, flags.encoding);
@@ -34,20 +56,25 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
   command.add_flag("--json", flags.json, "JSON instead of a table");
 }
 
+absl::Status CheckReranker(const std::string& model) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
+  if (IsSequenceClassifier(dir)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig config, ReadClassifierConfig(dir));
+    SHORTLIST_RETURN_IF_ERROR(CheckOneLabel(dir, std::ssize(config.labels)));
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
+                               DetectYesNoFormat(dir, model));
+    if (!yes_no) return MakesVectors(dir);
+  }
+  return WeightFiles::Open(dir).status();
+}
+
 absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
                                               const std::string& instruction, const TextRows& texts,
                                               EncodeWish::Scores scores) {
   const EncodingModel& model = encoder.model();
-  if (!model.makes_scores()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(model.dir(),
-                     ": makes vectors (shortlist embed); a reranker is a sequence classifier, or a "
-                     "decoder that answers yes or no"));
-  }
-  if (model.result_size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(model.dir(), ": has ", model.result_size(), " labels, a reranker has 1"));
-  }
+  if (!model.makes_scores()) return MakesVectors(model.dir());
+  SHORTLIST_RETURN_IF_ERROR(CheckOneLabel(model.dir(), model.result_size()));
   if (!instruction.empty() && !model.instructs_pairs()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--instruction: ", model.dir(), " reads pairs without one"));

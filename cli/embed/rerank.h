@@ -36,6 +36,11 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags);
 /// BulkEncoder::Open, ReadTextRows and ScorePairs; an empty query is InvalidArgument.
 absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& out);
 
+/// Before long work: InvalidArgument for a model (as ModelOptions::model) that makes vectors or has
+/// several labels, as far as its files of configuration tell; errors of ResolveModelDir and
+/// WeightFiles::Open. No weight is loaded.
+absl::Status CheckReranker(const std::string& model);
+
 /// [num_texts] the scores of (query, text). InvalidArgument for a model that makes vectors, has
 /// several labels, or reads no instruction where there is one; otherwise errors as
 /// BulkEncoder::Run.

@@ -236,11 +236,14 @@ absl::Status VectorFile::Finish() {
   SHORTLIST_CHECK(num_done_ == num_rows_);
   SHORTLIST_RETURN_IF_ERROR(Flush());
   if (fsync(fd_) != 0) return Refused("fsync");
+  // The settings have both names until the vectors have theirs, so that a run which ends anywhere
+  // between leaves a .part that another one takes up, or a PATH that is whole.
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string settings,
+                             ReadFile(SettingsPath(part_), kMaxConfigBytes));
+  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(SettingsPath(path_), settings));
   if (std::rename(part_.c_str(), path_.c_str()) != 0) return Refused("rename");
-  if (std::rename(SettingsPath(part_).c_str(), SettingsPath(path_).c_str()) != 0) {
-    return Unavailable(SettingsPath(part_), "rename");
-  }
   is_ours_ = false;
+  std::remove(SettingsPath(part_).c_str());
   return absl::OkStatus();
 }
 

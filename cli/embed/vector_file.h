@@ -35,8 +35,8 @@ absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_
 /// A file of vectors that is written row by row and may be left and taken up again: .npy (f32,
 /// [num_rows, width]) or .jsonl (VectorJson). Rows are appended to PATH.part, beside which
 /// PATH.part.json has the settings; both get their own names when all rows are there. So PATH is
-/// whole or is not there, a run that was killed loses no more than the last 64 KiB, and what the
-/// .part holds is told by its length alone. Used by one thread.
+/// whole or is not there, a run that was killed at any moment loses no more than the last 64 KiB,
+/// and what the .part holds is told by its length alone. Used by one thread.
 class VectorFile {
  public:
   /// Begins PATH.part, or goes on behind the rows that it holds; it changes with the first Append.
@@ -63,7 +63,8 @@ class VectorFile {
   /// Both for a row's bytes as they stand in the file: a line with its end.
   absl::Status CheckFirstLine(const std::string& line) const;
   absl::Status AppendLine(const std::string& line);
-  /// All rows are there: gives the files their names.
+  /// All rows are there: gives the files their names. Unavailable as Open; what is there then goes
+  /// on, as it does behind a kill.
   absl::Status Finish();
 
  private:

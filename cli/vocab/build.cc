@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -141,14 +142,51 @@ std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
   return source;
 }
 
-/// InvalidArgument where a file cannot be written, would be lost, or would be counted twice.
+/// InvalidArgument where a file cannot be written, would be lost, or would be counted twice, or
+/// where counts could not be kept.
 absl::Status CheckFiles(const BuildFlags& flags, const std::vector<TextCorpus>& texts,
                         const std::vector<Weighted>& added) {
   std::vector<UsedFile> inputs = FilesOf(texts);
   for (const Weighted& file : added) inputs.push_back({"--add-counts", file.name});
   SHORTLIST_RETURN_IF_ERROR(CheckDistinct(inputs));
   for (UsedFile& file : FilesOf(flags.tokenizer)) inputs.push_back(std::move(file));
-  return CheckOutputs({{"--out", flags.out_path}, {"--counts", flags.counts_path}}, inputs);
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckOutputs({{"--out", flags.out_path}, {"--counts", flags.counts_path}}, inputs));
+  if (flags.counts_path.empty()) return absl::OkStatus();
+  std::vector<std::string> names = {flags.texts.fields.text, flags.texts.fields.prompt};
+  for (const TextCorpus& corpus : texts) {
+    names.push_back(corpus.name);
+    names.insert(names.end(), corpus.files.begin(), corpus.files.end());
+  }
+  return CheckKeepable(std::ssize(texts), names);
+}
+
+/// What other runs have counted, as corpora of the list.
+absl::StatusOr<std::vector<CorpusCounts>> ReadAdded(const BuildFlags& flags,
+                                                    const std::vector<Weighted>& files,
+                                                    const VocabTarget& target) {
+  std::vector<CorpusCounts> corpora;
+  for (const Weighted& file : files) {
+    SHORTLIST_ASSIGN_OR_RETURN(Counts added, ReadCounts(file.name, target.vocab_size,
+                                                        target.fingerprint, flags.max_pairs));
+    for (CorpusCounts& corpus : added.corpora) {
+      if (file.weight > 0) corpus.weight = file.weight;
+      corpora.push_back(std::move(corpus));
+    }
+  }
+  return corpora;
+}
+
+/// CheckWeights of all corpora that the list is to be made of.
+absl::Status CheckMix(const std::vector<TextCorpus>& texts, const Counts& counts,
+                      const std::vector<CorpusCounts>& added) {
+  std::vector<double> weights;
+  for (const TextCorpus& corpus : texts) weights.push_back(corpus.weight);
+  for (size_t i = texts.size(); i < counts.corpora.size(); ++i) {
+    weights.push_back(counts.corpora[i].weight);
+  }
+  for (const CorpusCounts& corpus : added) weights.push_back(corpus.weight);
+  return CheckWeights(weights);
 }
 
 /// Counts what `counts` lack of the texts. A signal ends the process, and where counts are kept
@@ -179,6 +217,10 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   if (flags.out_path.empty() && flags.counts_path.empty()) {
     return absl::InvalidArgumentError("--out or --counts is required");
   }
+  if (flags.out_path.empty() && !flags.added_counts.empty()) {
+    return absl::InvalidArgumentError(
+        "--add-counts needs --out: the counts become part of the list alone");
+  }
   if (!flags.out_path.empty()) SHORTLIST_RETURN_IF_ERROR(CheckListName(flags.out_path));
   SHORTLIST_ASSIGN_OR_RETURN(const ListTokenizer tokenizer, ListTokenizer::Open(flags.tokenizer));
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> texts, FindTexts(flags.texts));
@@ -193,19 +235,16 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
     SHORTLIST_ASSIGN_OR_RETURN(counts, ReadCounts(flags.counts_path, target.vocab_size,
                                                   target.fingerprint, flags.max_pairs));
   }
-  SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, counts));
-  if (flags.out_path.empty()) return absl::OkStatus();
+  if (flags.out_path.empty()) return CountTexts(flags, tokenizer, texts, in, counts);
 
-  for (const Weighted& file : added_counts) {
-    SHORTLIST_ASSIGN_OR_RETURN(Counts added, ReadCounts(file.name, target.vocab_size,
-                                                        target.fingerprint, flags.max_pairs));
-    for (CorpusCounts& corpus : added.corpora) {
-      if (file.weight > 0) corpus.weight = file.weight;
-      counts.corpora.push_back(std::move(corpus));
-    }
-  }
   BuildOptions options = flags.list;
   options.pinned = PinnedIds(tokenizer, flags.pins);
+  SHORTLIST_RETURN_IF_ERROR(options.Validate(target.vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(std::vector<CorpusCounts> added,
+                             ReadAdded(flags, added_counts, target));
+  SHORTLIST_RETURN_IF_ERROR(CheckMix(texts, counts, added));
+  SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, counts));
+  std::ranges::move(added, std::back_inserter(counts.corpora));
   SHORTLIST_ASSIGN_OR_RETURN(VocabList list, BuildList(counts.corpora, options));
   list.source = flags.source.empty() ? SourceOf(counts.corpora) : flags.source;
   SHORTLIST_RETURN_IF_ERROR(BindList(target, list));

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,18 +19,32 @@ namespace {
 constexpr int64_t kBatchBytes = int64_t{4} << 20;
 constexpr std::chrono::seconds kNoteEvery(5), kKeepEvery(60);
 
-/// InvalidArgument: the documents behind `done`, which were counted, are not there.
-absl::Status Skip(int64_t done, Documents& documents, std::vector<Document>& rest) {
-  for (int64_t skipped = 0; skipped < done;) {
+absl::Status Stopped() { return absl::CancelledError("stopped by a signal"); }
+
+/// Reads the documents that `counts` has counted of the file at `path`, and some into `rest` behind
+/// them. RefuseTexts where they are others; Cancelled as CorpusCounter::Count.
+absl::Status Skip(const std::string& counts_path, const std::string& path, CorpusCounts& counts,
+                  Documents& documents, std::vector<Document>& rest) {
+  const int64_t num_counted = counts.num_documents;
+  uint32_t crc = 0;
+  for (int64_t skipped = 0; skipped < num_counted;) {
+    if (StopSignals::Given() != 0) return Stopped();
     SHORTLIST_ASSIGN_OR_RETURN(rest, documents.Read(kBatchBytes));
     if (rest.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "it has ", skipped, " documents, and the counts say that ", done, " were counted"));
+      return RefuseTexts(counts_path, absl::StrCat("has counted ", num_counted, " documents of ",
+                                                   Excerpt(path), ", which now has ", skipped));
     }
-    const int64_t now = std::min<int64_t>(done - skipped, std::ssize(rest));
+    const int64_t now = std::min<int64_t>(num_counted - skipped, std::ssize(rest));
+    crc = AddCrc(std::span(rest).first(now), crc);
     rest.erase(rest.begin(), rest.begin() + now);
     skipped += now;
   }
+  if (counts.documents_crc.value_or(crc) != crc) {
+    return RefuseTexts(counts_path,
+                       absl::StrCat("has counted ", num_counted, " documents of ", Excerpt(path),
+                                    ", whose first ones are others now"));
+  }
+  counts.documents_crc = crc;
   return absl::OkStatus();
 }
 
@@ -98,12 +113,10 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
                              Documents::Open(path, options_.is_jsonl, options_.fields, in));
   const int64_t bytes_before = num_bytes_;
   std::vector<Document> batch;
-  if (const absl::Status skipped = Skip(counts.num_documents, *documents, batch); !skipped.ok()) {
-    return absl::Status(skipped.code(), absl::StrCat(path, ": ", std::string(skipped.message())));
-  }
+  SHORTLIST_RETURN_IF_ERROR(Skip(options_.counts_path, path, counts, *documents, batch));
   counts.open_file = path;
   while (true) {
-    if (StopSignals::Given() != 0) return absl::CancelledError("stopped by a signal");
+    if (StopSignals::Given() != 0) return Stopped();
     if (batch.empty()) {
       SHORTLIST_ASSIGN_OR_RETURN(batch, documents->Read(kBatchBytes));
     }
@@ -114,6 +127,7 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
                                        std::string(status.message())));
     }
     counts.num_documents += std::ssize(batch);
+    counts.documents_crc = AddCrc(batch, *counts.documents_crc);
     batch.clear();
     num_bytes_ = bytes_before + documents->num_bytes();
     NoteProgress(path, *documents);
@@ -125,6 +139,7 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
   counts.files.push_back(counted);
   counts.open_file.clear();
   counts.num_documents = 0;
+  counts.documents_crc = 0;
   return absl::OkStatus();
 }
 

@@ -35,8 +35,10 @@ class CorpusCounter {
       : options_(options), encode_(encode), pool_(pool), counts_(counts) {}
 
   /// Counts what the earlier run has not. Errors of CheckCounted, before anything is counted;
-  /// Cancelled behind a signal of StopSignals. Other errors are those of Documents and
-  /// CountDocuments; what was counted before one is kept in the file. How far it is goes to stderr.
+  /// RefuseTexts where a file that was counted in part begins with other documents than those that
+  /// were counted; Cancelled behind a signal of StopSignals. Other errors are those of Documents,
+  /// CountDocuments and WriteCounts; what was counted before one is kept in the file. How far it is
+  /// goes to stderr.
   absl::Status Count(const std::vector<TextCorpus>& corpora, std::istream& in);
 
  private:

@@ -30,25 +30,19 @@ std::string SizeAndTime(const CountedFile& file) {
                          file.modified_ns % kNsPerSecond / 1'000'000);
 }
 
-absl::Status Refuse(const std::string& counts_path, const std::string& problem) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(counts_path, ": ", problem,
-                   ": name another file for --counts, or remove this one to count anew"));
-}
-
 absl::Status CheckFile(const std::string& counts_path, const CountedFile& counted) {
   const CountedFile now = LookAt(counted.path);
   if (now.bytes < 0) {
-    return Refuse(
+    return RefuseTexts(
         counts_path,
         absl::StrCat("has counted ", counted.path == "-" ? "standard input" : Excerpt(counted.path),
                      " already, whose bytes come but once"));
   }
   if (counted.bytes < 0) return absl::OkStatus();
   if (now.bytes == counted.bytes && now.modified_ns == counted.modified_ns) return absl::OkStatus();
-  return Refuse(counts_path,
-                absl::StrCat("has counted ", Excerpt(counted.path), " with ", SizeAndTime(counted),
-                             ", and now it has ", SizeAndTime(now)));
+  return RefuseTexts(counts_path,
+                     absl::StrCat("has counted ", Excerpt(counted.path), " with ",
+                                  SizeAndTime(counted), ", and now it has ", SizeAndTime(now)));
 }
 
 }  // namespace
@@ -71,6 +65,12 @@ std::string ReadAs(const TextCorpus& corpus, bool is_jsonl, const DocumentFields
                       fields.prompt.empty() ? "" : " --prompts-key ", fields.prompt);
 }
 
+absl::Status RefuseTexts(const std::string& counts_path, const std::string& problem) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(counts_path, ": ", problem,
+                   ": name another file for --counts, or remove this one to count anew"));
+}
+
 absl::Status CheckCounted(const std::string& counts_path, const TextCorpus& corpus,
                           const std::string& read_as, const CorpusCounts& counts) {
   const size_t num_counted = counts.files.size();
@@ -82,17 +82,22 @@ absl::Status CheckCounted(const std::string& counts_path, const TextCorpus& corp
     goes_on = num_counted < corpus.files.size() && corpus.files[num_counted] == counts.open_file;
   }
   if (!goes_on || counts.weight != corpus.weight) {
-    return Refuse(counts_path, absl::StrCat("holds counts of ", Excerpt(counts.name),
-                                            ", other texts or another weight than --text ",
-                                            Excerpt(corpus.name)));
+    return RefuseTexts(counts_path, absl::StrCat("holds counts of ", Excerpt(counts.name),
+                                                 ", other texts or another weight than --text ",
+                                                 Excerpt(corpus.name)));
   }
   if (!counts.read_as.empty() && counts.read_as != read_as) {
-    return Refuse(counts_path, absl::StrCat("has counted ", Excerpt(corpus.name), " as ",
-                                            Excerpt(counts.read_as), ", and now it is to be ",
-                                            Excerpt(read_as)));
+    return RefuseTexts(counts_path, absl::StrCat("has counted ", Excerpt(corpus.name), " as ",
+                                                 Excerpt(counts.read_as), ", and now it is to be ",
+                                                 Excerpt(read_as)));
   }
   for (const CountedFile& file : counts.files) {
     SHORTLIST_RETURN_IF_ERROR(CheckFile(counts_path, file));
+  }
+  if (!counts.documents_crc) {
+    std::cerr << "build: whether " << Excerpt(counts.open_file) << ", counted in part, has changed "
+              << "since is not known: " << counts_path
+              << " is of an older version, which did not note it\n";
   }
   if (num_counted == 0) return absl::OkStatus();
   const bool is_known = !counts.read_as.empty();

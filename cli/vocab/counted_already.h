@@ -15,11 +15,16 @@ CountedFile LookAt(const std::string& path);
 /// How the files of a corpus are read, as CorpusCounts keeps it: text, or rows by which members.
 std::string ReadAs(const TextCorpus& corpus, bool is_jsonl, const DocumentFields& fields);
 
+/// FailedPrecondition: counts go on with no texts but those that were counted. It names the file of
+/// counts, the problem and what to do.
+absl::Status RefuseTexts(const std::string& counts_path, const std::string& problem);
+
 /// Whether `counts`, which the file `counts_path` holds, go on with `corpus`, read as `read_as`,
 /// and are of its files as these are now. FailedPrecondition names what was counted, what is there
 /// now and what to do: other texts or another weight, other members of rows, a file that has
 /// changed, standard input or a pipe, which comes but once. Says on stderr what is not read again,
-/// and whether an older file of counts cannot tell that it changed.
+/// and whether an older file of counts cannot tell that it changed. Of a file that was counted in
+/// part the documents are to be compared, as CorpusCounter does: what is behind them may change.
 absl::Status CheckCounted(const std::string& counts_path, const TextCorpus& corpus,
                           const std::string& read_as, const CorpusCounts& counts);
 

@@ -69,6 +69,11 @@ absl::StatusOr<std::vector<Measured>> OpenLists(const CoverageFlags& flags,
           flag,
           ": a size that a running engine finds cannot be measured here: give :top=N or --sizes"));
     }
+    if (!flags.sizes.empty() &&
+        (options.custom_vocab_path.empty() || options.top_n || options.ratio || options.coverage)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--sizes: ", flag, " has a size of its own; sizes are taken of FILE[:successors=M]"));
+    }
     if (options.custom_vocab_path.empty()) {
       SHORTLIST_RETURN_IF_ERROR(add(flag, options, nullptr));
       continue;
@@ -78,8 +83,6 @@ absl::StatusOr<std::vector<Measured>> OpenLists(const CoverageFlags& flags,
     if (flags.sizes.empty()) SHORTLIST_RETURN_IF_ERROR(add(flag, options, &list));
     for (const int64_t size : flags.sizes) {
       options.top_n = size;
-      options.ratio.reset();
-      options.coverage.reset();
       SHORTLIST_RETURN_IF_ERROR(add(
           absl::StrCat(options.custom_vocab_path, ":top=", size,
                        options.successors ? absl::StrCat(":successors=", *options.successors) : ""),

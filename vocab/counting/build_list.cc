@@ -20,20 +20,18 @@ constexpr double kCountShare = 0.1;
 /// What one count of each corpus is worth in the list.
 absl::StatusOr<std::vector<double>> Scales(const std::vector<CorpusCounts>& corpora) {
   double all_weights = 0;
-  int64_t all_tokens = 0, num_weighted = 0;
+  int64_t all_tokens = 0;
+  std::vector<double> weights;
   for (const CorpusCounts& corpus : corpora) {
     all_weights += corpus.weight;
     all_tokens += corpus.num_tokens;
-    num_weighted += corpus.weight > 0 ? 1 : 0;
+    weights.push_back(corpus.weight);
   }
   if (all_tokens == 0) return absl::InvalidArgumentError("the texts hold no token");
-  if (num_weighted != 0 && num_weighted != std::ssize(corpora)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        num_weighted, " of ", corpora.size(), " corpora have a weight; give it to all or none"));
-  }
+  SHORTLIST_RETURN_IF_ERROR(CheckWeights(weights));
   std::vector<double> scales;
   for (const CorpusCounts& corpus : corpora) {
-    if (num_weighted == 0) {
+    if (all_weights == 0) {
       scales.push_back(1.0);
     } else if (corpus.num_tokens == 0) {
       return absl::InvalidArgumentError(absl::StrCat(corpus.name, " holds no token"));
@@ -52,24 +50,11 @@ absl::Status ChooseIds(const BuildOptions& options, VocabList& list) {
   int64_t num_unpinned = 0;
   for (const TokenId id : list.ids) num_unpinned += is_pinned[Raw(id)] ? 0 : 1;
 
-  std::optional<int64_t> wanted = options.top_n;
-  if (options.ratio.has_value()) {
-    wanted = static_cast<int64_t>(*options.ratio * static_cast<double>(list.vocab_size));
-  }
-  if (wanted.has_value()) {
-    if (*wanted < 1 || *wanted > list.vocab_size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(*wanted, " ids asked for, not in [1, ", list.vocab_size, "]"));
-    }
-    if (num_pinned > *wanted) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(num_pinned, " pinned ids are more than the ", *wanted, " asked for"));
-    }
-    if (num_pinned + num_unpinned < *wanted) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the texts hold ", list.ids.size(), " different tokens, with those pinned ",
-                       num_pinned + num_unpinned, ", fewer than the ", *wanted, " asked for"));
-    }
+  const std::optional<int64_t> wanted = options.num_ids(list.vocab_size);
+  if (wanted.has_value() && num_pinned + num_unpinned < *wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the texts hold ", list.ids.size(), " different tokens, with those pinned ",
+                     num_pinned + num_unpinned, ", fewer than the ", *wanted, " asked for"));
   }
   // Pinned ids that occur keep their rank among `ids`.
   const double all = std::accumulate(list.counts.begin(), list.counts.end(), 0.0);
@@ -150,16 +135,43 @@ void AddSuccessors(const std::vector<CorpusCounts>& corpora, const std::vector<d
 
 }  // namespace
 
-absl::StatusOr<VocabList> BuildList(const std::vector<CorpusCounts>& corpora,
-                                    const BuildOptions& options) {
-  for (const auto& [name, share] :
-       {std::pair("ratio", options.ratio), std::pair("coverage", options.coverage)}) {
+std::optional<int64_t> BuildOptions::num_ids(int64_t vocab_size) const {
+  if (!ratio.has_value()) return top_n;
+  return static_cast<int64_t>(*ratio * static_cast<double>(vocab_size));
+}
+
+absl::Status BuildOptions::Validate(int64_t vocab_size) const {
+  for (const auto& [name, share] : {std::pair("ratio", ratio), std::pair("coverage", coverage)}) {
     // Written so that NaN fails.
     if (share.has_value() && !(*share > 0 && *share <= 1)) {
       return absl::InvalidArgumentError(absl::StrCat(name, " ", *share, " not in (0, 1]"));
     }
   }
+  const std::optional<int64_t> wanted = num_ids(vocab_size);
+  if (!wanted.has_value()) return absl::OkStatus();
+  if (*wanted < 1 || *wanted > vocab_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(*wanted, " ids asked for, not in [1, ", vocab_size, "]"));
+  }
+  if (std::ssize(pinned) > *wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(pinned.size(), " pinned ids are more than the ", *wanted, " asked for"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWeights(std::span<const double> weights) {
+  const auto num_weighted =
+      std::ranges::count_if(weights, [](double weight) { return weight > 0; });
+  if (num_weighted == 0 || num_weighted == std::ssize(weights)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(num_weighted, " of ", weights.size(),
+                                                 " corpora have a weight; give it to all or none"));
+}
+
+absl::StatusOr<VocabList> BuildList(const std::vector<CorpusCounts>& corpora,
+                                    const BuildOptions& options) {
   if (corpora.empty()) return absl::InvalidArgumentError("no text");
+  SHORTLIST_RETURN_IF_ERROR(options.Validate(std::ssize(corpora.front().tokens)));
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<double> scales, Scales(corpora));
   VocabList list{.vocab_size = std::ssize(corpora.front().tokens), .ranked = true};
   std::vector<double> rates(list.vocab_size);

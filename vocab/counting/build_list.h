@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "vocab/counting/token_counts.h"
 #include "vocab/vocab_list.h"
@@ -35,13 +37,23 @@ struct BuildOptions {
   // Likeliest ids, which are nobody's successors: every selection that is meant to be made of the
   // list holds them.
   int64_t num_common = 256;
+
+  /// How many ids it has, where top_n or ratio says so.
+  std::optional<int64_t> num_ids(int64_t vocab_size) const;
+
+  /// InvalidArgument names what is not in its bounds for a vocabulary of that size (NaN included),
+  /// or that more ids are pinned than the list is to have.
+  absl::Status Validate(int64_t vocab_size) const;
 };
+
+/// `weights`, of all corpora of a list (0: none): InvalidArgument where some have one and some not.
+absl::Status CheckWeights(std::span<const double> weights);
 
 /// The list of a mix of corpora. Where none has a weight, each counts as long as it is, and the
 /// list's counts are those of the tokens; otherwise each must have one, and it makes up its
 /// weight's share of all, however long it is. InvalidArgument: nothing was counted; fewer kinds of
-/// tokens than are asked for; more pinned ids than that; some corpora with a weight and some
-/// without. The list is not bound to a tokenizer yet (BindList).
+/// tokens than are asked for; what BuildOptions::Validate and CheckWeights tell before anything is
+/// counted. The list is not bound to a tokenizer yet (BindList).
 absl::StatusOr<VocabList> BuildList(const std::vector<CorpusCounts>& corpora,
                                     const BuildOptions& options);
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "nlohmann/json.hpp"
 
 // The file: one line of JSON (`Header`), then for each corpus its tokens, (id: u32, count: u64),
@@ -25,8 +28,6 @@ using nlohmann::json;
 
 constexpr const char* kFormat = "shortlist-counts";
 constexpr int64_t kVersion = 1;
-constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
-constexpr size_t kMaxCorpora = 1024;
 constexpr size_t kTokenBytes = 12, kPairBytes = 12, kCrcBytes = 4;
 
 template <typename Integer>
@@ -118,8 +119,9 @@ absl::Status TakePairs(int64_t num_pairs, std::string_view& body, CorpusCounts& 
 absl::StatusOr<Counts> Parse(const json& header, std::string_view body, int64_t max_pairs) {
   Counts counts{.vocab_size = header.at("vocab_size").get<int64_t>(),
                 .fingerprint = header.at("fingerprint").get<std::string>()};
-  if (header.at("corpora").size() > kMaxCorpora) {
-    return Damaged(absl::StrCat(header.at("corpora").size(), " corpora, more than ", kMaxCorpora));
+  if (std::ssize(header.at("corpora")) > kMaxCountedCorpora) {
+    return Damaged(
+        absl::StrCat(header.at("corpora").size(), " corpora, more than ", kMaxCountedCorpora));
   }
   for (const json& member : header.at("corpora")) {
     CorpusCounts& corpus = counts.corpora.emplace_back(member.at("name").get<std::string>(),
@@ -131,6 +133,11 @@ absl::StatusOr<Counts> Parse(const json& header, std::string_view body, int64_t 
     SHORTLIST_RETURN_IF_ERROR(TakeFiles(member, corpus));
     corpus.open_file = member.at("open_file").get<std::string>();
     corpus.num_documents = member.at("num_documents").get<int64_t>();
+    if (member.contains("documents_crc")) {
+      corpus.documents_crc = member["documents_crc"].get<uint32_t>();
+    } else if (corpus.num_documents > 0) {
+      corpus.documents_crc.reset();  // an older file
+    }
     SHORTLIST_RETURN_IF_ERROR(TakeTokens(member.at("num_types").get<int64_t>(), body, corpus));
     SHORTLIST_RETURN_IF_ERROR(TakePairs(member.at("num_pairs").get<int64_t>(), body, corpus));
   }
@@ -169,7 +176,34 @@ absl::StatusOr<Counts> ParseFile(std::string_view contents, int64_t vocab_size,
 
 }  // namespace
 
-absl::Status WriteCounts(const std::string& path, const Counts& counts) {
+absl::Status CheckKeepable(int64_t num_corpora, std::span<const std::string> names) {
+  if (num_corpora > kMaxCountedCorpora) {
+    return absl::InvalidArgumentError(absl::StrCat(num_corpora, " corpora, more than the ",
+                                                   kMaxCountedCorpora,
+                                                   " that a file of counts holds"));
+  }
+  for (const std::string& name : names) {
+    const std::optional<size_t> invalid = FindInvalidUtf8(name);
+    if (!invalid) continue;
+    std::string shown;
+    AppendReplaced(AppendUtf8(name, shown), shown, Replacement::kPerSubpart);
+    return absl::InvalidArgumentError(
+        absl::StrCat(Excerpt(shown), ": not valid UTF-8 at byte ", *invalid,
+                     ", and a file of counts cannot hold such a name"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteCounts(const std::string& path, const Counts& counts, int64_t max_bytes) {
+  std::vector<std::string> names;
+  for (const CorpusCounts& corpus : counts.corpora) {
+    names.insert(names.end(), {corpus.name, corpus.open_file, corpus.read_as});
+    for (const CountedFile& file : corpus.files) names.push_back(file.path);
+  }
+  if (const absl::Status keepable = CheckKeepable(std::ssize(counts.corpora), names);
+      !keepable.ok()) {
+    return absl::Status(keepable.code(), absl::StrCat(path, ": ", keepable.message()));
+  }
   json header = {{"format", kFormat},
                  {"version", kVersion},
                  {"vocab_size", counts.vocab_size},
@@ -192,11 +226,17 @@ absl::Status WriteCounts(const std::string& path, const Counts& counts) {
                                  {"num_documents", corpus.num_documents},
                                  {"num_types", NumTypes(corpus)},
                                  {"num_pairs", corpus.pairs.size()}});
+    if (corpus.documents_crc) header["corpora"].back()["documents_crc"] = *corpus.documents_crc;
   }
-  std::string contents = header.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  std::string contents = header.dump() + "\n";
   size_t num_bytes = contents.size() + kCrcBytes;
   for (const CorpusCounts& corpus : counts.corpora) {
     num_bytes += NumTypes(corpus) * kTokenBytes + corpus.pairs.size() * kPairBytes;
+  }
+  if (num_bytes > static_cast<uint64_t>(max_bytes)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, ": ", num_bytes, " bytes of counts, more than the ", max_bytes,
+                     " that are read: count fewer pairs, or into several files"));
   }
   contents.reserve(num_bytes);
   for (const CorpusCounts& corpus : counts.corpora) {
@@ -217,7 +257,7 @@ absl::Status WriteCounts(const std::string& path, const Counts& counts) {
 
 absl::StatusOr<Counts> ReadCounts(const std::string& path, int64_t vocab_size,
                                   const std::string& fingerprint, int64_t max_pairs) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxFileBytes));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxCountFileBytes));
   absl::StatusOr<Counts> counts = ParseFile(contents, vocab_size, fingerprint, max_pairs);
   if (!counts.ok()) {
     return absl::Status(counts.status().code(),

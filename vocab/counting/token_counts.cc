@@ -1,5 +1,7 @@
 #include "vocab/counting/token_counts.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -71,6 +73,22 @@ absl::StatusOr<std::vector<TokenId>> TokensOf(const Document& document, const En
     ids.push_back(TokenId{static_cast<int32_t>(id)});
   }
   return ids;
+}
+
+uint32_t AddCrc(std::span<const Document> documents, uint32_t crc) {
+  const auto add = [&crc](const void* data, size_t num_bytes) {
+    if (num_bytes == 0) return;  // whose null pointer would begin anew
+    crc = static_cast<uint32_t>(crc32_z(crc, static_cast<const Bytef*>(data), num_bytes));
+  };
+  for (const Document& document : documents) {
+    // With the lengths, so that what moves from one to another does not go unseen.
+    const uint64_t lengths[] = {document.text.size(), document.prompt.size(), document.ids.size()};
+    add(lengths, sizeof lengths);
+    add(document.text.data(), document.text.size());
+    add(document.prompt.data(), document.prompt.size());
+    add(document.ids.data(), document.ids.size() * sizeof(int64_t));
+  }
+  return crc;
 }
 
 absl::Status CountDocuments(std::span<const Document> documents, const EncodeText& encode,

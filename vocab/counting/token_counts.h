@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,9 @@ struct CorpusCounts {
   double weight = 0.0;             // its share of the mix among all weights; 0: as often as counted
   std::vector<CountedFile> files;  // those that were counted to their end, in order
   std::string open_file;           // the one that was counted in part; empty: none
+  int64_t num_documents = 0;       // of that one
   std::string read_as;             // how the files were read, in words; empty: not known
-  int64_t num_documents = 0;       // of it
+  std::optional<uint32_t> documents_crc = 0;  // AddCrc of the num_documents; none: not known
 
   int64_t num_tokens = 0;
   std::vector<int64_t> tokens;  // [vocab_size]
@@ -49,6 +51,10 @@ struct CorpusCounts {
 /// id that is not in [0, vocab_size).
 absl::StatusOr<std::vector<TokenId>> TokensOf(const Document& document, const EncodeText& encode,
                                               int64_t vocab_size);
+
+/// The CRC-32 of documents as they are counted, where `crc` is that of the documents before them;
+/// 0: there are none.
+uint32_t AddCrc(std::span<const Document> documents, uint32_t crc);
 
 /// Encodes documents on the threads of `pool` and adds their tokens, and which follows which, to
 /// `counts`. Of a document's prompt the last token counts as what the text's first one follows.

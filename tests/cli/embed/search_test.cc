@@ -148,8 +148,18 @@ TEST_F(SearchTest, ARerankerRanksTheBestOnes) {
   search_.top = 1;
   search_.num_candidates = 1;
   EXPECT_EQ(Rows(RunSearch())[0]["text"], "one token");
+}
+
+TEST_F(SearchTest, WhatIsNoRerankerIsToldBeforeTextsAreEmbedded) {
+  search_.index_path = dir_.Join("index.npy");
   search_.rerank_model = search_.encoding.model.model;
   ExpectRefused(RunSearch(), "makes vectors");
+  search_.rerank_model = dir_.Join("none");
+  ExpectRefused(RunSearch(), dir_.Join("none"));
+  fs::remove(fs::path(rerank_.encoding.model.model) / "model.safetensors");
+  search_.rerank_model = rerank_.encoding.model.model;
+  ExpectRefused(RunSearch(), rerank_.encoding.model.model);
+  EXPECT_FALSE(fs::exists(search_.index_path));
 }
 
 TEST_F(SearchTest, ScoresAreWhatIsAskedFor) {
@@ -200,6 +210,8 @@ TEST_F(SearchTest, ModelsThatDoNotFitAreRefused) {
   }
   rerank_.encoding.model.model = labels.Write();
   ExpectRefused(RunRerank(), "has 2 labels, a reranker has 1");
+  search_.rerank_model = rerank_.encoding.model.model;
+  ExpectRefused(RunSearch(), "has 2 labels, a reranker has 1");
 }
 
 TEST_F(SearchTest, TheProgramTakesAQueryInEitherPlace) {

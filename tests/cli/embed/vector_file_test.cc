@@ -22,6 +22,8 @@ using ::testing::HasSubstr;
 
 const nlohmann::ordered_json kSettings = {{"model", "m"}, {"dtype", "f32"}, {"num_texts", 3}};
 
+MATCHER_P(Holds, value, "") { return arg.ok() && *arg == value; }
+
 std::string Contents(const std::string& path) { return ReadFile(path, 1 << 20).value(); }
 
 /// Of 3 rows, [3, 2].
@@ -93,6 +95,37 @@ TEST_P(VectorFileTest, GoesOnWhereverItWasCut) {
     ASSERT_TRUE(file->Finish().ok());
     EXPECT_EQ(Contents(path_), whole);
   }
+}
+
+TEST_P(VectorFileTest, GoesOnWhereverItWasStoppedWhileItGotItsName) {
+  // A directory takes no file's name, so it stops there.
+  for (const std::string& stop : {SettingsPath(path_), path_}) {
+    SCOPED_TRACE(stop);
+    {
+      const auto file = OpenOrDie();
+      while (file->num_done() < 3) ASSERT_TRUE(file->Append(rows_[file->num_done()]).ok());
+      fs::create_directory(stop);
+      EXPECT_FALSE(file->Finish().ok());
+    }
+    fs::remove(stop);
+    EXPECT_THAT(IsWritten(path_, kSettings), Holds(false));
+    const auto again = Open();
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ((*again)->num_done(), 3);
+    EXPECT_TRUE((*again)->Finish().ok());
+    EXPECT_THAT(IsWritten(path_, kSettings), Holds(true));
+    EXPECT_FALSE(fs::exists(part_) || fs::exists(SettingsPath(part_)));
+    fs::remove(path_);
+    fs::remove(SettingsPath(path_));
+  }
+  // Both have their names, and the settings that of the .part still.
+  {
+    const auto file = OpenOrDie();
+    while (file->num_done() < 3) ASSERT_TRUE(file->Append(rows_[file->num_done()]).ok());
+    ASSERT_TRUE(file->Finish().ok());
+  }
+  fs::copy(SettingsPath(path_), SettingsPath(part_));
+  EXPECT_THAT(IsWritten(path_, kSettings), Holds(true));
 }
 
 TEST_P(VectorFileTest, WithoutARowNothingIsLeft) {

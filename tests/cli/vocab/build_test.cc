@@ -8,12 +8,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/file.h"
 #include "cli/vocab/corpus_counter.h"
+#include "cli/vocab/stop_signals.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/cli_testing.h"
@@ -155,7 +158,8 @@ TEST_F(BuildTest, NoOutputIsAnInputOrAnotherOutput) {
   ExpectRefused({"--text", text, "--counts", dir_.Join("new.txt"), "--out", dir_.Join("new.txt")},
                 "the same file as --out ");
   ExpectRefused({"--add-counts", counts, "--out", counts}, "the same file as --add-counts ");
-  ExpectRefused({"--text", text, "--counts", counts, "--add-counts", counts},
+  ExpectRefused({"--text", text, "--counts", counts, "--add-counts", counts, "--out",
+                 dir_.Join("l.vocab.json")},
                 "the same file as --add-counts ");
   const Outcome lost =
       RunVocab({"build", "--tokenizer", tokenizer, "--text", text, "--out", tokenizer});
@@ -205,6 +209,44 @@ TEST_F(BuildTest, RowsWithoutAPromptAreTold) {
   EXPECT_EQ(err_, "");
 }
 
+TEST_F(BuildTest, WhatIsWrongWithTheListIsToldBeforeCounting) {
+  const std::string a = dir_.Write("a.txt", kText), b = dir_.Write("b.txt", kText),
+                    counts = dir_.Join("c"), added = dir_.Join("added"),
+                    out = dir_.Join("l.vocab.json");
+  ASSERT_TRUE(Run({"--text", b, "--counts", added}).status.ok());
+  const Args args = {"--text", a, "--counts", counts, "--out", out};
+  ExpectRefused({"--text", "2@" + a, b, "--counts", counts, "--out", out},
+                "1 of 2 corpora have a weight");
+  ExpectRefused(args + Args{"--add-counts", "3@" + added}, "1 of 2 corpora have a weight");
+  ExpectRefused(args + Args{"--top", "16385"}, "16385 ids asked for, not in [1, 16384]");
+  ExpectRefused(args + Args{"--top", "5"}, "pinned ids are more than the 5 asked for");
+  ExpectRefused(args + Args{"--add-counts", dir_.Write("bad", "x")}, "not a file of counts");
+  ExpectRefused({"--text", a, "--counts", counts, "--add-counts", added},
+                "--add-counts needs --out");
+  EXPECT_FALSE(fs::exists(counts));
+  // Counts alone are no mix yet; what they are is kept, and has to fit in the end.
+  ASSERT_TRUE(Run({"--text", "2@" + a, b, "--counts", counts}).status.ok());
+  ExpectRefused({"--text", "2@" + a, "--counts", counts, "--out", out},
+                "1 of 2 corpora have a weight");
+  ExpectRefused({"--text", "2@" + a, "1@" + b, "--counts", counts, "--out", out}, "another weight");
+  EXPECT_FALSE(fs::exists(out));
+}
+
+TEST_F(BuildTest, WhatAFileOfCountsCannotHoldIsToldBeforeCounting) {
+  const std::string text = dir_.Write("\xFF.txt", kText), counts = dir_.Join("c");
+  ExpectRefused({"--text", text, "--counts", counts}, "\xEF\xBF\xBD.txt: not valid UTF-8 at byte");
+  ExpectRefused({"--text", dir_.Join("*.txt"), "--counts", counts}, "not valid UTF-8 at byte");
+  ExpectRefused({"--text", dir_.Write("a.jsonl", kRows), "--text-key", "\xFF", "--counts", counts},
+                "not valid UTF-8 at byte 0");
+  EXPECT_TRUE(Run({"--text", text, "--out", dir_.Join("l.vocab.json")}).status.ok());
+  Args many = {"--counts", counts, "--text"};
+  for (int i = 0; i <= kMaxCountedCorpora; ++i) {
+    many.push_back(dir_.Write("n" + std::to_string(i), kText));
+  }
+  ExpectRefused(many, "1025 corpora, more than the 1024 that a file of counts holds");
+  EXPECT_FALSE(fs::exists(counts));
+}
+
 TEST(ProgressNoteTest, TellsTheShareAndTheTimeLeft) {
   EXPECT_EQ(ProgressNote(200'000'000, 800'000'000, 60), "; 25% of 800 MB, 3 min left");
   EXPECT_EQ(ProgressNote(400'000'000, 800'000'000, 60), "; 50% of 800 MB, 60 s left");
@@ -252,9 +294,88 @@ TEST_F(BuildTest, ASignalKeepsWhatIsCountedAndTheSameCommandGoesOn) {
   EXPECT_FALSE(fs::exists(out));
 
   fs::remove(pipe);
+  dir_.Write("r.jsonl", "\"another\"\n" + rows);
+  const auto expect_refused = [&](const std::string& words) {
+    ExpectRefused({"--text", pipe, "--counts", counts, "--out", out}, words);
+  };
+  expect_refused(" documents of " + pipe + ", whose first ones are others now: name another file");
+  dir_.Write("r.jsonl", kRows);
+  expect_refused(" documents of " + pipe + ", which now has 1: name another file for --counts");
   dir_.Write("r.jsonl", rows);
   ASSERT_TRUE(Run({"--text", pipe, "--counts", counts, "--out", out}).status.ok());
   EXPECT_EQ(ReadList(out).counts[0], 1500 * 1000);
+}
+
+/// Counts of one row of the file, from which a run goes on.
+class ResumedCountTest : public ::testing::Test {
+ protected:
+  static constexpr int64_t kVocabSize = 16;
+
+  ResumedCountTest() {
+    const std::vector<Document> first = {{.ids = {7}}};
+    CorpusCounts& corpus = counts_.corpora.emplace_back(path_, 0.0, kVocabSize, 1 << 10);
+    corpus.open_file = path_;
+    corpus.num_documents = 1;
+    corpus.documents_crc = AddCrc(first, 0);
+    corpus.read_as = "rows by --text-key text";
+    EXPECT_TRUE(CountDocuments(first, encode_, pool_, corpus).ok());
+  }
+
+  absl::Status Count() {
+    ::testing::internal::CaptureStderr();
+    std::istringstream in;
+    const absl::Status status = CorpusCounter({.max_pairs = 1 << 10, .counts_path = dir_.Join("c")},
+                                              encode_, pool_, counts_)
+                                    .Count({{.name = path_, .files = {path_}}}, in);
+    err_ = ::testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  const TempDir dir_;
+  const std::string path_ = dir_.Join("r.jsonl");
+  const EncodeText encode_ = [](std::string_view) { return std::vector<TokenId>(); };
+  ThreadPool pool_{1};
+  Counts counts_{.vocab_size = kVocabSize, .fingerprint = "f"};
+  std::string err_;
+};
+
+TEST_F(ResumedCountTest, OtherDocumentsThanThoseCountedAreRefused) {
+  dir_.Write("r.jsonl", "{\"text\": [8]}\n{\"text\": [9]}\n");
+  const absl::Status status = Count();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(": has counted 1 documents of " + path_ + ", whose first ones are others"));
+  EXPECT_EQ(counts_.corpora[0].num_tokens, 1);
+}
+
+TEST_F(ResumedCountTest, WhatIsBehindThemMayChange) {
+  dir_.Write("r.jsonl", "{\"text\": [7]}\n{\"text\": [9]}\n");
+  const absl::Status status = Count();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(counts_.corpora[0].num_tokens, 2);
+  EXPECT_EQ(counts_.corpora[0].files.size(), 1u);
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(ResumedCountTest, OlderCountsDoNotTellWhetherTheyChanged) {
+  counts_.corpora[0].documents_crc.reset();
+  dir_.Write("r.jsonl", "{\"text\": [8]}\n{\"text\": [9]}\n");
+  ASSERT_TRUE(Count().ok());
+  EXPECT_THAT(err_, HasSubstr("whether " + path_ + ", counted in part, has changed since is not"));
+  EXPECT_EQ(counts_.corpora[0].tokens[9], 1);
+}
+
+TEST_F(ResumedCountTest, ASignalEndsItBeforeWhatIsCountedIsReadAgain) {
+  dir_.Write("r.jsonl", "{\"text\": [7]}\n");
+  counts_.corpora[0].num_documents = 2;  // one more than there is to read
+  {
+    const StopSignals signals;
+    std::raise(SIGTERM);
+    const absl::Status status = Count();
+    EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  }
+  EXPECT_EQ(ReadCounts(dir_.Join("c"), kVocabSize, "f", 1 << 10)->corpora[0].num_documents, 2);
+  const StopSignals forgets;  // what was given
 }
 
 }  // namespace

@@ -198,6 +198,14 @@ TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
   ExpectRefused({"coverage", list + ":TOP=5", "--tokenizer", Tokenizer(), "--text", text},
                 "\"TOP=5\" is no option of " + list);
   ExpectRefused(args + Args{"--sizes", "0"}, "--sizes");
+  for (const std::string& sized :
+       {std::string("full"), std::string("empty"), std::string("ratio:0.5"),
+        DemoList() + ":top=300", DemoList() + ":ratio=0.1:successors=64",
+        DemoList() + ":coverage=0.5"}) {
+    const Args alone = {"coverage", sized, "--tokenizer", Tokenizer(), "--text", text};
+    EXPECT_TRUE(Run(alone).status.ok()) << sized;
+    ExpectRefused(alone + Args{"--sizes", "300"}, "--sizes: " + sized + " has a size of its own");
+  }
 }
 
 TEST_F(VocabTest, ConvertKeepsIdsAndTheirOrder) {

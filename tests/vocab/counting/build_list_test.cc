@@ -86,6 +86,24 @@ TEST(BuildListTest, WhatTheTextsDoNotHoldIsRefused) {
   EXPECT_THAT(Error(corpora, {.coverage = nan}), HasSubstr("coverage nan not in (0, 1]"));
 }
 
+TEST(BuildListTest, WhatIsWrongBeforeAnythingIsCountedIsTold) {
+  const auto error = [](const BuildOptions& options) {
+    return std::string(options.Validate(kVocabSize).message());
+  };
+  EXPECT_THAT(error({.top_n = 401}), HasSubstr("401 ids asked for, not in [1, 400]"));
+  EXPECT_THAT(error({.ratio = 0.001}), HasSubstr("0 ids asked for"));
+  EXPECT_THAT(error({.top_n = 1, .pinned = Ids({8, 9})}),
+              HasSubstr("2 pinned ids are more than the 1"));
+  EXPECT_EQ(error({.top_n = 400}), "");
+  EXPECT_EQ(error({.ratio = 1}), "");
+  EXPECT_EQ(error({.pinned = Ids({8, 9})}), "");
+  EXPECT_TRUE(CheckWeights({}).ok());
+  EXPECT_TRUE(CheckWeights(std::vector<double>{0, 0}).ok());
+  EXPECT_TRUE(CheckWeights(std::vector<double>{1, 2}).ok());
+  EXPECT_THAT(std::string(CheckWeights(std::vector<double>{1, 0, 2}).message()),
+              HasSubstr("2 of 3 corpora have a weight"));
+}
+
 /// Ids 0 to 255 are common, so those above are successors.
 CorpusCounts WithPairs(double weight, const std::vector<std::tuple<int, int, int>>& pairs) {
   std::map<int32_t, int64_t> tokens = {{300, 1}, {301, 1}, {302, 1}, {303, 1}};

@@ -1,9 +1,12 @@
 #include "vocab/counting/token_counts.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -143,10 +146,11 @@ class CountFileTest : public ::testing::Test {
           counts_.corpora.emplace_back("c" + std::to_string(weight), weight, kVocabSize, 1 << 16);
       EXPECT_TRUE(CountDocuments(RandomDocuments(random, 40), EncodeBytes, pool, corpus).ok());
     }
-    counts_.corpora[0].files = {{"a", 7, int64_t{1} << 60}, {"b\xFF"}};
+    counts_.corpora[0].files = {{"a", 7, int64_t{1} << 60}, {"b"}};
     counts_.corpora[0].read_as = "text";
     counts_.corpora[1].open_file = "c";
     counts_.corpora[1].num_documents = 40;
+    counts_.corpora[1].documents_crc = 0xFEDCBA98;
     path_ = TempPath("it.counts");
     EXPECT_TRUE(WriteCounts(path_, counts_).ok());
   }
@@ -171,6 +175,7 @@ TEST_F(CountFileTest, WhatIsWrittenComesBack) {
     EXPECT_EQ(ToMap(read->corpora[i].pairs), ToMap(counts_.corpora[i].pairs));
     EXPECT_EQ(read->corpora[i].num_documents, counts_.corpora[i].num_documents);
     EXPECT_EQ(read->corpora[i].open_file, counts_.corpora[i].open_file);
+    EXPECT_EQ(read->corpora[i].documents_crc, counts_.corpora[i].documents_crc);
     EXPECT_EQ(read->corpora[i].read_as, counts_.corpora[i].read_as);
     EXPECT_EQ(read->corpora[i].files.size(), counts_.corpora[i].files.size());
   }
@@ -182,6 +187,63 @@ TEST_F(CountFileTest, WhatIsWrittenComesBack) {
   EXPECT_EQ(ReadCounts(path_, kVocabSize, "g", 100).status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(ReadCounts(path_, 300, "f", 100).ok());
+}
+
+TEST_F(CountFileTest, AnOlderFileDoesNotTellWhichDocumentsWereCounted) {
+  counts_.corpora[1].documents_crc.reset();
+  ASSERT_TRUE(WriteCounts(path_, counts_).ok());
+  EXPECT_EQ(Read(path_)->corpora[1].documents_crc, std::nullopt);
+  EXPECT_EQ(Read(path_)->corpora[0].documents_crc, 0u);  // of none
+}
+
+TEST_F(CountFileTest, WhatWouldNotBeReadIsNotWritten) {
+  const auto expect_refused = [this](absl::StatusCode code, const std::string& words,
+                                     int64_t max_bytes) {
+    const absl::Status status = WriteCounts(path_, counts_, max_bytes);
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + ": " + words));
+    const auto read = Read(path_);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->corpora.size(), 2u);  // what was there before
+  };
+  const auto num_bytes = static_cast<int64_t>(std::filesystem::file_size(path_));
+  ASSERT_TRUE(WriteCounts(path_, counts_, num_bytes).ok());
+  expect_refused(absl::StatusCode::kResourceExhausted,
+                 std::to_string(num_bytes) + " bytes of counts, more than the " +
+                     std::to_string(num_bytes - 1) + " that are read",
+                 num_bytes - 1);
+  counts_.corpora[0].files[1].path = "b\xFFz";
+  expect_refused(absl::StatusCode::kInvalidArgument, "b\xEF\xBF\xBDz: not valid UTF-8 at byte 1",
+                 kMaxCountFileBytes);
+  counts_.corpora[0].files[1].path = "b";
+  counts_.corpora.resize(kMaxCountedCorpora + 1);
+  expect_refused(absl::StatusCode::kInvalidArgument, "1025 corpora, more than the 1024",
+                 kMaxCountFileBytes);
+  counts_.corpora.resize(kMaxCountedCorpora);
+  EXPECT_TRUE(WriteCounts(path_, counts_).ok());
+  EXPECT_TRUE(Read(path_).ok());
+}
+
+TEST(AddCrcTest, EveryDocumentCountsHoweverManyComeAtOnce) {
+  const std::vector<Document> documents = {
+      {.text = "ab"}, {.text = "c", .prompt = "d"}, {.ids = {7, 8}}};
+  const uint32_t whole = AddCrc(documents, 0);
+  EXPECT_EQ(AddCrc(std::span(documents).subspan(1), AddCrc(std::span(documents).first(1), 0)),
+            whole);
+  EXPECT_EQ(AddCrc({}, whole), whole);
+  for (size_t i = 0; i < documents.size(); ++i) {
+    std::vector<Document> other = documents;
+    if (other[i].ids.empty()) {
+      ++other[i].text[0];
+    } else {
+      ++other[i].ids[0];
+    }
+    EXPECT_NE(AddCrc(other, 0), whole) << i;
+  }
+  std::vector<Document> moved = documents;
+  moved[0].text = "a";
+  moved[1].text = "bc";
+  EXPECT_NE(AddCrc(moved, 0), whole);
 }
 
 TEST_F(CountFileTest, NoDamagedFileIsTaken) {
