@@ -130,9 +130,10 @@ void AppendLines(const EncodingFacts& facts,
     lines.emplace_back("architecture", absl::StrCat("CLIPModel: texts ", DescribeTower(c.text),
                                                     "; pictures ", DescribeTower(c.vision)));
     lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens"));
-    lines.emplace_back("gives", absl::StrCat("vectors of ", c.projection,
-                                             " dimensions, of texts and of pictures (",
-                                             c.picture_size, " x ", c.picture_size, " pixels)"));
+    lines.emplace_back(
+        "gives",
+        absl::StrCat("vectors of ", c.projection, " dimensions, of texts and of pictures (",
+                     c.picture_size, " x ", c.picture_size, " pixels), length 1"));
   } else if (facts.encoder) {
     const EncoderConfig& c = *facts.encoder;
     lines.emplace_back("architecture",
@@ -142,7 +143,12 @@ void AppendLines(const EncodingFacts& facts,
     lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens"));
   }
   if (facts.classifier) lines.emplace_back("gives", DescribeScores(*facts.classifier));
-  if (facts.embedding) lines.emplace_back("gives", DescribeVectors(*facts.embedding));
+  if (facts.embedding) {
+    const std::string vectors = DescribeVectors(*facts.embedding);
+    lines.emplace_back("gives", vectors.empty() ? "nothing: sparse vectors need a head that is not "
+                                                  "in the checkpoint, or not known here"
+                                                : vectors);
+  }
   if (facts.max_input_tokens > 0) {
     lines.emplace_back("input", absl::StrCat("at most ", facts.max_input_tokens, " tokens"));
   }

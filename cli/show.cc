@@ -140,7 +140,8 @@ void ReadTemplate(const std::string& name, const std::string& dir, Facts& facts)
 /// How the weights are stored, as the linear layers' scales are where they are packed.
 absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
   const char* const name = IsEagle(*facts.config) ? "fc.weight" : "model.embed_tokens.weight";
-  const auto found = weights.tensors().find(name);
+  auto found = weights.tensors().find(name);
+  if (facts.config->is_body) found = weights.tensors().find("embed_tokens.weight");
   if (found == weights.tensors().end()) {
     return absl::NotFoundError(absl::StrCat(weights.dir(), ": no tensor ", name));
   }

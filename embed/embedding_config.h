@@ -32,6 +32,7 @@ struct EmbeddingConfig {
   bool makes_dense = true;
   SparseKind sparse = SparseKind::kNone;
   bool makes_multi_vector = false;  // embed/multi_vector.h
+  int64_t max_sparse_weights = 0;   // of a sparse vector where a request names none; 0: all
 
   // Of dense vectors.
   Pooling pooling = Pooling::kMean;

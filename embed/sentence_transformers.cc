@@ -314,6 +314,10 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
     SHORTLIST_ASSIGN_OR_RETURN(config.truncate_dim,
                                model.fields().Int("truncate_dim", 1, kMaxVectorSize));
   }
+  if (model.fields().Find("max_active_dims") != nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(config.max_sparse_weights,
+                               model.fields().Int("max_active_dims", 1, kMaxVocabSize));
+  }
   if (modules) {
     SHORTLIST_RETURN_IF_ERROR(ReadModules(absl::StrCat(dir, "/modules.json"), *modules, config));
   } else {

@@ -19,13 +19,15 @@ namespace {
 
 struct OpenedTokenizer {
   std::unique_ptr<Tokenizer> tokenizer;
-  Truncation::Side side;
+  Truncation::Side side = Truncation::Side::kRight;
+  bool gives_token_types = true;
 };
 
 absl::StatusOr<OpenedTokenizer> OpenTokenizerAndSide(const std::string& dir) {
   OpenedTokenizer opened;
   SHORTLIST_ASSIGN_OR_RETURN(opened.tokenizer, OpenTokenizer(dir));
   SHORTLIST_ASSIGN_OR_RETURN(opened.side, ReadTruncationSide(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(opened.gives_token_types, ReadGivesTokenTypes(dir));
   return opened;
 }
 
@@ -91,6 +93,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   const EncodingBody& body = *model->body_;
   if (embedding) {
     TextInputs::Options inputs = InputOptions(body.config(), embedding->max_seq_len, side);
+    if (!opened.gives_token_types) inputs.num_token_types = 0;
     inputs.lowers = embedding->do_lower_case;
     inputs.counts_prompt = !embedding->include_prompt;
     SHORTLIST_ASSIGN_OR_RETURN(
@@ -100,6 +103,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   }
   SHORTLIST_ASSIGN_OR_RETURN(PairConfig pair, ReadPairConfig(dir));
   TextInputs::Options inputs = InputOptions(body.config(), pair.max_seq_len, side);
+  if (!opened.gives_token_types) inputs.num_token_types = 0;
   inputs.pair_prompt = std::move(pair.default_prompt);
   if (yes_no) {
     auto prompt = YesNoPrompt::Create(*yes_no, tokenizer);

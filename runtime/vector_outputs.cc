@@ -204,7 +204,8 @@ void VectorOutputs::AddSparse(EncodingItems items, const EncodedStates& states,
     std::vector<SparseCut> cuts;
     for (int64_t i = run.first; i < run.last; ++i) {
       ids.insert(ids.end(), items[i].input->ids.begin(), items[i].input->ids.end());
-      cuts.push_back(items[i].wish->sparse_cut);
+      SparseCut& cut = cuts.emplace_back(items[i].wish->sparse_cut);
+      if (cut.top_n == 0) cut.top_n = config_.max_sparse_weights;
     }
     auto weights = sparse_->Run(run.view(), ids, cuts, pool_);
     for (int64_t i = run.first; i < run.last; ++i) {

@@ -285,7 +285,7 @@ asio::awaitable<absl::StatusOr<EncodedBatch>> GeneratorImpl::Encode(EncodeBatch 
   if (!status.ok()) co_return status;
   status = CheckBatchSize(encoder, batch);
   if (!status.ok()) co_return status;
-  absl::StatusOr<ResultBytes> held = ResultBytes::Hold(registry_, encoder, batch);
+  absl::StatusOr<ResultBytes> held = ResultBytes::Hold(registry_, client.name, encoder, batch);
   if (!held.ok()) co_return held.status();
   LiveEncoding encoding(executor_, registry_, std::move(name), encoder, std::move(batch),
                         client.name);

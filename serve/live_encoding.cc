@@ -22,6 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kMaxHeldBytes = 4 * kMaxResultBytes;
+constexpr int64_t kMaxClientBytes = kMaxHeldBytes / 2;  // so that one leaves room to another
 constexpr int64_t kSmallBytes = int64_t{1} << 20;  // who has so few is let in beside the large ones
 constexpr double kLongestTimeoutS = 1e9;           // further off no clock counts
 
@@ -145,16 +146,38 @@ absl::Status CheckBatchSize(const ServedEncoder& encoder, const EncodeBatch& bat
 }
 
 absl::StatusOr<ResultBytes> ResultBytes::Hold(std::shared_ptr<LiveRegistry> registry,
+                                              const std::string& client,
                                               const ServedEncoder& encoder,
                                               const EncodeBatch& batch) {
   const int64_t num_bytes = NumHeldBytes(encoder, batch);
-  if (num_bytes <= kSmallBytes) return ResultBytes(std::move(registry), 0);
+  if (num_bytes <= kSmallBytes) return ResultBytes(std::move(registry), client, 0);
+  const auto refuse = [](const char* whose, int64_t held, int64_t most) {
+    return absl::ResourceExhaustedError(absl::StrCat("the inputs and results of ", whose,
+                                                     " requests that are being served take ", held,
+                                                     " bytes, of at most ", most));
+  };
+  const auto own = registry->result_bytes_of.find(client);
+  const int64_t num_own = own == registry->result_bytes_of.end() ? 0 : own->second;
+  if (num_own + num_bytes > kMaxClientBytes) return refuse("your", num_own, kMaxClientBytes);
   if (registry->num_result_bytes + num_bytes > kMaxHeldBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the inputs and results of requests that are being served take ",
-                     registry->num_result_bytes, " bytes, of at most ", kMaxHeldBytes));
+    return refuse("all", registry->num_result_bytes, kMaxHeldBytes);
   }
-  return ResultBytes(std::move(registry), num_bytes);
+  return ResultBytes(std::move(registry), client, num_bytes);
+}
+
+ResultBytes::ResultBytes(std::shared_ptr<LiveRegistry> registry, std::string client,
+                         int64_t num_bytes)
+    : registry_(std::move(registry)), client_(std::move(client)), num_bytes_(num_bytes) {
+  registry_->num_result_bytes += num_bytes;
+  if (num_bytes > 0) registry_->result_bytes_of[client_] += num_bytes;
+}
+
+ResultBytes::~ResultBytes() {
+  if (registry_ == nullptr || num_bytes_ == 0) return;
+  registry_->num_result_bytes -= num_bytes_;
+  const auto own = registry_->result_bytes_of.find(client_);
+  own->second -= num_bytes_;
+  if (own->second == 0) registry_->result_bytes_of.erase(own);
 }
 
 absl::StatusOr<TokenizedEmbedReqInput> PrepareChunk(const ServedEncoder& encoder,

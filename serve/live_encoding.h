@@ -84,22 +84,20 @@ absl::Status CheckBatchSize(const ServedEncoder& encoder, const EncodeBatch& bat
 /// Memory that the results of a batch will take, counted as long as this lives. On the I/O thread.
 class ResultBytes {
  public:
-  /// ResourceExhausted while what large batches hold leaves too little room for another one.
+  /// ResourceExhausted while what large batches, of all clients or of this one, hold leaves too
+  /// little room for another one.
   static absl::StatusOr<ResultBytes> Hold(std::shared_ptr<LiveRegistry> registry,
-                                          const ServedEncoder& encoder, const EncodeBatch& batch);
-  ~ResultBytes() {
-    if (registry_ != nullptr) registry_->num_result_bytes -= num_bytes_;
-  }
+                                          const std::string& client, const ServedEncoder& encoder,
+                                          const EncodeBatch& batch);
+  ~ResultBytes();
   ResultBytes(ResultBytes&&) noexcept = default;
   ResultBytes& operator=(ResultBytes&&) = delete;
 
  private:
-  ResultBytes(std::shared_ptr<LiveRegistry> registry, int64_t num_bytes)
-      : registry_(std::move(registry)), num_bytes_(num_bytes) {
-    registry_->num_result_bytes += num_bytes;
-  }
+  ResultBytes(std::shared_ptr<LiveRegistry> registry, std::string client, int64_t num_bytes);
 
   std::shared_ptr<LiveRegistry> registry_;  // null: moved from
+  std::string client_;
   int64_t num_bytes_;
 };
 

@@ -38,6 +38,8 @@ struct LiveRegistry {
   int64_t num_chunks = 0;             // of these, of encodings
   int64_t num_abort_alls = 0;         // how often everything was aborted
   int64_t num_result_bytes = 0;       // of encodings that are under way
+  std::unordered_map<std::string, int64_t>
+      result_bytes_of;  // each client's; none where it has none
 };
 
 /// One request between Start and its last event. Each thread has members of its own.

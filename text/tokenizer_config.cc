@@ -63,6 +63,23 @@ absl::StatusOr<Truncation::Side> ReadTruncationSide(const std::string& model_dir
                                                  "\" is neither \"left\" nor \"right\""));
 }
 
+absl::StatusOr<bool> ReadGivesTokenTypes(const std::string& model_dir) {
+  constexpr char kName[] = "model_input_names";
+  const std::string path = (std::filesystem::path(model_dir) / "tokenizer_config.json").string();
+  if (!FileExists(path)) return true;
+  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadJsonFile(path, kMaxConfigBytes));
+  if (!config.is_object()) return true;
+  if (!config.contains(kName) || config[kName].is_null()) {
+    return config.value("tokenizer_class", json()) != "TokenizersBackend";
+  }
+  bool gives = false;
+  if (!config[kName].is_array()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", kName, " is not a list"));
+  }
+  for (const json& name : config[kName]) gives |= name == "token_type_ids";
+  return gives;
+}
+
 absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const json& config) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* member, FindMember(config, "added_tokens_decoder"));
   std::vector<AddedToken> tokens;

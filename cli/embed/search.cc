@@ -182,11 +182,11 @@ absl::Status Search(const SearchFlags& flags, std::istream& in, std::ostream& ou
         "--index: keeps dense vectors alone, which --scoring dense reads");
   }
   const bool reranks = !flags.rerank_model.empty();
-  if (reranks) SHORTLIST_RETURN_IF_ERROR(CheckReranker(flags.rerank_model));
   SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts, ReadRows(flags.in, BlankLines::kSkipped, in));
   if (reranks && texts.are_pictures) {
     return absl::InvalidArgumentError("--rerank-model: rerankers read texts, and --in is a folder");
   }
+  if (reranks) SHORTLIST_RETURN_IF_ERROR(CheckReranker(flags.rerank_model));
   SHORTLIST_ASSIGN_OR_RETURN(
       std::vector<ScoredRow> ranking,
       Retrieve(flags, texts, reranks ? std::max(flags.top, flags.num_candidates) : flags.top));

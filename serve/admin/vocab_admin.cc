@@ -43,7 +43,8 @@ constexpr char kIdsOpenApi[] = R"({
       "ids": {"type": "array", "items": {"type": "integer", "minimum": 0}}}}}}},
   "responses": {"200": {"description": "Statistics"}, "default": {"description": "An error"}}})";
 
-/// InvalidArgument names a query parameter that is not `known`, the only one, or is there twice.
+/// InvalidArgument names a query parameter that is not `known`, the only one, is empty or is
+/// there twice.
 absl::Status CheckQuery(const HttpRequest& http, const std::string& known) {
   bool is_given = false;
   for (const auto& [name, value] : http.query) {
@@ -57,6 +58,9 @@ absl::Status CheckQuery(const HttpRequest& http, const std::string& known) {
     }
     if (std::exchange(is_given, true)) {
       return absl::InvalidArgumentError(absl::StrCat("query parameter ", known, " is there twice"));
+    }
+    if (value.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("query parameter ", known, " is empty"));
     }
   }
   return absl::OkStatus();

@@ -218,7 +218,11 @@ absl::StatusOr<std::string> TokenizeChat(const Service& service, JsonFields& fie
 absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::string& request) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(request));
   JsonFields fields(body);
-  if (fields.Find("messages") != nullptr && fields.Find("prompt") == nullptr) {
+  if (fields.Find("messages") != nullptr) {
+    if (fields.Find("prompt") != nullptr) {
+      fields.Fail("prompt", "exactly one of prompt and messages is wanted");
+      return fields.status();
+    }
     return TokenizeChat(service, fields, ParseOrderedJson(request));
   }
   const bool is_list = fields.Find("prompt") != nullptr && fields.Find("prompt")->is_array();

@@ -132,7 +132,11 @@ absl::StatusOr<Counts> Parse(const json& header, std::string_view body, int64_t 
     }
     SHORTLIST_RETURN_IF_ERROR(TakeFiles(member, corpus));
     corpus.open_file = member.at("open_file").get<std::string>();
-    corpus.num_documents = member.at("num_documents").get<int64_t>();
+    const double num_documents = member.at("num_documents").get<double>();
+    if (!(num_documents >= 0 && num_documents < 1e18)) {
+      return Damaged(absl::StrCat("num_documents ", num_documents, " not in [0, 1e18)"));
+    }
+    corpus.num_documents = static_cast<int64_t>(num_documents);
     if (member.contains("documents_crc")) {
       corpus.documents_crc = member["documents_crc"].get<uint32_t>();
     } else if (corpus.num_documents > 0) {
