@@ -169,6 +169,23 @@ TEST_F(EncodingModelTest, ATransformerInAFolderHasItsTokenizerThere) {
   EXPECT_EQ((*model)->Encode({&item, 1})[0].values, want);
 }
 
+TEST_F(EncodingModelTest, TokenTypesAreThoseThatTransformersGives) {
+  const std::pair<nlohmann::json, bool> cases[] = {
+      {{{"tokenizer_class", "BertTokenizer"}}, true},
+      {{{"tokenizer_class", "TokenizersBackend"}}, false},
+      {{{"model_input_names", {"input_ids", "attention_mask"}}}, false},
+      {{{"model_input_names", {"input_ids", "token_type_ids"}}}, true}};
+  for (const auto& [config, gives] : cases) {
+    TinyEncoder tiny("bert_classification");
+    tiny.AddFile("tokenizer_config.json", config);
+    const auto model = EncodingModel::Open({.model = tiny.Write()}, pool_);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const auto pair = (*model)->Prepare("", "the cat", "a mat", {});
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    EXPECT_EQ(!pair->token_types.empty(), gives) << config;
+  }
+}
+
 TEST_F(EncodingModelTest, AVectorHasTheSameBitsInAnyBatch) {
   TinyEncoder tiny;
   Open(tiny);
