@@ -37,9 +37,9 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags);
 /// Ranks texts by how similar their vectors are to that of the query, all of them compared (sparse
 /// ones by their dot product, multi-vectors by MaxSim); or by a reranker's scores, of the best ones
 /// by vectors. The model's prompts "query" and "document" go before them. Errors are those of
-/// ReadTextRows, EmbedToFile, ReadVectors, ScorePairs and, before anything is read, CheckReranker;
-/// an empty query, an index that is not .npy or not of dense vectors, or a model without the
-/// vectors that are to be compared is InvalidArgument.
+/// ReadTextRows, EmbedToFile, ReadVectors, ScorePairs and, before a text is embedded,
+/// CheckReranker; an empty query, an index that is not .npy or not of dense vectors, or a model
+/// without the vectors that are to be compared is InvalidArgument.
 absl::Status Search(const SearchFlags& flags, std::istream& in, std::ostream& out);
 
 }  // namespace shortlist
