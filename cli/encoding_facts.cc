@@ -94,6 +94,11 @@ absl::Status ReadEncodingFacts(const std::string& dir, EncodingFacts& facts) {
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json file,
                              ReadJsonFile(facts.transformer_dir + "/config.json", kMaxConfigBytes));
   if (IsClipConfig(file)) {
+    if (facts.transformer_dir != dir) {
+      return absl::UnimplementedError(
+          absl::StrCat("a CLIPModel in a folder of its own is not read; name that one: ",
+                       facts.transformer_dir));
+    }
     SHORTLIST_ASSIGN_OR_RETURN(facts.clip, ReadClipConfig(facts.transformer_dir));
     facts.max_input_tokens = facts.clip->context_len;
     return absl::OkStatus();

@@ -141,7 +141,7 @@ void ReadTemplate(const std::string& name, const std::string& dir, Facts& facts)
 absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
   const char* const name = IsEagle(*facts.config) ? "fc.weight" : "model.embed_tokens.weight";
   auto found = weights.tensors().find(name);
-  if (facts.config->is_body) found = weights.tensors().find("embed_tokens.weight");
+  if (found == weights.tensors().end()) found = weights.tensors().find("embed_tokens.weight");
   if (found == weights.tensors().end()) {
     return absl::NotFoundError(absl::StrCat(weights.dir(), ": no tensor ", name));
   }

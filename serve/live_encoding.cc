@@ -168,8 +168,8 @@ absl::StatusOr<ResultBytes> ResultBytes::Hold(std::shared_ptr<LiveRegistry> regi
 ResultBytes::ResultBytes(std::shared_ptr<LiveRegistry> registry, std::string client,
                          int64_t num_bytes)
     : registry_(std::move(registry)), client_(std::move(client)), num_bytes_(num_bytes) {
-  registry_->num_result_bytes += num_bytes;
   if (num_bytes > 0) registry_->result_bytes_of[client_] += num_bytes;
+  registry_->num_result_bytes += num_bytes;
 }
 
 ResultBytes::~ResultBytes() {

@@ -35,8 +35,7 @@ absl::StatusOr<Truncation::Side> ReadTruncationSide(const std::string& model_dir
 
 /// Whether transformers gives a model the types of a pair's tokens: not where tokenizer_config.json
 /// has "model_input_names" without "token_type_ids", nor, without that list, for the class
-/// TokenizersBackend. InvalidArgument for a list that is none of texts, and where the file is not
-/// JSON.
+/// TokenizersBackend. InvalidArgument for what is no list, and where the file is not JSON.
 absl::StatusOr<bool> ReadGivesTokenTypes(const std::string& model_dir);
 
 /// The member "added_tokens_decoder", {id: token}, in the order of ids.
