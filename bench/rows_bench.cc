@@ -1,0 +1,171 @@
+// What a pass over a few rows costs, next to a pass over one row and next to prefill: the linear
+// layers of one decoder layer, weights from memory, all row counts in turns in one run.
+//
+// With A the time of one row and P the time of a row of a 512-row pass, R rows need not take longer
+// than max(A, R * P): the weights are read once, and the arithmetic is prefill's. The table shows
+// the time over that bound, and over A.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "base/thread_pool.h"
+#include "bench/machine.h"
+#include "kernels/arena.h"
+#include "kernels/isa.h"
+#include "kernels/linear.h"
+#include "kernels/quant.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kPrefillRows = 512;
+/// Weights of all layers together: more than any cache holds.
+constexpr int64_t kColdBytes = int64_t{256} << 20;
+
+struct Shape {
+  const char* name;
+  int64_t hidden, q_features, kv_features, intermediate;
+
+  int64_t elements() const {
+    return hidden * (2 * q_features + 2 * kv_features + 3 * intermediate);
+  }
+};
+
+constexpr Shape kShapes[] = {
+    {"Llama-3.2-1B", 2048, 2048, 512, 8192},
+    {"Qwen2.5-1.5B", 1536, 1536, 256, 8960},
+    {"Qwen2.5-0.5B", 896, 896, 128, 4864},
+};
+
+struct Flags {
+  std::string shape = kShapes[0].name;
+  std::vector<std::string> dtypes = {"int8", "int4", "bf16"};
+  std::vector<int64_t> rows = {1, 2, 3, 4, 6, 8, 12, 16};
+  int num_threads = static_cast<int>(std::thread::hardware_concurrency());
+  int num_rounds = 15;
+};
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// The linear layers of one decoder layer, of random weights.
+struct Layer {
+  PackedLinear qkv, output, gate, up, down;
+
+  Layer(const Shape& s, DType dtype, ThreadPool& pool) {
+    std::mt19937 random(1);
+    const auto pack = [&](int64_t out, int64_t in) {
+      std::vector<uint16_t> weight(static_cast<size_t>(out * in));
+      for (uint16_t& bits : weight) {
+        bits = static_cast<uint16_t>((random() & 0x807f) | 0x3c00);  // +-[0.0078, 0.031)
+      }
+      const MatrixView view{weight.data(), DType::kBf16, out};
+      return PackedLinear::Pack({&view, 1}, in, dtype, pool);
+    };
+    qkv = pack(s.q_features + 2 * s.kv_features, s.hidden);
+    output = pack(s.hidden, s.q_features);
+    gate = pack(s.intermediate, s.hidden);
+    up = pack(s.intermediate, s.hidden);
+    down = pack(s.hidden, s.intermediate);
+  }
+
+  void Run(const float* x, int64_t num_rows, float* y, ThreadPool& pool) const {
+    LinearCpu(qkv, {x}, num_rows, y, /*accumulate=*/false, pool);
+    LinearCpu(output, {x}, num_rows, y, /*accumulate=*/true, pool);
+    GatedLinearCpu(gate, up, {x}, num_rows, Activation::kSilu, y, pool);
+    LinearCpu(down, {x}, num_rows, y, /*accumulate=*/true, pool);
+  }
+};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[std::getenv("ROWS_MIN") ? 0 : values.size() / 2];
+}
+
+void MeasureRows(const Shape& shape, DType dtype, const Flags& flags, ThreadPool& pool) {
+  std::vector<std::unique_ptr<Layer>> layers;
+  const int64_t layer_bytes = shape.elements() / shape.hidden * RowBytes(dtype, shape.hidden);
+  do {
+    layers.push_back(std::make_unique<Layer>(shape, dtype, pool));
+  } while (static_cast<int64_t>(layers.size()) * layer_bytes < kColdBytes);
+
+  std::vector<int64_t> rows = flags.rows;
+  if (rows.empty() || rows.front() != 1) rows.insert(rows.begin(), 1);
+  rows.push_back(kPrefillRows);
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(static_cast<size_t>(kPrefillRows * shape.intermediate));
+  for (float& value : x) value = normal(random);
+  std::vector<float> y(x.size());
+
+  PlainRead read(pool);
+  std::vector<std::vector<double>> seconds(rows.size());
+  std::vector<double> read_seconds;
+  size_t next = 0;
+  for (int round = 0; round < flags.num_rounds; ++round) {
+    read_seconds.push_back(read.Seconds(layer_bytes));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Layer& layer = *layers[next++ % layers.size()];
+      const double begin = Now();
+      layer.Run(x.data(), rows[i], y.data(), pool);
+      seconds[i].push_back(Now() - begin);
+    }
+  }
+  const double one = Median(seconds.front());
+  const double prefill = Median(seconds.back()) / static_cast<double>(kPrefillRows);
+  std::printf("\n%s, %s, %s, %d threads: plain read %.2f ms, one row %.2f ms, prefill %.3f ms a row\n",
+              shape.name, DTypeName(dtype), IsaName(CurrentIsa()), pool.num_threads(),
+              1e3 * Median(read_seconds), 1e3 * one, 1e3 * prefill);
+  std::printf("%6s %9s %9s %12s\n", "rows", "ms", "x bound", "x one row");
+  for (size_t i = 0; i + 1 < rows.size(); ++i) {
+    const double time = Median(seconds[i]);
+    const double bound = std::max(one, static_cast<double>(rows[i]) * prefill);
+    std::printf("%6lld %9.3f %9.2f %12.2f\n", static_cast<long long>(rows[i]), 1e3 * time,
+                time / bound, time / one);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace shortlist
+
+int main(int argc, char** argv) {
+  using namespace shortlist;
+  if (!ChooseIsaOfEnvironment()) return 2;
+  CLI::App app("Passes over few rows next to one row and to prefill");
+  Flags flags;
+  app.add_option("--shape", flags.shape, "Shape of the layer");
+  app.add_option("--dtypes", flags.dtypes, "Weights")->delimiter(',');
+  app.add_option("--rows", flags.rows, "Rows of a pass")->delimiter(',')->check(CLI::Range(1, 512));
+  app.add_option("--threads", flags.num_threads, "CPU threads")->check(CLI::Range(1, 1024));
+  app.add_option("--rounds", flags.num_rounds, "Passes of each kind")->check(CLI::Range(1, 100000));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "rows_bench: %s\n", error.what());
+    return 2;
+  }
+  ThreadPool pool(flags.num_threads);
+  for (const Shape& shape : kShapes) {
+    if (flags.shape != shape.name) continue;
+    for (const std::string& name : flags.dtypes) {
+      for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16, DType::kInt8, DType::kInt4}) {
+        if (name == DTypeName(dtype)) MeasureRows(shape, dtype, flags, pool);
+      }
+    }
+  }
+  return 0;
+}
