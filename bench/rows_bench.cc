@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -21,6 +22,7 @@
 #include "base/thread_pool.h"
 #include "bench/machine.h"
 #include "kernels/arena.h"
+#include "kernels/head.h"
 #include "kernels/isa.h"
 #include "kernels/linear.h"
 #include "kernels/quant.h"
@@ -49,6 +51,7 @@ constexpr Shape kShapes[] = {
 
 struct Flags {
   std::string shape = kShapes[0].name;
+  std::string what = "both";
   std::vector<std::string> dtypes = {"int8", "int4", "bf16"};
   std::vector<int64_t> rows = {1, 2, 3, 4, 6, 8, 12, 16};
   int num_threads = static_cast<int>(std::thread::hardware_concurrency());
@@ -93,48 +96,84 @@ double Median(std::vector<double> values) {
   return values[std::getenv("ROWS_MIN") ? 0 : values.size() / 2];
 }
 
-void MeasureRows(const Shape& shape, DType dtype, const Flags& flags, ThreadPool& pool) {
-  std::vector<std::unique_ptr<Layer>> layers;
-  const int64_t layer_bytes = shape.elements() / shape.hidden * RowBytes(dtype, shape.hidden);
-  do {
-    layers.push_back(std::make_unique<Layer>(shape, dtype, pool));
-  } while (static_cast<int64_t>(layers.size()) * layer_bytes < kColdBytes);
+/// A pass over `num_rows` rows of x into y, on the next copy of the weights.
+using Pass = std::function<void(const float* x, int64_t num_rows, float* y)>;
 
+void MeasureRows(const std::string& name, int64_t pass_bytes, int64_t width, const Flags& flags,
+                 ThreadPool& pool, const Pass& pass) {
   std::vector<int64_t> rows = flags.rows;
   if (rows.empty() || rows.front() != 1) rows.insert(rows.begin(), 1);
   rows.push_back(kPrefillRows);
   std::mt19937 random(2);
   std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<size_t>(kPrefillRows * shape.intermediate));
+  std::vector<float> x(static_cast<size_t>(kPrefillRows * width));
   for (float& value : x) value = normal(random);
   std::vector<float> y(x.size());
 
   PlainRead read(pool);
   std::vector<std::vector<double>> seconds(rows.size());
   std::vector<double> read_seconds;
-  size_t next = 0;
   for (int round = 0; round < flags.num_rounds; ++round) {
-    read_seconds.push_back(read.Seconds(layer_bytes));
+    read_seconds.push_back(read.Seconds(pass_bytes));
     for (size_t i = 0; i < rows.size(); ++i) {
-      const Layer& layer = *layers[next++ % layers.size()];
       const double begin = Now();
-      layer.Run(x.data(), rows[i], y.data(), pool);
+      pass(x.data(), rows[i], y.data());
       seconds[i].push_back(Now() - begin);
     }
   }
   const double one = Median(seconds.front());
   const double prefill = Median(seconds.back()) / static_cast<double>(kPrefillRows);
-  std::printf("\n%s, %s, %s, %d threads: plain read %.2f ms, one row %.2f ms, prefill %.3f ms a row\n",
-              shape.name, DTypeName(dtype), IsaName(CurrentIsa()), pool.num_threads(),
-              1e3 * Median(read_seconds), 1e3 * one, 1e3 * prefill);
-  std::printf("%6s %9s %9s %12s\n", "rows", "ms", "x bound", "x one row");
+  std::printf("\n%s, %s, %d threads: plain read %.2f ms, one row %.2f ms, prefill %.3f ms a row\n",
+              name.c_str(), IsaName(CurrentIsa()), pool.num_threads(), 1e3 * Median(read_seconds),
+              1e3 * one, 1e3 * prefill);
+  std::printf("%6s %9s %9s %11s\n", "rows", "ms", "x bound", "x one row");
   for (size_t i = 0; i + 1 < rows.size(); ++i) {
     const double time = Median(seconds[i]);
     const double bound = std::max(one, static_cast<double>(rows[i]) * prefill);
-    std::printf("%6lld %9.3f %9.2f %12.2f\n", static_cast<long long>(rows[i]), 1e3 * time,
+    std::printf("%6lld %9.3f %9.2f %11.2f\n", static_cast<long long>(rows[i]), 1e3 * time,
                 time / bound, time / one);
   }
   std::fflush(stdout);
+}
+
+void MeasureLayer(const Shape& shape, DType dtype, const Flags& flags, ThreadPool& pool) {
+  std::vector<std::unique_ptr<Layer>> layers;
+  const int64_t bytes = shape.elements() / shape.hidden * RowBytes(dtype, shape.hidden);
+  do {
+    layers.push_back(std::make_unique<Layer>(shape, dtype, pool));
+  } while (static_cast<int64_t>(layers.size()) * bytes < kColdBytes);
+  size_t next = 0;
+  MeasureRows(std::string("layer of ") + shape.name + ", " + DTypeName(dtype), bytes,
+              shape.intermediate, flags, pool, [&](const float* x, int64_t num_rows, float* y) {
+                layers[next++ % layers.size()]->Run(x, num_rows, y, pool);
+              });
+}
+
+/// As many rows of a head as a layer has weights.
+void MeasureHead(const Shape& shape, DType dtype, const Flags& flags, ThreadPool& pool) {
+  const int64_t row_bytes = RowBytes(dtype, shape.hidden);
+  const int64_t num_rows = shape.elements() / shape.hidden / 1024 * 1024;
+  const int64_t num_copies = kColdBytes / (num_rows * row_bytes) + 1;
+  Arena weight(num_copies * num_rows * row_bytes);
+  std::mt19937 random(3);
+  auto* const bits = static_cast<uint16_t*>(weight.data());
+  for (int64_t i = 0; i < weight.bytes() / 2; ++i) {
+    bits[i] = static_cast<uint16_t>((random() & 0x807f) | 0x3c00);  // any bytes are codes
+  }
+  std::vector<int32_t> best(kPrefillRows);
+  int64_t next = 0;
+  MeasureRows(std::string("head of ") + shape.name + ", " + DTypeName(dtype), num_rows * row_bytes,
+              shape.hidden, flags, pool, [&](const float* x, int64_t num_tokens, float*) {
+                HeadArgs args;
+                args.weight = static_cast<const char*>(weight.data()) +
+                              next++ % num_copies * num_rows * row_bytes;
+                args.vocab_size = args.num_rows = num_rows;
+                args.dtype = dtype;
+                args.hidden = shape.hidden;
+                args.x = x;
+                args.num_tokens = num_tokens;
+                HeadArgmaxCpu(args, best.data(), nullptr, pool);
+              });
 }
 
 }  // namespace
@@ -146,6 +185,8 @@ int main(int argc, char** argv) {
   CLI::App app("Passes over few rows next to one row and to prefill");
   Flags flags;
   app.add_option("--shape", flags.shape, "Shape of the layer");
+  app.add_option("--what", flags.what, "The layer, the head, or both")
+      ->check(CLI::IsMember({"layer", "head", "both"}));
   app.add_option("--dtypes", flags.dtypes, "Weights")->delimiter(',');
   app.add_option("--rows", flags.rows, "Rows of a pass")->delimiter(',')->check(CLI::Range(1, 512));
   app.add_option("--threads", flags.num_threads, "CPU threads")->check(CLI::Range(1, 1024));
@@ -163,7 +204,9 @@ int main(int argc, char** argv) {
     if (flags.shape != shape.name) continue;
     for (const std::string& name : flags.dtypes) {
       for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16, DType::kInt8, DType::kInt4}) {
-        if (name == DTypeName(dtype)) MeasureRows(shape, dtype, flags, pool);
+        if (name != DTypeName(dtype)) continue;
+        if (flags.what != "head") MeasureLayer(shape, dtype, flags, pool);
+        if (flags.what != "layer") MeasureHead(shape, dtype, flags, pool);
       }
     }
   }
