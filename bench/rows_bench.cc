@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -93,7 +92,7 @@ struct Layer {
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values[std::getenv("ROWS_MIN") ? 0 : values.size() / 2];
+  return values[values.size() / 2];
 }
 
 /// A pass over `num_rows` rows of x into y, on the next copy of the weights.
@@ -203,7 +202,8 @@ int main(int argc, char** argv) {
   for (const Shape& shape : kShapes) {
     if (flags.shape != shape.name) continue;
     for (const std::string& name : flags.dtypes) {
-      for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16, DType::kInt8, DType::kInt4}) {
+      for (const DType dtype :
+           {DType::kF32, DType::kF16, DType::kBf16, DType::kInt8, DType::kInt4}) {
         if (name != DTypeName(dtype)) continue;
         if (flags.what != "head") MeasureLayer(shape, dtype, flags, pool);
         if (flags.what != "layer") MeasureHead(shape, dtype, flags, pool);

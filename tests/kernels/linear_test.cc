@@ -253,26 +253,47 @@ TEST(LinearTest, AmxHasTheBitsOfPlainTiles) {
   }
 }
 
-// More tokens than a cache holds: sums go on from block to block of the input features.
+// Blocks of tokens that share a panel, and more tokens than a cache holds: sums go on from block to
+// block of the input features.
 TEST(LinearTest, ManyTokensHaveTheBitsOfEachAlone) {
   std::mt19937 rng(11);
-  const int64_t in_features = 1040, out_features = 40, num_tokens = 700;
-  const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
+  const int64_t in_features = 1040, out_features = 40;
   const std::vector<float> w = RandomFloats(rng, out_features * in_features);
-  for (const DType dtype : {DType::kBf16, DType::kInt8, DType::kInt4}) {
-    const PackedLinear weight = Pack(StoredRows(w, dtype, in_features), in_features);
-    for (const Isa isa : SupportedIsas()) {
-      if (isa <= Isa::kAmxPlain) continue;  // too slow
-      const ScopedIsa scoped(isa);
-      const std::vector<float> all = Apply(weight, x, num_tokens, /*num_threads=*/2);
-      for (const int64_t token : {0, 15, 16, 511, 512, 699}) {
-        const std::vector<float> alone(x.begin() + token * in_features,
-                                       x.begin() + (token + 1) * in_features);
-        const std::vector<float> expected(all.begin() + token * out_features,
-                                          all.begin() + (token + 1) * out_features);
-        EXPECT_TRUE(SameBits(expected, Apply(weight, alone, 1)))
-            << Describe(isa, dtype) << " token " << token;
+  for (const int64_t num_tokens : {33, 70, 700}) {
+    const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
+    for (const DType dtype : {DType::kBf16, DType::kInt8, DType::kInt4}) {
+      const PackedLinear weight = Pack(StoredRows(w, dtype, in_features), in_features);
+      for (const Isa isa : SupportedIsas()) {
+        if (isa <= Isa::kAmxPlain) continue;  // too slow
+        const ScopedIsa scoped(isa);
+        const std::vector<float> all = Apply(weight, x, num_tokens, /*num_threads=*/2);
+        for (const int64_t token : {0, 15, 16, 32, 511, 512, 699}) {
+          if (token >= num_tokens) continue;
+          const std::vector<float> alone(x.begin() + token * in_features,
+                                         x.begin() + (token + 1) * in_features);
+          const std::vector<float> expected(all.begin() + token * out_features,
+                                            all.begin() + (token + 1) * out_features);
+          EXPECT_TRUE(SameBits(expected, Apply(weight, alone, 1)))
+              << Describe(isa, dtype) << " token " << token << " of " << num_tokens;
+        }
       }
+    }
+  }
+}
+
+// Where byte products are added up in 16 bits, a group of the largest codes must still fit.
+TEST(LinearTest, LargestCodesDoNotSaturate) {
+  const int64_t in_features = 64, out_features = 32;
+  // The first weight of a group of 32 has code -8, the others 7: as stored, 0 and 15.
+  std::vector<float> w(out_features * in_features, -0.875f);
+  for (size_t i = 0; i < w.size(); i += 32) w[i] = 1.0f;
+  const std::vector<float> x(in_features, 1.0f);
+  const float expected = 2.0f * (1.0f - 31.0f * 0.875f);
+  for (const Isa isa : SupportedIsas()) {
+    const ScopedIsa scoped(isa);
+    const PackedLinear weight = Pack(StoredRows(w, DType::kInt4, in_features), in_features);
+    for (const float y : Apply(weight, x, 1)) {
+      EXPECT_NEAR(y, expected, 1e-4f) << Describe(isa, DType::kInt4);
     }
   }
 }
