@@ -29,7 +29,7 @@ def read_rows(path):
 def questions(folder):
     """All questions by source, in the order of their files."""
     return {
-        "HumanEval": [f"Complete the following Python function.\n\n```python\n{row['prompt']}```"
+        "HumanEval": [f"Complete the following Python function.\n\n```python\n{row['prompt'].rstrip()}\n```"
                       for row in read_rows(folder / "HumanEval.jsonl.gz")],
         "GSM8K": [row["question"] for row in read_rows(folder / "gsm8k_test.jsonl")],
         "MT-bench": [row["turns"][0] for row in read_rows(folder / "mt_bench.jsonl")],
@@ -39,8 +39,9 @@ def questions(folder):
 
 
 def at_stride(rows, count):
-    """`count` rows at equal distances, all rows where there are fewer."""
-    return rows[::max(1, len(rows) // count)][:count]
+    """`count` rows at equal distances from the first on; all rows where there are fewer."""
+    count = min(count, len(rows))
+    return [rows[number * len(rows) // count] for number in range(count)]
 
 
 def main():

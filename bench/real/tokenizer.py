@@ -1,7 +1,7 @@
 """Tokenizer files of a Hugging Face directory from a GGUF file's metadata.
 
-A GGUF file names its pre-tokenizer and omits its normalizer. Both come from the table below. transformers 5.24 reads GGUF
-tokenizers too, without Qwen2's normalizer and SmolLM's split of digits, so other ids result.
+A GGUF file names its pre-tokenizer and omits its normalizer. Both come from the table below. transformers 5.24 reads
+GGUF tokenizers too, but without Qwen2's normalizer and SmolLM's split of digits, which gives other ids.
 """
 
 from gguf import TokenType
