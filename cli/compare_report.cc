@@ -240,16 +240,18 @@ void WriteJson(const Comparison& comparison, std::ostream& out) {
       append(group, source, some);
     }
   }
-  const nlohmann::ordered_json report = {{"num_prompts", comparison.sources.size()},
-                                         {"repetitions", comparison.num_repetitions},
-                                         {"batch", comparison.batch},
-                                         {"threads", comparison.num_threads},
-                                         {"temperature", comparison.temperature},
-                                         {"num_draft_tokens", comparison.num_draft_tokens},
-                                         {"draft_p_min", comparison.draft_p_min},
-                                         {"prompt_lookup", comparison.prompt_lookup},
-                                         {"max_new_tokens", comparison.max_new_tokens},
-                                         {"rows", std::move(rows)}};
+  const nlohmann::ordered_json report = {
+      {"num_prompts", comparison.sources.size()},
+      {"repetitions", comparison.num_repetitions},
+      {"batch", comparison.batch},
+      {"threads", comparison.num_threads},
+      {"temperature", comparison.temperature},
+      {"num_draft_tokens", comparison.num_draft_tokens},
+      {"draft_p_min",
+       comparison.draft_p_min ? nlohmann::ordered_json(*comparison.draft_p_min) : nullptr},
+      {"prompt_lookup", comparison.prompt_lookup},
+      {"max_new_tokens", comparison.max_new_tokens},
+      {"rows", std::move(rows)}};
   out << report.dump() << "\n";
 }
 

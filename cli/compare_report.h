@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <ostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,7 @@ struct Comparison {
   int64_t num_threads = 0;
   double temperature = 0.0;
   int64_t num_draft_tokens = 0;
-  double draft_p_min = 0.0;
+  std::optional<double> draft_p_min;
   bool prompt_lookup = false;
   int64_t max_new_tokens = 0;
 };

@@ -130,7 +130,7 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
     Sequence& sequence = *task->sequence;
     tails_.Add(SpeculationOf(sequence).tail.ids(), LastToken(*task),
                has_sketch ? task->sketch_rows.back() : std::span<const int32_t>());
-    weighs |= task->p_min > 0.0;
+    weighs |= task->weighs();
     const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
   }

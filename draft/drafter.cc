@@ -14,6 +14,9 @@ constexpr int64_t kSureMatch = 3;
 // What a copied token costs, of what a drafted one does: the row of the target's pass alone.
 constexpr double kCopyShare = 0.4;
 
+// Of usual_acceptance: the last 32 judged tokens or so.
+constexpr double kUsualRate = 1.0 / 32;
+
 }  // namespace
 
 int64_t RankedRows::RankOf(TokenId id) const {
@@ -53,7 +56,9 @@ bool DraftTask::Weigh(TokenId token, double token_probability) {
   if (looks_up) match = SpeculationOf(*sequence).lookup.Find(sequence->tokens(), tokens);
   const bool agrees = match.length > 0 && match.next == token;
   if (!agrees && match.length >= kSureMatch && likely < kUnsure) return false;
-  Add({agrees ? DraftSource::kDraftAndText : DraftSource::kDraft, likely});
+  const Evidence of = {agrees ? DraftSource::kDraftAndText : DraftSource::kDraft, likely};
+  if (thresholds != nullptr && !IsWorthItsRow(of)) return false;
+  Add(of);
   return true;
 }
 
@@ -61,7 +66,17 @@ void DraftTask::WeighDraw(double largest_probability) {
   Add({DraftSource::kDraft, Covered(largest_probability)});
 }
 
+/// As the next token of the chain.
+bool DraftTask::IsWorthItsRow(const Evidence& of) const {
+  const double least = thresholds != nullptr ? thresholds->row[tokens.size()] : p_min * kCopyShare;
+  return probability * Likelihood(of) >= least;  // NaN is not
+}
+
 void DraftTask::Learn(int64_t num_accepted) const {
+  double& usual = SpeculationOf(*sequence).usual_acceptance;
+  for (int64_t j = 0; j < std::min(num_accepted + 1, std::ssize(tokens)); ++j) {
+    usual += kUsualRate * ((j < num_accepted ? 1.0 : 0.0) - usual);
+  }
   const int64_t first = std::ssize(tokens) - std::ssize(evidence);
   for (int64_t j = first; j < std::min(num_accepted + 1, std::ssize(tokens)); ++j) {
     const Evidence& of = evidence[j - first];
@@ -71,18 +86,21 @@ void DraftTask::Learn(int64_t num_accepted) const {
 }
 
 bool DraftTask::WantsMore() const {
-  return std::ssize(tokens) < num_draft_tokens && (p_min == 0.0 || probability >= p_min);
+  if (std::ssize(tokens) >= num_draft_tokens) return false;
+  if (thresholds == nullptr) return p_min == 0.0 || probability >= p_min;
+  const double next = probability * SpeculationOf(*sequence).usual_acceptance;
+  return next >= thresholds->pass[tokens.size()];
 }
 
 void DraftTask::Copy(bool wants_distributions) {
-  if (!looks_up || p_min == 0.0) return;
+  if (!looks_up || !weighs()) return;
   while (std::ssize(tokens) < num_draft_tokens) {
     const PromptLookup::Match match =
         SpeculationOf(*sequence).lookup.Find(sequence->tokens(), tokens);
     if (match.length == 0) return;
     const double length = static_cast<double>(match.length);
     const Evidence copied = {DraftSource::kText, length / (length + 1.0)};
-    if (!(probability * Likelihood(copied) >= p_min * kCopyShare)) return;
+    if (!IsWorthItsRow(copied)) return;
     Add(copied);
     tokens.push_back(match.next);
     ++num_copied;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
+#include "draft/draft_policy.h"
 #include "draft/speculation.h"
 #include "draft/step.h"
 #include "request/sequence.h"
@@ -43,7 +44,10 @@ struct DraftTask {
   const ActiveVocab* active = nullptr;  // what is scored, the sequence's own tail behind it
   int64_t num_draft_tokens = 0;         // at least 1; there are as many slots behind the last token
   double p_min = 0.0;  // the chain ends with the token that brings `probability` below it; 0: never
-  bool looks_up = false;  // what the request's text repeats may be copied from it; not with p_min 0
+  // In place of p_min: where the chain ends, by its length. [num_draft_tokens] each; null: by
+  // p_min.
+  const ChainThresholds* thresholds = nullptr;
+  bool looks_up = false;  // what the request's text repeats may be copied from it, if it weighs()
 
   double probability = 1.0;     // out: that the target takes the chain, as far as is known
   std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
@@ -60,14 +64,18 @@ struct DraftTask {
     DraftSource source;
     double probability;
   };
-  // out: of each token, or, where the drafter weighs none, of the copied ones; empty with p_min 0
+  // out: of each token, or, where the drafter weighs none, of the copied ones; empty unless
+  // weighs()
   std::vector<Evidence> evidence;
+
+  /// Whether tokens are to be weighed, as the end of the chain depends on it.
+  bool weighs() const { return thresholds != nullptr || p_min > 0.0; }
 
   /// Judges the draft's next token: `token_probability` is how likely the target chooses it too, as
   /// far as the scored slots can tell. The mass outside them is estimated from how many tokens of
   /// this sequence they covered so far, and the sequence's forecast makes a likelihood of the
-  /// product. False: the draft is unsure and the text speaks for another token, so that the draft's
-  /// part of the chain ends before this one.
+  /// product. False: the draft is unsure and the text speaks for another token, or the token is not
+  /// worth its row, so that the draft's part of the chain ends before this one.
   bool Weigh(TokenId token, double token_probability);
 
   /// The same for rejection sampling, where what was drawn must play no part for it to stay exact:
@@ -89,6 +97,7 @@ struct DraftTask {
   double Likelihood(const Evidence& of) const;
   double Covered(double probability_of_slots) const;
   void Add(const Evidence& of);
+  bool IsWorthItsRow(const Evidence& of) const;
 };
 
 /// Proposes likely continuations. Whatever it proposes, the output is the target's; it decides the

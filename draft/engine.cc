@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,22 +16,6 @@
 
 namespace shortlist {
 namespace {
-
-/// Adds the time until it ends to a counter of milliseconds.
-class Timer {
- public:
-  explicit Timer(double& total_ms)
-      : total_ms_(total_ms), start_(std::chrono::steady_clock::now()) {}
-  ~Timer() {
-    total_ms_ +=
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
-            .count();
-  }
-
- private:
-  double& total_ms_;
-  std::chrono::steady_clock::time_point start_;
-};
 
 /// Its cache must have the engine's slots.
 absl::Status CheckDrafter(const Drafter* drafter, int64_t num_slots) {
@@ -61,8 +47,44 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
                              TargetHead::Create(target.head_weight(), options.emit_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(target.config(), options.num_slots, target.dtype()));
-  return std::unique_ptr<SpeculativeEngine>(new SpeculativeEngine(
+  std::unique_ptr<SpeculativeEngine> engine(new SpeculativeEngine(
       target, drafter, std::move(vocabs), std::move(options), std::move(cache), std::move(head)));
+  SHORTLIST_RETURN_IF_ERROR(engine->MeasureVerify());
+  return engine;
+}
+
+double SpeculativeEngine::NowMs() const {
+  if (options_.now_ms) return options_.now_ms();
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Passes over made-up tokens, in slots that no sequence has yet: what the policy has to know
+/// before the first step, which cannot tell a plain step's time from a verify step's.
+absl::Status SpeculativeEngine::MeasureVerify() {
+  if (drafter_ == nullptr || options_.draft_p_min || options_.num_draft_tokens == 0) {
+    return absl::OkStatus();
+  }
+  constexpr int kPasses = 3;  // the shortest counts
+  const int64_t most =
+      std::min({options_.num_draft_tokens + 1, options_.num_slots, target_.config().context_len});
+  std::vector<int32_t> slots(most);
+  std::iota(slots.begin(), slots.end(), 0);
+  const std::vector<TokenId> tokens(most, TokenId{0});
+  for (int64_t rows = 1; rows <= most; rows = rows < most ? std::min(2 * rows, most) : most + 1) {
+    double ms = std::numeric_limits<double>::infinity();
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const double begin = NowMs();
+      batch_.Clear();
+      batch_.AddChain(std::span(tokens).first(rows), /*begin=*/0, std::span(slots).first(rows));
+      SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
+      SHORTLIST_RETURN_IF_ERROR(head_.Judge(hidden, RowDetail::kBest, {}, 0).status());
+      ms = std::min(ms, NowMs() - begin);
+    }
+    policy_.AddVerify(rows, ms);
+  }
+  return absl::OkStatus();
 }
 
 /// Fills batch_ with at most `max_tokens` uncomputed tokens.
@@ -186,16 +208,14 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   for (const StepVocabs::Snapshot& snapshot : vocabs_.Take(work)) {
     if (!snapshot.fit.ok()) CountDraftFailure(snapshot.fit);
   }
-  std::vector<DraftTask> tasks;
-  {
-    Timer timer(stats_.draft_ms);
-    tasks = Propose(work);
-  }
-  {
-    Timer timer(stats_.verify_ms);
-    SHORTLIST_RETURN_IF_ERROR(VerifyAll(work, tasks));
-  }
+  const double begin_ms = NowMs();
+  const std::vector<DraftTask> tasks = Propose(work);
+  const double drafted_ms = NowMs();
+  stats_.draft_ms += drafted_ms - begin_ms;
+  SHORTLIST_RETURN_IF_ERROR(VerifyAll(work, tasks));
+  stats_.verify_ms += NowMs() - drafted_ms;
   ++stats_.num_steps;
+  UpdatePolicy(tasks, before);
   TellSizer(work, tasks, before);
   vocabs_.Clear();
   return TakeResults(work);
@@ -275,6 +295,20 @@ int64_t SpeculativeEngine::NumTargetBest(std::span<const StepWork> work) const {
   return anyone ? num_best : 0;
 }
 
+void SpeculativeEngine::UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before) {
+  const EngineStats of_step = stats_.Since(before);
+  DraftPolicy::Step step{.num_requests = std::ssize(tasks),
+                         .num_passes = of_step.num_draft_passes,
+                         .draft_ms = of_step.draft_ms,
+                         .num_rows = batch_.num_tokens(),
+                         .verify_ms = of_step.verify_ms};
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    step.num_drafting += tasks[i].num_passes > 0 ? 1 : 0;
+    step.num_emitted += results_[i].num_emitted;
+  }
+  policy_.AddStep(step);
+}
+
 /// A step that another vocabulary had a part in says nothing about the sizes.
 void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                                   const EngineStats& before) {
@@ -323,7 +357,8 @@ DraftTask SpeculativeEngine::NewTask(const StepWork& work) {
                  .kv_slots = work.kv_slots,
                  .active = &active,
                  .num_draft_tokens = snapshot.fit.ok() ? NumDraftTokens(work) : 0,
-                 .p_min = options_.draft_p_min,
+                 .p_min = options_.draft_p_min.value_or(0.0),
+                 .thresholds = options_.draft_p_min ? nullptr : &thresholds_,
                  .looks_up = options_.prompt_lookup};
   const Speculation& speculation = SpeculationOf(sequence);
   // A base that finds its size by itself grows where it holds too little.
@@ -351,6 +386,14 @@ std::vector<DraftTask> SpeculativeEngine::Propose(std::span<const StepWork> work
     if (tasks.back().num_draft_tokens > 0) drafting.push_back(tasks.back());
   }
   if (drafting.empty()) return tasks;
+  if (!options_.draft_p_min) {
+    if (!policy_.TakeStep(std::ssize(work))) {
+      for (DraftTask& task : tasks) task.num_draft_tokens = 0;
+      ++stats_.num_resting_steps;
+      return tasks;
+    }
+    thresholds_ = policy_.Thresholds(std::ssize(work), options_.num_draft_tokens);
+  }
   const bool wants_distributions = options_.verify == VerifyMode::kRejection;
   if (const absl::Status drafted = drafter_->Draft(drafting, wants_distributions); !drafted.ok()) {
     CountDraftFailure(drafted);  // the step goes on as plain decoding

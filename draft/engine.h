@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "draft/draft_policy.h"
 #include "draft/drafter.h"
 #include "draft/engine_options.h"
 #include "draft/engine_stats.h"
@@ -82,6 +83,8 @@ class SpeculativeEngine {
   int64_t context_len() const { return target_.config().context_len; }
   const Drafter* drafter() const { return drafter_; }
   const Options& options() const { return options_; }
+  /// What steps cost here; it decides unless draft_p_min does.
+  const DraftPolicy& policy() const { return policy_; }
 
  private:
   struct Chunk {
@@ -94,6 +97,8 @@ class SpeculativeEngine {
   SpeculativeEngine(Decoder& target, Drafter* drafter, StepVocabs vocabs, Options options,
                     KvCache cache, TargetHead head);
 
+  absl::Status MeasureVerify();
+  double NowMs() const;
   std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
   int64_t NumPromptBest(std::span<const StepWork> work, std::span<const Chunk> chunks) const;
   bool MayGuess(const StepWork& work) const;
@@ -107,6 +112,7 @@ class SpeculativeEngine {
   int64_t NumTargetBest(std::span<const StepWork> work) const;
   void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted, int64_t num_emitted,
              std::span<const TokenId> likely);
+  void UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before);
   void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                  const EngineStats& before);
   void TellDrafter(const StepWork& work, const at::Tensor& features);
@@ -125,6 +131,8 @@ class SpeculativeEngine {
   std::vector<StepResult> results_;                      // of the last pass
   int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
   EngineStats stats_;
+  DraftPolicy policy_;
+  ChainThresholds thresholds_;  // of the step
   absl::Status draft_error_;
 };
 

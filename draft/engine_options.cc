@@ -24,7 +24,7 @@ absl::Status CheckShare(const char* name, double value) {
 
 absl::Status EngineOptions::Validate() const {
   SHORTLIST_RETURN_IF_ERROR(CheckCount("num_draft_tokens", num_draft_tokens, 0, kMaxDraftTokens));
-  SHORTLIST_RETURN_IF_ERROR(CheckShare("draft_p_min", draft_p_min));
+  SHORTLIST_RETURN_IF_ERROR(CheckShare("draft_p_min", draft_p_min.value_or(0.0)));
   SHORTLIST_RETURN_IF_ERROR(CheckShare("coverage_floor", coverage_floor));
   SHORTLIST_RETURN_IF_ERROR(
       CheckCount("target_top_k", discovery.target_top_k, 1, LmHead::kMaxTopK));

@@ -2,6 +2,8 @@
 #define SHORTLIST_DRAFT_ENGINE_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "draft/verifier.h"
@@ -14,9 +16,12 @@ namespace shortlist {
 struct EngineOptions {
   int64_t num_draft_tokens = 8;  // K, without the bonus token; in [0, 64]; 0: plain decoding
   // A chain goes on while the target takes it with at least this probability, as forecast
-  // (DraftTask::Weigh); in [0, 1]; 0: always K tokens. Best is what one more draft token costs, its
-  // row of the target's pass included, over the time of an emitted token.
-  double draft_p_min = 0.35;
+  // (DraftTask::Weigh); in [0, 1]; 0: always K tokens. Null: by what draft tokens cost here, as
+  // measured before the first step and in every step; where drafting does not pay, it rests
+  // (DraftPolicy).
+  std::optional<double> draft_p_min;
+  // Milliseconds since any fixed point, by which costs are measured; null: the steady clock's.
+  std::function<double()> now_ms;
   // Whether chains may go on with what the request's text repeats (prompt_lookup.h).
   bool prompt_lookup = true;
   VerifyMode verify = VerifyMode::kCoupled;

@@ -10,6 +10,7 @@ struct EngineStats {
   int64_t num_steps = 0;
   // Forward passes of the draft, one per token that it scores of the longest chain.
   int64_t num_draft_passes = 0;
+  int64_t num_resting_steps = 0;   // that drafted nothing, since it did not pay (DraftPolicy)
   int64_t num_draft_failures = 0;  // steps that fell back to plain decoding
   double draft_ms = 0.0;
   double verify_ms = 0.0;  // target pass, head and verification

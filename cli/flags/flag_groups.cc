@@ -89,9 +89,11 @@ void AddSketchFlags(CLI::App& command, RunFlags& flags) {
 void AddDraftFlags(CLI::App& command, RunFlags& flags) {
   AddInteger<int64_t>(command, "--num-draft-tokens", flags.decoding.num_draft_tokens, 1,
                       kMaxDraftTokens, "Most draft tokens per step, without the bonus token");
-  AddReal(command, "--draft-p-min", flags.decoding.draft_p_min, 0.0, 1.0, Low::kIncluded,
-          "Draft on while the target is likely to take all tokens of this step, by at least this "
-          "forecast; 0 drafts --num-draft-tokens always");
+  AddReal(
+      command, "--draft-p-min", flags.decoding.draft_p_min, 0.0, 1.0, Low::kIncluded,
+      "Draft on while the target is likely to take all tokens of this step, by at least this "
+      "forecast; 0 drafts --num-draft-tokens always; default: by measured costs, and not at all "
+      "where drafting does not pay");
   AddChoice<bool>(command, "--prompt-lookup", flags.decoding.prompt_lookup,
                   {{"on", true}, {"off", false}},
                   "Draft on with what followed the same tokens earlier in the request's text; not "

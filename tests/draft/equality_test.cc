@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -259,6 +262,41 @@ TEST_F(EqualityTest, QuantizedDraftsLeaveTheOutputTheTargets) {
     }
   }
   EXPECT_GT(num_accepted, 0);
+}
+
+// A clock of random steps makes drafting seem dear or cheap, so that every decision is met.
+TEST_F(EqualityTest, RandomCostsChangeNothingButTheSpeed) {
+  constexpr unsigned kSeed = 23;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  const auto prompts = TestPrompts(/*count=*/kShortSuites ? 2 : 6, /*max_len=*/100);
+  for (const double temperature : {0.0, 0.8}) {
+    RunConfig config;
+    config.sampling = Greedy(/*max_new_tokens=*/kShortSuites ? 48 : 160);
+    config.sampling.temperature = temperature;
+    const RunResult expected = pair_->Run(prompts, config);
+    int64_t num_resting = 0, num_drafted = 0, num_copied = 0;
+    for (const DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+      for (const int64_t batch : {1, 3}) {
+        std::mt19937 random(kSeed);
+        double now = 0.0;
+        config.drafter = drafter;
+        config.vocab = VocabKind::kListAndDynamic;
+        config.batch = batch;
+        config.draft_p_min = std::nullopt;
+        config.now_ms = [&] {
+          return now += std::exp(std::uniform_real_distribution<double>(-3.0, 3.0)(random));
+        };
+        const RunResult actual = pair_->Run(prompts, config);
+        ExpectEqualOutputs(expected.outputs, actual, config.ToString());
+        num_resting += actual.engine.num_resting_steps;
+        num_drafted += actual.total.num_drafted;
+        num_copied += actual.total.num_copied;
+      }
+    }
+    EXPECT_GT(num_resting, 0);
+    EXPECT_GT(num_drafted, 0);
+    EXPECT_GT(num_copied, 0);
+  }
 }
 
 TEST_F(EqualityTest, RejectionAtTemperatureZeroIsGreedy) {

@@ -78,9 +78,9 @@ const char* Name(VocabKind kind) {
 
 std::string RunConfig::ToString() const {
   return std::string(Name(drafter)) + " " + Name(vocab) + " K=" + std::to_string(num_draft_tokens) +
-         " p_min=" + std::to_string(draft_p_min) + " batch=" + std::to_string(batch) +
-         " chunk=" + std::to_string(prefill_chunk) + " T=" + std::to_string(sampling.temperature) +
-         " seed=" + std::to_string(sampling.seed);
+         " p_min=" + (draft_p_min ? std::to_string(*draft_p_min) : "by costs") +
+         " batch=" + std::to_string(batch) + " chunk=" + std::to_string(prefill_chunk) +
+         " T=" + std::to_string(sampling.temperature) + " seed=" + std::to_string(sampling.seed);
 }
 
 int64_t TailRows(VocabKind kind) { return kind == VocabKind::kListAndDynamic ? 256 : 0; }
@@ -177,6 +177,7 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
   auto engine = SpeculativeEngine::Create(*target_, drafter.get(), used,
                                           {.num_draft_tokens = config.num_draft_tokens,
                                            .draft_p_min = config.draft_p_min,
+                                           .now_ms = config.now_ms,
                                            .prompt_lookup = config.prompt_lookup,
                                            .verify = config.verify,
                                            .sizer = config.sizer,

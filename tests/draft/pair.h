@@ -2,6 +2,7 @@
 #define SHORTLIST_TESTS_DRAFT_PAIR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,7 +47,8 @@ struct RunConfig {
   DrafterKind drafter = DrafterKind::kNone;
   VocabKind vocab = VocabKind::kFullHead;
   int64_t num_draft_tokens = 4;
-  double draft_p_min = 0.0;  // 0: chains of num_draft_tokens
+  std::optional<double> draft_p_min = 0.0;  // 0: chains of num_draft_tokens; null: by costs
+  std::function<double()> now_ms;           // null: the clock
   bool prompt_lookup = true;
   int64_t batch = 1;
   int64_t prefill_chunk = 512;

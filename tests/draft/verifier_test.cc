@@ -75,7 +75,8 @@ struct Scenario {
   SamplingParams params;
   VerifyMode mode;
   double draft_p_min = 0.0;
-  std::vector<TokenId> prompt = {TokenId{0}};  // ends with 0
+  std::optional<ChainThresholds> thresholds = std::nullopt;  // in place of draft_p_min
+  std::vector<TokenId> prompt = {TokenId{0}};                // ends with 0
   bool prompt_lookup = false;
 };
 
@@ -135,6 +136,7 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
     task.sequence = sequence->get();
     task.num_draft_tokens = 2;
     task.p_min = scenario.draft_p_min;
+    task.thresholds = scenario.thresholds ? &*scenario.thresholds : nullptr;
     task.looks_up = scenario.prompt_lookup;
     DraftChain(scenario, active, task);
     std::vector<std::vector<float>> logits = {scenario.target[Raw((*sequence)->tokens().back())]};
@@ -172,7 +174,7 @@ void ExpectTargetDistribution(const Scenario& scenario) {
   if (scenario.prompt_lookup) {
     EXPECT_GT(counts.num_copied_accepted, kDraws / 100);
     EXPECT_GT(counts.num_copied, counts.num_copied_accepted);
-  } else if (scenario.draft_p_min > 0.0) {
+  } else if (scenario.draft_p_min > 0.0 || scenario.thresholds) {
     EXPECT_GT(counts.num_chains[1], 0);
     EXPECT_GT(counts.num_chains[2], 0);
   }
@@ -255,6 +257,17 @@ TEST_P(VerifierDistributionTest, ChainsThatEndWhereTheDraftDoubts) {
     scenario.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4}, TokenId{7}, TokenId{8}};
     scenario.draft_p_min = p_min;
     SCOPED_TRACE(p_min);
+    ExpectTargetDistribution(scenario);
+  }
+}
+
+TEST_P(VerifierDistributionTest, ChainsThatEndByTheirCosts) {
+  for (double pass : {0.25, 0.3, 0.35}) {
+    Scenario scenario = Base();
+    scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);
+    scenario.active = {TokenId{0}, TokenId{1}, TokenId{3}, TokenId{4}, TokenId{7}, TokenId{8}};
+    scenario.thresholds = ChainThresholds{.pass = {0.0, pass}, .row = {0.1, 0.1}};
+    SCOPED_TRACE(pass);
     ExpectTargetDistribution(scenario);
   }
 }

@@ -1,0 +1,99 @@
+#include "draft/draft_policy.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace shortlist {
+namespace {
+
+constexpr double kDecay = 1.0 - 1.0 / 32;
+// Steps before drafting is given up: acceptance differs from step to step.
+constexpr int64_t kTrialSteps = 12;
+constexpr int64_t kMostRest = 2048;
+// Drafts that lose less than this are within the noise of the measurement.
+constexpr double kLoss = 0.98;
+// A rate of fewer steps than this is not one yet.
+constexpr double kFewTokens = 16.0;
+
+// Before costs are known: a draft's pass and its row are about a third of a token's time.
+constexpr double kUsualPass = 0.35;
+constexpr double kUsualRow = 0.14;
+
+}  // namespace
+
+bool DraftWorth::TakeStep() {
+  if (rest_ == 0) return true;
+  --rest_;
+  return false;
+}
+
+void DraftWorth::Add(double saved_ms, double spent_ms) {
+  saved_ms_ = saved_ms_ * kDecay + saved_ms;
+  spent_ms_ = spent_ms_ * kDecay + spent_ms;
+  if (++num_steps_ < kTrialSteps) return;
+  if (saved_ms_ < kLoss * spent_ms_) {
+    rest_ = next_rest_;
+    next_rest_ = std::min(2 * next_rest_, kMostRest);
+    num_steps_ = 0;
+    saved_ms_ = spent_ms_ = 0.0;
+  } else if (num_steps_ >= 4 * kTrialSteps) {
+    next_rest_ = kFirstRest;
+  }
+}
+
+int DraftPolicy::LoadOf(int64_t num_requests) {
+  const auto octave = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(num_requests, 1))) - 1;
+  return std::min(static_cast<int>(octave), kLoads - 1);
+}
+
+bool DraftPolicy::TakeStep(int64_t num_requests) {
+  return loads_[LoadOf(num_requests)].worth.TakeStep();
+}
+
+double DraftPolicy::PlainRate(int64_t num_requests) const {
+  const double ms = verify_.Of(num_requests);
+  return ms > 0.0 ? static_cast<double>(num_requests) / ms : 0.0;
+}
+
+double DraftPolicy::DraftedRate(int64_t num_requests) const {
+  const Load& load = loads_[LoadOf(num_requests)];
+  return load.ms > 0.0 && load.emitted >= kFewTokens ? load.emitted / load.ms : 0.0;
+}
+
+ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t max_tokens) const {
+  ChainThresholds thresholds;
+  thresholds.pass.assign(max_tokens, kUsualPass);
+  thresholds.row.assign(max_tokens, kUsualRow);
+  if (draft_.empty() || verify_.empty()) return thresholds;
+  const double rate = std::max(PlainRate(num_requests), DraftedRate(num_requests));
+  const auto requests = static_cast<double>(num_requests);
+  const double pass_ms = draft_.Of(num_requests) / requests;
+  double before_ms = verify_.Of(num_requests);
+  for (int64_t length = 0; length < max_tokens; ++length) {
+    // All requests' chains are taken to be as long as this one.
+    const double with_ms = verify_.Of(num_requests * (length + 2));
+    const double row_ms = (with_ms - before_ms) / requests;
+    before_ms = with_ms;
+    thresholds.row[length] = rate * row_ms;
+    thresholds.pass[length] = rate * (pass_ms + row_ms);
+  }
+  return thresholds;
+}
+
+void DraftPolicy::AddStep(const Step& step) {
+  if (step.num_requests < 1) return;
+  verify_.Add(step.num_rows, step.verify_ms);
+  if (step.num_drafting < 1 || step.num_passes < 1) return;
+  draft_.Add(step.num_drafting, step.draft_ms / static_cast<double>(step.num_passes));
+  Load& load = loads_[LoadOf(step.num_requests)];
+  // By the costs that are expected: a pause is nobody's fault.
+  const double draft_ms = draft_.Of(step.num_drafting) * static_cast<double>(step.num_passes);
+  const double ms = draft_ms + verify_.Of(step.num_rows);
+  load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
+  load.ms = load.ms * kDecay + ms;
+  const double plain_ms = verify_.Of(step.num_requests);
+  const double further = static_cast<double>(step.num_emitted - step.num_requests);
+  load.worth.Add(further * plain_ms / static_cast<double>(step.num_requests), ms - plain_ms);
+}
+
+}  // namespace shortlist

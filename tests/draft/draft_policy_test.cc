@@ -1,0 +1,152 @@
+#include "draft/draft_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxTokens = 8;
+
+/// Costs and acceptance that never change: what the best fixed chain makes of them can be computed.
+struct World {
+  double acceptance;      // of each drafted token
+  double pass_ms;         // of the draft
+  double one_ms, row_ms;  // of the target's pass over one row, and of each further one
+  int64_t num_requests = 1;
+
+  double VerifyMs(int64_t rows) const { return one_ms + row_ms * static_cast<double>(rows - 1); }
+  /// Tokens a millisecond of chains of `length`.
+  double Rate(int64_t length) const {
+    double emitted = 0.0;
+    for (int64_t i = 0; i <= length; ++i) emitted += std::pow(acceptance, i);
+    const double ms = pass_ms * static_cast<double>(length) + VerifyMs(num_requests * (length + 1));
+    return static_cast<double>(num_requests) * emitted / ms;
+  }
+  double BestRate() const {
+    double best = 0.0;
+    for (int64_t length = 0; length <= kMaxTokens; ++length) best = std::max(best, Rate(length));
+    return best;
+  }
+};
+
+std::ostream& operator<<(std::ostream& out, const World& world) {
+  return out << "acceptance " << world.acceptance << ", pass " << world.pass_ms << " ms, verify "
+             << world.one_ms << " + " << world.row_ms << " ms a row, " << world.num_requests
+             << " requests";
+}
+
+void MeasureVerify(const World& world, DraftPolicy& policy) {
+  for (const int64_t rows : {1, 2, 4, 8, 9}) policy.AddVerify(rows, world.VerifyMs(rows));
+}
+
+/// Tokens a millisecond of `num_steps` steps that go by the policy, as an engine does, with the
+/// chain's probability known.
+double Run(const World& world, int num_steps, DraftPolicy& policy, std::mt19937& random) {
+  std::bernoulli_distribution stands(world.acceptance);
+  double emitted = 0.0, ms = 0.0;
+  for (int i = 0; i < num_steps; ++i) {
+    DraftPolicy::Step step{.num_requests = world.num_requests};
+    int64_t length = 0;
+    if (policy.TakeStep(world.num_requests)) {
+      const ChainThresholds thresholds = policy.Thresholds(world.num_requests, kMaxTokens);
+      double probability = 1.0;
+      do {
+        ++step.num_passes;
+        if (probability * world.acceptance < thresholds.row[length]) break;
+        probability *= world.acceptance;
+        ++length;
+      } while (length < kMaxTokens && probability * world.acceptance >= thresholds.pass[length]);
+      step.num_drafting = world.num_requests;
+    }
+    for (int64_t request = 0; request < world.num_requests; ++request) {
+      int64_t accepted = 0;
+      while (accepted < length && stands(random)) ++accepted;
+      step.num_emitted += accepted + 1;
+    }
+    step.draft_ms = world.pass_ms * static_cast<double>(step.num_passes);
+    step.num_rows = world.num_requests * (length + 1);
+    step.verify_ms = world.VerifyMs(step.num_rows);
+    policy.AddStep(step);
+    emitted += static_cast<double>(step.num_emitted);
+    ms += step.draft_ms + step.verify_ms;
+  }
+  return emitted / ms;
+}
+
+TEST(DraftPolicyTest, IsNearTheBestFixedChainInRandomWorlds) {
+  constexpr unsigned kSeed = 7;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  std::mt19937 random(kSeed);
+  const auto between = [&random](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  for (int i = 0; i < 60; ++i) {
+    const World world = {.acceptance = between(0.2, 0.97),
+                         .pass_ms = between(0.02, 0.8),
+                         .one_ms = 1.0,
+                         .row_ms = between(0.0, 0.7),
+                         .num_requests = int64_t{1} << random() % 4};
+    SCOPED_TRACE(testing::Message() << world);
+    DraftPolicy policy;
+    MeasureVerify(world, policy);
+    EXPECT_GE(Run(world, 4000, policy, random), 0.95 * world.BestRate());
+  }
+}
+
+TEST(DraftPolicyTest, DraftingThatCannotPayCostsLittle) {
+  std::mt19937 random(3);
+  for (const double acceptance : {0.0, 0.3, 0.6}) {
+    const World world = {.acceptance = acceptance, .pass_ms = 0.5, .one_ms = 1.0, .row_ms = 0.4};
+    SCOPED_TRACE(testing::Message() << world);
+    DraftPolicy policy;
+    MeasureVerify(world, policy);
+    EXPECT_GE(Run(world, 4000, policy, random), 0.98 * world.Rate(0));
+  }
+}
+
+TEST(DraftPolicyTest, TriesAgainWhenDraftingHasBecomeWorthIt) {
+  std::mt19937 random(4);
+  const World bad = {.acceptance = 0.1, .pass_ms = 0.3, .one_ms = 1.0, .row_ms = 0.2};
+  World good = bad;
+  good.acceptance = 0.9;
+  DraftPolicy policy;
+  MeasureVerify(bad, policy);
+  Run(bad, 1000, policy, random);
+  Run(good, 3000, policy, random);
+  EXPECT_GE(Run(good, 1000, policy, random), 0.95 * good.BestRate());
+}
+
+TEST(DraftPolicyTest, PausesDoNotMakeItRest) {
+  std::mt19937 random(5);
+  const World world = {.acceptance = 0.9, .pass_ms = 0.1, .one_ms = 1.0, .row_ms = 0.1};
+  DraftPolicy policy;
+  MeasureVerify(world, policy);
+  for (int i = 0; i < 20; ++i) {
+    Run(world, 50, policy, random);
+    policy.AddStep({.num_requests = 1,
+                    .num_drafting = 1,
+                    .num_passes = 5,
+                    .draft_ms = 30'000.0,
+                    .num_rows = 6,
+                    .verify_ms = 1.5,
+                    .num_emitted = 4});
+  }
+  EXPECT_GE(Run(world, 1000, policy, random), 0.95 * world.BestRate());
+}
+
+TEST(DraftPolicyTest, DraftsAsUsualBeforeCostsAreKnown) {
+  DraftPolicy policy;
+  EXPECT_TRUE(policy.TakeStep(/*num_requests=*/1));
+  const ChainThresholds thresholds = policy.Thresholds(/*num_requests=*/1, /*max_tokens=*/3);
+  ASSERT_EQ(thresholds.pass.size(), 3u);
+  ASSERT_EQ(thresholds.row.size(), 3u);
+  for (const double least : thresholds.pass) EXPECT_TRUE(least > 0.0 && least < 1.0);
+}
+
+}  // namespace
+}  // namespace shortlist
