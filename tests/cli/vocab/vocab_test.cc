@@ -313,6 +313,11 @@ TEST_F(VocabTest, TuneNamesTheFastestSize) {
     EXPECT_GT(row["peak_bytes"], 0);
   }
   EXPECT_LT(object["rows"][1]["head_bytes"], object["rows"][0]["head_bytes"]);
+  EXPECT_THAT(Run(Args{"tune"} + DemoPair() +
+                  Args{"--vocab", DemoList(), "--prompt", "The", "--max-new-tokens", "2", "--sizes",
+                       "512", "--repetitions", "1"})
+                  .out,
+              HasSubstr("saves bytes read per draft step (head MB/step), not memory"));
   ExpectRefused(Args{"tune", "--prompt", "x"} + DemoTarget() + Args{"--vocab", DemoList()},
                 "tune needs --draft");
   ExpectRefused(Args{"tune", "--prompt", "x"} + DemoPair() + Args{"--vocab", DemoList() + ":top=5"},
