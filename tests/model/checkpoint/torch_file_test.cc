@@ -238,7 +238,9 @@ TEST_F(TorchArchiveTest, TensorsOfBytesAndADtypeStayInsideTheirStorage) {
     return StateDictPickle("c" + function +
                            "\n((X\7\0\0\0storagectorch.storage\nUntypedStorage\n"s +
                            "X\1\0\0\0000X\3\0\0\0cpuK\x18tQK\0"s + size +
-                           "\x85K\1\x85\x89ccollections\nOrderedDict\n)R" + dtype + "tR");
+                           "\x85K\1\x85\x89"
+                           "ccollections\nOrderedDict\n)R" +
+                           dtype + "tR");
   };
   const std::string v3 = "torch._utils\n_rebuild_tensor_v3";
   const auto message = [&](const std::string& size, const std::string& dtype) {
