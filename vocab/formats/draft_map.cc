@@ -13,10 +13,11 @@ namespace {
 
 constexpr int64_t kMaxId = std::numeric_limits<int32_t>::max() - int64_t{1};
 
+constexpr const char* kDefault =
+    ", a trainer's default that was never filled in: take the file of the trained draft";
 constexpr const char* kAbsolute =
     ": d2t holds absolute ids, not the offsets of EAGLE-3 (id minus row): save id minus row, or "
-    "the "
-    "ids alone as .pt or .npy";
+    "the ids alone as .pt or .npy";
 
 /// Whether `d2t` may be ids: none is negative, and none comes twice.
 bool MayBeIds(const std::vector<int64_t>& d2t) {
@@ -31,11 +32,9 @@ bool MayBeIds(const std::vector<int64_t>& d2t) {
 absl::Status CheckOffsets(const std::vector<int64_t>& d2t, int64_t vocab_size) {
   const bool is_zero = std::ranges::all_of(d2t, [](int64_t offset) { return offset == 0; });
   if (is_zero && !d2t.empty() && std::ssize(d2t) != vocab_size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "d2t is 0 in all ", d2t.size(),
-        " rows, a trainer's default that was never filled in, and there is no t2d: take the file "
-        "of "
-        "the trained draft; if the draft's tokens are the first ids, a list of them says so"));
+    return absl::InvalidArgumentError(absl::StrCat("no t2d, and d2t is 0 in all ", d2t.size(),
+                                                   " rows", kDefault,
+                                                   "; if its tokens are the first ids, add t2d"));
   }
   // Of ids in ascending order, as trainers choose them, neighbours have equal offsets.
   if (d2t.size() > 1 && MayBeIds(d2t)) {
@@ -46,28 +45,24 @@ absl::Status CheckOffsets(const std::vector<int64_t>& d2t, int64_t vocab_size) {
   return absl::OkStatus();
 }
 
-/// Names the known ways in which d2t and t2d come to differ; OK where it is none of them.
-absl::Status CheckKnownFaults(const std::vector<int64_t>& mask, const std::vector<int64_t>& d2t) {
-  const auto is_zero = [](int64_t value) { return value == 0; };
-  if (std::ranges::all_of(mask, is_zero) && !d2t.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("t2d is false for all ", mask.size(),
-                     " tokens, a trainer's default that was never filled in: take the file of the "
-                     "trained draft"));
-  }
+/// Names the known ways in which d2t (whose ids are `ids`) and t2d come to differ; OK where it is
+/// none of them.
+absl::Status CheckKnownFaults(const std::vector<int64_t>& mask, const std::vector<int64_t>& d2t,
+                              const std::vector<int64_t>& ids) {
   const int64_t num_tokens = std::ssize(mask) - std::ranges::count(mask, 0);
-  if (num_tokens != std::ssize(d2t) && std::ranges::all_of(d2t, is_zero)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "d2t is 0 in all ", d2t.size(), " rows, a trainer's default that was never filled in, and ",
-        "t2d is true for ", num_tokens, " tokens: take the file of the trained draft"));
+  if (num_tokens == 0 && !d2t.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("t2d is false for all ", mask.size(), " tokens", kDefault));
   }
   const auto is_token = [&mask](int64_t id) {
     return id >= 0 && id < std::ssize(mask) && mask[id] != 0;
   };
-  const bool is_absolute = MayBeIds(d2t) && std::ranges::all_of(d2t, is_token);
-  std::vector<int64_t> ids = d2t;
-  for (int64_t i = 0; i < std::ssize(ids); ++i) ids[i] += i;
-  if (is_absolute && !std::ranges::all_of(ids, is_token)) {
+  if (num_tokens == std::ssize(ids) && std::ranges::all_of(ids, is_token)) return absl::OkStatus();
+  if (std::ranges::count(d2t, 0) == std::ssize(d2t)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("d2t is 0 in all ", d2t.size(), " rows, and t2d has other tokens", kDefault));
+  }
+  if (MayBeIds(d2t) && std::ranges::all_of(d2t, is_token)) {
     return absl::InvalidArgumentError(absl::StrCat("d2t names the tokens of t2d", kAbsolute));
   }
   return absl::OkStatus();
@@ -123,7 +118,7 @@ absl::StatusOr<DraftMap> ReadDraftMap(const TensorFile& file, int64_t vocab_size
     return map;
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> mask, file.ReadIntegers(t2d->second));
-  for (const auto& agrees : {CheckKnownFaults(mask, offsets), CheckMask(mask, map.ids)}) {
+  for (const auto& agrees : {CheckKnownFaults(mask, offsets, map.ids), CheckMask(mask, map.ids)}) {
     if (!agrees.ok()) return WithPath(file.path(), agrees);
   }
   map.vocab_size = std::ssize(mask);

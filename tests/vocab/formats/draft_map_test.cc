@@ -88,6 +88,7 @@ TEST(DraftMapTest, AMaskThatSaysOtherwiseIsNamedByItsFault) {
   EXPECT_THAT(Refusal({1, 3, 5}, MaskOf({1, 3, 5})), HasSubstr(kAbsolute));
   EXPECT_THAT(Refusal({5, 3, 1}, MaskOf({1, 3, 5})), HasSubstr(kAbsolute));
   EXPECT_THAT(Refusal({0, 0, 0}, MaskOf({1, 3, 5, 7})), HasSubstr(kDefault));
+  EXPECT_THAT(Refusal({0, 0, 0}, MaskOf({1, 3, 5})), HasSubstr(kDefault));
   EXPECT_THAT(Refusal({0, 0, 0}, std::vector<int64_t>(20, 1)), HasSubstr(kDefault));
   EXPECT_THAT(Refusal({0, 0, 0}, std::vector<int64_t>(20)), HasSubstr("t2d is false for all 20"));
   EXPECT_THAT(Refusal({1, 1, 1}, MaskOf({1, 2, 4})), HasSubstr("t2d[3] is 0, and d2t names it"));
