@@ -18,15 +18,17 @@ struct CheckFlags {
   TokenizerSource tokenizer;
 };
 
-/// How many successors the list has, and how many of a token are taken.
+/// How many successors the list has, and how many of a token a draft scores beside the ids: those
+/// that are none of them.
 std::string SuccessorsNote(const VocabOptions& options, const VocabList& list,
                            const VocabBase& base) {
   const int64_t num_successors = list.NumSuccessors();
   if (num_successors == 0) return ", no successors";
-  return absl::StrCat(", ", num_successors, " successors, ",
-                      options.successors.has_value()
-                          ? absl::StrCat("at most ", base.max_successors(), " of a token taken")
-                          : "none taken (:successors=M takes M of a token)");
+  return absl::StrCat(
+      ", ", num_successors, " successors, ",
+      options.successors.has_value()
+          ? absl::StrCat("at most ", base.max_successors(), " of a token beside these ids")
+          : "none taken (:successors=M takes M of a token)");
 }
 
 absl::Status Check(const CheckFlags& flags, std::ostream& out) {
