@@ -20,7 +20,6 @@ struct Signature {
 // stands with them.
 constexpr std::array kSignatures = {
     Signature{"PAR1\x15"sv, "a Parquet file"},
-    Signature{"PARE"sv, "an encrypted Parquet file"},
     Signature{"ARROW1\0"sv, "an Arrow file"},
     Signature{"\xFF\xFF\xFF\xFF"sv, "a stream of Arrow"},
     Signature{"FEA1\0"sv, "a Feather file"},
@@ -46,7 +45,6 @@ constexpr std::array kSignatures = {
     Signature{"\x93NUMPY"sv, "an .npy array"},
     Signature{"\x89PNG\r\n"sv, "a PNG picture"},
     Signature{"\xFF\xD8\xFF"sv, "a JPEG picture"},
-    Signature{"GIF89a"sv, "a GIF picture"},
     Signature{"\xFF\xFE"sv, "UTF-16"},
     Signature{"\xFE\xFF"sv, "UTF-16"},
 };

@@ -1,6 +1,7 @@
 #include "vocab/counting/binary_file.h"
 
 #include <random>
+#include <sstream>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -73,8 +74,8 @@ TEST(CheckIsTextTest, TextWithOddBytesIsText) {
         Repeated("\x93\xFA\x96\x7B\x8C\xEA\n", 99),            // Shift-JIS
         Repeated("\x1B[31mred\x1B[0m b\bbo\bol\bld\f\n", 99),  // a coloured log, a manual page
         "\xEF\xBB\xBF"s + prose,                               // a byte order mark of UTF-8
-        "PAR1 is how Parquet begins\n"s, "PK is short\n"s, "%PDF is a format\n"s, "BZhang\n"s,
-        "Objects\n"s, "7z\n"s, Repeated("\xFF\xC0\x80", 99)}) {
+        "PAR1 is how Parquet begins\n"s, "PARENTS\n"s, "PK is short\n"s, "%PDF is a format\n"s,
+        "BZhang\n"s, "Objects\n"s, "7z\n"s, Repeated("\xFF\xC0\x80", 99)}) {
     EXPECT_EQ(Refusal(text), "") << text.substr(0, 30);
   }
 }
