@@ -234,14 +234,14 @@ absl::Status BindList(const VocabTarget& target, VocabList& list) {
 absl::Status FitList(const VocabTarget& target, VocabList& list) {
   if (target.vocab_size == 0) return absl::OkStatus();
   if (!list.ids_fingerprint.empty() && target.spelling) return FitByIds(target, list);
-  const bool has_fingerprints = !list.fingerprint.empty() && !target.fingerprint.empty();
-  if (!has_fingerprints && std::abs(list.vocab_size - target.vocab_size) > kMaxPadding) {
+  if (std::abs(list.vocab_size - target.vocab_size) > kMaxPadding) {
     return absl::FailedPreconditionError(
         absl::StrCat("vocab_size ", list.vocab_size, " is not the target's ", target.vocab_size,
                      ", and they differ by more than the ", kMaxPadding,
                      " rows that a model may add to its tokenizer's"));
   }
-  if (has_fingerprints && list.fingerprint != target.fingerprint) {
+  if (!list.fingerprint.empty() && !target.fingerprint.empty() &&
+      list.fingerprint != target.fingerprint) {
     return absl::FailedPreconditionError(absl::StrCat("made for the tokenizer with fingerprint ",
                                                       Excerpt(list.fingerprint),
                                                       ", the target's is ", target.fingerprint));

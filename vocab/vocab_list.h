@@ -81,10 +81,10 @@ absl::Status BindList(const VocabTarget& target, VocabList& list);
 /// and the bound.
 ///
 /// A list fits when all ids that it names are below the target's vocab_size, which becomes its own,
-/// and it is of the same tokenizer: its `ids_fingerprint` is that of its ids in `target`'s; or,
-/// where either does not have it, its fingerprint is the target's; or, where either has none, the
-/// two vocab_size differ by at most 1024. So a list of a tokenizer's ids fits the model, whose head
-/// has padding rows behind them. FailedPrecondition when it does not fit.
+/// and it is of the same tokenizer: its `ids_fingerprint` is that of its ids in `target`'s. Where
+/// either does not have it, their vocab_size differ by at most 1024, and their fingerprints are
+/// equal where both have one. So a list of a tokenizer's ids fits the model, whose head has padding
+/// rows behind them. FailedPrecondition when it does not fit.
 ///
 /// Where the target's vocab_size is not known every list fits, and that of text is the least that
 /// holds its ids.

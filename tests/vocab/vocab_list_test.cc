@@ -214,8 +214,8 @@ TEST(VocabListTest, AListFitsAModelOfMoreRowsThanItsTokenizerHasIds) {
   list.successors[2] = Ids({6});
   const std::string path = TempPath("list.qwen.json");
   ASSERT_TRUE(WriteVocabList(path, list).ok());
-  for (const VocabTarget& target : {VocabTarget{151936}, VocabTarget{151936, kFingerprint},
-                                    VocabTarget{400000, kFingerprint}, VocabTarget{151646}}) {
+  for (const VocabTarget& target :
+       {VocabTarget{151936}, VocabTarget{151936, kFingerprint}, VocabTarget{151646}}) {
     const auto read = ReadVocabList(path, target);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->vocab_size, target.vocab_size);
@@ -228,6 +228,9 @@ TEST(VocabListTest, AListFitsAModelOfMoreRowsThanItsTokenizerHasIds) {
               absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(ReadVocabList(path, {151646 + 1024}).ok());
   ExpectError(ReadVocabList(path, {151646 + 1025}), "vocab_size 151646 is not the target's 152671",
+              absl::StatusCode::kFailedPrecondition);
+  ExpectError(ReadVocabList(path, {400000, kFingerprint}),
+              "vocab_size 151646 is not the target's 400000",
               absl::StatusCode::kFailedPrecondition);
   ExpectError(ReadVocabList(path, {50257}), "vocab_size 151646 is not the target's 50257",
               absl::StatusCode::kFailedPrecondition);
