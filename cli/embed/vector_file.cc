@@ -244,7 +244,7 @@ absl::Status VectorFile::Finish() {
   if (std::rename(part_.c_str(), path_.c_str()) != 0) return Refused("rename");
   is_ours_ = false;
   std::remove(SettingsPath(part_).c_str());
-  return absl::OkStatus();
+  return SyncFolderOf(path_);
 }
 
 absl::Status VectorFile::Flush() {

@@ -71,8 +71,8 @@ absl::Status Convert(const ConvertFlags& flags, std::ostream& out) {
   }
   if (tokenizer.has_value()) SHORTLIST_RETURN_IF_ERROR(BindList(target, list));
   SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.to, list));
-  out << absl::StrFormat("%s: %d ids of %d%s\n", flags.to, list.PinnedFirst().size(),
-                         list.vocab_size, LossNote(flags.to, list));
+  out << absl::StrFormat("%s: %d ids of %d%s\n", flags.to, list.NumIds(), list.vocab_size,
+                         LossNote(flags.to, list));
   return absl::OkStatus();
 }
 

@@ -153,12 +153,11 @@ void CorpusCounter::NoteProgress(const std::string& path, const Documents& docum
   const auto now = std::chrono::steady_clock::now();
   if (now - last_note_ < kNoteEvery) return;
   last_note_ = now;
-  int64_t num_tokens = 0;
-  for (const CorpusCounts& corpus : counts_.corpora) num_tokens += corpus.num_tokens;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   std::cerr << absl::StrFormat(
       "build: %s, %d MB of it; %d tokens in all, %.1f MB/s%s\n", Excerpt(path),
-      documents.num_bytes() / 1000000, num_tokens, static_cast<double>(num_bytes_) / 1e6 / seconds,
+      documents.num_bytes() / 1000000, NumTokens(counts_.corpora),
+      static_cast<double>(num_bytes_) / 1e6 / seconds,
       ProgressNote(num_stored_done_ + documents.num_stored_bytes(), num_stored_bytes_, seconds));
 }
 

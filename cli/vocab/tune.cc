@@ -207,6 +207,9 @@ void WriteCandidates(const Session& session, const std::vector<Candidate>& candi
   out << absl::StrFormat("\nbest: %s, %.1f tok/s\n",
                          best.num_ids == 0 ? "the full head" : absl::StrCat(":top=", best.num_ids),
                          best.tokens_per_s());
+  out << "A size saves bytes read per draft step (head MB/step), not memory: the whole head stays "
+         "in "
+         "it, hence nearly the same peak MB.\n";
 }
 
 absl::Status Tune(const TuneFlags& flags, std::ostream& out) {

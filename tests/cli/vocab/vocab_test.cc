@@ -223,8 +223,49 @@ TEST_F(VocabTest, ConvertKeepsIdsAndTheirOrder) {
   ExpectRefused({"convert", text, back, "--vocab-size", "3"}, "not in [0, 3)");
   ExpectRefused({"convert", dir_.Write("bad.pt", "x"), back}, "bad.pt");
   ExpectRefused({"convert", text, dir_.Join("a.foo")}, "a.foo: lists are written as .vocab.json");
-  EXPECT_THAT(Run({"convert", back, text}).out, HasSubstr("lost are that they are ranked ("));
+  EXPECT_THAT(Run({"convert", back, text}).out,
+              HasSubstr("in rank order: lost are the mark that they are ranked ("));
   ASSERT_TRUE(Run({"convert", back, back}).status.ok());  // it is read before it is written
+}
+
+/// The rank of the document, pinned ids where they stand in it.
+TEST_F(VocabTest, ConvertKeepsTheRankThroughEveryFormatOfIds) {
+  std::vector<TokenId> rank = ReadList(DemoList()).ByRank();
+  for (const std::string name : {"r.txt", "r.npy", "r.pt"}) {
+    const std::string ids = dir_.Join(name), back = dir_.Join("back.vocab.json");
+    ASSERT_TRUE(Run({"convert", DemoList(), ids}).status.ok());
+    ASSERT_TRUE(Run({"convert", ids, back, "--tokenizer", Tokenizer(), "--ranked"}).status.ok());
+    EXPECT_EQ(ReadList(back).ids, rank) << name;
+  }
+}
+
+/// "N ids" of each command's output.
+TEST_F(VocabTest, EveryCommandTellsTheSameNumberOfIds) {
+  const std::string list = dir_.Join("l.vocab.json"), other = dir_.Join("o.vocab.json");
+  const std::string num_ids = [&] {
+    const Outcome built = Run(Build(dir_.Write("a.txt", kText), list) +
+                              Args{"--min-pair-count", "1", "--common", "0"});
+    EXPECT_TRUE(built.status.ok()) << built.status;
+    const size_t begin = built.out.find(": ") + 2;
+    return built.out.substr(begin, built.out.find(' ', begin) - begin);
+  }();
+  EXPECT_EQ(num_ids, std::to_string(ReadList(list).PinnedFirst().size()));
+  EXPECT_GT(ReadList(list).NumIds(), std::ssize(ReadList(list).ids));  // some are pinned alone
+  EXPECT_THAT(Run({"convert", list, other}).out, HasSubstr(": " + num_ids + " ids of "));
+  EXPECT_THAT(Run({"merge", list, "--out", other}).out, HasSubstr(": " + num_ids + " ids of "));
+  EXPECT_THAT(Run({"show", list}).out, HasSubstr("  " + num_ids + " of 16384"));
+  EXPECT_EQ(json::parse(Run({"show", list, "--json"}).out)["num_ids"], std::stoll(num_ids));
+  EXPECT_THAT(Run({"diff", list, list}).out, HasSubstr(" " + num_ids + "\n"));
+  const std::string num_successors = std::to_string(ReadList(list).NumSuccessors());
+  const Args check = {"check", list, "--tokenizer", Tokenizer()};
+  EXPECT_THAT(Run(check).out, HasSubstr(": " + num_ids + " ids of 16384, " + num_successors +
+                                        " successors, none taken (:successors=M takes M"));
+  EXPECT_THAT(Run({"check", list + ":successors=2", "--tokenizer", Tokenizer()}).out,
+              HasSubstr(num_successors + " successors, at most 0 of a token beside these ids\n"));
+  EXPECT_THAT(Run({"check", DemoList() + ":top=512:successors=7", "--tokenizer", Tokenizer()}).out,
+              HasSubstr(" successors, at most 7 of a token beside these ids\n"));
+  EXPECT_THAT(Run({"check", dir_.Write("i.txt", "3\n"), "--tokenizer", Tokenizer()}).out,
+              HasSubstr(": 1 ids of 16384, no successors; it names no tokenizer"));
 }
 
 TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
@@ -274,6 +315,11 @@ TEST_F(VocabTest, TuneNamesTheFastestSize) {
     EXPECT_GT(row["peak_bytes"], 0);
   }
   EXPECT_LT(object["rows"][1]["head_bytes"], object["rows"][0]["head_bytes"]);
+  EXPECT_THAT(Run(Args{"tune"} + DemoPair() +
+                  Args{"--vocab", DemoList(), "--prompt", "The", "--max-new-tokens", "2", "--sizes",
+                       "512", "--repetitions", "1"})
+                  .out,
+              HasSubstr("saves bytes read per draft step (head MB/step), not memory"));
   ExpectRefused(Args{"tune", "--prompt", "x"} + DemoTarget() + Args{"--vocab", DemoList()},
                 "tune needs --draft");
   ExpectRefused(Args{"tune", "--prompt", "x"} + DemoPair() + Args{"--vocab", DemoList() + ":top=5"},
