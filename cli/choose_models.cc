@@ -52,7 +52,7 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
   if (flags.conv_template.empty()) flags.conv_template = kDemoConversation;
   if (!run.models.draft.empty()) return absl::OkStatus();
   run.models.draft = root / "models/demo/draft";
-  if (flags.vocab_given) return absl::OkStatus();
+  if (run.given.vocab) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(
       run.vocab, ParseVocabFlag(absl::StrCat((root / "vocab_lists/demo.vocab.json").string(),
                                              ":top=", kDemoTop, ":successors=", kDemoSuccessors)));

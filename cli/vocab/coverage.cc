@@ -11,6 +11,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -50,16 +51,47 @@ struct Measured {
   std::map<std::string, Coverage> of_texts;  // by corpus, or by corpus and category
 };
 
-absl::StatusOr<std::vector<Measured>> OpenLists(const CoverageFlags& flags,
-                                                const VocabTarget& target) {
-  std::vector<Measured> measured;
+/// A size that a list does not have, and why.
+struct RefusedList {
+  std::string list;
+  std::string why;
+};
+
+struct MeasuredLists {
+  std::vector<Measured> lists;
+  std::vector<RefusedList> refused;
+};
+
+/// The list at each of --sizes. InvalidArgument where it has none of them.
+absl::Status AddSizes(const CoverageFlags& flags, VocabOptions options, const VocabList& list,
+                      const VocabTarget& target, MeasuredLists& measured) {
+  const size_t num_before = measured.lists.size();
+  for (const int64_t size : flags.sizes) {
+    options.top_n = size;
+    const std::string name =
+        absl::StrCat(options.custom_vocab_path, ":top=", size,
+                     options.successors ? absl::StrCat(":successors=", *options.successors) : "");
+    const auto base = SelectVocabBase(options, list, target);
+    if (!base.ok()) {
+      measured.refused.push_back({name, std::string(base.status().message())});
+      continue;
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(CoverageMeter meter, CoverageMeter::Create(*base, flags.rows));
+    measured.lists.push_back({name, std::move(meter), {}});
+  }
+  if (measured.lists.size() > num_before) return absl::OkStatus();
+  return absl::InvalidArgumentError("--sizes: " + measured.refused.back().why);
+}
+
+absl::StatusOr<MeasuredLists> OpenLists(const CoverageFlags& flags, const VocabTarget& target) {
+  MeasuredLists measured;
   const auto add = [&](const std::string& name, const VocabOptions& options,
                        const VocabList* list) -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(const auto base, list == nullptr
                                                     ? SelectVocabBase(options, target)
                                                     : SelectVocabBase(options, *list, target));
     SHORTLIST_ASSIGN_OR_RETURN(CoverageMeter meter, CoverageMeter::Create(base, flags.rows));
-    measured.push_back({name, std::move(meter), {}});
+    measured.lists.push_back({name, std::move(meter), {}});
     return absl::OkStatus();
   };
   for (const std::string& flag : flags.lists) {
@@ -80,14 +112,9 @@ absl::StatusOr<std::vector<Measured>> OpenLists(const CoverageFlags& flags,
     }
     SHORTLIST_ASSIGN_OR_RETURN(const VocabList list,
                                ReadListFile(options.custom_vocab_path, target));
-    if (flags.sizes.empty()) SHORTLIST_RETURN_IF_ERROR(add(flag, options, &list));
-    for (const int64_t size : flags.sizes) {
-      options.top_n = size;
-      SHORTLIST_RETURN_IF_ERROR(add(
-          absl::StrCat(options.custom_vocab_path, ":top=", size,
-                       options.successors ? absl::StrCat(":successors=", *options.successors) : ""),
-          options, &list));
-    }
+    SHORTLIST_RETURN_IF_ERROR(flags.sizes.empty()
+                                  ? add(flag, options, &list)
+                                  : AddSizes(flags, options, list, target, measured));
   }
   return measured;
 }
@@ -162,18 +189,18 @@ absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& c
     const int64_t num_missing = missing.num_texts - missing_before;
     return absl::InvalidArgumentError(absl::StrCat(
         "--text ", Excerpt(corpus.name), ": the texts hold no token",
-        num_missing == 0 ? ""
-                         : absl::StrCat("; ", num_missing, " rows are without \"",
-                                        Excerpt(flags.texts.fields.text), "\" (--text-key)")));
+        num_missing == 0
+            ? ""
+            : absl::StrCat("; ", Counted(num_missing, "row is", "rows are"), " without \"",
+                           Excerpt(flags.texts.fields.text), "\" (--text-key)")));
   }
   missing.Note("coverage", flags.texts.fields);
   return absl::OkStatus();
 }
 
-void WriteCoverageTable(const std::vector<Measured>& measured, int64_t vocab_size,
-                        std::ostream& out) {
+void WriteCoverageTable(const MeasuredLists& measured, int64_t vocab_size, std::ostream& out) {
   std::vector<std::vector<std::string>> cells;
-  for (const Measured& list : measured) {
+  for (const Measured& list : measured.lists) {
     for (const auto& [texts, coverage] : list.of_texts) {
       const auto share = [&coverage = coverage](int64_t part) {
         const auto all = static_cast<double>(std::max<int64_t>(coverage.num_tokens, 1));
@@ -190,15 +217,18 @@ void WriteCoverageTable(const std::vector<Measured>& measured, int64_t vocab_siz
                            "%"});
     }
   }
-  out << FormatTable({"list | texts", "tokens", "base", "dynamic", "successors", "tail", "covered",
-                      "rows/token", "most rows", "of all"},
-                     cells);
+  const std::vector<std::string> header = {"list | texts", "tokens", "base",    "dynamic",
+                                           "successors",   "tail",   "covered", "rows/token",
+                                           "most rows",    "of all"};
+  for (const RefusedList& size : measured.refused) {
+    cells.emplace_back(header.size(), "-").front() = absl::StrCat(size.list, " | ", size.why);
+  }
+  out << FormatTable(header, cells);
 }
 
-void WriteCoverageJson(const std::vector<Measured>& measured, int64_t vocab_size,
-                       std::ostream& out) {
+void WriteCoverageJson(const MeasuredLists& measured, int64_t vocab_size, std::ostream& out) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Measured& list : measured) {
+  for (const Measured& list : measured.lists) {
     for (const auto& [texts, coverage] : list.of_texts) {
       rows.push_back({{"list", list.list},
                       {"texts", texts},
@@ -211,6 +241,9 @@ void WriteCoverageJson(const std::vector<Measured>& measured, int64_t vocab_size
                       {"rows_per_token", coverage.rows_per_token()},
                       {"max_rows", coverage.max_rows}});
     }
+  }
+  for (const RefusedList& size : measured.refused) {
+    rows.push_back({{"list", size.list}, {"error", size.why}});
   }
   const nlohmann::ordered_json object = {{"vocab_size", vocab_size}, {"rows", rows}};
   out << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
@@ -231,7 +264,9 @@ std::string Plot(const std::vector<Measured>& measured) {
     std::ranges::sort(curve.points);
     sorted.push_back(std::move(curve));
   }
-  return CurvePlot("rows of the head that a token's draft step scores", "tokens covered, %",
+  return CurvePlot({.plot = "Coverage by the rows of a draft step",
+                    .x = "rows of the head that a token's draft step scores",
+                    .y = "tokens covered, %"},
                    sorted);
 }
 
@@ -259,11 +294,11 @@ absl::Status MeasureCoverage(const CoverageFlags& flags, std::istream& in, std::
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> corpora, FindTexts(flags.texts));
   SHORTLIST_RETURN_IF_ERROR(CheckFiles(flags, corpora));
   const VocabTarget target = tokenizer.target();
-  SHORTLIST_ASSIGN_OR_RETURN(std::vector<Measured> measured, OpenLists(flags, target));
+  SHORTLIST_ASSIGN_OR_RETURN(MeasuredLists measured, OpenLists(flags, target));
   SHORTLIST_RETURN_IF_ERROR(
-      Replay(flags, corpora, tokenizer.encode(), target.vocab_size, in, measured));
+      Replay(flags, corpora, tokenizer.encode(), target.vocab_size, in, measured.lists));
   if (!flags.svg_path.empty()) {
-    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, Plot(measured)));
+    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, Plot(measured.lists)));
   }
   if (flags.json) {
     WriteCoverageJson(measured, target.vocab_size, out);

@@ -7,6 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/table.h"
 #include "cli/vocab/list_tokenizer.h"
@@ -75,8 +76,9 @@ std::string PinnedClasses(const VocabList& list, const Tokenizer* tokenizer) {
       ++num_bytes;
     }
   }
-  return absl::StrFormat("%d: %d control tokens, %d single bytes, %d others", list.pinned.size(),
-                         num_control, num_bytes, std::ssize(list.pinned) - num_control - num_bytes);
+  return absl::StrFormat("%d: %s, %s, %s", list.pinned.size(),
+                         Counted(num_control, "control token"), Counted(num_bytes, "single byte"),
+                         Counted(std::ssize(list.pinned) - num_control - num_bytes, "other"));
 }
 
 void WriteText(const VocabList& list, const ListSummary& summary, const Tokenizer* tokenizer,
@@ -89,9 +91,9 @@ void WriteText(const VocabList& list, const ListSummary& summary, const Tokenize
                                   static_cast<double>(list.vocab_size),
                               list.ranked ? "ranked" : "without ranks"));
   line("pinned", PinnedClasses(list, tokenizer));
-  line("successors",
-       absl::StrFormat("%d, behind %d tokens, at most %d of one", summary.num_successors,
-                       summary.num_sources_of_successors, summary.most_successors));
+  line("successors", absl::StrFormat("%d, behind %s, at most %d of one", summary.num_successors,
+                                     Counted(summary.num_sources_of_successors, "token"),
+                                     summary.most_successors));
   line("fingerprint", list.fingerprint.empty() ? "none" : list.fingerprint);
   line("of its ids", list.ids_fingerprint.empty() ? "none" : list.ids_fingerprint);
   line("source", list.source.empty() ? "not told" : list.source);
