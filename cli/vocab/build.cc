@@ -11,7 +11,6 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/counted.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
@@ -136,8 +135,8 @@ std::vector<TokenId> PinnedIds(const ListTokenizer& list_tokenizer, Pins pins) {
 std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
   std::string source;
   for (const CorpusCounts& corpus : corpora) {
-    absl::StrAppend(&source, source.empty() ? "" : "; ", corpus.name, ", ",
-                    Counted(corpus.num_tokens, "token"));
+    absl::StrAppend(&source, source.empty() ? "" : "; ", corpus.name, ", ", corpus.num_tokens,
+                    " tokens");
     if (corpus.weight > 0) absl::StrAppend(&source, ", weight ", corpus.weight);
   }
   return source;
@@ -254,9 +253,9 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   for (const CorpusCounts& corpus : counts.corpora) num_tokens += corpus.num_tokens;
   for (const std::vector<TokenId>& of_token : list.successors)
     num_successors += std::ssize(of_token);
-  out << absl::StrFormat("%s: %s and %s of %s%s\n", flags.out_path,
-                         Counted(std::ssize(list.ids), "id"), Counted(num_successors, "successor"),
-                         Counted(num_tokens, "token"), LossNote(flags.out_path, list));
+  out << absl::StrFormat("%s: %d ids and %d successors of %d tokens%s\n", flags.out_path,
+                         list.ids.size(), num_successors, num_tokens,
+                         LossNote(flags.out_path, list));
   return absl::OkStatus();
 }
 

@@ -4,7 +4,6 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/vocab/list_tokenizer.h"
 #include "cli/vocab/vocab.h"
@@ -29,9 +28,8 @@ absl::Status Check(const CheckFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const VocabList list, ReadListFile(options.custom_vocab_path, target));
   SHORTLIST_ASSIGN_OR_RETURN(const auto base, SelectVocabBase(options, list, target));
   const bool is_bound = !list.ids_fingerprint.empty() || !list.fingerprint.empty();
-  out << absl::StrFormat("%s fits: %s of %d and at most %s of a token%s\n", flags.list,
-                         Counted(base->size(), "id"), base->vocab_size(),
-                         Counted(base->max_successors(), "successor"),
+  out << absl::StrFormat("%s fits: %d ids of %d and at most %d successors of a token%s\n",
+                         flags.list, base->size(), base->vocab_size(), base->max_successors(),
                          is_bound ? "" : "; it names no tokenizer, so only its ids were checked");
   return absl::OkStatus();
 }

@@ -158,9 +158,8 @@ void CorpusCounter::NoteProgress(const std::string& path, const Documents& docum
   for (const CorpusCounts& corpus : counts_.corpora) num_tokens += corpus.num_tokens;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   std::cerr << absl::StrFormat(
-      "build: %s, %d MB of it; %s in all, %.1f MB/s%s\n", Excerpt(path),
-      documents.num_bytes() / 1000000, Counted(num_tokens, "token"),
-      static_cast<double>(num_bytes_) / 1e6 / seconds,
+      "build: %s, %d MB of it; %d tokens in all, %.1f MB/s%s\n", Excerpt(path),
+      documents.num_bytes() / 1000000, num_tokens, static_cast<double>(num_bytes_) / 1e6 / seconds,
       ProgressNote(num_stored_done_ + documents.num_stored_bytes(), num_stored_bytes_, seconds));
 }
 
