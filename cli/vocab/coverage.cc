@@ -1,9 +1,9 @@
 #include "vocab/counting/coverage.h"
 
-#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <iostream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,20 +11,21 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flag_kinds.h"
-#include "cli/table.h"
-#include "cli/vocab/curve_plot.h"
+#include "cli/vocab/corpus_counter.h"
+#include "cli/vocab/counted_already.h"
+#include "cli/vocab/coverage_report.h"
 #include "cli/vocab/list_tokenizer.h"
 #include "cli/vocab/sizes_flag.h"
 #include "cli/vocab/text_corpora.h"
 #include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
-#include "nlohmann/json.hpp"
 #include "vocab/formats/list_file.h"
 #include "vocab/vocab_options.h"
 
@@ -42,24 +43,6 @@ struct CoverageFlags {
   std::string svg_path;
   bool json = false;
   int64_t num_threads = 0;
-};
-
-/// A list at one size, and what it covered by texts.
-struct Measured {
-  std::string list;
-  CoverageMeter meter;
-  std::map<std::string, Coverage> of_texts;  // by corpus, or by corpus and category
-};
-
-/// A size that a list does not have, and why.
-struct RefusedList {
-  std::string list;
-  std::string why;
-};
-
-struct MeasuredLists {
-  std::vector<Measured> lists;
-  std::vector<RefusedList> refused;
 };
 
 /// The list at each of --sizes. InvalidArgument where it has none of them.
@@ -144,6 +127,39 @@ std::vector<EncodedText> EncodeTexts(const std::vector<Document>& documents,
   return std::move(context.texts);
 }
 
+/// Notes on stderr how far the texts are replayed, every few seconds.
+class ReplayProgress {
+ public:
+  explicit ReplayProgress(const std::vector<TextCorpus>& corpora) {
+    for (const TextCorpus& corpus : corpora) {
+      for (const std::string& path : corpus.files) {
+        const int64_t bytes = LookAt(path).bytes;
+        total_bytes_ = bytes < 0 || total_bytes_ < 0 ? -1 : total_bytes_ + bytes;
+      }
+    }
+  }
+
+  void OnBatch(const std::string& path, const Documents& documents) {
+    const Clock::time_point now = Clock::now();
+    if (now - last_note_ < kNoteEvery) return;
+    last_note_ = now;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const int64_t bytes = done_bytes_ + documents.num_stored_bytes();
+    std::cerr << absl::StrFormat("coverage: %s, %.2f MB/s%s\n", Excerpt(path),
+                                 1e-6 * static_cast<double>(bytes) / seconds,
+                                 ProgressNote(bytes, total_bytes_, seconds));
+  }
+  void OnEndOfFile(const Documents& documents) { done_bytes_ += documents.num_stored_bytes(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kNoteEvery{5};
+
+  int64_t total_bytes_ = 0, done_bytes_ = 0;  // as they are stored; total -1: one does not tell
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_note_ = begin_;
+};
+
 /// One document over every list; the tokens it has.
 absl::StatusOr<int64_t> ReplayDocument(const std::string& corpus, const std::string& category,
                                        const EncodedText& text, std::vector<Measured>& measured) {
@@ -165,6 +181,7 @@ absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& c
                     std::vector<Measured>& measured) {
   ThreadPool pool(static_cast<int>(flags.num_threads));
   MissingMembers missing;
+  ReplayProgress progress(corpora);
   for (const TextCorpus& corpus : corpora) {
     const int64_t missing_before = missing.num_texts;
     int64_t num_tokens = 0;
@@ -182,8 +199,10 @@ absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& c
               ReplayDocument(corpus.name, batch[i].category, texts[i], measured));
           num_tokens += of_text;
         }
+        progress.OnBatch(path, *documents);
       }
       missing.Add(*documents);
+      progress.OnEndOfFile(*documents);
     }
     if (num_tokens > 0) continue;
     const int64_t num_missing = missing.num_texts - missing_before;
@@ -196,78 +215,6 @@ absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& c
   }
   missing.Note("coverage", flags.texts.fields);
   return absl::OkStatus();
-}
-
-void WriteCoverageTable(const MeasuredLists& measured, int64_t vocab_size, std::ostream& out) {
-  std::vector<std::vector<std::string>> cells;
-  for (const Measured& list : measured.lists) {
-    for (const auto& [texts, coverage] : list.of_texts) {
-      const auto share = [&coverage = coverage](int64_t part) {
-        const auto all = static_cast<double>(std::max<int64_t>(coverage.num_tokens, 1));
-        return FormatFixed(100.0 * static_cast<double>(part) / all, 2) + "%";
-      };
-      cells.push_back({absl::StrCat(list.list, " | ", texts), absl::StrCat(coverage.num_tokens),
-                       share(coverage.in_base), share(coverage.in_dynamic),
-                       share(coverage.in_successors), share(coverage.in_tail),
-                       share(coverage.num_covered()), FormatFixed(coverage.rows_per_token(), 0),
-                       absl::StrCat(coverage.max_rows),
-                       FormatFixed(100.0 * static_cast<double>(coverage.max_rows) /
-                                       static_cast<double>(vocab_size),
-                                   2) +
-                           "%"});
-    }
-  }
-  const std::vector<std::string> header = {"list | texts", "tokens", "base",    "dynamic",
-                                           "successors",   "tail",   "covered", "rows/token",
-                                           "most rows",    "of all"};
-  for (const RefusedList& size : measured.refused) {
-    cells.emplace_back(header.size(), "-").front() = absl::StrCat(size.list, " | ", size.why);
-  }
-  out << FormatTable(header, cells);
-}
-
-void WriteCoverageJson(const MeasuredLists& measured, int64_t vocab_size, std::ostream& out) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Measured& list : measured.lists) {
-    for (const auto& [texts, coverage] : list.of_texts) {
-      rows.push_back({{"list", list.list},
-                      {"texts", texts},
-                      {"num_tokens", coverage.num_tokens},
-                      {"in_base", coverage.in_base},
-                      {"in_dynamic", coverage.in_dynamic},
-                      {"in_tail", coverage.in_tail},
-                      {"in_successors", coverage.in_successors},
-                      {"coverage", coverage.covered_share()},
-                      {"rows_per_token", coverage.rows_per_token()},
-                      {"max_rows", coverage.max_rows}});
-    }
-  }
-  for (const RefusedList& size : measured.refused) {
-    rows.push_back({{"list", size.list}, {"error", size.why}});
-  }
-  const nlohmann::ordered_json object = {{"vocab_size", vocab_size}, {"rows", rows}};
-  out << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
-}
-
-/// A curve for each text: coverage against rows.
-std::string Plot(const std::vector<Measured>& measured) {
-  std::map<std::string, Curve> curves;
-  for (const Measured& list : measured) {
-    for (const auto& [texts, coverage] : list.of_texts) {
-      Curve& curve = curves[texts];
-      curve.name = texts.substr(texts.rfind('/') + 1);
-      curve.points.emplace_back(coverage.rows_per_token(), 100.0 * coverage.covered_share());
-    }
-  }
-  std::vector<Curve> sorted;
-  for (auto& [texts, curve] : curves) {
-    std::ranges::sort(curve.points);
-    sorted.push_back(std::move(curve));
-  }
-  return CurvePlot({.plot = "Coverage by the rows of a draft step",
-                    .x = "rows of the head that a token's draft step scores",
-                    .y = "tokens covered, %"},
-                   sorted);
 }
 
 /// InvalidArgument where the plot cannot be written or would overwrite what is read, or where a
@@ -298,7 +245,7 @@ absl::Status MeasureCoverage(const CoverageFlags& flags, std::istream& in, std::
   SHORTLIST_RETURN_IF_ERROR(
       Replay(flags, corpora, tokenizer.encode(), target.vocab_size, in, measured.lists));
   if (!flags.svg_path.empty()) {
-    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, Plot(measured.lists)));
+    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, CoveragePlot(measured)));
   }
   if (flags.json) {
     WriteCoverageJson(measured, target.vocab_size, out);
