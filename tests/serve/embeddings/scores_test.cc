@@ -24,6 +24,14 @@ class RerankTest : public EncoderTest {
       {"query", "q"}, {"documents", {"a", "b b b", "c c"}}, {"raw_scores", true}, {"rid", "r"}};
 };
 
+TEST_F(RerankTest, ServerInfoNamesWhatMakesVectorsAndScores) {
+  AddStates();  // which nobody asks for by name
+  StartAll();
+  EXPECT_EQ(Connect().Get("/server_info").Json().at("encoders"),
+            json::parse(R"([{"name": "words", "makes": "vectors"},
+                            {"name": "judge", "makes": "scores"}])"));
+}
+
 TEST_F(RerankTest, V1IsSglangsBareArray) {
   StartAll();
   json reply = Post("/v1/rerank", body_);
