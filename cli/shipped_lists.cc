@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "vocab/formats/list_file.h"
+#include "vocab/vocab_options.h"
 
 namespace shortlist {
 namespace {
@@ -50,16 +50,14 @@ std::vector<std::string> ShippedLists() {
 
 std::string PruningHint(const Session& session) {
   if (!session.scores_full_head() || session.flags().given.vocab) return "";
-  const VocabTarget target = session.models().vocab_target();
   for (const std::string& path : ShippedLists()) {
-    const absl::StatusOr<VocabList> list = ReadListFile(path, target);
-    if (!list.ok()) continue;  // of another tokenizer
+    const std::string vocab = absl::StrCat(path, ":auto:successors=", kSuccessors);
+    const absl::StatusOr<VocabOptions> options = ParseVocabFlag(vocab);
+    // Another tokenizer's list is refused, and one that the draft's head has too few rows for.
+    if (!options.ok() || !session.models().SelectLadder(*options).ok()) continue;
     return absl::StrCat(
-        "the draft scores the full head; a list of this tokenizer prunes it: "
-        "--vocab ",
-        path, ":auto", list->successors.empty() ? "" : ":successors=",
-        list->successors.empty() ? "" : absl::StrCat(kSuccessors), " --dynamic-rows ",
-        kDynamicRows);
+        "the draft scores the full head; a list of this tokenizer prunes it: --vocab ", vocab,
+        " --dynamic-rows ", kDynamicRows);
   }
   const ModelOptions& models = session.flags().models;
   return absl::StrCat(

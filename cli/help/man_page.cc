@@ -16,7 +16,8 @@ std::string Literal(const std::string& text) {
 
 std::string FlagEntry(const FlagSpec& flag) {
   // A long value may break behind each of its forms.
-  const std::string name = absl::StrReplaceAll(Literal(FullName(flag)), {{"|", "|\\:"}});
+  const std::string name =
+      absl::StrReplaceAll(Literal(FullName(flag)), {{"|", "|\\:"}, {",", ",\\:"}});
   return absl::StrCat(".TP\n\\fB", name, "\\fR\n", Literal(FullDescription(flag)), "\n");
 }
 
