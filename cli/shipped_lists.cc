@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/program_folder.h"
 #include "vocab/vocab_options.h"
 
 namespace shortlist {
@@ -20,16 +21,12 @@ namespace fs = std::filesystem;
 constexpr int64_t kSuccessors = 512;
 constexpr int64_t kDynamicRows = 128;
 
+/// Empty: there is none.
 fs::path ListFolder() {
-  std::error_code error;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  for (fs::path dir = executable.parent_path();; dir = dir.parent_path()) {
-    for (const char* folder : {"vocab_lists", "share/shortlist/vocab_lists"}) {
-      if (fs::is_directory(dir / folder, error)) return dir / folder;
-    }
-    if (!dir.has_relative_path()) return {};
+  for (const char* folder : {"vocab_lists", "share/shortlist/vocab_lists"}) {
+    if (const auto above = FindAtOrAboveProgram(folder); above.ok()) return *above / folder;
   }
+  return {};
 }
 
 }  // namespace
