@@ -110,8 +110,8 @@ void CommandLine::AddEncoding() {
 void CommandLine::AddVocabulary() {
   CLI::App* const vocab = app_.add_subcommand(
       "vocab", "Make, look at, measure and convert what chooses a draft's rows");
-  vocab->group(kLists);
   const auto vocab_command = std::make_shared<VocabCommand>(*vocab);
+  vocab->group(kLists);  // which its commands would inherit, were it set before
   commands_.push_back(
       {vocab, [vocab_command] { return ExitCode(vocab_command->Run(std::cin, std::cout)); }});
   Add<ShowFlags>(kLists, "show", "Describe a model directory and this machine", AddShowFlags,
@@ -127,7 +127,7 @@ void CommandLine::AddVocabulary() {
 void CommandLine::AddShell() {
   CLI::App* const completion =
       app_.add_subcommand("completion", "Write a script that completes commands and flags");
-  completion->group(kShell)->require_subcommand(1);
+  completion->require_subcommand(1);
   const auto add = [this](CLI::App& parent, const char* name, const char* description,
                           std::string (*write)(const CommandSpec&)) {
     commands_.push_back({parent.add_subcommand(name, description), [this, write] {
@@ -138,6 +138,7 @@ void CommandLine::AddShell() {
   add(*completion, "bash", "For bash: source <(shortlist completion bash)", BashCompletion);
   add(*completion, "zsh", "For zsh: shortlist completion zsh > DIR_OF_FPATH/_shortlist",
       ZshCompletion);
+  completion->group(kShell);
   add(app_, "man-page", "Write the manual page, in troff",
       [](const CommandSpec& program) { return ManPage(program, kVersion); });
   app_.get_subcommand("man-page")->group(kShell);

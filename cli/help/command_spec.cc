@@ -11,6 +11,10 @@
 namespace shortlist {
 namespace {
 
+constexpr char kArguments[] = "Arguments";
+// CLI11's names for what is in no group.
+constexpr char kOtherFlags[] = "Options", kOtherCommands[] = "Subcommands";
+
 /// "on|off" names all values that are taken, "full|ratio:R|FILE" only what they look like.
 std::vector<std::string> ChoicesOf(const std::string& value) {
   const std::vector<std::string> parts = absl::StrSplit(value, '|');
@@ -39,7 +43,7 @@ FlagSpec DescribeFlag(const CLI::Option& option, const std::string& topic) {
                           ? option.get_type_name()
                           : option.get_name(/*positional=*/true);
   }
-  if (flag.names.empty()) flag.topic = "Arguments";
+  if (flag.names.empty()) flag.topic = kArguments;
   flag.is_required = option.get_required();
   if (option.get_type_size() != 0) {
     flag.value = option.get_type_name();
@@ -75,7 +79,7 @@ void CollectFlags(const CLI::App& app, const std::string& topic, std::vector<Fla
 CommandSpec Describe(const CLI::App& app, const std::string& prefix) {
   CommandSpec command{.name = app.get_name(),
                       .path = prefix + app.get_name(),
-                      .topic = app.get_group(),
+                      .topic = app.get_group() == kOtherCommands ? "Commands" : app.get_group(),
                       .description = app.get_description()};
   CollectFlags(app, /*topic=*/"", command.flags);
   for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -94,6 +98,9 @@ std::vector<std::string> CommandSpec::Topics() const {
       topics.push_back(flag.topic);
     }
   }
+  std::ranges::stable_sort(topics, {}, [](const std::string& topic) {
+    return topic == kArguments ? 0 : topic == kOtherFlags ? 2 : 1;
+  });
   return topics;
 }
 

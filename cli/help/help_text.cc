@@ -126,7 +126,8 @@ std::string HelpText(const CommandSpec& command, int width) {
     }
   }
   if (!command.commands.empty()) {
-    absl::StrAppend(&text, "\n", command.path, " COMMAND --help lists the flags of a command.\n");
+    const std::string footer = command.path + " COMMAND --help lists the flags of a command.";
+    absl::StrAppend(&text, "\n", absl::StrJoin(Wrapped(footer, columns), "\n"), "\n");
   }
   return text;
 }

@@ -61,14 +61,14 @@ TEST(HelpTextTest, FlagsStandBelowTheirTopics) {
   EXPECT_EQ(HelpText(command, 48),
             "Runs\n\n"
             "Usage: p run --a N [FLAGS] FILE\n"
-            "\nOptions:\n"
-            "  -h, --help    Show this\n"
-            "  --b on|off    Other (not with --a)\n"
+            "\nArguments:\n"
+            "  FILE          Read (required)\n"
             "\nNumbers:\n"
             "  --a N         One two three four (required;\n"
             "                default: 7)\n"
-            "\nArguments:\n"
-            "  FILE          Read (required)\n");
+            "\nOptions:\n"
+            "  -h, --help    Show this\n"
+            "  --b on|off    Other (not with --a)\n");
 }
 
 TEST(HelpTextTest, ALongNameStandsAboveItsDescriptionAndBreaksWhereItMay) {
