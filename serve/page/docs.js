@@ -9,13 +9,14 @@ function element(name, properties, ...children) {
   return node;
 }
 
-/// "at least 1, at most 128 entries": the bounds of a schema in words.
+/// "at least 1 entry, at most 128 entries": the bounds of a schema in words.
 function bounds(schema) {
+  const characters = ["character", "characters"], entries = ["entry", "entries"];
   const words = [["minimum", "at least"], ["exclusiveMinimum", "above"], ["maximum", "at most"], ["exclusiveMaximum", "below"],
-    ["minLength", "at least", "characters"], ["maxLength", "at most", "characters"], ["minItems", "at least", "entries"],
-    ["maxItems", "at most", "entries"]];
-  return words.filter(([name]) => name in schema)
-    .map(([name, word, unit]) => [word, schema[name], ...(unit ? [unit] : [])].join(" ")).join(", ");
+    ["minLength", "at least", characters], ["maxLength", "at most", characters], ["minItems", "at least", entries],
+    ["maxItems", "at most", entries]];
+  return words.filter(([name]) => name in schema).map(([name, word, units]) =>
+    [word, schema[name], ...(units ? [units[schema[name] === 1 ? 0 : 1]] : [])].join(" ")).join(", ");
 }
 
 /// What a value looks like, in one line.
