@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <tuple>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/program_folder.h"
+#include "vocab/byte_source.h"
 #include "vocab/vocab_options.h"
 
 namespace shortlist {
@@ -27,6 +31,28 @@ fs::path ListFolder() {
     if (const auto above = FindAtOrAboveProgram(folder); above.ok()) return *above / folder;
   }
   return {};
+}
+
+/// The size of the tokenizer that a list was made with, which stands at its front; 0: not known.
+int64_t StatedVocabSize(const std::string& path) {
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
+  std::string front;
+  if (!source.ok() || !(*source)->Read(front).ok()) return 0;
+  constexpr char kMember[] = "\"vocab_size\":";
+  const size_t begin = front.find(kMember);
+  if (begin == std::string::npos) return 0;
+  const size_t end = front.find(',', begin);
+  int64_t size = 0;
+  const std::string digits =
+      front.substr(begin + sizeof(kMember) - 1, end - begin - sizeof(kMember) + 1);
+  return absl::SimpleAtoi(digits, &size) ? size : 0;
+}
+
+/// Models of a family differ by a few control tokens. A list takes half a second to read, so one of
+/// a tokenizer of quite another size is not.
+bool IsWorthReading(const std::string& path, int64_t num_ids) {
+  const int64_t size = StatedVocabSize(path);
+  return std::abs(size - num_ids) <= std::max(size, num_ids) / 20;
 }
 
 }  // namespace
@@ -48,6 +74,7 @@ std::vector<std::string> ShippedLists() {
 std::string PruningHint(const Session& session) {
   if (!session.scores_full_head() || session.flags().given.vocab) return "";
   for (const std::string& path : ShippedLists()) {
+    if (!IsWorthReading(path, session.models().tokenizer().size())) continue;
     const std::string vocab = absl::StrCat(path, ":auto:successors=", kSuccessors);
     const absl::StatusOr<VocabOptions> options = ParseVocabFlag(vocab);
     // Another tokenizer's list is refused, and one that the draft's head has too few rows for.

@@ -15,7 +15,7 @@ std::vector<std::string> ShippedLists();
 
 /// The flags that prune the draft's head for this tokenizer: a shipped list that fits it, else a
 /// sketch. Empty where the draft does not score its full head, where there is no draft, and where
-/// --vocab asks for the full head. Reads shipped lists until one fits.
+/// --vocab asks for the full head. Reads shipped lists of about this size until one fits.
 std::string PruningHint(const Session& session);
 
 }  // namespace shortlist
