@@ -76,14 +76,10 @@ absl::Status AddSize(Session& session, VocabOptions options, int64_t num_rows, i
                      int64_t successor_rows, Field& field) {
   options.top_n = num_rows - dynamic_rows - successor_rows;
   if (successor_rows > 0) options.successors = successor_rows;
-  absl::StatusOr<std::shared_ptr<const VocabBase>> base =
-      *options.top_n > 0
-          ? session.models().SelectBase(options)
-          : absl::InvalidArgumentError(absl::StrCat(
-                "--dynamic-rows ", dynamic_rows, " leave nothing of ", Counted(num_rows, "row")));
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = session.models().SelectBase(options);
   if (!base.ok()) {
-    field.refused.push_back({absl::StrCat("draft, top ", std::max<int64_t>(*options.top_n, 0)),
-                             std::string(base.status().message())});
+    field.refused.push_back(
+        {absl::StrCat("draft, top ", *options.top_n), std::string(base.status().message())});
     return absl::OkStatus();
   }
   return AddPruned(session, *std::move(base),
@@ -91,8 +87,8 @@ absl::Status AddSize(Session& session, VocabOptions options, int64_t num_rows, i
 }
 
 /// The list at several sizes: alone, with dynamic rows, and with successors too, for as many rows
-/// in all. Successors take at most half of what dynamic rows leave. InvalidArgument where the list
-/// has none of these sizes.
+/// in all. Successors take at most half of what dynamic rows leave. InvalidArgument where dynamic
+/// rows leave nothing, or the list has none of these sizes.
 absl::Status AddSweep(Session& session, Field& field) {
   VocabOptions options = session.flags().vocab;
   if (options.custom_vocab_path.empty() || options.top_n || options.ratio || options.coverage) {
@@ -105,6 +101,11 @@ absl::Status AddSweep(Session& session, Field& field) {
   const size_t num_before = field.contenders.size();
   for (const int64_t divisor : kSweepDivisors) {
     const int64_t num_rows = vocab_size / divisor;
+    if (num_rows <= dynamic_rows) {
+      return absl::InvalidArgumentError(absl::StrCat("--sweep: --dynamic-rows ", dynamic_rows,
+                                                     " leave nothing of ",
+                                                     Counted(num_rows, "row")));
+    }
     SHORTLIST_RETURN_IF_ERROR(AddSize(session, options, num_rows, 0, 0, field));
     if (dynamic_rows > 0) {
       SHORTLIST_RETURN_IF_ERROR(AddSize(session, options, num_rows, dynamic_rows, 0, field));

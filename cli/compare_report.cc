@@ -1,6 +1,7 @@
 #include "cli/compare_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/counted.h"
@@ -139,7 +140,8 @@ void WriteSources(const Comparison& comparison, const Prompts& prompts, std::ost
                                 2) +
                     "%");
       if (rows > 0.0) {
-        row.back() += " (" + FormatFixed(rows / static_cast<double>(prompts.size()), 0) + " rows)";
+        const double mean = rows / static_cast<double>(prompts.size());
+        row.back() += " (" + Counted(std::llround(mean), "row") + ")";
       }
     }
     row.push_back(FormatFixed(100.0 * stats.covered_acceptance_rate(), 1) + "%");
