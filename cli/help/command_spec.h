@@ -34,8 +34,8 @@ struct CommandSpec {
   std::vector<FlagSpec> flags;  // hidden ones are left out
   std::vector<CommandSpec> commands;
 
-  /// The topics of `flags`: positional arguments, then topics in the order in which they first occur,
-  /// last the flags that have none ("Options").
+  /// The topics of `flags`: positional arguments, then topics in the order in which they first
+  /// occur, last the flags that have none ("Options").
   std::vector<std::string> Topics() const;
 };
 
