@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/encoding_facts.h"
 #include "kernels/isa.h"
@@ -282,10 +283,10 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
     const ModelConfig& c = *facts.config;
     lines.emplace_back(
         "architecture",
-        absl::StrCat(ArchitectureName(c.architecture), ": ", c.num_layers, " layers, hidden ",
-                     c.hidden, ", FFN ", c.intermediate, ", ", c.num_heads, " heads (",
-                     c.num_kv_heads, " of keys and values) of ", c.head_dim, ", context ",
-                     c.context_len));
+        absl::StrCat(ArchitectureName(c.architecture), ": ", Counted(c.num_layers, "layer"),
+                     ", hidden ", c.hidden, ", FFN ", c.intermediate, ", ",
+                     Counted(c.num_heads, "head"), " (", c.num_kv_heads, " of keys and values) of ",
+                     c.head_dim, ", context ", c.context_len));
     const char* embedding = IsEagle(c)              ? "embedding and head of its target"
                             : c.tie_word_embeddings ? "one matrix for embedding and head"
                                                     : "embedding and head apart";

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "nlohmann/json.hpp"
 #include "serve/http/api_error.h"
 
@@ -217,7 +218,8 @@ void ReadScheduling(JsonFields& fields, GenerateRequest& request) {
 absl::Status CheckNumGenerations(int64_t num_prompts, int64_t n, int64_t body_bytes) {
   std::string problem;
   if (num_prompts * n > kMaxGenerations) {
-    problem = absl::StrCat("n: ", num_prompts, " prompts times ", n, " exceed ", kMaxGenerations);
+    problem = absl::StrCat("n: ", Counted(num_prompts, "prompt"), " times ", n, " exceed ",
+                           kMaxGenerations);
   } else if (body_bytes * n > kMaxGenerationBytes) {
     problem = absl::StrCat("n: ", n, " times a body of ", body_bytes, " bytes exceeds ",
                            kMaxGenerationBytes, " bytes");
@@ -255,12 +257,12 @@ absl::Status CheckNumOutputLogprobs(const char* field, std::span<const GenerateR
     num_logprobs += most * (1 + request.sampling.num_logprobs);  // -1: none
   }
   if (num_logprobs <= kMaxOutputLogprobs) return absl::OkStatus();
-  return WithParam(absl::InvalidArgumentError(
-                       absl::StrCat(field, ": the tokens of ", requests.size(),
-                                    " generations and their likeliest may come to ", num_logprobs,
-                                    " log-probabilities, more than ", kMaxOutputLogprobs,
-                                    " in one reply; ask for fewer tokens, or stream")),
-                   field);
+  return WithParam(
+      absl::InvalidArgumentError(absl::StrCat(
+          field, ": the tokens of ", Counted(std::ssize(requests), "generation"),
+          " and their likeliest may come to ", num_logprobs, " log-probabilities, more than ",
+          kMaxOutputLogprobs, " in one reply; ask for fewer tokens, or stream")),
+      field);
 }
 
 absl::Status CheckNumCountedBytes(const char* field, std::span<const std::string> texts,

@@ -165,7 +165,7 @@ class ServerImpl final : public Server {
     }
     SHORTLIST_RETURN_IF_ERROR(fastchat_->AddRoutes(routes_));
     SHORTLIST_RETURN_IF_ERROR(vocab_admin_->AddRoutes(routes_));
-    SHORTLIST_RETURN_IF_ERROR(AddPage(routes_));
+    SHORTLIST_RETURN_IF_ERROR(AddPages(routes_));
     SHORTLIST_RETURN_IF_ERROR(
         routes_.Add({.method = "GET",
                      .path = "/openapi.json",

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -136,8 +137,8 @@ absl::Status VocabList::Validate() const {
   SHORTLIST_RETURN_IF_ERROR(CheckDistinct("ids", ids, vocab_size));
   SHORTLIST_RETURN_IF_ERROR(CheckDistinct("pinned", pinned, vocab_size));
   if (!counts.empty() && counts.size() != ids.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(counts.size(), " counts for ", ids.size(), " ids"));
+    return absl::InvalidArgumentError(absl::StrCat(Counted(std::ssize(counts), "count"), " for ",
+                                                   Counted(std::ssize(ids), "id")));
   }
   if (!counts.empty() && !ranked) {
     return absl::InvalidArgumentError("counts of a list that is not ranked");

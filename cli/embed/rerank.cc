@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/embed/ranking.h"
 #include "cli/embed/top_rows.h"
@@ -29,7 +30,7 @@ absl::Status MakesVectors(const std::string& dir) {
 absl::Status CheckOneLabel(const std::string& dir, int64_t num_labels) {
   if (num_labels == 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(dir, ": has ", num_labels, " labels, a reranker has 1"));
+      absl::StrCat(dir, ": has ", Counted(num_labels, "label"), ", a reranker has 1"));
 }
 
 }  // namespace
@@ -103,8 +104,8 @@ absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& ou
   WriteRanking(texts, TopScores(scores, top),
                flags.json ? RankingFormat::kJson : RankingFormat::kTable, out);
   if (encoder->num_cut() > 0) {
-    std::cerr << "note: " << encoder->num_cut() << " pairs were cut to "
-              << encoder->model().max_input_tokens() << " tokens\n";
+    std::cerr << "note: " << Counted(encoder->num_cut(), "pair was", "pairs were") << " cut to "
+              << Counted(encoder->model().max_input_tokens(), "token") << "\n";
   }
   return absl::OkStatus();
 }

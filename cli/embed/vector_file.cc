@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
@@ -178,7 +179,7 @@ absl::Status VectorFile::Resume(int64_t size, const nlohmann::ordered_json& sett
   }
   if (num_done_ <= num_rows_) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(part_, ": holds ", num_done_, " rows, more than ", num_rows_));
+      absl::StrCat(part_, ": holds ", Counted(num_done_, "row"), ", more than ", num_rows_));
 }
 
 absl::StatusOr<int64_t> VectorFile::CountLines(int64_t size) {

@@ -40,6 +40,7 @@ struct RunFlags {
     bool min_p = false;
     bool max_new_tokens = false;
     bool dynamic_capacity = false;
+    bool vocab = false;
   } given;
   int64_t batch = 1;
   int64_t num_threads = 0;  // set to the hardware's when --threads is not given
@@ -79,7 +80,6 @@ struct ServeFlags {
   bool is_embedding = false;                 // the model of `run` is not to generate text
   int64_t max_batch_tokens = 0;              // of an encoder's pass
   std::vector<std::string> image_url_hosts;  // as Fetcher::Options::hosts
-  bool vocab_given = false;
   // context_length 0: the model's; max_total_tokens 0: by the memory that is free
   SchedulerOptions scheduler;
   HttpServer::Options http;

@@ -7,6 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/table.h"
 #include "cli/vocab/list_tokenizer.h"
@@ -74,8 +75,9 @@ std::string PinnedClasses(const VocabList& list, const Tokenizer* tokenizer) {
       ++num_bytes;
     }
   }
-  return absl::StrFormat("%d: %d control tokens, %d single bytes, %d others", list.pinned.size(),
-                         num_control, num_bytes, std::ssize(list.pinned) - num_control - num_bytes);
+  return absl::StrFormat("%d: %s, %s, %s", list.pinned.size(),
+                         Counted(num_control, "control token"), Counted(num_bytes, "single byte"),
+                         Counted(std::ssize(list.pinned) - num_control - num_bytes, "other"));
 }
 
 void WriteText(const VocabList& list, const ListSummary& summary, const Tokenizer* tokenizer,

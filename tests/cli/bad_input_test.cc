@@ -296,7 +296,7 @@ TEST(BinaryTest, WhatIsNotKnownIsAnsweredWithWhatMayBeMeant) {
   const Args base = Args{"generate"} + DemoTarget() + kPrompt;
   for (const auto& [args, words] : std::vector<std::pair<Args, std::string>>{
            {{"sevre"}, "no subcommand sevre; did you mean serve?"},
-           {{"frobnicate"}, "no subcommand frobnicate\nThere are generate, compare, chat"},
+           {{"frobnicate"}, "no subcommand frobnicate\nThere are generate, chat, serve"},
            {base + Args{"--max-tokens", "5"},
             "generate has no flag --max-tokens; did you mean "
             "--max-new-tokens?"},

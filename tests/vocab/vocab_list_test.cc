@@ -134,7 +134,7 @@ TEST(VocabListTest, DocumentErrorsNameIndexValueAndBound) {
   ExpectError(ReadJson(Document("[1e400]")), "list.vocab.json");
   ExpectError(ReadJson(Document("[]")), "ids: no token id");
   ExpectError(ReadJson(Document("{}")), "ids: {} is not an array");
-  ExpectError(ReadJson(Document("[1, 2]", "[1]")), "1 counts for 2 ids");
+  ExpectError(ReadJson(Document("[1, 2]", "[1]")), "1 count for 2 ids");
   ExpectError(ReadJson(Document("[1, 2]", "[1, 2]")), "counts[1]: 2 above counts[0], 1");
   ExpectError(ReadJson(Document("[1, 2]", "[1, -2]")), "counts[1]: -2 not in [0,");
   ExpectError(ReadJson(Document("[1, 2]", "[1.5, 1]")), "counts[0]: 1.5 is not an integer");

@@ -245,7 +245,7 @@ TEST_F(EmbedTest, TheProgramReadsFilesAndSaysWhatItCut) {
   const std::string out = dir_.Join("v.jsonl");
   const ProcessOutcome good = RunBinary(Args{"embed"} + Model() + Args{"--in", in, "--out", out});
   EXPECT_EQ(good.exit_code, 0) << good.err;
-  EXPECT_THAT(good.err, HasSubstr("1 texts were cut to 30 tokens"));
+  EXPECT_THAT(good.err, HasSubstr("1 text was cut to 30 tokens"));
   EXPECT_EQ(Lines(Contents(out)).size(), 2u);
   const ProcessOutcome refused =
       RunBinary(Args{"embed"} + Model() + Args{"--in", in, "--no-truncate"});

@@ -289,7 +289,7 @@ TEST_F(BuildTest, BinaryFilesAreRefusedBeforeAnythingIsKept) {
 TEST_F(BuildTest, RowsWithoutAPromptAreTold) {
   const std::string rows = dir_.Write("r.jsonl", kRows), out = dir_.Join("l.vocab.json");
   ASSERT_TRUE(Run({"--text", rows, "--prompts-key", "quest", "--out", out}).status.ok());
-  EXPECT_THAT(err_, HasSubstr("1 rows without \"quest\" were read without a prompt"));
+  EXPECT_THAT(err_, HasSubstr("1 row without \"quest\" was read without a prompt"));
   ASSERT_TRUE(Run({"--text", rows, "--prompts-key", "answer", "--out", out}).status.ok());
   EXPECT_EQ(err_, "");
 }

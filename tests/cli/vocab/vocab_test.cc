@@ -208,6 +208,37 @@ TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
   }
 }
 
+TEST_F(VocabTest, ASizeThatAListDoesNotHaveCostsTheOthersNothing) {
+  const std::string text = dir_.Write("a.txt", kText), small = dir_.Join("small.vocab.json");
+  ASSERT_TRUE(Run({"convert", DemoList(), small, "--top", "1000"}).status.ok());
+  const Args coverage = {"coverage", small, "--tokenizer", Tokenizer(), "--text", text, "--sizes"};
+  const Outcome some = Run(coverage + Args{"500,1001,700,20000", "--json"});
+  ASSERT_TRUE(some.status.ok()) << some.status;
+  const json rows = json::parse(some.out)["rows"];
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0]["list"], small + ":top=500");
+  EXPECT_GT(rows[1]["coverage"], rows[0]["coverage"]);
+  EXPECT_EQ(rows[2]["list"], small + ":top=1001");
+  EXPECT_THAT(std::string(rows[2]["error"]), HasSubstr("holds 1000 ids, fewer than the 1001"));
+  EXPECT_THAT(std::string(rows[3]["error"]), HasSubstr("20000"));
+  EXPECT_THAT(Run(coverage + Args{"500,1001"}).out,
+              HasSubstr(":top=1001 | " + small + ": it holds 1000 ids"));
+  ExpectRefused(coverage + Args{"1001,1002"}, "--sizes: ");
+
+  const Args tune = Args{"tune"} + DemoPair() +
+                    Args{"--vocab", small,           "--prompt", "The",    "--max-new-tokens",
+                         "4",       "--repetitions", "1",        "--sizes"};
+  const Outcome tuned = Run(tune + Args{"1001,512", "--json"});
+  ASSERT_TRUE(tuned.status.ok()) << tuned.status;
+  const json sizes = json::parse(tuned.out)["rows"];
+  ASSERT_EQ(sizes.size(), 3u);
+  EXPECT_EQ(sizes[1]["num_ids"], 512);
+  EXPECT_EQ(sizes[2]["num_ids"], 1001);
+  EXPECT_THAT(std::string(sizes[2]["error"]), HasSubstr("holds 1000 ids"));
+  EXPECT_THAT(Run(tune + Args{"1001,512"}).out, HasSubstr("top 1001: "));
+  ExpectRefused(tune + Args{"1001"}, "holds 1000 ids");
+}
+
 TEST_F(VocabTest, ConvertKeepsIdsAndTheirOrder) {
   const std::string text = dir_.Join("a.txt"), torch = dir_.Join("a.pt"),
                     back = dir_.Join("b.vocab.json");
@@ -293,7 +324,7 @@ TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
   ExpectRefused({"merge", a, other, "--out", both},
                 "other.vocab.json: the tokenizer's fingerprint is");
   ExpectRefused({"merge", a, b, "--weight", "nan", "1", "--out", both}, "'nan' not in (0, 1e9]");
-  ExpectRefused({"merge", a, b, "--weight", "1", "--out", both}, "1 weights for 2 lists");
+  ExpectRefused({"merge", a, b, "--weight", "1", "--out", both}, "1 weight for 2 lists");
   ExpectRefused({"diff", a, other}, "lists of other tokenizers");
   ExpectRefused({"check", other, "--tokenizer", Tokenizer()},
                 "made for the tokenizer with fingerprint");

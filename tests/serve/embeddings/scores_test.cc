@@ -24,6 +24,14 @@ class RerankTest : public EncoderTest {
       {"query", "q"}, {"documents", {"a", "b b b", "c c"}}, {"raw_scores", true}, {"rid", "r"}};
 };
 
+TEST_F(RerankTest, ServerInfoNamesWhatMakesVectorsAndScores) {
+  AddStates();  // which nobody asks for by name
+  StartAll();
+  EXPECT_EQ(Connect().Get("/server_info").Json().at("encoders"),
+            json::parse(R"([{"name": "words", "makes": "vectors"},
+                            {"name": "judge", "makes": "scores"}])"));
+}
+
 TEST_F(RerankTest, V1IsSglangsBareArray) {
   StartAll();
   json reply = Post("/v1/rerank", body_);
@@ -201,7 +209,7 @@ TEST_F(RerankTest, VllmsScore) {
   EXPECT_EQ(Post("/score", {{"queries", {"q", "q"}}, {"documents", {"a", "b"}}}).at("data").size(),
             2);
   EXPECT_THAT(Post("/score", {{"text_1", {"q", "q"}}, {"text_2", "a"}}, 400).dump(),
-              HasSubstr("1 texts for 2 in text_1"));
+              HasSubstr("1 text for 2 in text_1"));
   EXPECT_THAT(Post("/score", {{"documents", "a"}}, 400).dump(), HasSubstr("queries: missing"));
   EXPECT_THAT(Post("/score", {{"query", "q"}, {"items", "a"}, {"apply_softmax", true}}, 400).dump(),
               HasSubstr("apply_softmax: for \\\"label_token_ids\\\""));
