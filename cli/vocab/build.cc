@@ -14,6 +14,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -142,8 +143,8 @@ std::vector<TokenId> PinnedIds(const ListTokenizer& list_tokenizer, Pins pins) {
 std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
   std::string source;
   for (const CorpusCounts& corpus : corpora) {
-    absl::StrAppend(&source, source.empty() ? "" : "; ", corpus.name, ", ", corpus.num_tokens,
-                    " tokens");
+    absl::StrAppend(&source, source.empty() ? "" : "; ", corpus.name, ", ",
+                    Counted(corpus.num_tokens, "token"));
     if (corpus.weight > 0) absl::StrAppend(&source, ", weight ", corpus.weight);
   }
   return source;
@@ -258,8 +259,9 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   if (flags.out_path.empty()) {
     SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, counts));
     std::ranges::move(counts.added, std::back_inserter(counts.corpora));
-    out << absl::StrFormat("%s: %d corpora of %d tokens\n", flags.counts_path,
-                           counts.corpora.size(), NumTokens(counts.corpora));
+    out << absl::StrFormat("%s: %s of %s\n", flags.counts_path,
+                           Counted(std::ssize(counts.corpora), "corpus", "corpora"),
+                           Counted(NumTokens(counts.corpora), "token"));
     return absl::OkStatus();
   }
 
@@ -273,8 +275,9 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   list.source = flags.source.empty() ? SourceOf(counts.corpora) : flags.source;
   SHORTLIST_RETURN_IF_ERROR(BindList(target, list));
   SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.out_path, list));
-  out << absl::StrFormat("%s: %d ids and %d successors of %d tokens%s\n", flags.out_path,
-                         list.NumIds(), list.NumSuccessors(), NumTokens(counts.corpora),
+  out << absl::StrFormat("%s: %s and %s of %s%s\n", flags.out_path, Counted(list.NumIds(), "id"),
+                         Counted(list.NumSuccessors(), "successor"),
+                         Counted(NumTokens(counts.corpora), "token"),
                          LossNote(flags.out_path, list));
   return absl::OkStatus();
 }

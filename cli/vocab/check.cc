@@ -4,6 +4,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/vocab/list_tokenizer.h"
 #include "cli/vocab/vocab.h"
@@ -25,7 +26,7 @@ std::string SuccessorsNote(const VocabOptions& options, const VocabList& list,
   const int64_t num_successors = list.NumSuccessors();
   if (num_successors == 0) return ", no successors";
   return absl::StrCat(
-      ", ", num_successors, " successors, ",
+      ", ", Counted(num_successors, "successor"), ", ",
       options.successors.has_value()
           ? absl::StrCat("at most ", base.max_successors(), " of a token beside these ids")
           : "none taken (:successors=M takes M of a token)");
@@ -41,7 +42,7 @@ absl::Status Check(const CheckFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const VocabList list, ReadListFile(options.custom_vocab_path, target));
   SHORTLIST_ASSIGN_OR_RETURN(const auto base, SelectVocabBase(options, list, target));
   const bool is_bound = !list.ids_fingerprint.empty() || !list.fingerprint.empty();
-  out << absl::StrFormat("%s fits: %d ids of %d%s%s\n", flags.list, base->size(),
+  out << absl::StrFormat("%s fits: %s of %d%s%s\n", flags.list, Counted(base->size(), "id"),
                          base->vocab_size(), SuccessorsNote(options, list, *base),
                          is_bound ? "" : "; it names no tokenizer, so only its ids were checked");
   return absl::OkStatus();

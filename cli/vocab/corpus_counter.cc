@@ -156,8 +156,8 @@ void CorpusCounter::NoteProgress(const std::string& path, const Documents& docum
   last_note_ = now;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   std::cerr << absl::StrFormat(
-      "build: %s, %d MB of it; %d tokens in all, %.1f MB/s%s\n", Excerpt(path),
-      documents.num_bytes() / 1000000, NumTokens(counts_.corpora),
+      "build: %s, %d MB of it; %s in all, %.1f MB/s%s\n", Excerpt(path),
+      documents.num_bytes() / 1000000, Counted(NumTokens(counts_.corpora), "token"),
       static_cast<double>(num_bytes_) / 1e6 / seconds,
       ProgressNote(num_stored_done_ + documents.num_stored_bytes(), num_stored_bytes_, seconds));
 }

@@ -90,9 +90,9 @@ void WriteText(const VocabList& list, const ListSummary& summary, const Tokenize
                   100.0 * static_cast<double>(list.NumIds()) / static_cast<double>(list.vocab_size),
                   list.ranked ? "ranked" : "without ranks"));
   line("pinned", PinnedClasses(list, tokenizer));
-  line("successors",
-       absl::StrFormat("%d, behind %d tokens, at most %d of one", list.NumSuccessors(),
-                       summary.num_sources_of_successors, summary.most_successors));
+  line("successors", absl::StrFormat("%d, behind %s, at most %d of one", list.NumSuccessors(),
+                                     Counted(summary.num_sources_of_successors, "token"),
+                                     summary.most_successors));
   line("fingerprint", list.fingerprint.empty() ? "none" : list.fingerprint);
   line("of its ids", list.ids_fingerprint.empty() ? "none" : list.ids_fingerprint);
   line("source", list.source.empty() ? "not told" : list.source);
