@@ -14,6 +14,7 @@
 #include "embed/classifier_config.h"
 #include "embed/yes_no_format.h"
 #include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/other_models.h"
 #include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
@@ -58,6 +59,7 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
 
 absl::Status CheckReranker(const std::string& model) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
+  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(dir));
   if (IsSequenceClassifier(dir)) {
     SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig config, ReadClassifierConfig(dir));
     SHORTLIST_RETURN_IF_ERROR(CheckOneLabel(dir, std::ssize(config.labels)));
