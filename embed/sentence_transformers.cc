@@ -16,6 +16,7 @@
 #include "embed/vector_modules.h"
 #include "model/checkpoint/other_models.h"
 #include "model/checkpoint/quote.h"
+#include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
 namespace {
@@ -280,6 +281,9 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
   const char* const hidden_name = HiddenName(file.fields());
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t hidden,
                              file.fields().Int(hidden_name, 1, kMaxVectorSize));
+  if (const auto weights = WeightFiles::Open(config.transformer_dir); weights.ok()) {
+    SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, hidden));
+  }
   if (!modules) {
     config.hidden = hidden;
     SHORTLIST_ASSIGN_OR_RETURN(config.pooling, DefaultPooling(file.fields()));

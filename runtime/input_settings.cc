@@ -29,7 +29,7 @@ constexpr std::string_view kTypedClasses[] = {
 };
 
 /// Models whose tokenizer has one of these classes where no file names the class.
-constexpr std::string_view kTypedModels[] = {"bert", "distilbert", "electra", "nomic_bert"};
+constexpr std::string_view kTypedModels[] = {"bert", "distilbert"};
 
 template <typename Names>
 bool Contains(const Names& names, std::string_view name) {

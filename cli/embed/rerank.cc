@@ -12,6 +12,7 @@
 #include "cli/embed/top_rows.h"
 #include "cli/flags/flag_kinds.h"
 #include "embed/classifier_config.h"
+#include "embed/sentence_transformers.h"
 #include "embed/yes_no_format.h"
 #include "model/checkpoint/hub_cache.h"
 #include "model/checkpoint/other_models.h"
@@ -66,7 +67,10 @@ absl::Status CheckReranker(const std::string& model) {
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
                                DetectYesNoFormat(dir, model));
-    if (!yes_no) return MakesVectors(dir);
+    if (!yes_no) {
+      SHORTLIST_RETURN_IF_ERROR(ReadEmbeddingConfig(dir).status());
+      return MakesVectors(dir);
+    }
   }
   return WeightFiles::Open(dir).status();
 }

@@ -68,10 +68,9 @@ absl::Status UnsupportedArchitecture(const ConfigFields& fields, const json& nam
 absl::Status CheckArchitecture(const ConfigFields& fields) {
   if (IsDecoderConfig(fields.object()) || IsEncoderConfig(fields.object())) return absl::OkStatus();
   const json* const list = fields.Find("architectures");
-  if (list == nullptr) return fields.Invalid("architectures", "is missing");
-  if (list->is_array() && list->size() == 1) return UnsupportedArchitecture(fields, (*list)[0]);
-  return fields.Invalid("architectures",
-                        absl::StrCat("= ", Quote(*list), " is not a list of one name"));
+  const bool names_one =
+      list != nullptr && list->is_array() && list->size() == 1 && (*list)[0].is_string();
+  return names_one ? UnsupportedArchitecture(fields, (*list)[0]) : absl::OkStatus();
 }
 
 absl::Status RefuseAdapter(const std::string& dir) {

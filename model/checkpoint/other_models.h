@@ -15,8 +15,9 @@ namespace shortlist {
 /// are supported.
 absl::Status UnsupportedArchitecture(const ConfigFields& fields, const nlohmann::json& name);
 
-/// UnsupportedArchitecture's where config.json, whose members `fields` are, names neither a decoder
-/// nor an encoder that is supported; InvalidArgument where it does not name one architecture.
+/// UnsupportedArchitecture's where config.json, whose members `fields` are, names one architecture
+/// that is neither a decoder nor an encoder that is supported. Reading the configuration reports a
+/// list of another kind.
 absl::Status CheckArchitecture(const ConfigFields& fields);
 
 /// Unimplemented where `dir` holds an adapter of PEFT (adapter_config.json), such as LoRA's, which

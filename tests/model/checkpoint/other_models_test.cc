@@ -66,11 +66,6 @@ TEST(OtherModelsTest, WhatIsSupportedIsNotRefused) {
     const json config = {{"architectures", {name}}};
     EXPECT_TRUE(CheckArchitecture(ConfigFields("x", config)).ok()) << name;
   }
-  for (const json& list : {json(nullptr), json("BertModel"), json({"BertModel", "BertModel"})}) {
-    const json config = {{"architectures", list}};
-    EXPECT_EQ(CheckArchitecture(ConfigFields("x", config)).code(),
-              absl::StatusCode::kInvalidArgument);
-  }
 }
 
 TEST(OtherModelsTest, AnAdapterIsRefusedByItsKindAndBase) {
@@ -118,8 +113,7 @@ TEST(OtherModelsTest, AnEagle3HeadInABinFileIsKnownToo) {
   std::string pickle =
       StateDictPickle(TensorPickle({.storage_size = 12, .size = {2, 6}, .stride = {6, 1}}));
   const auto write = [&](const std::string& bytes) {
-    dir.Write("pytorch_model.bin",
-              TorchArchive(bytes, {{"data/0", std::string(48, '\0')}}));
+    dir.Write("pytorch_model.bin", TorchArchive(bytes, {{"data/0", std::string(48, '\0')}}));
   };
   write(pickle);
   EXPECT_TRUE(ReadModelConfig(dir.path()).ok()) << ReadModelConfig(dir.path()).status();
