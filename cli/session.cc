@@ -19,6 +19,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());
   SHORTLIST_RETURN_IF_ERROR(session->models_->Load());
+  if (const std::string warning = session->models_->warning(); !warning.empty()) {
+    std::cerr << "warning: " << warning << "\n";
+  }
   SHORTLIST_RETURN_IF_ERROR(session->OpenSketch());
   return session;
 }

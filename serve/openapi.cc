@@ -237,6 +237,7 @@ std::string Embeddings() {
                         "items": {"type": "string", "enum": ["dense", "sparse", "colbert"]}},
     "encoding_format": {"type": "string", "enum": ["float", "base64"]},
     "dimensions": {"type": "integer", "minimum": 1},
+    "truncation": {"type": "boolean"},
     "user": {"type": "string"}
   })json"});
   properties["input"] = AnyOf({kManyTexts, kManyIds, kPictureItems});
@@ -249,6 +250,7 @@ std::string Rerank(const char* documents) {
     "query": {"type": "string"},
     "top_n": {"type": "integer", "minimum": 1},
     "top_k": {"type": "integer", "minimum": 1},
+    "truncation": {"type": "boolean"},
     "return_documents": {"type": "boolean"}
   })json"});
   if (documents == std::string_view("texts")) {
@@ -258,6 +260,22 @@ std::string Rerank(const char* documents) {
   properties[documents] = {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}};
   return Operation("Scores of documents for a query, the best first", {"query", documents},
                    std::move(properties));
+}
+
+std::string CohereEmbed() {
+  return Operation("Vectors of texts or pictures, as Cohere", {}, Properties({R"json({
+    "model": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"},
+    "texts": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+    "images": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+    "inputs": {"type": "array", "minItems": 1, "items": {"type": "object"}},
+    "input_type": {"enum": ["search_document", "search_query", "classification", "clustering", "image"]},
+    "embedding_types": {"type": "array", "maxItems": 6, "items":
+      {"enum": ["float", "int8", "uint8", "binary", "ubinary", "base64"]}},
+    "output_dimension": {"type": "integer", "minimum": 1},
+    "max_tokens": {"type": "integer", "minimum": 1},
+    "truncate": {"enum": ["NONE", "START", "END"]},
+    "priority": {"type": "integer", "minimum": 0}
+  })json"}));
 }
 
 std::string Embed() {

@@ -159,8 +159,9 @@ class ServerImpl final : public Server {
     SHORTLIST_RETURN_IF_ERROR(AddOpenAiModelRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangGenerateRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangInfoRoutes(service_, routes_));
-    for (const auto& add : {AddOpenAiEmbeddingsRoute, AddRerankRoutes, AddTeiRoutes,
-                            AddSglangEncodeRoutes, AddScoreRoutes, AddFastchatEmbeddingsRoute}) {
+    for (const auto& add :
+         {AddOpenAiEmbeddingsRoute, AddCohereEmbedRoute, AddRerankRoutes, AddTeiRoutes,
+          AddSglangEncodeRoutes, AddScoreRoutes, AddFastchatEmbeddingsRoute}) {
       SHORTLIST_RETURN_IF_ERROR(add(service_, routes_));
     }
     SHORTLIST_RETURN_IF_ERROR(fastchat_->AddRoutes(routes_));

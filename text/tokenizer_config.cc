@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/tokenizer/json_fields.h"
@@ -47,37 +44,6 @@ absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const json& config) {
   SHORTLIST_ASSIGN_OR_RETURN(result.add_prefix_space, ReadOptionalBool(config, "add_prefix_space"));
   SHORTLIST_ASSIGN_OR_RETURN(result.legacy, ReadOptionalBool(config, "legacy"));
   return result;
-}
-
-absl::StatusOr<Truncation::Side> ReadTruncationSide(const std::string& model_dir) {
-  const std::string path = (std::filesystem::path(model_dir) / "tokenizer_config.json").string();
-  if (!FileExists(path)) return Truncation::Side::kRight;
-  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadJsonFile(path, kMaxConfigBytes));
-  const absl::StatusOr<std::string> side = ReadString(config, "truncation_side", "right");
-  if (!side.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", side.status().message()));
-  }
-  if (*side == "right") return Truncation::Side::kRight;
-  if (*side == "left") return Truncation::Side::kLeft;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": truncation_side \"", side->substr(0, 80),
-                                                 "\" is neither \"left\" nor \"right\""));
-}
-
-absl::StatusOr<bool> ReadGivesTokenTypes(const std::string& model_dir) {
-  constexpr char kName[] = "model_input_names";
-  const std::string path = (std::filesystem::path(model_dir) / "tokenizer_config.json").string();
-  if (!FileExists(path)) return true;
-  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadJsonFile(path, kMaxConfigBytes));
-  if (!config.is_object()) return true;
-  if (!config.contains(kName) || config[kName].is_null()) {
-    return config.value("tokenizer_class", json()) != "TokenizersBackend";
-  }
-  bool gives = false;
-  if (!config[kName].is_array()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", kName, " is not a list"));
-  }
-  for (const json& name : config[kName]) gives |= name == "token_type_ids";
-  return gives;
 }
 
 absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const json& config) {

@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
-#include "text/tokenizer.h"
 #include "text/tokenizer/added_tokens.h"
 
 namespace shortlist {
@@ -27,16 +26,6 @@ struct TokenizerConfig {
 
 /// InvalidArgument names the member that is of the wrong type.
 absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const nlohmann::json& config);
-
-/// Where a model's tokens go when its text is too long, as tokenizer_config.json says by
-/// "truncation_side"; right where it, or the file, says nothing. InvalidArgument for what is
-/// neither left nor right, and where the file is not JSON.
-absl::StatusOr<Truncation::Side> ReadTruncationSide(const std::string& model_dir);
-
-/// Whether transformers gives a model the types of a pair's tokens: not where tokenizer_config.json
-/// has "model_input_names" without "token_type_ids", nor, without that list, for the class
-/// TokenizersBackend. InvalidArgument for what is no list, and where the file is not JSON.
-absl::StatusOr<bool> ReadGivesTokenTypes(const std::string& model_dir);
 
 /// The member "added_tokens_decoder", {id: token}, in the order of ids.
 absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const nlohmann::json& config);

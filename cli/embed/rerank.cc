@@ -13,8 +13,10 @@
 #include "cli/embed/top_rows.h"
 #include "cli/flags/flag_kinds.h"
 #include "embed/classifier_config.h"
+#include "embed/sentence_transformers.h"
 #include "embed/yes_no_format.h"
 #include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/other_models.h"
 #include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
@@ -59,13 +61,17 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
 
 absl::Status CheckReranker(const std::string& model) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
+  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(dir));
   if (IsSequenceClassifier(dir)) {
     SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig config, ReadClassifierConfig(dir));
     SHORTLIST_RETURN_IF_ERROR(CheckOneLabel(dir, std::ssize(config.labels)));
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
                                DetectYesNoFormat(dir, model));
-    if (!yes_no) return MakesVectors(dir);
+    if (!yes_no) {
+      SHORTLIST_RETURN_IF_ERROR(ReadEmbeddingConfig(dir).status());
+      return MakesVectors(dir);
+    }
   }
   return WeightFiles::Open(dir).status();
 }

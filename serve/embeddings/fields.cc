@@ -22,7 +22,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxInstructionBytes = 16 << 10;
-constexpr char kUnnamed[] = "unknown";  // what sglang-router puts in where a client names no model
+// What sglang-router and Infinity's client put in where no model is named.
+constexpr std::string_view kUnnamed[] = {"", "default", "unknown", "default/not-specified"};
 
 /// What would load such a model.
 const char* FlagFor(ServedEncoder::Makes makes) {
@@ -102,7 +103,8 @@ absl::StatusOr<size_t> ReadModel(const Service& service, JsonFields& fields,
   const std::string asked = fields.String("model", "", kMaxNameBytes);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   const Generator::Options& options = service.generator->options();
-  const bool is_named = !asked.empty() && asked != "default" && asked != kUnnamed;
+  const bool is_named =
+      std::find(std::begin(kUnnamed), std::end(kUnnamed), asked) == std::end(kUnnamed);
   std::vector<std::string> names;
   const size_t none = options.encoders.size();
   size_t first = none, first_other = none;
