@@ -2,8 +2,8 @@
 #define SHORTLIST_TEXT_TOKENIZER_TOKENIZER_CLASS_H_
 
 #include <optional>
-#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
