@@ -30,6 +30,24 @@ absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const nlohmann::json& confi
 /// The member "added_tokens_decoder", {id: token}, in the order of ids.
 absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const nlohmann::json& config);
 
+/// A special token that tokenizer_config.json names. `token.id` is not set.
+struct NamedToken {
+  AddedToken token;
+  /// One of bos_token, eos_token, unk_token, sep_token, pad_token, cls_token and mask_token: such a
+  /// token is special even where an added token of the same spelling is not.
+  bool is_standard = false;
+};
+
+/// The special tokens that `config` names: the standard ones, other members whose names end in
+/// "_token" and hold a token, "extra_special_tokens" (a list or an object), or else
+/// "additional_special_tokens", and "model_specific_special_tokens". A token is a string or an
+/// object with "content" and flags. InvalidArgument names the member of the wrong type.
+absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const nlohmann::json& config);
+
+/// Adds the members of special_tokens_map.json to `config`, over those of the same name, unless
+/// `config` has "added_tokens_decoder": so transformers reads the older file.
+absl::Status AddSpecialTokensMap(const nlohmann::json& map, nlohmann::json& config);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_TEXT_TOKENIZER_CONFIG_H_
