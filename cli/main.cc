@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <system_error>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
@@ -146,8 +148,19 @@ int Run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   HoldStandardDescriptors();
+  // A file that would exceed `ulimit -f` is then a failed write, which says so.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return Run(argc, argv);
+  } catch (const std::system_error& error) {
+    // Of std::thread, whoever makes one.
+    const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
+    std::cerr << "shortlist: "
+              << (is_thread ? "the system starts no more threads (ulimit -u, or the container's "
+                              "limit of processes): raise it, or give fewer --threads: "
+                            : "")
+              << error.what() << "\n";
+    return is_thread ? kBadInput : kFailed;
   } catch (const std::exception& error) {
     std::cerr << "shortlist: " << error.what() << "\n";
     return kFailed;
