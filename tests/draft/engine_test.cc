@@ -89,9 +89,10 @@ TEST_F(EngineTest, StepsBeyondTheDraftsContextAreCounted) {
         EXPECT_EQ(stats.num_steps_beyond_draft, stats.num_verify_steps);
         EXPECT_EQ(stats.num_drafted, 0);
       } else if (context_len < 1024) {
-        // Each is plain, and brings one token.
-        EXPECT_EQ(stats.num_steps_beyond_draft, sequence->num_tokens() - context_len)
-            << context_len;
+        // Each is plain and brings one token, from the context's end or one behind it on.
+        const int64_t num_beyond = sequence->num_tokens() - context_len;
+        EXPECT_LE(stats.num_steps_beyond_draft, num_beyond) << context_len;
+        EXPECT_GE(stats.num_steps_beyond_draft, num_beyond - 1) << context_len;
       } else {
         EXPECT_EQ(stats.num_steps_beyond_draft, 0);
       }
