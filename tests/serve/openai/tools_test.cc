@@ -69,10 +69,11 @@ TEST_F(ToolsTest, TemplateGetsToolsCallsAndResults) {
   StartWith(kToolTemplate);
   const HttpReply reply = Connect().Post("/v1/chat/completions", Chat());
   ASSERT_EQ(reply.status, 200) << reply.body;
-  EXPECT_EQ(LastPrompt(),
-            "TOOLS [{\"type\": \"function\", \"function\": {\"name\": \"weather\", \"parameters\": "
-            "{\"type\": \"object\"}}}]\nuser: Rain?\nCALL weather Bonn\nRESULT call_1 dry\n"
-            "user: Sure?\nassistant:");
+  EXPECT_EQ(
+      LastPrompt(),
+      "TOOLS [{\"function\": {\"name\": \"weather\", \"parameters\": {\"type\": \"object\"}}, "
+      "\"type\": \"function\"}]\nuser: Rain?\nCALL weather Bonn\nRESULT call_1 dry\n"
+      "user: Sure?\nassistant:");
 }
 
 TEST_F(ToolsTest, ToolsInAHistoryNeedNoToolsInTheRequest) {
@@ -116,7 +117,8 @@ TEST_F(ToolsTest, DamagedToolsAndCallsAreRefusedByName) {
     body["messages"][1]["tool_calls"] = value;
     EXPECT_EQ(Error(body)["param"], param) << value;
   }
-  for (const json& tools : {json(1), json{1}, json{{"a", 1}}, json(std::vector<json>(129, json::object()))}) {
+  for (const json& tools :
+       {json(1), json{1}, json{{"a", 1}}, json(std::vector<json>(129, json::object()))}) {
     json body = Chat();
     body["tools"] = tools;
     EXPECT_EQ(Error(body)["param"], "tools");
