@@ -19,20 +19,20 @@ class RunningClockTest : public testing::Test {
 };
 
 TEST_F(RunningClockTest, ShortGapsCountAsWallTime) {
-  EXPECT_DOUBLE_EQ(After(0.0, 0.0), 0.0);
-  EXPECT_DOUBLE_EQ(After(0.01, 0.0), 0.01);  // waits for a device
-  EXPECT_DOUBLE_EQ(After(0.02, 0.16), 0.03);
+  EXPECT_NEAR(After(0.0, 0.0), 0.0, 1e-9);
+  EXPECT_NEAR(After(0.01, 0.0), 0.01, 1e-9);  // waits for a device
+  EXPECT_NEAR(After(0.02, 0.16), 0.03, 1e-9);
 }
 
 TEST_F(RunningClockTest, PauseCountsAsOneGap) {
-  EXPECT_DOUBLE_EQ(After(30.0, 0.004), RunningClock::kLongestGap);
-  EXPECT_DOUBLE_EQ(After(0.008, 0.008), RunningClock::kLongestGap + 0.008);
+  EXPECT_NEAR(After(30.0, 0.004), RunningClock::kLongestGap, 1e-9);
+  EXPECT_NEAR(After(0.008, 0.008), RunningClock::kLongestGap + 0.008, 1e-9);
 }
 
 TEST_F(RunningClockTest, LongPassCountsWhollyAndItsPauseDoesNot) {
-  EXPECT_DOUBLE_EQ(After(10.0, 10.0), 10.0);   // one thread
-  EXPECT_DOUBLE_EQ(After(10.0, 75.0), 20.0);   // eight
-  EXPECT_DOUBLE_EQ(After(600.0, 10.0), 30.0);  // one, and ten minutes of a pause
+  EXPECT_NEAR(After(10.0, 10.0), 10.0, 1e-9);   // one thread
+  EXPECT_NEAR(After(10.0, 75.0), 20.0, 1e-9);   // eight
+  EXPECT_NEAR(After(600.0, 10.0), 30.0, 1e-9);  // one, and ten minutes of a pause
 }
 
 TEST_F(RunningClockTest, NeverGoesBack) {
