@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <exception>
 #include <iostream>
+#include <system_error>
 
 #include "cli/command_line.h"
 
@@ -24,8 +26,19 @@ void HoldStandardDescriptors() {
 
 int main(int argc, char** argv) {
   HoldStandardDescriptors();
+  // A file that would exceed `ulimit -f` is then a failed write, which says so.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return shortlist::CommandLine().Run(argc, argv);
+  } catch (const std::system_error& error) {
+    // Of std::thread, whoever makes one.
+    const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
+    std::cerr << "shortlist: "
+              << (is_thread ? "the system starts no more threads (ulimit -u, or the container's "
+                              "limit of processes): raise it, or give fewer --threads: "
+                            : "")
+              << error.what() << "\n";
+    return is_thread ? shortlist::kExitBadInput : shortlist::kExitFailed;
   } catch (const std::exception& error) {
     std::cerr << "shortlist: " << error.what() << "\n";
     return shortlist::kExitFailed;

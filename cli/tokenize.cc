@@ -18,6 +18,7 @@
 #include "base/counted.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/read_lines.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "model/checkpoint/hub_cache.h"
@@ -31,6 +32,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxInputBytes = int64_t{4} << 30;
+constexpr int64_t kMaxLineBytes = int64_t{64} << 20;  // of standard input
 constexpr int64_t kMaxThreads = 1024;
 
 void AddCommonFlags(CLI::App& command, TokenizeFlags& flags) {
@@ -59,7 +61,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Open(const TokenizeFlags& flags) {
 absl::StatusOr<std::vector<std::string>> ReadRows(const TokenizeFlags& flags, std::istream& in) {
   std::string contents;
   if (flags.input_path.empty()) {
-    contents.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    SHORTLIST_ASSIGN_OR_RETURN(
+        contents, ReadLines(in, "standard input",
+                            {.max_line_bytes = kMaxLineBytes, .max_bytes = kMaxInputBytes}));
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(contents, ReadFile(flags.input_path, kMaxInputBytes));
   }

@@ -133,6 +133,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
     results_[chunk.index].num_emitted = sequence.num_tokens() - before;
     TellDrafter(work[chunk.index], hidden.narrow(0, chunk.first_row, chunk.len));
   }
+  CompletePrompts(work);
   return TakeResults(work);
 }
 
@@ -149,8 +150,7 @@ void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
                                     std::span<const TokenId> rows) {
   SHORTLIST_CHECK(len >= 0 && len < sequence.num_tokens());
   sequence.cached_len = len;
-  const bool drafts =
-      drafter_ != nullptr && sequence.speculates() && len <= drafter_->context_len();
+  const bool drafts = DraftsFor(sequence) && len <= drafter_->context_len();
   Speculation& speculation = SpeculationOf(sequence);
   speculation.draft_state = drafts ? drafter_->NewState(len) : nullptr;
   speculation.adopted_rows.assign(rows.begin(), rows.end());
@@ -164,8 +164,13 @@ int64_t SpeculativeEngine::num_continuations(const Sequence& sequence) const {
   return discovery_.num_continuations(sequence);
 }
 
+bool SpeculativeEngine::DraftsFor(const Sequence& sequence) const {
+  return drafter_ != nullptr && sequence.speculates() &&
+         sequence.prompt_len() < drafter_->context_len();
+}
+
 int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
-  if (drafter_ == nullptr || !sequence.speculates()) return sequence.cached_len;
+  if (!DraftsFor(sequence)) return sequence.cached_len;
   const Speculation* const speculation = FindSpeculation(sequence);
   if (speculation == nullptr || speculation->draft_state == nullptr) return 0;
   return std::min(sequence.cached_len, drafter_->CachedLen(sequence));
@@ -198,6 +203,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   ++stats_.num_steps;
   TellSizer(work, tasks, before);
   vocabs_.Clear();
+  CompletePrompts(work);
   return TakeResults(work);
 }
 
@@ -325,6 +331,10 @@ DraftTask SpeculativeEngine::NewTask(const StepWork& work) {
                  .num_draft_tokens = snapshot.fit.ok() ? NumDraftTokens(work) : 0,
                  .p_min = options_.draft_p_min,
                  .looks_up = options_.prompt_lookup};
+  if (drafter_ != nullptr && sequence.speculates() &&
+      sequence.num_tokens() >= drafter_->context_len()) {
+    ++sequence.stats.num_steps_beyond_draft;
+  }
   const Speculation& speculation = SpeculationOf(sequence);
   // A base that finds its size by itself grows where it holds too little.
   const bool is_sized =
@@ -396,7 +406,8 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
 
 void SpeculativeEngine::TellDrafter(const StepWork& work, const at::Tensor& features) {
   Sequence& sequence = *work.sequence;
-  if (drafter_ == nullptr || !sequence.speculates() || sequence.finished()) return;
+  if (!DraftsFor(sequence)) return;
+  if (sequence.finished() && !LacksPrompt(work)) return;
   std::unique_ptr<DrafterState>& draft_state = SpeculationOf(sequence).draft_state;
   if (sequence.cached_len > drafter_->context_len()) {  // too long for this drafter, now and ever
     draft_state = nullptr;
@@ -411,6 +422,29 @@ void SpeculativeEngine::TellDrafter(const StepWork& work, const at::Tensor& feat
     draft_state = nullptr;  // this sequence decodes plainly from here on
     CountDraftFailure(status);
   }
+}
+
+/// Whether the drafter lacks a part of a prompt that others may share, other than its last token.
+bool SpeculativeEngine::LacksPrompt(const StepWork& work) const {
+  const Sequence& sequence = *work.sequence;
+  if (!work.shares_prompt || sequence.finish_reason() == FinishReason::kError) return false;
+  return ShareableLen(sequence) < sequence.prompt_len() - 1;
+}
+
+/// For sequences that have ended. One that goes on does it with its next draft.
+void SpeculativeEngine::CompletePrompts(std::span<const StepWork> work) {
+  if (drafter_ == nullptr) return;
+  std::vector<StepWork> ended;
+  for (const StepWork& of : work) {
+    const Speculation* const speculation = FindSpeculation(*of.sequence);
+    const bool drafts = speculation != nullptr && speculation->draft_state != nullptr;
+    if (of.sequence->finished() && drafts && LacksPrompt(of)) ended.push_back(of);
+  }
+  if (ended.empty()) return;
+  const absl::Status status = drafter_->CatchUp(ended);
+  if (status.ok()) return;
+  for (const StepWork& of : ended) SpeculationOf(*of.sequence).draft_state = nullptr;
+  CountDraftFailure(status);
 }
 
 void SpeculativeEngine::CountDraftFailure(const absl::Status& why) {

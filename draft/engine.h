@@ -64,6 +64,11 @@ class SpeculativeEngine {
   /// The most of them that are of use to `sequence`; 0: none.
   int64_t num_continuations(const Sequence& sequence) const;
 
+  /// True if the drafter computes keys and values for `sequence`: there is one, the sequence
+  /// speculates, and its prompt fits the drafter's context. Prefixes are shared among sequences
+  /// with equal answers.
+  bool DraftsFor(const Sequence& sequence) const;
+
   /// The rows that `sequence` has added to the active vocabulary, by token id; without guesses.
   std::vector<TokenId> TailRows(const Sequence& sequence) const;
 
@@ -110,6 +115,8 @@ class SpeculativeEngine {
   void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                  const EngineStats& before);
   void TellDrafter(const StepWork& work, const at::Tensor& features);
+  bool LacksPrompt(const StepWork& work) const;
+  void CompletePrompts(std::span<const StepWork> work);
   void CountDraftFailure(const absl::Status& why);
 
   Decoder& target_;

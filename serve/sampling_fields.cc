@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/counted.h"
+#include "base/excerpt.h"
 #include "nlohmann/json.hpp"
 #include "serve/http/api_error.h"
 
@@ -17,13 +18,9 @@ namespace {
 using nlohmann::json;
 
 std::optional<TokenId> ToTokenId(const json& value, int64_t vocab_size) {
-  if (!value.is_number_integer()) return std::nullopt;
-  if (value.is_number_unsigned() && value.get<uint64_t>() >= static_cast<uint64_t>(vocab_size)) {
-    return std::nullopt;
-  }
-  const auto id = value.get<int64_t>();
-  if (id < 0 || id >= vocab_size) return std::nullopt;
-  return TokenId{static_cast<int32_t>(id)};
+  const std::optional<int64_t> id = WholeNumber(value);
+  if (!id || *id < 0 || *id >= vocab_size) return std::nullopt;
+  return TokenId{static_cast<int32_t>(*id)};
 }
 
 std::string Place(const char* name, size_t i) { return absl::StrCat(name, "[", i, "]"); }
@@ -70,6 +67,11 @@ std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t
     const auto [rest, error] = std::from_chars(key.data(), end, id);
     if (error != std::errc() || rest != end || id < 0 || id >= vocab_size) {
       fields.Fail("logit_bias", absl::StrCat("a key is not a token id in [0, ", vocab_size, ")"));
+      return {};
+    }
+    if (key != absl::StrCat(id)) {  // "0300" beside "300" would be two biases of one token
+      fields.Fail("logit_bias", absl::StrCat("the key \"", Excerpt(key), "\" is not how token id ",
+                                             id, " is written: \"", id, "\""));
       return {};
     }
     const double bias = value.is_number() ? value.get<double>() : 1e9;

@@ -88,9 +88,11 @@ struct ServeFlags {
   std::string admin_key;              // empty: SHORTLIST_ADMIN_KEY
   /// The base of the active vocabulary for the requests of one key, by its name.
   std::vector<std::pair<std::string, VocabOptions>> client_vocabs;
-  uint16_t health_port = 0;       // 0: none
-  std::string health_host;        // empty: that of `http`
-  std::string log_file;           // empty: stderr
+  uint16_t health_port = 0;  // 0: none
+  std::string health_host;   // empty: that of `http`
+  std::string log_file;      // empty: stderr
+  int64_t shutdown_timeout_s = 60;
+  bool ignores_unknown_fields = false;
   std::string served_model_name;  // empty: DefaultModelName
   std::string conv_template;      // empty: the checkpoint's chat template, else by its name
   // As a worker of FastChat; without a controller the others say nothing to anybody.

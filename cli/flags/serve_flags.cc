@@ -96,6 +96,12 @@ void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
       .add_option("--log-file", flags.log_file, "Append the log to this file; SIGHUP opens it anew")
       ->type_name("FILE")
       ->default_str("stderr");
+  AddInteger<int64_t>(command, "--shutdown-timeout,--timeout-graceful-shutdown",
+                      flags.shutdown_timeout_s, 0, 86'400,
+                      "Seconds that running requests have after SIGTERM; then they are aborted");
+  command.add_flag("--ignore-unknown-fields", flags.ignores_unknown_fields,
+                   "Pass over fields of a request that a route does not know, and name them in "
+                   "X-Ignored-Fields and in the log, in place of a refusal");
   command
       .add_option("--allowed-host", flags.http.allowed_hosts,
                   "Names under which clients reach the server; requests to others are refused. A "

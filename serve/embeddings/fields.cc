@@ -67,7 +67,8 @@ void ReadIds(const json& list, const std::string& place, int64_t vocab_size, Jso
   if (list.empty()) return fields.Fail(place, "a list of token ids that is empty");
   ids.reserve(list.size());
   for (size_t i = 0; i < list.size(); ++i) {
-    const bool fits = list[i].is_number_integer() && list[i] >= 0 && list[i] < vocab_size;
+    const std::optional<int64_t> id = WholeNumber(list[i]);
+    const bool fits = id.has_value() && *id >= 0 && *id < vocab_size;
     if (!fits) {
       // Who sends [["a", "b"]] means a pair.
       const char* const pairs =
@@ -75,7 +76,7 @@ void ReadIds(const json& list, const std::string& place, int64_t vocab_size, Jso
       return fields.Fail(Place(place, i),
                          absl::StrCat("not a token id in [0, ", vocab_size, ")", pairs));
     }
-    ids.push_back(TokenId{list[i].get<int32_t>()});
+    ids.push_back(TokenId{static_cast<int32_t>(*id)});
   }
 }
 

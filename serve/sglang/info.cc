@@ -213,7 +213,9 @@ std::string TokenizeReply(const Service& service, const std::string& tokens,
 absl::StatusOr<std::string> TokenizeChat(const Service& service, JsonFields& fields,
                                          const ordered_json& ordered) {
   const Generator::Options& options = service.generator->options();
-  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields, ordered));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      Chat chat,
+      ReadChat(fields, ordered, service.generator->options().prompt_encoder->chat_template()));
   fields.Accept({"model", "add_special_tokens"});
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());

@@ -344,5 +344,23 @@ TEST(BinaryTest, GoodRunsEndWithExitCodeZero) {
   EXPECT_THAT(compare.out, HasSubstr("yes"));
 }
 
+/// Where the system sets a bound, the command says which; no signal ends it without a word.
+TEST(LimitsTest, FileThatWouldGrowTooLargeIsAnError) {
+  const TempDir dir;
+  std::string texts;
+  for (int i = 0; i < 20'000; ++i) texts += "text " + std::to_string(i) + "\n";
+  const std::string in = dir.Write("texts.txt", texts);
+  const std::string target = SourcePath("models/demo/target/tokenizer.model");
+  const Args commands[] = {
+      {"vocab", "build", "--tokenizer", target, "--text", in, "--counts", dir.Join("counts"),
+       "--out", dir.Join("list.json")},
+      {"vocab", "build", "--tokenizer", target, "--text", in, "--out", dir.Join("list.json")}};
+  for (const Args& command : commands) {
+    const ProcessOutcome outcome = RunBinary(command, "ulimit -f 2");
+    EXPECT_GT(outcome.exit_code, 0) << outcome.exit_code;
+    EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  }
+}
+
 }  // namespace
 }  // namespace shortlist

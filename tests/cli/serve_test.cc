@@ -174,6 +174,41 @@ TEST(ServeTest, FewOpenFilesMeanFewConnections) {
   EXPECT_THAT(refused.Log(), HasSubstr("the limit of 256 (ulimit -n)"));
 }
 
+/// No thread gets a stack of this size, which stands for `ulimit -u`: that does not bind root.
+TEST(ServeTest, MissingThreadsAreToldInPlaceOfAnAbort) {
+  for (const Args& args :
+       {Args{}, Args{"--health-port", std::to_string(FreePort())}, Args{"--threads", "2"}}) {
+    ServeProcess server(args, "ulimit -s 68719476736");
+    EXPECT_EQ(server.Signal(0), 2);
+    EXPECT_THAT(server.Log(), HasSubstr("the system starts no more threads"));
+  }
+}
+
+TEST(ServeTest, HangupIsIgnoredWithoutALogFile) {
+  ServeProcess server({});
+  const uint16_t port = server.AwaitPort();
+  ASSERT_NE(port, 0);
+  for (int i = 0; i < 3; ++i) server.Send(SIGHUP);
+  EXPECT_EQ(HttpClient(port).Get("/health").status, 200);
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+}
+
+TEST(ServeTest, WhatRunsIsAbortedAfterTheShutdownTimeout) {
+  ServeProcess server({"--shutdown-timeout", "0"});
+  const uint16_t port = server.AwaitPort();
+  ASSERT_NE(port, 0);
+  HttpClient client(port);
+  client.Send(PostRequest(
+      "/generate", json{{"text", "A"},
+                        {"stream", true},
+                        {"sampling_params", {{"max_new_tokens", 1000}, {"ignore_eos", true}}}}
+                       .dump()));
+  EXPECT_THAT(client.ReceiveSome(), HasSubstr("200 OK"));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
 TEST(ServeTest, ASignalWhileTheModelLoadsEndsItAtOnce) {
   // The warning comes before the model.
   ServeProcess server({"--max-connections", "500"}, "ulimit -n 300");
