@@ -1,16 +1,128 @@
 #include "base/file.h"
 
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace shortlist {
+namespace {
+
+/// Unavailable, with the reason that errno has.
+absl::Status Failed(const std::string& path, const char* what) {
+  const int error = errno;
+  return absl::UnavailableError(
+      absl::StrCat(path, ": cannot ", what, ": ", std::strerror(error),
+                   error == EFBIG ? " (the limit of `ulimit -f`, or the file system's)" : ""));
+}
+
+/// False with errno set on an error.
+bool WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) bytes.remove_prefix(written);
+  }
+  return true;
+}
+
+std::string FolderOf(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+absl::Status WriteToDevice(const std::string& path, const std::string& contents) {
+  const int fd = open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return Failed(path, "open");
+  const absl::Status status = WriteAll(fd, contents) ? absl::OkStatus() : Failed(path, "write");
+  close(fd);
+  return status;
+}
+
+/// A new file in the folder of a path, removed unless it is renamed. Functions that return bool
+/// return false with errno set on an error.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& path) : folder_(FolderOf(path)) {
+    // Room for the rest within the 255 bytes of a name.
+    prefix_ = absl::StrCat(folder_, "/",
+                           std::filesystem::path(path).filename().string().substr(0, 200), ".tmp.");
+  }
+  ~TemporaryFile() {
+    const int error = errno;  // the caller's, of what failed
+    if (fd_ >= 0) close(fd_);
+    if (!name_.empty()) unlink(name_.c_str());
+    errno = error;
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  int fd() const { return fd_; }
+
+  bool Open() {
+    fd_ = open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kMode);
+    if (fd_ >= 0) {
+      if (access(Link().c_str(), F_OK) == 0) return true;
+      close(std::exchange(fd_, -1));  // it could not get a name: /proc is not mounted
+    }
+    // Not only where O_TMPFILE is not supported: the errors differ, and a real one comes again.
+    return UnderNewName([this](const std::string& name) {
+      fd_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode);
+      return fd_ >= 0;
+    });
+  }
+
+  bool RenameTo(const std::string& path) {
+    if (name_.empty() && !UnderNewName([this](const std::string& name) {
+          return linkat(AT_FDCWD, Link().c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+        })) {
+      return false;
+    }
+    if (rename(name_.c_str(), path.c_str()) != 0) return false;
+    name_.clear();
+    return true;
+  }
+
+ private:
+  static constexpr mode_t kMode = 0666;
+
+  /// The path by which the kernel knows a file without a name.
+  std::string Link() const { return absl::StrCat("/proc/self/fd/", fd_); }
+
+  /// Tries make(name) with names that nobody can guess, until one is not taken; sets name_.
+  template <typename Make>
+  bool UnderNewName(Make&& make) {
+    for (int i = 0; i < 100; ++i) {
+      uint64_t random = 0;
+      if (getrandom(&random, sizeof random, 0) != sizeof random) return false;
+      const std::string name = absl::StrCat(prefix_, absl::Hex(random, absl::kZeroPad16));
+      if (make(name)) {
+        name_ = name;
+        return true;
+      }
+      if (errno != EEXIST) return false;
+    }
+    return false;
+  }
+
+  const std::string folder_;
+  std::string prefix_;
+  std::string name_;  // empty: it has none
+  int fd_ = -1;
+};
+
+}  // namespace
 
 bool FileExists(const std::string& path) {
   std::error_code ignored;
@@ -49,38 +161,38 @@ absl::Status WriteFileAtomically(const std::string& given, const std::string& co
   std::error_code unknown;
   const fs::file_status status = fs::status(given, unknown);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
-    // A device or a pipe: it takes the bytes, and is not to be replaced by them.
-    std::ofstream out(given, std::ios::binary);
-    out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
-    out.flush();
-    if (out) return absl::OkStatus();
-    return absl::UnavailableError(absl::StrCat(given, ": cannot write: ", std::strerror(errno)));
+    return WriteToDevice(given, contents);
   }
   // A symbolic link stays one: the file behind it is replaced.
   const fs::path behind = fs::exists(status) ? fs::canonical(given, unknown) : fs::path();
   const std::string path = behind.empty() ? given : behind.string();
-  const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    // Before the bytes: what others may not read they never may.
-    if (fs::is_regular_file(status)) fs::permissions(temporary, status.permissions(), unknown);
-    out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
-    out.flush();
-    if (!out) {
-      const std::string reason = std::strerror(errno);
-      std::error_code ignored;
-      std::filesystem::remove(temporary, ignored);
-      return absl::UnavailableError(absl::StrCat(path, ": cannot write: ", reason));
-    }
+  if (rlimit limit{}; getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+                      contents.size() > limit.rlim_cur) {
+    errno = EFBIG;  // before the signal that the kernel would send, which ends most processes
+    return Failed(path, "write");
   }
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    return absl::UnavailableError(absl::StrCat(path, ": cannot replace: ", error.message()));
+  TemporaryFile temporary(path);
+  if (!temporary.Open()) return Failed(path, "write");
+  // Before the bytes: what others may not read they never may.
+  if (fs::is_regular_file(status) &&
+      fchmod(temporary.fd(), static_cast<mode_t>(status.permissions())) != 0) {
+    return Failed(path, "write");
   }
-  return absl::OkStatus();
+  if (!WriteAll(temporary.fd(), contents) || fsync(temporary.fd()) != 0) {
+    return Failed(path, "write");
+  }
+  if (!temporary.RenameTo(path)) return Failed(path, "replace");
+  return SyncFolderOf(path);
+}
+
+absl::Status SyncFolderOf(const std::string& path) {
+  const int folder = open(FolderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return errno == EACCES ? absl::OkStatus() : Failed(path, "open the folder");
+  const bool is_synced = fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP;
+  const absl::Status status =
+      is_synced ? absl::OkStatus() : Failed(path, "bring the folder to the disk");
+  close(folder);
+  return status;
 }
 
 absl::Status CheckWritable(const std::string& path) {

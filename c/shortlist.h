@@ -67,9 +67,10 @@ SHORTLIST_API shortlist_status shortlist_vocab_create(const int32_t* base_ids, i
  * "FILE:coverage=0.95:successors=384", "ratio:0.25" (the first ids), "empty" (a base of nothing) or
  * "full" (the full head, which learns nothing). FILE is a *.vocab.json, a *.vocab.json.xz, or text
  * with an id on each line; `shortlist vocab convert` makes these of .pt, .npy and d2t files.
+ * `vocab_size` counts the head's rows, padding included; all ids of a list must be below it.
  * `fingerprint` is that of the tokenizer, as `shortlist show` tells it, and that of a JSON list
  * must equal it; null: the list is taken for the tokenizer's. The vocab_size of a JSON list must be
- * `vocab_size`; of text, ids must be below it. */
+ * within 1024 of `vocab_size`. */
 SHORTLIST_API shortlist_status shortlist_vocab_open(const char* choice, int64_t vocab_size,
                                                     const char* fingerprint,
                                                     int64_t dynamic_capacity,

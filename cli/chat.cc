@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/excerpt.h"
+#include "base/read_lines.h"
 #include "base/status_macros.h"
 #include "cli/session.h"
 #include "cli/transcript.h"
@@ -242,7 +243,9 @@ absl::Status RunChat(const ChatFlags& flags, bool is_interactive, std::istream& 
   if (is_interactive) std::cerr << kHelp;
   for (std::string line;;) {
     if (is_interactive) out << "> " << std::flush;
-    if (!std::getline(in, line)) break;
+    SHORTLIST_ASSIGN_OR_RETURN(const bool is_there,
+                               ReadLine(in, int64_t{Tokenizer::kMaxTextBytes}, line));
+    if (!is_there) break;
     if (line.ends_with('\r')) line.pop_back();
     const absl::Status status = TakeLine(line, transcript, *responder, out);
     if (status.ok()) continue;

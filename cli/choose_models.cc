@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/program_folder.h"
 #include "embed/classifier_config.h"
 #include "embed/yes_no_format.h"
 #include "model/checkpoint/clip_config.h"
@@ -29,30 +29,21 @@ constexpr char kDemoName[] = "demo";
 constexpr char kDemoConversation[] = "zero_shot";
 constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
 
-/// The directory at or above the executable's that holds the demo pair.
-absl::StatusOr<fs::path> FindDemoRoot() {
-  std::error_code error;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (error) return absl::UnavailableError("cannot tell where the executable lies");
-  for (fs::path dir = executable.parent_path();; dir = dir.parent_path()) {
-    if (fs::exists(dir / "models/demo/target/config.json", error)) return dir;
-    if (!dir.has_relative_path()) break;
-  }
-  return absl::NotFoundError(absl::StrCat("no models/demo at or above ",
-                                          executable.parent_path().string(),
-                                          ": name a model with --model"));
-}
-
 /// Fills in the demo pair; what was given stays.
 absl::Status TakeDemoPair(ServeFlags& flags) {
-  SHORTLIST_ASSIGN_OR_RETURN(const fs::path root, FindDemoRoot());
+  const absl::StatusOr<fs::path> found = FindAtOrAboveProgram("models/demo/target/config.json");
+  if (!found.ok()) {
+    return absl::Status(found.status().code(),
+                        absl::StrCat(found.status().message(), ": name a model with --model"));
+  }
+  const fs::path& root = *found;
   RunFlags& run = flags.run;
   run.models.model = root / "models/demo/target";
   if (flags.served_model_name.empty()) flags.served_model_name = kDemoName;
   if (flags.conv_template.empty()) flags.conv_template = kDemoConversation;
   if (!run.models.draft.empty()) return absl::OkStatus();
   run.models.draft = root / "models/demo/draft";
-  if (flags.vocab_given) return absl::OkStatus();
+  if (run.given.vocab) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(
       run.vocab, ParseVocabFlag(absl::StrCat((root / "vocab_lists/demo.vocab.json").string(),
                                              ":top=", kDemoTop, ":successors=", kDemoSuccessors)));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/compare_report.h"
 #include "cli/decode_all.h"
@@ -28,6 +29,7 @@ struct Field {
   std::vector<Contender> contenders;
   std::vector<std::unique_ptr<Engine>> engines;
   std::vector<std::vector<TokenId>> outputs;  // [prompts], of plain decoding
+  std::vector<RefusedContender> refused;
 };
 
 int64_t SketchRows(const Session& session) {
@@ -69,8 +71,24 @@ absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base, 
   return Add(session, std::move(rows), /*use_draft=*/true, std::move(base), field);
 }
 
+/// A number of rows of --sweep, by what they are for. Refused where the list has no such base.
+absl::Status AddSize(Session& session, VocabOptions options, int64_t num_rows, int64_t dynamic_rows,
+                     int64_t successor_rows, Field& field) {
+  options.top_n = num_rows - dynamic_rows - successor_rows;
+  if (successor_rows > 0) options.successors = successor_rows;
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = session.models().SelectBase(options);
+  if (!base.ok()) {
+    field.refused.push_back(
+        {absl::StrCat("draft, top ", *options.top_n), std::string(base.status().message())});
+    return absl::OkStatus();
+  }
+  return AddPruned(session, *std::move(base),
+                   {.dynamic_rows = dynamic_rows, .successor_rows = successor_rows}, field);
+}
+
 /// The list at several sizes: alone, with dynamic rows, and with successors too, for as many rows
-/// in all. Successors take at most half of what dynamic rows leave.
+/// in all. Successors take at most half of what dynamic rows leave. InvalidArgument where dynamic
+/// rows leave nothing, or the list has none of these sizes.
 absl::Status AddSweep(Session& session, Field& field) {
   VocabOptions options = session.flags().vocab;
   if (options.custom_vocab_path.empty() || options.top_n || options.ratio || options.coverage) {
@@ -80,27 +98,26 @@ absl::Status AddSweep(Session& session, Field& field) {
   const int64_t most_successors = std::exchange(options.successors, std::nullopt).value_or(0);
   const int64_t vocab_size = session.models().config().vocab_size;
   const int64_t dynamic_rows = session.flags().dynamic_rows;
-  for (int64_t divisor : kSweepDivisors) {
+  const size_t num_before = field.contenders.size();
+  for (const int64_t divisor : kSweepDivisors) {
     const int64_t num_rows = vocab_size / divisor;
     if (num_rows <= dynamic_rows) {
       return absl::InvalidArgumentError(absl::StrCat("--sweep: --dynamic-rows ", dynamic_rows,
-                                                     " leave nothing of ", num_rows, " rows"));
+                                                     " leave nothing of ",
+                                                     Counted(num_rows, "row")));
     }
-    const auto add = [&](int64_t dynamic, int64_t successors) -> absl::Status {
-      VocabOptions sized = options;
-      sized.top_n = num_rows - dynamic - successors;
-      if (successors > 0) sized.successors = successors;
-      SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
-                                 session.models().SelectBase(sized));
-      return AddPruned(session, std::move(base),
-                       {.dynamic_rows = dynamic, .successor_rows = successors}, field);
-    };
+    SHORTLIST_RETURN_IF_ERROR(AddSize(session, options, num_rows, 0, 0, field));
+    if (dynamic_rows > 0) {
+      SHORTLIST_RETURN_IF_ERROR(AddSize(session, options, num_rows, dynamic_rows, 0, field));
+    }
     const int64_t successors = std::min(most_successors, (num_rows - dynamic_rows) / 2);
-    SHORTLIST_RETURN_IF_ERROR(add(0, 0));
-    if (dynamic_rows > 0) SHORTLIST_RETURN_IF_ERROR(add(dynamic_rows, 0));
-    if (successors > 0) SHORTLIST_RETURN_IF_ERROR(add(dynamic_rows, successors));
+    if (successors > 0) {
+      SHORTLIST_RETURN_IF_ERROR(
+          AddSize(session, options, num_rows, dynamic_rows, successors, field));
+    }
   }
-  return absl::OkStatus();
+  if (field.contenders.size() > num_before) return absl::OkStatus();
+  return absl::InvalidArgumentError("--sweep: " + field.refused.back().why);
 }
 
 /// The size that is found while requests run, and with --sweep each that it may be.
@@ -197,7 +214,7 @@ absl::Status RunAll(const Session& session, int64_t num_repetitions, Field& fiel
         DecodeAll(*engine, session, requests.first(1), /*max_tail_rows=*/0, {}).status());
   }
   const size_t num_groups = (requests.size() + group_size - 1) / group_size;
-  Progress progress("runs",
+  Progress progress("run",
                     static_cast<int64_t>(num_repetitions * num_groups * field.engines.size()));
   for (int64_t repetition = 0; repetition < num_repetitions; ++repetition) {
     for (size_t first = 0; first < requests.size(); first += group_size) {
@@ -247,6 +264,7 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
   const bool greedy = session->sampling().greedy();
   const HeadWeight head = session->models().draft_head();
   Comparison comparison{.contenders = std::move(field.contenders),
+                        .refused = std::move(field.refused),
                         .greedy = greedy,
                         .comparable = run.decoding.verify == VerifyMode::kCoupled || greedy,
                         .head_rows = head.vocab_size,

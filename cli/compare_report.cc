@@ -1,8 +1,10 @@
 #include "cli/compare_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "base/counted.h"
 #include "cli/table.h"
 #include "nlohmann/json.hpp"
 
@@ -72,7 +74,8 @@ double HeadShare(const Comparison& comparison, const Contender& contender, const
                static_cast<double>(comparison.head_rows) * row_bytes);
 }
 
-void WriteTable(const Comparison& comparison, const Prompts& prompts, std::ostream& out) {
+void WriteTable(const Comparison& comparison, const Prompts& prompts,
+                const std::vector<RefusedContender>& refused, std::ostream& out) {
   const auto percent = [](double share) { return FormatFixed(100.0 * share, 1) + "%"; };
   const double plain_speed = Add(comparison.contenders.front(), prompts).tokens_per_s();
   std::vector<std::vector<std::string>> cells;
@@ -94,10 +97,14 @@ void WriteTable(const Comparison& comparison, const Prompts& prompts, std::ostre
          of_draft(FormatFixed(sums.ms_per_draft_step(), 3)), FormatFixed(sums.ms_per_verify(), 3),
          percent(sums.repetition.share()), identical});
   }
-  out << FormatTable({"decoding", "tok/s", "speed-up", "draft length", "copied", "accept length",
-                      "acceptance", "coverage", "active rows", "head bytes", "ms/draft step",
-                      "ms/verify", "repeated", "identical"},
-                     cells);
+  const std::vector<std::string> header = {
+      "decoding",      "tok/s",      "speed-up", "draft length", "copied",
+      "accept length", "acceptance", "coverage", "active rows",  "head bytes",
+      "ms/draft step", "ms/verify",  "repeated", "identical"};
+  for (const RefusedContender& contender : refused) {
+    cells.emplace_back(header.size(), "-").front() = contender.name + ": " + contender.why;
+  }
+  out << FormatTable(header, cells);
 }
 
 /// Why the draft could propose what came: of each source the share of tokens that no source before
@@ -133,7 +140,8 @@ void WriteSources(const Comparison& comparison, const Prompts& prompts, std::ost
                                 2) +
                     "%");
       if (rows > 0.0) {
-        row.back() += " (" + FormatFixed(rows / static_cast<double>(prompts.size()), 0) + " rows)";
+        const double mean = rows / static_cast<double>(prompts.size());
+        row.back() += " (" + Counted(std::llround(mean), "row") + ")";
       }
     }
     row.push_back(FormatFixed(100.0 * stats.covered_acceptance_rate(), 1) + "%");
@@ -206,9 +214,10 @@ bool AllIdentical(const Comparison& comparison) {
 
 void WriteTables(const Comparison& comparison, std::ostream& out) {
   const size_t num_prompts = comparison.sources.size();
-  out << num_prompts << " prompts, " << comparison.num_repetitions << " repetitions, batch "
-      << comparison.batch << ", " << comparison.num_threads << " threads\n";
-  WriteTable(comparison, AllPrompts(comparison), out);
+  out << Counted(static_cast<int64_t>(num_prompts), "prompt") << ", "
+      << Counted(comparison.num_repetitions, "repetition") << ", batch " << comparison.batch << ", "
+      << Counted(comparison.num_threads, "thread") << "\n";
+  WriteTable(comparison, AllPrompts(comparison), comparison.refused, out);
   WriteSources(comparison, AllPrompts(comparison), out);
   if (!comparison.greedy) return;
   const Prompts few = FewRepeats(comparison);
@@ -216,7 +225,7 @@ void WriteTables(const Comparison& comparison, std::ostream& out) {
   out << "\n"
       << few.size() << " of them, whose plain output repeats less than "
       << FormatFixed(100.0 * kFewRepeats, 0) << "% of its 6-grams\n";
-  WriteTable(comparison, few, out);
+  WriteTable(comparison, few, /*refused=*/{}, out);
 }
 
 void WriteJson(const Comparison& comparison, std::ostream& out) {
@@ -239,6 +248,12 @@ void WriteJson(const Comparison& comparison, std::ostream& out) {
       std::erase_if(some, [&](size_t i) { return comparison.sources[i] != source; });
       append(group, source, some);
     }
+  }
+  for (const RefusedContender& refused : comparison.refused) {
+    rows.push_back({{"group", "all"},
+                    {"source", nullptr},
+                    {"decoding", refused.name},
+                    {"error", refused.why}});
   }
   const nlohmann::ordered_json report = {
       {"num_prompts", comparison.sources.size()},

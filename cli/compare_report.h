@@ -35,10 +35,17 @@ struct Contender {
   std::vector<PromptResult> prompts;
 };
 
+/// A way to decode that there is not, a size that the list does not have, say.
+struct RefusedContender {
+  std::string name;
+  std::string why;
+};
+
 /// A comparison, ready to be written.
 struct Comparison {
   std::vector<Contender> contenders;  // plain decoding first, then the draft with its full head
-  std::vector<std::string> sources;   // [prompts], empty where the file gave none
+  std::vector<RefusedContender> refused;
+  std::vector<std::string> sources;  // [prompts], empty where the file gave none
   bool greedy = false;
   bool comparable = false;  // outputs are meant to be those of plain decoding
   // The draft's head, and the sketch that chooses rows of it.
@@ -58,11 +65,13 @@ bool AllIdentical(const Comparison& comparison);
 
 /// One table over all prompts; for a greedy comparison a second one over the group of prompts whose
 /// plain output repeats less than 30 % of its 6-grams (where these are some and not all). Speeds
-/// are those of each prompt's fastest repetition, prefill excluded.
+/// are those of each prompt's fastest repetition, prefill excluded. The first table ends with a row
+/// for each refused contender.
 void WriteTables(const Comparison& comparison, std::ostream& out);
 
 /// One JSON object: the settings, and "rows", one for each group ("all", and "few_repeats" when
-/// greedy), source (null: all of them) and contender that has any prompts.
+/// greedy), source (null: all of them) and contender that has any prompts, and one with an "error"
+/// for each that is refused.
 void WriteJson(const Comparison& comparison, std::ostream& out);
 
 }  // namespace shortlist

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "router/messages.h"
 
@@ -149,12 +150,14 @@ absl::StatusOr<std::vector<Completion>> DecodeAll(Engine& engine, const Session&
 void NoteDraftTrouble(const std::string& name, const SpeculativeEngine& engine,
                       int64_t num_mapping_faults) {
   if (const int64_t num_failures = engine.stats().num_draft_failures; num_failures > 0) {
-    std::cerr << "note: " << name << ": the draft failed in " << num_failures
-              << " steps, which were decoded plainly: " << engine.draft_error().message() << "\n";
+    std::cerr << "note: " << name << ": the draft failed in "
+              << Counted(num_failures, "step, which was", "steps, which were")
+              << " decoded plainly: " << engine.draft_error().message() << "\n";
   }
   if (num_mapping_faults > 0) {
-    std::cerr << "warning: " << name << ": " << num_mapping_faults
-              << " drafted tokens do not match their row: the row map is broken\n";
+    std::cerr << "warning: " << name << ": "
+              << Counted(num_mapping_faults, "drafted token does", "drafted tokens do")
+              << " not match their row: the row map is broken\n";
   }
 }
 

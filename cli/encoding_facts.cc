@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/counted.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "embed/masked_lm_head.h"
@@ -57,16 +58,15 @@ std::string DescribeScores(const ClassifierConfig& classifier) {
     labels.push_back(labels.size() < kMostLabels ? Quoted(label) : "...");
     if (labels.size() > kMostLabels) break;
   }
-  return absl::StrCat(
-      "scores of ", classifier.labels.size(),
-      classifier.labels.size() == 1 ? " label: " : " labels: ", absl::StrJoin(labels, ", "), "; ",
-      ScoreFunctionName(classifier.score_function));
+  return absl::StrCat("scores of ", Counted(std::ssize(classifier.labels), "label"), ": ",
+                      absl::StrJoin(labels, ", "), "; ",
+                      ScoreFunctionName(classifier.score_function));
 }
 
 std::string DescribeVectors(const EmbeddingConfig& embedding) {
   std::vector<std::string> kinds;
   if (embedding.makes_dense) {
-    kinds.push_back(absl::StrCat("vectors of ", Dimensions(embedding), " dimensions (",
+    kinds.push_back(absl::StrCat("vectors of ", Counted(Dimensions(embedding), "dimension"), " (",
                                  PoolingName(embedding.pooling), " of the hidden states",
                                  embedding.dense.empty() ? "" : ", dense layers",
                                  embedding.normalize ? ", length 1)" : ")"));
@@ -77,8 +77,9 @@ std::string DescribeVectors(const EmbeddingConfig& embedding) {
 }
 
 std::string DescribeTower(const ClipTowerConfig& tower) {
-  return absl::StrCat(tower.num_layers, " layers, hidden ", tower.hidden, ", FFN ",
-                      tower.intermediate, ", ", tower.num_heads, " heads of ", tower.head_dim);
+  return absl::StrCat(Counted(tower.num_layers, "layer"), ", hidden ", tower.hidden, ", FFN ",
+                      tower.intermediate, ", ", Counted(tower.num_heads, "head"), " of ",
+                      tower.head_dim);
 }
 
 }  // namespace
@@ -135,16 +136,16 @@ void AppendLines(const EncodingFacts& facts,
     lines.emplace_back("architecture", absl::StrCat("CLIPModel: texts ", DescribeTower(c.text),
                                                     "; pictures ", DescribeTower(c.vision)));
     lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens"));
-    lines.emplace_back(
-        "gives",
-        absl::StrCat("vectors of ", c.projection, " dimensions, of texts and of pictures (",
-                     c.picture_size, " x ", c.picture_size, " pixels), length 1"));
+    lines.emplace_back("gives", absl::StrCat("vectors of ", Counted(c.projection, "dimension"),
+                                             ", of texts and of pictures (", c.picture_size, " x ",
+                                             c.picture_size, " pixels), length 1"));
   } else if (facts.encoder) {
     const EncoderConfig& c = *facts.encoder;
-    lines.emplace_back("architecture",
-                       absl::StrCat(c.architecture, ": ", c.num_layers, " layers, hidden ",
-                                    c.hidden, ", FFN ", c.intermediate, ", ", c.num_heads,
-                                    " heads of ", c.head_dim, ", context ", c.context_len));
+    lines.emplace_back(
+        "architecture",
+        absl::StrCat(c.architecture, ": ", Counted(c.num_layers, "layer"), ", hidden ", c.hidden,
+                     ", FFN ", c.intermediate, ", ", Counted(c.num_heads, "head"), " of ",
+                     c.head_dim, ", context ", c.context_len));
     lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens"));
   }
   if (facts.classifier) lines.emplace_back("gives", DescribeScores(*facts.classifier));
@@ -155,7 +156,7 @@ void AppendLines(const EncodingFacts& facts,
                                                 : vectors);
   }
   if (facts.max_input_tokens > 0) {
-    lines.emplace_back("input", absl::StrCat("at most ", facts.max_input_tokens, " tokens"));
+    lines.emplace_back("input", absl::StrCat("at most ", Counted(facts.max_input_tokens, "token")));
   }
   if (facts.embedding) {
     for (const auto& [name, text] : Prompts(*facts.embedding)) {

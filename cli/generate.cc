@@ -1,16 +1,31 @@
 #include "cli/generate.h"
 
-#include <cstdint>
+#include <iostream>
+#include <iterator>
 #include <memory>
 #include <vector>
 
+#include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/completion_writer.h"
 #include "cli/decode_all.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "cli/shipped_lists.h"
 
 namespace shortlist {
+namespace {
+
+std::string SpeedNote(const SequenceStats& stats, int64_t num_prompts, double step_seconds) {
+  std::string note = Counted(num_prompts, "prompt");
+  if (stats.num_step_tokens == 0 || step_seconds <= 0) return note + ", no decode step";
+  return absl::StrFormat("%s, %.1f tokens/s, accept length %.2f", note,
+                         static_cast<double>(stats.num_step_tokens) / step_seconds,
+                         stats.accept_length());
+}
+
+}  // namespace
 
 absl::Status Generate(const RunFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags));
@@ -20,7 +35,7 @@ absl::Status Generate(const RunFlags& flags, std::ostream& out) {
   const auto format =
       flags.json ? CompletionWriter::Format::kJson : CompletionWriter::Format::kText;
   CompletionWriter writer(session->models().tokenizer(), session->requests(), format, out);
-  Progress progress("prompts", static_cast<int64_t>(session->requests().size()));
+  Progress progress("prompt", static_cast<int64_t>(session->requests().size()));
   DecodeObserver observer;
   observer.on_tokens = [&writer](size_t index, std::span<const TokenId> tokens) {
     writer.OnTokens(index, tokens);
@@ -33,11 +48,17 @@ absl::Status Generate(const RunFlags& flags, std::ostream& out) {
       const std::vector<Completion> completions,
       DecodeAll(*engine, *session, session->requests(), flags.dynamic_rows, observer));
 
-  int64_t num_mapping_faults = 0;
+  SequenceStats stats;
+  double step_seconds = 0;
   for (const Completion& completion : completions) {
-    num_mapping_faults += completion.stats.num_mapping_faults;
+    stats.Add(completion.stats);
+    step_seconds += completion.step_seconds;
   }
-  NoteDraftTrouble("generate", engine->speculative(), num_mapping_faults);
+  NoteDraftTrouble("generate", engine->speculative(), stats.num_mapping_faults);
+  std::cerr << "generate: " << SpeedNote(stats, std::ssize(completions), step_seconds) << "\n";
+  if (const std::string hint = PruningHint(*session); !hint.empty()) {
+    std::cerr << "generate: " << hint << "\n";
+  }
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 
 namespace shortlist {
@@ -59,9 +60,9 @@ absl::StatusOr<TraceShape> ParseTraceShape(const std::string& text) {
   }
   const int64_t num_tokens = shape.num_requests * (shape.shared_len + shape.own_len);
   if (num_tokens > kMaxTokens) {
-    return absl::InvalidArgumentError(absl::StrCat(shape.num_requests, " requests of ",
-                                                   shape.shared_len + shape.own_len,
-                                                   " tokens exceed ", kMaxTokens, " in all"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        Counted(shape.num_requests, "request"), " of ",
+        Counted(shape.shared_len + shape.own_len, "token"), " exceed ", kMaxTokens, " in all"));
   }
   return shape;
 }

@@ -2,14 +2,35 @@
 
 #include <iostream>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/counted.h"
+
 namespace shortlist {
+
+std::string FormatSeconds(double seconds) {
+  if (seconds < 100) return absl::StrFormat("%.0f s", seconds);
+  if (seconds < 100 * 60) return absl::StrFormat("%.0f min", seconds / 60);
+  return absl::StrFormat("%.1f h", seconds / 3600);
+}
+
+std::string FormatProgress(int64_t done, int64_t total, const std::string& unit, double seconds) {
+  std::string note = absl::StrCat(done, " of ", Counted(total, unit));
+  if (done <= 0 || seconds <= 0) return note;
+  const double rate = static_cast<double>(done) / seconds;
+  // Slow work is better told by what one takes.
+  absl::StrAppend(&note, rate >= 1 ? absl::StrFormat(", %.1f a second", rate)
+                                   : absl::StrFormat(", %.1f s each", 1 / rate));
+  return absl::StrCat(note, ", ", FormatSeconds(static_cast<double>(total - done) / rate), " left");
+}
 
 void Progress::Advance() {
   ++done_;
-  const auto now = std::chrono::steady_clock::now();
+  const Clock::time_point now = Clock::now();
   if (now - last_note_ < std::chrono::seconds(5)) return;
   last_note_ = now;
-  std::cerr << done_ << " of " << total_ << " " << unit_ << "\n";
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  std::cerr << FormatProgress(done_, total_, unit_, seconds) << "\n";
 }
 
 }  // namespace shortlist

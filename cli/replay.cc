@@ -195,7 +195,7 @@ class Replayer {
   }
 
   ReplayResult Run() {
-    Progress progress("requests", std::ssize(rows_));
+    Progress progress("request", std::ssize(rows_));
     result_.requests.resize(rows_.size());
     const std::vector<size_t> order = ByArrival(rows_);
     start_ = Clock::now();

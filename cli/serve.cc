@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <memory>
@@ -246,7 +247,8 @@ absl::Status ServeEncoders(const ServeFlags& flags, Server::Options options) {
 absl::Status Serve(const ServeFlags& given) {
   UnblockCerr();
   EndOnSignals();
-  if (!given.log_file.empty()) std::signal(SIGHUP, SIG_IGN);  // until the log is open
+  // With a --log-file it opens that anew, once there is one. Without, there is nothing to open.
+  std::signal(SIGHUP, SIG_IGN);
   ServeFlags flags = given;
   SHORTLIST_RETURN_IF_ERROR(ChooseModels(flags));
   Server::Options options;
@@ -258,6 +260,8 @@ absl::Status Serve(const ServeFlags& given) {
   if (flags.health_port != 0) options.health_port = flags.health_port;
   options.health_host = flags.health_host;
   options.log_file = flags.log_file;
+  options.drain_timeout = std::chrono::seconds(flags.shutdown_timeout_s);
+  options.ignores_unknown_fields = flags.ignores_unknown_fields;
   options.fastchat.model_names = flags.model_names;
   options.fastchat.limit_worker_concurrency = flags.limit_worker_concurrency;
   return flags.run.models.model.empty() ? ServeEncoders(flags, std::move(options))

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/shipped_lists.h"
 #include "cli/version.h"
 #include "kernels/head.h"
 #include "kernels/quant.h"
@@ -124,7 +125,6 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
     const VocabBase& base = *session.base();
     const int64_t num_rows =
         base.is_full_head() ? session.models().tokenizer().size() : base.size();
-    const bool is_full = base.is_full_head() && session.ladder() == nullptr;
     const int64_t num_all = session.models().config().vocab_size;
     const int64_t num_sketched = session.sketch() != nullptr ? run.sketch.rows() : 0;
     const int64_t sketch_bytes = session.sketch() != nullptr ? session.sketch()->bytes() : 0;
@@ -140,7 +140,7 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
       absl::StrAppend(&summary, " sizes=", session.ladder()->rows().front(), "..",
                       session.ladder()->rows().back());
     }
-    if (!is_full) {
+    if (!session.scores_full_head()) {
       absl::StrAppend(&summary, " successors=", base.max_successors(),
                       " dynamic_rows=", run.dynamic_rows,
                       " list=", quoted(flags.run.vocab.custom_vocab_path));
@@ -148,8 +148,8 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
         absl::StrAppend(&summary, " sketch_rows=", num_sketched,
                         " sketch=", quoted(run.sketch.path));
       }
-    } else {
-      absl::StrAppend(&summary, " note=\"the draft scores every row; --vocab would prune them\"");
+    } else if (const std::string hint = PruningHint(session); !hint.empty()) {
+      absl::StrAppend(&summary, " note=", quoted(hint));
     }
   } else {
     absl::StrAppend(&summary, " draft=none");

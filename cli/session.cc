@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/prompts.h"
 #include "text/chat/prompt_encoder.h"
@@ -18,6 +19,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());
   SHORTLIST_RETURN_IF_ERROR(session->models_->Load());
+  if (const std::string warning = session->models_->warning(); !warning.empty()) {
+    std::cerr << "warning: " << warning << "\n";
+  }
   SHORTLIST_RETURN_IF_ERROR(session->OpenSketch());
   return session;
 }
@@ -56,9 +60,9 @@ absl::Status Session::EncodePrompts() {
     }
     const auto num_tokens = static_cast<int64_t>(ids->size());
     if (num_tokens >= context_len) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(prompt.origin, ": the prompt has ", num_tokens, " tokens, a context of ",
-                       context_len, " has room for ", context_len - 1, " and one of output"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          prompt.origin, ": the prompt has ", Counted(num_tokens, "token"), ", a context of ",
+          context_len, " has room for ", context_len - 1, " and one of output"));
     }
     requests_.push_back({std::move(prompt.origin), std::move(prompt.source), *std::move(ids)});
   }
@@ -81,8 +85,7 @@ absl::Status Session::OpenBase() {
   }
   SHORTLIST_ASSIGN_OR_RETURN(ladder_, models_->SelectLadder(flags_.vocab));
 
-  const bool stays_full = base_->is_full_head() && ladder_ == nullptr;
-  if (flags_.sketch.rows() > 0 && (!models_->has_draft() || stays_full)) {
+  if (flags_.sketch.rows() > 0 && (!models_->has_draft() || scores_full_head())) {
     std::cerr << "note: --sketch and --sketch-rows have no effect "
               << (models_->has_draft() ? "with --vocab full" : "without --draft") << "\n";
   }
@@ -104,14 +107,16 @@ absl::Status Session::OpenBase() {
       std::cerr << "note: --dynamic-rows and --dynamic-capacity have no effect with --vocab full\n";
     }
   } else if (base_->size() == base_->vocab_size()) {
-    std::cerr << "note: --vocab selects the whole vocabulary, " << base_->size() << " tokens\n";
+    std::cerr << "note: --vocab selects the whole vocabulary, " << Counted(base_->size(), "token")
+              << "\n";
   }
   return absl::OkStatus();
 }
 
 absl::Status Session::OpenSketch() {
-  const bool stays_full = base_->is_full_head() && ladder_ == nullptr;
-  if (flags_.sketch.rows() == 0 || !models_->has_draft() || stays_full) return absl::OkStatus();
+  if (flags_.sketch.rows() == 0 || !models_->has_draft() || scores_full_head()) {
+    return absl::OkStatus();
+  }
   SHORTLIST_ASSIGN_OR_RETURN(sketch_, models_->OpenSketch(flags_.sketch.path));
   return absl::OkStatus();
 }

@@ -51,6 +51,10 @@ class Session {
   const SamplingParams& sampling() const { return sampling_; }
   /// Among which the base's size is found; null: base() stays.
   const std::shared_ptr<const BaseLadder>& ladder() const { return ladder_; }
+  /// There is a draft, and it scores every row of its head in every step.
+  bool scores_full_head() const {
+    return models_->has_draft() && base_->is_full_head() && ladder_ == nullptr;
+  }
   /// The flags' way to decode, over base() and with the sketch.
   DecodingOptions decoding() const;
 

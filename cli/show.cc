@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/encoding_facts.h"
 #include "kernels/isa.h"
@@ -46,10 +47,6 @@ struct Facts {
   std::vector<std::string> unsupported;
 };
 
-bool IsEagle(const ModelConfig& c) {
-  return c.architecture == ModelConfig::Architecture::kLlamaEagle;
-}
-
 /// A weight matrix of a model, and how many there are of it.
 struct Matrix {
   int64_t rows;
@@ -64,7 +61,7 @@ std::vector<Matrix> LinearLayers(const ModelConfig& c) {
                                   {c.hidden, q, c.num_layers},
                                   {c.intermediate, c.hidden, 2 * c.num_layers},
                                   {c.hidden, c.intermediate, c.num_layers}};
-  if (IsEagle(c)) matrices.push_back({c.hidden, 2 * c.hidden, 1});
+  if (c.is_eagle()) matrices.push_back({c.hidden, 2 * c.hidden, 1});
   return matrices;
 }
 
@@ -73,7 +70,7 @@ int64_t NumVectorElements(const ModelConfig& c) {
   const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
   const int64_t norms = 2 * c.hidden + (c.qk_norm ? 2 * c.head_dim : 0);
   // An EAGLE head's first layer has no input norm, and it has no final one.
-  const int64_t ends = IsEagle(c) ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
+  const int64_t ends = c.is_eagle() ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
   return c.num_layers * (bias + norms) + ends;
 }
 
@@ -81,7 +78,7 @@ int64_t NumVectorElements(const ModelConfig& c) {
 int64_t NumParameters(const ModelConfig& c) {
   int64_t count = NumVectorElements(c);
   for (const Matrix& m : LinearLayers(c)) count += m.rows * m.columns * m.count;
-  if (IsEagle(c)) return count;
+  if (c.is_eagle()) return count;
   return count + (c.tie_word_embeddings ? 1 : 2) * c.vocab_size * c.hidden;
 }
 
@@ -94,7 +91,7 @@ int64_t WeightBytes(const ModelConfig& c, DType dtype, DType weight_dtype) {
                             ? (m.rows + 31) / 32 * QuantPanelBytes(weight_dtype, m.columns)
                             : m.rows * m.columns * DTypeBytes(weight_dtype));
   }
-  if (IsEagle(c)) return bytes;
+  if (c.is_eagle()) return bytes;
   bytes += c.vocab_size * c.hidden * DTypeBytes(dtype);
   const bool shares = c.tie_word_embeddings && !IsQuantized(weight_dtype);
   return shares ? bytes : bytes + c.vocab_size * RowBytes(weight_dtype, c.hidden);
@@ -115,7 +112,7 @@ absl::Status ReadTokenizer(const std::string& dir, Facts& facts) {
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = OpenTokenizer(dir);
   if (!tokenizer.ok()) {
     // Works on the embeddings of its target, whose tokenizer serves both.
-    const bool needs_none = facts.config && IsEagle(*facts.config);
+    const bool needs_none = facts.config && facts.config->is_eagle();
     if (absl::IsNotFound(tokenizer.status()) && needs_none) return absl::OkStatus();
     if (!absl::IsNotFound(tokenizer.status())) return tokenizer.status();
     facts.unsupported.emplace_back(tokenizer.status().message());
@@ -139,7 +136,7 @@ void ReadTemplate(const std::string& name, const std::string& dir, Facts& facts)
 
 /// How the weights are stored, as the linear layers' scales are where they are packed.
 absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
-  const char* const name = IsEagle(*facts.config) ? "fc.weight" : "model.embed_tokens.weight";
+  const char* const name = facts.config->is_eagle() ? "fc.weight" : "model.embed_tokens.weight";
   auto found = weights.tensors().find(name);
   if (found == weights.tensors().end()) found = weights.tensors().find("embed_tokens.weight");
   if (found == weights.tensors().end()) {
@@ -178,10 +175,10 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const std::string& dir)
   if (config.ok()) {
     SHORTLIST_RETURN_IF_ERROR(Note(ReadGenerationConfig(dir, config->vocab_size).status(), facts));
     facts.config = *config;
+    const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
+    SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
+    if (weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
   }
-  const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
-  SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
-  if (facts.config && weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
   SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(dir, facts));
   ReadTemplate(name, dir, facts);
   return facts;
@@ -282,11 +279,11 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
     const ModelConfig& c = *facts.config;
     lines.emplace_back(
         "architecture",
-        absl::StrCat(ArchitectureName(c.architecture), ": ", c.num_layers, " layers, hidden ",
-                     c.hidden, ", FFN ", c.intermediate, ", ", c.num_heads, " heads (",
-                     c.num_kv_heads, " of keys and values) of ", c.head_dim, ", context ",
-                     c.context_len));
-    const char* embedding = IsEagle(c)              ? "embedding and head of its target"
+        absl::StrCat(ArchitectureName(c.architecture), ": ", Counted(c.num_layers, "layer"),
+                     ", hidden ", c.hidden, ", FFN ", c.intermediate, ", ",
+                     Counted(c.num_heads, "head"), " (", c.num_kv_heads, " of keys and values) of ",
+                     c.head_dim, ", context ", c.context_len));
+    const char* embedding = c.is_eagle()            ? "embedding and head of its target"
                             : c.tie_word_embeddings ? "one matrix for embedding and head"
                                                     : "embedding and head apart";
     lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens, ", embedding));

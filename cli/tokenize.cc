@@ -15,8 +15,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/read_lines.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "model/checkpoint/hub_cache.h"
@@ -30,6 +32,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxInputBytes = int64_t{4} << 30;
+constexpr int64_t kMaxLineBytes = int64_t{64} << 20;  // of standard input
 constexpr int64_t kMaxThreads = 1024;
 
 void AddCommonFlags(CLI::App& command, TokenizeFlags& flags) {
@@ -58,7 +61,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Open(const TokenizeFlags& flags) {
 absl::StatusOr<std::vector<std::string>> ReadRows(const TokenizeFlags& flags, std::istream& in) {
   std::string contents;
   if (flags.input_path.empty()) {
-    contents.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    SHORTLIST_ASSIGN_OR_RETURN(
+        contents, ReadLines(in, "standard input",
+                            {.max_line_bytes = kMaxLineBytes, .max_bytes = kMaxInputBytes}));
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(contents, ReadFile(flags.input_path, kMaxInputBytes));
   }
@@ -175,12 +180,13 @@ Encoded EncodeAll(const Tokenizer& tokenizer, const std::vector<std::string>& te
 
 void ReportSpeed(const std::vector<std::string>& texts, const Encoded& encoded, double seconds,
                  int64_t num_threads) {
-  size_t num_bytes = 0, num_tokens = 0;
-  for (const std::string& text : texts) num_bytes += text.size();
-  for (const auto& ids : encoded.ids) num_tokens += ids.size();
+  int64_t num_bytes = 0, num_tokens = 0;
+  for (const std::string& text : texts) num_bytes += std::ssize(text);
+  for (const auto& ids : encoded.ids) num_tokens += std::ssize(ids);
   std::cerr << absl::StrFormat(
-      "tokenize: %d texts, %d bytes, %d tokens in %.6f s on %d threads, %.1f MB/s\n", texts.size(),
-      num_bytes, num_tokens, seconds, num_threads, static_cast<double>(num_bytes) / 1e6 / seconds);
+      "tokenize: %s, %s, %s in %.6f s on %s, %.1f MB/s\n", Counted(std::ssize(texts), "text"),
+      Counted(num_bytes, "byte"), Counted(num_tokens, "token"), seconds,
+      Counted(num_threads, "thread"), static_cast<double>(num_bytes) / 1e6 / seconds);
 }
 
 }  // namespace

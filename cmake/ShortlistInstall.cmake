@@ -3,7 +3,8 @@
 #   include/shortlist/<room>/<name>.h the public headers, named below, with what they include
 #   lib/                              a static library for each room, libshortlist.so, pkg-config files
 #   lib/cmake/Shortlist/              components c, vocab, kernels, head (no libtorch), draft, router, runtime
-#   bin/shortlist                     the command line, where this build has it
+#   bin/shortlist                     the command line, where this build has it, with
+#   share/                            its manual page, completion for bash and zsh, and the vocabulary lists
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -140,6 +141,35 @@ if(TARGET shortlist)
   install(TARGETS shortlist_sentencepiece LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   set_target_properties(shortlist PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS shortlist RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+  # Written by the program itself when it is installed, so that they name the flags that it has.
+  set(written ${PROJECT_BINARY_DIR}/written)
+  foreach(pair "man-page=shortlist.1" "completion,bash=shortlist.bash" "completion,zsh=_shortlist")
+    string(REPLACE "=" ";" pair "${pair}")
+    list(GET pair 0 arguments)
+    list(GET pair 1 name)
+    string(REPLACE "," " " arguments "${arguments}")
+    install(CODE "
+      file(MAKE_DIRECTORY \"${written}\")
+      execute_process(COMMAND \"$<TARGET_FILE:shortlist>\" ${arguments}
+                      OUTPUT_FILE \"${written}/${name}\" COMMAND_ERROR_IS_FATAL ANY)")
+  endforeach()
+  install(FILES ${written}/shortlist.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${written}/shortlist.bash RENAME shortlist
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  # Debian's zsh looks for those of packages in a folder of their own.
+  install(CODE "
+    set(zsh_completions site-functions)
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+      set(zsh_completions vendor-completions)
+    endif()")
+  install(FILES ${written}/_shortlist DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/\${zsh_completions}")
+
+  # The demo pair is not installed, nor what is made for it.
+  foreach(list gpt2 llama3 mistral-v3 phi3 qwen qwen.code qwen.math qwen.prose)
+    install(FILES ${PROJECT_SOURCE_DIR}/vocab_lists/${list}.vocab.json.xz
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/shortlist/vocab_lists)
+  endforeach()
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Shortlist)

@@ -9,9 +9,17 @@ namespace {
 constexpr double kDecay = 1.0 - 1.0 / 32;
 // Steps before drafting is given up: acceptance differs from step to step.
 constexpr int64_t kTrialSteps = 12;
-constexpr int64_t kMostRest = 2048;
+constexpr int64_t kSureSteps = 48;
+// A trial that fails is paid for by a rest of so many times what it lost.
+constexpr double kRestOfLoss = 64.0;
+constexpr double kMostRest = 1 << 20;
+// At least so many steps, twice as many after each further trial.
+constexpr int64_t kFirstRest = 64;
+constexpr int64_t kMostDoublings = 5;
 // Drafts that lose less than this are within the noise of the measurement.
 constexpr double kLoss = 0.98;
+// What a draft may take to catch up, of its passes; longer ones were held up.
+constexpr double kMostCatchUp = 200.0;
 // A rate of fewer steps than this is not one yet.
 constexpr double kFewTokens = 16.0;
 
@@ -27,18 +35,20 @@ bool DraftWorth::TakeStep() {
   return false;
 }
 
-void DraftWorth::Add(double saved_ms, double spent_ms) {
+void DraftWorth::Add(double saved_ms, double spent_ms, double plain_ms) {
   saved_ms_ = saved_ms_ * kDecay + saved_ms;
   spent_ms_ = spent_ms_ * kDecay + spent_ms;
+  lost_ms_ += spent_ms - saved_ms;
   if (++num_steps_ < kTrialSteps) return;
-  if (saved_ms_ < kLoss * spent_ms_) {
-    rest_ = next_rest_;
-    next_rest_ = std::min(2 * next_rest_, kMostRest);
-    num_steps_ = 0;
-    saved_ms_ = spent_ms_ = 0.0;
-  } else if (num_steps_ >= 4 * kTrialSteps) {
-    next_rest_ = kFirstRest;
+  if (saved_ms_ >= kLoss * spent_ms_) {
+    if (num_steps_ >= kSureSteps) num_rests_ = 0, lost_ms_ = 0.0;
+    return;
   }
+  const double steps = kRestOfLoss * lost_ms_ / std::max(plain_ms, 1e-9);
+  const auto least = kFirstRest << std::min(num_rests_++, kMostDoublings);
+  rest_ = std::max(least, static_cast<int64_t>(std::clamp(steps, 0.0, kMostRest)));
+  num_steps_ = 0;
+  saved_ms_ = spent_ms_ = lost_ms_ = 0.0;
 }
 
 int DraftPolicy::LoadOf(int64_t num_requests) {
@@ -48,6 +58,10 @@ int DraftPolicy::LoadOf(int64_t num_requests) {
 
 bool DraftPolicy::TakeStep(int64_t num_requests) {
   return loads_[LoadOf(num_requests)].worth.TakeStep();
+}
+
+bool DraftPolicy::Rests(int64_t num_requests) const {
+  return loads_[LoadOf(num_requests)].worth.rests();
 }
 
 double DraftPolicy::PlainRate(int64_t num_requests) const {
@@ -84,16 +98,22 @@ void DraftPolicy::AddStep(const Step& step) {
   if (step.num_requests < 1) return;
   verify_.Add(step.num_rows, step.verify_ms);
   if (step.num_drafting < 1 || step.num_passes < 1) return;
-  draft_.Add(step.num_drafting, step.draft_ms / static_cast<double>(step.num_passes));
   Load& load = loads_[LoadOf(step.num_requests)];
+  const auto num_passes = static_cast<double>(step.num_passes);
+  if (step.caught_up && !draft_.empty()) {
+    const double usual_ms = num_passes * draft_.Of(step.num_drafting);
+    load.worth.AddCatchUp(std::clamp(step.draft_ms - usual_ms, 0.0, kMostCatchUp * usual_ms));
+  } else {
+    draft_.Add(step.num_drafting, step.draft_ms / num_passes);
+  }
   // By the costs that are expected: a pause is nobody's fault.
-  const double draft_ms = draft_.Of(step.num_drafting) * static_cast<double>(step.num_passes);
-  const double ms = draft_ms + verify_.Of(step.num_rows);
+  const double ms = num_passes * draft_.Of(step.num_drafting) + verify_.Of(step.num_rows);
   load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
   load.ms = load.ms * kDecay + ms;
   const double plain_ms = verify_.Of(step.num_requests);
   const double further = static_cast<double>(step.num_emitted - step.num_requests);
-  load.worth.Add(further * plain_ms / static_cast<double>(step.num_requests), ms - plain_ms);
+  load.worth.Add(further * plain_ms / static_cast<double>(step.num_requests), ms - plain_ms,
+                 plain_ms);
 }
 
 }  // namespace shortlist

@@ -22,15 +22,18 @@ class DraftWorth {
  public:
   /// Whether to draft in the next step. Each call is a step.
   bool TakeStep();
-  /// A step that drafted saved and spent so many milliseconds.
-  void Add(double saved_ms, double spent_ms);
+  bool rests() const { return rest_ > 0; }
+  /// A step that drafted saved and spent so many milliseconds; a plain step takes `plain_ms`.
+  void Add(double saved_ms, double spent_ms, double plain_ms);
+  /// The draft computed what it had left out while it rested, or a prompt: a cost of trying.
+  void AddCatchUp(double ms) { lost_ms_ += ms; }
 
  private:
   double saved_ms_ = 0.0, spent_ms_ = 0.0;  // decayed
+  double lost_ms_ = 0.0;                    // since the last rest, catching up included
   int64_t num_steps_ = 0;                   // drafted since the last rest
   int64_t rest_ = 0;                        // steps still to rest
-  int64_t next_rest_ = kFirstRest;
-  static constexpr int64_t kFirstRest = 64;
+  int64_t num_rests_ = 0;                   // since drafting paid
 };
 
 /// Decides by measured costs how far to draft, so that tokens come fastest.
@@ -54,6 +57,8 @@ class DraftPolicy {
     int64_t num_rows = 0;  // of the target's pass
     double verify_ms = 0.0;
     int64_t num_emitted = 0;
+    // The draft computed more tokens of the requests than the last step emitted.
+    bool caught_up = false;
   };
 
   /// The target's pass over `num_rows` rows took `ms`: measured before the first step.
@@ -61,6 +66,9 @@ class DraftPolicy {
 
   /// Whether a step of `num_requests` requests is to draft. Each call is a step.
   bool TakeStep(int64_t num_requests);
+
+  /// Whether such steps rest, and go on to for some steps.
+  bool Rests(int64_t num_requests) const;
 
   /// For chains of at most `max_tokens` tokens of a step with `num_requests` requests. Before costs
   /// are known: those of a usual draft.

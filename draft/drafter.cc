@@ -14,7 +14,7 @@ constexpr int64_t kSureMatch = 3;
 // What a copied token costs, of what a drafted one does: the row of the target's pass alone.
 constexpr double kCopyShare = 0.4;
 
-// Of usual_acceptance: the last 32 judged tokens or so.
+// Of usual_acceptance: the last 32 judged tokens of the draft or so.
 constexpr double kUsualRate = 1.0 / 32;
 
 }  // namespace
@@ -74,7 +74,8 @@ bool DraftTask::IsWorthItsRow(const Evidence& of) const {
 
 void DraftTask::Learn(int64_t num_accepted) const {
   double& usual = SpeculationOf(*sequence).usual_acceptance;
-  for (int64_t j = 0; j < std::min(num_accepted + 1, std::ssize(tokens)); ++j) {
+  const int64_t num_drawn = std::ssize(tokens) - num_copied;
+  for (int64_t j = 0; j < std::min(num_accepted + 1, num_drawn); ++j) {
     usual += kUsualRate * ((j < num_accepted ? 1.0 : 0.0) - usual);
   }
   const int64_t first = std::ssize(tokens) - std::ssize(evidence);

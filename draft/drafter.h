@@ -136,6 +136,11 @@ class Drafter {
   /// after every target pass, for positions in ascending order without gaps, once per position.
   virtual absl::Status Accept(const StepWork& work, const at::Tensor& features) = 0;
 
+  /// Computes the keys and values of all positions that Accept was told of, in one pass for all of
+  /// `work`, whose sequences have states. CachedLen then leaves out at most the last two tokens.
+  /// After an error the states must not be used any more.
+  virtual absl::Status CatchUp(std::span<const StepWork> work) = 0;
+
   /// Fills `tokens` and `num_passes` of every task, and weighs all tokens (DraftTask::Weigh) or
   /// none. With `wants_distributions`, samples from its distributions and returns them (for
   /// rejection sampling); without, uses the noise the target will use. After an error the tasks are

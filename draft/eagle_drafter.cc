@@ -84,14 +84,23 @@ absl::Status EagleDrafter::Accept(const StepWork& work, const at::Tensor& featur
   state.num_features += features.size(0);
   SHORTLIST_CHECK(state.len + state.num_features == sequence.cached_len);
   if (state.num_features <= kMaxPending) return absl::OkStatus();
+  return CatchUp(std::span(&work, 1));
+}
 
+absl::Status EagleDrafter::CatchUp(std::span<const StepWork> work) {
+  const int64_t hidden_size = model_.config().hidden;
   batch_.Clear();
-  AddPending(sequence, work.kv_slots, state, batch_);
+  for (const StepWork& of : work) {
+    AddPending(*of.sequence, of.kv_slots, StateOf(*of.sequence), batch_);
+  }
   at::Tensor pending = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);
   float* to = pending.data_ptr<float>();
-  CopyPending(state, hidden_size, to);
+  for (const StepWork& of : work) CopyPending(StateOf(*of.sequence), hidden_size, to);
   SHORTLIST_RETURN_IF_ERROR(model_.Forward(batch_, pending, cache_).status());
-  state.num_fed = state.num_features;
+  for (const StepWork& of : work) {
+    State& state = StateOf(*of.sequence);
+    state.num_fed = state.num_features;
+  }
   return absl::OkStatus();
 }
 

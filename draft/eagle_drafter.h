@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "absl/status/statusor.h"
 #include "draft/chain_drafter.h"
@@ -30,6 +31,7 @@ class EagleDrafter final : public ChainDrafter {
   int64_t CachedLen(const Sequence& sequence) const override;
   bool kv_sees_next_token() const override { return true; }
   absl::Status Accept(const StepWork& work, const at::Tensor& features) override;
+  absl::Status CatchUp(std::span<const StepWork> work) override;
 
  private:
   EagleDrafter(EagleModel& model, KvCache cache, LmHead head)

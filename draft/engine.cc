@@ -155,6 +155,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
     results_[chunk.index].num_emitted = sequence.num_tokens() - before;
     TellDrafter(work[chunk.index], hidden.narrow(0, chunk.first_row, chunk.len));
   }
+  CompletePrompts(work);
   return TakeResults(work);
 }
 
@@ -171,8 +172,7 @@ void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
                                     std::span<const TokenId> rows) {
   SHORTLIST_CHECK(len >= 0 && len < sequence.num_tokens());
   sequence.cached_len = len;
-  const bool drafts =
-      drafter_ != nullptr && sequence.speculates() && len <= drafter_->context_len();
+  const bool drafts = DraftsFor(sequence) && len <= drafter_->context_len();
   Speculation& speculation = SpeculationOf(sequence);
   speculation.draft_state = drafts ? drafter_->NewState(len) : nullptr;
   speculation.adopted_rows.assign(rows.begin(), rows.end());
@@ -186,8 +186,13 @@ int64_t SpeculativeEngine::num_continuations(const Sequence& sequence) const {
   return discovery_.num_continuations(sequence);
 }
 
+bool SpeculativeEngine::DraftsFor(const Sequence& sequence) const {
+  return drafter_ != nullptr && sequence.speculates() &&
+         sequence.prompt_len() < drafter_->context_len();
+}
+
 int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
-  if (drafter_ == nullptr || !sequence.speculates()) return sequence.cached_len;
+  if (!DraftsFor(sequence)) return sequence.cached_len;
   const Speculation* const speculation = FindSpeculation(sequence);
   if (speculation == nullptr || speculation->draft_state == nullptr) return 0;
   return std::min(sequence.cached_len, drafter_->CachedLen(sequence));
@@ -216,8 +221,10 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   stats_.verify_ms += NowMs() - drafted_ms;
   ++stats_.num_steps;
   UpdatePolicy(tasks, before);
+  EndIdleDrafts(work);
   TellSizer(work, tasks, before);
   vocabs_.Clear();
+  CompletePrompts(work);
   return TakeResults(work);
 }
 
@@ -302,11 +309,27 @@ void SpeculativeEngine::UpdatePolicy(std::span<const DraftTask> tasks, const Eng
                          .draft_ms = of_step.draft_ms,
                          .num_rows = batch_.num_tokens(),
                          .verify_ms = of_step.verify_ms};
+  step.caught_up = step_caught_up_;
   for (size_t i = 0; i < tasks.size(); ++i) {
     step.num_drafting += tasks[i].num_passes > 0 ? 1 : 0;
     step.num_emitted += results_[i].num_emitted;
   }
   policy_.AddStep(step);
+}
+
+/// While drafting rests, the drafter falls behind. What it lacks it would have to compute before it
+/// drafts again, for more than that can earn: such sequences decode plainly from here on, and later
+/// ones try again.
+void SpeculativeEngine::EndIdleDrafts(std::span<const StepWork> work) {
+  constexpr int64_t kMostLeft = 192;
+  if (options_.draft_p_min || !policy_.Rests(std::ssize(work))) return;
+  for (const StepWork& of : work) {
+    Sequence& sequence = *of.sequence;
+    const Speculation* const speculation = FindSpeculation(sequence);
+    if (speculation == nullptr || speculation->draft_state == nullptr) continue;
+    const int64_t left = sequence.num_tokens() - drafter_->CachedLen(sequence);
+    if (left > kMostLeft && !sequence.finished()) SpeculationOf(sequence).draft_state = nullptr;
+  }
 }
 
 /// A step that another vocabulary had a part in says nothing about the sizes.
@@ -360,6 +383,10 @@ DraftTask SpeculativeEngine::NewTask(const StepWork& work) {
                  .p_min = options_.draft_p_min.value_or(0.0),
                  .thresholds = options_.draft_p_min ? nullptr : &thresholds_,
                  .looks_up = options_.prompt_lookup};
+  if (drafter_ != nullptr && sequence.speculates() &&
+      sequence.num_tokens() >= drafter_->context_len()) {
+    ++sequence.stats.num_steps_beyond_draft;
+  }
   const Speculation& speculation = SpeculationOf(sequence);
   // A base that finds its size by itself grows where it holds too little.
   const bool is_sized =
@@ -394,6 +421,11 @@ std::vector<DraftTask> SpeculativeEngine::Propose(std::span<const StepWork> work
     }
     thresholds_ = policy_.Thresholds(std::ssize(work), options_.num_draft_tokens);
   }
+  // What a step of its own leaves to compute is one chain and the target's token.
+  step_caught_up_ = std::ranges::any_of(drafting, [this](const DraftTask& task) {
+    const int64_t left = task.sequence->num_tokens() - drafter_->CachedLen(*task.sequence);
+    return left > options_.num_draft_tokens + 2;
+  });
   const bool wants_distributions = options_.verify == VerifyMode::kRejection;
   if (const absl::Status drafted = drafter_->Draft(drafting, wants_distributions); !drafted.ok()) {
     CountDraftFailure(drafted);  // the step goes on as plain decoding
@@ -439,7 +471,8 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
 
 void SpeculativeEngine::TellDrafter(const StepWork& work, const at::Tensor& features) {
   Sequence& sequence = *work.sequence;
-  if (drafter_ == nullptr || !sequence.speculates() || sequence.finished()) return;
+  if (!DraftsFor(sequence)) return;
+  if (sequence.finished() && !LacksPrompt(work)) return;
   std::unique_ptr<DrafterState>& draft_state = SpeculationOf(sequence).draft_state;
   if (sequence.cached_len > drafter_->context_len()) {  // too long for this drafter, now and ever
     draft_state = nullptr;
@@ -454,6 +487,29 @@ void SpeculativeEngine::TellDrafter(const StepWork& work, const at::Tensor& feat
     draft_state = nullptr;  // this sequence decodes plainly from here on
     CountDraftFailure(status);
   }
+}
+
+/// Whether the drafter lacks a part of a prompt that others may share, other than its last token.
+bool SpeculativeEngine::LacksPrompt(const StepWork& work) const {
+  const Sequence& sequence = *work.sequence;
+  if (!work.shares_prompt || sequence.finish_reason() == FinishReason::kError) return false;
+  return ShareableLen(sequence) < sequence.prompt_len() - 1;
+}
+
+/// For sequences that have ended. One that goes on does it with its next draft.
+void SpeculativeEngine::CompletePrompts(std::span<const StepWork> work) {
+  if (drafter_ == nullptr) return;
+  std::vector<StepWork> ended;
+  for (const StepWork& of : work) {
+    const Speculation* const speculation = FindSpeculation(*of.sequence);
+    const bool drafts = speculation != nullptr && speculation->draft_state != nullptr;
+    if (of.sequence->finished() && drafts && LacksPrompt(of)) ended.push_back(of);
+  }
+  if (ended.empty()) return;
+  const absl::Status status = drafter_->CatchUp(ended);
+  if (status.ok()) return;
+  for (const StepWork& of : ended) SpeculationOf(*of.sequence).draft_state = nullptr;
+  CountDraftFailure(status);
 }
 
 void SpeculativeEngine::CountDraftFailure(const absl::Status& why) {

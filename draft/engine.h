@@ -65,6 +65,11 @@ class SpeculativeEngine {
   /// The most of them that are of use to `sequence`; 0: none.
   int64_t num_continuations(const Sequence& sequence) const;
 
+  /// True if the drafter computes keys and values for `sequence`: there is one, the sequence
+  /// speculates, and its prompt fits the drafter's context. Prefixes are shared among sequences
+  /// with equal answers.
+  bool DraftsFor(const Sequence& sequence) const;
+
   /// The rows that `sequence` has added to the active vocabulary, by token id; without guesses.
   std::vector<TokenId> TailRows(const Sequence& sequence) const;
 
@@ -113,9 +118,12 @@ class SpeculativeEngine {
   void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted, int64_t num_emitted,
              std::span<const TokenId> likely);
   void UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before);
+  void EndIdleDrafts(std::span<const StepWork> work);
   void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                  const EngineStats& before);
   void TellDrafter(const StepWork& work, const at::Tensor& features);
+  bool LacksPrompt(const StepWork& work) const;
+  void CompletePrompts(std::span<const StepWork> work);
   void CountDraftFailure(const absl::Status& why);
 
   Decoder& target_;
@@ -132,7 +140,8 @@ class SpeculativeEngine {
   int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
   EngineStats stats_;
   DraftPolicy policy_;
-  ChainThresholds thresholds_;  // of the step
+  ChainThresholds thresholds_;   // of the step
+  bool step_caught_up_ = false;  // DraftPolicy::Step::caught_up
   absl::Status draft_error_;
 };
 

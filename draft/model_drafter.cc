@@ -62,15 +62,23 @@ int64_t ModelDrafter::CachedLen(const Sequence& sequence) const {
 absl::Status ModelDrafter::Accept(const StepWork& work, const at::Tensor&) {
   Sequence& sequence = *work.sequence;
   // The next Begin compares what was fed with what stands.
-  State& state = StateOf(sequence);
-  const int64_t len = sequence.cached_len - state.len;
-  if (len <= kMaxPending) return absl::OkStatus();
+  if (sequence.cached_len - StateOf(sequence).len <= kMaxPending) return absl::OkStatus();
+  return CatchUp(std::span(&work, 1));
+}
+
+absl::Status ModelDrafter::CatchUp(std::span<const StepWork> work) {
   batch_.Clear();
-  batch_.AddChain(std::span(sequence.tokens()).subspan(state.len, len), state.len,
-                  work.kv_slots.first(sequence.cached_len));
+  for (const StepWork& of : work) {
+    const int64_t begin = StateOf(*of.sequence).len, end = of.sequence->cached_len;
+    batch_.AddChain(std::span(of.sequence->tokens()).subspan(begin, end - begin), begin,
+                    of.kv_slots.first(end));
+  }
   SHORTLIST_RETURN_IF_ERROR(model_.Forward(batch_, cache_).status());
-  state.len = sequence.cached_len;
-  state.fed.clear();
+  for (const StepWork& of : work) {
+    State& state = StateOf(*of.sequence);
+    state.len = of.sequence->cached_len;
+    state.fed.clear();
+  }
   return absl::OkStatus();
 }
 

@@ -35,7 +35,7 @@ struct Speculation final : Sequence::EngineState {
   std::unique_ptr<DrafterState> draft_state;    // null: it is decoded plainly
   PromptLookup lookup;                          // over the sequence's tokens
   std::array<AcceptanceForecast, 3> forecasts;  // by DraftSource
-  double usual_acceptance = 0.8;                // of late drafted tokens that the target judged
+  double usual_acceptance = 0.8;                // of the draft's late tokens that the target judged
 };
 
 /// Made when it is first asked for.

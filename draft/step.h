@@ -23,6 +23,9 @@ struct StepWork {
   /// Ids that the sequence's tail gets with this step, because whoever sent the request expects
   /// them; in [0, emit_size).
   std::span<const TokenId> new_dynamic_tokens = {};
+  /// Other sequences may share the keys and values of its prompt. The drafter computes its own for
+  /// all of the prompt then, also where the sequence ends before it has drafted.
+  bool shares_prompt = false;
 };
 
 /// What a pass did for a sequence.

@@ -109,28 +109,46 @@ absl::StatusOr<std::optional<ScoreFunction>> ReadProblemType(const ConfigFields&
       kName, *type, "regression, single_label_classification and multi_label_classification are");
 }
 
-absl::StatusOr<ScoreFunction> ReadScoreFunction(const std::string& dir, const ConfigFields& fields,
-                                                const ClassifierConfig& config) {
+/// The function that a CrossEncoder was saved with; nullopt where nothing names one.
+absl::StatusOr<std::optional<ScoreFunction>> ReadSavedFunction(const std::string& dir,
+                                                               const ConfigFields& fields) {
   constexpr char kName[] = "activation_fn";
   constexpr char kOwner[] = "sentence_transformers";
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
-                             ReadModuleConfig(dir, "config_sentence_transformers.json"));
-  SHORTLIST_ASSIGN_OR_RETURN(auto function, ReadFunction(file.fields(), kName));
-  if (function) return *function;
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadCrossEncoderFile(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto function, ReadFunction(file.fields(), kName));
+  if (function) return function;
   SHORTLIST_ASSIGN_OR_RETURN(const json* const owner, OptionalObject(fields, kOwner));
-  if (owner != nullptr) {
-    const ConfigFields members(absl::StrCat(fields.where(), ": ", kOwner), *owner);
-    SHORTLIST_ASSIGN_OR_RETURN(function, ReadFunction(members, kName));
-    if (function) return *function;
+  if (owner != nullptr && owner->contains(kName)) {
+    return ReadFunction(ConfigFields(absl::StrCat(fields.where(), ": ", kOwner), *owner), kName);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(function,
-                             ReadFunction(fields, "sbert_ce_default_activation_function"));
-  if (function) return *function;
-  SHORTLIST_ASSIGN_OR_RETURN(function, ReadProblemType(fields));
-  if (function) return *function;
-  if (config.labels.size() > 1) return ScoreFunction::kSoftmax;
-  return config.architecture == Architecture::kDecoder ? ScoreFunction::kRaw
-                                                       : ScoreFunction::kSigmoid;
+  return ReadFunction(fields, "sbert_ce_default_activation_function");
+}
+
+absl::StatusOr<ScoreFunction> ReadScoreFunction(const std::string& dir, const ConfigFields& fields,
+                                                int64_t num_labels) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto saved, ReadSavedFunction(dir, fields));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto of_problem, ReadProblemType(fields));
+  if (saved) {
+    const absl::Status status = CheckScoreFunction(*saved, num_labels);
+    if (status.ok()) return *saved;
+    return absl::Status(status.code(), absl::StrCat(fields.where(), ": ", status.message()));
+  }
+  if (num_labels == 1) return ScoreFunction::kSigmoid;
+  return of_problem.value_or(ScoreFunction::kSoftmax);
+}
+
+/// Unimplemented for what is not sentence-transformers' CrossEncoder over this classifier alone.
+absl::Status CheckModules(const std::string& dir) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  if (!modules) return absl::OkStatus();
+  for (size_t i = 0; i < modules->size(); ++i) {
+    const std::string& type = (*modules)[i].type;
+    if (i == 0 && type == "Transformer") continue;
+    return absl::UnimplementedError(absl::StrCat(dir, "/modules.json: module ", i, ": ", type,
+                                                 ": of a classifier, only a Transformer is "
+                                                 "supported"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReadModernBertHead(const ConfigFields& fields, ClassifierConfig& config) {
@@ -169,8 +187,10 @@ absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(config.hidden,
                              fields.Int(is_distilled ? "dim" : "hidden_size", 1, kMaxHidden));
   if (is_distilled) config.activation = HeadActivation::kRelu;
+  SHORTLIST_RETURN_IF_ERROR(CheckModules(dir));
   SHORTLIST_ASSIGN_OR_RETURN(config.labels, ReadLabels(fields));
-  SHORTLIST_ASSIGN_OR_RETURN(config.score_function, ReadScoreFunction(dir, fields, config));
+  SHORTLIST_ASSIGN_OR_RETURN(config.score_function,
+                             ReadScoreFunction(dir, fields, std::ssize(config.labels)));
   if (config.architecture == Architecture::kDecoder) {
     config.pooling = Pooling::kLast;
     SHORTLIST_ASSIGN_OR_RETURN(

@@ -39,13 +39,22 @@ struct ClassifierConfig {
 bool IsSequenceClassifier(const std::string& dir);
 
 /// Reads `dir`'s config.json: architecture, hidden_size (dim), id2label (two labels where it is
-/// absent, as in transformers). The score function is the first that is there of
-/// config_sentence_transformers.json's activation_fn, config.json's
-/// sentence_transformers.activation_fn and sbert_ce_default_activation_function, problem_type
-/// (regression: raw; multi_label_classification: sigmoid); else softmax for several labels, and for
-/// one sigmoid, as cross-encoders have it, or raw of a decoder, as reward models have it. NotFound
-/// for a missing config.json; InvalidArgument names file, field, value and bound; Unimplemented an
-/// architecture or function that is not supported.
+/// absent, as in transformers).
+///
+/// The score function is the first that is there of
+///   1. activation_fn of config_sentence_transformers.json, if that file counts
+///      (ReadCrossEncoderFile);
+///   2. sentence_transformers.activation_fn of config.json;
+///   3. sbert_ce_default_activation_function of config.json, as older versions call it;
+///   4. of one label: sigmoid, of decoders and with any problem_type too;
+///   5. of several: problem_type (regression: raw; multi_label_classification: sigmoid);
+///   6. softmax.
+/// 1 to 4 are those of sentence-transformers' CrossEncoder, which gives several labels as they are;
+/// 5 and 6 are those of transformers' text classification.
+///
+/// NotFound for a missing config.json; InvalidArgument names file, field, value and bound, and a
+/// softmax over one label; Unimplemented an architecture, function or further module that is not
+/// supported.
 absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir);
 
 }  // namespace shortlist

@@ -102,11 +102,14 @@ SequenceVectors ClassifierHead::Score(const HiddenStates& states,
   if (norm_) Normalize(rows, pool);
   rows = classifier_.Apply(rows, num_seqs, pool);
   RefuseNotFinite("a logit", rows, statuses);
+  const ScoreFunction applied = function.value_or(config_.score_function);
+  if (const absl::Status status = CheckScoreFunction(applied, num_labels()); !status.ok()) {
+    statuses.assign(statuses.size(), status);
+  }
 
   std::vector<int64_t> begin = {0};
   for (int64_t seq = 0; seq < num_seqs; ++seq) {
-    ApplyScoreFunction(function.value_or(config_.score_function),
-                       std::span(rows).subspan(begin.back(), num_labels()));
+    ApplyScoreFunction(applied, std::span(rows).subspan(begin.back(), num_labels()));
     begin.push_back(begin.back() + num_labels());
   }
   return SequenceVectors(std::move(rows), std::move(begin), std::move(statuses));

@@ -42,8 +42,9 @@ class ClassifierHead {
   /// [num_labels] scores for each sequence, by `function`; nullopt: by the checkpoint's. kRaw gives
   /// the logits. states.hidden is the config's (checked invariant). A sequence that has none does
   /// not touch the others: InvalidArgument when it has no tokens, Internal where a hidden state, or
-  /// what a layer makes of it, is NaN or infinite. Scores have the same bits alone or in any batch,
-  /// and with any number of threads.
+  /// what a layer makes of it, is NaN or infinite; for
+  /// a softmax over one label, each has InvalidArgument. Scores have the same bits alone or in any
+  /// batch, and with any number of threads.
   SequenceVectors Score(const HiddenStates& states, std::optional<ScoreFunction> function,
                         ThreadPool& pool) const;
 

@@ -24,6 +24,12 @@ enum class SparseKind { kNone, kTokenWeights, kSplade };
 /// How the vectors of a model are compared.
 enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 
+/// Arguments of transformers' tokenizer, as far as they do not concern ids. nullopt: not given.
+struct TokenizerArguments {
+  std::optional<bool> truncates_left;     // false: a text that is too long loses its last tokens
+  std::optional<bool> gives_token_types;  // to the tokens of a pair
+};
+
 /// What a model directory says about the way from text to vector, every value within its bounds.
 struct EmbeddingConfig {
   std::string transformer_dir;  // of the encoder's or decoder's config.json and weights
@@ -45,7 +51,8 @@ struct EmbeddingConfig {
   // Longer texts are cut to so many tokens, special ones included; nullopt: to what the model's
   // config.json admits.
   std::optional<int64_t> max_seq_len;
-  bool do_lower_case = false;  // the text, before the tokenizer gets it
+  bool do_lower_case = false;    // the text, before the tokenizer gets it
+  TokenizerArguments tokenizer;  // in place of tokenizer_config.json's
 
   // Name -> what goes before a text. "query" and "document" are always there.
   std::map<std::string, std::string> prompts = {{"query", ""}, {"document", ""}};
@@ -56,6 +63,7 @@ struct EmbeddingConfig {
 /// What a sentence-transformers CrossEncoder's directory says beside its classifier.
 struct PairConfig {
   std::optional<int64_t> max_seq_len;  // as EmbeddingConfig's
+  TokenizerArguments tokenizer;        // in place of tokenizer_config.json's
   std::string default_prompt;          // goes before the first text, where there is no other
 };
 

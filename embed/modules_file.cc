@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxTypeBytes = 256;
 constexpr size_t kMaxPathBytes = 255;
+constexpr char kModelFile[] = "config_sentence_transformers.json";
 constexpr size_t kMaxNameBytes = 255;
 
 bool IsBelow(const fs::path& path, const fs::path& dir) {
@@ -105,6 +106,23 @@ absl::StatusOr<ModuleConfig> RequireModuleConfig(const std::string& dir, const c
   SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig config, ReadModuleConfig(dir, name));
   if (!config.exists) return absl::NotFoundError(absl::StrCat(config.path, " is missing"));
   return config;
+}
+
+absl::StatusOr<ModuleConfig> ReadModelFile(const std::string& dir, const char* model_type) {
+  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig file, ReadModuleConfig(dir, kModelFile));
+  const ConfigFields fields = file.fields();
+  SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, "model_type", kMaxNameBytes));
+  if (type && *type != model_type) {
+    return fields.Unsupported("model_type", *type, absl::StrCat("only \"", model_type, "\" is"));
+  }
+  return file;
+}
+
+absl::StatusOr<ModuleConfig> ReadCrossEncoderFile(const std::string& dir) {
+  const ModuleConfig none = {absl::StrCat(dir, "/", kModelFile), json::object()};
+  if (!FileExists(absl::StrCat(dir, "/modules.json"))) return none;
+  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig file, ReadModelFile(dir, "CrossEncoder"));
+  return file.fields().Find("model_type") == nullptr ? none : std::move(file);
 }
 
 }  // namespace shortlist

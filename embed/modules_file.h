@@ -43,6 +43,13 @@ absl::StatusOr<ModuleConfig> ReadModuleConfig(const std::string& dir, const char
 /// The same of a file that must be there; else NotFound names it.
 absl::StatusOr<ModuleConfig> RequireModuleConfig(const std::string& dir, const char* name);
 
+/// Reads `dir`/config_sentence_transformers.json. Unimplemented where its model_type is another
+/// than `model_type`; an absent one is not.
+absl::StatusOr<ModuleConfig> ReadModelFile(const std::string& dir, const char* model_type);
+/// The same file of a CrossEncoder. As in sentence-transformers, it does not count (the result does
+/// not exist) without a modules.json, or where it names no model_type.
+absl::StatusOr<ModuleConfig> ReadCrossEncoderFile(const std::string& dir);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_EMBED_MODULES_FILE_H_

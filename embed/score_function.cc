@@ -27,6 +27,12 @@ const char* ScoreFunctionName(ScoreFunction function) {
   SHORTLIST_CHECK(false);
 }
 
+absl::Status CheckScoreFunction(ScoreFunction function, int64_t num_labels) {
+  if (function != ScoreFunction::kSoftmax || num_labels != 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "softmax over one label is 1 for every input: sigmoid and raw tell inputs apart");
+}
+
 void ApplyScoreFunction(ScoreFunction function, std::span<float> logits) {
   if (function == ScoreFunction::kRaw || logits.empty()) return;
   if (function == ScoreFunction::kSigmoid) {

@@ -12,26 +12,20 @@
 #include "base/status_macros.h"
 #include "embed/modules_file.h"
 #include "embed/text_field.h"
+#include "embed/transformer_file.h"
 #include "embed/vector_modules.h"
+#include "model/checkpoint/other_models.h"
 #include "model/checkpoint/quote.h"
+#include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
 namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxSeqLen = int64_t{1} << 24;
 constexpr size_t kMaxNameBytes = 256;
 constexpr size_t kMaxPromptBytes = 1 << 16;
 constexpr size_t kMaxPrompts = 1024;
-
-/// The Transformer module's file: the first of these that there is.
-constexpr const char* kTransformerFiles[] = {
-    "sentence_bert_config.json",       "sentence_roberta_config.json",
-    "sentence_distilbert_config.json", "sentence_camembert_config.json",
-    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
-    "sentence_xlnet_config.json",
-};
 
 struct ArchitecturePooling {
   std::string_view name;
@@ -79,10 +73,7 @@ absl::StatusOr<Pooling> DefaultPooling(const ConfigFields& fields) {
   for (const ArchitecturePooling& known : kArchitectures) {
     if ((*list)[0] == known.name) return known.pooling;
   }
-  return fields.Unsupported(
-      "architecture", (*list)[0],
-      "without modules.json BERT, DistilBert, Roberta, XLMRoberta, ModernBert, "
-      "Contriever, Llama, Mistral, Qwen2, Qwen3 and Gemma are");
+  return UnsupportedArchitecture(fields, (*list)[0]);
 }
 
 /// What config.json calls the size of a hidden state; DistilBERT's alone calls it otherwise.
@@ -143,43 +134,15 @@ absl::Status CheckTransformerTask(const ConfigFields& fields, TransformerTask ta
   return absl::OkStatus();
 }
 
-/// model_max_length, where newer versions keep max_seq_length; a huge one means no bound.
-absl::StatusOr<std::optional<int64_t>> ReadTokenizerMaxLength(const std::string& dir) {
-  constexpr char kName[] = "model_max_length";
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
-                             ReadModuleConfig(dir, "tokenizer_config.json"));
-  const ConfigFields fields = file.fields();
-  const json* const value = fields.Find(kName);
-  if (value == nullptr) return std::nullopt;
-  if (value->is_number() && value->get<double>() > static_cast<double>(kMaxSeqLen)) {
-    return std::nullopt;
-  }
-  return fields.Int(kName, 1, kMaxSeqLen);
-}
-
-/// Sets max_seq_len. The Transformer module's file, if there is one.
-absl::StatusOr<ModuleConfig> ReadMaxLength(const std::string& dir, EmbeddingConfig& config) {
-  ModuleConfig file;
-  for (const char* name : kTransformerFiles) {
-    SHORTLIST_ASSIGN_OR_RETURN(file, ReadModuleConfig(dir, name));
-    if (file.exists) break;
-  }
-  if (file.exists && file.fields().Find("max_seq_length") != nullptr) {
-    SHORTLIST_ASSIGN_OR_RETURN(config.max_seq_len,
-                               file.fields().Int("max_seq_length", 1, kMaxSeqLen));
-  } else {
-    SHORTLIST_ASSIGN_OR_RETURN(config.max_seq_len, ReadTokenizerMaxLength(dir));
-  }
-  return file;
-}
-
 absl::Status ReadTransformerModule(const std::string& dir, TransformerTask task,
                                    EmbeddingConfig& config) {
   config.transformer_dir = dir;
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadMaxLength(dir, config));
-  if (!file.exists) return absl::OkStatus();
-  SHORTLIST_ASSIGN_OR_RETURN(config.do_lower_case, file.fields().Bool("do_lower_case", false));
-  return CheckTransformerTask(file.fields(), task);
+  SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer, ReadTransformerFile(dir));
+  config.max_seq_len = transformer.max_seq_len;
+  config.tokenizer = transformer.tokenizer;
+  const ConfigFields fields = transformer.file.fields();
+  SHORTLIST_ASSIGN_OR_RETURN(config.do_lower_case, fields.Bool("do_lower_case", false));
+  return CheckTransformerTask(fields, task);
 }
 
 absl::Status ReadPrompts(const ConfigFields& fields, EmbeddingConfig& config) {
@@ -225,18 +188,6 @@ absl::Status ReadSimilarity(const ConfigFields& fields, EmbeddingConfig& config)
     return absl::OkStatus();
   }
   return fields.Unsupported(kName, *text, "cosine, dot, euclidean and manhattan are");
-}
-
-/// config_sentence_transformers.json, whose model_type is `model_type` where it says one.
-absl::StatusOr<ModuleConfig> ReadModelFile(const std::string& dir, const char* model_type) {
-  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig file,
-                             ReadModuleConfig(dir, "config_sentence_transformers.json"));
-  const ConfigFields fields = file.fields();
-  SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, "model_type", kMaxNameBytes));
-  if (type && *type != model_type) {
-    return fields.Unsupported("model_type", *type, absl::StrCat("only \"", model_type, "\" is"));
-  }
-  return file;
 }
 
 bool HasSpladePooling(const std::vector<ModuleEntry>& modules) {
@@ -326,9 +277,13 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
 
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
                              RequireModuleConfig(config.transformer_dir, "config.json"));
+  SHORTLIST_RETURN_IF_ERROR(CheckArchitecture(file.fields()));
   const char* const hidden_name = HiddenName(file.fields());
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t hidden,
                              file.fields().Int(hidden_name, 1, kMaxVectorSize));
+  if (const auto weights = WeightFiles::Open(config.transformer_dir); weights.ok()) {
+    SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, hidden));
+  }
   if (!modules) {
     config.hidden = hidden;
     SHORTLIST_ASSIGN_OR_RETURN(config.pooling, DefaultPooling(file.fields()));
@@ -370,11 +325,19 @@ absl::StatusOr<std::optional<std::vector<std::string>>> ReadFramingTokens(const 
 }
 
 absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir) {
+  PairConfig pair;
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  if (!modules) {
+    SHORTLIST_ASSIGN_OR_RETURN(pair.max_seq_len, ReadTokenizerMaxLength(dir));
+    return pair;
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer,
+                             ReadTransformerFile(modules->front().dir));
+  pair.max_seq_len = transformer.max_seq_len;
+  pair.tokenizer = transformer.tokenizer;
   EmbeddingConfig config;
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModelFile(dir, "CrossEncoder"));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadCrossEncoderFile(dir));
   SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));
-  SHORTLIST_RETURN_IF_ERROR(ReadMaxLength(dir, config).status());
-  PairConfig pair{.max_seq_len = config.max_seq_len};
   if (config.default_prompt_name) {
     pair.default_prompt = config.prompts.at(*config.default_prompt_name);
   }

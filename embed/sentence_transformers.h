@@ -25,8 +25,9 @@ namespace shortlist {
 /// sparse_linear.pt and colbert_linear.pt beside the transformer's weights make sparse vectors and
 /// multi-vectors, as FlagEmbedding has it for bge-m3.
 ///
-/// No weights are read. InvalidArgument names file, field, value and bound; NotFound a file that is
-/// missing; Unimplemented the module, mode or architecture that is not supported.
+/// Of the weights, names and shapes alone are read. InvalidArgument names file, field, value and
+/// bound; NotFound a file that is missing; Unimplemented the module, mode or architecture that is
+/// not supported, and an EAGLE-3 head.
 absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir);
 
 /// The tokens that frame a text, which FlagEmbedding gives no weight in a sparse vector: cls_token,
@@ -34,8 +35,11 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir);
 /// are spelled. nullopt where neither names one. InvalidArgument names file, field and value.
 absl::StatusOr<std::optional<std::vector<std::string>>> ReadFramingTokens(const std::string& dir);
 
-/// What is said of the way from a pair of texts to a score, beside the classifier: the default
-/// prompt of config_sentence_transformers.json, and the length as above. Errors likewise.
+/// What is said of the way from a pair of texts to a score, in addition to the classifier: the
+/// default prompt of config_sentence_transformers.json where that file counts
+/// (ReadCrossEncoderFile), and the length and the tokenizer's arguments as above. Without
+/// modules.json tokenizer_config.json alone says the length, as in sentence-transformers. Errors as
+/// above.
 absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir);
 
 }  // namespace shortlist

@@ -95,11 +95,11 @@ class Routes {
     for (const absl::Status& added :
          {AddOpenAiCompletionsRoute(service_, table_), AddOpenAiChatRoute(service_, table_),
           AddOpenAiResponsesRoute(service_, table_), AddOpenAiEmbeddingsRoute(service_, table_),
-          AddRerankRoutes(service_, table_), AddTeiRoutes(service_, table_),
-          AddSglangEncodeRoutes(service_, table_), AddScoreRoutes(service_, table_),
-          AddFastchatEmbeddingsRoute(service_, table_), AddSglangGenerateRoutes(service_, table_),
-          AddSglangInfoRoutes(service_, table_), worker_->AddRoutes(table_),
-          admin_->AddRoutes(table_)}) {
+          AddCohereEmbedRoute(service_, table_), AddRerankRoutes(service_, table_),
+          AddTeiRoutes(service_, table_), AddSglangEncodeRoutes(service_, table_),
+          AddScoreRoutes(service_, table_), AddFastchatEmbeddingsRoute(service_, table_),
+          AddSglangGenerateRoutes(service_, table_), AddSglangInfoRoutes(service_, table_),
+          worker_->AddRoutes(table_), admin_->AddRoutes(table_)}) {
       SHORTLIST_CHECK(added.ok());
     }
   }

@@ -151,9 +151,6 @@ absl::Status CpuHead::TopK(HeadInput hidden, const HeadSelection& selection, int
     sums_.resize(args.num_tokens);
     HeadTopKCpu(args, k, ids, logits, log_sum_exp != nullptr ? log_sum_exp : sums_.data(), pool_);
   }
-  for (int64_t i = 0; i < args.num_tokens * k; ++i) {
-    if (logits[i] == -kInfinity) ids[i] = -1;
-  }
   return absl::OkStatus();
 }
 

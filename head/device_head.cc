@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -186,9 +185,6 @@ absl::Status DeviceHead::TopK(HeadInput hidden, const HeadSelection& selection, 
       std::memcpy(ids + first * k, words, size * sizeof(int32_t));
       std::memcpy(logits + first * k, words + size, size * sizeof(float));
       if (sums) std::memcpy(log_sum_exp + first, words + 2 * size, num_tokens * sizeof(float));
-      for (int64_t i = first * k; i < first * k + size; ++i) {
-        if (logits[i] == -std::numeric_limits<float>::infinity()) ids[i] = -1;
-      }
       return absl::OkStatus();
     });
   });

@@ -31,7 +31,6 @@ class DeviceHead final : public HeadScorer {
 
   absl::Status Logits(HeadInput hidden, const HeadSelection& selection, std::vector<float>& logits,
                       int64_t& stride) override;
-  /// A logit of -infinity counts as none: NaN becomes that on a device.
   absl::Status TopK(HeadInput hidden, const HeadSelection& selection, int64_t k,
                     const HeadDraws& draws, int32_t* ids, float* logits,
                     float* log_sum_exp) override;

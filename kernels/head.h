@@ -62,14 +62,15 @@ int32_t HeadTokenId(const HeadArgs& args, int64_t token, int64_t row);
 /// stride >= HeadMaxRows(args).
 void HeadLogitsCpu(const HeadArgs& args, float* logits, int64_t stride, ThreadPool& pool);
 
-/// ids[m]: the token id with the largest logit; ties go to the lower id; NaN counts as -infinity.
-/// -1 when the token has no row or every logit is NaN. logits[m] (may be null): its logit.
+/// ids[m]: the token id with the largest logit; ties go to the lower id. Logits of NaN and
+/// -infinity are never chosen: -1 when the token has no other. logits[m] (may be null): its logit,
+/// -infinity for id -1.
 void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool& pool);
 
-/// The k best rows of each token, best first, ties to the lower id, NaN as -infinity, as token
-/// ids: ids, logits: [num_tokens, k], padded with id -1 and logit -infinity where a token has fewer
-/// than k rows. log_sum_exp: [num_tokens], over all rows of the token, -infinity for none. k
-/// >= 1.
+/// The k best rows of each token, best first, ties to the lower id, as token ids. Logits of NaN and
+/// -infinity are never chosen. ids, logits: [num_tokens, k], padded with id -1 and logit -infinity
+/// where a token has fewer than k other logits. log_sum_exp: [num_tokens], over all rows of the
+/// token, NaN as -infinity; -infinity for none. k >= 1.
 void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, float* log_sum_exp,
                  ThreadPool& pool);
 

@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const std::string& dir,
                                                        std::optional<DType> quantize) {
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
-  if (config.architecture == ModelConfig::Architecture::kLlamaEagle) {
+  if (config.is_eagle()) {
     return absl::InvalidArgumentError(
         absl::StrCat(dir, ": an EAGLE draft, which runs beside its target only"));
   }

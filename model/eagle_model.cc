@@ -3,12 +3,15 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "kernels/dtype.h"
 #include "kernels/elementwise.h"
 #include "kernels/quant.h"
 #include "model/checkpoint.h"
@@ -17,6 +20,27 @@
 #include "tensor/catch_torch.h"
 
 namespace shortlist {
+namespace {
+
+bool IsPadding(int64_t num_rows, int64_t others) {
+  return std::abs(num_rows - others) <= EagleModel::kMaxPaddingRows;
+}
+
+/// Whether a row differs by more than what conversions between types of weights round off.
+bool IsForeignRow(const at::Tensor& own, const at::Tensor& targets, int64_t row, DType dtype) {
+  constexpr double kMaxRelativeError = 0.02;
+  const int64_t hidden = own.size(1);
+  double difference = 0.0, norm = 0.0;
+  for (int64_t i = row * hidden; i < (row + 1) * hidden; ++i) {
+    const double a = LoadAsFloat(own.data_ptr(), dtype, i);
+    const double b = LoadAsFloat(targets.data_ptr(), dtype, i);
+    difference += (a - b) * (a - b);
+    norm += b * b;
+  }
+  return difference > kMaxRelativeError * kMaxRelativeError * norm;
+}
+
+}  // namespace
 
 struct EagleModel::Impl {
   Impl(const ModelConfig& model_config, const Decoder& target_model, ThreadPool& thread_pool)
@@ -27,12 +51,15 @@ struct EagleModel::Impl {
         rope(model_config) {}
 
   absl::Status LoadWeights(const std::string& dir);
+  /// EAGLE-1 trains with the target's embedding frozen, and published files carry a copy of it.
+  absl::Status CompareEmbedding(Checkpoint& checkpoint);
   bool owns_head() const { return weight_dtype != target.weight_dtype(); }
   /// [num_tokens, 2 * hidden]: each token's embedding, then its feature.
   const float* JoinInputs(const ForwardBatch& batch, const float* features);
   at::Tensor Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
 
   const ModelConfig config;
+  int64_t num_foreign_embeddings = 0;
   const Decoder& target;
   ThreadPool& pool;
   DType weight_dtype;            // of the linear layers and the head
@@ -60,18 +87,33 @@ absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
                            /*has_input_norm=*/i > 0, weight_dtype, pool));
     layers.push_back(std::move(layer));
   }
-  // EAGLE-1 trains with the target's embedding frozen, and published files carry a copy of it.
-  const std::string embedding_name = "embed_tokens.weight";
-  if (checkpoint.Contains(embedding_name)) {
-    SHORTLIST_RETURN_IF_ERROR(
-        checkpoint.Expect(embedding_name, {config.vocab_size, config.hidden}));
-  }
+  SHORTLIST_RETURN_IF_ERROR(CompareEmbedding(checkpoint));
   if (owns_head()) {
     const HeadWeight head = target.head_weight();
     quantized_head = QuantizedRows::Quantize(head.rows, head.dtype, head.vocab_size, head.hidden,
                                              weight_dtype, pool);
   }
   return checkpoint.CheckNothingUnknown();
+}
+
+absl::Status EagleModel::Impl::CompareEmbedding(Checkpoint& checkpoint) {
+  const std::string name = "embed_tokens.weight";
+  if (!checkpoint.Contains(name)) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, checkpoint.StoredShape(name));
+  const int64_t num_rows =
+      !shape.empty() && IsPadding(shape[0], config.vocab_size) ? shape[0] : config.vocab_size;
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const at::Tensor own, checkpoint.Load(name, {num_rows, config.hidden}, target.dtype(), pool));
+  const at::Tensor& targets = target.embedding();
+  std::atomic<int64_t> count = 0;
+  pool.ParallelFor(std::min(num_rows, targets.size(0)), /*grain=*/64,
+                   [&](int64_t first, int64_t last) {
+                     for (int64_t row = first; row < last; ++row) {
+                       if (IsForeignRow(own, targets, row, target.dtype())) ++count;
+                     }
+                   });
+  num_foreign_embeddings = count;
+  return absl::OkStatus();
 }
 
 const float* EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float* features) {
@@ -115,21 +157,22 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const std::string& 
                                                              ThreadPool& pool,
                                                              std::optional<DType> quantize) {
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
-  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
-  if (config.architecture != ModelConfig::Architecture::kLlamaEagle) {
+  SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(dir));
+  if (!config.is_eagle()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(dir, ": no EAGLE draft; need LlamaForCausalLMEagle"));
+        absl::StrCat(dir, ": no EAGLE draft; need LlamaForCausalLMEagle or Qwen2ForCausalLMEagle"));
   }
   if (config.hidden != target.config().hidden) {
     return absl::FailedPreconditionError(absl::StrCat(dir, ": hidden_size ", config.hidden,
                                                       " does not fit the target's ",
                                                       target.config().hidden));
   }
-  if (config.vocab_size != target.config().vocab_size) {
+  const int64_t vocab_size = target.config().vocab_size;
+  if (!IsPadding(config.vocab_size, vocab_size)) {
     return absl::FailedPreconditionError(absl::StrCat(dir, ": vocab_size ", config.vocab_size,
-                                                      " does not fit the target's ",
-                                                      target.config().vocab_size));
+                                                      " does not fit the target's ", vocab_size));
   }
+  config.vocab_size = vocab_size;
   if (quantize && IsQuantized(target.weight_dtype()) && *quantize != target.weight_dtype()) {
     return absl::FailedPreconditionError(
         absl::StrCat(dir, ": ", DTypeName(*quantize), " for the draft beside a target in ",
@@ -145,6 +188,8 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const std::string& 
 }
 
 const ModelConfig& EagleModel::config() const { return impl_->config; }
+
+int64_t EagleModel::num_foreign_embeddings() const { return impl_->num_foreign_embeddings; }
 
 HeadWeight EagleModel::head_weight() const {
   if (!impl_->owns_head()) return impl_->target.head_weight();

@@ -29,6 +29,8 @@ struct SequenceStats {
   int64_t num_covered_corrections = 0;
   // Of num_verify_steps, those drafted with the full head because coverage had collapsed.
   int64_t num_fallback_steps = 0;
+  // Of num_verify_steps, those without a draft because the sequence fills the draft's context.
+  int64_t num_steps_beyond_draft = 0;
   // Drafted tokens whose logit is not that of their row: a broken map.
   int64_t num_mapping_faults = 0;
   // Rows the draft head scored for this request in a pass of its last step, at most.
@@ -49,6 +51,7 @@ struct SequenceStats {
     }
     num_covered_corrections += other.num_covered_corrections;
     num_fallback_steps += other.num_fallback_steps;
+    num_steps_beyond_draft += other.num_steps_beyond_draft;
     num_mapping_faults += other.num_mapping_faults;
     active_rows = std::max(active_rows, other.active_rows);
   }

@@ -43,7 +43,9 @@ absl::StatusOr<std::unique_ptr<GenerationLoop>> GenerationLoop::Create(
 }
 
 GenerationLoop::GenerationLoop(SpeculativeEngine& engine, std::unique_ptr<Scheduler> scheduler)
-    : engine_(engine), runner_(engine), scheduler_(std::move(scheduler)) {}
+    : engine_(engine),
+      runner_(engine, /*shares_prompts=*/!scheduler->options().disable_radix_cache),
+      scheduler_(std::move(scheduler)) {}
 
 void GenerationLoop::Add(TokenizedGenerateReqInput input, double now_s) {
   absl::Status status;
@@ -103,9 +105,8 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
   req->priority = input.priority;
   req->arrival_s = now_s;
   req->deadline_s = req->arrival_s + input.timeout_s;
-  // A drafter's keys and values lie beside the target's only where the sequence speculates.
-  const bool drafts = input.speculates && engine_.drafter() != nullptr;
-  req->cache_salt = absl::StrCat(input.cache_salt, drafts ? "+" : "-");
+  // A drafter's keys and values lie in the same slots, where it has any.
+  req->cache_salt = absl::StrCat(input.cache_salt, engine_.DraftsFor(*req->sequence) ? "+" : "-");
   req->client = std::move(input.client);
 
   GenerateReq& added = *req;

@@ -22,7 +22,8 @@ absl::StatusOr<std::span<const StepResult>> ModelRunner::Run(const Batch& batch)
     work_.push_back({.sequence = of.sequence.get(),
                      .kv_slots = of.kv_slots,
                      .vocab = of.vocab,
-                     .new_dynamic_tokens = of.new_dynamic_tokens});
+                     .new_dynamic_tokens = of.new_dynamic_tokens,
+                     .shares_prompt = shares_prompts_});
   }
   if (batch.mode == ForwardMode::kPrefill) return engine_.Prefill(work_, batch.num_tokens);
   absl::StatusOr<std::span<const StepResult>> results = engine_.Step(work_);

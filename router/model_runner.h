@@ -33,7 +33,9 @@ inline GenerateReq& AsGenerate(Req* req) { return static_cast<GenerateReq&>(*req
 class ModelRunner {
  public:
   /// `engine` must outlive this; its num_slots are the scheduler's max_total_tokens.
-  explicit ModelRunner(SpeculativeEngine& engine) : engine_(engine) {}
+  /// `shares_prompts`: there is a radix cache.
+  ModelRunner(SpeculativeEngine& engine, bool shares_prompts)
+      : engine_(engine), shares_prompts_(shares_prompts) {}
 
   /// One pass over the weights for all of `batch`, whose requests are GenerateReqs, and what it did
   /// for each of them, until the next pass. Exceptions become a status; after one the sequences of
@@ -44,6 +46,7 @@ class ModelRunner {
   absl::StatusOr<std::span<const StepResult>> Run(const Batch& batch);
 
   SpeculativeEngine& engine_;
+  const bool shares_prompts_;
   std::vector<StepWork> work_;  // of the last pass
 };
 

@@ -32,7 +32,8 @@ class ModelTurns {
     return next;
   }
 
-  /// Model i computed for `seconds`.
+  /// Model i computed for `seconds`, pauses of the process not counted (RunningClock): the others
+  /// would wait for as long again, and longer.
   void Took(size_t i, double seconds) { used_[i] += std::max(seconds, 0.0) / shares_[i]; }
 
  private:

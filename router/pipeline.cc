@@ -33,11 +33,16 @@ Pipeline::Pipeline(Stepper router, std::function<void(BatchTokenIdOut)> detokeni
       messages_(options.queue_size),
       outputs_(options.queue_size) {
   SHORTLIST_CHECK(options.num_tokenizers >= 1 && options.queue_size >= 1);
-  for (int i = 0; i < options.num_tokenizers; ++i) {
-    tokenizers_.emplace_back([this] { RunTokenizer(); });
+  try {
+    for (int i = 0; i < options.num_tokenizers; ++i) {
+      tokenizers_.emplace_back([this] { RunTokenizer(); });
+    }
+    router_thread_ = std::thread([this] { RunRouter(); });
+    detokenizer_ = std::thread([this] { RunDetokenizer(); });
+  } catch (...) {
+    EndThreads();
+    throw;
   }
-  router_thread_ = std::thread([this] { RunRouter(); });
-  detokenizer_ = std::thread([this] { RunDetokenizer(); });
 }
 
 Pipeline::~Pipeline() {
@@ -46,13 +51,18 @@ Pipeline::~Pipeline() {
     closing_ = true;
   }
   AbortAll();
+  EndThreads();
+}
+
+/// Ends those that were started, when they have done what is queued.
+void Pipeline::EndThreads() {
   // Each queue is closed when nobody is left who fills it.
   tasks_.Close();
   for (std::thread& tokenizer : tokenizers_) tokenizer.join();
   messages_.Close();
-  router_thread_.join();
+  if (router_thread_.joinable()) router_thread_.join();
   outputs_.Close();
-  detokenizer_.join();
+  if (detokenizer_.joinable()) detokenizer_.join();
 }
 
 absl::Status Pipeline::Submit(std::shared_ptr<Receiver> receiver, const std::string& client,

@@ -55,7 +55,7 @@ class Pipeline {
   };
 
   /// `detokenize` is called by the detokenizer thread, with rows in the order of the steps; it must
-  /// not throw.
+  /// not throw. Throws std::system_error where the system starts no more threads.
   Pipeline(Stepper router, std::function<void(BatchTokenIdOut)> detokenize, Options options);
   /// Takes no more requests, aborts those that are served, and waits for their terminal rows.
   ~Pipeline();
@@ -79,6 +79,7 @@ class Pipeline {
     Tokenize tokenize;
   };
 
+  void EndThreads();
   void RunTokenizer();
   void RunRouter();
   void RunDetokenizer();

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "base/status_macros.h"
+#include "router/running_clock.h"
 
 namespace shortlist {
 namespace {
@@ -43,6 +43,9 @@ absl::StatusOr<std::unique_ptr<Router>> Router::Create(Options options) {
 
 absl::StatusOr<std::unique_ptr<Router>> Router::Over(std::unique_ptr<GenerationLoop> generation,
                                                      Options options) {
+  if (!options.now) {
+    options.now = [clock = std::make_shared<RunningClock>()] { return clock->Now(); };
+  }
   std::vector<std::unique_ptr<EncodingLoop>> encoders;
   for (Encoder& encoder : options.encoders) {
     if (!encoder.options.now) encoder.options.now = options.now;
@@ -58,7 +61,7 @@ Router::Router(std::unique_ptr<GenerationLoop> generation,
                std::vector<std::unique_ptr<EncodingLoop>> encoders, std::function<double()> now)
     : generation_(std::move(generation)),
       encoders_(std::move(encoders)),
-      now_(now ? std::move(now) : SteadySeconds),
+      now_(std::move(now)),
       turns_(Shares(generation_ != nullptr, encoders_.size())) {
   if (generation_ != nullptr) loops_.push_back(generation_.get());
   for (const std::unique_ptr<EncodingLoop>& encoder : encoders_) loops_.push_back(encoder.get());

@@ -33,7 +33,9 @@ class Router {
   struct Options {
     SchedulerOptions scheduler;  // of the generating model, as GenerationLoop::Create takes it
     std::vector<Encoder> encoders;
-    std::function<double()> now;  // seconds of a clock that never goes back; empty: steady_clock
+    // Seconds of a clock that never goes back, by which passes are charged and deadlines pass.
+    // Empty: a RunningClock, so that a pause of the process is charged to no model.
+    std::function<double()> now;
   };
 
   /// Errors of GenerationLoop::Create and EncodingLoop::Create.

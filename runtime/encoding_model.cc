@@ -6,38 +6,33 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "embed/classifier_config.h"
+#include "embed/modules_file.h"
 #include "embed/sentence_transformers.h"
 #include "embed/yes_no_format.h"
 #include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/other_models.h"
 #include "runtime/clip_encoder.h"
+#include "runtime/input_settings.h"
 #include "runtime/score_outputs.h"
 #include "runtime/vector_outputs.h"
-#include "text/tokenizer_config.h"
 
 namespace shortlist {
 namespace {
 
 struct OpenedTokenizer {
   std::unique_ptr<Tokenizer> tokenizer;
-  Truncation::Side side = Truncation::Side::kRight;
-  bool gives_token_types = true;
+  std::string dir;
 };
-
-absl::StatusOr<OpenedTokenizer> OpenTokenizerAndSide(const std::string& dir) {
-  OpenedTokenizer opened;
-  SHORTLIST_ASSIGN_OR_RETURN(opened.tokenizer, OpenTokenizer(dir));
-  SHORTLIST_ASSIGN_OR_RETURN(opened.side, ReadTruncationSide(dir));
-  SHORTLIST_ASSIGN_OR_RETURN(opened.gives_token_types, ReadGivesTokenTypes(dir));
-  return opened;
-}
 
 /// sentence-transformers keeps the tokenizer beside the transformer's weights, which may lie in a
 /// folder of `dir`.
 absl::StatusOr<OpenedTokenizer> OpenTokenizerOf(const std::string& dir,
                                                 const std::string& transformer_dir) {
-  absl::StatusOr<OpenedTokenizer> opened = OpenTokenizerAndSide(transformer_dir);
+  absl::StatusOr<std::unique_ptr<Tokenizer>> opened = OpenTokenizer(transformer_dir);
   const bool is_elsewhere = absl::IsNotFound(opened.status()) && transformer_dir != dir;
-  return is_elsewhere ? OpenTokenizerAndSide(dir) : std::move(opened);
+  if (is_elsewhere) opened = OpenTokenizer(dir);
+  if (!opened.ok()) return opened.status();
+  return OpenedTokenizer{*std::move(opened), is_elsewhere ? dir : transformer_dir};
 }
 
 absl::Status WithDir(const std::string& dir, const absl::Status& status) {
@@ -46,12 +41,12 @@ absl::Status WithDir(const std::string& dir, const absl::Status& status) {
 }
 
 TextInputs::Options InputOptions(const EncoderConfig& config, std::optional<int64_t> max_seq_len,
-                                 Truncation::Side side) {
+                                 const InputSettings& settings) {
   const int64_t context_len = config.context_len;
   return {.vocab_size = config.vocab_size,
-          .num_token_types = config.num_token_types,
+          .num_token_types = settings.gives_token_types ? config.num_token_types : 0,
           .max_input_tokens = std::min(context_len, max_seq_len.value_or(context_len)),
-          .side = side};
+          .side = settings.side};
 }
 
 }  // namespace
@@ -61,6 +56,9 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   std::unique_ptr<EncodingModel> model(new EncodingModel());
   SHORTLIST_ASSIGN_OR_RETURN(model->dir_, ResolveModelDir(options.model));
   const std::string& dir = model->dir_;
+  for (const std::string& folder : {dir, TransformerDir(dir)}) {
+    SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(folder));
+  }
   const bool is_clip = ClipEncoder::Fits(dir), is_classifier = IsSequenceClassifier(dir);
   std::optional<YesNoFormat> yes_no;
   if (!is_clip) {
@@ -75,7 +73,6 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   model->own_tokenizer_ = std::move(opened.tokenizer);
   const Tokenizer& tokenizer = *model->own_tokenizer_;
   model->tokenizer_ = &tokenizer;
-  const Truncation::Side side = opened.side;
   if (is_clip) {
     SHORTLIST_ASSIGN_OR_RETURN(auto clip,
                                ClipEncoder::Load(dir, options.dtype, options.quantize, pool));
@@ -84,7 +81,8 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
     SHORTLIST_ASSIGN_OR_RETURN(
         model->outputs_,
         VectorOutputs::Load(dir, *std::move(embedding), *model->body_, tokenizer, pool));
-    model->inputs_.emplace(tokenizer, InputOptions(model->body_->config(), std::nullopt, side));
+    SHORTLIST_ASSIGN_OR_RETURN(const InputSettings settings, ReadInputSettings(opened.dir));
+    model->inputs_.emplace(tokenizer, InputOptions(model->body_->config(), std::nullopt, settings));
     return model;
   }
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -92,8 +90,9 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
                                        options.quantize, pool));
   const EncodingBody& body = *model->body_;
   if (embedding) {
-    TextInputs::Options inputs = InputOptions(body.config(), embedding->max_seq_len, side);
-    if (!opened.gives_token_types) inputs.num_token_types = 0;
+    SHORTLIST_ASSIGN_OR_RETURN(const InputSettings settings,
+                               ReadInputSettings(opened.dir, embedding->tokenizer));
+    TextInputs::Options inputs = InputOptions(body.config(), embedding->max_seq_len, settings);
     inputs.lowers = embedding->do_lower_case;
     inputs.counts_prompt = !embedding->include_prompt;
     SHORTLIST_ASSIGN_OR_RETURN(
@@ -102,8 +101,9 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
     return model;
   }
   SHORTLIST_ASSIGN_OR_RETURN(PairConfig pair, ReadPairConfig(dir));
-  TextInputs::Options inputs = InputOptions(body.config(), pair.max_seq_len, side);
-  if (!opened.gives_token_types) inputs.num_token_types = 0;
+  SHORTLIST_ASSIGN_OR_RETURN(const InputSettings settings,
+                             ReadInputSettings(opened.dir, pair.tokenizer));
+  TextInputs::Options inputs = InputOptions(body.config(), pair.max_seq_len, settings);
   inputs.pair_prompt = std::move(pair.default_prompt);
   if (yes_no) {
     auto prompt = YesNoPrompt::Create(*yes_no, tokenizer);
@@ -135,8 +135,9 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Over(Decoder& deco
   model->tokenizer_ = &tokenizer;
   model->body_ = EncodingBody::Over(decoder);
   SHORTLIST_ASSIGN_OR_RETURN(model->outputs_, VectorOutputs::Over(decoder, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(const Truncation::Side side, ReadTruncationSide(model->dir_));
-  model->inputs_.emplace(tokenizer, InputOptions(model->body_->config(), max_input_tokens, side));
+  SHORTLIST_ASSIGN_OR_RETURN(const InputSettings settings, ReadInputSettings(model->dir_));
+  model->inputs_.emplace(tokenizer,
+                         InputOptions(model->body_->config(), max_input_tokens, settings));
   return model;
 }
 

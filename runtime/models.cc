@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options
 }
 
 absl::Status Models::Load() {
-  if (config_.architecture == ModelConfig::Architecture::kLlamaEagle) {
+  if (config_.is_eagle()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--model ", model_dir_, " is a draft head, not a model of its own"));
   }
@@ -79,11 +79,16 @@ absl::Status Models::Load() {
 }
 
 absl::Status Models::LoadDraft() {
-  const bool is_eagle = draft_config_.architecture == ModelConfig::Architecture::kLlamaEagle;
+  const bool is_eagle = draft_config_.is_eagle();
   SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(model_dir_, *tokenizer_, draft_dir_, is_eagle));
   const std::optional<DType> quantize =
       options_.quantize_draft ? options_.quantize_draft : options_.quantize;
   if (is_eagle) {
+    if (draft_config_.vocab_size < num_ids()) {
+      return absl::FailedPreconditionError(absl::StrCat("draft ", draft_dir_, ": vocab_size ",
+                                                        draft_config_.vocab_size, " is below the ",
+                                                        num_ids(), " ids of ", model_dir_));
+    }
     SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_,
                                EagleModel::Load(draft_dir_, *target_, pool_, quantize));
   } else {
@@ -116,7 +121,7 @@ std::vector<TokenId> Models::stop_token_ids() const {
 VocabTarget Models::vocab_target() const {
   return {.vocab_size = config_.vocab_size,
           .fingerprint = tokenizer_->Fingerprint(),
-          .num_rows = draft_config_.vocab_size,
+          .num_rows = draft_config_.is_eagle() ? config_.vocab_size : draft_config_.vocab_size,
           .spelling = [this](TokenId id) { return tokenizer_->Spelling(id); },
           .num_spelled = tokenizer_->size()};
 }
@@ -168,6 +173,15 @@ absl::StatusOr<std::unique_ptr<ChainDrafter>> Models::NewDrafter(int64_t num_slo
     return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, num_ids(), pool_, device_rows_);
   }
   return ModelDrafter::Create(*draft_decoder_, num_slots, num_ids(), pool_, device_rows_);
+}
+
+std::string Models::warning() const {
+  const int64_t count = draft_eagle_ ? draft_eagle_->num_foreign_embeddings() : 0;
+  if (count == 0) return "";
+  return absl::StrCat("--draft ", draft_dir_, ": ", count,
+                      " of its embeddings differ from those of ", model_dir_,
+                      ", which are used: few drafts stand if it was trained beside "
+                      "another target");
 }
 
 HeadWeight Models::draft_head() const {

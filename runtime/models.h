@@ -80,6 +80,8 @@ class Models {
   ThreadPool& pool() { return pool_; }
   /// Those of the device where the draft's head lies; null: the CPU.
   const std::shared_ptr<HeadKernels>& head_kernels() const { return head_kernels_; }
+  /// What a user should know of the pair though it works; empty: nothing.
+  std::string warning() const;
   /// Memory of one KV slot, in the target's cache and in the draft's.
   int64_t kv_slot_bytes() const;
   /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().

@@ -42,9 +42,11 @@ absl::StatusOr<std::vector<EncodeResult>> ClassifierOutputs::Run(EncodingItems i
     const auto values = logits.of_sequence(static_cast<int64_t>(i));
     results[i].status = values.status();
     if (!values.ok()) continue;
+    const ScoreFunction function = FunctionOf(items[i].wish->scores, head_.config().score_function);
+    results[i].status = CheckScoreFunction(function, head_.num_labels());
+    if (!results[i].status.ok()) continue;
     results[i].values.assign(values->begin(), values->end());
-    ApplyScoreFunction(FunctionOf(items[i].wish->scores, head_.config().score_function),
-                       results[i].values);
+    ApplyScoreFunction(function, results[i].values);
   }
   return results;
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "serve/http/api_error.h"
 #include "serve/live_encoding.h"
@@ -312,7 +313,8 @@ absl::Status GeneratorImpl::FlushCache() {
   const std::unique_lock lock(router_mutex_, std::try_to_lock);
   if (!lock.owns_lock() || num_live() > 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the cache is not flushed while ", num_live(), " requests are being served"));
+        absl::StrCat("the cache is not flushed while ",
+                     Counted(num_live(), "request is", "requests are"), " being served"));
   }
   options_.flush_cache();
   StoreLoad({});

@@ -18,6 +18,12 @@ namespace shortlist {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+constexpr std::chrono::seconds kLate{1};
+
+}  // namespace
+
 asio::awaitable<absl::Status> HealthProbe::Ask() {
   const std::shared_ptr<HealthProbe> self = shared_from_this();
   if (has_answer_ && Clock::now() - answered_at_ < options_.kept) co_return answer_;
@@ -47,8 +53,14 @@ asio::awaitable<void> HealthProbe::Run() {
   const std::shared_ptr<HealthProbe> self = shared_from_this();
   try {
     const bool generates = generator_.options().generates;
-    auto asking = generates ? Generate() : Encode();
-    answer_ = co_await std::move(asking);
+    bool asks = true;
+    while (asks) {
+      const Clock::time_point begin = Clock::now();
+      auto asking = generates ? Generate() : Encode();
+      answer_ = co_await std::move(asking);
+      // Where the process paused meanwhile, the engine had no time for an answer.
+      asks = !answer_.ok() && Clock::now() - begin > options_.timeout + kLate;
+    }
   } catch (const std::exception& error) {
     answer_ = absl::UnavailableError(error.what());
   }

@@ -54,6 +54,16 @@ struct Metrics::Families {
     counter.Increment(std::max(total - counter.Value(), 0.0));
   }
 
+  /// `num_slots` does not change; 0: there is no KV cache.
+  void SetCacheConfig(int64_t num_slots) {
+    if (num_slots == 0) return;
+    Labels vllm = labels, sglang = labels;
+    vllm["block_size"] = sglang["page_size"] = "1";
+    vllm["num_gpu_blocks"] = sglang["num_pages"] = absl::StrCat(num_slots);
+    vllm_cache.Add(vllm).Set(1.0);
+    sglang_cache.Add(sglang).Set(1.0);
+  }
+
   const Labels labels;
   prometheus::Registry registry;
   std::mutex mutex;  // guards speculation, and serialises Text
@@ -106,9 +116,22 @@ struct Metrics::Families {
   Counter& fallback_steps =
       NewCounter("shortlist:fallback_steps_total",
                  "Verify steps of requests that fell back to the full head, as coverage collapsed");
+  Counter& steps_beyond_draft =
+      NewCounter("shortlist:steps_beyond_draft_total",
+                 "Verify steps without a draft, as the request filled the draft's context");
   Gauge& base_rows = NewGauge("shortlist:base_rows", "Rows of the base of the active vocabulary");
   Counter& size_changes =
       NewCounter("shortlist:base_size_changes_total", "Times that the base found another size");
+  // As gateways read the size of the KV cache, of vLLM and of SGLang: in the labels. A block has
+  // one slot.
+  Family<Gauge>& vllm_cache = prometheus::BuildGauge()
+                                  .Name("vllm:cache_config_info")
+                                  .Help("KV cache, as vLLM tells of it: a block is one slot")
+                                  .Register(registry);
+  Family<Gauge>& sglang_cache = prometheus::BuildGauge()
+                                    .Name("sglang:cache_config_info")
+                                    .Help("KV cache, as SGLang tells of it: a page is one slot")
+                                    .Register(registry);
   Family<Counter>& held = NewFamily("shortlist:held_tokens_total",
                                     "Step tokens, by why the draft could have proposed them");
   Family<Counter>& rows_added =
@@ -188,6 +211,7 @@ void Metrics::OnFinished(const GenerationEvent& event) {
   f.verify_calls.Increment(static_cast<double>(event.stats.num_verify_steps));
   f.step_tokens.Increment(static_cast<double>(event.stats.num_step_tokens));
   f.escapes.Increment(static_cast<double>(event.stats.num_escapes()));
+  f.steps_beyond_draft.Increment(static_cast<double>(event.stats.num_steps_beyond_draft));
   f.fallback_steps.Increment(static_cast<double>(event.stats.num_fallback_steps));
   for (size_t i = 0; i < kNumRowSources; ++i) {
     const Labels source = {{"source", RowSourceName(static_cast<RowSource>(i))}};
@@ -233,6 +257,7 @@ std::string Metrics::Text(const EngineLoad& load, double throughput) {
   f.num_queued.Set(static_cast<double>(load.num_queued));
   f.num_used.Set(used);
   f.max_total.Set(static_cast<double>(load.max_total_tokens));
+  f.SetCacheConfig(load.max_total_tokens);
   f.token_usage.Set(Ratio(used, static_cast<double>(load.max_total_tokens)));
   f.throughput.Set(throughput);
   f.hit_rate.Set(load.scheduling.hit_rate());

@@ -11,14 +11,36 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Lengths are bounded in bytes of UTF-8, of which a character has up to four. maxLength counts
+// characters: it is what fits whatever the characters are, and the description has the bound.
+const char kModel[] = R"json({
+  "model": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"}
+})json";
+
+const char kRid[] = R"json({
+  "rid": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"}
+})json";
+
+const char kSalts[] = R"json({
+  "cache_salt": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"},
+  "extra_key": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"}
+})json";
+
+// At most so many tokens of an input; -1: what the model takes.
+const char kTruncation[] = R"json({
+  "truncate_prompt_tokens": {"anyOf": [{"type": "integer", "const": -1},
+                                       {"type": "integer", "minimum": 1}]}
+})json";
+
 // Fields that the dialects' sampling has in common.
 const char kSampling[] = R"json({
   "top_p": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
   "n": {"type": "integer", "minimum": 1, "maximum": 128},
   "stop": {"anyOf": [
-    {"type": "string", "minLength": 1, "maxLength": 64},
+    {"type": "string", "minLength": 1, "maxLength": 64, "description": "256 bytes of UTF-8"},
     {"type": "array", "maxItems": 16,
-     "items": {"type": "string", "minLength": 1, "maxLength": 64}}]},
+     "items": {"type": "string", "minLength": 1, "maxLength": 64,
+               "description": "256 bytes of UTF-8"}}]},
   "presence_penalty": {"type": "number", "minimum": -2, "maximum": 2},
   "frequency_penalty": {"type": "number", "minimum": -2, "maximum": 2},
   "repetition_penalty": {"type": "number", "exclusiveMinimum": 0, "maximum": 2},
@@ -32,19 +54,18 @@ const char kSampling[] = R"json({
   "seed": {"type": "integer"},
   "sampling_seed": {"type": "integer"},
   "bad_words": {"type": "array", "maxItems": 128,
-                "items": {"type": "string", "minLength": 1, "maxLength": 16}},
+                "items": {"type": "string", "minLength": 1, "maxLength": 16, "pattern": "\\S",
+                          "description": "64 bytes of UTF-8"}},
   "allowed_token_ids": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
-  "logit_bias": {"type": "object",
+  "logit_bias": {"type": "object", "propertyNames": {"pattern": "^(0|[1-9][0-9]*)$"},
                  "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100}}
 })json";
 
 const char kOpenAi[] = R"json({
-  "model": {"type": "string", "maxLength": 256},
   "temperature": {"type": "number", "minimum": 0, "maximum": 2},
   "stream": {"type": "boolean"},
   "stream_options": {"type": "object", "additionalProperties": false, "properties": {
     "include_usage": {"type": "boolean"}, "continuous_usage_stats": {"type": "boolean"}}},
-  "truncate_prompt_tokens": {"type": "integer", "minimum": -1},
   "min_tokens": {"type": "integer", "minimum": 0},
   "user": {"type": "string"}
 })json";
@@ -58,7 +79,9 @@ const char kMessages[] = R"json({
   "messages": {"type": "array", "minItems": 1, "items": {
     "type": "object", "required": ["role", "content"],
     "properties": {
-      "role": {"type": "string", "enum": ["system", "user", "assistant"]},
+      "role": {"type": "string", "enum": ["system", "developer", "user", "assistant", "tool"]},
+      "tool_calls": {"type": "array", "maxItems": 128, "items": {"type": "object"}},
+      "tool_call_id": {"type": "string"},
       "content": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
         "type": "object", "required": ["type", "text"],
         "properties": {"type": {"const": "text"}, "text": {"type": "string"}}}}]}}}}
@@ -96,26 +119,20 @@ const char kPictureItems[] = R"json([
 
 // Fields that the routes of classifiers have in common.
 const char kScoring[] = R"json({
-  "model": {"type": "string", "maxLength": 256},
   "raw_scores": {"type": "boolean"},
   "truncate": {"type": "boolean"},
-  "truncate_prompt_tokens": {"type": "integer", "minimum": -1},
   "truncation_side": {"type": "string", "enum": ["left", "right"]},
-  "priority": {"type": "integer"},
-  "rid": {"type": "string", "maxLength": 256}
+  "priority": {"type": "integer"}
 })json";
 
 // Those of encoders that make vectors.
 const char kEncode[] = R"json({
-  "model": {"type": "string", "maxLength": 256},
   "truncate": {"type": "boolean"},
-  "truncate_prompt_tokens": {"type": "integer", "minimum": -1},
   "truncation_side": {"type": "string", "enum": ["left", "right"]},
   "prompt_name": {"type": "string"},
   "instruction": {"type": "string"},
   "normalize": {"type": "boolean"},
-  "priority": {"type": "integer"},
-  "rid": {"type": "string", "maxLength": 256}
+  "priority": {"type": "integer"}
 })json";
 
 /// One of the alternatives of all lists.
@@ -149,7 +166,7 @@ std::string Operation(const char* summary, std::initializer_list<const char*> re
 
 std::string Chat() {
   return Operation("Continue a conversation, as OpenAI", {"messages"},
-                   Properties({kOpenAi, kSampling, kMessages, R"json({
+                   Properties({kModel, kOpenAi, kTruncation, kSampling, kMessages, R"json({
     "max_tokens": {"type": "integer", "minimum": 1},
     "max_completion_tokens": {"type": "integer", "minimum": 1},
     "logprobs": {"type": "boolean"},
@@ -158,13 +175,17 @@ std::string Chat() {
     "continue_final_message": {"type": "boolean"},
     "chat_template_kwargs": {"type": "object"},
     "documents": {"type": "array", "items": {"type": "object"}},
+    "tools": {"type": "array", "maxItems": 128, "items": {"type": "object"},
+              "description": "with tool_choice \"none\" alone, where the chat template reads them"},
+    "tool_choice": {"const": "none"},
+    "reasoning_effort": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"},
     "response_format": {"type": "object", "required": ["type"], "additionalProperties": false,
                         "properties": {"type": {"const": "text"}}}
   })json"}));
 }
 
 std::string Completions() {
-  ordered_json properties = Properties({kOpenAi, kSampling, R"json({
+  ordered_json properties = Properties({kModel, kOpenAi, kTruncation, kSampling, R"json({
     "max_tokens": {"type": "integer", "minimum": 1},
     "logprobs": {"type": "integer", "minimum": 0, "maximum": 20},
     "echo": {"type": "boolean"}
@@ -174,9 +195,9 @@ std::string Completions() {
 }
 
 std::string Responses() {
-  return Operation("Answer a text or a conversation, as OpenAI", {"input"}, Properties({R"json({
-    "model": {"type": "string", "maxLength": 256},
-    "input": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
+  return Operation("Answer a text or a conversation, as OpenAI", {"input"},
+                   Properties({kModel, R"json({
+      "input": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
       "type": "object", "required": ["role", "content"],
       "properties": {
         "type": {"const": "message"},
@@ -186,6 +207,9 @@ std::string Responses() {
           "properties": {"type": {"enum": ["input_text", "output_text"]},
                          "text": {"type": "string"}}}}]}}}}]},
     "instructions": {"type": "string"},
+    "reasoning": {"type": "object", "additionalProperties": false,
+                  "properties": {"effort": {"type": ["string", "null"], "maxLength": 64,
+                                            "description": "256 bytes of UTF-8"}}},
     "max_output_tokens": {"type": "integer", "minimum": 1},
     "temperature": {"type": "number", "minimum": 0, "maximum": 2},
     "top_p": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
@@ -194,8 +218,7 @@ std::string Responses() {
 }
 
 std::string Generate() {
-  ordered_json properties = Properties({R"json({
-    "rid": {"type": "string", "maxLength": 256},
+  ordered_json properties = Properties({kRid, kSalts, R"json({
     "stream": {"type": "boolean"},
     "return_logprob": {"type": "boolean"},
     "logprob_start_len": {"type": "integer", "minimum": -1},
@@ -204,9 +227,7 @@ std::string Generate() {
     "return_token_infos": {"type": "boolean"},
     "speculate": {"type": "boolean"},
     "dynamic_token_ids": {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 4096},
-    "priority": {"type": "integer"},
-    "cache_salt": {"type": "string", "maxLength": 256},
-    "extra_key": {"type": "string", "maxLength": 256}
+    "priority": {"type": "integer"}
   })json"});
   properties["text"] = AnyOf({kTexts});
   properties["input_ids"] = AnyOf({kIds});
@@ -232,11 +253,12 @@ std::string Detokenize() {
 }
 
 std::string Embeddings() {
-  ordered_json properties = Properties({kEncode, kSparseCut, R"json({
+  ordered_json properties = Properties({kModel, kRid, kTruncation, kEncode, kSparseCut, R"json({
     "embedding_types": {"type": "array", "minItems": 1, "maxItems": 3,
                         "items": {"type": "string", "enum": ["dense", "sparse", "colbert"]}},
     "encoding_format": {"type": "string", "enum": ["float", "base64"]},
     "dimensions": {"type": "integer", "minimum": 1},
+    "truncation": {"type": "boolean"},
     "user": {"type": "string"}
   })json"});
   properties["input"] = AnyOf({kManyTexts, kManyIds, kPictureItems});
@@ -245,10 +267,11 @@ std::string Embeddings() {
 }
 
 std::string Rerank(const char* documents) {
-  ordered_json properties = Properties({kScoring, R"json({
+  ordered_json properties = Properties({kModel, kRid, kTruncation, kScoring, R"json({
     "query": {"type": "string"},
     "top_n": {"type": "integer", "minimum": 1},
     "top_k": {"type": "integer", "minimum": 1},
+    "truncation": {"type": "boolean"},
     "return_documents": {"type": "boolean"}
   })json"});
   if (documents == std::string_view("texts")) {
@@ -260,8 +283,24 @@ std::string Rerank(const char* documents) {
                    std::move(properties));
 }
 
+std::string CohereEmbed() {
+  return Operation("Vectors of texts or pictures, as Cohere", {}, Properties({R"json({
+    "model": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"},
+    "texts": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+    "images": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+    "inputs": {"type": "array", "minItems": 1, "items": {"type": "object"}},
+    "input_type": {"enum": ["search_document", "search_query", "classification", "clustering", "image"]},
+    "embedding_types": {"type": "array", "maxItems": 6, "items":
+      {"enum": ["float", "int8", "uint8", "binary", "ubinary", "base64"]}},
+    "output_dimension": {"type": "integer", "minimum": 1},
+    "max_tokens": {"type": "integer", "minimum": 1},
+    "truncate": {"enum": ["NONE", "START", "END"]},
+    "priority": {"type": "integer", "minimum": 0}
+  })json"}));
+}
+
 std::string Embed() {
-  ordered_json properties = Properties({kEncode, R"json({
+  ordered_json properties = Properties({kModel, kRid, kTruncation, kEncode, R"json({
     "dimensions": {"type": "integer", "minimum": 1}
   })json"});
   properties["inputs"] = AnyOf({kManyTexts, kManyIds});
@@ -270,7 +309,8 @@ std::string Embed() {
 }
 
 std::string EmbedSparse() {
-  ordered_json properties = Properties({kEncode, kSparseCut});
+  ordered_json properties = Properties({kModel, kRid, kTruncation, kEncode, kSparseCut});
+  properties.erase("normalize");  // of dense vectors alone
   properties["inputs"] = AnyOf({kManyTexts, kManyIds});
   return Operation("Sparse vectors of texts, as text-embeddings-inference", {"inputs"},
                    std::move(properties));
@@ -278,7 +318,7 @@ std::string EmbedSparse() {
 
 std::string Predict() {
   return Operation("Labels of texts, as text-embeddings-inference", {"inputs"},
-                   Properties({kScoring, R"json({
+                   Properties({kModel, kRid, kTruncation, kScoring, R"json({
     "inputs": {"anyOf": [
       {"type": "string"},
       {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "string"}},
@@ -288,7 +328,7 @@ std::string Predict() {
 }
 
 std::string Encode() {
-  ordered_json properties = Properties({kScoring, R"json({
+  ordered_json properties = Properties({kModel, kRid, kTruncation, kScoring, R"json({
     "is_cross_encoder_request": {"type": "boolean"}
   })json"});
   properties.erase("raw_scores");
@@ -300,7 +340,7 @@ std::string Encode() {
 }
 
 std::string Score() {
-  ordered_json properties = Properties({kScoring});
+  ordered_json properties = Properties({kModel, kRid, kTruncation, kScoring});
   for (const char* name : {"text_1", "text_2", "query", "items"}) {
     properties[name] = AnyOf({kManyTexts});
   }
@@ -313,10 +353,12 @@ std::string Score() {
 }
 
 std::string Classify() {
-  ordered_json properties = Properties({kScoring, R"json({
+  ordered_json properties = Properties({kModel, kRid, kTruncation, kScoring, R"json({
     "candidate_labels": {"type": "array", "minItems": 1, "maxItems": 256,
-                         "items": {"type": "string", "minLength": 1, "maxLength": 1024}},
-    "hypothesis_template": {"type": "string", "maxLength": 1024},
+                         "items": {"type": "string", "minLength": 1, "maxLength": 256,
+                                   "description": "1024 bytes of UTF-8"}},
+    "hypothesis_template": {"type": "string", "maxLength": 256,
+                            "description": "1024 bytes of UTF-8"},
     "multi_label": {"type": "boolean"}
   })json"});
   properties["input"] = AnyOf({kManyTexts, kManyIds});
@@ -325,8 +367,7 @@ std::string Classify() {
 }
 
 std::string AbortRequest() {
-  return Operation("End the request of this rid", {"rid"},
-                   {{"rid", {{"type", "string"}, {"maxLength", 256}}}});
+  return Operation("End the request of this rid", {"rid"}, Properties({kRid}));
 }
 
 }  // namespace shortlist::openapi

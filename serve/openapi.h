@@ -17,6 +17,7 @@ std::string Detokenize();
 std::string AbortRequest();
 std::string Embeddings();
 std::string Rerank(const char* documents);
+std::string CohereEmbed();
 std::string Embed();
 std::string EmbedSparse();
 std::string Predict();

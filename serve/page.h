@@ -6,9 +6,10 @@
 
 namespace shortlist {
 
-/// GET /: the playground, serve/page as it was when this was built. Public: what it shows, it asks
-/// from routes that want the key. Internal when the route is taken.
-absl::Status AddPage(RouteTable& table);
+/// GET / is the playground and GET /docs a page of the routes, made of /openapi.json: serve/page as
+/// it was when this was built. Public: what they show, they ask from routes that want the key.
+/// Internal when a route is taken.
+absl::Status AddPages(RouteTable& table);
 
 }  // namespace shortlist
 

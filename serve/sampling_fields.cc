@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
+#include "base/excerpt.h"
 #include "nlohmann/json.hpp"
 #include "serve/http/api_error.h"
 
@@ -16,13 +18,9 @@ namespace {
 using nlohmann::json;
 
 std::optional<TokenId> ToTokenId(const json& value, int64_t vocab_size) {
-  if (!value.is_number_integer()) return std::nullopt;
-  if (value.is_number_unsigned() && value.get<uint64_t>() >= static_cast<uint64_t>(vocab_size)) {
-    return std::nullopt;
-  }
-  const auto id = value.get<int64_t>();
-  if (id < 0 || id >= vocab_size) return std::nullopt;
-  return TokenId{static_cast<int32_t>(id)};
+  const std::optional<int64_t> id = WholeNumber(value);
+  if (!id || *id < 0 || *id >= vocab_size) return std::nullopt;
+  return TokenId{static_cast<int32_t>(*id)};
 }
 
 std::string Place(const char* name, size_t i) { return absl::StrCat(name, "[", i, "]"); }
@@ -69,6 +67,11 @@ std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t
     const auto [rest, error] = std::from_chars(key.data(), end, id);
     if (error != std::errc() || rest != end || id < 0 || id >= vocab_size) {
       fields.Fail("logit_bias", absl::StrCat("a key is not a token id in [0, ", vocab_size, ")"));
+      return {};
+    }
+    if (key != absl::StrCat(id)) {  // "0300" beside "300" would be two biases of one token
+      fields.Fail("logit_bias", absl::StrCat("the key \"", Excerpt(key), "\" is not how token id ",
+                                             id, " is written: \"", id, "\""));
       return {};
     }
     const double bias = value.is_number() ? value.get<double>() : 1e9;
@@ -217,7 +220,8 @@ void ReadScheduling(JsonFields& fields, GenerateRequest& request) {
 absl::Status CheckNumGenerations(int64_t num_prompts, int64_t n, int64_t body_bytes) {
   std::string problem;
   if (num_prompts * n > kMaxGenerations) {
-    problem = absl::StrCat("n: ", num_prompts, " prompts times ", n, " exceed ", kMaxGenerations);
+    problem = absl::StrCat("n: ", Counted(num_prompts, "prompt"), " times ", n, " exceed ",
+                           kMaxGenerations);
   } else if (body_bytes * n > kMaxGenerationBytes) {
     problem = absl::StrCat("n: ", n, " times a body of ", body_bytes, " bytes exceeds ",
                            kMaxGenerationBytes, " bytes");
@@ -255,12 +259,12 @@ absl::Status CheckNumOutputLogprobs(const char* field, std::span<const GenerateR
     num_logprobs += most * (1 + request.sampling.num_logprobs);  // -1: none
   }
   if (num_logprobs <= kMaxOutputLogprobs) return absl::OkStatus();
-  return WithParam(absl::InvalidArgumentError(
-                       absl::StrCat(field, ": the tokens of ", requests.size(),
-                                    " generations and their likeliest may come to ", num_logprobs,
-                                    " log-probabilities, more than ", kMaxOutputLogprobs,
-                                    " in one reply; ask for fewer tokens, or stream")),
-                   field);
+  return WithParam(
+      absl::InvalidArgumentError(absl::StrCat(
+          field, ": the tokens of ", Counted(std::ssize(requests), "generation"),
+          " and their likeliest may come to ", num_logprobs, " log-probabilities, more than ",
+          kMaxOutputLogprobs, " in one reply; ask for fewer tokens, or stream")),
+      field);
 }
 
 absl::Status CheckNumCountedBytes(const char* field, std::span<const std::string> texts,

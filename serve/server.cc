@@ -23,6 +23,7 @@
 #include "serve/http/health_port.h"
 #include "serve/http/host_policy.h"
 #include "serve/http/json_fields.h"
+#include "serve/http/unknown_fields.h"
 #include "serve/openai/routes.h"
 #include "serve/page.h"
 #include "serve/sglang/routes.h"
@@ -159,13 +160,18 @@ class ServerImpl final : public Server {
     SHORTLIST_RETURN_IF_ERROR(AddOpenAiModelRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangGenerateRoutes(service_, routes_));
     SHORTLIST_RETURN_IF_ERROR(AddSglangInfoRoutes(service_, routes_));
-    for (const auto& add : {AddOpenAiEmbeddingsRoute, AddRerankRoutes, AddTeiRoutes,
-                            AddSglangEncodeRoutes, AddScoreRoutes, AddFastchatEmbeddingsRoute}) {
+    for (const auto& add :
+         {AddOpenAiEmbeddingsRoute, AddCohereEmbedRoute, AddRerankRoutes, AddTeiRoutes,
+          AddSglangEncodeRoutes, AddScoreRoutes, AddFastchatEmbeddingsRoute}) {
       SHORTLIST_RETURN_IF_ERROR(add(service_, routes_));
     }
     SHORTLIST_RETURN_IF_ERROR(fastchat_->AddRoutes(routes_));
     SHORTLIST_RETURN_IF_ERROR(vocab_admin_->AddRoutes(routes_));
-    SHORTLIST_RETURN_IF_ERROR(AddPage(routes_));
+    if (options_.ignores_unknown_fields) {
+      routes_.WrapJsonHandlers(
+          [this](Handler handler) { return IgnoreUnknownFields(std::move(handler), *workers_); });
+    }
+    SHORTLIST_RETURN_IF_ERROR(AddPages(routes_));
     SHORTLIST_RETURN_IF_ERROR(
         routes_.Add({.method = "GET",
                      .path = "/openapi.json",
@@ -222,24 +228,36 @@ class ServerImpl final : public Server {
     port.host = options_.health_host.empty() ? options_.http.host : options_.health_host;
     port.port = *options_.health_port;
     port.health = [this] { return Health(); };
+    port.interval = BeatInterval();
+    port.tick = [this] { WatchBeats(); };
     port.metrics = [this] { return metrics_.Text(service_.Load(), generator_->Throughput()); };
     SHORTLIST_ASSIGN_OR_RETURN(health_port_, HealthPort::Start(std::move(port)));
     return absl::OkStatus();
   }
 
-  /// Any thread.
+  std::chrono::milliseconds BeatInterval() const {
+    return std::min(kHeartbeat, options_.max_io_pause / 4);
+  }
+
+  /// On the health port's thread. Counted in its own ticks, a pause of the whole process is none
+  /// of the I/O thread.
+  void WatchBeats() {
+    const int64_t num_beats = num_beats_;
+    num_missed_ = std::exchange(num_beats_seen_, num_beats) == num_beats ? num_missed_ + 1 : 0;
+  }
+
+  /// On the health port's thread.
   absl::Status Health() const {
     if (stopping_) return absl::UnavailableError("the server is shutting down");
-    const Clock::duration pause = Clock::now() - last_beat_.load();
+    const std::chrono::milliseconds pause = num_missed_ * BeatInterval();
     if (pause <= options_.max_io_pause) return absl::OkStatus();
     return absl::UnavailableError(
-        absl::StrCat("the I/O thread has not moved for ",
-                     std::chrono::duration_cast<std::chrono::milliseconds>(pause).count(), " ms"));
+        absl::StrCat("the I/O thread has not moved for ", pause.count(), " ms"));
   }
 
   void Beat() {
-    last_beat_ = Clock::now();
-    heartbeat_.expires_after(std::min(kHeartbeat, options_.max_io_pause / 4));
+    ++num_beats_;
+    heartbeat_.expires_after(BeatInterval());
     heartbeat_.async_wait([this](const boost::system::error_code& error) {
       if (!error) Beat();
     });
@@ -338,7 +356,9 @@ class ServerImpl final : public Server {
   std::string openapi_;
   // Read by the health port's thread too.
   std::atomic<bool> stopping_ = false;
-  std::atomic<Clock::time_point> last_beat_{Clock::now()};
+  std::atomic<int64_t> num_beats_ = 0;
+  // The health port's thread's.
+  int64_t num_beats_seen_ = 0, num_missed_ = 0;
   Clock::time_point deadline_;
 };
 

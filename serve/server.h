@@ -45,6 +45,9 @@ class Server {
     std::chrono::milliseconds max_io_pause{10'000};
     /// How long requests that are being served may take once the server is to end.
     std::chrono::milliseconds drain_timeout{60'000};
+    /// Fields that a route does not know are passed over and named (IgnoreUnknownFields), in place
+    /// of a refusal.
+    bool ignores_unknown_fields = false;
   };
 
   /// Binds the ports. Errors are those of HttpServer::Start, of Authorizer::Create, of

@@ -12,8 +12,8 @@
 
 namespace shortlist {
 
-/// What one Encode call may still come to: ids, and bytes that normaliser and pre-tokenizer write.
-/// Of one thread.
+/// What one Encode call may still use: ids, bytes that normaliser and pre-tokenizer write, and
+/// processor time. Of one thread.
 class EncodeBudget {
  public:
   /// No normal form needs more (U+FDFA in NFKC becomes 11 times as long), nor does a chain of
@@ -22,11 +22,16 @@ class EncodeBudget {
   static constexpr size_t kMinRewrittenBytes = size_t{64} << 10;
   static constexpr size_t kMaxRewrittenBytes = size_t{64} << 20;
 
+  /// Processor time of a call: far more than any ordinary tokenizer takes for a text.
+  static constexpr int64_t kMinTimeMs = 1000;
+  static constexpr int64_t kTimeMsPerMib = 4000;
+
   /// For a text of `text_bytes`. `max_ids`: how many ids there may be in all; `max_tokens`: what
   /// the error calls that.
   EncodeBudget(size_t text_bytes, size_t max_ids, int64_t max_tokens)
       : max_ids_(max_ids),
         max_tokens_(max_tokens),
+        text_bytes_(text_bytes),
         rewritten_bytes_(
             std::min(kMaxRewrittenBytes,
                      std::min(text_bytes, kMaxRewrittenBytes) * kMaxGrowth + kMinRewrittenBytes)) {}
@@ -64,10 +69,41 @@ class EncodeBudget {
         " times its bytes and ", kMinRewrittenBytes, ", or more than ", kMaxRewrittenBytes));
   }
 
+  /// InvalidArgument when this thread has used up the processor time of the call, which counts from
+  /// the first check on, and at most twice that. Cheap: a few nanoseconds while there is time left.
+  absl::Status CheckTime();
+
  private:
+  int64_t TimeMs() const;
+
   size_t max_ids_;
   int64_t max_tokens_;
+  size_t text_bytes_;
+  /// When the processor time is looked at next; none before the first check.
+  std::optional<int64_t> next_look_ms_;
+  /// Processor time of this thread at which the budget is used up; none before the first look.
+  std::optional<int64_t> deadline_ms_;
   size_t rewritten_bytes_;
+};
+
+/// Looks at the time of a budget after each kStepsPerLook steps of a loop.
+class WorkMeter {
+ public:
+  static constexpr size_t kStepsPerLook = size_t{1} << 16;
+
+  explicit WorkMeter(EncodeBudget& budget) : budget_(budget) {}
+
+  /// EncodeBudget::CheckTime where it is time to look.
+  absl::Status Add(size_t num_steps) {
+    num_steps_ += num_steps;
+    if (num_steps_ < kStepsPerLook) return absl::OkStatus();
+    num_steps_ = 0;
+    return budget_.CheckTime();
+  }
+
+ private:
+  EncodeBudget& budget_;
+  size_t num_steps_ = 0;
 };
 
 }  // namespace shortlist

@@ -17,6 +17,7 @@
 #include "text/tokenizer/json_fields.h"
 #include "text/tokenizer/json_tokenizer.h"
 #include "text/tokenizer/tiktoken.h"
+#include "text/tokenizer_config.h"
 
 namespace shortlist {
 namespace {
@@ -53,25 +54,44 @@ absl::StatusOr<std::string> ChooseFile(const std::filesystem::path& dir) {
                                           (dir / "*.tiktoken").string()));
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> OpenFile(const std::string& path, const json& config,
-                                                    const std::string& config_path) {
-  const auto within = [&](const absl::Status& status) { return Within(path, status); };
-  if (path.ends_with(".json")) {
-    SHORTLIST_ASSIGN_OR_RETURN(const json document, ReadJsonFile(path, kMaxJsonBytes));
-    auto tokenizer = ParseJsonTokenizer(document, config);
-    if (!tokenizer.ok()) return within(tokenizer.status());
-    return tokenizer;
+/// The configuration files next to a tokenizer.
+struct Configs {
+  std::string tokenizer_path;  // of tokenizer_config.json, for messages
+  json tokenizer = json::object();
+  json special_tokens = json::object();  // special_tokens_map.json
+  json model = json::object();           // config.json
+};
+
+/// A file's JSON object; an empty one where there is no such file.
+absl::StatusOr<json> ReadOptionalObject(const std::filesystem::path& path) {
+  if (!FileExists(path.string())) return json::object();
+  SHORTLIST_ASSIGN_OR_RETURN(json document, ReadJsonFile(path.string(), kMaxConfigBytes));
+  if (!document.is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(path.string(), ": not a JSON object"));
   }
+  return document;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> OpenJson(const std::string& path, Configs configs) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json document, ReadJsonFile(path, kMaxJsonBytes));
+  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokensMap(configs.special_tokens, configs.tokenizer));
+  auto tokenizer = ParseJsonTokenizer(document, configs.tokenizer, configs.model);
+  if (!tokenizer.ok()) return Within(path, tokenizer.status());
+  return tokenizer;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> OpenFile(const std::string& path, Configs configs) {
+  if (path.ends_with(".json")) return OpenJson(path, std::move(configs));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxModelBytes));
   if (path.ends_with(".tiktoken") || LooksLikeRanks(contents)) {
-    auto tokenizer = ParseRanksTokenizer(contents, config);
-    if (!tokenizer.ok()) return within(tokenizer.status());
+    auto tokenizer = ParseRanksTokenizer(contents, configs.tokenizer);
+    if (!tokenizer.ok()) return Within(path, tokenizer.status());
     return tokenizer;
   }
   auto model = LoadSentencePieceModel(contents);
-  if (!model.ok()) return within(model.status());
-  auto tokenizer = MakeSentencePieceTokenizer(*std::move(model), config);
-  if (!tokenizer.ok()) return Within(config_path, tokenizer.status());
+  if (!model.ok()) return Within(path, model.status());
+  auto tokenizer = MakeSentencePieceTokenizer(*std::move(model), configs.tokenizer);
+  if (!tokenizer.ok()) return Within(configs.tokenizer_path, tokenizer.status());
   return tokenizer;
 }
 
@@ -80,16 +100,16 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenFile(const std::string& path, con
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& model_dir) {
   const std::filesystem::path dir(model_dir);
   SHORTLIST_ASSIGN_OR_RETURN(const std::string path, ChooseFile(dir));
-  json config = json::object();
-  const std::string config_path = (dir / "tokenizer_config.json").string();
-  if (FileExists(config_path)) {
-    SHORTLIST_ASSIGN_OR_RETURN(config, ReadJsonFile(config_path, kMaxConfigBytes));
-  }
-  return OpenFile(path, config, config_path);
+  Configs configs{.tokenizer_path = (dir / "tokenizer_config.json").string()};
+  SHORTLIST_ASSIGN_OR_RETURN(configs.tokenizer, ReadOptionalObject(configs.tokenizer_path));
+  SHORTLIST_ASSIGN_OR_RETURN(configs.special_tokens,
+                             ReadOptionalObject(dir / "special_tokens_map.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(configs.model, ReadOptionalObject(dir / "config.json"));
+  return OpenFile(path, std::move(configs));
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizerFile(const std::string& path) {
-  return OpenFile(path, json::object(), path);
+  return OpenFile(path, Configs{.tokenizer_path = path});
 }
 
 }  // namespace shortlist

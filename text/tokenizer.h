@@ -167,8 +167,10 @@ class Tokenizer {
 /// what was looked for; InvalidArgument names the file that is damaged, and what it asks for that
 /// is not supported.
 ///
-/// tokenizer.json (text/tokenizer/json_tokenizer.h): its post-processor says what goes round a
-/// text; its own truncation and padding are left to the caller.
+/// tokenizer.json (text/tokenizer/json_tokenizer.h): options and special tokens of
+/// `tokenizer_config.json` and `special_tokens_map.json` count as AutoTokenizer of transformers
+/// counts them; `config.json` says by which version (text/tokenizer/tokenizer_class.h). Truncation
+/// and padding are left to the caller.
 ///
 /// SentencePiece (text/sentencepiece/tokenizer.h): BOS goes first unless `add_bos_token` is false
 /// or there is none; EOS goes last where `add_eos_token` is true. Text behind a control token gets

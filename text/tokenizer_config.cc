@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
@@ -32,6 +34,40 @@ absl::StatusOr<std::optional<std::string>> ReadSpelling(const json& config, cons
   return spelling->get<std::string>();
 }
 
+constexpr const char* kStandardTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                           "pad_token", "cls_token", "mask_token"};
+
+bool IsStandard(const std::string& name) {
+  return std::find(std::begin(kStandardTokens), std::end(kStandardTokens), name) !=
+         std::end(kStandardTokens);
+}
+
+/// A special token from a string, or an object with "content" and flags.
+absl::StatusOr<NamedToken> ParseNamedToken(const std::string& name, const json& spec) {
+  json token = spec;
+  if (spec.is_string()) token = {{"content", spec}};
+  if (!token.is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(Excerpt(name), " is not a token: neither a ",
+                                                   "string nor an object with \"content\""));
+  }
+  token["special"] = true;
+  absl::StatusOr<AddedToken> parsed = ParseAddedToken(token, /*id=*/0);
+  if (!parsed.ok()) return Within(Excerpt(name), parsed.status());
+  return NamedToken{*std::move(parsed), IsStandard(name)};
+}
+
+/// Appends the tokens of the list or object `spec`.
+absl::Status AppendNamedTokens(const std::string& name, const json& spec,
+                               std::vector<NamedToken>& tokens) {
+  if (!spec.is_structured()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is neither a list nor an object"));
+  }
+  for (const json& member : spec) {
+    SHORTLIST_ASSIGN_OR_RETURN(tokens.emplace_back(), ParseNamedToken(name, member));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const json& config) {
@@ -47,37 +83,6 @@ absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const json& config) {
   SHORTLIST_ASSIGN_OR_RETURN(result.add_prefix_space, ReadOptionalBool(config, "add_prefix_space"));
   SHORTLIST_ASSIGN_OR_RETURN(result.legacy, ReadOptionalBool(config, "legacy"));
   return result;
-}
-
-absl::StatusOr<Truncation::Side> ReadTruncationSide(const std::string& model_dir) {
-  const std::string path = (std::filesystem::path(model_dir) / "tokenizer_config.json").string();
-  if (!FileExists(path)) return Truncation::Side::kRight;
-  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadJsonFile(path, kMaxConfigBytes));
-  const absl::StatusOr<std::string> side = ReadString(config, "truncation_side", "right");
-  if (!side.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", side.status().message()));
-  }
-  if (*side == "right") return Truncation::Side::kRight;
-  if (*side == "left") return Truncation::Side::kLeft;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": truncation_side \"", side->substr(0, 80),
-                                                 "\" is neither \"left\" nor \"right\""));
-}
-
-absl::StatusOr<bool> ReadGivesTokenTypes(const std::string& model_dir) {
-  constexpr char kName[] = "model_input_names";
-  const std::string path = (std::filesystem::path(model_dir) / "tokenizer_config.json").string();
-  if (!FileExists(path)) return true;
-  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadJsonFile(path, kMaxConfigBytes));
-  if (!config.is_object()) return true;
-  if (!config.contains(kName) || config[kName].is_null()) {
-    return config.value("tokenizer_class", json()) != "TokenizersBackend";
-  }
-  bool gives = false;
-  if (!config[kName].is_array()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", kName, " is not a list"));
-  }
-  for (const json& name : config[kName]) gives |= name == "token_type_ids";
-  return gives;
 }
 
 absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const json& config) {
@@ -100,6 +105,31 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const json& conf
   std::sort(tokens.begin(), tokens.end(),
             [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   return tokens;
+}
+
+absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const json& config) {
+  std::vector<NamedToken> tokens;
+  for (const auto& [name, spec] : config.items()) {
+    if (spec.is_null() || !name.ends_with("_token")) continue;
+    // "add_bos_token" and the like are flags.
+    if (!IsStandard(name) && !spec.is_string() && !spec.contains("content")) continue;
+    SHORTLIST_ASSIGN_OR_RETURN(tokens.emplace_back(), ParseNamedToken(name, spec));
+  }
+  const json extra = config.value("extra_special_tokens", json());
+  const bool has_extra = !extra.is_null() && !(extra.is_structured() && extra.empty());
+  for (const char* name : {has_extra ? "extra_special_tokens" : "additional_special_tokens",
+                           "model_specific_special_tokens"}) {
+    SHORTLIST_ASSIGN_OR_RETURN(const json* member, FindMember(config, name));
+    if (member != nullptr) SHORTLIST_RETURN_IF_ERROR(AppendNamedTokens(name, *member, tokens));
+  }
+  return tokens;
+}
+
+absl::Status AddSpecialTokensMap(const json& map, json& config) {
+  if (!map.is_object() || !config.is_object())
+    return absl::InvalidArgumentError("not a JSON object");
+  if (!config.contains("added_tokens_decoder")) config.update(map);
+  return absl::OkStatus();
 }
 
 }  // namespace shortlist

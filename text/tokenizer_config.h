@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
-#include "text/tokenizer.h"
 #include "text/tokenizer/added_tokens.h"
 
 namespace shortlist {
@@ -28,18 +27,26 @@ struct TokenizerConfig {
 /// InvalidArgument names the member that is of the wrong type.
 absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const nlohmann::json& config);
 
-/// Where a model's tokens go when its text is too long, as tokenizer_config.json says by
-/// "truncation_side"; right where it, or the file, says nothing. InvalidArgument for what is
-/// neither left nor right, and where the file is not JSON.
-absl::StatusOr<Truncation::Side> ReadTruncationSide(const std::string& model_dir);
-
-/// Whether transformers gives a model the types of a pair's tokens: not where tokenizer_config.json
-/// has "model_input_names" without "token_type_ids", nor, without that list, for the class
-/// TokenizersBackend. InvalidArgument for what is no list, and where the file is not JSON.
-absl::StatusOr<bool> ReadGivesTokenTypes(const std::string& model_dir);
-
 /// The member "added_tokens_decoder", {id: token}, in the order of ids.
 absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const nlohmann::json& config);
+
+/// A special token that tokenizer_config.json names. `token.id` is not set.
+struct NamedToken {
+  AddedToken token;
+  /// One of bos_token, eos_token, unk_token, sep_token, pad_token, cls_token and mask_token: such a
+  /// token is special even where an added token of the same spelling is not.
+  bool is_standard = false;
+};
+
+/// The special tokens that `config` names: the standard ones, other members whose names end in
+/// "_token" and hold a token, "extra_special_tokens" (a list or an object), or else
+/// "additional_special_tokens", and "model_specific_special_tokens". A token is a string or an
+/// object with "content" and flags. InvalidArgument names the member of the wrong type.
+absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const nlohmann::json& config);
+
+/// Adds the members of special_tokens_map.json to `config`, over those of the same name, unless
+/// `config` has "added_tokens_decoder": so transformers reads the older file.
+absl::Status AddSpecialTokensMap(const nlohmann::json& map, nlohmann::json& config);
 
 }  // namespace shortlist
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 
@@ -23,8 +24,8 @@ constexpr double kMostWeight = 1e9;  // so that sums of them stay finite
 absl::Status CheckWeights(const std::vector<NamedList>& lists, const std::vector<double>& weights) {
   if (lists.empty()) return absl::InvalidArgumentError("no list");
   if (!weights.empty() && weights.size() != lists.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(weights.size(), " weights for ", lists.size(), " lists"));
+    return absl::InvalidArgumentError(absl::StrCat(Counted(std::ssize(weights), "weight"), " for ",
+                                                   Counted(std::ssize(lists), "list")));
   }
   for (const double weight : weights) {
     if (weight > 0 && weight <= kMostWeight) continue;  // NaN is neither

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -25,6 +27,8 @@ using nlohmann::json;
 
 constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
 constexpr int64_t kMaxVocabSize = VocabList::kMaxVocabSize;
+// Rows that a model adds to its tokenizer's ids, at most: Phi-2 and CodeGen add 943 to 50,257.
+constexpr int64_t kMaxPadding = 1024;
 constexpr std::string_view kWhiteSpace = " \t\r\v\f";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // that some editors begin a text with
 
@@ -90,6 +94,21 @@ absl::StatusOr<VocabList> ParseText(std::string_view text, int64_t vocab_size) {
   return list;
 }
 
+/// Sets the list's vocab_size, which its ids must be below.
+absl::Status Resize(int64_t vocab_size, VocabList& list) {
+  if (list.vocab_size == vocab_size) return absl::OkStatus();
+  if (list.vocab_size > vocab_size) {
+    const std::vector<TokenId> named = list.NamedIds();
+    if (Raw(named.back()) >= vocab_size) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "token id ", Raw(named.back()), " not in [0, ", vocab_size, ") of the target"));
+    }
+  }
+  list.vocab_size = vocab_size;
+  if (!list.successors.empty()) list.successors.resize(vocab_size);
+  return absl::OkStatus();
+}
+
 /// The list fits whatever else the target's tokenizer holds.
 absl::Status FitByIds(const VocabTarget& target, VocabList& list) {
   const std::vector<TokenId> named = list.NamedIds();
@@ -104,9 +123,7 @@ absl::Status FitByIds(const VocabTarget& target, VocabList& list) {
         absl::StrCat("made for another tokenizer: its ids have the fingerprint ",
                      Excerpt(list.ids_fingerprint), ", in the target's they have ", fingerprint));
   }
-  list.vocab_size = target.vocab_size;
-  if (!list.successors.empty()) list.successors.resize(list.vocab_size);
-  return absl::OkStatus();
+  return Resize(target.vocab_size, list);
 }
 
 }  // namespace
@@ -120,8 +137,8 @@ absl::Status VocabList::Validate() const {
   SHORTLIST_RETURN_IF_ERROR(CheckDistinct("ids", ids, vocab_size));
   SHORTLIST_RETURN_IF_ERROR(CheckDistinct("pinned", pinned, vocab_size));
   if (!counts.empty() && counts.size() != ids.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(counts.size(), " counts for ", ids.size(), " ids"));
+    return absl::InvalidArgumentError(absl::StrCat(Counted(std::ssize(counts), "count"), " for ",
+                                                   Counted(std::ssize(ids), "id")));
   }
   if (!counts.empty() && !ranked) {
     return absl::InvalidArgumentError("counts of a list that is not ranked");
@@ -169,6 +186,22 @@ std::vector<TokenId> VocabList::PinnedFirst() const {
   return order;
 }
 
+std::vector<TokenId> VocabList::ByRank() const {
+  std::vector<TokenId> order = ids;
+  std::vector<bool> is_ranked(vocab_size);
+  for (const TokenId id : ids) is_ranked[Raw(id)] = true;
+  for (const TokenId id : pinned) {
+    if (!is_ranked[Raw(id)]) order.push_back(id);
+  }
+  return order;
+}
+
+int64_t VocabList::NumSuccessors() const {
+  int64_t num_successors = 0;
+  for (const std::vector<TokenId>& of_token : successors) num_successors += std::ssize(of_token);
+  return num_successors;
+}
+
 std::string IdsFingerprint(const std::vector<TokenId>& ids, const VocabTarget& target) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
@@ -202,9 +235,11 @@ absl::Status BindList(const VocabTarget& target, VocabList& list) {
 absl::Status FitList(const VocabTarget& target, VocabList& list) {
   if (target.vocab_size == 0) return absl::OkStatus();
   if (!list.ids_fingerprint.empty() && target.spelling) return FitByIds(target, list);
-  if (list.vocab_size != target.vocab_size) {
+  if (std::abs(list.vocab_size - target.vocab_size) > kMaxPadding) {
     return absl::FailedPreconditionError(
-        absl::StrCat("vocab_size ", list.vocab_size, " is not the target's ", target.vocab_size));
+        absl::StrCat("vocab_size ", list.vocab_size, " is not the target's ", target.vocab_size,
+                     ", and they differ by more than the ", kMaxPadding,
+                     " rows that a model may add to its tokenizer's"));
   }
   if (!list.fingerprint.empty() && !target.fingerprint.empty() &&
       list.fingerprint != target.fingerprint) {
@@ -212,7 +247,7 @@ absl::Status FitList(const VocabTarget& target, VocabList& list) {
                                                       Excerpt(list.fingerprint),
                                                       ", the target's is ", target.fingerprint));
   }
-  return absl::OkStatus();
+  return Resize(target.vocab_size, list);
 }
 
 absl::StatusOr<VocabList> ReadVocabList(const std::string& path, const VocabTarget& target) {
@@ -244,7 +279,7 @@ absl::Status WriteVocabList(const std::string& path, const VocabList& list) {
     contents = VocabListDocument(list);
     if (IsXz(path)) contents = PackXz(contents);
   } else {
-    for (const TokenId id : list.PinnedFirst()) absl::StrAppend(&contents, Raw(id), "\n");
+    for (const TokenId id : list.ByRank()) absl::StrAppend(&contents, Raw(id), "\n");
   }
   return WriteFileAtomically(path, contents);
 }

@@ -42,6 +42,14 @@ struct VocabList {
 
   /// Every id that may be taken, in the order in which they are: pinned ones before the others.
   std::vector<TokenId> PinnedFirst() const;
+
+  /// The same ids in rank order: `ids`, then the pinned ones that are not among them.
+  std::vector<TokenId> ByRank() const;
+
+  /// How many ids the list has, pinned ones among them.
+  int64_t NumIds() const { return static_cast<int64_t>(PinnedFirst().size()); }
+  /// How many successors, of all tokens together.
+  int64_t NumSuccessors() const;
 };
 
 /// The bytes of a token, as Tokenizer::Fingerprint hashes them.
@@ -72,9 +80,11 @@ absl::Status BindList(const VocabTarget& target, VocabList& list);
 /// and is no rank. Every error names the file and, where there is one, the line or index, the value
 /// and the bound.
 ///
-/// A list whose `ids_fingerprint` is that of its ids in `target`'s tokenizer fits, whatever either
-/// vocab_size is, as far as its ids are below the target's; its vocab_size becomes the target's.
-/// Any other fits by equal vocab_size and fingerprint. FailedPrecondition when it does not.
+/// A list fits when all ids that it names are below the target's vocab_size, which becomes its own,
+/// and it is of the same tokenizer: its `ids_fingerprint` is that of its ids in `target`'s. Where
+/// either does not have it, their vocab_size differ by at most 1024, and their fingerprints are
+/// equal where both have one. So a list of a tokenizer's ids fits the model, whose head has padding
+/// rows behind them. FailedPrecondition when it does not fit.
 ///
 /// Where the target's vocab_size is not known every list fits, and that of text is the least that
 /// holds its ids.
@@ -90,7 +100,7 @@ absl::Status FitList(const VocabTarget& target, VocabList& list);
 std::string VocabListDocument(const VocabList& list);
 
 /// Writes a list by its name, atomically: VocabListDocument for `*.json` and `*.json.xz`, the ids
-/// of PinnedFirst, one per line, for anything else. Errors of Validate, and Unavailable.
+/// of ByRank, one per line, for anything else. Errors of Validate, and Unavailable.
 absl::Status WriteVocabList(const std::string& path, const VocabList& list);
 
 }  // namespace shortlist

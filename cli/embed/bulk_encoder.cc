@@ -163,7 +163,7 @@ absl::Status BulkEncoder::Run(const TextRows& texts, int64_t begin, const Encode
   const Preparing preparing(
       queue, [&] { PrepareBatches(texts, begin, flags_.batch_tokens, source, queue); });
   const int64_t end = std::ssize(texts.rows);
-  Progress progress(texts.are_pictures ? "pictures" : "texts", end - begin);
+  Progress progress(texts.are_pictures ? "picture" : "text", end - begin);
   for (int64_t row = begin; row < end;) {
     const Batch batch = queue.Pop();
     std::vector<EncodingLoop::Item> items;

@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "cli/embed/embed_rows.h"
@@ -114,11 +115,12 @@ absl::Status Embed(const EmbedFlags& flags, std::istream& in, std::ostream& out)
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   std::cerr << absl::StrFormat(
-      "embed: %d %s, %d tokens computed in %.3f s on %d threads; %d "
-      "texts were cut to %d tokens\n",
-      texts.rows.size(), texts.are_pictures ? "pictures" : "texts", encoder->num_tokens(),
-      time.count(), flags.encoding.num_threads, encoder->num_cut(),
-      encoder->model().max_input_tokens());
+      "embed: %s, %s computed in %.3f s on %s; %s cut to %s\n",
+      Counted(std::ssize(texts.rows), texts.are_pictures ? "picture" : "text"),
+      Counted(encoder->num_tokens(), "token"), time.count(),
+      Counted(flags.encoding.num_threads, "thread"),
+      Counted(encoder->num_cut(), "text was", "texts were"),
+      Counted(encoder->model().max_input_tokens(), "token"));
   return absl::OkStatus();
 }
 

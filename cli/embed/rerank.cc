@@ -7,13 +7,16 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/embed/ranking.h"
 #include "cli/embed/top_rows.h"
 #include "cli/flags/flag_kinds.h"
 #include "embed/classifier_config.h"
+#include "embed/sentence_transformers.h"
 #include "embed/yes_no_format.h"
 #include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/other_models.h"
 #include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
@@ -29,7 +32,7 @@ absl::Status MakesVectors(const std::string& dir) {
 absl::Status CheckOneLabel(const std::string& dir, int64_t num_labels) {
   if (num_labels == 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(dir, ": has ", num_labels, " labels, a reranker has 1"));
+      absl::StrCat(dir, ": has ", Counted(num_labels, "label"), ", a reranker has 1"));
 }
 
 }  // namespace
@@ -58,13 +61,17 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
 
 absl::Status CheckReranker(const std::string& model) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
+  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(dir));
   if (IsSequenceClassifier(dir)) {
     SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig config, ReadClassifierConfig(dir));
     SHORTLIST_RETURN_IF_ERROR(CheckOneLabel(dir, std::ssize(config.labels)));
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
                                DetectYesNoFormat(dir, model));
-    if (!yes_no) return MakesVectors(dir);
+    if (!yes_no) {
+      SHORTLIST_RETURN_IF_ERROR(ReadEmbeddingConfig(dir).status());
+      return MakesVectors(dir);
+    }
   }
   return WeightFiles::Open(dir).status();
 }
@@ -103,8 +110,8 @@ absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& ou
   WriteRanking(texts, TopScores(scores, top),
                flags.json ? RankingFormat::kJson : RankingFormat::kTable, out);
   if (encoder->num_cut() > 0) {
-    std::cerr << "note: " << encoder->num_cut() << " pairs were cut to "
-              << encoder->model().max_input_tokens() << " tokens\n";
+    std::cerr << "note: " << Counted(encoder->num_cut(), "pair was", "pairs were") << " cut to "
+              << Counted(encoder->model().max_input_tokens(), "token") << "\n";
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/embed/embed_rows.h"
@@ -43,7 +44,8 @@ absl::StatusOr<std::vector<float>> VectorsOfTexts(const SearchFlags& flags, Bulk
 
 void NoteCut(const BulkEncoder& encoder, const std::string& model) {
   if (encoder.num_cut() == 0) return;
-  std::cerr << "note: " << encoder.num_cut() << " texts were cut to what " << model << " takes\n";
+  std::cerr << "note: " << Counted(encoder.num_cut(), "text was", "texts were") << " cut to what "
+            << model << " takes\n";
 }
 
 /// Of each row the dot product of its sparse vector with that of the query.

@@ -1,7 +1,6 @@
 #include "cli/embed/text_rows.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/read_lines.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "model/checkpoint/quote.h"
@@ -19,6 +19,7 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxInputBytes = int64_t{4} << 30;
+constexpr int64_t kMaxLineBytes = int64_t{64} << 20;  // of standard input
 
 absl::Status Refuse(const std::string& where, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
@@ -41,7 +42,8 @@ absl::StatusOr<std::string> TextOfJson(const std::string& line, const std::strin
 
 absl::StatusOr<std::string> ReadInput(const TextInputFlags& flags, std::istream& in) {
   if (!flags.path.empty()) return ReadFile(flags.path, kMaxInputBytes);
-  return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  return ReadLines(in, "standard input",
+                   {.max_line_bytes = kMaxLineBytes, .max_bytes = kMaxInputBytes});
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
@@ -178,7 +179,7 @@ absl::Status VectorFile::Resume(int64_t size, const nlohmann::ordered_json& sett
   }
   if (num_done_ <= num_rows_) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(part_, ": holds ", num_done_, " rows, more than ", num_rows_));
+      absl::StrCat(part_, ": holds ", Counted(num_done_, "row"), ", more than ", num_rows_));
 }
 
 absl::StatusOr<int64_t> VectorFile::CountLines(int64_t size) {
@@ -244,7 +245,7 @@ absl::Status VectorFile::Finish() {
   if (std::rename(part_.c_str(), path_.c_str()) != 0) return Refused("rename");
   is_ours_ = false;
   std::remove(SettingsPath(part_).c_str());
-  return absl::OkStatus();
+  return SyncFolderOf(path_);
 }
 
 absl::Status VectorFile::Flush() {

@@ -13,11 +13,18 @@ namespace {
 constexpr int64_t kMaxDraftTokens = 64;
 constexpr double kMaxTemperature = 100.0;
 
+// Headings of --help.
+constexpr char kModelTopic[] = "Models";
+constexpr char kVocabTopic[] = "Rows that a draft step scores";
+constexpr char kDraftTopic[] = "Drafting";
+
 /// The names that the fields of VocabOptions have, in place of --vocab.
-void AddStaticVocabFlags(CLI::App& command, VocabOptions& options) {
+void AddStaticVocabFlags(CLI::App& command, RunFlags& flags) {
+  VocabOptions& options = flags.vocab;
   CLI::Option* const use =
       command.add_flag("--use-static-vocab", options.use_static_vocab,
                        "In place of --vocab: a share of the vocabulary, or a list");
+  use->each([&flags](const std::string&) { flags.given.vocab = true; });
   use->excludes(command.get_option("--vocab"));
   AddReal(command, "--static-vocab-ratio", options.static_vocab_ratio, 0.0, 1.0, Low::kExcluded,
           "With --use-static-vocab: the first ids, as many as make up this share")
@@ -31,18 +38,20 @@ void AddStaticVocabFlags(CLI::App& command, VocabOptions& options) {
 
 /// The rows that a draft step scores.
 void AddVocabFlags(CLI::App& command, RunFlags& flags) {
+  const FlagTopic topic(command, kVocabTopic);
   auto parse_vocab = [&flags](const std::string& text) {
     absl::StatusOr<VocabOptions> options = ParseVocabFlag(text);
     if (!options.ok()) {
       throw CLI::ValidationError("--vocab", std::string(options.status().message()));
     }
     flags.vocab = *std::move(options);
+    flags.given.vocab = true;
   };
   command.add_option_function<std::string>("--vocab", parse_vocab, "Base of the active vocabulary")
       ->type_name(
           "full|empty|ratio:R|FILE[:top=N|:ratio=R|:coverage=C|:auto[=MIN..MAX]][:successors=M]")
       ->default_str("full");
-  AddStaticVocabFlags(command, flags.vocab);
+  AddStaticVocabFlags(command, flags);
   AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
                       "Rows that prompt tokens and escapes of one request may add");
   AddInteger<int64_t>(command, "--dynamic-capacity", flags.dynamic_capacity, 0, kMaxCount,
@@ -66,6 +75,7 @@ void AddVocabFlags(CLI::App& command, RunFlags& flags) {
 }
 
 void AddSketchFlags(CLI::App& command, RunFlags& flags) {
+  const FlagTopic topic(command, kVocabTopic);
   command
       .add_option(
           "--sketch", flags.sketch.path,
@@ -87,6 +97,7 @@ void AddSketchFlags(CLI::App& command, RunFlags& flags) {
 }
 
 void AddDraftFlags(CLI::App& command, RunFlags& flags) {
+  const FlagTopic topic(command, kDraftTopic);
   AddInteger<int64_t>(command, "--num-draft-tokens", flags.decoding.num_draft_tokens, 1,
                       kMaxDraftTokens, "Most draft tokens per step, without the bonus token");
   AddReal(
@@ -104,6 +115,7 @@ void AddDraftFlags(CLI::App& command, RunFlags& flags) {
 }  // namespace
 
 CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string& model_names) {
+  const FlagTopic topic(command, kModelTopic);
   CLI::Option* const model =
       command
           .add_option(model_names, flags.models.model,
@@ -127,6 +139,7 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string
 }
 
 void AddVerifyFlag(CLI::App& command, RunFlags& flags) {
+  const FlagTopic topic(command, kDraftTopic);
   AddChoice<VerifyMode>(command, "--verify", flags.decoding.verify,
                         {{"coupled", VerifyMode::kCoupled}, {"rejection", VerifyMode::kRejection}},
                         "How sampled drafts are verified")
@@ -141,6 +154,7 @@ void AddDeviceFlag(CLI::App& command, RunFlags& flags) {
 }
 
 void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
+  const FlagTopic topic(command, "Sampling");
   SamplingParams& sampling = flags.sampling;
   const auto notes = [](bool& given) { return [&given](const std::string&) { given = true; }; };
   AddInteger<int64_t>(command, "--max-new-tokens", sampling.max_new_tokens, 1, kMaxCount,
@@ -176,6 +190,7 @@ void AddConvTemplateFlag(CLI::App& command, std::string& name) {
 }
 
 void AddSchedulerFlags(CLI::App& command, SchedulerOptions& options) {
+  const FlagTopic topic(command, "Scheduling and memory");
   AddChoice<SchedulePolicy>(command, "--schedule-policy", options.policy,
                             {{"lpm", SchedulePolicy::kLpm},
                              {"fcfs", SchedulePolicy::kFcfs},

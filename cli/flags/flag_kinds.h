@@ -20,6 +20,23 @@ namespace shortlist {
 
 inline constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 
+/// The flags that are added to `command` while this lives are listed below the heading `topic` in
+/// its help.
+class FlagTopic {
+ public:
+  FlagTopic(CLI::App& command, const std::string& topic)
+      : defaults_(*command.option_defaults()), before_(defaults_.get_group()) {
+    defaults_.group(topic);
+  }
+  FlagTopic(const FlagTopic&) = delete;
+  FlagTopic& operator=(const FlagTopic&) = delete;
+  ~FlagTopic() { defaults_.group(before_); }
+
+ private:
+  CLI::OptionDefaults& defaults_;
+  const std::string before_;
+};
+
 [[noreturn]] inline void RefuseFlag(const std::string& flag, const std::string& value,
                                     const std::string& bound) {
   throw CLI::ValidationError(flag, absl::StrCat("'", value, "' not in ", bound));

@@ -40,6 +40,7 @@ struct RunFlags {
     bool min_p = false;
     bool max_new_tokens = false;
     bool dynamic_capacity = false;
+    bool vocab = false;
   } given;
   int64_t batch = 1;
   int64_t num_threads = 0;  // set to the hardware's when --threads is not given
@@ -79,7 +80,6 @@ struct ServeFlags {
   bool is_embedding = false;                 // the model of `run` is not to generate text
   int64_t max_batch_tokens = 0;              // of an encoder's pass
   std::vector<std::string> image_url_hosts;  // as Fetcher::Options::hosts
-  bool vocab_given = false;
   // context_length 0: the model's; max_total_tokens 0: by the memory that is free
   SchedulerOptions scheduler;
   HttpServer::Options http;
@@ -88,9 +88,11 @@ struct ServeFlags {
   std::string admin_key;              // empty: SHORTLIST_ADMIN_KEY
   /// The base of the active vocabulary for the requests of one key, by its name.
   std::vector<std::pair<std::string, VocabOptions>> client_vocabs;
-  uint16_t health_port = 0;       // 0: none
-  std::string health_host;        // empty: that of `http`
-  std::string log_file;           // empty: stderr
+  uint16_t health_port = 0;  // 0: none
+  std::string health_host;   // empty: that of `http`
+  std::string log_file;      // empty: stderr
+  int64_t shutdown_timeout_s = 60;
+  bool ignores_unknown_fields = false;
   std::string served_model_name;  // empty: DefaultModelName
   std::string conv_template;      // empty: the checkpoint's chat template, else by its name
   // As a worker of FastChat; without a controller the others say nothing to anybody.

@@ -18,6 +18,7 @@ namespace {
 std::string KeyError(const std::string& text) { return std::string(CheckKey(text).message()); }
 
 void AddKeyFlags(CLI::App& command, ServeFlags& flags) {
+  const FlagTopic topic(command, "Keys");
   command
       .add_option("--api-key", flags.api_keys,
                   "Bearer token that requests must bring; may be given again, for further ones. "
@@ -63,11 +64,13 @@ void AddClientVocabFlag(CLI::App& command, ServeFlags& flags) {
   command
       .add_option_function<std::vector<std::string>>(
           "--client-vocab", parse, "As --vocab, for requests with the key of this name alone")
+      ->group(command.get_option("--vocab")->get_group())
       ->type_name("NAME=V")
       ->allow_extra_args(false);
 }
 
 void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
+  const FlagTopic topic(command, "Network and log");
   command.add_option("--host", flags.http.host, "Address to listen on")
       ->type_name("HOST")
       ->default_str(flags.http.host);
@@ -93,6 +96,12 @@ void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
       .add_option("--log-file", flags.log_file, "Append the log to this file; SIGHUP opens it anew")
       ->type_name("FILE")
       ->default_str("stderr");
+  AddInteger<int64_t>(command, "--shutdown-timeout,--timeout-graceful-shutdown",
+                      flags.shutdown_timeout_s, 0, 86'400,
+                      "Seconds that running requests have after SIGTERM; then they are aborted");
+  command.add_flag("--ignore-unknown-fields", flags.ignores_unknown_fields,
+                   "Pass over fields of a request that a route does not know, and name them in "
+                   "X-Ignored-Fields and in the log, in place of a refusal");
   command
       .add_option("--allowed-host", flags.http.allowed_hosts,
                   "Names under which clients reach the server; requests to others are refused. A "
@@ -108,6 +117,7 @@ void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
 }
 
 void AddFastchatFlags(CLI::App& command, ServeFlags& flags) {
+  const FlagTopic topic(command, "As a worker of FastChat");
   CLI::Option* controller =
       command.add_option("--controller,--controller-address", flags.controller,
                          "FastChat controller to register with");
@@ -130,6 +140,7 @@ void AddFastchatFlags(CLI::App& command, ServeFlags& flags) {
 }
 
 void AddEncoderFlags(CLI::App& command, ServeFlags& flags) {
+  const FlagTopic topic(command, "Embeddings and scores");
   const auto add = [&command](const std::string& flag, EncoderFlags& encoder,
                               const std::string& what) {
     CLI::Option* const model = command.add_option(flag, encoder.model, what)->type_name("DIR");
@@ -162,19 +173,17 @@ void AddEncoderFlags(CLI::App& command, ServeFlags& flags) {
 void AddServeFlags(CLI::App& command, ServeFlags& flags) {
   AddModelFlags(command, flags.run, "--model,--model-path,DIR")
       ->default_str("the demo pair, where no other model is given");
+  command.add_option("--served-model-name", flags.served_model_name, "What clients call the model")
+      ->group(command.get_option("--draft")->get_group())
+      ->type_name("NAME")
+      ->default_str("org/name, or the last component of the model's path");
   AddClientVocabFlag(command, flags);
   AddEncoderFlags(command, flags);
-  for (const char* name : {"--vocab", "--use-static-vocab"}) {
-    command.get_option(name)->each([&flags](const std::string&) { flags.vocab_given = true; });
-  }
   AddVerifyFlag(command, flags.run);
   AddSchedulerFlags(command, flags.scheduler);
   command.get_option("--max-total-tokens")->default_str("four contexts, as far as memory goes");
   AddHttpFlags(command, flags);
   AddFastchatFlags(command, flags);
-  command.add_option("--served-model-name", flags.served_model_name, "What clients call the model")
-      ->type_name("NAME")
-      ->default_str("org/name, or the last component of the model's path");
   AddConvTemplateFlag(command, flags.conv_template);
   AddThreadsFlag(command, flags.run.num_threads);
   AddDeviceFlag(command, flags.run);

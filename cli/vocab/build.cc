@@ -1,16 +1,21 @@
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
+#include "base/excerpt.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
@@ -58,13 +63,16 @@ void AddFlags(CLI::App& command, BuildFlags& flags) {
           "The list, in the format of its name: .vocab.json[.xz], .txt, .pt, .npy, .safetensors")
       ->type_name("LIST");
   command
-      .add_option("--counts", flags.counts_path,
-                  "Keeps what is counted, every minute and at the end; a later run goes on from it")
+      .add_option(
+          "--counts", flags.counts_path,
+          "Keeps what is counted or added, every minute and at the end; a later run goes on "
+          "from it")
       ->type_name("FILE");
   command
-      .add_option("--add-counts", flags.added_counts,
-                  "Counts that other runs have kept, as further corpora; with a weight, each of "
-                  "them has it")
+      .add_option(
+          "--add-counts", flags.added_counts,
+          "Counts that other runs have kept, as further corpora of --out and --counts; with "
+          "a weight, each of them has it")
       ->type_name("[WEIGHT@]FILE...");
   const auto add_real = [&](const char* name, std::optional<double>& value, const char* text) {
     command
@@ -135,8 +143,8 @@ std::vector<TokenId> PinnedIds(const ListTokenizer& list_tokenizer, Pins pins) {
 std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
   std::string source;
   for (const CorpusCounts& corpus : corpora) {
-    absl::StrAppend(&source, source.empty() ? "" : "; ", corpus.name, ", ", corpus.num_tokens,
-                    " tokens");
+    absl::StrAppend(&source, source.empty() ? "" : "; ", corpus.name, ", ",
+                    Counted(corpus.num_tokens, "token"));
     if (corpus.weight > 0) absl::StrAppend(&source, ", weight ", corpus.weight);
   }
   return source;
@@ -161,31 +169,47 @@ absl::Status CheckFiles(const BuildFlags& flags, const std::vector<TextCorpus>& 
   return CheckKeepable(std::ssize(texts), names);
 }
 
-/// What other runs have counted, as corpora of the list.
-absl::StatusOr<std::vector<CorpusCounts>> ReadAdded(const BuildFlags& flags,
-                                                    const std::vector<Weighted>& files,
-                                                    const VocabTarget& target) {
-  std::vector<CorpusCounts> corpora;
+/// Adds what other runs have counted to `counts`, in place of what an earlier run has added from
+/// these files; says on stderr from which others that has been kept.
+absl::Status AddCounts(const BuildFlags& flags, const std::vector<Weighted>& files,
+                       const VocabTarget& target, Counts& counts) {
+  std::vector<CorpusCounts> added;
+  std::set<std::string> given, not_given;
   for (const Weighted& file : files) {
-    SHORTLIST_ASSIGN_OR_RETURN(Counts added, ReadCounts(file.name, target.vocab_size,
+    SHORTLIST_ASSIGN_OR_RETURN(Counts other, ReadCounts(file.name, target.vocab_size,
                                                         target.fingerprint, flags.max_pairs));
-    for (CorpusCounts& corpus : added.corpora) {
+    std::error_code error;
+    const std::string path = std::filesystem::canonical(file.name, error).string();
+    given.insert(path);
+    std::ranges::move(other.added, std::back_inserter(other.corpora));
+    for (CorpusCounts& corpus : other.corpora) {
       if (file.weight > 0) corpus.weight = file.weight;
-      corpora.push_back(std::move(corpus));
+      corpus.added_from = path;
+      added.push_back(std::move(corpus));
     }
   }
-  return corpora;
+  for (CorpusCounts& corpus : counts.added) {
+    if (given.contains(corpus.added_from)) continue;
+    not_given.insert(corpus.added_from);
+    added.push_back(std::move(corpus));
+  }
+  for (const std::string& path : not_given) {
+    std::cerr << absl::StrFormat("build: counted already, not given now: %s\n", Excerpt(path));
+  }
+  counts.added = std::move(added);
+  if (flags.counts_path.empty()) return absl::OkStatus();
+  const std::vector<std::string> names(given.begin(), given.end());
+  return CheckKeepable(std::ssize(counts.corpora) + std::ssize(counts.added), names);
 }
 
 /// CheckWeights of all corpora that the list is to be made of.
-absl::Status CheckMix(const std::vector<TextCorpus>& texts, const Counts& counts,
-                      const std::vector<CorpusCounts>& added) {
+absl::Status CheckMix(const std::vector<TextCorpus>& texts, const Counts& counts) {
   std::vector<double> weights;
   for (const TextCorpus& corpus : texts) weights.push_back(corpus.weight);
   for (size_t i = texts.size(); i < counts.corpora.size(); ++i) {
     weights.push_back(counts.corpora[i].weight);
   }
-  for (const CorpusCounts& corpus : added) weights.push_back(corpus.weight);
+  for (const CorpusCounts& corpus : counts.added) weights.push_back(corpus.weight);
   return CheckWeights(weights);
 }
 
@@ -217,10 +241,6 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   if (flags.out_path.empty() && flags.counts_path.empty()) {
     return absl::InvalidArgumentError("--out or --counts is required");
   }
-  if (flags.out_path.empty() && !flags.added_counts.empty()) {
-    return absl::InvalidArgumentError(
-        "--add-counts needs --out: the counts become part of the list alone");
-  }
   if (!flags.out_path.empty()) SHORTLIST_RETURN_IF_ERROR(CheckListName(flags.out_path));
   SHORTLIST_ASSIGN_OR_RETURN(const ListTokenizer tokenizer, ListTokenizer::Open(flags.tokenizer));
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> texts, FindTexts(flags.texts));
@@ -235,26 +255,29 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
     SHORTLIST_ASSIGN_OR_RETURN(counts, ReadCounts(flags.counts_path, target.vocab_size,
                                                   target.fingerprint, flags.max_pairs));
   }
-  if (flags.out_path.empty()) return CountTexts(flags, tokenizer, texts, in, counts);
+  SHORTLIST_RETURN_IF_ERROR(AddCounts(flags, added_counts, target, counts));
+  if (flags.out_path.empty()) {
+    SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, counts));
+    std::ranges::move(counts.added, std::back_inserter(counts.corpora));
+    out << absl::StrFormat("%s: %s of %s\n", flags.counts_path,
+                           Counted(std::ssize(counts.corpora), "corpus", "corpora"),
+                           Counted(NumTokens(counts.corpora), "token"));
+    return absl::OkStatus();
+  }
 
   BuildOptions options = flags.list;
   options.pinned = PinnedIds(tokenizer, flags.pins);
   SHORTLIST_RETURN_IF_ERROR(options.Validate(target.vocab_size));
-  SHORTLIST_ASSIGN_OR_RETURN(std::vector<CorpusCounts> added,
-                             ReadAdded(flags, added_counts, target));
-  SHORTLIST_RETURN_IF_ERROR(CheckMix(texts, counts, added));
+  SHORTLIST_RETURN_IF_ERROR(CheckMix(texts, counts));
   SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, counts));
-  std::ranges::move(added, std::back_inserter(counts.corpora));
+  std::ranges::move(counts.added, std::back_inserter(counts.corpora));
   SHORTLIST_ASSIGN_OR_RETURN(VocabList list, BuildList(counts.corpora, options));
   list.source = flags.source.empty() ? SourceOf(counts.corpora) : flags.source;
   SHORTLIST_RETURN_IF_ERROR(BindList(target, list));
   SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.out_path, list));
-  int64_t num_tokens = 0, num_successors = 0;
-  for (const CorpusCounts& corpus : counts.corpora) num_tokens += corpus.num_tokens;
-  for (const std::vector<TokenId>& of_token : list.successors)
-    num_successors += std::ssize(of_token);
-  out << absl::StrFormat("%s: %d ids and %d successors of %d tokens%s\n", flags.out_path,
-                         list.ids.size(), num_successors, num_tokens,
+  out << absl::StrFormat("%s: %s and %s of %s%s\n", flags.out_path, Counted(list.NumIds(), "id"),
+                         Counted(list.NumSuccessors(), "successor"),
+                         Counted(NumTokens(counts.corpora), "token"),
                          LossNote(flags.out_path, list));
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/vocab/list_tokenizer.h"
 #include "cli/vocab/vocab.h"
@@ -18,6 +19,19 @@ struct CheckFlags {
   TokenizerSource tokenizer;
 };
 
+/// How many successors the list has, and how many of a token a draft scores beside the ids: those
+/// that are none of them.
+std::string SuccessorsNote(const VocabOptions& options, const VocabList& list,
+                           const VocabBase& base) {
+  const int64_t num_successors = list.NumSuccessors();
+  if (num_successors == 0) return ", no successors";
+  return absl::StrCat(
+      ", ", Counted(num_successors, "successor"), ", ",
+      options.successors.has_value()
+          ? absl::StrCat("at most ", base.max_successors(), " of a token beside these ids")
+          : "none taken (:successors=M takes M of a token)");
+}
+
 absl::Status Check(const CheckFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const VocabOptions options, ParseVocabFlag(flags.list));
   if (options.custom_vocab_path.empty()) {
@@ -28,8 +42,8 @@ absl::Status Check(const CheckFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const VocabList list, ReadListFile(options.custom_vocab_path, target));
   SHORTLIST_ASSIGN_OR_RETURN(const auto base, SelectVocabBase(options, list, target));
   const bool is_bound = !list.ids_fingerprint.empty() || !list.fingerprint.empty();
-  out << absl::StrFormat("%s fits: %d ids of %d and at most %d successors of a token%s\n",
-                         flags.list, base->size(), base->vocab_size(), base->max_successors(),
+  out << absl::StrFormat("%s fits: %s of %d%s%s\n", flags.list, Counted(base->size(), "id"),
+                         base->vocab_size(), SuccessorsNote(options, list, *base),
                          is_bound ? "" : "; it names no tokenizer, so only its ids were checked");
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/flags/flag_kinds.h"
 #include "cli/vocab/list_tokenizer.h"
@@ -71,7 +72,7 @@ absl::Status Convert(const ConvertFlags& flags, std::ostream& out) {
   }
   if (tokenizer.has_value()) SHORTLIST_RETURN_IF_ERROR(BindList(target, list));
   SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.to, list));
-  out << absl::StrFormat("%s: %d ids of %d%s\n", flags.to, list.PinnedFirst().size(),
+  out << absl::StrFormat("%s: %s of %d%s\n", flags.to, Counted(list.NumIds(), "id"),
                          list.vocab_size, LossNote(flags.to, list));
   return absl::OkStatus();
 }

@@ -8,8 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "cli/progress.h"
 #include "cli/vocab/counted_already.h"
 #include "cli/vocab/stop_signals.h"
 
@@ -31,8 +33,9 @@ absl::Status Skip(const std::string& counts_path, const std::string& path, Corpu
     if (StopSignals::Given() != 0) return Stopped();
     SHORTLIST_ASSIGN_OR_RETURN(rest, documents.Read(kBatchBytes));
     if (rest.empty()) {
-      return RefuseTexts(counts_path, absl::StrCat("has counted ", num_counted, " documents of ",
-                                                   Excerpt(path), ", which now has ", skipped));
+      return RefuseTexts(counts_path,
+                         absl::StrCat("has counted ", Counted(num_counted, "document"), " of ",
+                                      Excerpt(path), ", which now has ", skipped));
     }
     const int64_t now = std::min<int64_t>(num_counted - skipped, std::ssize(rest));
     crc = AddCrc(std::span(rest).first(now), crc);
@@ -41,8 +44,8 @@ absl::Status Skip(const std::string& counts_path, const std::string& path, Corpu
   }
   if (counts.documents_crc.value_or(crc) != crc) {
     return RefuseTexts(counts_path,
-                       absl::StrCat("has counted ", num_counted, " documents of ", Excerpt(path),
-                                    ", whose first ones are others now"));
+                       absl::StrCat("has counted ", Counted(num_counted, "document"), " of ",
+                                    Excerpt(path), ", whose first ones are others now"));
   }
   counts.documents_crc = crc;
   return absl::OkStatus();
@@ -68,10 +71,8 @@ int64_t StoredBytes(const std::vector<TextCorpus>& corpora, const Counts& counts
 std::string ProgressNote(int64_t done, int64_t total, double seconds) {
   if (total <= 0 || done <= 0) return "";
   const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
-  const double left = seconds * (1 - share) / share;
-  return absl::StrFormat(
-      "; %.0f%% of %d MB, %s left", 100 * share, total / 1000000,
-      left < 90 ? absl::StrFormat("%.0f s", left) : absl::StrFormat("%.0f min", left / 60));
+  return absl::StrFormat("; %.0f%% of %d MB, %s left", 100 * share, total / 1000000,
+                         FormatSeconds(seconds * (1 - share) / share));
 }
 
 absl::Status CorpusCounter::Count(const std::vector<TextCorpus>& corpora, std::istream& in) {
@@ -153,12 +154,11 @@ void CorpusCounter::NoteProgress(const std::string& path, const Documents& docum
   const auto now = std::chrono::steady_clock::now();
   if (now - last_note_ < kNoteEvery) return;
   last_note_ = now;
-  int64_t num_tokens = 0;
-  for (const CorpusCounts& corpus : counts_.corpora) num_tokens += corpus.num_tokens;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   std::cerr << absl::StrFormat(
-      "build: %s, %d MB of it; %d tokens in all, %.1f MB/s%s\n", Excerpt(path),
-      documents.num_bytes() / 1000000, num_tokens, static_cast<double>(num_bytes_) / 1e6 / seconds,
+      "build: %s, %d MB of it; %s in all, %.1f MB/s%s\n", Excerpt(path),
+      documents.num_bytes() / 1000000, Counted(NumTokens(counts_.corpora), "token"),
+      static_cast<double>(num_bytes_) / 1e6 / seconds,
       ProgressNote(num_stored_done_ + documents.num_stored_bytes(), num_stored_bytes_, seconds));
 }
 

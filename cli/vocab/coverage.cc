@@ -1,9 +1,9 @@
 #include "vocab/counting/coverage.h"
 
-#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <iostream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,19 +11,21 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flag_kinds.h"
-#include "cli/table.h"
-#include "cli/vocab/curve_plot.h"
+#include "cli/vocab/corpus_counter.h"
+#include "cli/vocab/counted_already.h"
+#include "cli/vocab/coverage_report.h"
 #include "cli/vocab/list_tokenizer.h"
 #include "cli/vocab/sizes_flag.h"
 #include "cli/vocab/text_corpora.h"
 #include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
-#include "nlohmann/json.hpp"
 #include "vocab/formats/list_file.h"
 #include "vocab/vocab_options.h"
 
@@ -43,23 +45,36 @@ struct CoverageFlags {
   int64_t num_threads = 0;
 };
 
-/// A list at one size, and what it covered by texts.
-struct Measured {
-  std::string list;
-  CoverageMeter meter;
-  std::map<std::string, Coverage> of_texts;  // by corpus, or by corpus and category
-};
+/// The list at each of --sizes. InvalidArgument where it has none of them.
+absl::Status AddSizes(const CoverageFlags& flags, VocabOptions options, const VocabList& list,
+                      const VocabTarget& target, MeasuredLists& measured) {
+  const size_t num_before = measured.lists.size();
+  for (const int64_t size : flags.sizes) {
+    options.top_n = size;
+    const std::string name =
+        absl::StrCat(options.custom_vocab_path, ":top=", size,
+                     options.successors ? absl::StrCat(":successors=", *options.successors) : "");
+    const auto base = SelectVocabBase(options, list, target);
+    if (!base.ok()) {
+      measured.refused.push_back({name, std::string(base.status().message())});
+      continue;
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(CoverageMeter meter, CoverageMeter::Create(*base, flags.rows));
+    measured.lists.push_back({name, std::move(meter), {}});
+  }
+  if (measured.lists.size() > num_before) return absl::OkStatus();
+  return absl::InvalidArgumentError("--sizes: " + measured.refused.back().why);
+}
 
-absl::StatusOr<std::vector<Measured>> OpenLists(const CoverageFlags& flags,
-                                                const VocabTarget& target) {
-  std::vector<Measured> measured;
+absl::StatusOr<MeasuredLists> OpenLists(const CoverageFlags& flags, const VocabTarget& target) {
+  MeasuredLists measured;
   const auto add = [&](const std::string& name, const VocabOptions& options,
                        const VocabList* list) -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(const auto base, list == nullptr
                                                     ? SelectVocabBase(options, target)
                                                     : SelectVocabBase(options, *list, target));
     SHORTLIST_ASSIGN_OR_RETURN(CoverageMeter meter, CoverageMeter::Create(base, flags.rows));
-    measured.push_back({name, std::move(meter), {}});
+    measured.lists.push_back({name, std::move(meter), {}});
     return absl::OkStatus();
   };
   for (const std::string& flag : flags.lists) {
@@ -80,14 +95,9 @@ absl::StatusOr<std::vector<Measured>> OpenLists(const CoverageFlags& flags,
     }
     SHORTLIST_ASSIGN_OR_RETURN(const VocabList list,
                                ReadListFile(options.custom_vocab_path, target));
-    if (flags.sizes.empty()) SHORTLIST_RETURN_IF_ERROR(add(flag, options, &list));
-    for (const int64_t size : flags.sizes) {
-      options.top_n = size;
-      SHORTLIST_RETURN_IF_ERROR(add(
-          absl::StrCat(options.custom_vocab_path, ":top=", size,
-                       options.successors ? absl::StrCat(":successors=", *options.successors) : ""),
-          options, &list));
-    }
+    SHORTLIST_RETURN_IF_ERROR(flags.sizes.empty()
+                                  ? add(flag, options, &list)
+                                  : AddSizes(flags, options, list, target, measured));
   }
   return measured;
 }
@@ -117,6 +127,39 @@ std::vector<EncodedText> EncodeTexts(const std::vector<Document>& documents,
   return std::move(context.texts);
 }
 
+/// Notes on stderr how far the texts are replayed, every few seconds.
+class ReplayProgress {
+ public:
+  explicit ReplayProgress(const std::vector<TextCorpus>& corpora) {
+    for (const TextCorpus& corpus : corpora) {
+      for (const std::string& path : corpus.files) {
+        const int64_t bytes = LookAt(path).bytes;
+        total_bytes_ = bytes < 0 || total_bytes_ < 0 ? -1 : total_bytes_ + bytes;
+      }
+    }
+  }
+
+  void OnBatch(const std::string& path, const Documents& documents) {
+    const Clock::time_point now = Clock::now();
+    if (now - last_note_ < kNoteEvery) return;
+    last_note_ = now;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const int64_t bytes = done_bytes_ + documents.num_stored_bytes();
+    std::cerr << absl::StrFormat("coverage: %s, %.2f MB/s%s\n", Excerpt(path),
+                                 1e-6 * static_cast<double>(bytes) / seconds,
+                                 ProgressNote(bytes, total_bytes_, seconds));
+  }
+  void OnEndOfFile(const Documents& documents) { done_bytes_ += documents.num_stored_bytes(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kNoteEvery{5};
+
+  int64_t total_bytes_ = 0, done_bytes_ = 0;  // as they are stored; total -1: one does not tell
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_note_ = begin_;
+};
+
 /// One document over every list; the tokens it has.
 absl::StatusOr<int64_t> ReplayDocument(const std::string& corpus, const std::string& category,
                                        const EncodedText& text, std::vector<Measured>& measured) {
@@ -138,6 +181,7 @@ absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& c
                     std::vector<Measured>& measured) {
   ThreadPool pool(static_cast<int>(flags.num_threads));
   MissingMembers missing;
+  ReplayProgress progress(corpora);
   for (const TextCorpus& corpus : corpora) {
     const int64_t missing_before = missing.num_texts;
     int64_t num_tokens = 0;
@@ -155,84 +199,22 @@ absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& c
               ReplayDocument(corpus.name, batch[i].category, texts[i], measured));
           num_tokens += of_text;
         }
+        progress.OnBatch(path, *documents);
       }
       missing.Add(*documents);
+      progress.OnEndOfFile(*documents);
     }
     if (num_tokens > 0) continue;
     const int64_t num_missing = missing.num_texts - missing_before;
     return absl::InvalidArgumentError(absl::StrCat(
         "--text ", Excerpt(corpus.name), ": the texts hold no token",
-        num_missing == 0 ? ""
-                         : absl::StrCat("; ", num_missing, " rows are without \"",
-                                        Excerpt(flags.texts.fields.text), "\" (--text-key)")));
+        num_missing == 0
+            ? ""
+            : absl::StrCat("; ", Counted(num_missing, "row is", "rows are"), " without \"",
+                           Excerpt(flags.texts.fields.text), "\" (--text-key)")));
   }
   missing.Note("coverage", flags.texts.fields);
   return absl::OkStatus();
-}
-
-void WriteCoverageTable(const std::vector<Measured>& measured, int64_t vocab_size,
-                        std::ostream& out) {
-  std::vector<std::vector<std::string>> cells;
-  for (const Measured& list : measured) {
-    for (const auto& [texts, coverage] : list.of_texts) {
-      const auto share = [&coverage = coverage](int64_t part) {
-        const auto all = static_cast<double>(std::max<int64_t>(coverage.num_tokens, 1));
-        return FormatFixed(100.0 * static_cast<double>(part) / all, 2) + "%";
-      };
-      cells.push_back({absl::StrCat(list.list, " | ", texts), absl::StrCat(coverage.num_tokens),
-                       share(coverage.in_base), share(coverage.in_dynamic),
-                       share(coverage.in_successors), share(coverage.in_tail),
-                       share(coverage.num_covered()), FormatFixed(coverage.rows_per_token(), 0),
-                       absl::StrCat(coverage.max_rows),
-                       FormatFixed(100.0 * static_cast<double>(coverage.max_rows) /
-                                       static_cast<double>(vocab_size),
-                                   2) +
-                           "%"});
-    }
-  }
-  out << FormatTable({"list | texts", "tokens", "base", "dynamic", "successors", "tail", "covered",
-                      "rows/token", "most rows", "of all"},
-                     cells);
-}
-
-void WriteCoverageJson(const std::vector<Measured>& measured, int64_t vocab_size,
-                       std::ostream& out) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Measured& list : measured) {
-    for (const auto& [texts, coverage] : list.of_texts) {
-      rows.push_back({{"list", list.list},
-                      {"texts", texts},
-                      {"num_tokens", coverage.num_tokens},
-                      {"in_base", coverage.in_base},
-                      {"in_dynamic", coverage.in_dynamic},
-                      {"in_tail", coverage.in_tail},
-                      {"in_successors", coverage.in_successors},
-                      {"coverage", coverage.covered_share()},
-                      {"rows_per_token", coverage.rows_per_token()},
-                      {"max_rows", coverage.max_rows}});
-    }
-  }
-  const nlohmann::ordered_json object = {{"vocab_size", vocab_size}, {"rows", rows}};
-  out << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
-}
-
-/// A curve for each text: coverage against rows.
-std::string Plot(const std::vector<Measured>& measured) {
-  std::map<std::string, Curve> curves;
-  for (const Measured& list : measured) {
-    for (const auto& [texts, coverage] : list.of_texts) {
-      Curve& curve = curves[texts];
-      curve.name = texts.substr(texts.rfind('/') + 1);
-      curve.points.emplace_back(coverage.rows_per_token(), 100.0 * coverage.covered_share());
-    }
-  }
-  std::vector<Curve> sorted;
-  for (auto& [texts, curve] : curves) {
-    std::ranges::sort(curve.points);
-    sorted.push_back(std::move(curve));
-  }
-  return CurvePlot("rows of the head that a token's draft step scores", "tokens covered, %",
-                   sorted);
 }
 
 /// InvalidArgument where the plot cannot be written or would overwrite what is read, or where a
@@ -259,11 +241,11 @@ absl::Status MeasureCoverage(const CoverageFlags& flags, std::istream& in, std::
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<TextCorpus> corpora, FindTexts(flags.texts));
   SHORTLIST_RETURN_IF_ERROR(CheckFiles(flags, corpora));
   const VocabTarget target = tokenizer.target();
-  SHORTLIST_ASSIGN_OR_RETURN(std::vector<Measured> measured, OpenLists(flags, target));
+  SHORTLIST_ASSIGN_OR_RETURN(MeasuredLists measured, OpenLists(flags, target));
   SHORTLIST_RETURN_IF_ERROR(
-      Replay(flags, corpora, tokenizer.encode(), target.vocab_size, in, measured));
+      Replay(flags, corpora, tokenizer.encode(), target.vocab_size, in, measured.lists));
   if (!flags.svg_path.empty()) {
-    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, Plot(measured)));
+    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, CoveragePlot(measured)));
   }
   if (flags.json) {
     WriteCoverageJson(measured, target.vocab_size, out);

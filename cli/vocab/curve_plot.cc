@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +12,7 @@
 namespace shortlist {
 namespace {
 
-constexpr double kWidth = 760, kHeight = 420, kLeft = 70, kRight = 210, kTop = 20, kBottom = 50;
-constexpr int kNumTicks = 5;
+constexpr double kWidth = 760, kHeight = 420, kLeft = 70, kRight = 210, kTop = 40, kBottom = 50;
 constexpr std::array kColours = {"#1b6ca8", "#c0392b", "#27803b", "#8e44ad", "#d38b00", "#2c3e50"};
 
 std::string Escaped(const std::string& text) {
@@ -23,21 +23,17 @@ std::string Escaped(const std::string& text) {
 struct Axis {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
-  double from = 0, to = 0;  // places of low and high
+  double from = 0, to = 0;  // places of the first and the last tick
+  std::vector<double> ticks;
 
   void Include(double value) {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  /// One value, or none, has room about it too.
-  void Widen() {
-    if (low > high) low = high = 0;
-    const double margin = high > low ? 0.05 * (high - low) : 1;
-    low -= margin;
-    high += margin;
+  void MakeTicks() { ticks = low <= high ? RoundTicks(low, high) : RoundTicks(0, 1); }
+  double Place(double value) const {
+    return from + (value - ticks.front()) / (ticks.back() - ticks.front()) * (to - from);
   }
-  double Place(double value) const { return from + (value - low) / (high - low) * (to - from); }
-  double Tick(int i) const { return low + (high - low) * i / (kNumTicks - 1); }
 };
 
 std::string Text(double x, double y, const char* anchor, const std::string& text) {
@@ -45,29 +41,60 @@ std::string Text(double x, double y, const char* anchor, const std::string& text
                          Escaped(text));
 }
 
-std::string Frame(const Axis& x, const Axis& y, const std::string& x_title,
-                  const std::string& y_title) {
+/// A line across the plot at each tick, and its value outside.
+std::string Grid(const Axis& x, const Axis& y) {
   std::string svg;
-  for (int i = 0; i < kNumTicks; ++i) {
-    const double at_x = x.Place(x.Tick(i)), at_y = y.Place(y.Tick(i));
+  for (const double tick : y.ticks) {
+    const double at = y.Place(tick);
     absl::StrAppend(
-        &svg,
-        absl::StrFormat("<path d=\"M%.1f %.1fH%.1fM%.1f %.1fV%.1f\" stroke=\"#ddd\"/>\n", x.from,
-                        at_y, x.to, at_x, y.from, y.to),
-        Text(x.from - 6, at_y + 4, "end", absl::StrFormat("%.1f", y.Tick(i))),
-        Text(at_x, y.from + 16, "middle", absl::StrFormat("%.0f", x.Tick(i))));
+        &svg, absl::StrFormat("<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/>\n", x.from, at, x.to),
+        Text(x.from - 6, at + 4, "end", absl::StrFormat("%.10g", tick)));
   }
-  absl::StrAppend(&svg, Text((x.from + x.to) / 2, kHeight - 12, "middle", x_title),
-                  absl::StrFormat("<text transform=\"translate(16 %.1f) rotate(-90)\" "
-                                  "text-anchor=\"middle\">%s</text>\n",
-                                  (y.from + y.to) / 2, Escaped(y_title)));
+  for (const double tick : x.ticks) {
+    const double at = x.Place(tick);
+    absl::StrAppend(
+        &svg, absl::StrFormat("<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/>\n", at, y.from, y.to),
+        Text(at, y.from + 16, "middle", absl::StrFormat("%.10g", tick)));
+  }
   return svg;
+}
+
+std::string Titles(const PlotTitles& titles, const Axis& x, const Axis& y) {
+  const double middle = (x.from + x.to) / 2;
+  return absl::StrCat(
+      absl::StrFormat("<title>%s</title>\n<g font-size=\"15\" font-weight=\"bold\">",
+                      Escaped(titles.plot)),
+      Text(middle, 22, "middle", titles.plot), "</g>\n",
+      Text(middle, kHeight - 12, "middle", titles.x),
+      absl::StrFormat("<text transform=\"translate(16 %.1f) rotate(-90)\" "
+                      "text-anchor=\"middle\">%s</text>\n",
+                      (y.from + y.to) / 2, Escaped(titles.y)));
 }
 
 }  // namespace
 
-std::string CurvePlot(const std::string& x_title, const std::string& y_title,
-                      const std::vector<Curve>& curves) {
+std::vector<double> RoundTicks(double low, double high) {
+  constexpr double kMostSteps = 7;
+  if (high <= low) {
+    const double margin = low == 0 ? 1 : 0.1 * std::abs(low);
+    low -= margin;
+    high += margin;
+  }
+  // The least of 1, 2, 5, 10, ... times a power of ten that makes no more steps than that.
+  const double power = std::pow(10, std::floor(std::log10((high - low) / kMostSteps)));
+  double step = power;
+  for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
+    step = factor * power;
+    if (std::ceil(high / step) - std::floor(low / step) <= kMostSteps) break;
+  }
+  std::vector<double> ticks;
+  for (double i = std::floor(low / step); i <= std::ceil(high / step); ++i) {
+    ticks.push_back(i * step);
+  }
+  return ticks;
+}
+
+std::string CurvePlot(const PlotTitles& titles, const std::vector<Curve>& curves) {
   Axis x{.from = kLeft, .to = kWidth - kRight}, y{.from = kHeight - kBottom, .to = kTop};
   for (const Curve& curve : curves) {
     for (const auto& [at_x, at_y] : curve.points) {
@@ -75,14 +102,14 @@ std::string CurvePlot(const std::string& x_title, const std::string& y_title,
       y.Include(at_y);
     }
   }
-  x.Widen();
-  y.Widen();
+  x.MakeTicks();
+  y.MakeTicks();
   std::string svg = absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" "
       "fill=\"white\"/>\n",
       kWidth, kHeight);
-  svg += Frame(x, y, x_title, y_title);
+  svg += Titles(titles, x, y) + Grid(x, y);
   for (size_t i = 0; i < curves.size(); ++i) {
     const char* const colour = kColours[i % kColours.size()];
     std::string path, dots;

@@ -13,9 +13,18 @@ struct Curve {
   std::vector<std::pair<double, double>> points;  // finite, ascending in x
 };
 
+/// What stands above a plot and along its axes.
+struct PlotTitles {
+  std::string plot, x, y;
+};
+
+/// Values at which an axis from `low` to `high` is marked: multiples of 1, 2 or 5 times a power of
+/// ten, at most nine of them, the first at most `low` and the last at least `high`. Where both are
+/// equal, values around them. Precondition: both are finite, low <= high.
+std::vector<double> RoundTicks(double low, double high);
+
 /// An SVG document of some curves, each with its points marked and its name beside it.
-std::string CurvePlot(const std::string& x_title, const std::string& y_title,
-                      const std::vector<Curve>& curves);
+std::string CurvePlot(const PlotTitles& titles, const std::vector<Curve>& curves);
 
 }  // namespace shortlist
 

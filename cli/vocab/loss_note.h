@@ -12,8 +12,11 @@ namespace shortlist {
 /// for.
 inline std::string LossNote(const std::string& path, const VocabList& list) {
   const std::string lost = LostByFormat(path, list);
-  return lost.empty() ? ""
-                      : absl::StrCat("; ids alone: lost are ", lost, " (.vocab.json keeps all)");
+  if (lost.empty()) return "";
+  const char* const order = path.ends_with(".safetensors") ? ", ascending"
+                            : list.ranked                  ? ", in rank order"
+                                                           : "";
+  return absl::StrCat("; ids alone", order, ": lost are ", lost, " (.vocab.json keeps all)");
 }
 
 }  // namespace shortlist

@@ -5,6 +5,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/flags/flag_kinds.h"
 #include "cli/vocab/list_tokenizer.h"
@@ -42,7 +43,7 @@ absl::Status Merge(const MergeFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(VocabList merged, MergeLists(lists, flags.weights));
   if (tokenizer.has_value()) SHORTLIST_RETURN_IF_ERROR(BindList(target, merged));
   SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.out_path, merged));
-  out << absl::StrFormat("%s: %d ids of %d%s\n", flags.out_path, merged.PinnedFirst().size(),
+  out << absl::StrFormat("%s: %s of %d%s\n", flags.out_path, Counted(merged.NumIds(), "id"),
                          merged.vocab_size, LossNote(flags.out_path, merged));
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/table.h"
 #include "cli/vocab/list_tokenizer.h"
@@ -31,7 +32,7 @@ constexpr int kNumExamples = 12;
 /// What the list holds, as numbers and words.
 struct ListSummary {
   int64_t num_sources_of_successors = 0;  // tokens that have any
-  int64_t num_successors = 0, most_successors = 0;
+  int64_t most_successors = 0;
   // Of the counts: the share of the first n ids, for n = 256, 512, ... and all.
   std::vector<std::pair<int64_t, double>> curve;
 };
@@ -40,7 +41,6 @@ ListSummary Summarize(const VocabList& list) {
   ListSummary summary;
   for (const std::vector<TokenId>& of_token : list.successors) {
     summary.num_sources_of_successors += of_token.empty() ? 0 : 1;
-    summary.num_successors += std::ssize(of_token);
     summary.most_successors = std::max(summary.most_successors, std::ssize(of_token));
   }
   const double all = std::accumulate(list.counts.begin(), list.counts.end(), 0.0);
@@ -75,8 +75,9 @@ std::string PinnedClasses(const VocabList& list, const Tokenizer* tokenizer) {
       ++num_bytes;
     }
   }
-  return absl::StrFormat("%d: %d control tokens, %d single bytes, %d others", list.pinned.size(),
-                         num_control, num_bytes, std::ssize(list.pinned) - num_control - num_bytes);
+  return absl::StrFormat("%d: %s, %s, %s", list.pinned.size(),
+                         Counted(num_control, "control token"), Counted(num_bytes, "single byte"),
+                         Counted(std::ssize(list.pinned) - num_control - num_bytes, "other"));
 }
 
 void WriteText(const VocabList& list, const ListSummary& summary, const Tokenizer* tokenizer,
@@ -84,14 +85,14 @@ void WriteText(const VocabList& list, const ListSummary& summary, const Tokenize
   const auto line = [&out](const char* name, const std::string& value) {
     out << absl::StrFormat("%-12s  %s\n", name, VisibleText(value));
   };
-  line("ids", absl::StrFormat("%d of %d (%.2f%%), %s", list.ids.size(), list.vocab_size,
-                              100.0 * static_cast<double>(list.ids.size()) /
-                                  static_cast<double>(list.vocab_size),
-                              list.ranked ? "ranked" : "without ranks"));
+  line("ids", absl::StrFormat(
+                  "%d of %d (%.2f%%), %s", list.NumIds(), list.vocab_size,
+                  100.0 * static_cast<double>(list.NumIds()) / static_cast<double>(list.vocab_size),
+                  list.ranked ? "ranked" : "without ranks"));
   line("pinned", PinnedClasses(list, tokenizer));
-  line("successors",
-       absl::StrFormat("%d, behind %d tokens, at most %d of one", summary.num_successors,
-                       summary.num_sources_of_successors, summary.most_successors));
+  line("successors", absl::StrFormat("%d, behind %s, at most %d of one", list.NumSuccessors(),
+                                     Counted(summary.num_sources_of_successors, "token"),
+                                     summary.most_successors));
   line("fingerprint", list.fingerprint.empty() ? "none" : list.fingerprint);
   line("of its ids", list.ids_fingerprint.empty() ? "none" : list.ids_fingerprint);
   line("source", list.source.empty() ? "not told" : list.source);
@@ -109,10 +110,10 @@ void WriteText(const VocabList& list, const ListSummary& summary, const Tokenize
 
 void WriteJson(const VocabList& list, const ListSummary& summary, std::ostream& out) {
   ordered_json object = {{"vocab_size", list.vocab_size},
-                         {"num_ids", list.ids.size()},
+                         {"num_ids", list.NumIds()},
                          {"ranked", list.ranked},
                          {"num_pinned", list.pinned.size()},
-                         {"num_successors", summary.num_successors},
+                         {"num_successors", list.NumSuccessors()},
                          {"most_successors", summary.most_successors},
                          {"fingerprint", list.fingerprint},
                          {"ids_fingerprint", list.ids_fingerprint},

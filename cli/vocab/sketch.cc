@@ -10,6 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/decode_all.h"
 #include "cli/flags/flag_kinds.h"
@@ -48,7 +49,7 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(*session, decoding));
   StateMoments moments;
   engine->drafter()->CollectStates(&moments);
-  Progress progress("prompts", std::ssize(session->requests()));
+  Progress progress("prompt", std::ssize(session->requests()));
   DecodeObserver observer;
   observer.on_finish = [&progress](size_t, const Completion&) { progress.Advance(); };
   SHORTLIST_RETURN_IF_ERROR(
@@ -56,7 +57,8 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   NoteDraftTrouble("vocab sketch", engine->speculative(), /*num_mapping_faults=*/0);
 
   if (moments.num_states() < kFewStates) {
-    std::cerr << "vocab sketch: " << moments.num_states() << " hidden states; " << kFewStates
+    std::cerr << "vocab sketch: " << Counted(moments.num_states(), "hidden state") << "; "
+              << kFewStates
               << " or more make a better sketch: give more prompts or more --max-new-tokens\n";
   }
   const HeadWeight head = session->models().draft_head();
@@ -67,7 +69,7 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
                              Sketch::Create(basis, head, num_rows, session->pool()));
   SHORTLIST_RETURN_IF_ERROR(WriteSketchFile(basis, flags.out));
   out << flags.out << ": rank " << basis.rank() << " of " << basis.hidden() << ", from "
-      << moments.num_states() << " hidden states; a draft step reads " << sketch->bytes()
+      << Counted(moments.num_states(), "hidden state") << "; a draft step reads " << sketch->bytes()
       << " bytes of it, " << head.vocab_size * RowBytes(head.dtype, head.hidden)
       << " of the full head\n";
   return absl::OkStatus();

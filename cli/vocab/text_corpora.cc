@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "cli/flags/flag_kinds.h"
@@ -82,12 +83,14 @@ void MissingMembers::Add(const Documents& documents) {
 
 void MissingMembers::Note(const char* command, const DocumentFields& fields) const {
   if (num_texts > 0) {
-    std::cerr << absl::StrFormat("%s: %d rows without \"%s\" were skipped\n", command, num_texts,
-                                 Excerpt(fields.text));
+    std::cerr << absl::StrFormat("%s: %s without \"%s\" %s skipped\n", command,
+                                 Counted(num_texts, "row"), Excerpt(fields.text),
+                                 num_texts == 1 ? "was" : "were");
   }
   if (num_prompts > 0) {
-    std::cerr << absl::StrFormat("%s: %d rows without \"%s\" were read without a prompt\n", command,
-                                 num_prompts, Excerpt(fields.prompt));
+    std::cerr << absl::StrFormat("%s: %s without \"%s\" %s read without a prompt\n", command,
+                                 Counted(num_prompts, "row"), Excerpt(fields.prompt),
+                                 num_prompts == 1 ? "was" : "were");
   }
 }
 

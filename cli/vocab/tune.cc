@@ -66,17 +66,19 @@ struct Candidate {
   }
 };
 
-absl::StatusOr<Candidate> OpenCandidate(Session& session, std::optional<int64_t> size) {
-  VocabOptions options;  // the full head
-  if (size.has_value()) {
-    options = session.flags().vocab;
-    options.top_n = *size;
-  }
+/// A size that the list does not have, and why.
+struct RefusedSize {
+  int64_t num_ids = 0;
+  std::string why;
+};
+
+absl::StatusOr<Candidate> OpenCandidate(Session& session, int64_t num_ids,
+                                        std::shared_ptr<const VocabBase> base) {
   DecodingOptions decoding = session.decoding();
   decoding.ladder = nullptr;  // each size is a candidate of its own
   decoding.min_sketch_rows = 0;
-  SHORTLIST_ASSIGN_OR_RETURN(decoding.base, session.models().SelectBase(options));
-  Candidate candidate{.num_ids = size.value_or(0)};
+  decoding.base = std::move(base);
+  Candidate candidate{.num_ids = num_ids};
   candidate.num_rows = decoding.base->is_full_head()
                            ? session.models().draft_head().vocab_size
                            : decoding.base->size() + decoding.base->max_successors() +
@@ -110,11 +112,12 @@ int64_t TailRows(const Session& session, const Candidate& candidate) {
 
 /// Opens one more and warms it up on one prompt: what that adds to the process is what it needs
 /// besides the models, which were there before the first.
-absl::Status AddCandidate(Session& session, std::optional<int64_t> size, int64_t models_bytes,
-                          std::vector<Candidate>& candidates) {
+absl::Status AddCandidate(Session& session, int64_t num_ids, std::shared_ptr<const VocabBase> base,
+                          int64_t models_bytes, std::vector<Candidate>& candidates) {
   const bool is_reset = ProcessMemory::ResetPeak();
   const int64_t before = ProcessMemory::Read().resident_bytes;
-  SHORTLIST_ASSIGN_OR_RETURN(candidates.emplace_back(), OpenCandidate(session, size));
+  SHORTLIST_ASSIGN_OR_RETURN(candidates.emplace_back(),
+                             OpenCandidate(session, num_ids, std::move(base)));
   Candidate& candidate = candidates.back();
   const auto one = std::span(session.requests()).first(1);
   SHORTLIST_RETURN_IF_ERROR(
@@ -123,6 +126,32 @@ absl::Status AddCandidate(Session& session, std::optional<int64_t> size, int64_t
     candidate.peak_bytes = models_bytes + ProcessMemory::Read().peak_bytes - before;
   }
   return absl::OkStatus();
+}
+
+/// The full head, then the list at each of `sizes`; those that it does not have go to `refused`.
+/// InvalidArgument where it has none of them.
+absl::StatusOr<std::vector<Candidate>> OpenCandidates(Session& session,
+                                                      const std::vector<int64_t>& sizes,
+                                                      std::vector<RefusedSize>& refused) {
+  const int64_t models_bytes = ProcessMemory::Read().resident_bytes;
+  std::vector<Candidate> candidates;
+  VocabOptions options;  // the full head
+  SHORTLIST_ASSIGN_OR_RETURN(auto full_head, session.models().SelectBase(options));
+  SHORTLIST_RETURN_IF_ERROR(
+      AddCandidate(session, /*num_ids=*/0, std::move(full_head), models_bytes, candidates));
+  options = session.flags().vocab;
+  for (const int64_t size : sizes) {
+    options.top_n = size;
+    auto base = session.models().SelectBase(options);
+    if (!base.ok()) {
+      refused.push_back({size, std::string(base.status().message())});
+      continue;
+    }
+    SHORTLIST_RETURN_IF_ERROR(
+        AddCandidate(session, size, *std::move(base), models_bytes, candidates));
+  }
+  if (candidates.size() == 1) return absl::InvalidArgumentError(refused.front().why);
+  return candidates;
 }
 
 absl::Status TimeHeads(Session& session, std::vector<Candidate>& candidates) {
@@ -138,7 +167,7 @@ absl::Status TimeHeads(Session& session, std::vector<Candidate>& candidates) {
 absl::Status RunCandidates(const Session& session, int64_t num_repetitions,
                            std::vector<Candidate>& candidates) {
   const std::span<const Session::Request> requests = session.requests();
-  Progress progress("runs", num_repetitions * std::ssize(requests) * std::ssize(candidates));
+  Progress progress("run", num_repetitions * std::ssize(requests) * std::ssize(candidates));
   for (int64_t repetition = 0; repetition < num_repetitions; ++repetition) {
     for (size_t i = 0; i < requests.size(); ++i) {
       for (Candidate& candidate : candidates) {
@@ -164,34 +193,49 @@ int64_t HeadBytes(const Candidate& candidate, int64_t row_bytes) {
   return candidate.num_rows * row_bytes + of_sketch;
 }
 
-void WriteCandidates(const Session& session, const std::vector<Candidate>& candidates,
-                     const Candidate& best, bool as_json, std::ostream& out) {
-  const HeadWeight head = session.models().draft_head();
-  const auto row_bytes = static_cast<int64_t>(RowBytes(head.dtype, head.hidden));
-  if (as_json) {
-    nlohmann::ordered_json object = {{"best_num_ids", best.num_ids},
-                                     {"rows", nlohmann::ordered_json::array()}};
-    for (const Candidate& candidate : candidates) {
-      object["rows"].push_back({{"num_ids", candidate.num_ids},
-                                {"num_rows", candidate.num_rows},
-                                {"head_bytes", HeadBytes(candidate, row_bytes)},
-                                {"head_ms", candidate.head_ms},
-                                {"peak_bytes", candidate.peak_bytes},
-                                {"ms_per_draft_step", candidate.ms_per_draft_step()},
-                                {"accept_length", candidate.stats.accept_length()},
-                                {"accept_rate", candidate.stats.acceptance_rate()},
-                                {"coverage", candidate.stats.coverage()},
-                                {"tokens_per_s", candidate.tokens_per_s()}});
-    }
-    out << object.dump() << "\n";
-    return;
+/// What was measured, ready to be written.
+struct Tuning {
+  std::vector<Candidate> candidates;
+  std::vector<RefusedSize> refused;
+  int64_t row_bytes = 0;  // of the draft's head
+
+  const Candidate& best() const {
+    return *std::ranges::max_element(candidates, {}, &Candidate::tokens_per_s);
   }
+};
+
+void WriteJson(const Tuning& tuning, std::ostream& out) {
+  nlohmann::ordered_json object = {{"best_num_ids", tuning.best().num_ids},
+                                   {"rows", nlohmann::ordered_json::array()}};
+  for (const Candidate& candidate : tuning.candidates) {
+    object["rows"].push_back({{"num_ids", candidate.num_ids},
+                              {"num_rows", candidate.num_rows},
+                              {"head_bytes", HeadBytes(candidate, tuning.row_bytes)},
+                              {"head_ms", candidate.head_ms},
+                              {"peak_bytes", candidate.peak_bytes},
+                              {"ms_per_draft_step", candidate.ms_per_draft_step()},
+                              {"accept_length", candidate.stats.accept_length()},
+                              {"accept_rate", candidate.stats.acceptance_rate()},
+                              {"coverage", candidate.stats.coverage()},
+                              {"tokens_per_s", candidate.tokens_per_s()}});
+  }
+  for (const RefusedSize& size : tuning.refused) {
+    object["rows"].push_back({{"num_ids", size.num_ids}, {"error", size.why}});
+  }
+  out << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+}
+
+void WriteTable(const Tuning& tuning, std::ostream& out) {
+  const std::vector<std::string> header = {
+      "list",       "most rows", "head MB/step", "ms/head", "ms/draft step", "accept length",
+      "acceptance", "coverage",  "tok/s",        "peak MB", "best"};
   std::vector<std::vector<std::string>> cells;
-  for (const Candidate& candidate : candidates) {
+  const Candidate& best = tuning.best();
+  for (const Candidate& candidate : tuning.candidates) {
+    const auto head_bytes = static_cast<double>(HeadBytes(candidate, tuning.row_bytes));
     cells.push_back(
         {candidate.num_ids == 0 ? "full head" : absl::StrCat("top ", candidate.num_ids),
-         absl::StrCat(candidate.num_rows),
-         FormatFixed(static_cast<double>(HeadBytes(candidate, row_bytes)) / 1e6, 2),
+         absl::StrCat(candidate.num_rows), FormatFixed(head_bytes / 1e6, 2),
          FormatFixed(candidate.head_ms, 3), FormatFixed(candidate.ms_per_draft_step(), 3),
          FormatFixed(candidate.stats.accept_length(), 2),
          FormatFixed(100 * candidate.stats.acceptance_rate(), 1) + "%",
@@ -201,12 +245,30 @@ void WriteCandidates(const Session& session, const std::vector<Candidate>& candi
                                   : "-",
          &candidate == &best ? "*" : ""});
   }
-  out << FormatTable({"list", "most rows", "head MB/step", "ms/head", "ms/draft step",
-                      "accept length", "acceptance", "coverage", "tok/s", "peak MB", "best"},
-                     cells);
+  for (const RefusedSize& size : tuning.refused) {
+    std::vector<std::string>& row = cells.emplace_back(header.size(), "-");
+    row.front() = absl::StrCat("top ", size.num_ids, ": ", size.why);
+    row.back().clear();
+  }
+  out << FormatTable(header, cells);
   out << absl::StrFormat("\nbest: %s, %.1f tok/s\n",
                          best.num_ids == 0 ? "the full head" : absl::StrCat(":top=", best.num_ids),
                          best.tokens_per_s());
+  out << "A size saves bytes read per draft step (head MB/step), not memory: the whole head stays "
+         "in "
+         "it, hence nearly the same peak MB.\n";
+}
+
+std::string Plot(const std::vector<Candidate>& candidates) {
+  Curve speed{.name = "tok/s"};
+  for (const Candidate& candidate : candidates) {
+    speed.points.emplace_back(static_cast<double>(candidate.num_rows), candidate.tokens_per_s());
+  }
+  std::ranges::sort(speed.points);
+  return CurvePlot({.plot = "Decoding speed by the size of the list",
+                    .x = "rows of a draft step",
+                    .y = "tokens per second"},
+                   {speed});
 }
 
 absl::Status Tune(const TuneFlags& flags, std::ostream& out) {
@@ -224,29 +286,24 @@ absl::Status Tune(const TuneFlags& flags, std::ostream& out) {
     SHORTLIST_ASSIGN_OR_RETURN(sizes, SizesOf(*session));
   }
   if (session->requests().empty()) return absl::InvalidArgumentError("tune needs prompts");
-  const int64_t models_bytes = ProcessMemory::Read().resident_bytes;
-  std::vector<Candidate> candidates;
-  SHORTLIST_RETURN_IF_ERROR(AddCandidate(*session, std::nullopt, models_bytes, candidates));
-  for (const int64_t size : sizes) {
-    SHORTLIST_RETURN_IF_ERROR(AddCandidate(*session, size, models_bytes, candidates));
-  }
+  const HeadWeight head = session->models().draft_head();
+  Tuning tuning{.row_bytes = static_cast<int64_t>(RowBytes(head.dtype, head.hidden))};
+  std::vector<Candidate>& candidates = tuning.candidates;
+  SHORTLIST_ASSIGN_OR_RETURN(candidates, OpenCandidates(*session, sizes, tuning.refused));
   SHORTLIST_RETURN_IF_ERROR(TimeHeads(*session, candidates));
   SHORTLIST_RETURN_IF_ERROR(RunCandidates(*session, flags.num_repetitions, candidates));
   for (const Candidate& candidate : candidates) {
     NoteDraftTrouble(absl::StrCat("top ", candidate.num_ids), candidate.engine->speculative(),
                      candidate.stats.num_mapping_faults);
   }
-  const Candidate& best = *std::ranges::max_element(candidates, {}, &Candidate::tokens_per_s);
   if (!flags.svg_path.empty()) {
-    Curve speed{.name = "tok/s"};
-    for (const Candidate& candidate : candidates) {
-      speed.points.emplace_back(static_cast<double>(candidate.num_rows), candidate.tokens_per_s());
-    }
-    std::ranges::sort(speed.points);
-    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(
-        flags.svg_path, CurvePlot("rows of a draft step", "tokens per second", {speed})));
+    SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(flags.svg_path, Plot(candidates)));
   }
-  WriteCandidates(*session, candidates, best, flags.run.json, out);
+  if (flags.run.json) {
+    WriteJson(tuning, out);
+  } else {
+    WriteTable(tuning, out);
+  }
   return absl::OkStatus();
 }
 

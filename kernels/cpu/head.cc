@@ -225,11 +225,12 @@ float LogSumExp(const PartialSum* partials, int64_t count) {
   return static_cast<float>(max + std::log(sum));
 }
 
-/// Writes the k best of `candidates`, which it sorts, and pads them.
+/// Writes the k best of `candidates`, which it sorts, and pads them: -infinity is nobody's logit.
 void WriteTopK(std::vector<Candidate>& candidates, int64_t k, int32_t* ids, float* logits) {
   std::sort(candidates.begin(), candidates.end(), Better);
   for (int64_t i = 0; i < k; ++i) {
-    const bool present = i < static_cast<int64_t>(candidates.size());
+    const bool present =
+        i < static_cast<int64_t>(candidates.size()) && candidates[i].logit > -kInfinity;
     ids[i] = present ? candidates[i].id : -1;
     logits[i] = present ? candidates[i].logit : -kInfinity;
   }
@@ -281,7 +282,7 @@ void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool
         const float* row = scores + t * kRowsPerBlock;
         Candidate& best = mine[token];
         const float max = table.max(row, block.num_rows);
-        if (best.id >= 0 && max < best.logit) continue;
+        if (max == -kInfinity || (best.id >= 0 && max < best.logit)) continue;
         ForEachEqual(row, block.num_rows, max, [&](int64_t s) {
           const Candidate candidate{max, HeadTokenId(args, token, block.first_row + s)};
           if (best.id < 0 || Better(candidate, best)) best = candidate;

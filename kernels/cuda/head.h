@@ -32,11 +32,11 @@ cudaError_t HeadLogitsCuda(const CudaHeadArgs& args, float* logits, int64_t stri
 /// num_tokens, k, format, hidden and the capacities.
 cudaError_t HeadTopKWorkspace(const CudaHeadArgs& args, int64_t k, int64_t* bytes);
 
-/// The k best rows of each token, best first, ties to the lower id, NaN as -infinity, as token
-/// ids, and the log-sum-exp over all its rows. k = 1 is the argmax; with noise, a draw from the
-/// softmax (or, for k > 1, k draws without replacement), where -infinity and NaN are never drawn.
-/// Logits do not reach memory. workspace: 16-byte aligned device memory, free again when the stream
-/// is past the call. Two launches.
+/// The k best rows of each token, best first, ties to the lower id, as token ids, and the
+/// log-sum-exp over all its rows. Logits of NaN and -infinity are never chosen: id -1 and logit
+/// -infinity where a token has fewer than k others. k = 1 is the argmax; with noise, a draw from
+/// the softmax (or, for k > 1, k draws without replacement). Logits do not reach memory. workspace:
+/// 16-byte aligned device memory, free again when the stream is past the call. Two launches.
 cudaError_t HeadTopKCuda(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
                          const HeadTopKOutputs& out, void* workspace, int64_t workspace_bytes,
                          cudaStream_t stream);

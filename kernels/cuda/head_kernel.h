@@ -103,8 +103,8 @@ class HeadEpilogue {
       if (noisy) values[i] /= temperature;
       float score = values[i];
       if (noisy && ids[i] >= 0) score = PerturbedScore(values[i], noise_key, ids[i]);
-      // A draw never takes what has no probability.
-      const bool candidate = ids[i] >= 0 && (!noisy || values[i] > -kFloatInfinity);
+      // What has no probability is never chosen.
+      const bool candidate = ids[i] >= 0 && values[i] > -kFloatInfinity;
       keys[i] = candidate ? CandidateKey(score, ids[i]) : 0;
     }
     const bool is_tail = item.token >= 0;

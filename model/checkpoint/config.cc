@@ -16,6 +16,7 @@
 #include "model/checkpoint/config_fields.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/other_models.h"
 #include "model/checkpoint/packing_config.h"
 #include "model/checkpoint/quote.h"
 #include "model/checkpoint/rope_config.h"
@@ -35,7 +36,6 @@ constexpr std::array kSiluFields = {
 constexpr std::array kNeutralFields = {
     NeutralField{"attention_bias", "false"},
     NeutralField{"attention_out_bias", "false"},
-    NeutralField{"qkv_bias", "false"},
     NeutralField{"mlp_bias", "false"},
     NeutralField{"lm_head_bias", "false"},
     NeutralField{"pretraining_tp", "1"},
@@ -72,9 +72,9 @@ constexpr std::array kNeutralFields = {
 
 using Architecture = ModelConfig::Architecture;
 
-constexpr std::array kArchitectures = {Architecture::kLlama, Architecture::kMistral,
-                                       Architecture::kQwen2, Architecture::kQwen3,
-                                       Architecture::kGemma, Architecture::kLlamaEagle};
+constexpr std::array kArchitectures = {
+    Architecture::kLlama, Architecture::kMistral,    Architecture::kQwen2,     Architecture::kQwen3,
+    Architecture::kGemma, Architecture::kLlamaEagle, Architecture::kQwen2Eagle};
 
 /// Bodies without a head, for embeddings: what the model with one is called.
 constexpr std::array<std::pair<const char*, Architecture>, 6> kBodies = {{
@@ -95,6 +95,26 @@ constexpr std::array<std::pair<const char*, Architecture>, 5> kClassifiers = {{
     {"GemmaForSequenceClassification", Architecture::kGemma},
 }};
 
+struct NamedArchitecture {
+  Architecture architecture;
+  bool is_body = false;
+  bool is_classifier = false;
+};
+
+std::optional<NamedArchitecture> FindArchitecture(const json& name) {
+  for (const Architecture architecture : kArchitectures) {
+    if (name == ArchitectureName(architecture)) return NamedArchitecture{architecture};
+  }
+  for (const auto& [body, architecture] : kBodies) {
+    if (name == body) return NamedArchitecture{architecture, /*is_body=*/true};
+  }
+  for (const auto& [classifier, architecture] : kClassifiers) {
+    if (name != classifier) continue;
+    return NamedArchitecture{architecture, /*is_body=*/true, /*is_classifier=*/true};
+  }
+  return std::nullopt;
+}
+
 /// Sets architecture, is_body and is_classifier.
 absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
   const json* list = fields.Find("architectures");
@@ -103,34 +123,29 @@ absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
     return fields.Invalid("architectures",
                           absl::StrCat("= ", Quote(*list), " is not a list of one name"));
   }
-  const json& name = (*list)[0];
-  for (const Architecture architecture : kArchitectures) {
-    if (name != ArchitectureName(architecture)) continue;
-    config.architecture = architecture;
-    return absl::OkStatus();
-  }
-  for (const auto& [body, architecture] : kBodies) {
-    if (name != body) continue;
-    config.architecture = architecture;
-    config.is_body = true;
-    return absl::OkStatus();
-  }
-  for (const auto& [classifier, architecture] : kClassifiers) {
-    if (name != classifier) continue;
-    config.architecture = architecture;
-    config.is_body = config.is_classifier = true;
-    return absl::OkStatus();
-  }
-  return fields.Unsupported(
-      "architecture", name,
-      "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, "
-      "GemmaForCausalLM, their bodies (LlamaModel and so on), their sequence classifiers "
-      "(LlamaForSequenceClassification and so on) and LlamaForCausalLMEagle are");
+  const auto found = FindArchitecture((*list)[0]);
+  if (!found) return UnsupportedArchitecture(fields, (*list)[0]);
+  config.architecture = found->architecture;
+  config.is_body = found->is_body;
+  config.is_classifier = found->is_classifier;
+  return absl::OkStatus();
+}
+
+/// Whether the query, key and value layers have biases. EAGLE's own code asks qkv_bias.
+absl::StatusOr<bool> ReadQkvBias(const ConfigFields& fields, const ModelConfig& config) {
+  constexpr char kName[] = "qkv_bias";
+  const bool is_qwen2 = config.architecture == Architecture::kQwen2 ||
+                        config.architecture == Architecture::kQwen2Eagle;
+  SHORTLIST_ASSIGN_OR_RETURN(const bool has_bias, fields.Bool(kName, is_qwen2));
+  if (has_bias == is_qwen2 || config.is_eagle()) return has_bias;
+  return fields.Unsupported(kName, has_bias, is_qwen2 ? "only true is" : "only false is");
 }
 
 /// The window of the layers that have one; 0: none has.
 absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, Architecture architecture) {
-  const bool is_qwen = architecture == Architecture::kQwen2 || architecture == Architecture::kQwen3;
+  const bool is_qwen = architecture == Architecture::kQwen2 ||
+                       architecture == Architecture::kQwen3 ||
+                       architecture == Architecture::kQwen2Eagle;
   SHORTLIST_ASSIGN_OR_RETURN(const bool qwen_uses_it, fields.Bool("use_sliding_window", false));
   const json* value = fields.Find("sliding_window");
   if (is_qwen && !qwen_uses_it) return 0;
@@ -254,8 +269,17 @@ const char* ArchitectureName(Architecture architecture) {
       return "GemmaForCausalLM";
     case Architecture::kLlamaEagle:
       return "LlamaForCausalLMEagle";
+    case Architecture::kQwen2Eagle:
+      return "Qwen2ForCausalLMEagle";
   }
   SHORTLIST_CHECK(false);
+}
+
+bool IsDecoderConfig(const json& object) {
+  if (!object.is_object()) return false;
+  const auto list = object.find("architectures");
+  return list != object.end() && list->is_array() && list->size() == 1 &&
+         FindArchitecture((*list)[0]).has_value();
 }
 
 absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::string& path) {
@@ -268,7 +292,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, config));
   SHORTLIST_RETURN_IF_ERROR(ReadWindows(fields, config));
   SHORTLIST_RETURN_IF_ERROR(ReadRope(fields, config));
-  config.qkv_bias = config.architecture == Architecture::kQwen2;
+  SHORTLIST_ASSIGN_OR_RETURN(config.qkv_bias, ReadQkvBias(fields, config));
   config.qk_norm = config.architecture == Architecture::kQwen3;
   const bool is_gemma = config.architecture == Architecture::kGemma;
   SHORTLIST_RETURN_IF_ERROR(is_gemma ? ReadGemma(fields, config)
@@ -294,10 +318,24 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
 
 namespace {
 
-/// Damaged or missing weights are for whoever loads them to report.
-bool HasFcLayer(const std::string& dir) {
+/// Unimplemented where the weights of `dir` are those of an EAGLE-3 head; gives `object`, its
+/// config.json, the architecture of an EAGLE-1 head where they are one's. Loading the weights
+/// reports damaged or missing ones.
+absl::Status RecogniseEagle(const std::string& dir, json& object) {
+  if (!IsDecoderConfig(object)) return absl::OkStatus();
   const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
-  return weights.ok() && weights->tensors().contains("fc.weight");
+  if (!weights.ok()) return absl::OkStatus();
+  const auto hidden = object.find("hidden_size");
+  const bool has_size = hidden != object.end() && hidden->is_number_integer();
+  SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, has_size ? hidden->get<int64_t>() : 0));
+  if (!weights->tensors().contains("fc.weight")) return absl::OkStatus();
+  json& name = object["architectures"][0];
+  if (name == ArchitectureName(Architecture::kLlama)) {
+    name = ArchitectureName(Architecture::kLlamaEagle);
+  } else if (name == ArchitectureName(Architecture::kQwen2)) {
+    name = ArchitectureName(Architecture::kQwen2Eagle);
+  }
+  return absl::OkStatus();
 }
 
 /// InvalidArgument where there is such a file.
@@ -313,13 +351,12 @@ absl::Status RefuseGguf(const std::string& dir) {
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir) {
+  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(dir));
   const std::string path = absl::StrCat(dir, "/config.json");
   if (!FileExists(path)) SHORTLIST_RETURN_IF_ERROR(RefuseGguf(dir));
-  SHORTLIST_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, kMaxConfigBytes));
+  SHORTLIST_ASSIGN_OR_RETURN(json object, ReadJsonFile(path, kMaxConfigBytes));
+  SHORTLIST_RETURN_IF_ERROR(RecogniseEagle(dir, object));
   SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(object, path));
-  if (config.architecture == Architecture::kLlama && HasFcLayer(dir)) {
-    config.architecture = Architecture::kLlamaEagle;
-  }
   SHORTLIST_ASSIGN_OR_RETURN(const auto packing, ReadOptionalObject(dir, "quantize_config.json"));
   if (packing && config.packing.kind == WeightPacking::Kind::kNone) {
     SHORTLIST_ASSIGN_OR_RETURN(

@@ -29,9 +29,10 @@ struct RopeScaling {
 
 /// What a decoder needs to know of config.json, every value checked against its bounds.
 struct ModelConfig {
-  /// LlamaForCausalLM and so on. kLlamaEagle is an EAGLE-1 draft: LlamaForCausalLMEagle, or a
-  /// LlamaForCausalLM whose weights have an fc layer, as the original ones call themselves.
-  enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kGemma, kLlamaEagle };
+  /// LlamaForCausalLM and so on. kLlamaEagle and kQwen2Eagle are EAGLE-1 drafts:
+  /// LlamaForCausalLMEagle, or a LlamaForCausalLM whose weights have an fc layer, as the original
+  /// ones call themselves; likewise Qwen2's.
+  enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kGemma, kLlamaEagle, kQwen2Eagle };
   Architecture architecture = Architecture::kLlama;
   bool is_body = false;        // LlamaModel, say: there is no LM head
   bool is_classifier = false;  // LlamaForSequenceClassification, say: a body with a `score` layer
@@ -57,10 +58,17 @@ struct ModelConfig {
   WeightPacking packing;                      // of the linear layers' weights
   std::vector<int32_t> eos_token_ids;         // may be empty; GenerationConfig's count instead
   DType checkpoint_dtype = DType::kF32;       // torch_dtype or dtype; the files have the last word
+
+  bool is_eagle() const {
+    return architecture == Architecture::kLlamaEagle || architecture == Architecture::kQwen2Eagle;
+  }
 };
 
 /// "LlamaForCausalLM".
 const char* ArchitectureName(ModelConfig::Architecture architecture);
+
+/// True when `object`, config.json's contents, names an architecture that ModelConfig knows.
+bool IsDecoderConfig(const nlohmann::json& object);
 
 /// The configuration in `object`, config.json's contents; `path` begins the messages.
 /// InvalidArgument names the field, its value and the bound; Unimplemented names an architecture,
@@ -68,8 +76,8 @@ const char* ArchitectureName(ModelConfig::Architecture architecture);
 absl::StatusOr<ModelConfig> ParseModelConfig(const nlohmann::json& object, const std::string& path);
 
 /// Parses `dir`/config.json and, where present, AutoGPTQ's quantize_config.json; looks into the
-/// weights' headers for the fc layer of an EAGLE draft. NotFound for a missing config.json; else as
-/// ParseModelConfig.
+/// weights' headers for the fc layer of an EAGLE draft. NotFound for a missing config.json;
+/// Unimplemented for an adapter or an EAGLE-3 head; else as ParseModelConfig.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir);
 
 }  // namespace shortlist

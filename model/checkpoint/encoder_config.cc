@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "model/checkpoint/config_fields.h"
+#include "model/checkpoint/other_models.h"
 #include "model/checkpoint/quote.h"
 #include "nlohmann/json.hpp"
 
@@ -88,11 +89,7 @@ absl::StatusOr<KnownArchitecture> ReadArchitecture(const ConfigFields& fields) {
   }
   const KnownArchitecture* const known = FindArchitecture((*list)[0]);
   if (known != nullptr) return *known;
-  std::string names;
-  for (const KnownArchitecture& other : kArchitectures) {
-    absl::StrAppend(&names, names.empty() ? "" : ", ", other.name);
-  }
-  return fields.Unsupported("architecture", (*list)[0], absl::StrCat(names, " are"));
+  return UnsupportedArchitecture(fields, (*list)[0]);
 }
 
 absl::StatusOr<Activation> ReadActivation(const ConfigFields& fields, const char* name) {
@@ -260,6 +257,7 @@ absl::StatusOr<EncoderConfig> ParseEncoderConfig(const json& object, const std::
 }
 
 absl::StatusOr<EncoderConfig> ReadEncoderConfig(const std::string& dir) {
+  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(dir));
   const std::string path = absl::StrCat(dir, "/config.json");
   SHORTLIST_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, kMaxConfigBytes));
   return ParseEncoderConfig(object, path);

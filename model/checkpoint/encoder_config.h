@@ -52,7 +52,8 @@ bool IsEncoderConfig(const nlohmann::json& object);
 absl::StatusOr<EncoderConfig> ParseEncoderConfig(const nlohmann::json& object,
                                                  const std::string& path);
 
-/// Parses `dir`/config.json. NotFound for a missing one; else as ParseEncoderConfig.
+/// Parses `dir`/config.json. NotFound for a missing one; Unimplemented for an adapter; else as
+/// ParseEncoderConfig.
 absl::StatusOr<EncoderConfig> ReadEncoderConfig(const std::string& dir);
 
 }  // namespace shortlist

@@ -45,40 +45,39 @@ absl::Status TensorFile::ReadStrided(const TensorEntry& entry, int64_t begin, in
 
 absl::StatusOr<std::vector<int64_t>> TensorFile::ReadIntegers(const TensorEntry& entry) const {
   constexpr int64_t kMaxIntegers = int64_t{1} << 28;
-  const std::string& type = entry.dtype_name;
-  const int64_t bytes = type == "I64"                                    ? 8
-                        : type == "I32"                                  ? 4
-                        : type == "I16"                                  ? 2
-                        : type == "I8" || type == "U8" || type == "BOOL" ? 1
-                                                                         : 0;
-  if (bytes == 0 || entry.shape.size() != 1 || entry.num_elements > kMaxIntegers) {
+  static const auto& types = *new std::map<std::string, IntegerType>{
+      {"I64", {8, true}},  {"I32", {4, true}},  {"I16", {2, true}},
+      {"I8", {1, true}},   {"U64", {8, false}}, {"U32", {4, false}},
+      {"U16", {2, false}}, {"U8", {1, false}},  {"BOOL", {1, false}}};
+  const auto type = types.find(entry.dtype_name);
+  if (type == types.end() || entry.shape.size() != 1 || entry.num_elements > kMaxIntegers) {
     return WithPath(path(), absl::InvalidArgumentError(absl::StrCat(
-                                type, " of shape ", ShapeString(entry.shape), ", not at most ",
-                                kMaxIntegers, " integers of one dimension")));
+                                entry.dtype_name, " of shape ", ShapeString(entry.shape),
+                                ", not at most ", kMaxIntegers, " integers of one dimension")));
   }
-  std::vector<int64_t> numbers(entry.num_elements);
-  if (numbers.empty()) return numbers;
   std::string raw(entry.num_bytes, '\0');
-  SHORTLIST_RETURN_IF_ERROR(Read(entry, 0, entry.num_bytes, raw.data()));
-  for (int64_t i = 0; i < entry.num_elements; ++i) {
-    const char* const element = raw.data() + i * bytes;
-    if (bytes == 8) {
-      std::memcpy(&numbers[i], element, sizeof(int64_t));
-    } else if (bytes == 4) {
-      int32_t number;
-      std::memcpy(&number, element, sizeof number);
-      numbers[i] = number;
-    } else if (bytes == 2) {
-      int16_t number;
-      std::memcpy(&number, element, sizeof number);
-      numbers[i] = number;
-    } else if (type == "I8") {
-      numbers[i] = static_cast<int8_t>(*element);
-    } else {
-      numbers[i] = static_cast<uint8_t>(*element);
+  if (!raw.empty()) SHORTLIST_RETURN_IF_ERROR(Read(entry, 0, entry.num_bytes, raw.data()));
+  absl::StatusOr<std::vector<int64_t>> integers =
+      shortlist::ReadIntegers(raw.data(), entry.num_elements, type->second);
+  if (!integers.ok()) return WithPath(path(), integers.status());
+  return integers;
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadIntegers(const char* bytes, int64_t count,
+                                                  const IntegerType& type) {
+  const int shift = static_cast<int>(64 - 8 * type.bytes);
+  std::vector<int64_t> integers(count);
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t value = 0;
+    std::memcpy(&value, bytes + i * type.bytes, type.bytes);
+    integers[i] = type.is_signed ? static_cast<int64_t>(value << shift) >> shift
+                                 : static_cast<int64_t>(value);
+    if (!type.is_signed && integers[i] < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("element ", i, ": ", value, " is not below 2^63"));
     }
   }
-  return numbers;
+  return integers;
 }
 
 absl::Status SetSize(int64_t bits, TensorEntry& entry) {

@@ -42,8 +42,8 @@ class TensorFile {
   /// Unavailable when the file has been cut short since it was opened, or cannot be read.
   absl::Status Read(const TensorEntry& entry, int64_t begin, int64_t count, void* out) const;
 
-  /// The elements of a tensor of one dimension of I64, I32, U8 or BOOL, else InvalidArgument; at
-  /// most 2^28.
+  /// The elements of a tensor of one dimension, of integers or BOOL: InvalidArgument for any other,
+  /// for more than 2^28 elements, and for an element of U64 that is not below 2^63.
   absl::StatusOr<std::vector<int64_t>> ReadIntegers(const TensorEntry& entry) const;
 
  private:
@@ -62,6 +62,17 @@ absl::Status SetSize(int64_t bits, TensorEntry& entry);
 /// extents and strides are not negative, the last one included; nullopt above 2^63.
 std::optional<int64_t> SpanElements(const std::vector<int64_t>& shape,
                                     const std::vector<int64_t>& strides);
+
+/// How an integer is stored, little-endian.
+struct IntegerType {
+  int64_t bytes;  // 1, 2, 4 or 8
+  bool is_signed;
+};
+
+/// Reads `count` integers of `type` at `bytes`. InvalidArgument names an unsigned one that is not
+/// below 2^63, and its index.
+absl::StatusOr<std::vector<int64_t>> ReadIntegers(const char* bytes, int64_t count,
+                                                  const IntegerType& type);
 
 /// "[2, 3]".
 std::string ShapeString(const std::vector<int64_t>& shape);

@@ -23,31 +23,50 @@ using Members = std::map<std::string, ZipMember>;
 
 constexpr int64_t kMaxPickleBytes = 64 << 20;
 
+// How torch._utils and torch._tensor build a tensor: of a typed storage; of bytes and a dtype (the
+// dtypes that have no storage type); with attributes of its own; as a parameter.
 constexpr const char* kRebuildTensor = "torch._utils._rebuild_tensor_v2";
+constexpr const char* kRebuildOfBytes = "torch._utils._rebuild_tensor_v3";
+constexpr const char* kRebuildWithState = "torch._tensor._rebuild_from_type_v2";
 constexpr const char* kRebuildParameter = "torch._utils._rebuild_parameter";
+constexpr const char* kTensorClass = "torch.Tensor";
 
-struct StorageType {
-  const char* name;
+struct ElementType {
+  const char* storage_name;  // null: there is no such storage
+  const char* torch_name;
   const char* dtype_name;
   int64_t bytes;
   std::optional<DType> dtype;
 };
-constexpr std::array kStorageTypes = {
-    StorageType{"torch.FloatStorage", "F32", 4, DType::kF32},
-    StorageType{"torch.HalfStorage", "F16", 2, DType::kF16},
-    StorageType{"torch.BFloat16Storage", "BF16", 2, DType::kBf16},
-    StorageType{"torch.DoubleStorage", "F64", 8, std::nullopt},
-    StorageType{"torch.LongStorage", "I64", 8, std::nullopt},
-    StorageType{"torch.IntStorage", "I32", 4, std::nullopt},
-    StorageType{"torch.ShortStorage", "I16", 2, std::nullopt},
-    StorageType{"torch.CharStorage", "I8", 1, std::nullopt},
-    StorageType{"torch.ByteStorage", "U8", 1, std::nullopt},
-    StorageType{"torch.BoolStorage", "BOOL", 1, std::nullopt},
+constexpr std::array kElementTypes = {
+    ElementType{"torch.FloatStorage", "torch.float32", "F32", 4, DType::kF32},
+    ElementType{"torch.HalfStorage", "torch.float16", "F16", 2, DType::kF16},
+    ElementType{"torch.BFloat16Storage", "torch.bfloat16", "BF16", 2, DType::kBf16},
+    ElementType{"torch.DoubleStorage", "torch.float64", "F64", 8, std::nullopt},
+    ElementType{"torch.LongStorage", "torch.int64", "I64", 8, std::nullopt},
+    ElementType{"torch.IntStorage", "torch.int32", "I32", 4, std::nullopt},
+    ElementType{"torch.ShortStorage", "torch.int16", "I16", 2, std::nullopt},
+    ElementType{"torch.CharStorage", "torch.int8", "I8", 1, std::nullopt},
+    ElementType{"torch.ByteStorage", "torch.uint8", "U8", 1, std::nullopt},
+    ElementType{"torch.BoolStorage", "torch.bool", "BOOL", 1, std::nullopt},
+    ElementType{nullptr, "torch.uint16", "U16", 2, std::nullopt},
+    ElementType{nullptr, "torch.uint32", "U32", 4, std::nullopt},
+    ElementType{nullptr, "torch.uint64", "U64", 8, std::nullopt},
+    ElementType{nullptr, "torch.float8_e4m3fn", "F8_E4M3", 1, std::nullopt},
+    ElementType{nullptr, "torch.float8_e5m2", "F8_E5M2", 1, std::nullopt},
+    ElementType{nullptr, "torch.float8_e8m0fnu", "F8_E8M0", 1, std::nullopt},
 };
+// A storage of bytes; its elements are what the tensor says.
+constexpr ElementType kBytes = {"torch.storage.UntypedStorage", nullptr, "U8", 1, std::nullopt};
 
 std::vector<const char*> AllowedGlobals() {
-  std::vector<const char*> names = {"collections.OrderedDict", kRebuildTensor, kRebuildParameter};
-  for (const StorageType& type : kStorageTypes) names.push_back(type.name);
+  std::vector<const char*> names = {"collections.OrderedDict", kRebuildTensor, kRebuildOfBytes,
+                                    kRebuildWithState,         kTensorClass,   kRebuildParameter,
+                                    kBytes.storage_name};
+  for (const ElementType& type : kElementTypes) {
+    if (type.storage_name != nullptr) names.push_back(type.storage_name);
+    names.push_back(type.torch_name);
+  }
   return names;
 }
 
@@ -100,10 +119,22 @@ class StateDict {
       if (parameter->items.empty()) return Invalid("is a parameter of nothing");
       value = &pickle_.at(parameter->items[0]);
     }
-    // (storage, offset, size, stride, requires_grad, backward_hooks, ...)
-    const PickleValue* arguments = ArgumentsOf(*value, kRebuildTensor);
-    if (arguments == nullptr || arguments->items.size() < 4) return Invalid("is not a tensor");
-    SHORTLIST_ASSIGN_OR_RETURN(const Storage storage, ReadStorage(arguments->items[0]));
+    SHORTLIST_ASSIGN_OR_RETURN(const Rebuild rebuild, ReadRebuild(*value));
+    const PickleValue* arguments = rebuild.arguments;
+    // (storage, offset, size, stride, requires_grad, backward_hooks[, dtype][, metadata])
+    const size_t num_known = rebuild.is_of_bytes ? 7 : 6;
+    if (arguments->items.size() < (rebuild.is_of_bytes ? 7 : 4)) return Invalid("is not a tensor");
+    if (arguments->items.size() > num_known) {
+      const PickleValue& metadata = pickle_.at(arguments->items[num_known]);
+      const bool is_empty =
+          metadata.kind == Kind::kNone || (metadata.kind == Kind::kDict && metadata.items.empty());
+      if (!is_empty) return Invalid("is a view that negates or conjugates its storage");
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(Storage storage, ReadStorage(arguments->items[0]));
+    if (rebuild.is_of_bytes) {
+      SHORTLIST_ASSIGN_OR_RETURN(const ElementType* const type, ReadDtype(arguments->items[6]));
+      storage = {type, storage.num_elements * storage.type->bytes / type->bytes, storage.offset};
+    }
     SHORTLIST_ASSIGN_OR_RETURN(const int64_t offset, ReadInt(arguments->items[1], "offset"));
     SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> strides,
                                ReadInts(arguments->items[3], "stride"));
@@ -123,6 +154,40 @@ class StateDict {
   }
 
  private:
+  /// A call that builds a tensor.
+  struct Rebuild {
+    const PickleValue* arguments;
+    bool is_of_bytes;  // its dtype is among the arguments, else its storage has it
+  };
+  absl::StatusOr<Rebuild> ReadRebuild(const PickleValue& value) const {
+    for (const auto& [name, is_of_bytes] :
+         {std::pair(kRebuildTensor, false), std::pair(kRebuildOfBytes, true)}) {
+      if (const PickleValue* arguments = ArgumentsOf(value, name)) {
+        return Rebuild{arguments, is_of_bytes};
+      }
+    }
+    // (function, class, arguments, state): the same, and attributes, which say nothing about it.
+    const PickleValue* outer = ArgumentsOf(value, kRebuildWithState);
+    if (outer == nullptr || outer->items.size() != 4 ||
+        pickle_.at(outer->items[1]).text != kTensorClass ||
+        pickle_.at(outer->items[2]).kind != Kind::kTuple) {
+      return Invalid("is not a tensor");
+    }
+    const std::string& function = pickle_.at(outer->items[0]).text;
+    if (function != kRebuildTensor && function != kRebuildOfBytes) {
+      return Invalid("is not a tensor");
+    }
+    return Rebuild{&pickle_.at(outer->items[2]), function == kRebuildOfBytes};
+  }
+
+  absl::StatusOr<const ElementType*> ReadDtype(int32_t index) const {
+    const std::string& name = pickle_.at(index).text;
+    for (const ElementType& type : kElementTypes) {
+      if (name == type.torch_name) return &type;
+    }
+    return Invalid(absl::StrCat("dtype ", Quote(name), " is not one of torch's"));
+  }
+
   /// The arguments of a call of `name`, nullptr when `value` is none.
   const PickleValue* ArgumentsOf(const PickleValue& value, const char* name) const {
     if (value.kind != Kind::kCall || pickle_.at(value.items[0]).text != name) return nullptr;
@@ -151,7 +216,7 @@ class StateDict {
 
   /// A storage: what its elements are, and the member of the archive that holds them.
   struct Storage {
-    const StorageType* type;
+    const ElementType* type;
     int64_t num_elements;
     int64_t offset;
   };
@@ -166,10 +231,11 @@ class StateDict {
       return Invalid("has no storage");
     }
     const std::string& type_name = pickle_.at(id->items[1]).text;
-    const auto* type =
-        std::find_if(kStorageTypes.begin(), kStorageTypes.end(),
-                     [&](const StorageType& known) { return type_name == known.name; });
-    if (type == kStorageTypes.end()) return Invalid("has a storage of no known type");
+    const ElementType* type = type_name == kBytes.storage_name ? &kBytes : nullptr;
+    for (const ElementType& known : kElementTypes) {
+      if (known.storage_name != nullptr && type_name == known.storage_name) type = &known;
+    }
+    if (type == nullptr) return Invalid("has a storage of no known type");
     const std::string name = absl::StrCat(prefix_, "/data/", pickle_.at(id->items[2]).text);
     const auto member = members_.find(name);
     if (member == members_.end()) {
@@ -281,7 +347,10 @@ absl::StatusOr<std::vector<int64_t>> ReadList(const Pickle& pickle) {
 /// The tensor that the pickle is.
 absl::StatusOr<TensorEntry> ReadTensor(const Archive& archive) {
   const PickleValue& root = archive.pickle.at(archive.pickle.root);
-  if (root.kind != Kind::kCall) return Invalid("neither a list of integers nor a tensor of them");
+  if (root.kind != Kind::kCall) {
+    return Invalid(root.kind == Kind::kDict ? "a dict, not a list of integers or a tensor of them"
+                                            : "neither a list of integers nor a tensor of them");
+  }
   return StateDict(archive.pickle, archive.members, archive.prefix).ReadTensor(root);
 }
 
@@ -292,6 +361,13 @@ absl::StatusOr<TensorFile> OpenTorchFile(const std::string& path) {
   absl::StatusOr<std::map<std::string, TensorEntry>> entries = ReadEntries(file);
   if (!entries.ok()) return WithPath(path, entries.status());
   return TensorFile(std::move(file), *std::move(entries));
+}
+
+absl::StatusOr<bool> IsTorchDict(const std::string& path) {
+  SHORTLIST_ASSIGN_OR_RETURN(const RawFile file, RawFile::Open(path));
+  const absl::StatusOr<Archive> archive = ReadArchive(file);
+  if (!archive.ok()) return WithPath(path, archive.status());
+  return archive->pickle.at(archive->pickle.root).kind == Kind::kDict;
 }
 
 absl::StatusOr<std::vector<int64_t>> ReadTorchIntegers(const std::string& path) {

@@ -19,9 +19,14 @@ namespace shortlist {
 /// data.
 absl::StatusOr<TensorFile> OpenTorchFile(const std::string& path);
 
-/// Integers that torch.save wrote alone: a list of them, or a tensor of one dimension (the token
-/// maps of FR-Spec and SGLang). Nothing is executed here either; errors as OpenTorchFile.
+/// Integers that torch.save wrote alone: a list of them, or a tensor of one dimension and any
+/// integer dtype (the token maps of FR-Spec and SGLang). Nothing is executed here either; errors as
+/// OpenTorchFile.
 absl::StatusOr<std::vector<int64_t>> ReadTorchIntegers(const std::string& path);
+
+/// Whether the file holds a dict, which OpenTorchFile reads, rather than what ReadTorchIntegers
+/// reads. Errors as OpenTorchFile.
+absl::StatusOr<bool> IsTorchDict(const std::string& path);
 
 }  // namespace shortlist
 

@@ -10,6 +10,8 @@ To adopt it, in the drafter's place of compute_logits(hidden).argmax(-1):
     rows, logits = shortlist.gather_head_argmax(hidden, draft_head, all_rows)   # all_rows: arange(draft_vocab_size)
     ids = target_of_row[rows.long()]                                            # once: arange + d2t
 
+A row of -1 says that no logit was a number (a NaN state): keep it -1, since it would index the last row.
+
 usage: python vllm_eagle3_scatter.py
 """
 

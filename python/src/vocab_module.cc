@@ -152,13 +152,13 @@ Base SelectBase(const VocabList& list, const VocabOptions& options) {
   return ValueOf(std::move(base));
 }
 
-/// A base from a VocabList or from ids; `vocab_size` of the target, -1 where a list says it.
+/// A base from a VocabList or from ids; `vocab_size` of the target, -1 where a list says it. The
+/// target may have more rows than the list's tokenizer has ids.
 Base BaseOf(const py::object& base, int64_t vocab_size, const VocabOptions& options) {
   if (py::isinstance<VocabList>(base)) {
-    const auto& list = base.cast<const VocabList&>();
-    if (vocab_size >= 0 && vocab_size != list.vocab_size) {
-      Refuse(absl::StrCat("the list is of a vocabulary of ", list.vocab_size, " tokens, not of ",
-                          vocab_size));
+    auto list = base.cast<VocabList>();
+    if (vocab_size >= 0) {
+      ThrowIfError(FitList({.vocab_size = vocab_size}, list));
     }
     return SelectBase(list, options);
   }

@@ -95,6 +95,20 @@ def test_nan_counts_as_the_least():
     weight[2] = float("nan")
     got = shortlist.gather_head_argmax(torch.ones(1, 8), weight, ids(2, 3))
     assert got[0].item() == 3
+    got = shortlist.gather_head_topk(torch.ones(1, 8), weight, ids(2, 3), k=2)
+    assert got[0].tolist() == [[3, -1]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("value", [float("nan"), float("-inf")])
+def test_a_state_without_logits_chooses_nothing(dtype, value):
+    hidden = torch.tensor([[value] * 8, [1.0] * 8]).to(dtype)
+    weight = torch.ones(10, 8, dtype=dtype)
+    best, logits = shortlist.gather_head_argmax(hidden, weight, ids(2, 3))
+    assert best.tolist() == [-1, 2] and logits[0] == float("-inf")
+    best, logits, total = shortlist.gather_head_topk(hidden, weight, ids(2, 3), k=2)
+    assert best.tolist() == [[-1, -1], [2, 3]]
+    assert logits[0].tolist() == [float("-inf")] * 2 and total[0] == float("-inf")
 
 
 def test_sparse_is_refused():
@@ -183,7 +197,7 @@ def test_cuda_leaves_values_out_of_range_out():
         (lambda: shortlist.VocabularyManager([1], vocab_size=10, dynamic_capacity=-1), "-1"),
         (lambda: shortlist.VocabularyManager([1], vocab_size=10, dynamic_capacity=2**60), "1152921504606846976"),
         (lambda: shortlist.VocabularyManager([1], vocab_size=10, pinned=[12]), "12"),
-        (lambda: shortlist.VocabularyManager(shortlist.VocabList([1], 10), vocab_size=11), "10 tokens, not of 11"),
+        (lambda: shortlist.VocabularyManager(shortlist.VocabList([1], 10), vocab_size=2000), "10 is not the target's 2000"),
     ],
 )
 def test_vocabulary_names_what_is_wrong(make, message):
@@ -228,7 +242,7 @@ def test_a_snapshot_of_another_vocabulary_is_refused():
     with pytest.raises(ValueError, match="4 tokens, not of 10"):
         manager.observe([1], [2], other.active())
     with pytest.raises(ValueError):
-        manager.replace_base(shortlist.VocabList([1], 11))
+        manager.replace_base(shortlist.VocabList([1], 2000))
 
 
 @pytest.mark.parametrize("name", list(GOOD))

@@ -80,6 +80,18 @@ def test_a_base_comes_from_a_list():
     assert manager.closed
 
 
+@pytest.mark.parametrize("read_size", [0, 151936])
+def test_a_list_opens_at_the_padded_size_of_the_model(read_size):
+    words = shortlist.VocabList.read(str(DEMO_LIST.with_name("qwen.vocab.json.xz")), vocab_size=read_size)
+    manager = shortlist.VocabularyManager(words, vocab_size=151936, top=4096, dynamic_capacity=8)
+    manager.observe([151700, 151935])
+    assert manager.active().rows.tolist()[-2:] == [151700, 151935]
+    with pytest.raises(ValueError, match="151936"):
+        manager.observe([151936])
+    manager.replace_base(words, ratio=0.05)
+    assert manager.active().vocab_size == 151936
+
+
 def test_readers_and_writers_at_once():
     manager = shortlist.VocabularyManager(range(50), vocab_size=1000, dynamic_capacity=20)
 

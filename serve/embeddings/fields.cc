@@ -22,7 +22,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxInstructionBytes = 16 << 10;
-constexpr char kUnnamed[] = "unknown";  // what sglang-router puts in where a client names no model
+// What sglang-router and Infinity's client put in where no model is named.
+constexpr std::string_view kUnnamed[] = {"", "default", "unknown", "default/not-specified"};
 
 /// What would load such a model.
 const char* FlagFor(ServedEncoder::Makes makes) {
@@ -66,7 +67,8 @@ void ReadIds(const json& list, const std::string& place, int64_t vocab_size, Jso
   if (list.empty()) return fields.Fail(place, "a list of token ids that is empty");
   ids.reserve(list.size());
   for (size_t i = 0; i < list.size(); ++i) {
-    const bool fits = list[i].is_number_integer() && list[i] >= 0 && list[i] < vocab_size;
+    const std::optional<int64_t> id = WholeNumber(list[i]);
+    const bool fits = id.has_value() && *id >= 0 && *id < vocab_size;
     if (!fits) {
       // Who sends [["a", "b"]] means a pair.
       const char* const pairs =
@@ -74,7 +76,7 @@ void ReadIds(const json& list, const std::string& place, int64_t vocab_size, Jso
       return fields.Fail(Place(place, i),
                          absl::StrCat("not a token id in [0, ", vocab_size, ")", pairs));
     }
-    ids.push_back(TokenId{list[i].get<int32_t>()});
+    ids.push_back(TokenId{static_cast<int32_t>(*id)});
   }
 }
 
@@ -102,7 +104,8 @@ absl::StatusOr<size_t> ReadModel(const Service& service, JsonFields& fields,
   const std::string asked = fields.String("model", "", kMaxNameBytes);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   const Generator::Options& options = service.generator->options();
-  const bool is_named = !asked.empty() && asked != "default" && asked != kUnnamed;
+  const bool is_named =
+      std::find(std::begin(kUnnamed), std::end(kUnnamed), asked) == std::end(kUnnamed);
   std::vector<std::string> names;
   const size_t none = options.encoders.size();
   size_t first = none, first_other = none;

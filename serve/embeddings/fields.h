@@ -17,7 +17,8 @@ namespace shortlist {
 // Readers of fields that the routes of encoders share; errors stay with `fields`.
 
 /// The encoder that "model" names, among those that make what is wanted; without a name, or for
-/// "default" or "unknown", the first of them. An index into Generator::Options::encoders.
+/// "default", "unknown" or "default/not-specified", the first of them. An index into
+/// Generator::Options::encoders.
 /// FailedPrecondition names the flag that would load one where there is none; InvalidArgument for
 /// the name of a model that does something else; NotFound (the code "model_not_found") for no
 /// model's name.

@@ -75,12 +75,15 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
   const bool is_base64 = ReadEncodingFormat(fields);
   ReadEncodeSources(fields, "input", encoder, batch);
-  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/false);
+  // As Voyage calls it; its client always sends it.
+  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/fields.Bool("truncation", false));
   batch.instruction = ReadInstruction(fields, encoder);
   batch.wish = ReadVectorWish(fields, encoder);
+  batch.wish.dimensions =
+      fields.Integer("output_dimension", batch.wish.dimensions, 1, encoder.result_size);
   ReadEmbeddingTypes(fields, encoder, batch.wish);
   if (!batch.wish.dense) {
-    for (const char* name : {"dimensions", "normalize"}) {
+    for (const char* name : {"dimensions", "output_dimension", "normalize"}) {
       if (fields.Find(name) == nullptr) continue;
       fields.Fail(name, "there is no \"dense\" among embedding_types");
     }
@@ -91,6 +94,7 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
                 "not supported");
   fields.RefuseUnless("add_special_tokens", true, "they are always added");
   fields.RefuseUnless("embed_dtype", "float32", "only \"float32\" is supported");
+  fields.RefuseUnless("output_dtype", "float", "only \"float\" is supported; /v2/embed has others");
   fields.RefuseUnless("endianness", "little", "only \"little\" is supported");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());

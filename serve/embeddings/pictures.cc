@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "nlohmann/json.hpp"
 #include "serve/http/fetcher.h"
 #include "serve/http/url.h"
@@ -80,7 +81,9 @@ void ReadImageData(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch
   const size_t num_texts = lists_texts ? texts->size() : 1;
   if (count == 0) return fields.Fail("image_data", "a list that is empty");
   if (texts != nullptr && num_texts != count) {
-    return fields.Fail("image_data", absl::StrCat(count, " pictures for ", num_texts, " texts"));
+    return fields.Fail("image_data",
+                       absl::StrCat(Counted(static_cast<int64_t>(count), "picture"), " for ",
+                                    Counted(static_cast<int64_t>(num_texts), "text")));
   }
   batch.inputs.resize(count);
   for (size_t i = 0; i < count && fields.status().ok(); ++i) {

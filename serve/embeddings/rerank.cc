@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 /// How a reply is written.
-enum class Shape { kSglang, kCohere, kTei };
+enum class Shape { kSglang, kCohere, kTei, kInfinity, kVoyage };
 
 /// What a reply needs to know of the request.
 struct Form {
@@ -65,6 +65,12 @@ void AppendResult(const Form& form, const EncodedBatch& encoded, size_t i, std::
       if (has_text) absl::StrAppend(&text, ",\"document\":{\"text\":", Text(form, i), "}");
       text += ",\"relevance_score\":";
       break;
+    case Shape::kInfinity:
+    case Shape::kVoyage:
+      absl::StrAppend(&text, "{\"index\":", i);
+      if (has_text) absl::StrAppend(&text, ",\"document\":", Text(form, i));
+      text += ",\"relevance_score\":";
+      break;
   }
   AppendFloat(encoded.values[i].front(), text);
   text += '}';
@@ -77,17 +83,22 @@ std::string Write(const Form& form, const EncodedBatch& encoded) {
     AppendResult(form, encoded, i, results);
   }
   results += ']';
-  if (form.shape != Shape::kCohere) return results;
-  const int64_t num_tokens = encoded.total_tokens();
-  const nlohmann::ordered_json meta = {
-      {"api_version", {{"version", "2"}}},
-      {"billed_units", {{"search_units", 1}}},
-      {"tokens", {{"input_tokens", num_tokens}}},
-  };
-  return absl::StrCat("{\"id\":", Dump(json("rerank-" + form.rid)),
-                      ",\"object\":\"list\",\"model\":", Dump(json(form.model)),
-                      ",\"results\":", results, ",\"usage\":", Dump(EncodeUsage(encoded)),
-                      ",\"meta\":", Dump(meta), "}");
+  if (form.shape == Shape::kSglang || form.shape == Shape::kTei) return results;
+  const bool is_voyage = form.shape == Shape::kVoyage;
+  std::string reply = absl::StrCat(
+      "{\"id\":", Dump(json("rerank-" + form.rid)),
+      ",\"object\":", form.shape == Shape::kInfinity ? "\"rerank\"" : "\"list\"",
+      ",\"model\":", Dump(json(form.model)), is_voyage ? ",\"data\":" : ",\"results\":", results,
+      ",\"usage\":", Dump(EncodeUsage(encoded)));
+  if (form.shape == Shape::kCohere) {
+    const nlohmann::ordered_json meta = {
+        {"api_version", {{"version", "2"}}},
+        {"billed_units", {{"search_units", 1}}},
+        {"tokens", {{"input_tokens", encoded.total_tokens()}}},
+    };
+    absl::StrAppend(&reply, ",\"meta\":", Dump(meta));
+  }
+  return reply + "}";
 }
 
 /// Fields of Cohere, Jina and vLLM that change nothing, or that would.
@@ -135,15 +146,16 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
       std::make_shared<const std::string>(fields.String("query", "", Tokenizer::kMaxTextBytes));
   if (fields.Find("query") == nullptr) fields.Fail("query", "missing");
   ReadDocuments(fields, documents, query, batch);
-  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/shape != Shape::kSglang);
+  batch.cut = ReadEncodeCut(fields, encoder,
+                            /*truncates=*/fields.Bool("truncation", shape != Shape::kSglang));
   batch.instruction = ReadPairInstruction(fields, encoder);
   const bool raw = fields.Bool("raw_scores", false);
   batch.wish.scores = raw      ? EncodeWish::Scores::kRaw
                       : is_tei ? EncodeWish::Scores::kSigmoid
                                : EncodeWish::Scores::kModels;
   Form form{.shape = shape, .model = encoder.name, .top_n = batch.inputs.size()};
-  const bool tells_text =
-      is_tei ? fields.Bool("return_text", false) : fields.Bool("return_documents", true);
+  const bool tells_text = is_tei ? fields.Bool("return_text", false)
+                                 : fields.Bool("return_documents", shape != Shape::kVoyage);
   for (const char* name : {"top_n", "top_k"}) {  // as sglang-router and Voyage call it
     const auto most = fields.OptionalInteger(name, 1, kMaxCount);
     if (most) form.top_n = std::min(form.top_n, static_cast<size_t>(*most));
@@ -175,32 +187,42 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   return asked;
 }
 
-template <Shape shape>
-absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& text) {
+/// SGLang's, or Voyage's with the field that its client always sends.
+absl::StatusOr<EncodeAsked> ParseV1(const Service& service, const std::string& text) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
   JsonFields fields(body);
-  return Read(service, fields, "documents", shape);
+  return Read(service, fields, "documents",
+              body.contains("truncation") ? Shape::kVoyage : Shape::kSglang);
 }
 
-/// Jina's with "documents", else TEI's.
-absl::StatusOr<EncodeAsked> ParseEither(const Service& service, const std::string& text) {
+absl::StatusOr<EncodeAsked> ParseV2(const Service& service, const std::string& text) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
   JsonFields fields(body);
-  const bool is_tei = !body.contains("documents");
-  if (!is_tei && body.contains("texts")) fields.Fail("texts", "documents are there too");
-  return Read(service, fields, is_tei ? "texts" : "documents",
-              is_tei ? Shape::kTei : Shape::kCohere);
+  return Read(service, fields, "documents", Shape::kCohere);
+}
+
+/// TEI's with "texts"; with "documents" Jina's, or Voyage's or Infinity's with the field that their
+/// clients always send.
+absl::StatusOr<EncodeAsked> ParseAny(const Service& service, const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  JsonFields fields(body);
+  if (!body.contains("documents")) return Read(service, fields, "texts", Shape::kTei);
+  if (body.contains("texts")) fields.Fail("texts", "documents are there too");
+  const Shape shape = body.contains("truncation")   ? Shape::kVoyage
+                      : body.contains("raw_scores") ? Shape::kInfinity
+                                                    : Shape::kCohere;
+  return Read(service, fields, "documents", shape);
 }
 
 }  // namespace
 
 absl::Status AddRerankRoutes(const Service& service, RouteTable& routes) {
-  SHORTLIST_RETURN_IF_ERROR(routes.Add(
-      EncodeRoute(service, "/v1/rerank", Parse<Shape::kSglang>, openapi::Rerank("documents"))));
-  SHORTLIST_RETURN_IF_ERROR(routes.Add(
-      EncodeRoute(service, "/v2/rerank", Parse<Shape::kCohere>, openapi::Rerank("documents"))));
+  SHORTLIST_RETURN_IF_ERROR(
+      routes.Add(EncodeRoute(service, "/v1/rerank", ParseV1, openapi::Rerank("documents"))));
+  SHORTLIST_RETURN_IF_ERROR(
+      routes.Add(EncodeRoute(service, "/v2/rerank", ParseV2, openapi::Rerank("documents"))));
   return routes.Add(
-      EncodeRoute(service, "/rerank", ParseEither, openapi::Rerank("texts"), TeiErrorBody));
+      EncodeRoute(service, "/rerank", ParseAny, openapi::Rerank("texts"), TeiErrorBody));
 }
 
 }  // namespace shortlist

@@ -15,8 +15,14 @@ namespace shortlist {
 /// pass), vLLM's truncate_prompt_tokens, truncation_side, normalize and priority, and
 /// sentence-transformers' prompts: prompt_name, input_type or instruction.
 absl::Status AddOpenAiEmbeddingsRoute(const Service& service, RouteTable& routes);
+/// POST /v2/embed, as Cohere's: texts, images, or inputs of one part each, and vectors of length 1
+/// as each of embedding_types: float; base64 of these; int8, 127 times the value, and uint8, 128
+/// more; ubinary, eight dimensions a byte, whose bit is set above 0, and binary, 128 less.
+absl::Status AddCohereEmbedRoute(const Service& service, RouteTable& routes);
 /// POST /v1/rerank as SGLang's (a bare array), /v2/rerank as Cohere's and Jina's, and /rerank,
-/// which is TEI's with "texts" and Jina's with "documents". Without a model that scores pairs an
+/// which is TEI's with "texts", Infinity's with "documents" and "raw_scores", which its client
+/// always sends, and else Jina's. Both /v1/rerank and /rerank are Voyage's with "truncation", which
+/// its client always sends. Without a model that scores pairs an
 /// encoder's multi-vectors rank: the mean over the query's of the largest dot product, as it is.
 absl::Status AddRerankRoutes(const Service& service, RouteTable& routes);
 /// TEI's POST /embed, /embed_sparse and /predict.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/embeddings/answer.h"
@@ -54,8 +55,8 @@ void ReadPairs(JsonFields& fields, EncodeBatch& batch) {
   Texts second = ReadSide(fields, sides->second);
   if (!fields.status().ok()) return;
   if (first.size() != 1 && first.size() != second.size()) {
-    return fields.Fail(sides->second, absl::StrCat(second.size(), " texts for ", first.size(),
-                                                   " in ", sides->first));
+    return fields.Fail(sides->second, absl::StrCat(Counted(std::ssize(second), "text"), " for ",
+                                                   first.size(), " in ", sides->first));
   }
   batch.inputs.resize(second.size());
   for (size_t i = 0; i < second.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/counted.h"
 #include "nlohmann/json.hpp"
 #include "serve/embeddings/fields.h"
 
@@ -137,8 +138,9 @@ ZeroShotAsked ReadZeroShot(JsonFields& fields, const ServedEncoder& encoder, Enc
   ReadEncodeSources(fields, "input", encoder, texts);
   if (!fields.status().ok()) return asked;
   if (texts.inputs.size() * asked.candidates.size() > kMaxPairs) {
-    fields.Fail(kLabels, absl::StrCat(asked.candidates.size(), " labels for ", texts.inputs.size(),
-                                      " texts are more than ", kMaxPairs, " pairs"));
+    fields.Fail(kLabels, absl::StrCat(Counted(std::ssize(asked.candidates), "label"), " for ",
+                                      Counted(std::ssize(texts.inputs), "text"), " are more than ",
+                                      kMaxPairs, " pairs"));
     return asked;
   }
   batch.field = texts.field;

@@ -14,6 +14,7 @@
 #include <future>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -173,12 +174,16 @@ AccessLog::~AccessLog() {
   // hold up the end: its thread is left behind, with all that it uses.
   auto done = std::make_shared<std::promise<void>>();
   std::future<void> ended = done->get_future();
-  std::thread([threads = std::move(threads_), sink = sink_, done]() mutable {
-    threads.reset();
-    sink.reset();
-    done->set_value();
-  }).detach();
-  ended.wait_for(kEndLimit);
+  try {
+    std::thread([threads = std::move(threads_), sink = sink_, done]() mutable {
+      threads.reset();
+      sink.reset();
+      done->set_value();
+    }).detach();
+    ended.wait_for(kEndLimit);
+  } catch (const std::system_error&) {
+    // No thread is to be had, and what it should have ended has ended here.
+  }
 }
 
 void AccessLog::Write(const RequestRecord& record) {
@@ -192,6 +197,9 @@ void AccessLog::Write(const RequestRecord& record) {
                     " completion_tokens=", record.completion_tokens);
   }
   if (!record.error_code.empty()) absl::StrAppend(&line, " error=", record.error_code);
+  if (!record.ignored_fields.empty()) {
+    absl::StrAppend(&line, " ignored_fields=", Value(record.ignored_fields));
+  }
   if (record.client_gone) absl::StrAppend(&line, " client_gone=1");
   if (!record.traceparent.empty()) absl::StrAppend(&line, " traceparent=", record.traceparent);
   threads_->logger->log(spdlog::level::info, line);

@@ -13,6 +13,8 @@ namespace {
 constexpr char kHttpStatus[] = "shortlist/http_status";
 constexpr char kCode[] = "shortlist/code";
 constexpr char kParam[] = "shortlist/param";
+constexpr char kUnknownWhere[] = "shortlist/unknown_where";
+constexpr char kUnknownName[] = "shortlist/unknown_name";
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -110,6 +112,19 @@ std::string CodeOf(const absl::Status& status) {
 }
 
 std::string ParamOf(const absl::Status& status) { return Attached(status, kParam).value_or(""); }
+
+absl::Status WithUnknownField(absl::Status status, const UnknownField& field) {
+  status.SetPayload(kUnknownWhere, absl::Cord(field.where));
+  status.SetPayload(kUnknownName, absl::Cord(field.name));
+  return status;
+}
+
+std::optional<UnknownField> UnknownFieldOf(const absl::Status& status) {
+  std::optional<std::string> where = Attached(status, kUnknownWhere);
+  std::optional<std::string> name = Attached(status, kUnknownName);
+  if (!where || !name) return std::nullopt;
+  return UnknownField{*std::move(where), *std::move(name)};
+}
 
 std::string OpenAiErrorBody(const absl::Status& status) {
   const int http_status = HttpStatusOf(status);

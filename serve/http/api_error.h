@@ -19,6 +19,16 @@ absl::Status WithCode(absl::Status status, std::string_view code);
 /// Attaches the name of the request's field that is at fault.
 absl::Status WithParam(absl::Status status, std::string_view field);
 
+/// A member of a request's body that its route does not know.
+struct UnknownField {
+  std::string where;  // goes before the name: "sampling_params.", "messages[3]."; empty: the body
+  std::string name;   // as the client wrote it
+};
+/// Attaches it to the error that refuses it.
+absl::Status WithUnknownField(absl::Status status, const UnknownField& field);
+/// Nullopt where the error is about something else.
+std::optional<UnknownField> UnknownFieldOf(const absl::Status& status);
+
 /// InvalidArgument, OutOfRange, FailedPrecondition, AlreadyExists: 400. Unauthenticated 401,
 /// PermissionDenied 403, NotFound 404, ResourceExhausted 429, Cancelled 499, Unimplemented 400 (a
 /// field that is not supported), Unavailable 503, DeadlineExceeded 504, everything else 500.

@@ -2,6 +2,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <thread>
 #include <utility>
 
@@ -48,6 +49,7 @@ class HealthPortImpl final : public HealthPort {
     http.limits.idle_timeout = std::chrono::seconds(30);
     SHORTLIST_ASSIGN_OR_RETURN(http_,
                                HttpServer::Start(io_.get_executor(), routes_, std::move(http)));
+    Tick();
     thread_ = std::thread([this] { io_.run(); });
     return absl::OkStatus();
   }
@@ -55,6 +57,14 @@ class HealthPortImpl final : public HealthPort {
   uint16_t port() const override { return http_->port(); }
 
  private:
+  void Tick() {
+    options_.tick();
+    timer_.expires_after(options_.interval);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) Tick();
+    });
+  }
+
   asio::awaitable<absl::Status> Health(HttpResponse& response) {
     absl::Status status = options_.health();
     if (!status.ok()) co_return status;
@@ -71,6 +81,7 @@ class HealthPortImpl final : public HealthPort {
 
   const Options options_;
   asio::io_context io_;
+  asio::steady_timer timer_{io_};
   RouteTable routes_;
   std::unique_ptr<HttpServer> http_;
   std::thread thread_;

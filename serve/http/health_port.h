@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_SERVE_HTTP_HEALTH_PORT_H_
 #define SHORTLIST_SERVE_HTTP_HEALTH_PORT_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,9 @@ class HealthPort {
     // Called on the thread of this port.
     std::function<absl::Status()> health;  // not ok becomes the reply
     std::function<std::string()> metrics;
+    // Likewise, every `interval`. After a pause of the process it is called once.
+    std::function<void()> tick;
+    std::chrono::milliseconds interval{500};
   };
 
   /// Errors are those of HttpServer::Start.

@@ -30,21 +30,6 @@ std::string Shown(const json& value) {
   return absl::StrCat(has_vowel ? "an " : "a ", type, " of ", text.size(), " bytes");
 }
 
-/// 16.0 is a whole number too; what no int64_t holds is none.
-std::optional<int64_t> WholeNumber(const json& value) {
-  if (value.is_number_unsigned()) {
-    const auto number = value.get<uint64_t>();
-    if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
-    return static_cast<int64_t>(number);
-  }
-  if (value.is_number_integer()) return value.get<int64_t>();
-  if (!value.is_number_float()) return std::nullopt;
-  const auto number = value.get<double>();
-  constexpr double kExact = 9007199254740992.0;  // 2^53
-  if (!(std::abs(number) <= kExact) || number != std::floor(number)) return std::nullopt;
-  return static_cast<int64_t>(number);
-}
-
 bool AsksForNothing(const json& value) {
   return value.is_null() || value == json(false) || (value.is_number() && value == json(0)) ||
          (value.is_array() && value.empty()) || value == json("");
@@ -66,6 +51,20 @@ std::string_view Nearest(std::string_view name, const std::set<std::string, std:
 }
 
 }  // namespace
+
+std::optional<int64_t> WholeNumber(const json& value) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<uint64_t>();
+    if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+    return static_cast<int64_t>(number);
+  }
+  if (value.is_number_integer()) return value.get<int64_t>();
+  if (!value.is_number_float()) return std::nullopt;
+  const auto number = value.get<double>();
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (!(std::abs(number) <= kExact) || number != std::floor(number)) return std::nullopt;
+  return static_cast<int64_t>(number);
+}
 
 absl::StatusOr<json> ParseRequestBody(const std::string& body) {
   SHORTLIST_ASSIGN_OR_RETURN(json value, ParseJson(body, "request body", kMaxBodyValues));
@@ -241,8 +240,9 @@ void JsonFields::RefuseUnknown() {
     const std::string_view nearest = Nearest(name, known_);
     const std::string hint =
         nearest.empty() ? "" : absl::StrCat("; did you mean \"", std::string(nearest), "\"?");
-    return Fail(name.empty() ? "\"\"" : Excerpt(name),
-                absl::StrCat("there is no such field", hint));
+    Fail(name.empty() ? "\"\"" : Excerpt(name), absl::StrCat("there is no such field", hint));
+    status_ = WithUnknownField(std::move(status_), {.where = where_, .name = name});
+    return;
   }
 }
 

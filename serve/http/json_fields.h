@@ -23,6 +23,10 @@ absl::StatusOr<nlohmann::json> ParseRequestBody(const std::string& body);
 std::string Dump(const nlohmann::json& value);
 std::string Dump(const nlohmann::ordered_json& value);
 
+/// The whole number that `value` is, 16.0 and 1e3 among them; nullopt where it is none, or none
+/// that an int64_t holds.
+std::optional<int64_t> WholeNumber(const nlohmann::json& value);
+
 /// Reads members of one object of a request, with types and bounds. The first error stays: from
 /// then on every read gives its fallback, and status() tells field, value and bound (and names the
 /// field for WithParam). A member that is null counts as missing; members nobody reads are ignored
@@ -70,7 +74,8 @@ class JsonFields {
   /// Members that may have any value: they change nothing here.
   void Accept(std::initializer_list<const char*> names);
   /// Refuses members whose names are not known by now: a field that does not exist, or one that is
-  /// misspelt; then the error tells the known name that it is near to.
+  /// misspelt; then the error tells the known name that it is near to. UnknownFieldOf(status())
+  /// names the first.
   void RefuseUnknown();
 
   /// The member is missing, or otherwise wrong.

@@ -61,6 +61,7 @@ struct RequestRecord {
   double seconds = 0.0;
   // The handler's.
   int64_t prompt_tokens = 0, completion_tokens = 0;
+  std::string ignored_fields;  // HeaderName of each, with commas
 };
 
 /// The answer to one request: either Send once, or StartStream and then Write any number of times;

@@ -52,6 +52,12 @@ absl::Status RouteTable::Add(Route route) {
   return absl::OkStatus();
 }
 
+void RouteTable::WrapJsonHandlers(const std::function<Handler(Handler)>& wrap) {
+  for (Route& route : routes_) {
+    if (route.takes_json) route.handler = wrap(std::move(route.handler));
+  }
+}
+
 RouteTable::Match RouteTable::Find(std::string_view method, std::string_view path) const {
   Match match;
   for (const Route& route : routes_) {

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_SERVE_HTTP_ROUTE_TABLE_H_
 #define SHORTLIST_SERVE_HTTP_ROUTE_TABLE_H_
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ class RouteTable {
  public:
   /// Internal when another route answers this method and path.
   absl::Status Add(Route route);
+
+  /// Puts what `wrap` makes of its handler in place of the handler of each route with a JSON body.
+  void WrapJsonHandlers(const std::function<Handler(Handler)>& wrap);
 
   struct Match {
     const Route* route = nullptr;  // null: 404, or 405 where `allow` names methods

@@ -27,6 +27,9 @@ constexpr size_t kTurnBytes = 64 << 10;      // of work before others go first
 constexpr int kSendBufferBytes = 256 << 10;  // of the kernel: a reply's part that waits there
 constexpr size_t kMaxSwallowedBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kMaxSwallowTime{2};
+// A deadline that is noticed later than this was not the peer's fault.
+constexpr std::chrono::seconds kLate{1};
+constexpr std::chrono::seconds kGrace{1};
 
 }  // namespace
 
@@ -53,11 +56,17 @@ HttpSocket::HttpSocket(tcp::socket socket)
 
 void HttpSocket::Arm(std::chrono::milliseconds time) {
   timed_out_ = false;
+  ++deadline_number_;
+  AwaitDeadline(time);
+}
+
+void HttpSocket::AwaitDeadline(std::chrono::milliseconds time) {
   deadline_.expires_after(time);
   // A wait that has run out is told so even if it was cancelled before this could be told.
-  deadline_.async_wait([weak = weak_from_this(), number = ++deadline_number_](error_code error) {
+  deadline_.async_wait([weak = weak_from_this(), number = deadline_number_](error_code error) {
     const std::shared_ptr<HttpSocket> self = weak.lock();
     if (error || !self || self->deadline_number_ != number) return;
+    if (Clock::now() - self->deadline_.expiry() > kLate) return self->AwaitDeadline(kGrace);
     self->timed_out_ = true;
     self->socket_.cancel(error);
   });
@@ -138,7 +147,8 @@ asio::awaitable<HttpSocket::Written> HttpSocket::Write(std::string_view bytes,
     const Clock::time_point now = Clock::now();
     if (now >= deadline) {
       const int64_t least = kLeastBytesPerSecond * window.count() / 1000;
-      if (num_written_ - num_queued() - num_taken < std::max<int64_t>(least, 1)) {
+      const int64_t taken = num_written_ - num_queued() - num_taken;
+      if (taken < std::max<int64_t>(least, 1) && now - deadline <= kLate) {
         written.error = asio::error::timed_out;
         break;
       }

@@ -46,7 +46,8 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
     size_t count;  // bytes that the kernel took
   };
   /// Returns when the kernel has taken all bytes; timed_out when in a `window` of waiting the peer
-  /// took less than kLeastBytesPerSecond of what the kernel had. `bytes` must outlive it.
+  /// took less than kLeastBytesPerSecond of what the kernel had; a window in which the process
+  /// paused does not count. `bytes` must outlive it.
   boost::asio::awaitable<Written> Write(std::string_view bytes, std::chrono::milliseconds window);
 
   /// Lets what else is ready on this thread go first.
@@ -62,7 +63,9 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
   /// last reply before it has been read. Nothing can be written afterwards.
   boost::asio::awaitable<void> Swallow();
 
-  /// From now on `time` is left for what is read; what takes longer is aborted.
+  /// From now on `time` is left for what is read; what takes longer is aborted. A deadline that
+  /// this thread notices late, after a pause of the process, is put off by a second, so that what
+  /// the peer sent in time is read.
   void Arm(std::chrono::milliseconds time);
   void Disarm();
   /// The deadline that is armed has passed.
@@ -79,6 +82,7 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
   void Close();
 
  private:
+  void AwaitDeadline(std::chrono::milliseconds time);
   boost::asio::awaitable<error_code> Wait(boost::asio::ip::tcp::socket::wait_type what);
   boost::asio::awaitable<error_code> AwaitRoom(std::chrono::steady_clock::time_point deadline);
   error_code ReadSome();

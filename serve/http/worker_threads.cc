@@ -67,10 +67,17 @@ struct WorkerThreads::Job {
 };
 
 WorkerThreads::WorkerThreads(int num_threads) : jobs_(kMaxJobs) {
-  for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { RunThread(); });
+  try {
+    for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { RunThread(); });
+  } catch (...) {
+    Stop();
+    throw;
+  }
 }
 
-WorkerThreads::~WorkerThreads() {
+WorkerThreads::~WorkerThreads() { Stop(); }
+
+void WorkerThreads::Stop() {
   ending_ = true;
   jobs_.Close();
   for (std::thread& thread : threads_) thread.join();

@@ -70,6 +70,7 @@ class WorkerThreads {
 
   boost::asio::awaitable<void> RunJob(const std::string& client, std::function<void()> work);
   void RunThread();
+  void Stop();
 
   TurnQueue<std::shared_ptr<Job>> jobs_;
   std::atomic<bool> ending_ = false;

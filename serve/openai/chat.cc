@@ -6,9 +6,11 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "serve/http/unknown_fields.h"
 #include "serve/openai/reply.h"
 #include "serve/openai/request.h"
 #include "serve/openai/routes.h"
+#include "serve/openai/tools.h"
 #include "serve/openapi.h"
 #include "serve/sampling_fields.h"
 
@@ -25,6 +27,7 @@ constexpr size_t kMaxRoleBytes = 64;
 struct Asked {
   OpenAiRequest openai;
   std::vector<GenerateRequest> requests;
+  bool ignores_effort = false;  // "reasoning_effort", which the template does not read
 };
 
 /// A message's content as one text: parts joined by line breaks. Templates differ in whether they
@@ -54,19 +57,31 @@ absl::StatusOr<ordered_json> ContentText(const json& content, const std::string&
 
 /// A message as templates read it; `ordered` is the same with the order of its keys.
 absl::StatusOr<ordered_json> ReadMessage(const json& message, const ordered_json& ordered,
-                                         const std::string& where) {
+                                         const std::string& where,
+                                         const ChatTemplate* chat_template) {
   JsonFields member(message, where + ".");
   const std::string role = member.String("role", "", kMaxRoleBytes);
   if (role.empty()) member.Fail("role", "missing");
   const bool has_content = member.Find("content") != nullptr;
   if (!has_content && role != "assistant") member.Fail("content", "missing");
-  member.Refuse({"tool_calls", "function_call", "tools", "refusal", "audio"}, "not supported");
+  const json* calls = member.Find("tool_calls");
+  const bool has_calls = calls != nullptr && *calls != json::array();
+  if (has_calls && role != "assistant") member.Fail("tool_calls", "not an assistant's message");
+  member.Refuse({"function_call", "tools", "refusal", "audio"}, "not supported");
   // What templates may read, and what comes along with a reply that is sent back.
   member.Accept({"name", "reasoning_content", "reasoning", "thinking", "tool_call_id",
                  "annotations", "cache_control", "provider_specific_fields"});
   member.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(member.status());
+  if (role == "tool") {
+    SHORTLIST_RETURN_IF_ERROR(CheckToolRole(where, chat_template));
+  }
   ordered_json copy = ordered;
+  copy.erase("tool_calls");
+  if (has_calls) {
+    SHORTLIST_ASSIGN_OR_RETURN(copy["tool_calls"],
+                               ReadToolCalls(ordered["tool_calls"], where, chat_template));
+  }
   copy["content"] = "";
   if (has_content) {
     SHORTLIST_ASSIGN_OR_RETURN(copy["content"], ContentText(message["content"], where));
@@ -101,7 +116,8 @@ void ReadTemplateFields(JsonFields& fields, const ordered_json& ordered, Chat& c
 
 }  // namespace
 
-absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered) {
+absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered,
+                              const ChatTemplate* chat_template) {
   const json* messages = fields.Find("messages");
   if (messages == nullptr) fields.Fail("messages", "missing");
   if (messages != nullptr &&
@@ -113,11 +129,12 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered) {
   chat.messages = ordered_json::array();
   const ordered_json& ordered_messages = ordered["messages"];  // a search through the members
   for (size_t i = 0; i < messages->size(); ++i) {
-    SHORTLIST_ASSIGN_OR_RETURN(
-        ordered_json message,
-        ReadMessage((*messages)[i], ordered_messages[i], absl::StrCat("messages[", i, "]")));
+    SHORTLIST_ASSIGN_OR_RETURN(ordered_json message,
+                               ReadMessage((*messages)[i], ordered_messages[i],
+                                           absl::StrCat("messages[", i, "]"), chat_template));
     chat.messages.push_back(std::move(message));
   }
+  chat.tools = ReadTools(fields, ordered, chat_template);
   ReadTemplateFields(fields, ordered, chat);
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   return chat;
@@ -131,7 +148,24 @@ void AddChatStops(const PromptEncoder& encoder, GenerateRequest& request) {
   stop_token_ids.insert(stop_token_ids.end(), ids.begin(), ids.end());
 }
 
+bool SetReasoningEffort(const std::string& effort, const ChatTemplate* chat_template, Chat& chat) {
+  if (!Spells(chat_template, "reasoning_effort")) return false;
+  chat.variables["reasoning_effort"] = effort;
+  return true;
+}
+
 namespace {
+
+/// With tools, nothing but that the model calls none: what it writes is not searched for calls.
+void ReadToolChoice(JsonFields& fields, const Chat& chat) {
+  const json* choice = fields.Find("tool_choice");
+  if (choice != nullptr && *choice != "none") {
+    return fields.Fail("tool_choice", "only \"none\" is supported: calls are not parsed here");
+  }
+  if (choice != nullptr || chat.tools.is_null()) return;
+  fields.Fail("tools",
+              "not supported without \"tool_choice\": \"none\": calls are not parsed here");
+}
 
 absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
@@ -142,14 +176,24 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   const bool logprobs = fields.Bool("logprobs", false);
   const std::optional<int64_t> top = fields.OptionalInteger("top_logprobs", 0, kMaxTopLogprobs);
   if (top.value_or(0) > 0 && !logprobs) fields.Fail("top_logprobs", "wants \"logprobs\": true");
-  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields, ParseOrderedJson(http.body)));
+  const PromptEncoder& encoder = *service.generator->options().prompt_encoder;
+  SHORTLIST_ASSIGN_OR_RETURN(
+      Chat chat, ReadChat(fields, ParseOrderedJson(http.body), encoder.chat_template()));
+  ReadToolChoice(fields, chat);
+  if (const auto effort = fields.OptionalString("reasoning_effort", kMaxNameBytes)) {
+    const json* kwargs = fields.Find("chat_template_kwargs");
+    if (kwargs != nullptr && kwargs->contains("reasoning_effort")) {
+      fields.Fail("reasoning_effort", "also in chat_template_kwargs");
+    }
+    asked.ignores_effort = !SetReasoningEffort(*effort, encoder.chat_template(), chat);
+  }
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   SHORTLIST_RETURN_IF_ERROR(
       CheckNumGenerations(/*num_prompts=*/1, asked.openai.n, std::ssize(http.body)));
   GenerateRequest request = asked.openai.sampling;
   if (logprobs) request.sampling.num_logprobs = top.value_or(0);
-  AddChatStops(*service.generator->options().prompt_encoder, request);
+  AddChatStops(encoder, request);
   request.prompt = Share(std::move(chat));
   request.prompt_field = "messages";
   asked.openai.sampling = request;
@@ -212,6 +256,7 @@ awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http
       co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
   http.DropBody();
+  if (asked->ignores_effort) NoteIgnored("reasoning_effort", response);
   ChatReply reply(service, *asked);
   absl::Status status = co_await reply.Run(std::move(asked->requests), http.client, response);
   co_return status;

@@ -43,7 +43,9 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   if (echo && asked.openai.sampling.truncate_prompt_tokens.has_value()) {
     fields.Fail("truncate_prompt_tokens", "not with echo");
   }
-  fields.Refuse({"suffix", "prompt_embeds"}, "not supported");
+  fields.Refuse({"suffix", "prompt_embeds", "tools"}, "not supported");
+  fields.RefuseUnless("tool_choice", "none", "there are no tools to choose from");
+  fields.Refuse({"reasoning_effort"}, "not supported: there is no chat template for a text");
   fields.RefuseUnless("add_special_tokens", true, "they are always added");
   if (fields.Find("prompt") == nullptr) fields.Fail("prompt", "missing");
   Prompts prompts = ReadPrompts(fields, "prompt", tokenizer.size());

@@ -35,6 +35,13 @@ ordered_json OpenAiReply::NextChoice(const Output& output) {
   return choice;
 }
 
+/// As in vLLM, several choices have none.
+void OpenAiReply::AddMetrics(const GenerationEvent& last, ordered_json& object) const {
+  if (begun_.size() != 1 || !last.finished) return;
+  ordered_json metrics = OpenAiMetrics(last, service_.num_draft_tokens);
+  if (!metrics.is_null()) object["metrics"] = std::move(metrics);
+}
+
 std::string OpenAiReply::Event(GenerationEvent event) {
   if (!event.status.ok()) return ServerSentEvent(OpenAiErrorBody(event.status));
   Output output;
@@ -47,11 +54,13 @@ std::string OpenAiReply::Event(GenerationEvent event) {
     usage.Add(output.last);
     object["usage"] = usage.Json();
   }
+  if (!openai_.include_usage) AddMetrics(output.last, object);
   std::string bytes = ServerSentEvent(Dump(object));
   if (output.last.finished && num_finished_ == begun_.size() && openai_.include_usage) {
     ordered_json last = Object(names_.chunk);
     last["choices"] = ordered_json::array();
     last["usage"] = usage_.Json();
+    AddMetrics(output.last, last);
     bytes += ServerSentEvent(Dump(last));
   }
   return bytes;
@@ -62,12 +71,16 @@ std::string OpenAiReply::Whole(std::vector<Output> outputs) {
   std::string text = Dump(Object(names_.object));
   text.back() = ',';
   text += "\"choices\":[";
+  ordered_json metrics = ordered_json::object();
+  if (!outputs.empty()) AddMetrics(outputs.front().last, metrics);
   for (Output& output : outputs) {
     if (text.back() != '[') text += ',';
     text += Dump(NextChoice(output));
     output = {};
   }
-  absl::StrAppend(&text, "],\"usage\":", Dump(usage_.Json()), "}");
+  ordered_json tail = {{"usage", usage_.Json()}};
+  tail.update(metrics);
+  absl::StrAppend(&text, "],", Dump(tail).substr(1));
   return text;
 }
 

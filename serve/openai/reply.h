@@ -45,6 +45,7 @@ class OpenAiReply {
  private:
   nlohmann::ordered_json Object(const char* kind) const;
   nlohmann::ordered_json NextChoice(const Output& output);
+  void AddMetrics(const GenerationEvent& last, nlohmann::ordered_json& object) const;
   std::string Event(GenerationEvent event);
   std::string Whole(std::vector<Output> outputs);
 

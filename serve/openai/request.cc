@@ -1,6 +1,9 @@
 #include "serve/openai/request.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -54,16 +57,14 @@ void AcceptOrRefuseOthers(JsonFields& fields) {
   fields.Accept(
       {"parallel_tool_calls", "include_reasoning", "separate_reasoning", "stream_reasoning"});
   RefuseUnsupported(fields);
-  fields.Refuse({"tools", "functions", "audio", "prediction", "moderation", "web_search_options",
+  fields.Refuse({"functions", "audio", "prediction", "moderation", "web_search_options",
                  "context_management", "verbosity"},
                 "not supported");
-  for (const char* name : {"reasoning_effort", "reasoning", "thinking"}) {
-    fields.RefuseUnless(name, nullptr,
+  for (const char* name : {"reasoning", "thinking"}) {
+    fields.RefuseUnless(name, nlohmann::json::object(),
                         "not supported; what a chat template reads goes into chat_template_kwargs");
   }
-  for (const char* name : {"tool_choice", "function_call"}) {
-    fields.RefuseUnless(name, "none", "there are no tools to choose from");
-  }
+  fields.RefuseUnless("function_call", "none", "there are no functions to choose from");
   fields.RefuseUnless("modalities", nlohmann::json::array({"text"}),
                       "only [\"text\"] is supported");
 }
@@ -96,6 +97,9 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
   sampling.max_new_tokens = fields.OptionalInteger("max_tokens", least_max_tokens, kMaxCount);
   if (const auto newer =
           fields.OptionalInteger("max_completion_tokens", least_max_tokens, kMaxCount)) {
+    if (sampling.max_new_tokens.value_or(*newer) != *newer) {
+      fields.Fail("max_completion_tokens", "max_tokens has another value");
+    }
     sampling.max_new_tokens = newer;
   }
   if (!sampling.max_new_tokens.has_value() && default_max_tokens.has_value()) {
@@ -119,6 +123,9 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
   request.n = fields.Integer("n", 1, 1, kMaxChoices);
   const std::string request_id = fields.String("request_id", "", kMaxNameBytes);  // as vLLM has it
   request.rid = fields.String("rid", request_id, kMaxNameBytes);
+  if (!request_id.empty() && request.rid != request_id) {
+    fields.Fail("request_id", "rid has another value");
+  }
   if (request.rid.empty()) request.rid = NewRequestId();
   request.stream = fields.Bool("stream", false);
   ReadStreamOptions(fields, request);
@@ -134,6 +141,25 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
 nlohmann::ordered_json OpenAiFinishReason(const GenerationEvent& last) {
   if (!last.finished) return nullptr;
   return last.finish_reason == FinishReason::kLength ? "length" : "stop";
+}
+
+nlohmann::ordered_json OpenAiMetrics(const GenerationEvent& last, int64_t num_draft_tokens) {
+  const SequenceStats& stats = last.stats;
+  if (num_draft_tokens == 0 || stats.num_verify_steps == 0) return nullptr;
+  std::vector<int64_t> histogram = last.accepted_counts;
+  histogram.resize(std::max<size_t>(histogram.size(), num_draft_tokens + 1));
+  const auto num_steps = static_cast<double>(stats.num_verify_steps);
+  const nlohmann::ordered_json speculation = {
+      {"mean_acceptance_length", 1.0 + static_cast<double>(stats.num_accepted) / num_steps},
+      {"draft_acceptance_rate", stats.acceptance_rate()},
+      {"acceptance_histogram", std::move(histogram)},
+      {"num_spec_steps", stats.num_verify_steps},
+      {"num_accepted_draft_tokens", stats.num_accepted},
+      {"num_draft_tokens", stats.num_drafted},
+      {"num_spec_tokens", num_draft_tokens}};
+  nlohmann::ordered_json metrics;
+  metrics["speculative_decoding"] = speculation;
+  return metrics;
 }
 
 void OpenAiUsage::Add(const GenerationEvent& last) {

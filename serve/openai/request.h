@@ -33,6 +33,10 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
 /// "stop" or "length"; null while it goes on.
 nlohmann::ordered_json OpenAiFinishReason(const GenerationEvent& last);
 
+/// "metrics" of a reply with one choice, as vLLM has it: what speculation did for it. Null where
+/// nothing was drafted. `num_draft_tokens`: the most of a step.
+nlohmann::ordered_json OpenAiMetrics(const GenerationEvent& last, int64_t num_draft_tokens);
+
 /// Token counts over all choices; those of a prompt count once.
 class OpenAiUsage {
  public:

@@ -1,8 +1,10 @@
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "serve/http/unknown_fields.h"
 #include "serve/openai/chat.h"
 #include "serve/openai/request.h"
 #include "serve/openai/routes.h"
@@ -23,7 +25,8 @@ constexpr size_t kMaxPairs = 16, kMaxKeyBytes = 64, kMaxValueBytes = 512;
 struct Asked {
   OpenAiRequest openai;
   GenerateRequest request;
-  ordered_json echoed;  // members of the request that its response repeats
+  bool ignores_effort = false;  // "reasoning.effort", which the template does not read
+  ordered_json echoed;          // members of the request that its response repeats
 };
 
 /// An item's content as the chat route takes it: a text, or a list of parts that are texts.
@@ -127,6 +130,18 @@ absl::Status CheckNested(JsonFields& fields) {
   return absl::OkStatus();
 }
 
+/// "effort" of "reasoning"; nullopt: the model's own.
+absl::StatusOr<std::optional<std::string>> ReadEffort(JsonFields& fields) {
+  const json* reasoning = fields.Find("reasoning");
+  if (reasoning == nullptr) return std::nullopt;
+  JsonFields members(*reasoning, "reasoning.");
+  std::optional<std::string> effort = members.OptionalString("effort", kMaxNameBytes);
+  members.Refuse({"summary", "generate_summary"}, "not supported: no reasoning is told apart");
+  members.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(members.status());
+  return effort;
+}
+
 /// The fields without an effect here, and those that would have one.
 void AcceptOrRefuseOthers(JsonFields& fields) {
   fields.Accept({"user", "service_tier", "safety_identifier", "prompt_cache_key",
@@ -134,7 +149,7 @@ void AcceptOrRefuseOthers(JsonFields& fields) {
   fields.Refuse({"store", "previous_response_id", "conversation", "background", "tools", "prompt",
                  "include", "max_tool_calls", "context_management"},
                 "not supported: this server keeps no responses and calls no tools");
-  fields.Refuse({"reasoning", "top_logprobs"}, "not supported");
+  fields.Refuse({"top_logprobs"}, "not supported");
   fields.RefuseUnless("tool_choice", "none", "there are no tools to choose from");
   fields.RefuseUnless("truncation", "disabled", "only \"disabled\" is supported");
   fields.OptionalString("user", kMaxNameBytes);
@@ -147,6 +162,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   JsonFields fields(body);
   AcceptOrRefuseOthers(fields);
   SHORTLIST_RETURN_IF_ERROR(CheckNested(fields));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<std::string> effort, ReadEffort(fields));
   const auto max_tokens = fields.OptionalInteger("max_output_tokens", 1, kMaxCount);
   SHORTLIST_ASSIGN_OR_RETURN(json messages, ChatMessages(fields));
   json chat = {{"messages", std::move(messages)}};
@@ -160,9 +176,13 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   Asked asked;
   SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, chat_fields, std::nullopt,
                                                              /*least_max_tokens=*/1));
-  SHORTLIST_ASSIGN_OR_RETURN(Chat conversation, ReadChat(chat_fields, ordered_json(chat)));
+  const PromptEncoder& encoder = *service.generator->options().prompt_encoder;
+  SHORTLIST_ASSIGN_OR_RETURN(Chat conversation,
+                             ReadChat(chat_fields, ordered_json(chat), encoder.chat_template()));
+  asked.ignores_effort =
+      effort.has_value() && !SetReasoningEffort(*effort, encoder.chat_template(), conversation);
   asked.request = asked.openai.sampling;
-  AddChatStops(*service.generator->options().prompt_encoder, asked.request);
+  AddChatStops(encoder, asked.request);
   asked.request.prompt = Share(std::move(conversation));
   asked.request.prompt_field = "input";
   for (const char* name : {"instructions", "max_output_tokens", "metadata", "user"}) {
@@ -318,6 +338,7 @@ awaitable<absl::Status> Respond(const Service& service, const HttpRequest& http,
       co_await service.workers->RunIfLarge(http.client, std::ssize(http.body), parse);
   if (!asked.ok()) co_return asked.status();
   http.DropBody();
+  if (asked->ignores_effort) NoteIgnored("reasoning.effort", response);
   std::vector<GenerateRequest> requests;
   requests.push_back(std::move(asked->request));
   absl::StatusOr<std::unique_ptr<Generation>> generation =

@@ -4,11 +4,11 @@ const POLL_MS = 1000, SAMPLES = 120;
 const whole = (value) => value.toFixed(0);
 const percent = (value) => (100 * value).toFixed(value === 0 || value === 1 ? 0 : 1) + " %";
 const CHARTS = [
-  { name: "tokens per second", unit: whole, low: 10, sample: ({ load }) => load.gen_throughput },
+  { name: "tokens per second", unit: whole, low: 10, ofText: true, sample: ({ load }) => load.gen_throughput },
   { name: "accept length", unit: (value) => value.toFixed(2), low: 5, ofDraft: true, sample: ({ grown }) => grown("step_tokens", "steps") },
   { name: "coverage", unit: percent, low: 1, ofDraft: true, sample: ({ grown }) => 1 - grown("escapes", "step_tokens") },
   { name: "requests waiting", unit: whole, low: 5, sample: ({ load }) => load.num_waiting_reqs },
-  { name: "KV cache in use", unit: percent, low: 1, sample: ({ load }) => load.token_usage },
+  { name: "KV cache in use", unit: percent, low: 1, ofText: true, sample: ({ load }) => load.token_usage },
 ];
 let charts = [];
 
@@ -67,13 +67,15 @@ let last = null;
 let model = null;
 
 async function connect() {
-  const info = await request("/server_info").then((response) => response.json());
+  const [info, { is_generation }] = await Promise.all(["/server_info", "/model_info"].map(
+    (path) => request(path).then((response) => response.json())));
   model = info.served_model_name;
   drafts = info.speculative_num_draft_tokens > 0;
-  $("compare_field").hidden = !drafts;
+  $("compare_field").hidden = !drafts || encodes();
+  showEncoders(is_generation, info.encoders);
   showLegend();
   $("charts").replaceChildren();
-  charts = CHARTS.filter((kind) => drafts || !kind.ofDraft).map(buildChart);
+  charts = CHARTS.filter((kind) => (drafts || !kind.ofDraft) && (is_generation || !kind.ofText)).map(buildChart);
 }
 
 /// False: it makes no sense again before there is another key.

@@ -1,95 +1,3 @@
-"use strict";
-const $ = (id) => document.getElementById(id);
-
-// Text of models, prompts and errors only ever becomes text nodes.
-function element(name, properties, ...children) {
-  const node = Object.assign(document.createElement(name), properties);
-  node.append(...children);
-  return node;
-}
-
-// Words of the field, as DESIGN.md has them.
-const TERMS = {
-  "tokens per second": "Tokens a second, behind the first one. Of a request: as the server measured it; of the server: over ten seconds.",
-  "accept length": "Tokens emitted per verify step, the correction or bonus included. Without drafting it is 1.",
-  "× plain": "How many times as many tokens a second as the same request without drafting, which ran right behind it.",
-  "accepted": "Drafted, and the target model agreed.",
-  "correction": "The target model's own token, where it did not agree with the drafted one.",
-  "bonus": "The target model's own token behind a draft that it took as a whole.",
-  "escape": "A token that the draft could not have proposed: it is outside the active vocabulary, the request's own rows and the successors of the token before.",
-  "not drafted for": "Nothing was drafted in its step; the first token comes of the prompt itself.",
-  "coverage": "Of the tokens emitted by verify steps, those that the draft could have proposed. The others are escapes.",
-  "requests waiting": "Requests that have come and are not being computed yet.",
-  "KV cache in use": "Share of the places for keys and values that running requests hold.",
-};
-
-function term(word, className = "") {
-  const node = element("span", { className: `${className} term`, tabIndex: 0 }, word);
-  node.dataset.term = word;
-  node.setAttribute("aria-describedby", "tip");
-  return node;
-}
-
-function showTip(text, box) {
-  const tip = $("tip");
-  tip.textContent = text;
-  tip.hidden = false;
-  tip.style.left = Math.max(8, Math.min(box.left, innerWidth - tip.offsetWidth - 8)) + "px";
-  tip.style.top = (box.top > tip.offsetHeight + 8 ? box.top - tip.offsetHeight - 4 : box.bottom + 4) + "px";
-}
-
-for (const kind of ["pointerover", "focusin", "click"]) {
-  document.addEventListener(kind, ({ target }) => {
-    const word = target.dataset?.term;
-    if (word) showTip(TERMS[word], target.getBoundingClientRect());
-  });
-}
-for (const kind of ["pointerout", "focusout"]) {
-  document.addEventListener(kind, ({ target }) => { if (target.dataset?.term) $("tip").hidden = true; });
-}
-
-// Requests.
-
-let wantsKey = false;
-const headers = () => ($("key").value ? { Authorization: "Bearer " + $("key").value } : {});
-const post = (path, body, signal) => request(path, {
-  method: "POST", signal, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-
-async function request(path, options = {}) {
-  const response = await fetch(path, { ...options, headers: { ...options.headers, ...headers() } });
-  if (response.ok) return response;
-  if (response.status === 401) {
-    wantsKey = true;
-    $("key_field").hidden = false;
-  }
-  let reason = "";
-  try {
-    const body = await response.json();
-    reason = body.error?.message ?? body.message ?? "";
-  } catch { /* a body that is no JSON says nothing more than the status */ }
-  const error = new Error(`${response.status} ${reason || response.statusText}`);
-  if (response.status === 401) error.message += " – enter it in the field “API key” above";
-  error.status = response.status;
-  throw error;
-}
-
-async function* events(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop();
-    for (const line of lines) {
-      if (!line.startsWith("data: ") || line === "data: [DONE]") continue;
-      const event = JSON.parse(line.slice(6));
-      if (event.error) throw new Error(event.error.message);
-      yield event;
-    }
-  }
-}
-
 // Tokens.
 
 const ORIGINS = {
@@ -108,7 +16,7 @@ function showLegend() {
     counts.all ? ` ${counts[kind] ?? 0} (${Math.round(100 * (counts[kind] ?? 0) / counts.all)} %)` : "");
   const kinds = ["accepted", "correction", "bonus", "escape"].map((kind) => item(kind, kind));
   if (counts.plain) kinds.push(item("plain", "not drafted for"));
-  $("legend").hidden = !drafts;
+  $("legend").hidden = !drafts || encodes();
   $("legend").replaceChildren(...kinds);
 }
 
@@ -169,8 +77,8 @@ function buildFigures() {
   }));
 }
 
-function showFigure(word, text) {
-  figures[word].textContent = text;
+function showFigure(word, text, note = "") {
+  figures[word].replaceChildren(text, ...(note ? [element("small", {}, note)] : []));
   figures[word].parentNode.hidden = false;
 }
 
@@ -179,10 +87,22 @@ const speed = (value) => value.toFixed(value < 10 ? 1 : 0);
 // Generation.
 
 let running = null;
-let messages = [];  // of the chat
+let messages = [];  // of the chat, without the system message
 
-const inChat = () => $("chat_mode").checked;
+const mode = () => document.querySelector("input[name=mode]:checked").value;
+const inChat = () => mode() === "chat";
+const encodes = () => mode() === "embed" || mode() === "rerank";
 const number = (id) => $(id).valueAsNumber;
+
+/// The lines that hold something; \n and \t in them as a program writes them.
+const stops = () => $("stop").value.split("\n").filter(Boolean)
+  .map((line) => line.replaceAll("\\n", "\n").replaceAll("\\t", "\t"));
+
+/// The conversation with its system message.
+function conversation(...more) {
+  const system = $("system").value.trim();
+  return [...(system ? [{ role: "system", content: system }] : []), ...messages, ...more];
+}
 
 function tell(words, isError = false) {
   $("message").textContent = words;
@@ -203,6 +123,7 @@ function reset() {
   tokens = [];
   counts = {};
   $("output").replaceChildren();
+  $("encoded").replaceChildren();
   $("plain_pane").hidden = $("drafted_name").hidden = true;
   buildFigures();
   showLegend();
@@ -227,14 +148,15 @@ function openOutput(prompt) {
 }
 
 async function generateBody(prompt, signal) {
-  const sampling_params = { max_new_tokens: number("max_new_tokens"), temperature: number("temperature"), sampling_seed: number("seed") };
+  const sampling_params = { max_new_tokens: number("max_new_tokens"), temperature: number("temperature"),
+    top_p: number("top_p"), sampling_seed: number("seed"), stop: stops() };
   const body = { stream: true, return_token_infos: true, return_logprob: true, sampling_params };
   if (!inChat()) return { ...body, text: prompt };
   const [ids, info] = await Promise.all([
-    post("/tokenize", { messages }, signal).then((response) => response.json()),
+    post("/tokenize", { messages: conversation() }, signal).then((response) => response.json()),
     request("/tokenizer_info", { signal }).then((response) => response.json()),
   ]);
-  if (info.chat_stops.length) sampling_params.stop = info.chat_stops;
+  sampling_params.stop.push(...info.chat_stops);
   if (info.chat_stop_token_ids.length) sampling_params.stop_token_ids = info.chat_stop_token_ids;
   return { ...body, input_ids: ids.tokens };
 }
@@ -279,7 +201,34 @@ async function decodePlainly(body, signal, prompt, drafted) {
   });
   const same = String(plain.output_ids) === String(drafted.output_ids);
   $("plain_name").textContent += same ? ", the same output" : ", ANOTHER OUTPUT";
-  if (plain.speed && drafted.speed) showFigure("× plain", (drafted.speed / plain.speed).toFixed(2) + " ×");
+  return plain;
+}
+
+/// "1.62 ×", of several runs with the least and the most.
+function showRatios(ratios) {
+  const sorted = ratios.filter(Number.isFinite).sort((a, b) => a - b);
+  if (!sorted.length) return;
+  const half = sorted.length / 2;
+  const median = (sorted[Math.ceil(half) - 1] + sorted[Math.floor(half)]) / 2;
+  showFigure("× plain", median.toFixed(2) + " ×", sorted.length === 1 ? "one run"
+    : `${sorted[0].toFixed(2)} to ${sorted.at(-1).toFixed(2)}, ${sorted.length} runs`);
+}
+
+/// The request plainly, then both ways by turns, so that a machine that slows down slows both.
+async function compare(body, signal, prompt, drafted) {
+  const plain = await decodePlainly(body, signal, prompt, drafted);
+  const ratios = [drafted.speed / plain.speed];
+  showRatios(ratios);
+  const runs = number("runs");
+  const words = $("message").textContent;
+  for (let run = 2; run <= runs; ++run) {
+    tell(`${words}; run ${run} of ${runs} …`);
+    const again = await decode(body, signal, () => {});
+    const plainAgain = await decode({ ...body, speculate: false }, signal, () => {});
+    ratios.push(again.speed / plainAgain.speed);
+    showRatios(ratios);
+  }
+  tell(words);
 }
 
 // The result is what one wants to see, on a phone too.
@@ -292,7 +241,7 @@ function reveal() {
 
 function setRunning(controller) {
   running = controller;
-  $("start").textContent = controller ? "Stop" : "Generate";
+  $("start").textContent = controller ? "Stop" : MODES[mode()].start;
   $("start").classList.toggle("running", controller !== null);
 }
 
@@ -314,7 +263,7 @@ async function generate() {
   try {
     const body = await generateBody(prompt, mine.signal);
     const drafted = await decodeDrafted(body, mine.signal, place, (text) => { answer = text; });
-    if (drafts && $("compare").checked) await decodePlainly(body, mine.signal, prompt, drafted);
+    if (drafts && $("compare").checked) await compare(body, mine.signal, prompt, drafted);
   } catch (error) {
     if (running !== mine) return;
     const stopped = error.name === "AbortError";
@@ -335,6 +284,7 @@ async function generate() {
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();
   if (running) running.abort();
+  else if (encodes()) encode();
   else generate();
 });
 $("start").addEventListener("click", (event) => {
@@ -347,27 +297,49 @@ $("prompt").addEventListener("keydown", (event) => {
 });
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") { select(-1); running?.abort(); } });
 
-for (const mode of document.getElementsByName("mode")) {
-  mode.addEventListener("change", () => {
-    $("prompt_name").textContent = inChat() ? "Message" : "Prompt";
-    $("new_chat").hidden = !inChat();
-    if ($("prompt").value === $("prompt").defaultValue && inChat()) $("prompt").value = "";
-    else if (!inChat()) $("prompt").value ||= $("prompt").defaultValue;
-    reset();
-  });
+const MODES = {
+  text: { prompt: "Prompt", start: "Generate" },
+  chat: { prompt: "Message", start: "Generate" },
+  embed: { prompt: "Texts, one a line", start: "Embed" },
+  rerank: { prompt: "Documents, one a line", start: "Rank" },
+};
+
+function showMode() {
+  const { prompt, start } = MODES[mode()];
+  $("prompt_name").textContent = prompt;
+  $("start").textContent = start;
+  for (const [id, shown] of [["new_chat", inChat()], ["system_field", inChat()], ["query_field", mode() === "rerank"],
+    ["sampling", !encodes()], ["compare_field", drafts && !encodes()], ["runs_field", drafts && !encodes() && $("compare").checked],
+    ["drafted_pane", !encodes()], ["encoded", encodes()]]) {
+    $(id).hidden = !shown;
+  }
+  $("query").required = mode() === "rerank";
+  if ($("prompt").value === $("prompt").defaultValue && mode() !== "text") $("prompt").value = "";
+  else if (mode() === "text") $("prompt").value ||= $("prompt").defaultValue;
+  reset();
 }
+
+for (const choice of document.getElementsByName("mode")) choice.addEventListener("change", showMode);
+$("compare").addEventListener("change", () => { $("runs_field").hidden = !$("compare").checked; });
 $("new_chat").addEventListener("click", reset);
 
-// The same request by the dialect that most clients speak.
-function curl() {
-  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+// The same request by the dialect that most clients speak: its path and body.
+function requestOfClients() {
   const prompt = $("prompt").value;
+  if (encodes()) return encodeRequest();
   const body = { model: model ?? "default" };
-  if (inChat()) body.messages = [...messages, ...(prompt ? [{ role: "user", content: prompt }] : [])];
+  if (inChat()) body.messages = conversation(...(prompt ? [{ role: "user", content: prompt }] : []));
   else body.prompt = prompt;
   Object.assign(body, { max_tokens: number("max_new_tokens"), temperature: number("temperature"), seed: number("seed") });
-  const lines = [`curl ${quoted(location.origin + (inChat() ? "/v1/chat/completions" : "/v1/completions"))}`,
-    "-H 'Content-Type: application/json'"];
+  if (number("top_p") !== 1) body.top_p = number("top_p");
+  if (stops().length) body.stop = stops();
+  return [inChat() ? "/v1/chat/completions" : "/v1/completions", body];
+}
+
+function curl() {
+  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const [path, body] = requestOfClients();
+  const lines = [`curl ${quoted(location.origin + path)}`, "-H 'Content-Type: application/json'"];
   if (wantsKey) lines.push('-H "Authorization: Bearer $SHORTLIST_API_KEY"');
   return [...lines, `-d ${quoted(JSON.stringify(body))}`].join(" \\\n  ");
 }

@@ -69,6 +69,7 @@ void AddSpeculation(const GenerationEvent& last, ordered_json& meta) {
   meta["spec_accepted_drafts"] = stats.num_accepted;
   meta["spec_proposed_drafts"] = stats.num_drafted;
   meta["spec_accept_histogram"] = last.accepted_counts;
+  meta["spec_steps_beyond_draft"] = stats.num_steps_beyond_draft;
   meta["coverage"] = stats.coverage();
   ordered_json held;
   for (size_t source = 0; source < kNumRowSources; ++source) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/http/json_fields.h"
@@ -80,7 +81,8 @@ absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Pr
   const bool each = params != nullptr && params->is_array();
   if (each && params->size() != count) {
     return absl::InvalidArgumentError(
-        absl::StrCat("sampling_params: ", params->size(), " objects for ", count, " prompts"));
+        absl::StrCat("sampling_params: ", Counted(std::ssize(*params), "object"), " for ",
+                     Counted(static_cast<int64_t>(count), "prompt")));
   }
   std::vector<GenerateRequest> requests;
   requests.reserve(count);

@@ -75,6 +75,17 @@ void AddSpeculation(const SequenceStats& stats, ordered_json& state) {
   state["coverage"] = stats.coverage();
 }
 
+/// Models that are served for vectors or for scores, by the names that clients give.
+ordered_json Encoders(const Service& service) {
+  ordered_json encoders = ordered_json::array();
+  for (const ServedEncoder& encoder : service.generator->options().encoders) {
+    if (encoder.makes == ServedEncoder::Makes::kStates) continue;
+    const bool makes_vectors = encoder.makes == ServedEncoder::Makes::kVectors;
+    encoders.push_back({{"name", encoder.name}, {"makes", makes_vectors ? "vectors" : "scores"}});
+  }
+  return encoders;
+}
+
 awaitable<absl::Status> ServerInfo(const Service& service, const HttpRequest&,
                                    HttpResponse& response) {
   const EngineLoad load = service.Load();
@@ -88,6 +99,7 @@ awaitable<absl::Status> ServerInfo(const Service& service, const HttpRequest&,
   info["max_total_num_tokens"] = load.max_total_tokens;
   info["max_running_requests"] = service.max_running_requests;
   info["speculative_num_draft_tokens"] = service.num_draft_tokens;
+  info["encoders"] = Encoders(service);
   ordered_json state = {{"last_gen_throughput", service.generator->Throughput()},
                         {"num_running_reqs", load.num_running},
                         {"num_waiting_reqs", load.num_queued}};
@@ -201,7 +213,9 @@ std::string TokenizeReply(const Service& service, const std::string& tokens,
 absl::StatusOr<std::string> TokenizeChat(const Service& service, JsonFields& fields,
                                          const ordered_json& ordered) {
   const Generator::Options& options = service.generator->options();
-  SHORTLIST_ASSIGN_OR_RETURN(Chat chat, ReadChat(fields, ordered));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      Chat chat,
+      ReadChat(fields, ordered, service.generator->options().prompt_encoder->chat_template()));
   fields.Accept({"model", "add_special_tokens"});
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());

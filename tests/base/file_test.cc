@@ -1,11 +1,14 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -92,6 +95,75 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldStateAndNamesThePath) {
   EXPECT_EQ(NumFiles(), 1);
   EXPECT_EQ(WriteFileAtomically(Path("no/such/folder/f"), "x").code(),
             absl::StatusCode::kUnavailable);
+  EXPECT_EQ(NumFiles(), 1);
+}
+
+TEST_F(FileTest, LinksPlantedUnderTemporaryNamesAreNotFollowed) {
+  ASSERT_TRUE(WriteFileAtomically(Path("victim"), "precious").ok());
+  const std::string planted = Path("f.tmp." + std::to_string(getpid()));
+  std::filesystem::create_symlink(Path("victim"), planted);
+  ASSERT_TRUE(WriteFileAtomically(Path("f"), "new").ok());
+  EXPECT_EQ(*ReadFile(Path("victim"), /*max_bytes=*/100), "precious");
+  EXPECT_TRUE(std::filesystem::is_symlink(planted));
+  EXPECT_EQ(NumFiles(), 3);
+}
+
+TEST_F(FileTest, ANewFileHasTheModeThatTheMaskLeaves) {
+  const mode_t before = umask(0027);
+  EXPECT_TRUE(WriteFileAtomically(Path("f"), "x").ok());
+  umask(before);
+  EXPECT_EQ(std::filesystem::status(Path("f")).permissions(), std::filesystem::perms(0640));
+}
+
+TEST_F(FileTest, ANameOfTheLongestKindIsWritten) {
+  const std::string name(255, 'n');
+  ASSERT_TRUE(WriteFileAtomically(Path(name), "old").ok());
+  ASSERT_TRUE(WriteFileAtomically(Path(name), "new").ok());
+  EXPECT_EQ(*ReadFile(Path(name), /*max_bytes=*/10), "new");
+  EXPECT_THAT(std::string(WriteFileAtomically(Path(name + "n"), "x").message()),
+              HasSubstr("File name too long"));
+  EXPECT_EQ(NumFiles(), 1);
+}
+
+TEST_F(FileTest, AFileAboveTheLimitOfTheProcessLeavesTheOldOne) {
+  ASSERT_TRUE(WriteFileAtomically(Path("f"), "old").ok());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{.rlim_cur = 1000, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status above = WriteFileAtomically(Path("f"), std::string(1001, 'x'));
+  const absl::Status at_limit = WriteFileAtomically(Path("g"), std::string(1000, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(std::string(above.message()),
+            Path("f") +
+                ": cannot write: File too large (the limit of `ulimit -f`, or the file "
+                "system's)");
+  EXPECT_TRUE(at_limit.ok()) << at_limit;
+  EXPECT_EQ(*ReadFile(Path("f"), /*max_bytes=*/10), "old");
+  EXPECT_EQ(NumFiles(), 2);
+}
+
+TEST_F(FileTest, AFullDeviceIsNamedWithTheReason) {
+  EXPECT_EQ(std::string(WriteFileAtomically("/dev/full", "x").message()),
+            "/dev/full: cannot write: No space left on device");
+}
+
+TEST_F(FileTest, ThreadsThatWriteOnePathLeaveOneOfTheirFilesWhole) {
+  const auto contents = [](int thread) {
+    return std::string(100000, static_cast<char>('a' + thread));
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) {
+        EXPECT_TRUE(WriteFileAtomically(Path("f"), contents(t)).ok());
+        const auto read = ReadFile(Path("f"), /*max_bytes=*/100000);
+        ASSERT_TRUE(read.ok()) << read.status();
+        EXPECT_EQ(*read, contents((*read)[0] - 'a'));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(NumFiles(), 1);
 }
 

@@ -120,6 +120,33 @@ TEST(CVocabTest, AListOfAnotherTokenizerIsRefused) {
               SHORTLIST_FAILED_PRECONDITION, "fnv1a64:0000000000000000");
 }
 
+TEST(CVocabTest, AListOpensAtThePaddedSizeOfTheModel) {
+  const std::string list = "vocab_lists/qwen.vocab.json.xz";  // of 151,646 ids
+  constexpr int64_t kRows = 151936;
+  for (const char* const choice : {":top=4096", ":ratio=0.05", "", ":top=4096:successors=9"}) {
+    for (const char* const fingerprint : {"fnv1a64:5a25ec3716348dc5", ""}) {
+      shortlist_vocab* vocab = nullptr;
+      ASSERT_EQ(shortlist_vocab_open((list + choice).c_str(), kRows,
+                                     *fingerprint == '\0' ? nullptr : fingerprint,
+                                     /*dynamic_capacity=*/8, &vocab),
+                SHORTLIST_OK)
+          << shortlist_last_error();
+      const std::vector<int32_t> emitted = {151700, kRows - 1};
+      EXPECT_EQ(shortlist_vocab_observe(vocab, emitted.data(), 2, nullptr, 0, nullptr),
+                SHORTLIST_OK);
+      const std::vector<int32_t> rows = RowsOf(vocab);
+      EXPECT_EQ(std::vector<int32_t>(rows.end() - 2, rows.end()), emitted);
+      const int32_t beyond = kRows;
+      ExpectError(shortlist_vocab_observe(vocab, &beyond, 1, nullptr, 0, nullptr),
+                  SHORTLIST_OUT_OF_RANGE, "token id 151936 at index 0 not in [0, 151936)");
+      EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
+    }
+  }
+  shortlist_vocab* vocab = nullptr;
+  ExpectError(shortlist_vocab_open(list.c_str(), 50257, nullptr, 0, &vocab),
+              SHORTLIST_FAILED_PRECONDITION, "vocab_size 151646 is not the target's 50257");
+}
+
 TEST(CVocabTest, BadArgumentsAreNamedAndChangeNothing) {
   shortlist_vocab* vocab = nullptr;
   const std::vector<int32_t> twice = {1, 2, 1}, far = {1, 50};

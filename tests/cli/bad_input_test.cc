@@ -296,7 +296,7 @@ TEST(BinaryTest, WhatIsNotKnownIsAnsweredWithWhatMayBeMeant) {
   const Args base = Args{"generate"} + DemoTarget() + kPrompt;
   for (const auto& [args, words] : std::vector<std::pair<Args, std::string>>{
            {{"sevre"}, "no subcommand sevre; did you mean serve?"},
-           {{"frobnicate"}, "no subcommand frobnicate\nThere are generate, compare, chat"},
+           {{"frobnicate"}, "no subcommand frobnicate\nThere are generate, chat, serve"},
            {base + Args{"--max-tokens", "5"},
             "generate has no flag --max-tokens; did you mean "
             "--max-new-tokens?"},
@@ -342,6 +342,24 @@ TEST(BinaryTest, GoodRunsEndWithExitCodeZero) {
   const ProcessOutcome compare = RunBinary(Args{"compare"} + DemoPair() + kPrompt);
   EXPECT_EQ(compare.exit_code, 0) << compare.err;
   EXPECT_THAT(compare.out, HasSubstr("yes"));
+}
+
+/// Where the system sets a bound, the command says which; no signal ends it without a word.
+TEST(LimitsTest, FileThatWouldGrowTooLargeIsAnError) {
+  const TempDir dir;
+  std::string texts;
+  for (int i = 0; i < 20'000; ++i) texts += "text " + std::to_string(i) + "\n";
+  const std::string in = dir.Write("texts.txt", texts);
+  const std::string target = SourcePath("models/demo/target/tokenizer.model");
+  const Args commands[] = {
+      {"vocab", "build", "--tokenizer", target, "--text", in, "--counts", dir.Join("counts"),
+       "--out", dir.Join("list.json")},
+      {"vocab", "build", "--tokenizer", target, "--text", in, "--out", dir.Join("list.json")}};
+  for (const Args& command : commands) {
+    const ProcessOutcome outcome = RunBinary(command, "ulimit -f 2");
+    EXPECT_GT(outcome.exit_code, 0) << outcome.exit_code;
+    EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  }
 }
 
 }  // namespace

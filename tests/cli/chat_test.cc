@@ -49,6 +49,12 @@ class ChatTest : public testing::Test {
   const std::string model_ = dir_.Join("m");
 };
 
+TEST_F(ChatTest, LineLongerThanATextMayBeIsRefused) {
+  const Outcome outcome = Run({}, std::string((16 << 20) + 1, 'x'));
+  EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(outcome.status.message(), "a line longer than the 16777216 bytes admitted here");
+}
+
 TEST_F(ChatTest, AnswersAreWhatFollowsTheRenderedConversation) {
   const Args limit = {"--max-new-tokens", "12"};
   const std::string first = "<s> [system] Be brief.\n [user] The vector class\n [assistant]";

@@ -105,10 +105,10 @@ Outcome RunVocab(const Args& args, const std::string& input) {
   return {status, out.str()};
 }
 
-ProcessOutcome RunBinary(const Args& args) {
+ProcessOutcome RunBinary(const Args& args, const std::string& setup) {
   const TempDir dir;
   const std::string out = dir.Join("out"), err = dir.Join("err");
-  Args full = Args{SHORTLIST_BINARY} + args;
+  Args full = Args{"/bin/sh", "-c", setup + "; exec \"$0\" \"$@\"", SHORTLIST_BINARY} + args;
   std::vector<char*> argv = Argv(full);
   const pid_t child = fork();
   SHORTLIST_CHECK(child >= 0);

@@ -39,7 +39,8 @@ struct ProcessOutcome {
   int exit_code = -1;  // negative: the signal that ended it
   std::string out, err;
 };
-ProcessOutcome RunBinary(const Args& args);
+/// `setup`: what a shell does before.
+ProcessOutcome RunBinary(const Args& args, const std::string& setup = "true");
 
 /// The lines of `text` without their ends.
 std::vector<std::string> Lines(const std::string& text);

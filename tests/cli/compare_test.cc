@@ -48,6 +48,27 @@ TEST(CompareTest, EveryWayToDecodeIsIdenticalToPlain) {
                                              "draft, top 2048 + 64 dynamic"}));
 }
 
+TEST(CompareTest, ASizeOfTheSweepThatTheListDoesNotHaveIsARowOfItsOwn) {
+  const TempDir dir;
+  const std::string small = dir.Join("small.vocab.json");
+  ASSERT_TRUE(RunVocab({"convert", List(), small, "--top", "2500"}).status.ok());
+  const Args args =
+      DemoPair() + Prompts() + Args{"--repetitions", "1", "--vocab", small, "--sweep"};
+  std::vector<std::string> measured, refused;
+  const nlohmann::json report = Report(args);
+  for (const nlohmann::json& row : report["rows"]) {
+    if (row["group"] != "all") continue;
+    (row.contains("error") ? refused : measured).push_back(row["decoding"]);
+  }
+  EXPECT_EQ(measured, (std::vector<std::string>{"plain", "draft, full head", "draft, top 2048",
+                                                "draft, top 1024", "draft, top 512"}));
+  EXPECT_EQ(refused, (std::vector<std::string>{"draft, top 8192", "draft, top 4096"}));
+  const Outcome table = RunCompare(args);
+  EXPECT_TRUE(table.status.ok()) << table.status;
+  EXPECT_THAT(table.out, HasSubstr("draft, top 8192: "));
+  EXPECT_THAT(table.out, HasSubstr("holds 2500 ids, fewer than the 8192 asked for"));
+}
+
 TEST(CompareTest, SourcesOfThePromptsAreReportedApart) {
   const TempDir dir;
   const std::string prompts = dir.Write("p.jsonl",

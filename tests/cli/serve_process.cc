@@ -54,8 +54,10 @@ uint16_t ServeProcess::AwaitPort() {
   return 0;
 }
 
+void ServeProcess::Send(int signal) const { kill(child_, signal); }
+
 int ServeProcess::Signal(int signal) {
-  kill(child_, signal);
+  Send(signal);
   int status = 0;
   for (int i = 0; i < 3000 && waitpid(child_, &status, WNOHANG) == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

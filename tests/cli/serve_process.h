@@ -24,6 +24,9 @@ class ServeProcess {
   /// The port it says to be ready on; 0 when it never does.
   uint16_t AwaitPort();
 
+  /// Sends the signal.
+  void Send(int signal) const;
+
   /// Sends the signal and waits for the end, half a minute at most; the exit code, or minus the
   /// signal.
   int Signal(int signal);

@@ -174,6 +174,41 @@ TEST(ServeTest, FewOpenFilesMeanFewConnections) {
   EXPECT_THAT(refused.Log(), HasSubstr("the limit of 256 (ulimit -n)"));
 }
 
+/// No thread gets a stack of this size, which stands for `ulimit -u`: that does not bind root.
+TEST(ServeTest, MissingThreadsAreToldInPlaceOfAnAbort) {
+  for (const Args& args :
+       {Args{}, Args{"--health-port", std::to_string(FreePort())}, Args{"--threads", "2"}}) {
+    ServeProcess server(args, "ulimit -s 68719476736");
+    EXPECT_EQ(server.Signal(0), 2);
+    EXPECT_THAT(server.Log(), HasSubstr("the system starts no more threads"));
+  }
+}
+
+TEST(ServeTest, HangupIsIgnoredWithoutALogFile) {
+  ServeProcess server({});
+  const uint16_t port = server.AwaitPort();
+  ASSERT_NE(port, 0);
+  for (int i = 0; i < 3; ++i) server.Send(SIGHUP);
+  EXPECT_EQ(HttpClient(port).Get("/health").status, 200);
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+}
+
+TEST(ServeTest, WhatRunsIsAbortedAfterTheShutdownTimeout) {
+  ServeProcess server({"--shutdown-timeout", "0"});
+  const uint16_t port = server.AwaitPort();
+  ASSERT_NE(port, 0);
+  HttpClient client(port);
+  client.Send(PostRequest(
+      "/generate", json{{"text", "A"},
+                        {"stream", true},
+                        {"sampling_params", {{"max_new_tokens", 1000}, {"ignore_eos", true}}}}
+                       .dump()));
+  EXPECT_THAT(client.ReceiveSome(), HasSubstr("200 OK"));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(server.Signal(SIGTERM), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
 TEST(ServeTest, ASignalWhileTheModelLoadsEndsItAtOnce) {
   // The warning comes before the model.
   ServeProcess server({"--max-connections", "500"}, "ulimit -n 300");
@@ -274,6 +309,57 @@ TEST(ServeTest, FlagsAreCheckedAndThoseOfOtherServersRefusedByName) {
   EXPECT_EQ(FlagError({"--api-key", "a", "--api-key", "b", "--health-port", "1"}), "");
   EXPECT_THAT(FlagError({"--api-key", "not told"}), testing::Not(HasSubstr("not told")));
   EXPECT_THAT(FlagError({"--cpu-offloading"}), HasSubstr("--cpu-offloading"));
+}
+
+TEST(ServeTest, FlagsOfOtherServersAreAnsweredWithOurs) {
+  const std::pair<Args, const char*> cases[] = {
+      {{"--tensor-parallel-size", "2"}, "no meaning"},
+      {{"-tp", "2"}, ""},
+      {{"--gpu-memory-utilization", "0.9"}, "--max-total-tokens N"},
+      {{"--max-num-seqs", "8"}, "--max-running-requests N"},
+      {{"--max-num-batched-tokens", "8"}, "--max-prefill-tokens N"},
+      {{"--speculative-config", "{}"}, "--draft DIR and --num-draft-tokens N"},
+      {{"--enable-prefix-caching"}, "always cached"},
+      {{"--no-enable-prefix-caching"}, "--disable-radix-cache"},
+      {{"--trust-remote-code"}, "no meaning"},
+      {{"--swap-space", "4"}, "no meaning"},
+      {{"--enforce-eager"}, "no meaning"},
+      {{"--generation-config", "vllm"}, "generation_config.json"},
+      {{"--enable-lora"}, "adapters"},
+      {{"--tool-call-parser", "hermes"}, "tools"},
+      {{"--schedule-heuristic", "lpm"}, "--schedule-policy lpm"},
+      {{"--schedule-conservativeness", "1"}, "no meaning"},
+      {{"--speculative-token-map", "f.pt"}, "--vocab FILE"},
+      {{"--dimensions", "64"}, "\"dimensions\""},
+      {{"--load-8bit"}, "--quantize int8"},
+      {{"--gptq", "wbits=4", "groupsize=128"}, "seen from the checkpoint"},
+      {{"--gptq-model", "m"}, "seen from the checkpoint"},
+      {{"--awq", "wbits=4"}, "seen from the checkpoint"},
+      {{"--awq-model", "m"}, "seen from the checkpoint"},
+      {{"--max-gpu-memory", "20GiB"}, "no meaning"},
+      {{"--n-gpu-layers", "99"}, "no meaning"},
+      {{"-m", "model.gguf"}, "--model DIR"},
+      {{"-c", "4096"}, "--context-length N"},
+      {{"--model-draft", "d"}, "--draft DIR"},
+      {{"--parallel", "4"}, "--max-running-requests N"},
+      {{"--reranking"}, "--rerank-model DIR"},
+  };
+  for (const auto& [args, answer] : cases) {
+    EXPECT_THAT(FlagError(args), HasSubstr(answer)) << args.front();
+    EXPECT_NE(FlagError(args), "") << args.front();
+  }
+  // Those that vLLM has too are ours.
+  EXPECT_EQ(FlagError({"--served-model-name", "n", "--dtype", "bfloat16", "--max-model-len", "64"}),
+            "");
+}
+
+TEST(ServeTest, TheLogsFirstLineNamesAListWhereTheFullHeadIsScored) {
+  ServeProcess server(DemoPair());
+  ASSERT_NE(server.AwaitPort(), 0);
+  const std::string first = Lines(server.Log()).front();
+  EXPECT_THAT(first, HasSubstr("event=serving"));
+  EXPECT_THAT(first, HasSubstr("note=\"the draft scores the full head"));
+  EXPECT_THAT(first, HasSubstr("demo.vocab.json:auto:successors=512 --dynamic-rows 128"));
 }
 
 TEST(ServeTest, WhatCannotBeServedEndsWithABadInputCode) {

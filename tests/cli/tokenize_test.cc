@@ -42,6 +42,14 @@ class TokenizeTest : public ::testing::Test {
   const TempDir dir_;
 };
 
+TEST_F(TokenizeTest, EndlessLineIsRefusedWithItsNumber) {
+  const std::string input = "a\n" + std::string((64 << 20) + 1, '1');
+  for (const auto command : {Tokenize, Detokenize}) {
+    ExpectRefused(Run(command, input),
+                  "standard input line 2: a line longer than the 67108864 bytes admitted here");
+  }
+}
+
 TEST_F(TokenizeTest, TextGoesToIdsAndBack) {
   const Outcome ids = Run(Tokenize, "The vector class\n\nint main");
   ASSERT_TRUE(ids.status.ok()) << ids.status;

@@ -30,6 +30,7 @@ class UnreliableDrafter final : public Drafter {
   absl::Status Accept(const StepWork& work, const at::Tensor& features) override {
     return inner_.Accept(work, features);
   }
+  absl::Status CatchUp(std::span<const StepWork> work) override { return inner_.CatchUp(work); }
   absl::Status Draft(std::span<DraftTask> tasks, bool wants) override {
     const absl::Status status = inner_.Draft(tasks, wants);
     return ++num_calls_ % 2 == 0 ? absl::InternalError("the draft model failed") : status;
@@ -39,6 +40,65 @@ class UnreliableDrafter final : public Drafter {
   Drafter& inner_;
   int num_calls_ = 0;
 };
+
+/// A drafter with a shorter context.
+class ShortDrafter final : public Drafter {
+ public:
+  ShortDrafter(Drafter& inner, int64_t context_len) : inner_(inner), context_len_(context_len) {}
+  int64_t context_len() const override { return context_len_; }
+  int64_t num_slots() const override { return inner_.num_slots(); }
+  int64_t num_rows() const override { return inner_.num_rows(); }
+  std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override {
+    return inner_.NewState(cached_len);
+  }
+  int64_t CachedLen(const Sequence& sequence) const override { return inner_.CachedLen(sequence); }
+  bool kv_sees_next_token() const override { return inner_.kv_sees_next_token(); }
+  absl::Status Accept(const StepWork& work, const at::Tensor& features) override {
+    return inner_.Accept(work, features);
+  }
+  absl::Status CatchUp(std::span<const StepWork> work) override { return inner_.CatchUp(work); }
+  absl::Status Draft(std::span<DraftTask> tasks, bool wants) override {
+    return inner_.Draft(tasks, wants);
+  }
+
+ private:
+  Drafter& inner_;
+  const int64_t context_len_;
+};
+
+TEST_F(EngineTest, StepsBeyondTheDraftsContextAreCounted) {
+  const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/20)[0];
+  const auto prompt_len = static_cast<int64_t>(prompt.size());
+  std::unique_ptr<SpeculativeEngine> plain = NewEngine(nullptr, nullptr);
+  auto expected = MakeSequence(prompt, {.sampling = UpTo(40), .max_tail_rows = 0, .stop = {}},
+                               pair_->emit_size());
+  RunToEnd(*plain, *expected);
+  EXPECT_EQ(expected->stats.num_steps_beyond_draft, 0);
+  for (DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kSelf}) {
+    for (const int64_t context_len : {prompt_len / 2, prompt_len, prompt_len + 12, int64_t{1024}}) {
+      std::unique_ptr<Drafter> inner = pair_->NewDrafter(kind, kSlots);
+      ShortDrafter drafter(*inner, context_len);
+      std::unique_ptr<SpeculativeEngine> engine = NewEngine(&drafter, nullptr);
+      auto sequence = MakeSequence(prompt, {.sampling = UpTo(40), .max_tail_rows = 0, .stop = {}},
+                                   pair_->emit_size());
+      EXPECT_EQ(engine->DraftsFor(*sequence), prompt_len < context_len);
+      RunToEnd(*engine, *sequence);
+      EXPECT_EQ(sequence->tokens(), expected->tokens());
+      const SequenceStats& stats = sequence->stats;
+      if (context_len <= prompt_len) {
+        EXPECT_EQ(stats.num_steps_beyond_draft, stats.num_verify_steps);
+        EXPECT_EQ(stats.num_drafted, 0);
+      } else if (context_len < 1024) {
+        // Each is plain and brings one token, from the context's end or one behind it on.
+        const int64_t num_beyond = sequence->num_tokens() - context_len;
+        EXPECT_LE(stats.num_steps_beyond_draft, num_beyond) << context_len;
+        EXPECT_GE(stats.num_steps_beyond_draft, num_beyond - 1) << context_len;
+      } else {
+        EXPECT_EQ(stats.num_steps_beyond_draft, 0);
+      }
+    }
+  }
+}
 
 TEST_F(EngineTest, AFailingDrafterDegradesToPlainDecoding) {
   const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/80)[0];

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "tests/embed/embed_testing.h"
 #include "tests/embed/model_dir.h"
 
@@ -28,6 +30,13 @@ ModelDir GoodDir() {
                      {"classifier_bias", true},
                      {"norm_bias", true},
                      {"norm_eps", 1e-3}}}});
+}
+
+/// Files that make it a CrossEncoder of sentence-transformers.
+void AddCrossEncoderModules(ModelDir& dir) {
+  dir.Change("modules.json", "/0",
+             R"({"path": "", "type": "sentence_transformers.models.Transformer"})");
+  dir.Change(kModel, "/model_type", "\"CrossEncoder\"");
 }
 
 TEST(ClassifierConfigTest, ReadsEveryField) {
@@ -72,8 +81,51 @@ TEST(ClassifierConfigTest, NewerFieldsOfTheScoreFunctionOutrankOlderOnes) {
   dir.Change(kConfig, "/sentence_transformers",
              R"({"activation_fn": "torch.nn.modules.linear.Identity"})");
   expect(ScoreFunction::kRaw);
+  AddCrossEncoderModules(dir);
   dir.Change(kModel, "/activation_fn", "\"torch.nn.modules.activation.Softmax\"");
   expect(ScoreFunction::kSoftmax);
+}
+
+// As sentence-transformers has it (tests/reference/make_inputs_golden.py).
+TEST(ClassifierConfigTest, OneLabelHasTheFunctionOfACrossEncoder) {
+  const auto cases =
+      ReadJsonFile(SourcePath("tests/reference/golden/functions.json"), 1 << 20).value();
+  ASSERT_FALSE(cases.empty());
+  for (const nlohmann::json& golden : cases) {
+    SCOPED_TRACE(golden["name"].get<std::string>());
+    std::map<std::string, nlohmann::json> files = golden["files"];
+    files[kConfig].update({{"architectures", {"BertForSequenceClassification"}},
+                           {"hidden_size", 8},
+                           {"num_labels", 1}});
+    ModelDir dir(files);
+    const auto config = ReadClassifierConfig(dir.Write());
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(ScoreFunctionName(config->score_function), golden["function"].get<std::string>());
+  }
+}
+
+TEST(ClassifierConfigTest, SoftmaxOverOneLabelIsNoScore) {
+  ModelDir dir = GoodDir();
+  dir.Change(kConfig, "/id2label", R"({"0": "relevance"})");
+  dir.Change(kConfig, "/problem_type", "\"single_label_classification\"");
+  EXPECT_EQ(ReadClassifierConfig(dir.Write())->score_function, ScoreFunction::kSigmoid);
+  for (const char* name :
+       {"/sentence_transformers/activation_fn", "/sbert_ce_default_activation_function"}) {
+    dir.Change(kConfig, name, "\"torch.nn.modules.activation.Softmax\"");
+    ExpectError(ReadClassifierConfig(dir.Write()).status(), kInvalid,
+                {kConfig, "softmax over one label"});
+    dir.Change(kConfig, name, nullptr);
+  }
+}
+
+TEST(ClassifierConfigTest, FurtherModulesAreRefused) {
+  ModelDir dir = GoodDir();
+  AddCrossEncoderModules(dir);
+  EXPECT_TRUE(ReadClassifierConfig(dir.Write()).ok());
+  dir.Change("modules.json", "/1",
+             R"({"path": "1_Dense", "type": "sentence_transformers.models.Dense"})");
+  ExpectError(ReadClassifierConfig(dir.Write()).status(), kUnimplemented,
+              {"modules.json", "module 1", "Dense"});
 }
 
 TEST(ClassifierConfigTest, TheProblemTypeSaysWhatBecomesOfLogitsWhereNoFunctionIsNamed) {
@@ -85,11 +137,12 @@ TEST(ClassifierConfigTest, TheProblemTypeSaysWhatBecomesOfLogitsWhereNoFunctionI
   EXPECT_EQ(function(), ScoreFunction::kRaw);
   dir.Change(kConfig, "/problem_type", "\"single_label_classification\"");
   EXPECT_EQ(function(), ScoreFunction::kSoftmax);
-  dir.Change(kModel, "/activation_fn", "\"torch.nn.modules.linear.Identity\"");
+  dir.Change(kConfig, "/sentence_transformers/activation_fn",
+             "\"torch.nn.modules.linear.Identity\"");
   EXPECT_EQ(function(), ScoreFunction::kRaw);
 }
 
-TEST(ClassifierConfigTest, ADecoderWithOneLabelIsARewardModel) {
+TEST(ClassifierConfigTest, ADecoderWithOneLabelHasTheSigmoidToo) {
   for (const char* name : {"Llama", "Mistral", "Qwen2", "Qwen3", "Gemma"}) {
     SCOPED_TRACE(name);
     ModelDir dir = GoodDir();
@@ -98,7 +151,7 @@ TEST(ClassifierConfigTest, ADecoderWithOneLabelIsARewardModel) {
     dir.Change(kConfig, "/id2label", R"({"0": "reward"})");
     const auto config = ReadClassifierConfig(dir.Write());
     ASSERT_TRUE(config.ok()) << config.status();
-    EXPECT_EQ(config->score_function, ScoreFunction::kRaw);
+    EXPECT_EQ(config->score_function, ScoreFunction::kSigmoid);
     EXPECT_EQ(config->pooling, Pooling::kLast);
   }
 }
@@ -169,7 +222,11 @@ INSTANTIATE_TEST_SUITE_P(
                    "\"torch.nn.Tanh\"",
                    kUnimplemented,
                    {"torch.nn.Tanh"}},
-        WrongField{kModel, "/activation_fn", "2", kInvalid, {"activation_fn = 2"}}));
+        WrongField{kConfig,
+                   "/sbert_ce_default_activation_function",
+                   "2",
+                   kInvalid,
+                   {"sbert_ce_default_activation_function = 2"}}));
 
 TEST(ClassifierConfigTest, TooManyLabelsAreRefused) {
   nlohmann::json labels = nlohmann::json::object();

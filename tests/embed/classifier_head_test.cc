@@ -98,6 +98,23 @@ class ClassifierWeightsTest : public testing::Test {
 
 TEST_F(ClassifierWeightsTest, AllCountAsKnown) { EXPECT_TRUE(Load(tensors_).ok()); }
 
+TEST_F(ClassifierWeightsTest, ASoftmaxOverTheirOneLabelFailsEachSequence) {
+  const TempDir dir;
+  ASSERT_TRUE(WriteSafetensors(dir.Join("model.safetensors"), tensors_).ok());
+  auto checkpoint = Checkpoint::Open(dir.path(), {});
+  const ClassifierConfig config = {
+      .architecture = Architecture::kRoberta, .hidden = 2, .labels = {"x"}};
+  const auto head = ClassifierHead::Load(config, *checkpoint, pool_);
+  ASSERT_TRUE(head.ok()) << head.status();
+  std::mt19937 random(1);
+  const OwnedStates states = RandomStates({2, 3}, /*hidden=*/2, random);
+  const SequenceVectors scores = head->Score(states.view(), ScoreFunction::kSoftmax, pool_);
+  for (int64_t seq = 0; seq < states.num_seqs(); ++seq) {
+    ExpectError(scores.of_sequence(seq).status(), absl::StatusCode::kInvalidArgument,
+                {"softmax over one label"});
+  }
+}
+
 TEST_F(ClassifierWeightsTest, EachMissingOneIsNamed) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     std::vector<StoredTensor> tensors = tensors_;
@@ -113,6 +130,14 @@ TEST_F(ClassifierWeightsTest, WrongOnesAreNamed) {
   tensors_[2] = MakeTensor("classifier.out_proj.weight", {1, 2}, {1, INFINITY}, DType::kF32);
   ExpectError(Load(tensors_), absl::StatusCode::kInvalidArgument,
               {"classifier.out_proj.weight", "infinite"});
+}
+
+TEST(ScoreFunctionTest, SoftmaxOverOneLabelIsRefused) {
+  ExpectError(CheckScoreFunction(ScoreFunction::kSoftmax, 1), absl::StatusCode::kInvalidArgument,
+              {"softmax over one label"});
+  EXPECT_TRUE(CheckScoreFunction(ScoreFunction::kSoftmax, 2).ok());
+  EXPECT_TRUE(CheckScoreFunction(ScoreFunction::kSigmoid, 1).ok());
+  EXPECT_TRUE(CheckScoreFunction(ScoreFunction::kRaw, 1).ok());
 }
 
 TEST(ScoreFunctionTest, ExtremeLogitsGiveProbabilities) {

@@ -438,13 +438,32 @@ TEST(SentenceTransformersTest, WithoutModulesTheArchitectureDecides) {
     EXPECT_EQ(config->transformer_dir, dir.dir().path());
   }
   ModelDir unknown({{kConfig, {{"architectures", {"T5EncoderModel"}}, {"hidden_size", 7}}}});
-  ExpectError(StatusOf(unknown), kUnimplemented, {kConfig, "\"T5EncoderModel\""});
+  ExpectError(StatusOf(unknown), kUnimplemented,
+              {kConfig, "\"T5EncoderModel\"", "T5, an encoder-decoder", "encoders of BERT"});
   for (const char* list : {"[]", "3", "[\"BertModel\", \"BertModel\"]", "[4]"}) {
     unknown.Change(kConfig, "/architectures", list);
     ExpectError(StatusOf(unknown), kInvalid, {kConfig, "architectures"});
   }
   unknown.Change(kConfig, "/architectures", nullptr);
   ExpectError(StatusOf(unknown), kInvalid, {kConfig, "architectures is missing"});
+}
+
+TEST(SentenceTransformersTest, WhatModulesAreMadeOfIsRefusedByItsArchitecture) {
+  ModelDir dir = GoodDir();
+  for (const char* name : {"T5EncoderModel", "MPNetModel", "GPT2Model", "SiglipModel"}) {
+    dir.Change(kConfig, "/architectures", (std::string("[\"") + name + "\"]").c_str());
+    dir.Change(kConfig, "/hidden_size", nullptr);
+    ExpectError(StatusOf(dir), kUnimplemented, {"config.json", name, "ModernBERT"});
+  }
+}
+
+TEST(SentenceTransformersTest, AnEagle3HeadIsNoEncoder) {
+  ModelDir dir({{kConfig, {{"architectures", {"LlamaForCausalLM"}}, {"hidden_size", 2}}}});
+  const StoredTensor fc =
+      MakeTensor("fc.weight", {2, 6}, std::vector<float>(12, 0.5f), DType::kF32);
+  dir.Write();
+  ASSERT_TRUE(WriteSafetensors(dir.dir().Join("model.safetensors"), {fc}).ok());
+  ExpectError(StatusOf(dir), kUnimplemented, {"EAGLE-3", "fc.weight"});
 }
 
 class DenseWeightsTest : public testing::Test {

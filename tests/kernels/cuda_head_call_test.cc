@@ -211,6 +211,20 @@ TEST_P(CudaHeadCallTest, FewerRowsThanKLeavePlacesEmpty) {
   }
 }
 
+TEST_P(CudaHeadCallTest, ANanStateChoosesNothing) {
+  Problem problem(/*seed=*/76, GetParam(), /*tokens=*/3);
+  problem.x[kHidden] = std::numeric_limits<float>::quiet_NaN();
+  const Problem::Result result = problem.Run(0, 3);
+  EXPECT_EQ(result.error, 0);
+  for (int64_t i = 0; i < kTopK; ++i) {
+    EXPECT_GE(result.ids[i], 0);
+    EXPECT_EQ(result.ids[kTopK + i], -1);
+    EXPECT_EQ(result.top_logits[kTopK + i], -kInf);
+    EXPECT_GE(result.ids[2 * kTopK + i], 0);
+  }
+  EXPECT_EQ(result.log_sum_exp[1], -kInf);
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, CudaHeadCallTest,
                          testing::Values(RowFormat::kBf16, RowFormat::kF16, RowFormat::kF32),
                          [](const auto& info) { return RowFormatName(info.param); });

@@ -384,16 +384,17 @@ void CheckSpoiltStates(SmallHead& head, const std::string& trace, Failures& fail
                         trace + ": other tokens do not notice");
       }
     }
-    // The definition, over the spoilt token's own logits: NaN as -infinity.
+    // The definition, over the spoilt token's own logits: NaN and -infinity are never chosen.
     std::vector<std::pair<float, int32_t>> sorted;
     for (int64_t s = 0; s < 45; ++s) {
       const float logit = spoilt.logits[kStride + s];
       const int32_t id = s < 40 ? head.set.row_ids[s] : head.set.tail_ids[20 + s - 40];
-      sorted.emplace_back(std::isnan(logit) ? -kInf : logit, id);
+      if (logit > -kInf) sorted.emplace_back(logit, id);
     }
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
       return a.first != b.first ? a.first > b.first : a.second < b.second;
     });
+    sorted.resize(45, {-kInf, -1});
     for (int64_t i = 0; i < 4; ++i) {
       failures.Expect(
           spoilt.top.ids[4 + i] == sorted[i].second && spoilt.top.logits[4 + i] == sorted[i].first,

@@ -111,14 +111,15 @@ Argmax RunArgmax(const HeadArgs& args, int num_threads = 1) {
   return best;
 }
 
-/// One token's candidates sorted by their definition. `logits` are Logits(args).
+/// One token's candidates, those with a logit above -infinity, sorted by their definition. `logits`
+/// are Logits(args).
 std::vector<std::pair<float, int32_t>> SortedRows(const HeadArgs& args,
                                                   const std::vector<float>& logits, int64_t token) {
   const int64_t stride = HeadMaxRows(args);
   std::vector<std::pair<float, int32_t>> rows;
   for (int64_t s = 0; s < NumRows(args, token); ++s) {
     const float logit = logits[token * stride + s];
-    rows.emplace_back(std::isnan(logit) ? -kInf : logit, HeadTokenId(args, token, s));
+    if (logit > -kInf) rows.emplace_back(logit, HeadTokenId(args, token, s));
   }
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
@@ -364,24 +365,40 @@ TEST(HeadTest, TiesGoToTheLowerId) {
   }
 }
 
-TEST(HeadTest, NanCountsAsMinusInfinity) {
+TEST(HeadTest, NanAndMinusInfinityAreNeverChosen) {
   const float one = 1;
   std::vector<float> rows(600, kNan);
   for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
-    std::fill(rows.begin(), rows.end(), kNan);
-    const HeadArgs args = ScalarHead(rows, one);
-    EXPECT_EQ(RunArgmax(args).ids[0], -1);
-    TopK top = RunTopK(args, /*k=*/2, /*num_threads=*/2);
-    EXPECT_EQ(top.ids, (std::vector<int32_t>{0, 1}));
-    EXPECT_EQ(top.logits[0], -kInf);
-    EXPECT_EQ(top.log_sum_exp[0], -kInf);
+    for (const float none : {kNan, -kInf}) {
+      std::fill(rows.begin(), rows.end(), none);
+      const HeadArgs args = ScalarHead(rows, one);
+      EXPECT_EQ(RunArgmax(args).ids[0], -1);
+      EXPECT_EQ(RunArgmax(args).logits[0], -kInf);
+      TopK top = RunTopK(args, /*k=*/2, /*num_threads=*/2);
+      EXPECT_EQ(top.ids, (std::vector<int32_t>{-1, -1}));
+      EXPECT_EQ(top.logits, (std::vector<float>{-kInf, -kInf}));
+      EXPECT_EQ(top.log_sum_exp[0], -kInf);
 
-    rows[333] = -4.0f;
-    EXPECT_EQ(RunArgmax(args).ids[0], 333);
-    top = RunTopK(args, /*k=*/2, /*num_threads=*/2);
-    EXPECT_EQ(top.ids, (std::vector<int32_t>{333, 0}));
-    EXPECT_FLOAT_EQ(top.log_sum_exp[0], -4.0f);
+      rows[333] = -4.0f;
+      EXPECT_EQ(RunArgmax(args).ids[0], 333);
+      top = RunTopK(args, /*k=*/2, /*num_threads=*/2);
+      EXPECT_EQ(top.ids, (std::vector<int32_t>{333, -1}));
+      EXPECT_EQ(top.logits[1], -kInf);
+      EXPECT_FLOAT_EQ(top.log_sum_exp[0], -4.0f);
+    }
+  }
+}
+
+TEST(HeadTest, ANanStateChoosesNothingAndLeavesOthersAlone) {
+  const std::vector<float> rows = {1.0f, 3.0f, 2.0f};
+  const std::vector<float> states = {kNan, 1.0f, -kInf};
+  for (const Isa isa : SupportedIsas()) {
+    const ScopedIsa scoped(isa);
+    HeadArgs args = ScalarHead(rows, states[0]);
+    args.num_tokens = 3;
+    EXPECT_EQ(RunArgmax(args).ids, (std::vector<int32_t>{-1, 1, -1}));
+    EXPECT_EQ(RunTopK(args, /*k=*/2).ids, (std::vector<int32_t>{-1, -1, 1, 2, -1, -1}));
   }
 }
 
@@ -393,7 +410,7 @@ TEST(HeadTest, InfiniteLogitsAreOrdered) {
     const ScopedIsa scoped(isa);
     EXPECT_EQ(RunArgmax(args).ids[0], 1);
     const TopK top = RunTopK(args, /*k=*/4);
-    EXPECT_EQ(top.ids, (std::vector<int32_t>{1, 3, 0, 2}));
+    EXPECT_EQ(top.ids, (std::vector<int32_t>{1, 3, 0, -1}));
     EXPECT_EQ(top.log_sum_exp[0], kInf);
   }
 }

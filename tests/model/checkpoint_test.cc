@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -298,11 +299,65 @@ TEST_F(DamagedModelTest, NaNWeightsAreNamed) {
 }
 
 TEST_F(DamagedModelTest, ADraftMustFitItsTarget) {
-  ChangeConfig("draft", R"({"vocab_size": 95})");
+  ChangeConfig("draft", R"({"vocab_size": 1121})");
   EXPECT_EQ(LoadDraft().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("vocab_size 95 does not fit the target's 96"));
+  EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("vocab_size 1121 does not fit the target's 96"));
   ChangeConfig("draft", R"({"vocab_size": 96, "hidden_size": 64})");
   EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("hidden_size 64 does not fit the target's 32"));
+}
+
+TEST_F(DamagedModelTest, ADraftsVocabularyMayBePaddedOtherwise) {
+  const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
+  for (const char* patch : {R"({"vocab_size": 95})", R"({"vocab_size": 1120})"}) {
+    ChangeConfig("draft", patch);
+    const auto draft = EagleModel::Load(dir_.Join("draft"), *target, pool_);
+    ASSERT_TRUE(draft.ok()) << draft.status();
+    EXPECT_EQ((*draft)->config().vocab_size, 96);
+    EXPECT_EQ((*draft)->head_weight().vocab_size, 96);
+  }
+}
+
+TEST_F(DamagedModelTest, RowsOfADraftsOwnEmbeddingThatDifferAreCounted) {
+  const std::vector<StoredTensor> of_target =
+      ReadSafetensors(dir_.Join("target/model.safetensors")).value();
+  StoredTensor embedding;
+  for (const StoredTensor& tensor : of_target) {
+    if (tensor.name == "model.embed_tokens.weight") embedding = tensor;
+  }
+  embedding.name = "embed_tokens.weight";
+  const int64_t hidden = options_.hidden;
+  const auto count = [&](const StoredTensor& own) {
+    std::vector<StoredTensor> tensors =
+        ReadSafetensors(dir_.Join("draft/model.safetensors")).value();
+    std::erase_if(tensors, [&](const StoredTensor& tensor) { return tensor.name == own.name; });
+    tensors.push_back(own);
+    EXPECT_TRUE(WriteSafetensors(dir_.Join("draft/model.safetensors"), tensors).ok());
+    const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
+    const auto draft = EagleModel::Load(dir_.Join("draft"), *target, pool_);
+    EXPECT_TRUE(draft.ok()) << draft.status();
+    return draft.ok() ? (*draft)->num_foreign_embeddings() : -1;
+  };
+  EXPECT_EQ(count(embedding), 0);
+  // Rounded, and with fewer rows or rows that the target has not.
+  std::vector<float> values(embedding.bytes.size() / sizeof(float));
+  std::memcpy(values.data(), embedding.bytes.data(), embedding.bytes.size());
+  EXPECT_EQ(count(MakeTensor(embedding.name, {96, hidden}, values, DType::kBf16)), 0);
+  std::vector<float> others = values;
+  others.resize((96 + 32) * hidden, 7.0f);
+  EXPECT_EQ(count(MakeTensor(embedding.name, {96 + 32, hidden}, others, DType::kF32)), 0);
+  others.resize(90 * hidden);
+  EXPECT_EQ(count(MakeTensor(embedding.name, {90, hidden}, others, DType::kF32)), 0);
+  for (const int64_t row : {3, 80}) values[row * hidden] += 1.0f;
+  EXPECT_EQ(count(MakeTensor(embedding.name, {96, hidden}, values, DType::kF32)), 2);
+}
+
+TEST_F(DamagedModelTest, ADraftsOwnEmbeddingOfAnotherShapeIsRefused) {
+  ChangeTensors("draft", [](auto& tensors) {
+    tensors.push_back(
+        MakeTensor("embed_tokens.weight", {96, 1}, std::vector<float>(96), DType::kF32));
+  });
+  EXPECT_THAT(MessageOf(LoadDraft()),
+              AllOf(HasSubstr("embed_tokens.weight"), HasSubstr("[96, 1]"), HasSubstr("[96, 32]")));
 }
 
 TEST_F(DamagedModelTest, ADraftIsNotQuantizedOtherwiseThanAQuantizedTarget) {
@@ -328,6 +383,22 @@ TEST_F(DamagedModelTest, ArchitecturesAreNotInterchangeable) {
   const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
   EXPECT_THAT(MessageOf(EagleModel::Load(dir_.Join("target"), *target, pool_).status()),
               HasSubstr("need LlamaForCausalLMEagle"));
+}
+
+TEST_F(DamagedModelTest, AnFcLayerMakesAQwen2AnEagleDraftWithBiases) {
+  ChangeConfig("draft", R"({"architectures": ["Qwen2ForCausalLM"]})");
+  const auto config = ReadModelConfig(dir_.Join("draft"));
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->architecture, ModelConfig::Architecture::kQwen2Eagle);
+  EXPECT_TRUE(config->qkv_bias);
+  EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("no tensor layers.0.self_attn.q_proj.bias"));
+  // EAGLE's own code asks qkv_bias of any configuration.
+  ChangeConfig("draft", R"({"qkv_bias": false})");
+  EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
+  ChangeConfig("draft", R"({"architectures": ["LlamaForCausalLM"], "qkv_bias": true})");
+  EXPECT_TRUE(ReadModelConfig(dir_.Join("draft"))->qkv_bias);
+  ChangeConfig("target", R"({"qkv_bias": true})");
+  EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("qkv_bias = true is not supported"));
 }
 
 TEST_F(DamagedModelTest, AnFcLayerMakesALlamaAnEagleDraft) {

@@ -121,7 +121,9 @@ TEST_P(EagleGoldenTest, PredictedFeaturesArePyTorchs) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, EagleGoldenTest, testing::Values("eagle", "eagle_bias_2_layers"),
+INSTANTIATE_TEST_SUITE_P(Cases, EagleGoldenTest,
+                         testing::Values("eagle", "eagle_bias_2_layers", "eagle_qwen2_padded",
+                                         "eagle_qwen2_2_layers_fewer_rows"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -204,6 +204,15 @@ n is divisibleby(2) | s is sameas s | no is sameas none | 1 is sameas true | n i
 missing is none | missing is iterable | missing is sequence | missing is mapping | 5 is iterable | d.items is callable | n is defined and n is odd | not n is odd | n is not odd | n is eq 7 and t
 none | true | [1, "a", none, true, 1.5] | (1,) | () | (1, "x") | {"a": [1, {"b": none}]} | "it's" ~ ["it's", 'q"', "both'\""] | ["\n\t\\\x01\xa0é🙂\u200b"] | [missing] | {1: 2}[1] | {"a": 1, "a": 2}
 1e16 | 1e15 | 123456789.123 | 1e-5 | 0.0001 | 1.5e300 | -0.0 | 5e-324 | 1_000 | 1_0.5 | 10 // 3.0 | 1e22 | 0.1 + 0.2 | "a" "b" 'c' | "\u00e9\x41\101\q\"" | '\''
+d.items() | d.keys() | d.values() | {}.items() | {}.keys() | {}.values() | [d.items(), d.keys()] | {"a": d.keys()} | d.keys() ~ "x" | d.items()|string
+d.items()|length | d.keys()|first | d.values()|last | d.keys()|join(",") | d.items()|map("first")|list | d.keys()|reverse|list | d.values()|list|length | d.keys()|sort(reverse=true)
+d.items() is iterable | d.items() is sequence | d.keys() is mapping | d.keys() is string | d.values() is sequence | range(3) is sequence | xs is sequence | d.keys() is defined | d.keys()|tojson | range(2)|tojson
+d.items()[0] | d.keys()[0] is defined | d.keys()[0:1] | d.values()[-1] is defined | d.keys().index("a") | range(9)[2] | range(9)[-1] | range(9)[3:5]|list
+d.keys() == d.keys() | d.items() == d.items() | d.values() == d.values() | d.keys() == d.keys()|list | {"a": 1}.keys() == {"a": 2}.keys() | {"a": 1}.items() == {"a": 2}.items() | {}.keys() == {}.items() | {}.values() == {}.values() | {"b": 1, "a": 2}.keys() == {"a": 3, "b": 4}.keys()
+{"a": 1}.keys() < {"a": 1, "b": 2}.keys() | {"a": 1}.items() < {"a": 2, "b": 2}.items() | {"a": 1}.keys() <= {"a": 5}.keys() | {"a": 1}.values() < {"a": 1}.values() | [1] < (1, 2) | (1,) < (1, 2) | range(2) == range(0, 2) | range(2) == [0, 1] | range(1) < range(2)
+"a" in d.keys() | "zz" in d.keys() | 1 in {"a": 1}.values() | ("a", 1) in {"a": 1}.items() | not {}.keys() | "y" if {"a": 1}.items() else "n" | d.keys() + [1] | d.keys() * 2 | range(2) + [1] | [0] + range(2) | (1,) + (2,) | (1, 2) * 2
+range(3) | range(1, 4) | range(0, 9, 2) | range(5, 0, -1) | [range(2)] | range(3)|string | range(2) ~ "" | range(0) | loop
+(1,) | () | ("a",) | ("it's", 'say "x"', "b'\"") | [none, true, 1.0, 1e16, 1e-5, 0.1] | [zz] | {"k": zz} | [["a", ("b", {"c": none})]] | {1: "a", none: 2, true: 3} | "a\tb\n"|list | ["a\\b"]
 range(3)|list | range(1, 10, 3)|list | range(5, 0, -2)|list | range(0)|list | range(1000000)|list | range(3, 1)|length | dict(a=1, b="x") | dict({"z": 1}, a=2) | namespace(a=1).a | namespace({"k": 2}).k
 namespace().x is defined | raise_exception("no way") | strftime_now("%d %b %Y %H:%M:%S %A %j %-d %y %I%p %%") | strftime_now("%Y-%m-%d") | nofunction() | n() | s.upper.lower | "a" is string is string
 1 if | 1 + | (1 | [1 | {1 | a b | 1..2 | a. | a[] | a | 'x | {{ | not | "a" is | x is not | 5 | foo( | foo(a=1, 2) | {% if %} | a.1.b | @ | $x | 1abc
@@ -212,6 +221,9 @@ namespace().x is defined | raise_exception("no way") | strftime_now("%d %b %Y %H
 STATEMENTS = [
     "{% for x in xs %}{{ loop.index }}/{{ loop.length }}{{ loop.first }}{{ loop.last }}{{ loop.revindex0 }} {% endfor %}",
     "{% for x in xs if x > 1 %}{{ x }}{{ loop.last }}{{ loop.previtem }}{{ loop.nextitem }},{% else %}none{% endfor %}",
+    "{% for i in d.items() %}{{ i }}{% endfor %}", "{% set v = d.values() %}{{ v == v }}{{ v is sameas v }}",
+    "{% for x in xs %}{{ loop }}{% endfor %}", "{% macro m(a) %}{% endmacro %}{{ m }}",
+    "{% set k = d.keys() %}{{ k|list == d|list }}{{ k|length }}{% for x in k %}{{ loop.last }}{% endfor %}",
     "{% for x in [] %}{{ x }}{% else %}empty{% endfor %}", "{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}",
     "{% for a, (b, c) in [(1, (2, 3))] %}{{ a }}{{ b }}{{ c }}{% endfor %}", "{% for a, b in [1] %}{% endfor %}",
     "{% for c in 'héy' %}[{{ c }}]{% endfor %}", "{% for k in d %}{{ k }},{% endfor %}", "{% for x in missing %}{% endfor %}ok",

@@ -6,13 +6,15 @@ Run with a Python that has torch, transformers and safetensors:
 Each case holds target/ and draft/ as directories, and golden.safetensors: next_ids [num_tokens]
 (t_i+1), features [num_tokens, hidden] (f_i) and predicted [num_tokens, hidden] (what the draft
 makes of them). The network follows SafeAILab/EAGLE's cnets1.py: fc over [embedding; feature],
-layers of which the first has no input norm, no final norm, rotary position i.
+layers of which the first has no input norm, no final norm, rotary position i. A head of Qwen2's
+shape has biases of q, k and v; its vocabulary, and the copy of the embedding that it carries, may
+be padded otherwise than the target's.
 """
 
 import torch
 from safetensors.torch import save_file
 from tiny_models import fresh_dir, save_model, tiny_config, write_json
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 NUM_TOKENS = 24
 
@@ -23,7 +25,7 @@ HEADS, KV_HEADS = CONFIG["num_attention_heads"], CONFIG["num_key_value_heads"]
 EPS, THETA, HEAD_DIM = CONFIG["rms_norm_eps"], 10000.0, HIDDEN // HEADS
 
 
-def random_draft(num_layers, bias):
+def random_draft(num_layers, bias, qkv_bias=False):
     def linear(rows, columns):
         return torch.randn(rows, columns) / columns**0.5
 
@@ -40,6 +42,9 @@ def random_draft(num_layers, bias):
         weights[prefix + "mlp.up_proj.weight"] = linear(FFN, HIDDEN)
         weights[prefix + "mlp.down_proj.weight"] = linear(HIDDEN, FFN)
         weights[prefix + "post_attention_layernorm.weight"] = 1.0 + 0.2 * torch.randn(HIDDEN)
+        if qkv_bias:
+            for part, heads in (("q", HEADS), ("k", KV_HEADS), ("v", KV_HEADS)):
+                weights[prefix + f"self_attn.{part}_proj.bias"] = 0.3 * torch.randn(heads * HEAD_DIM)
         if i > 0:
             weights[prefix + "input_layernorm.weight"] = 1.0 + 0.2 * torch.randn(HIDDEN)
     return weights
@@ -62,11 +67,15 @@ def layer_forward(x, weights, i):
     def weight(name):
         return weights[f"layers.{i}.{name}.weight"]
 
+    def project(part, heads):
+        bias = weights.get(f"layers.{i}.self_attn.{part}_proj.bias", torch.zeros(()))
+        return (normed @ weight(f"self_attn.{part}_proj").T + bias).view(num_tokens, heads, HEAD_DIM)
+
     num_tokens = x.shape[0]
     normed = rms_norm(x, weight("input_layernorm")) if i > 0 else x
-    q = rotate((normed @ weight("self_attn.q_proj").T).view(num_tokens, HEADS, HEAD_DIM))
-    k = rotate((normed @ weight("self_attn.k_proj").T).view(num_tokens, KV_HEADS, HEAD_DIM))
-    v = (normed @ weight("self_attn.v_proj").T).view(num_tokens, KV_HEADS, HEAD_DIM)
+    q = rotate(project("q", HEADS))
+    k = rotate(project("k", KV_HEADS))
+    v = project("v", KV_HEADS)
     k = k.repeat_interleave(HEADS // KV_HEADS, dim=1)
     v = v.repeat_interleave(HEADS // KV_HEADS, dim=1)
     scores = torch.einsum("qhd,khd->hqk", q, k) / HEAD_DIM**0.5
@@ -78,19 +87,29 @@ def layer_forward(x, weights, i):
     return x + (gate * (normed @ weight("mlp.up_proj").T)) @ weight("mlp.down_proj").T
 
 
-def make_case(name, num_layers, bias, seed):
+def make_case(name, num_layers, bias, seed, is_qwen2=False, padding=0):
+    """`padding`: rows of the draft's vocabulary that the target has not, or the other way round."""
     torch.manual_seed(seed)
     directory = fresh_dir(name)
-    target = LlamaForCausalLM(LlamaConfig(**CONFIG, num_hidden_layers=1)).eval()
+    if is_qwen2:
+        target = Qwen2ForCausalLM(Qwen2Config(**CONFIG, num_hidden_layers=1)).eval()
+    else:
+        target = LlamaForCausalLM(LlamaConfig(**CONFIG, num_hidden_layers=1)).eval()
     with torch.no_grad():
         target.get_input_embeddings().weight.normal_(0.0, 1.0)
     save_model(target, directory / "target")
 
-    weights = random_draft(num_layers, bias)
+    weights = random_draft(num_layers, bias, qkv_bias=is_qwen2)
+    num_rows = VOCAB + padding
+    stored = dict(weights)
+    if padding != 0:
+        stored["embed_tokens.weight"] = torch.zeros(num_rows, HIDDEN)
+        stored["embed_tokens.weight"][:VOCAB] = target.get_input_embeddings().weight.detach()[:num_rows]
     (directory / "draft").mkdir()
-    save_file(weights, directory / "draft" / "model.safetensors")
+    save_file(stored, directory / "draft" / "model.safetensors")
     config = CONFIG | dict(
-        architectures=["LlamaForCausalLMEagle"],
+        architectures=["Qwen2ForCausalLM" if is_qwen2 else "LlamaForCausalLMEagle"],
+        vocab_size=num_rows,
         num_hidden_layers=num_layers,
         bias=bias,
         rope_theta=THETA,
@@ -98,7 +117,7 @@ def make_case(name, num_layers, bias, seed):
     )
     write_json(directory / "draft" / "config.json", config, indent=2)
 
-    ids = torch.randint(0, VOCAB, (1, NUM_TOKENS + 1))
+    ids = torch.randint(0, min(VOCAB, num_rows), (1, NUM_TOKENS + 1))
     with torch.no_grad():
         features = target.model(ids[:, :-1]).last_hidden_state[0]
         embedded = target.get_input_embeddings()(ids[0, 1:])
@@ -119,3 +138,5 @@ def make_case(name, num_layers, bias, seed):
 if __name__ == "__main__":
     make_case("eagle", num_layers=1, bias=False, seed=0)
     make_case("eagle_bias_2_layers", num_layers=2, bias=True, seed=1)
+    make_case("eagle_qwen2_padded", num_layers=1, bias=True, seed=2, is_qwen2=True, padding=28)
+    make_case("eagle_qwen2_2_layers_fewer_rows", num_layers=2, bias=False, seed=3, is_qwen2=True, padding=-4)

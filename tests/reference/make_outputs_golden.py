@@ -245,7 +245,8 @@ if __name__ == "__main__":
     words = lambda directory: save_tokenizer(directory, BERT)  # noqa: E731
     decoder = tiny_config(vocab_size=VOCAB, hidden_size=HIDDEN, num_hidden_layers=1, intermediate_size=HIDDEN,
                           num_attention_heads=2, num_key_value_heads=1, initializer_range=0.5, pad_token_id=0)
-    make_classifier("llama", LlamaForSequenceClassification(LlamaConfig(**decoder, num_labels=1)), words, "raw")
+    make_classifier("llama", LlamaForSequenceClassification(LlamaConfig(**decoder, num_labels=1)), words,
+                    "sigmoid")
     make_classifier("qwen2", Qwen2ForSequenceClassification(Qwen2Config(**decoder, num_labels=3)), words, "softmax")
     make_classifier("qwen3", Qwen3ForSequenceClassification(
         Qwen3Config(**decoder, head_dim=8, num_labels=2, problem_type="regression")), words, "raw")

@@ -60,6 +60,34 @@ def main():
                       torch.bool, torch.bfloat16)
     }
     torch.save(every_dtype, directory / "dtypes.pt")
+    make_integers(directory)
+
+
+def make_integers(directory):
+    """Token maps as torch.save writes them: ids 7 12 99 500 900 where the dtype holds them."""
+    ids = [7, 12, 99, 500, 900]
+    torch.save(torch.tensor(ids, dtype=torch.uint16), directory / "map_uint16.pt")
+    with_gaps = torch.arange(40).to(torch.uint32)
+    torch.save(
+        {
+            "uint16": torch.tensor(ids, dtype=torch.uint16),
+            "uint32": torch.tensor([*ids[:4], (1 << 32) - 1], dtype=torch.uint32),
+            "uint64": torch.tensor([*ids[:4], 1 << 40], dtype=torch.uint64),
+            "too_large": torch.tensor([7, (1 << 63) + 5], dtype=torch.uint64),
+            "strided": with_gaps[3::9],  # 3 12 21 30 39
+            "none": torch.tensor([], dtype=torch.uint16),
+            "float8": torch.tensor([1.0, 2.0]).to(torch.float8_e4m3fn),
+        },
+        directory / "unsigned.pt",
+    )
+    attributed = torch.tensor(ids)
+    attributed.note = "counted on prose"
+    torch.save(attributed, directory / "map_attribute.pt")
+    torch.save(torch._neg_view(torch.tensor(ids)), directory / "map_negated.pt")
+    mask = torch.zeros(1000, dtype=torch.bool)
+    mask[ids] = True
+    d2t = torch.tensor([id - row for row, id in enumerate(ids)])
+    torch.save({"d2t": d2t, "t2d": mask}, directory / "d2t.pt")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/draft/pair.h"
 #include "tests/router/router_harness.h"
 
@@ -200,6 +201,85 @@ TEST_F(RouterEqualityTest, GreedyOutputIsThePlainOne) { ExpectAllEqualPlain(/*te
 
 TEST_F(RouterEqualityTest, SampledOutputIsThePlainOneForTheSameSeed) {
   ExpectAllEqualPlain(/*temperature=*/0.8);
+}
+
+/// Requests that end before anything is drafted for them: by their length, or by a stop.
+TEST_F(RouterEqualityTest, PromptsOfShortRequestsAreSharedAsWithoutADraft) {
+  struct Short {
+    int64_t max_new_tokens;
+    bool stops;  // with its first token
+    int64_t chunk;
+  };
+  for (const Short& of : {Short{1, false, 512}, Short{2, false, 512}, Short{16, true, 512},
+                          Short{1, false, 16}, Short{1, false, 0}}) {
+    SCOPED_TRACE(testing::Message() << of.max_new_tokens << " tokens, chunks of " << of.chunk);
+    std::vector<Served> plain;
+    for (const DrafterKind kind : {DrafterKind::kNone, DrafterKind::kEagle, DrafterKind::kModel}) {
+      const std::unique_ptr<Drafter> drafter = pair_->NewDrafter(kind, /*num_slots=*/8000);
+      const std::unique_ptr<SpeculativeEngine> engine = *SpeculativeEngine::Create(
+          pair_->target(), drafter.get(), /*vocab=*/nullptr,
+          {.num_draft_tokens = 4, .num_slots = 8000, .emit_size = pair_->emit_size()},
+          pair_->pool());
+      RouterHarness harness(
+          *engine, {.scheduler = {.max_total_tokens = 8000, .chunked_prefill_size = of.chunk}});
+      // Each prompt twice, then what follows from a prefix that a short request has left behind.
+      for (size_t i = 0; i < 2 * prompts_.size(); ++i) {
+        TokenizedGenerateReqInput input;
+        input.rid = std::to_string(i);
+        input.input_ids = prompts_[i % prompts_.size()];
+        input.sampling_params.max_new_tokens = of.max_new_tokens;
+        if (of.stops) input.stop = [](TokenId) { return true; };
+        harness.Step({std::move(input)});
+        harness.StepUntilIdle();
+        const Served& served = harness.served()[std::to_string(i)];
+        ASSERT_TRUE(served.last.status.ok()) << served.last.status;
+        if (kind == DrafterKind::kNone) {
+          plain.push_back(served);
+          continue;
+        }
+        EXPECT_EQ(served.output, plain[i].output) << Name(kind) << ", request " << i;
+        // A key of two tokens sees where prefixes part one token earlier.
+        const int64_t look_ahead = kind == DrafterKind::kEagle ? 1 : 0;
+        EXPECT_GE(served.last.cached_tokens, plain[i].last.cached_tokens - look_ahead)
+            << Name(kind) << ", request " << i;
+        EXPECT_LE(served.last.cached_tokens, plain[i].last.cached_tokens);
+      }
+      harness.ExpectNothingHeld();
+    }
+  }
+}
+
+TEST_F(RouterEqualityTest, DraftsAreAsGoodBehindThePromptOfAShortRequest) {
+  for (const DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kModel}) {
+    SequenceStats stats[2];
+    std::vector<std::vector<TokenId>> outputs[2];
+    for (const bool is_cached : {false, true}) {
+      const std::unique_ptr<Drafter> drafter = pair_->NewDrafter(kind, /*num_slots=*/8000);
+      const std::unique_ptr<SpeculativeEngine> engine = *SpeculativeEngine::Create(
+          pair_->target(), drafter.get(), /*vocab=*/nullptr,
+          {.num_draft_tokens = 4, .num_slots = 8000, .emit_size = pair_->emit_size()},
+          pair_->pool());
+      RouterHarness harness(*engine, {.scheduler = {.max_total_tokens = 8000}});
+      for (size_t i = 0; i < prompts_.size(); i += 3) {
+        for (const int64_t max_new_tokens : {1, 24}) {
+          if (max_new_tokens == 1 && !is_cached) continue;
+          TokenizedGenerateReqInput input;
+          input.rid = absl::StrCat(i, " ", max_new_tokens);
+          input.input_ids = prompts_[i];
+          input.sampling_params.max_new_tokens = max_new_tokens;
+          harness.Step({std::move(input)});
+          harness.StepUntilIdle();
+        }
+        const Served& served = harness.served()[absl::StrCat(i, " 24")];
+        EXPECT_EQ(served.last.cached_tokens >= std::ssize(prompts_[i]) - 2, is_cached);
+        stats[is_cached].Add(served.last.stats);
+        outputs[is_cached].push_back(served.output);
+      }
+    }
+    EXPECT_EQ(outputs[0], outputs[1]) << Name(kind);
+    EXPECT_EQ(stats[0].num_drafted, stats[1].num_drafted) << Name(kind);
+    EXPECT_EQ(stats[0].num_accepted, stats[1].num_accepted) << Name(kind);
+  }
 }
 
 TEST_F(RouterEqualityTest, DraftsAreAsGoodBehindACachedPrefix) {

@@ -10,9 +10,12 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "draft/eagle_drafter.h"
 #include "router/pipeline.h"
+#include "router/running_clock.h"
 #include "tests/router/failing_new.h"
 #include "tests/router/router_harness.h"
 #include "tests/support/temp_dir.h"
@@ -280,6 +283,86 @@ TEST_F(RouterTest, ThePipelineServesThroughIt) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(outputs[i]->ids, harness.served()[std::to_string(i)].output) << i;
   }
+}
+
+/// Two encoders whose passes take 10 ms, in virtual time, and a pause of the process inside a pass.
+class PausedRouterTest : public testing::Test {
+ protected:
+  PausedRouterTest() {
+    Router::Options options{.now = [this] { return clock_.Now(); }};
+    for (size_t model = 0; model < 2; ++model) {
+      options.encoders.push_back(
+          {.options = {.max_input_tokens = 512, .max_pass_s = 0.02},
+           .encode = [this, model](std::span<const EncodingLoop::Item> items, bool) {
+             Run(0.01);
+             wall_s_ += std::exchange(pause_s_, 0.0);
+             ++num_passes_[model];
+             return std::optional(std::vector<EncodeResult>(items.size()));
+           }});
+    }
+    router_ = *Router::Create(std::move(options));
+  }
+
+  void Run(double seconds) {
+    wall_s_ += seconds;
+    cpu_s_ += seconds;
+  }
+
+  void Add(const std::string& rid, size_t model, int64_t num_inputs, double timeout_s) {
+    TokenizedEmbedReqInput input;
+    input.rid = rid;
+    input.model = model;
+    input.timeout_s = timeout_s;
+    for (int64_t i = 0; i < num_inputs; ++i) {
+      input.inputs.push_back({.ids = std::vector<TokenId>(512, TokenId(static_cast<int32_t>(i)))});
+    }
+    Step({std::move(input)});
+  }
+
+  void Step(std::vector<RouterMessage> messages = {}) {
+    for (const BatchTokenIdOut::Row& row : router_->ExposedStep(std::move(messages)).rows) {
+      ended_[row.rid] = row.status;
+    }
+  }
+
+  double wall_s_ = 0.0, cpu_s_ = 0.0, pause_s_ = 0.0;
+  RunningClock clock_{[this] { return wall_s_; }, [this] { return cpu_s_; }};
+  int64_t num_passes_[2] = {0, 0};
+  std::map<std::string, absl::Status> ended_;
+  std::unique_ptr<Router> router_;
+};
+
+TEST_F(PausedRouterTest, ModelWhosePassWasHitGoesOn) {
+  Add("a", 0, 400, /*timeout_s=*/1e9);
+  Add("b", 1, 400, /*timeout_s=*/1e9);
+  for (int i = 0; i < 20; ++i) Step();
+  for (const double pause_s : {0.5, 30.0, 3600.0}) {
+    pause_s_ = pause_s;
+    while (pause_s_ > 0.0) Step();
+    const int64_t before[2] = {num_passes_[0], num_passes_[1]};
+    for (int i = 0; i < 60; ++i) Step();
+    for (const int model : {0, 1}) EXPECT_GE(num_passes_[model] - before[model], 24) << pause_s;
+  }
+}
+
+TEST_F(PausedRouterTest, DeadlinesDoNotPassInAPause) {
+  Add("a", 0, 30, /*timeout_s=*/5.0);
+  Add("b", 1, 30, /*timeout_s=*/5.0);
+  Add("short", 1, 30, /*timeout_s=*/0.2);
+  pause_s_ = 600.0;
+  while (!router_->idle()) Step();
+  EXPECT_TRUE(ended_["a"].ok()) << ended_["a"];
+  EXPECT_TRUE(ended_["b"].ok()) << ended_["b"];
+  EXPECT_TRUE(absl::IsDeadlineExceeded(ended_["short"])) << ended_["short"];
+}
+
+TEST_F(PausedRouterTest, PassesAreSoonAsLongAsBefore) {
+  Add("a", 0, 400, /*timeout_s=*/1e9);
+  for (int i = 0; i < 20; ++i) Step();
+  const int64_t before = router_->encoder(0).pass_tokens();
+  pause_s_ = 30.0;
+  for (int i = 0; i < 25; ++i) Step();
+  EXPECT_NEAR(static_cast<double>(router_->encoder(0).pass_tokens()), before, 0.25 * before);
 }
 
 /// 1,000 requests that come, go, are late and are retracted, on few slots.

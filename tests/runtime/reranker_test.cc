@@ -147,6 +147,9 @@ TEST(RerankerOpenTest, ADefaultPromptIsTheInstruction) {
   tiny.AddFile("config_sentence_transformers.json", {{"model_type", "CrossEncoder"},
                                                      {"prompts", {{"own", "Judge the passage"}}},
                                                      {"default_prompt_name", "own"}});
+  // Without it sentence-transformers does not read the file above.
+  tiny.AddFile("modules.json",
+               {{{"path", ""}, {"type", "sentence_transformers.models.Transformer"}}});
   tiny.AddFile("tokenizer_config.json", {{"model_max_length", 200}});
   ThreadPool pool(1);
   const auto model = EncodingModel::Open({.model = tiny.Write()}, pool);

@@ -173,6 +173,20 @@ TEST_F(DialectsTest, ThePageNeedsNoKey) {
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.headers.at("content-type"), "text/html; charset=utf-8");
   EXPECT_THAT(reply.body, HasSubstr("<title>shortlist</title>"));
+  EXPECT_THAT(reply.body, HasSubstr("<link rel=\"icon\" href=\"data:image/svg+xml,<svg"));
+}
+
+TEST_F(DialectsTest, TheRoutesHaveAPageWithNothingFromElsewhere) {
+  Start([](Server::Options& options) { options.keys = {{{.key = "key"}}, "admin"}; });
+  const HttpReply reply = Connect().Get("/docs");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.headers.at("content-type"), "text/html; charset=utf-8");
+  EXPECT_THAT(reply.body, HasSubstr("<title>shortlist: API</title>"));
+  EXPECT_THAT(reply.body, HasSubstr("fetch(\"/openapi.json\")"));
+  EXPECT_THAT(reply.body, testing::Not(HasSubstr("src=")));
+  EXPECT_THAT(reply.headers.at("content-security-policy"), HasSubstr("script-src 'sha256-"));
+  EXPECT_NE(reply.headers.at("content-security-policy"),
+            Connect().Get("/").headers.at("content-security-policy"));
 }
 
 }  // namespace

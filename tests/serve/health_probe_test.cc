@@ -6,8 +6,11 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
 #include <exception>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "tests/serve/fake_generator.h"
@@ -43,6 +46,27 @@ TEST(HealthProbeTest, ClientsGoAtAnyMoment) {
     io.run();
     EXPECT_EQ(num_ended, 4) << num_steps;
     EXPECT_EQ(generator.started.size(), 1u);
+  }
+}
+
+/// A probe whose time passes in a pause of the process asks again.
+TEST(HealthProbeTest, PauseIsNoIllness) {
+  for (const bool pauses : {false, true}) {
+    asio::io_context io;
+    FakeGenerator generator(io.get_executor(), {.tokenizer = &DemoTokenizer()});
+    generator.scripts.push_back({.events = {}, .hangs = true});
+    generator.scripts.push_back({.events = {{.completion_tokens = 1, .finished = true}}});
+    const auto probe = std::make_shared<HealthProbe>(
+        generator, HealthProbe::Options{.timeout = std::chrono::milliseconds(50)});
+    absl::Status answer = absl::UnknownError("none yet");
+    asio::co_spawn(io, probe->Ask(),
+                   [&](std::exception_ptr, const absl::Status& status) { answer = status; });
+    if (pauses) {
+      asio::post(io, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1'200)); });
+    }
+    io.run();
+    EXPECT_EQ(answer.ok(), pauses) << answer;
+    EXPECT_EQ(generator.started.size(), pauses ? 2u : 1u);
   }
 }
 

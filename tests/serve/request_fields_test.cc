@@ -110,7 +110,6 @@ TEST_F(RequestFieldsTest, WhatWouldChangeTheOutputIsRefusedByName) {
   json openai = With(everywhere, {{"tools", {{{"type", "function"}}}},
                                   {"tool_choice", "auto"},
                                   {"best_of", 2},
-                                  {"reasoning_effort", "low"},
                                   {"verbosity", "low"},
                                   {"modalities", {"text", "audio"}},
                                   {"audio", {{"voice", "a"}}},
@@ -130,6 +129,8 @@ TEST_F(RequestFieldsTest, WhatWouldChangeTheOutputIsRefusedByName) {
   }
   ExpectRefused("/v1/completions", With(kCompletion, {{"add_special_tokens", false}}),
                 "add_special_tokens");
+  ExpectRefused("/v1/completions", With(kCompletion, {{"reasoning_effort", "low"}}),
+                "reasoning_effort");
   for (const auto& [name, value] : everywhere.items()) {
     ExpectRefused("/generate", With(kGenerate, {{"sampling_params", {{name, value}}}}),
                   "sampling_params." + name);
@@ -142,6 +143,79 @@ TEST_F(RequestFieldsTest, WhatWouldChangeTheOutputIsRefusedByName) {
   ExpectRefused("/generate", With(kGenerate, {{"sampling_params", {{"max_tokens", 5}}}}),
                 "sampling_params.max_tokens", "max_new_tokens");
   EXPECT_TRUE(engine_.arrivals().empty());
+}
+
+TEST_F(RequestFieldsTest, TwoNamesOfOneFieldMustAgree) {
+  Start();
+  for (const char* path : {"/v1/chat/completions", "/v1/completions"}) {
+    const json body = path == std::string("/v1/completions") ? kCompletion : kChat;
+    ExpectRefused(path, With(body, {{"max_tokens", 2}, {"max_completion_tokens", 3}}),
+                  "max_completion_tokens", "max_tokens has another value");
+    ExpectRefused(path, With(body, {{"rid", "a"}, {"request_id", "b"}}), "request_id",
+                  "rid has another value");
+    ExpectRefused(path, With(body, {{"seed", 1}, {"sampling_seed", 2}}), "sampling_seed");
+    Ok(path, With(body, {{"max_tokens", 2}, {"max_completion_tokens", 2}}));
+    Ok(path, With(body, {{"rid", "a"}, {"request_id", "a"}}));
+    Ok(path, With(body, {{"rid", "b"}, {"request_id", ""}}));
+  }
+}
+
+TEST_F(RequestFieldsTest, WholeNumbersAreTokenIdsHoweverTheyAreWritten) {
+  Start();
+  Ok("/v1/completions", json::parse(R"({"prompt": [300.0, 3.01e2, 302], "max_tokens": 1})"));
+  EXPECT_EQ(Last().input_ids, (std::vector<TokenId>{TokenId{300}, TokenId{301}, TokenId{302}}));
+  Ok("/generate", json::parse(R"({"input_ids": [[300.0]], "dynamic_token_ids": [301.0],
+      "sampling_params": {"max_new_tokens": 1, "stop_token_ids": [302.0],
+                          "allowed_token_ids": [303.0, 304]}})"));
+  EXPECT_EQ(Last().input_ids, std::vector<TokenId>{TokenId{300}});
+  EXPECT_EQ(Last().dynamic_token_ids, std::vector<TokenId>{TokenId{301}});
+  EXPECT_EQ(Last().sampling.stop_token_ids.front(), TokenId{302});
+  Ok("/detokenize", json::parse(R"({"tokens": [300.0]})"));
+  for (const char* id : {"300.5", "-1.0", "-0.5", "1e300", "16384.0", "true", "null", "\"300\""}) {
+    const std::string body = std::string(R"({"max_tokens": 1, "prompt": [300, )") + id + "]}";
+    ExpectRefused("/v1/completions", json::parse(body), "prompt[1]", "no token id");
+  }
+}
+
+TEST_F(RequestFieldsTest, ABiasIsOfATokenThatIsWrittenInOneWay) {
+  Start();
+  for (const char* key : {"0300", "00", "+300", " 300", "300 ", "-0", "300.0", "3e2", "0x10"}) {
+    ExpectRefused("/v1/completions", With(kCompletion, {{"logit_bias", {{key, 1}}}}), "logit_bias");
+  }
+  ExpectRefused("/v1/completions", With(kCompletion, {{"logit_bias", {{"300", 1}, {"0300", 2}}}}),
+                "logit_bias", "\"0300\"");
+  Ok("/v1/completions", With(kCompletion, {{"logit_bias", {{"300", 1}, {"0", 2}}}}));
+  EXPECT_EQ(Last().sampling.logit_bias.size(), 2u);
+}
+
+/// All schemas of strings with a bound, below `schema`.
+void CollectBounded(const json& schema, std::vector<json>& found) {
+  if (schema.is_object() && schema.contains("maxLength")) found.push_back(schema);
+  if (!schema.is_structured()) return;
+  for (const json& member : schema) CollectBounded(member, found);
+}
+
+TEST_F(RequestFieldsTest, OpenApiBoundsInCharactersFitTheServersInBytes) {
+  Start();
+  std::vector<json> bounded;
+  CollectBounded(Connect().Get("/openapi.json").Json(), bounded);
+  EXPECT_GT(bounded.size(), 20u);
+  for (const json& schema : bounded) {
+    const int64_t num_bytes = 4 * schema["maxLength"].get<int64_t>();
+    EXPECT_EQ(schema.value("description", ""), std::to_string(num_bytes) + " bytes of UTF-8")
+        << schema;
+  }
+  const auto repeated = [](const std::string& character, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += character;
+    return text;
+  };
+  for (const char* name : {"rid", "cache_salt", "extra_key", "stop"}) {
+    Ok("/v1/completions", With(kCompletion, {{name, repeated("\xF0\x9F\x98\x80", 64)}}));
+    Ok("/v1/completions", With(kCompletion, {{name, repeated("x", 256)}}));
+    ExpectRefused("/v1/completions", With(kCompletion, {{name, repeated("\xF0\x9F\x98\x80", 65)}}),
+                  name);
+  }
 }
 
 TEST_F(RequestFieldsTest, WhatClientsSendIsAccepted) {

@@ -1,9 +1,11 @@
 #include "text/encode_budget.h"
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/json.h"
@@ -13,6 +15,7 @@
 #include "tests/text/test_util.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer/json_tokenizer.h"
+#include "text/tokenizer/normalizer.h"
 
 namespace shortlist {
 namespace {
@@ -243,6 +246,89 @@ TEST(EncodeBudgetTest, NormalFormsOfOrdinaryTextAreFarBelowTheBound) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "\ufdfa";  // 11 times as long in NFKC
   EXPECT_TRUE(tokenizer->Encode(text).ok());
+}
+
+/// Each place of a long word is tried, and each costs as much as the word is long.
+constexpr char kRecurring[] = "(?:a|b)*c";
+
+json SplitAt(const char* expression) {
+  json document = WithByteTokens();
+  document["pre_tokenizer"] = {{"type", "Split"},
+                               {"pattern", {{"Regex", expression}}},
+                               {"behavior", "Isolated"},
+                               {"invert", false}};
+  return document;
+}
+
+std::string Refusal(const json& document, const std::string& text) {
+  const auto tokenizer = Parse(document);
+  const absl::Status status = tokenizer->Encode(text).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(EncodeBudgetTest, AnExpressionThatRecursOverALongWordRunsOutOfTime) {
+  const std::string word(100'000, 'a');
+  const std::string refusal = Refusal(SplitAt(kRecurring), word);
+  EXPECT_THAT(refusal, HasSubstr("regular expression \"(?:a|b)*c\" at byte "));
+  EXPECT_THAT(refusal, HasSubstr("ms of processor time for a text of 100000 bytes"));
+  EXPECT_THAT(
+      Refusal(WithNormalizer(
+                  {{"type", "Replace"}, {"pattern", {{"Regex", kRecurring}}}, {"content", "x"}}),
+              word),
+      HasSubstr("regular expression \"(?:a|b)*c\""));
+  EXPECT_TRUE(Parse(SplitAt(kRecurring))->Encode(word.substr(0, 200)).ok());
+}
+
+/// One token of 100,000 letters, of which each place of a word holds nearly all.
+TEST(EncodeBudgetTest, AModelOfHugeTokensRunsOutOfTime) {
+  const std::string token(100'000, 'a');
+  const std::string word(99'999, 'a');
+  json vocab = json::array();  // pairs of strings and numbers would make an object
+  for (const std::string& piece : {std::string("<unk>"), std::string("a"), token}) {
+    vocab.push_back(json::array({piece, -1.0}));
+  }
+  const json unigram = {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocab}}}};
+  EXPECT_THAT(Refusal(unigram, word), HasSubstr("model Unigram on a word of 99999 bytes: more"));
+  const json word_piece = {{"model",
+                            {{"type", "WordPiece"},
+                             {"unk_token", "[UNK]"},
+                             {"max_input_chars_per_word", 1'000'000},
+                             {"vocab", {{"[UNK]", 0}, {"a", 1}, {"##a", 2}, {"##" + token, 3}}}}}};
+  EXPECT_THAT(Refusal(word_piece, word), HasSubstr("model WordPiece on a word of 99999 bytes"));
+}
+
+TEST(EncodeBudgetTest, SequencesOfMoreStepsThanAnyRealOneAreRefused) {
+  const auto refusal = [](const json& document) {
+    return std::string(ParseJsonTokenizer(document, json::object()).status().message());
+  };
+  json normalizers = json::array(), pre_tokenizers = json::array();
+  for (size_t i = 0; i < kMaxSteps; ++i) {
+    normalizers.push_back({{"type", "Lowercase"}});
+    pre_tokenizers.push_back({{"type", "WhitespaceSplit"}});
+  }
+  json document = WithNormalizer({{"type", "Sequence"}, {"normalizers", normalizers}});
+  EXPECT_EQ(refusal(document), "");
+  const json once_more = document["normalizer"];
+  document["normalizer"]["normalizers"].push_back(once_more);
+  EXPECT_THAT(refusal(document), HasSubstr("normalizer: more than 1000 steps"));
+  document = WithByteTokens();
+  document["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", pre_tokenizers}};
+  EXPECT_EQ(refusal(document), "");
+  document["pre_tokenizer"]["pretokenizers"].push_back({{"type", "Digits"}});
+  EXPECT_THAT(refusal(document), HasSubstr("pre_tokenizer: more than 1000 steps"));
+  document = WithByteTokens();
+  document["model"]["continuing_subword_prefix"] = std::string(1000, '#');
+  EXPECT_THAT(refusal(document), HasSubstr("continuing_subword_prefix has 1000 bytes"));
+}
+
+TEST(EncodeBudgetTest, TimeInWhichTheThreadDoesNothingDoesNotCount) {
+  EncodeBudget budget(/*text_bytes=*/0, /*max_ids=*/0, /*max_tokens=*/0);
+  ASSERT_TRUE(budget.CheckTime().ok());
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(EncodeBudget::kMinTimeMs + 50));
+    EXPECT_TRUE(budget.CheckTime().ok());
+  }
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ TEST(VocabListTest, DocumentErrorsNameIndexValueAndBound) {
   ExpectError(ReadJson(Document("[1e400]")), "list.vocab.json");
   ExpectError(ReadJson(Document("[]")), "ids: no token id");
   ExpectError(ReadJson(Document("{}")), "ids: {} is not an array");
-  ExpectError(ReadJson(Document("[1, 2]", "[1]")), "1 counts for 2 ids");
+  ExpectError(ReadJson(Document("[1, 2]", "[1]")), "1 count for 2 ids");
   ExpectError(ReadJson(Document("[1, 2]", "[1, 2]")), "counts[1]: 2 above counts[0], 1");
   ExpectError(ReadJson(Document("[1, 2]", "[1, -2]")), "counts[1]: -2 not in [0,");
   ExpectError(ReadJson(Document("[1, 2]", "[1.5, 1]")), "counts[0]: 1.5 is not an integer");
@@ -204,9 +204,43 @@ TEST(VocabListTest, AListOfAnotherModelIsRefused) {
   ExpectError(ReadJson(Replaced(Document("[1]"), "0123", "ffff")),
               "fingerprint fnv1a64:ffff456789abcdef, the target's is fnv1a64:0123456789abcdef",
               absl::StatusCode::kFailedPrecondition);
-  ExpectError(ReadJson(Replaced(Document("[1]"), "\"vocab_size\": 10", "\"vocab_size\": 12")),
-              "vocab_size 12 is not the target's 10", absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(ReadJson(Replaced(Document("[1]"), kFingerprint, "")).ok());
+}
+
+TEST(VocabListTest, AListFitsAModelOfMoreRowsThanItsTokenizerHasIds) {
+  VocabList list{
+      .vocab_size = 151646, .fingerprint = kFingerprint, .ids = Ids({5, 151645}), .ranked = true};
+  list.successors.resize(list.vocab_size);
+  list.successors[2] = Ids({6});
+  const std::string path = TempPath("list.qwen.json");
+  ASSERT_TRUE(WriteVocabList(path, list).ok());
+  for (const VocabTarget& target :
+       {VocabTarget{151936}, VocabTarget{151936, kFingerprint}, VocabTarget{151646}}) {
+    const auto read = ReadVocabList(path, target);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->vocab_size, target.vocab_size);
+    EXPECT_EQ(std::ssize(read->successors), target.vocab_size);
+    EXPECT_TRUE(read->Validate().ok());
+  }
+  ExpectError(ReadVocabList(path, {151645, kFingerprint}), "token id 151645 not in [0, 151645)",
+              absl::StatusCode::kFailedPrecondition);
+  ExpectError(ReadVocabList(path, {151645}), "token id 151645 not in [0, 151645)",
+              absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(ReadVocabList(path, {151646 + 1024}).ok());
+  ExpectError(ReadVocabList(path, {151646 + 1025}), "vocab_size 151646 is not the target's 152671",
+              absl::StatusCode::kFailedPrecondition);
+  ExpectError(ReadVocabList(path, {400000, kFingerprint}),
+              "vocab_size 151646 is not the target's 400000",
+              absl::StatusCode::kFailedPrecondition);
+  ExpectError(ReadVocabList(path, {50257}), "vocab_size 151646 is not the target's 50257",
+              absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(VocabListTest, AListOfAModelsRowsFitsItsTokenizer) {
+  const VocabList list{.vocab_size = 151936, .ids = Ids({5, 151645})};
+  const std::string path = TempPath("list.rows.json");
+  ASSERT_TRUE(WriteVocabList(path, list).ok());
+  EXPECT_EQ(ReadVocabList(path, {151646})->vocab_size, 151646);
 }
 
 TEST(VocabListTest, WritesWhatItReads) {
@@ -251,7 +285,7 @@ TEST(VocabListTest, PackedAndUnrankedListsComeBack) {
   }
   const std::string text = TempPath("list.ids.txt");
   ASSERT_TRUE(WriteVocabList(text, list).ok());
-  EXPECT_THAT(RawIds(ReadVocabList(text, kTarget)->ids), ElementsAre(9, 2, 7, 5));
+  EXPECT_THAT(RawIds(ReadVocabList(text, kTarget)->ids), ElementsAre(7, 2, 5, 9));
   ExpectError(ReadJson(Replaced(Replaced(Document("[1]", "[3]"), "1,", "2,"), "\"source\"",
                                 "\"ranked\": false, \"source\"")),
               "counts of a list that is not ranked");
@@ -297,8 +331,8 @@ TEST(VocabListTest, AListTravelsWhereItsOwnIdsMeanTheSame) {
               absl::StatusCode::kFailedPrecondition);
   // Without spellings it fits by the whole tokenizer.
   EXPECT_TRUE(ReadVocabList(path, {12, Spelled(12).fingerprint}).ok());
-  ExpectError(ReadVocabList(path, {50, Spelled(50).fingerprint}), "vocab_size 12 is not",
-              absl::StatusCode::kFailedPrecondition);
+  ExpectError(ReadVocabList(path, {50, Spelled(50).fingerprint}),
+              "made for the tokenizer with fingerprint", absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(BindList(Spelled(8), list).code(), absl::StatusCode::kOutOfRange);
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
+using Sources = std::map<std::string, absl::StatusOr<std::string>>;  // by name
 using Variables = std::vector<std::pair<std::string, jinja::Value>>;
 
 constexpr size_t kMaxVariables = 64;
@@ -57,9 +58,8 @@ absl::Status AddSpecialTokens(const json& config, const std::string& path,
 }
 
 /// The templates of a `chat_template` member.
-absl::StatusOr<std::map<std::string, std::string>> ReadMember(const json& config,
-                                                              const std::string& path) {
-  std::map<std::string, std::string> sources;
+absl::StatusOr<Sources> ReadMember(const json& config, const std::string& path) {
+  Sources sources;
   if (!config.contains("chat_template") || config["chat_template"].is_null()) return sources;
   const json& member = config["chat_template"];
   if (member.is_string()) {
@@ -70,19 +70,21 @@ absl::StatusOr<std::map<std::string, std::string>> ReadMember(const json& config
       path, ": chat_template is neither a text nor a list of {\"name\", \"template\"}"));
   if (!member.is_array()) return malformed;
   for (const json& entry : member) {
-    const bool well_formed = entry.is_object() && entry.contains("name") &&
-                             entry["name"].is_string() && entry.contains("template") &&
-                             entry["template"].is_string();
-    if (!well_formed) return malformed;
-    sources[entry["name"].get<std::string>()] = entry["template"].get<std::string>();
+    if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string()) {
+      return malformed;
+    }
+    const bool has_text = entry.contains("template") && entry["template"].is_string();
+    sources.insert_or_assign(entry["name"].get<std::string>(),
+                             has_text
+                                 ? absl::StatusOr<std::string>(entry["template"].get<std::string>())
+                                 : absl::StatusOr<std::string>(malformed));
   }
   return sources;
 }
 
 /// chat_template.jinja and additional_chat_templates/*.jinja.
-absl::StatusOr<std::map<std::string, std::string>> ReadTemplateFiles(
-    const std::filesystem::path& dir) {
-  std::map<std::string, std::string> sources;
+absl::StatusOr<Sources> ReadTemplateFiles(const std::filesystem::path& dir) {
+  Sources sources;
   auto main = ReadFile((dir / "chat_template.jinja").string(), ChatTemplate::kMaxBytes);
   if (absl::IsNotFound(main.status())) return sources;
   SHORTLIST_RETURN_IF_ERROR(main.status());
@@ -91,8 +93,8 @@ absl::StatusOr<std::map<std::string, std::string>> ReadTemplateFiles(
   for (std::filesystem::directory_iterator it(dir / "additional_chat_templates", error), end;
        !error && it != end; it.increment(error)) {
     if (it->path().extension() != ".jinja") continue;
-    SHORTLIST_ASSIGN_OR_RETURN(sources[it->path().stem().string()],
-                               ReadFile(it->path().string(), ChatTemplate::kMaxBytes));
+    sources.insert_or_assign(it->path().stem().string(),
+                             ReadFile(it->path().string(), ChatTemplate::kMaxBytes));
   }
   return sources;
 }
@@ -189,28 +191,38 @@ struct ChatTemplate::Parsed {
   std::string source;
 };
 
+absl::StatusOr<std::shared_ptr<const ChatTemplate::Parsed>> ChatTemplate::Compile(
+    const std::string& name, const Source& source) {
+  const std::string origin = absl::StrCat("chat template \"", Excerpt(name), "\"");
+  if (!source.ok()) return WithOrigin(source.status(), origin);
+  if (source->size() > static_cast<size_t>(kMaxBytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(origin, ": ", source->size(), " bytes, above the bound of ", kMaxBytes));
+  }
+  if (const auto offset = FindInvalidUtf8(*source)) {
+    return absl::InvalidArgumentError(absl::StrCat(origin, ": invalid UTF-8 at byte ", *offset));
+  }
+  auto block = jinja::ParseTemplate(*source);
+  if (!block.ok()) return WithOrigin(block.status(), origin);
+  return std::make_shared<const Parsed>(Parsed{*std::move(block), *source});
+}
+
 absl::StatusOr<ChatTemplate> ChatTemplate::Create(
     const std::map<std::string, std::string>& sources,
     std::map<std::string, std::string> special_tokens) {
-  ChatTemplate result;
-  for (const auto& [name, source] : sources) {
-    const std::string origin = absl::StrCat("chat template \"", name.substr(0, 80), "\"");
-    if (source.size() > static_cast<size_t>(kMaxBytes)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(origin, ": ", source.size(), " bytes, above the bound of ", kMaxBytes));
-    }
-    if (const auto offset = FindInvalidUtf8(source)) {
-      return absl::InvalidArgumentError(absl::StrCat(origin, ": invalid UTF-8 at byte ", *offset));
-    }
-    auto block = jinja::ParseTemplate(source);
-    if (!block.ok()) return WithOrigin(block.status(), origin);
-    result.templates_.emplace(name,
-                              std::make_shared<const Parsed>(Parsed{*std::move(block), source}));
-  }
-  if (!result.templates_.contains("default")) {
+  return CreateOf({sources.begin(), sources.end()}, std::move(special_tokens));
+}
+
+absl::StatusOr<ChatTemplate> ChatTemplate::CreateOf(
+    const std::map<std::string, Source>& sources,
+    std::map<std::string, std::string> special_tokens) {
+  if (!sources.contains("default")) {
     return absl::InvalidArgumentError("chat templates: none is named \"default\"");
   }
-  result.source_ = sources.at("default");
+  ChatTemplate result;
+  for (const auto& [name, source] : sources) result.templates_.emplace(name, Compile(name, source));
+  SHORTLIST_RETURN_IF_ERROR(result.templates_.at("default").status());
+  result.source_ = *sources.at("default");
   for (const auto& [name, token] : special_tokens) {
     if (FindInvalidUtf8(token))
       return absl::InvalidArgumentError(absl::StrCat(name, ": invalid UTF-8"));
@@ -242,7 +254,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir) {
   const std::string map_path = (dir / "special_tokens_map.json").string();
   SHORTLIST_ASSIGN_OR_RETURN(const json map, ReadOptionalJson(map_path));
   SHORTLIST_RETURN_IF_ERROR(AddSpecialTokens(map, map_path, tokens));
-  auto result = Create(sources, std::move(tokens));
+  auto result = CreateOf(sources, std::move(tokens));
   if (!result.ok()) return WithOrigin(result.status(), model_dir);
   return result;
 }
@@ -258,15 +270,16 @@ absl::StatusOr<RenderedChat> ChatTemplate::Render(const Chat& chat) const {
   SHORTLIST_ASSIGN_OR_RETURN(const Variables variables, ToVariables(chat, special_tokens_));
   const auto tool_use = templates_.find("tool_use");
   const bool with_tools = !chat.tools.is_null() && tool_use != templates_.end();
-  const Parsed& parsed = with_tools ? *tool_use->second : *templates_.at("default");
-  const auto text = jinja::Render(parsed.block, variables, chat.now ? *chat.now : LocalTime());
+  SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const Parsed> parsed,
+                             with_tools ? tool_use->second : templates_.at("default"));
+  const auto text = jinja::Render(parsed->block, variables, chat.now ? *chat.now : LocalTime());
   if (!text.ok()) return WithOrigin(text.status(), "chat template");
   return RenderedChat{text->bytes(), text->content()};
 }
 
 bool ChatTemplate::KnowsRole(std::string_view name) const {
   return std::any_of(templates_.begin(), templates_.end(), [name](const auto& entry) {
-    return entry.second->source.find(name) != std::string::npos;
+    return entry.second.ok() && (*entry.second)->source.find(name) != std::string::npos;
   });
 }
 

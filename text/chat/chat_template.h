@@ -46,7 +46,9 @@ class ChatTemplate {
   static constexpr int64_t kMaxBytes = int64_t{1} << 20;
 
   /// `sources` by name; "default" must be among them, "tool_use" may be. `special_tokens` are the
-  /// variables bos_token, eos_token and so on. InvalidArgument names the template and the line.
+  /// variables bos_token, eos_token and so on. InvalidArgument names the line where the default
+  /// template is wrong. Another template that is wrong costs only itself: Render reports it when a
+  /// chat asks for it.
   static absl::StatusOr<ChatTemplate> Create(const std::map<std::string, std::string>& sources,
                                              std::map<std::string, std::string> special_tokens);
 
@@ -54,14 +56,15 @@ class ChatTemplate {
   /// ones in additional_chat_templates/*.jinja), `chat_template` of tokenizer_config.json (one, or
   /// a list of named ones), chat_template.json. Special tokens come from tokenizer_config.json, and
   /// from special_tokens_map.json those that it does not name. NotFound where there is no template;
-  /// InvalidArgument names the file.
+  /// InvalidArgument names the file. An additional file that cannot be read costs only itself.
   static absl::StatusOr<ChatTemplate> Load(const std::string& model_dir);
 
   /// The prompt, as transformers' apply_chat_template (5.x) gives it: members of a message that are
   /// null count as missing, "reasoning_content" and "thinking" stand for one another, and
   /// "tool_use" is taken where there are tools. InvalidArgument for messages that are no list of
   /// objects, text that is not valid UTF-8, what the template itself refuses, and operations that
-  /// it gets wrong; InvalidArgument past a bound.
+  /// it gets wrong; InvalidArgument past a bound. The error of a "tool_use" template that could not
+  /// be compiled or read.
   absl::StatusOr<RenderedChat> Render(const Chat& chat) const;
 
   /// Whether a template knows the role `name`, other than by writing down whatever role there is:
@@ -76,10 +79,15 @@ class ChatTemplate {
 
  private:
   struct Parsed;
+  using Source = absl::StatusOr<std::string>;
   ChatTemplate() = default;
+  static absl::StatusOr<ChatTemplate> CreateOf(const std::map<std::string, Source>& sources,
+                                               std::map<std::string, std::string> special_tokens);
+  static absl::StatusOr<std::shared_ptr<const Parsed>> Compile(const std::string& name,
+                                                               const Source& source);
 
   std::string source_;
-  std::map<std::string, std::shared_ptr<const Parsed>> templates_;
+  std::map<std::string, absl::StatusOr<std::shared_ptr<const Parsed>>> templates_;
   std::map<std::string, std::string> special_tokens_;
 };
 

@@ -33,7 +33,7 @@ absl::StatusOr<Value> Range(const Arguments& arguments) {
     items.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;
   }
-  return Value::MakeList(std::move(items));
+  return Value::MakeRange(std::move(items), start, stop, step);
 }
 
 /// namespace(a=1) and dict(a=1), both over a dictionary too: {"a": 1}.

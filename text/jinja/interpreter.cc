@@ -328,7 +328,8 @@ class Interpreter {
     if (kind == Expr::Kind::kSlice) return GetSlice(parts[0], parts[1], parts[2], parts[3]);
     if (kind == Expr::Kind::kConcat) return Join(Text(), parts);
     if (kind != Expr::Kind::kDict)
-      return Value::MakeList(std::move(parts), kind == Expr::Kind::kTuple);
+      return Value::MakeList(std::move(parts),
+                             kind == Expr::Kind::kTuple ? ListKind::kTuple : ListKind::kList);
     Dict dict;
     for (size_t i = 0; i < parts.size(); i += 2) {
       const bool is_key =

@@ -23,16 +23,9 @@ absl::StatusOr<Value> CallDictMethod(const Value& receiver, std::string_view nam
   }
   SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
   if (name == "copy") return receiver;
-  std::vector<Value> items;
-  for (const auto& [key, value] : dict.entries) {
-    if (name == "items") {
-      SHORTLIST_ASSIGN_OR_RETURN(items.emplace_back(),
-                                 Value::MakeList({key, value}, /*is_tuple=*/true));
-    } else {
-      items.push_back(name == "keys" ? key : value);
-    }
-  }
-  return Value::MakeList(std::move(items));
+  return Value::MakeView(receiver, name == "items"  ? ListKind::kItems
+                                   : name == "keys" ? ListKind::kKeys
+                                                    : ListKind::kValues);
 }
 
 absl::StatusOr<Value> CallListMethod(const List& list, std::string_view name,
@@ -69,7 +62,7 @@ bool HasMethod(const Value& receiver, std::string_view name) {
     case Kind::kDict:
       return IsOneOf(name, kDictMethods);
     case Kind::kList:
-      return IsOneOf(name, kListMethods);
+      return receiver.IsSequence() && IsOneOf(name, kListMethods);
     case Kind::kLoop:
       return name == "cycle";
     default:
@@ -79,7 +72,8 @@ bool HasMethod(const Value& receiver, std::string_view name) {
 
 bool ChangesReceiver(const Value& receiver, std::string_view name) {
   if (receiver.Is(Kind::kDict)) return IsOneOf(name, kDictChanges);
-  return receiver.Is(Kind::kList) && IsOneOf(name, kListChanges);
+  return receiver.Is(Kind::kList) && receiver.list().kind == ListKind::kList &&
+         IsOneOf(name, kListChanges);
 }
 
 absl::StatusOr<Value> CallMethod(const Value& receiver, std::string_view name,

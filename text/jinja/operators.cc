@@ -132,7 +132,7 @@ absl::StatusOr<Value> Repeat(const Value& value, int64_t times) {
   for (int64_t i = 0; i < times; ++i) {
     items.insert(items.end(), value.list().items.begin(), value.list().items.end());
   }
-  return Value::MakeList(std::move(items), value.list().is_tuple);
+  return Value::MakeList(std::move(items), value.list().kind);
 }
 
 /// Python's indices of a slice: from `first`, `count` of them, `step` apart.
@@ -253,19 +253,23 @@ absl::StatusOr<Value> Arithmetic(Operator op, const Value& left, const Value& ri
   if (left_int && right_int) return IntegerArithmetic(op, *left_int, *right_int);
   const auto left_float = left.AsFloat(), right_float = right.AsFloat();
   if (left_float && right_float) return FloatArithmetic(op, *left_float, *right_float);
-  const auto is_sequence = [](const Value& value) {
-    return value.Is(Kind::kText) || value.Is(Kind::kList);
+  // A range and a view of a dictionary are neither joined nor repeated.
+  const auto is_list = [](const Value& value) {
+    return value.Is(Kind::kList) && value.list().kind <= ListKind::kTuple;
+  };
+  const auto is_sequence = [&](const Value& value) {
+    return value.Is(Kind::kText) || is_list(value);
   };
   if (op == Operator::kMultiply && is_sequence(left) && right_int) return Repeat(left, *right_int);
   if (op == Operator::kMultiply && is_sequence(right) && left_int) return Repeat(right, *left_int);
   if (op == Operator::kAdd && left.Is(Kind::kText) && right.Is(Kind::kText)) {
     return JoinTexts(left.text(), right.text());
   }
-  if (op == Operator::kAdd && left.Is(Kind::kList) && right.Is(Kind::kList) &&
-      left.list().is_tuple == right.list().is_tuple) {
+  if (op == Operator::kAdd && is_list(left) && is_list(right) &&
+      left.list().kind == right.list().kind) {
     std::vector<Value> items = left.list().items;
     items.insert(items.end(), right.list().items.begin(), right.list().items.end());
-    return Value::MakeList(std::move(items), left.list().is_tuple);
+    return Value::MakeList(std::move(items), left.list().kind);
   }
   return Unsupported(op, left, right);
 }
@@ -346,7 +350,7 @@ absl::StatusOr<Value> GetItem(const Value& value, const Value& key) {
     if (const Value* found = value.dict().FindKey(key)) return *found;
   }
   if (key.Is(Kind::kText)) return GetAttribute(value, key.bytes());
-  if (value.Is(Kind::kList) || value.Is(Kind::kText)) {
+  if (value.IsSequence() || value.Is(Kind::kText)) {
     if (const auto index = key.AsInt()) return ElementAt(value, *index);
   }
   return Value::MakeUndefined(
@@ -357,7 +361,7 @@ absl::StatusOr<Value> GetSlice(const Value& value, const Value& begin, const Val
                                const Value& step) {
   if (value.Is(Kind::kUndefined)) return absl::InvalidArgumentError(value.undefined_what());
   if (value.Is(Kind::kText)) return SliceText(value.text(), begin, end, step);
-  if (!value.Is(Kind::kList)) {
+  if (!value.IsSequence()) {
     return absl::InvalidArgumentError(absl::StrCat("a slice of '", value.TypeName(), "'"));
   }
   const auto& items = value.list().items;
@@ -367,7 +371,8 @@ absl::StatusOr<Value> GetSlice(const Value& value, const Value& begin, const Val
   for (int64_t k = 0; k < bounds.count; ++k) {
     part.push_back(items[static_cast<size_t>(bounds.first + k * bounds.step)]);
   }
-  return Value::MakeList(std::move(part), value.list().is_tuple);
+  return Value::MakeList(
+      std::move(part), value.list().kind == ListKind::kTuple ? ListKind::kTuple : ListKind::kList);
 }
 
 }  // namespace shortlist::jinja

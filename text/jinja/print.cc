@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "text/jinja/ast.h"
 
 namespace shortlist::jinja {
 namespace {
@@ -84,6 +85,29 @@ absl::Status NotPrintable(const Value& value) {
   return absl::InvalidArgumentError(absl::StrCat("a ", value.TypeName(), " has no printed form"));
 }
 
+absl::Status AppendRepr(const Value& value, Text& out);
+
+absl::Status AppendListRepr(const Value& value, Text& out) {
+  const List& list = value.list();
+  if (list.kind == ListKind::kRange) {
+    const auto [start, stop, step] = list.range;
+    out.AppendTemplate(absl::StrCat("range(", start, ", ", stop));
+    out.AppendTemplate(step == 1 ? ")" : absl::StrCat(", ", step, ")"));
+    return absl::OkStatus();
+  }
+  const bool is_tuple = list.kind == ListKind::kTuple;
+  if (list.is_view()) out.AppendTemplate(absl::StrCat(value.TypeName(), "("));
+  out.AppendTemplate(is_tuple ? "(" : "[");
+  for (size_t i = 0; i < list.items.size(); ++i) {
+    if (i > 0) out.AppendTemplate(", ");
+    SHORTLIST_RETURN_IF_ERROR(AppendRepr(list.items[i], out));
+  }
+  if (is_tuple && list.items.size() == 1) out.AppendTemplate(",");
+  out.AppendTemplate(is_tuple ? ")" : "]");
+  if (list.is_view()) out.AppendTemplate(")");
+  return absl::OkStatus();
+}
+
 absl::Status AppendRepr(const Value& value, Text& out) {
   SHORTLIST_RETURN_IF_ERROR(CheckLength(out));
   switch (value.kind()) {
@@ -93,17 +117,8 @@ absl::Status AppendRepr(const Value& value, Text& out) {
     case Kind::kText:
       out.AppendRespelled(QuotedRepr(value.bytes()), value.text());
       return absl::OkStatus();
-    case Kind::kList: {
-      const List& list = value.list();
-      out.AppendTemplate(list.is_tuple ? "(" : "[");
-      for (size_t i = 0; i < list.items.size(); ++i) {
-        if (i > 0) out.AppendTemplate(", ");
-        SHORTLIST_RETURN_IF_ERROR(AppendRepr(list.items[i], out));
-      }
-      if (list.is_tuple && list.items.size() == 1) out.AppendTemplate(",");
-      out.AppendTemplate(list.is_tuple ? ")" : "]");
-      return absl::OkStatus();
-    }
+    case Kind::kList:
+      return AppendListRepr(value, out);
     case Kind::kDict: {
       out.AppendTemplate("{");
       bool first = true;
@@ -147,16 +162,21 @@ class JsonWriter {
         out_.AppendRespelled(QuotedJson(value.bytes(), style_.ensure_ascii), value.text());
         return absl::OkStatus();
       case Kind::kList:
+        // json.dumps knows lists and tuples; ranges and views are errors.
+        if (value.list().kind > ListKind::kTuple) return NoJson(value);
         return WriteList(value.list(), level);
       case Kind::kDict:
         return WriteDict(value.dict(), level);
       default:
-        return absl::InvalidArgumentError(
-            absl::StrCat("tojson of a value of type ", value.TypeName()));
+        return NoJson(value);
     }
   }
 
  private:
+  static absl::Status NoJson(const Value& value) {
+    return absl::InvalidArgumentError(absl::StrCat("tojson of a value of type ", value.TypeName()));
+  }
+
   void WriteFloat(double value) {
     if (std::isnan(value)) return out_.AppendTemplate("NaN");
     if (std::isinf(value)) return out_.AppendTemplate(value > 0 ? "Infinity" : "-Infinity");
@@ -265,6 +285,12 @@ absl::StatusOr<Text> Str(const Value& value) {
       SHORTLIST_RETURN_IF_ERROR(AppendRepr(value, out));
       return out;
     }
+    case Kind::kLoop:
+      return Text::FromTemplate(absl::StrCat("<LoopContext ", value.loop().index0 + 1, "/",
+                                             value.loop().items->size(), ">"));
+    case Kind::kFunction:
+      if (value.function().macro == nullptr) return NotPrintable(value);
+      return Text::FromTemplate(absl::StrCat("<Macro '", value.function().macro->name, "'>"));
     default:
       return NotPrintable(value);
   }

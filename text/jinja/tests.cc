@@ -22,7 +22,8 @@ std::optional<bool> PlainTest(std::string_view name, const Value& input) {
   if (name == "none") return kind == Kind::kNone;
   if (name == "string") return kind == Kind::kText;
   if (name == "mapping") return kind == Kind::kDict;
-  if (name == "iterable" || name == "sequence") return is_iterable;
+  if (name == "iterable") return is_iterable;
+  if (name == "sequence") return is_iterable && (kind != Kind::kList || input.IsSequence());
   if (name == "number") return input.AsFloat().has_value();
   if (name == "integer") return kind == Kind::kInt;
   if (name == "float") return kind == Kind::kFloat;

@@ -33,6 +33,63 @@ absl::Status CheckBounds(int depth, int64_t deep_bytes) {
   return absl::OkStatus();
 }
 
+const char* NameOf(ListKind kind) {
+  switch (kind) {
+    case ListKind::kList:
+      return "list";
+    case ListKind::kTuple:
+      return "tuple";
+    case ListKind::kRange:
+      return "range";
+    case ListKind::kKeys:
+      return "dict_keys";
+    case ListKind::kValues:
+      return "dict_values";
+    case ListKind::kItems:
+      return "dict_items";
+  }
+  return "";
+}
+
+/// How many entries of `a` are in `b`: by key, and with an equal value where `with_values`.
+size_t NumShared(const Dict& a, const Dict& b, bool with_values) {
+  const auto count = std::count_if(a.entries.begin(), a.entries.end(), [&](const auto& entry) {
+    const Value* other = b.FindKey(entry.first);
+    return other != nullptr && (!with_values || Equal(entry.second, *other));
+  });
+  return static_cast<size_t>(count);
+}
+
+/// Two different lists. Views of keys and of items are sets; two views of values are never equal.
+bool EqualLists(const List& a, const List& b) {
+  if (a.kind != b.kind)
+    return a.is_view() && b.is_view() && a.items.empty() && b.items.empty() &&
+           a.kind != ListKind::kValues && b.kind != ListKind::kValues;
+  if (a.kind == ListKind::kValues) return false;
+  if (a.is_view()) {
+    return a.items.size() == b.items.size() &&
+           NumShared(a.dict.dict(), b.dict.dict(), a.kind == ListKind::kItems) == a.items.size();
+  }
+  return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), Equal);
+}
+
+/// Lists that Python orders: both lists, both tuples, or both views of keys or of items.
+bool HaveOrder(const List& a, const List& b) {
+  return a.kind == b.kind && a.kind != ListKind::kRange && a.kind != ListKind::kValues;
+}
+
+absl::StatusOr<bool> LessList(const List& a, const List& b) {
+  const auto &x = a.items, &y = b.items;
+  if (a.is_view()) {
+    return x.size() < y.size() &&
+           NumShared(a.dict.dict(), b.dict.dict(), a.kind == ListKind::kItems) == x.size();
+  }
+  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+    if (!Equal(x[i], y[i])) return Less(x[i], y[i]);
+  }
+  return x.size() < y.size();
+}
+
 absl::StatusOr<Value> FromJsonAt(const nlohmann::ordered_json& json, int depth) {
   if (depth > kMaxValueDepth) return CheckBounds(depth, 0);
   if (json.is_boolean()) return Value(json.get<bool>());
@@ -82,14 +139,38 @@ Value Value::MakeUndefined(std::string what) {
   return Undefined{std::make_shared<const std::string>(std::move(what))};
 }
 
-absl::StatusOr<Value> Value::MakeList(std::vector<Value> items, bool is_tuple) {
-  List list{.items = std::move(items), .is_tuple = is_tuple};
+absl::StatusOr<Value> Value::Wrap(List list) {
   for (const Value& item : list.items) Count(item, list.depth, list.deep_bytes);
   SHORTLIST_RETURN_IF_ERROR(CheckBounds(list.depth, list.deep_bytes));
   Value value;
   value.data_ = std::make_shared<const List>(std::move(list));
   return value;
 }
+
+absl::StatusOr<Value> Value::MakeList(std::vector<Value> items, ListKind kind) {
+  return Wrap(List{.items = std::move(items), .kind = kind});
+}
+
+absl::StatusOr<Value> Value::MakeRange(std::vector<Value> items, int64_t start, int64_t stop,
+                                       int64_t step) {
+  return Wrap(
+      List{.items = std::move(items), .kind = ListKind::kRange, .range = {start, stop, step}});
+}
+
+absl::StatusOr<Value> Value::MakeView(const Value& dict, ListKind kind) {
+  List list{.kind = kind, .dict = dict};
+  for (const auto& [key, value] : dict.dict().entries) {
+    if (kind == ListKind::kItems) {
+      SHORTLIST_ASSIGN_OR_RETURN(list.items.emplace_back(),
+                                 MakeList({key, value}, ListKind::kTuple));
+    } else {
+      list.items.push_back(kind == ListKind::kKeys ? key : value);
+    }
+  }
+  return Wrap(std::move(list));
+}
+
+bool Value::IsSequence() const { return Is(Kind::kList) && !list().is_view(); }
 
 absl::StatusOr<Value> Value::MakeDict(Dict dict) {
   for (const auto& [key, item] : dict.entries) {
@@ -154,7 +235,7 @@ const char* Value::TypeName() const {
     case Kind::kText:
       return "str";
     case Kind::kList:
-      return list().is_tuple ? "tuple" : "list";
+      return NameOf(list().kind);
     case Kind::kDict:
       return "dict";
     case Kind::kNamespace:
@@ -252,15 +333,10 @@ bool Equal(const Value& a, const Value& b) {
     case Kind::kText:
       return a.bytes() == b.bytes();
     case Kind::kList:
-      return a.list().is_tuple == b.list().is_tuple &&
-             std::equal(a.list().items.begin(), a.list().items.end(), b.list().items.begin(),
-                        b.list().items.end(), Equal);
+      return EqualLists(a.list(), b.list());
     case Kind::kDict:
       return a.dict().entries.size() == b.dict().entries.size() &&
-             std::all_of(a.dict().entries.begin(), a.dict().entries.end(), [&](const auto& entry) {
-               const Value* other = b.dict().FindKey(entry.first);
-               return other != nullptr && Equal(entry.second, *other);
-             });
+             NumShared(a.dict(), b.dict(), /*with_values=*/true) == a.dict().entries.size();
     default:
       return false;
   }
@@ -272,12 +348,8 @@ absl::StatusOr<bool> Less(const Value& a, const Value& b) {
     return *x < *y;
   }
   if (a.Is(Kind::kText) && b.Is(Kind::kText)) return a.bytes() < b.bytes();
-  if (a.Is(Kind::kList) && b.Is(Kind::kList)) {
-    const auto &x = a.list().items, &y = b.list().items;
-    for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
-      if (!Equal(x[i], y[i])) return Less(x[i], y[i]);
-    }
-    return x.size() < y.size();
+  if (a.Is(Kind::kList) && b.Is(Kind::kList) && HaveOrder(a.list(), b.list())) {
+    return LessList(a.list(), b.list());
   }
   for (const Value& value : {a, b}) {
     if (value.Is(Kind::kUndefined)) return absl::InvalidArgumentError(value.undefined_what());

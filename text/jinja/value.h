@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_JINJA_VALUE_H_
 #define SHORTLIST_TEXT_JINJA_VALUE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,6 +40,9 @@ struct Undefined {
 };
 struct None {};
 
+/// The Python type of a sequence. The last three are views of a dictionary.
+enum class ListKind { kList, kTuple, kRange, kKeys, kValues, kItems };
+
 enum class Kind {
   kUndefined,
   kNone,
@@ -72,7 +76,12 @@ class Value {
 
   static Value MakeUndefined(std::string what);
   /// InvalidArgument past kMaxValueDepth or kMaxValueBytes.
-  static absl::StatusOr<Value> MakeList(std::vector<Value> items, bool is_tuple = false);
+  static absl::StatusOr<Value> MakeList(std::vector<Value> items, ListKind kind = ListKind::kList);
+  /// The elements from `start` on, `step` apart, before `stop`.
+  static absl::StatusOr<Value> MakeRange(std::vector<Value> items, int64_t start, int64_t stop,
+                                         int64_t step);
+  /// Keys, values or pairs of `dict`, as `kind` says.
+  static absl::StatusOr<Value> MakeView(const Value& dict, ListKind kind);
   static absl::StatusOr<Value> MakeDict(Dict dict);
 
   Kind kind() const { return static_cast<Kind>(data_.index()); }
@@ -84,6 +93,8 @@ class Value {
   double real() const { return std::get<double>(data_); }
   const Text& text() const { return *std::get<std::shared_ptr<const Text>>(data_); }
   const std::string& bytes() const { return text().bytes(); }
+  /// True for a list that can be indexed: a view cannot.
+  bool IsSequence() const;
   const List& list() const { return *std::get<std::shared_ptr<const List>>(data_); }
   const Dict& dict() const { return *std::get<std::shared_ptr<const Dict>>(data_); }
   Namespace& name_space() const { return *std::get<std::shared_ptr<Namespace>>(data_); }
@@ -111,6 +122,7 @@ class Value {
   }
 
  private:
+  static absl::StatusOr<Value> Wrap(List list);
   const void* address() const;
 
   // In the order of Kind.
@@ -121,10 +133,14 @@ class Value {
 };
 
 struct List {
-  std::vector<Value> items;
-  bool is_tuple = false;
+  std::vector<Value> items = {};
+  ListKind kind = ListKind::kList;
+  Value dict = {};                    // of a view: what it views
+  std::array<int64_t, 3> range = {};  // of a range: start, stop, step
   int depth = 1;
   int64_t deep_bytes = 0;
+
+  bool is_view() const { return kind >= ListKind::kKeys; }
 };
 
 /// Keys in the order in which they came first: texts, numbers, bools or none.
@@ -166,7 +182,8 @@ absl::Status CheckLength(const Text& text);
 /// Python's ==, over lists and dictionaries too.
 bool Equal(const Value& a, const Value& b);
 
-/// Python's <. InvalidArgument for kinds that it does not order.
+/// Python's <, which of views of keys and of items is "proper subset of". InvalidArgument for kinds
+/// that it does not order.
 absl::StatusOr<bool> Less(const Value& a, const Value& b);
 
 /// What a for statement goes through: elements, keys, code points; nothing for undefined.

@@ -37,7 +37,7 @@ std::string ReplaceMatches(const Pattern& pattern, std::string token, const std:
   if (FindInvalidUtf8(token).has_value()) return token;
   std::string out;
   size_t done = 0;
-  const absl::Status status = pattern.ForEachMatch(token, [&](Match match) {
+  const absl::Status status = pattern.ForEachMatch(token, /*budget=*/nullptr, [&](Match match) {
     out.append(token, done, match.begin - done).append(content);
     done = match.end;
     return absl::OkStatus();

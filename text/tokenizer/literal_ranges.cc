@@ -95,7 +95,8 @@ absl::Status MoveRanges(const Normalizer& normalizer, std::string_view text, Enc
   if (!mark.has_value()) return absl::OkStatus();
   NormalizedText marked{.text = WithMarks(text, borders, *mark),
                         .at_origin = normalized.at_origin,
-                        .max_bytes = budget.rewritten_bytes()};
+                        .max_bytes = budget.rewritten_bytes(),
+                        .budget = &budget};
   SHORTLIST_RETURN_IF_ERROR(Apply(normalizer, marked));
   SHORTLIST_RETURN_IF_ERROR(budget.TakeBytes(marked.text.size()));
   const size_t num_marks = borders.size();

@@ -116,22 +116,25 @@ class ReplaceStep final : public NormalizerStep {
   ReplaceStep(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
   absl::Status Apply(NormalizedText& text) const override {
+    if (text.text.empty()) return absl::OkStatus();
     std::string replaced;
     size_t done = 0;
     bool has_match = false;
     bool at_origin = text.at_origin;
-    SHORTLIST_RETURN_IF_ERROR(pattern_.ForEachMatch(text.text, [&](Match match) -> absl::Status {
-      // What stands for several characters counts as standing for the last of them.
-      if (match.begin == 0 && (content_.empty() || match.end > SequenceSize(text.text[0]))) {
-        at_origin = false;
-      }
-      if (!has_match) replaced.reserve(text.text.size());
-      has_match = true;
-      replaced.append(text.text, done, match.begin - done);
-      replaced.append(content_);
-      done = match.end;
-      return replaced.size() > text.max_bytes ? EncodeBudget::TextGrowsTooLong() : absl::OkStatus();
-    }));
+    SHORTLIST_RETURN_IF_ERROR(
+        pattern_.ForEachMatch(text.text, text.budget, [&](Match match) -> absl::Status {
+          // What stands for several characters counts as standing for the last of them.
+          if (match.begin == 0 && (content_.empty() || match.end > SequenceSize(text.text[0]))) {
+            at_origin = false;
+          }
+          if (!has_match) replaced.reserve(text.text.size());
+          has_match = true;
+          replaced.append(text.text, done, match.begin - done);
+          replaced.append(content_);
+          done = match.end;
+          return replaced.size() > text.max_bytes ? EncodeBudget::TextGrowsTooLong()
+                                                  : absl::OkStatus();
+        }));
     if (!has_match) return absl::OkStatus();
     replaced.append(text.text, done);
     text.text = std::move(replaced);
@@ -227,6 +230,10 @@ absl::StatusOr<std::unique_ptr<NormalizerStep>> ParseStep(const std::string& typ
   }
   if (type == "Replace") {
     SHORTLIST_ASSIGN_OR_RETURN(Pattern pattern, ParsePattern(spec));
+    if (pattern.literal.empty() && pattern.expression.empty()) {
+      return absl::InvalidArgumentError(
+          "Replace with an empty pattern, which would put its content between all characters");
+    }
     SHORTLIST_ASSIGN_OR_RETURN(std::string content, ReadString(spec, "content"));
     return std::make_unique<ReplaceStep>(std::move(pattern), std::move(content));
   }
@@ -244,7 +251,8 @@ absl::Status AppendSteps(const json& spec, Normalizer& steps) {
   }
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<NormalizerStep> step, ParseStep(type, spec));
   if (step != nullptr) steps.push_back(std::move(step));
-  return absl::OkStatus();
+  if (steps.size() <= kMaxSteps) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxSteps, " steps"));
 }
 
 }  // namespace
@@ -257,6 +265,9 @@ absl::Status Apply(const Normalizer& normalizer, NormalizedText& text) {
   for (const auto& step : normalizer) {
     SHORTLIST_RETURN_IF_ERROR(step->Apply(text));
     if (text.text.size() > text.max_bytes) return EncodeBudget::TextGrowsTooLong();
+    if (text.budget == nullptr) continue;
+    const absl::Status status = text.budget->CheckTime();
+    if (!status.ok()) return Within("normalizer", status);
   }
   return absl::OkStatus();
 }

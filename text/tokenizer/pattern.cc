@@ -9,10 +9,9 @@
 
 namespace shortlist {
 
-absl::Status Pattern::ForEachMatch(std::string_view text,
+absl::Status Pattern::ForEachMatch(std::string_view text, EncodeBudget* budget,
                                    absl::FunctionRef<absl::Status(Match)> visit) const {
   if (!regex.has_value()) {
-    if (literal.empty()) return absl::OkStatus();
     for (size_t at = text.find(literal); at != std::string_view::npos;
          at = text.find(literal, at + literal.size())) {
       SHORTLIST_RETURN_IF_ERROR(visit({at, at + literal.size()}));
@@ -22,7 +21,7 @@ absl::Status Pattern::ForEachMatch(std::string_view text,
   size_t from = 0;
   bool after_match = false;
   while (from <= text.size()) {
-    SHORTLIST_ASSIGN_OR_RETURN(const std::optional<Match> match, regex->Find(text, from));
+    SHORTLIST_ASSIGN_OR_RETURN(const std::optional<Match> match, regex->Find(text, from, budget));
     if (!match.has_value()) break;
     if (match->end > match->begin) {
       SHORTLIST_RETURN_IF_ERROR(visit(*match));
@@ -45,9 +44,10 @@ absl::StatusOr<Pattern> ParsePattern(const nlohmann::json& spec) {
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json* literal, FindMember(*value, "String"));
   if (literal != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(pattern.literal, ReadString(*value, "String"));
-    return pattern;
+    if (!pattern.literal.empty()) return pattern;
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(pattern.expression, ReadString(*value, "Regex"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(pattern.expression, ReadString(*value, "Regex"));
   SHORTLIST_ASSIGN_OR_RETURN(pattern.regex, Regex::Compile(pattern.expression));
   return pattern;
 }

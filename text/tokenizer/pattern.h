@@ -15,17 +15,18 @@ namespace shortlist {
 
 /// What tokenizer.json looks for in a text: a string or a regular expression. Immutable.
 struct Pattern {
-  std::string literal;  // counts where there is not a regex; empty: matches nothing
+  std::string literal;  // counts where there is no regex; not empty then
   std::optional<Regex> regex;
   std::string expression;  // of the regex, as the file spells it
 
   /// Calls visit(match) for all matches from left to right, which do not overlap, until it fails.
-  /// Empty ones count only where no match has just ended.
-  absl::Status ForEachMatch(std::string_view text,
+  /// Empty ones count only where no match has just ended. Errors of Regex::Find.
+  absl::Status ForEachMatch(std::string_view text, EncodeBudget* budget,
                             absl::FunctionRef<absl::Status(Match)> visit) const;
 };
 
-/// The member "pattern" of `spec`: {"String": s} or {"Regex": e}.
+/// The member "pattern" of `spec`: {"String": s} or {"Regex": e}. An empty string becomes the empty
+/// expression, which matches before and after each character.
 absl::StatusOr<Pattern> ParsePattern(const nlohmann::json& spec);
 
 }  // namespace shortlist

@@ -4,9 +4,11 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "text/tokenizer/bert_normalizer.h"
+#include "text/tokenizer/json_fields.h"
 #include "text/tokenizer/literal_ranges.h"
 #include "text/unicode.h"
 
@@ -75,7 +77,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> PipelineTokenizer::Create(TokenizerPi
   EncodeBudget budget(content_bytes, /*max_ids=*/0, /*max_tokens=*/0);
   std::vector<std::string> spellings;
   for (const AddedToken& token : tokens) {
-    NormalizedText spelling{.text = token.content, .max_bytes = budget.rewritten_bytes()};
+    NormalizedText spelling{
+        .text = token.content, .max_bytes = budget.rewritten_bytes(), .budget = &budget};
     SHORTLIST_RETURN_IF_ERROR(Apply(pipeline.normalizer, spelling));
     SHORTLIST_RETURN_IF_ERROR(budget.TakeBytes(spelling.text.size()));
     spellings.push_back(std::move(spelling.text));
@@ -174,10 +177,17 @@ struct PipelineTokenizer::Call {
   absl::Status TooManyIds() const { return budget.CheckIds(budget.max_ids() + 1); }
 };
 
+absl::Status PipelineTokenizer::InModel(const absl::Status& status, std::string_view word) const {
+  if (status.ok()) return status;
+  return Within(absl::StrCat("model ", pipeline_.kind, " on a word of ", word.size(), " bytes"),
+                status);
+}
+
 absl::Status PipelineTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
                                            EncodeBudget& budget, std::vector<TokenId>& ids) const {
   const auto loan = scratch_pool_.Borrow();
   Call call{*loan, options, budget, ids};
+  call.scratch.encode.budget = &budget;
   const absl::Status status = EncodeParts(text, call);
   call.scratch.Trim();
   return status;
@@ -207,7 +217,8 @@ absl::Status PipelineTokenizer::EncodePart(std::string_view part, std::string_vi
                                            Call& call) const {
   NormalizedText normalized{.text = "",
                             .at_origin = part.data() == text.data(),
-                            .max_bytes = call.budget.rewritten_bytes()};
+                            .max_bytes = call.budget.rewritten_bytes(),
+                            .budget = &call.budget};
   if (pipeline_.normalizer.empty() && normalized_matcher_.empty()) {
     return EncodeWords(part, normalized.at_origin, call);
   }
@@ -267,7 +278,8 @@ absl::Status PipelineTokenizer::EncodeWords(std::string_view text, bool at_origi
       SHORTLIST_RETURN_IF_ERROR(
           call.budget.CheckBytes(call.ids.size(), piece.text.size(), word_bytes_per_id_));
     }
-    EncodeCached(*pipeline_.model, piece.text, call.scratch.encode, call.ids);
+    SHORTLIST_RETURN_IF_ERROR(InModel(
+        EncodeCached(*pipeline_.model, piece.text, call.scratch.encode, call.ids), piece.text));
     SHORTLIST_RETURN_IF_ERROR(call.CheckIds());
   }
   return absl::OkStatus();
@@ -312,7 +324,8 @@ absl::Status PipelineTokenizer::EncodeBertChunk(std::string_view chunk, Call& ca
   if (!normalized.text.empty()) pieces.pieces.push_back({normalized.text, true});
   SHORTLIST_RETURN_IF_ERROR(pipeline_.pre_tokenizer.Run(call.NumIdsLeft(), call.budget, pieces));
   for (const TextPiece& piece : pieces.pieces) {
-    pipeline_.model->Encode(piece.text, encode, ids);
+    SHORTLIST_RETURN_IF_ERROR(
+        InModel(pipeline_.model->Encode(piece.text, encode, ids), piece.text));
   }
   if (entry != nullptr)
     entry->Store(chunk, ids.data() + num_ids_before, ids.size() - num_ids_before);

@@ -86,6 +86,8 @@ class PipelineTokenizer final : public Tokenizer {
   absl::Status EncodeWords(std::string_view text, bool at_origin, Call& call) const;
   absl::Status EncodeBertText(std::string_view text, Call& call) const;
   absl::Status EncodeBertChunk(std::string_view chunk, Call& call) const;
+  /// `status` with the model and the size of `word` before its message.
+  absl::Status InModel(const absl::Status& status, std::string_view word) const;
 
   const TokenizerPipeline pipeline_;
   const AddedTokenMatcher raw_matcher_;

@@ -10,6 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "text/tokenizer/json_fields.h"
 #include "text/tokenizer/metaspace.h"
+#include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/split_step.h"
 #include "text/unicode.h"
 
@@ -133,7 +134,9 @@ class Parser {
       Push(std::make_unique<ByteAlphabetStep>());
       result_.ends_in_byte_level = false;
     }
-    return AddStep(type, spec);
+    SHORTLIST_RETURN_IF_ERROR(AddStep(type, spec));
+    if (result_.steps.size() <= kMaxSteps) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxSteps, " steps"));
   }
 
   PreTokenizer Take() {
@@ -177,6 +180,11 @@ class Parser {
     } else if (type == "CharDelimiterSplit") {
       Pattern pattern;
       SHORTLIST_ASSIGN_OR_RETURN(pattern.literal, ReadString(spec, "delimiter"));
+      const std::string& delimiter = pattern.literal;
+      if (delimiter.empty() || SequenceSize(delimiter[0]) != delimiter.size()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("delimiter \"", Excerpt(delimiter), "\" is not one character"));
+      }
       Push(MakeSplitStep(std::move(pattern), SplitBehavior::kRemoved, /*invert=*/false));
     } else {
       return absl::InvalidArgumentError(
@@ -223,6 +231,8 @@ absl::Status PreTokenizer::Run(size_t max_words, EncodeBudget& budget, TextPiece
   for (auto step = steps.begin(); step != steps.end(); ++step) {
     pieces.max_next = step < first_bounded ? std::numeric_limits<size_t>::max() : max_words;
     SHORTLIST_RETURN_IF_ERROR((*step)->Apply(pieces));
+    const absl::Status status = budget.CheckTime();
+    if (!status.ok()) return Within("pre_tokenizer", status);
   }
   return absl::OkStatus();
 }

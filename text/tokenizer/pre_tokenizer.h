@@ -67,13 +67,15 @@ struct PreTokenizer {
   bool drops_text() const;
 
   /// `pieces` holds one piece at first, the words afterwards. `max_words`: how many there may be;
-  /// OutOfRange when there are more. Errors of the steps.
+  /// OutOfRange when there are more. Errors of the steps; InvalidArgument when the time of `budget`
+  /// is used up.
   absl::Status Run(size_t max_words, EncodeBudget& budget, TextPieces& pieces) const;
 };
 
 /// The member "pre_tokenizer" of a tokenizer.json, which may be null. InvalidArgument names a type
-/// that is not known, or the member that is wrong. `byte_words`: the model can take plain bytes, so
-/// that ends_in_byte_level may be set; otherwise the bytes are spelled out.
+/// that is not known, the member that is wrong, or more than kMaxSteps steps. `byte_words`: the
+/// model can take plain bytes, so that ends_in_byte_level may be set; otherwise the bytes are
+/// spelled out.
 absl::StatusOr<PreTokenizer> ParsePreTokenizer(const nlohmann::json& spec, bool byte_words);
 
 /// Cuts before each run of U+2581 (WordModel::SplitsBeforeSpaceMarks).

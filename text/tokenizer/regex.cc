@@ -21,6 +21,8 @@ constexpr uint32_t kMatchLimit = 5'000'000;
 constexpr uint32_t kDepthLimit = 1'000'000;
 constexpr uint32_t kHeapLimitKib = 256 << 10;
 constexpr size_t kJitStackBytes = 256 << 10;
+// How many places in a text are tried before the time is looked at.
+constexpr size_t kPlacesPerRun = 64;
 
 /// What Oniguruma means by the escape \`letter`, as the inside of a PCRE2 class; nothing where both
 /// mean the same.
@@ -207,7 +209,9 @@ class MatchState {
   MatchState(const MatchState&) = delete;
   MatchState& operator=(const MatchState&) = delete;
 
-  int Run(const pcre2_code* code, std::string_view text, size_t from) {
+  /// Finds a match that begins in [from, last].
+  int Run(const pcre2_code* code, std::string_view text, size_t from, size_t last) {
+    pcre2_set_offset_limit(context_, last);
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
     int count = pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data_, context_);
     if (count == PCRE2_ERROR_JIT_STACKLIMIT) {  // the interpreter keeps its state on the heap
@@ -255,24 +259,40 @@ absl::StatusOr<Regex> Regex::Compile(std::string_view pattern) {
   code->pattern = pattern.substr(0, 200);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  code->compiled = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                                 PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
-                                 &error, &offset, nullptr);
+  code->compiled = pcre2_compile(
+      reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT,
+      &error, &offset, nullptr);
   if (code->compiled == nullptr) return Refuse(translated, offset, ErrorText(error));
   pcre2_jit_compile(code->compiled, PCRE2_JIT_COMPLETE);  // without it, the interpreter runs
   return Regex(std::move(code));
 }
 
-absl::StatusOr<std::optional<Match>> Regex::Find(std::string_view text, size_t from) const {
+absl::Status Regex::FindError(const absl::Status& why, std::string_view text, size_t from) const {
+  return absl::InvalidArgumentError(absl::StrCat("regular expression \"", Excerpt(code_->pattern),
+                                                 "\" at byte ", from, " of a text of ", text.size(),
+                                                 " bytes: ", why.message()));
+}
+
+absl::StatusOr<std::optional<Match>> Regex::Find(std::string_view text, size_t from,
+                                                 EncodeBudget* budget) const {
   static thread_local MatchState state;
-  const int count = state.Run(code_->compiled, text, from);
-  if (count == PCRE2_ERROR_NOMATCH) return std::nullopt;
-  if (count < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("regular expression \"", Excerpt(code_->pattern),
-                                                   "\" at byte ", from, " of a text of ",
-                                                   text.size(), " bytes: ", ErrorText(count)));
+  for (size_t begin = from;;) {
+    if (budget != nullptr) {
+      const absl::Status status = budget->CheckTime();
+      if (!status.ok()) return FindError(status, text, begin);
+    }
+    size_t end = std::min(begin + kPlacesPerRun, text.size());
+    while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
+    // A match may begin at the end of the text, but elsewhere not at `end`.
+    const int count = state.Run(code_->compiled, text, begin, end < text.size() ? end - 1 : end);
+    if (count >= 0) return state.match();
+    if (count != PCRE2_ERROR_NOMATCH) {
+      return FindError(absl::InvalidArgumentError(ErrorText(count)), text, begin);
+    }
+    if (end == text.size()) return std::nullopt;
+    begin = end;
   }
-  return state.match();
 }
 
 }  // namespace shortlist

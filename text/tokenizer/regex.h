@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "text/encode_budget.h"
 
 namespace shortlist {
 
@@ -30,10 +31,13 @@ class Regex {
 
   /// The first match at `from` or later, in the whole of `text`, which is valid UTF-8.
   /// InvalidArgument when the search takes more steps than a limit that no ordinary pattern comes
-  /// near.
-  absl::StatusOr<std::optional<Match>> Find(std::string_view text, size_t from) const;
+  /// near, and when the time of `budget` is used up (null: no bound).
+  absl::StatusOr<std::optional<Match>> Find(std::string_view text, size_t from,
+                                            EncodeBudget* budget = nullptr) const;
 
  private:
+  absl::Status FindError(const absl::Status& why, std::string_view text, size_t from) const;
+
   struct Code;
   explicit Regex(std::unique_ptr<Code> code);
   std::unique_ptr<Code> code_;

@@ -17,6 +17,8 @@ enum class SplitPattern {
 
 /// The expression of GPT-2, which the ByteLevel pre-tokenizer implies.
 extern const std::string_view kGpt2Expression;
+/// The expression of Qwen 1 to 3.
+extern const std::string_view kQwen2Expression;
 
 std::optional<SplitPattern> FindSplitPattern(std::string_view expression);
 

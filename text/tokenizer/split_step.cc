@@ -94,7 +94,7 @@ class SplitStep : public PreTokenizerStep {
     std::vector<Stretch> stretches;
     for (const TextPiece& piece : pieces.pieces) {
       matches.clear();
-      SHORTLIST_RETURN_IF_ERROR(ForEachMatch(piece.text, [&](Match match) {
+      SHORTLIST_RETURN_IF_ERROR(ForEachMatch(piece.text, *pieces.budget, [&](Match match) {
         matches.push_back(match);
         // An empty match has a piece before it, so each but the first stands for one.
         return KeepsEachMatch() && matches.size() - 1 > pieces.max_next
@@ -117,7 +117,7 @@ class SplitStep : public PreTokenizerStep {
   bool drops_text() const override { return behavior_ == SplitBehavior::kRemoved; }
 
  private:
-  virtual absl::Status ForEachMatch(std::string_view text,
+  virtual absl::Status ForEachMatch(std::string_view text, EncodeBudget& budget,
                                     absl::FunctionRef<absl::Status(Match)> visit) const = 0;
   bool KeepsEachMatch() const { return behavior_ == SplitBehavior::kIsolated; }
 
@@ -131,9 +131,9 @@ class PatternSplitStep final : public SplitStep {
       : SplitStep(behavior, invert), pattern_(std::move(pattern)) {}
 
  private:
-  absl::Status ForEachMatch(std::string_view text,
+  absl::Status ForEachMatch(std::string_view text, EncodeBudget& budget,
                             absl::FunctionRef<absl::Status(Match)> visit) const override {
-    return pattern_.ForEachMatch(text, visit);
+    return pattern_.ForEachMatch(text, &budget, visit);
   }
   const Pattern pattern_;
 };
@@ -144,7 +144,7 @@ class CharacterSplitStep final : public SplitStep {
       : SplitStep(behavior, /*invert=*/false), flags_(flags) {}
 
  private:
-  absl::Status ForEachMatch(std::string_view text,
+  absl::Status ForEachMatch(std::string_view text, EncodeBudget& /*budget*/,
                             absl::FunctionRef<absl::Status(Match)> visit) const override {
     const CharTable& table = CharTable::Get();
     for (size_t i = 0; i < text.size();) {

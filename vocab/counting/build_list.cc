@@ -20,13 +20,12 @@ constexpr double kCountShare = 0.1;
 /// What one count of each corpus is worth in the list.
 absl::StatusOr<std::vector<double>> Scales(const std::vector<CorpusCounts>& corpora) {
   double all_weights = 0;
-  int64_t all_tokens = 0;
   std::vector<double> weights;
   for (const CorpusCounts& corpus : corpora) {
     all_weights += corpus.weight;
-    all_tokens += corpus.num_tokens;
     weights.push_back(corpus.weight);
   }
+  const int64_t all_tokens = NumTokens(corpora);
   if (all_tokens == 0) return absl::InvalidArgumentError("the texts hold no token");
   SHORTLIST_RETURN_IF_ERROR(CheckWeights(weights));
   std::vector<double> scales;

@@ -88,9 +88,13 @@ absl::Status TakeTokens(int64_t num_types, std::string_view& body, CorpusCounts&
     if (id >= corpus.tokens.size()) {
       return Damaged(absl::StrCat("token id ", id, " not in [0, ", corpus.tokens.size(), ")"));
     }
-    if (count < 1 || __builtin_add_overflow(corpus.num_tokens, count, &corpus.num_tokens)) {
-      return Damaged(absl::StrCat("count ", count, " of token id ", id, " not in [1, 2^63)"));
+    // So that what a run adds to them cannot overflow.
+    constexpr int64_t kBound = int64_t{1} << 62;
+    if (count < 1 || count >= kBound - corpus.num_tokens) {
+      return Damaged(absl::StrCat("count ", count, " of token id ", id, ", after ",
+                                  corpus.num_tokens, " tokens: not in [1, 2^62)"));
     }
+    corpus.num_tokens += count;
     corpus.tokens[id] += count;
   }
   return absl::OkStatus();
@@ -124,9 +128,12 @@ absl::StatusOr<Counts> Parse(const json& header, std::string_view body, int64_t 
         absl::StrCat(header.at("corpora").size(), " corpora, more than ", kMaxCountedCorpora));
   }
   for (const json& member : header.at("corpora")) {
-    CorpusCounts& corpus = counts.corpora.emplace_back(member.at("name").get<std::string>(),
-                                                       member.at("weight").get<double>(),
-                                                       counts.vocab_size, max_pairs);
+    const std::string added_from = member.value("added_from", "");
+    std::vector<CorpusCounts>& corpora = added_from.empty() ? counts.corpora : counts.added;
+    CorpusCounts& corpus =
+        corpora.emplace_back(member.at("name").get<std::string>(),
+                             member.at("weight").get<double>(), counts.vocab_size, max_pairs);
+    corpus.added_from = added_from;
     if (!(corpus.weight >= 0 && corpus.weight <= 1e9)) {
       return Damaged(absl::StrCat("weight ", corpus.weight, " not in [0, 1e9]"));
     }
@@ -199,13 +206,17 @@ absl::Status CheckKeepable(int64_t num_corpora, std::span<const std::string> nam
 }
 
 absl::Status WriteCounts(const std::string& path, const Counts& counts, int64_t max_bytes) {
-  std::vector<std::string> names;
-  for (const CorpusCounts& corpus : counts.corpora) {
-    names.insert(names.end(), {corpus.name, corpus.open_file, corpus.read_as});
-    for (const CountedFile& file : corpus.files) names.push_back(file.path);
+  std::vector<const CorpusCounts*> corpora;
+  for (const auto* const some : {&counts.corpora, &counts.added}) {
+    for (const CorpusCounts& corpus : *some) corpora.push_back(&corpus);
   }
-  if (const absl::Status keepable = CheckKeepable(std::ssize(counts.corpora), names);
-      !keepable.ok()) {
+  std::vector<std::string> names;
+  for (const CorpusCounts* const corpus : corpora) {
+    names.insert(names.end(),
+                 {corpus->name, corpus->added_from, corpus->open_file, corpus->read_as});
+    for (const CountedFile& file : corpus->files) names.push_back(file.path);
+  }
+  if (const absl::Status keepable = CheckKeepable(std::ssize(corpora), names); !keepable.ok()) {
     return absl::Status(keepable.code(), absl::StrCat(path, ": ", keepable.message()));
   }
   json header = {{"format", kFormat},
@@ -213,29 +224,30 @@ absl::Status WriteCounts(const std::string& path, const Counts& counts, int64_t 
                  {"vocab_size", counts.vocab_size},
                  {"fingerprint", counts.fingerprint},
                  {"corpora", json::array()}};
-  for (const CorpusCounts& corpus : counts.corpora) {
+  for (const CorpusCounts* const corpus : corpora) {
     json files = json::array(), bytes = json::array(), times = json::array();
-    for (const CountedFile& file : corpus.files) {
+    for (const CountedFile& file : corpus->files) {
       files.push_back(file.path);
       bytes.push_back(file.bytes);
       times.push_back(file.modified_ns);
     }
-    header["corpora"].push_back({{"name", corpus.name},
-                                 {"weight", corpus.weight},
+    header["corpora"].push_back({{"name", corpus->name},
+                                 {"weight", corpus->weight},
                                  {"files", std::move(files)},
                                  {"file_bytes", std::move(bytes)},
                                  {"file_times", std::move(times)},
-                                 {"read_as", corpus.read_as},
-                                 {"open_file", corpus.open_file},
-                                 {"num_documents", corpus.num_documents},
-                                 {"num_types", NumTypes(corpus)},
-                                 {"num_pairs", corpus.pairs.size()}});
-    if (corpus.documents_crc) header["corpora"].back()["documents_crc"] = *corpus.documents_crc;
+                                 {"read_as", corpus->read_as},
+                                 {"open_file", corpus->open_file},
+                                 {"num_documents", corpus->num_documents},
+                                 {"num_types", NumTypes(*corpus)},
+                                 {"num_pairs", corpus->pairs.size()}});
+    if (!corpus->added_from.empty()) header["corpora"].back()["added_from"] = corpus->added_from;
+    if (corpus->documents_crc) header["corpora"].back()["documents_crc"] = *corpus->documents_crc;
   }
   std::string contents = header.dump() + "\n";
   size_t num_bytes = contents.size() + kCrcBytes;
-  for (const CorpusCounts& corpus : counts.corpora) {
-    num_bytes += NumTypes(corpus) * kTokenBytes + corpus.pairs.size() * kPairBytes;
+  for (const CorpusCounts* const corpus : corpora) {
+    num_bytes += NumTypes(*corpus) * kTokenBytes + corpus->pairs.size() * kPairBytes;
   }
   if (num_bytes > static_cast<uint64_t>(max_bytes)) {
     return absl::ResourceExhaustedError(
@@ -243,13 +255,13 @@ absl::Status WriteCounts(const std::string& path, const Counts& counts, int64_t 
                      " that are read: count fewer pairs, or into several files"));
   }
   contents.reserve(num_bytes);
-  for (const CorpusCounts& corpus : counts.corpora) {
-    for (size_t id = 0; id < corpus.tokens.size(); ++id) {
-      if (corpus.tokens[id] == 0) continue;
+  for (const CorpusCounts* const corpus : corpora) {
+    for (size_t id = 0; id < corpus->tokens.size(); ++id) {
+      if (corpus->tokens[id] == 0) continue;
       Put<uint32_t>(static_cast<uint32_t>(id), contents);
-      Put<int64_t>(corpus.tokens[id], contents);
+      Put<int64_t>(corpus->tokens[id], contents);
     }
-    corpus.pairs.ForEach([&](uint64_t key, uint32_t count) {
+    corpus->pairs.ForEach([&](uint64_t key, uint32_t count) {
       Put<uint32_t>(static_cast<uint32_t>(Raw(PairCounts::LastOf(key))), contents);
       Put<uint32_t>(static_cast<uint32_t>(Raw(PairCounts::NextOf(key))), contents);
       Put<uint32_t>(count, contents);

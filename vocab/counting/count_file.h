@@ -16,7 +16,8 @@ namespace shortlist {
 struct Counts {
   int64_t vocab_size = 0;
   std::string fingerprint;
-  std::vector<CorpusCounts> corpora;
+  std::vector<CorpusCounts> corpora;  // of a run's texts, in their order
+  std::vector<CorpusCounts> added;    // of other files of counts; each has its `added_from`
 };
 
 /// What a file of counts holds at most.
@@ -34,8 +35,9 @@ absl::Status WriteCounts(const std::string& path, const Counts& counts,
                          int64_t max_bytes = kMaxCountFileBytes);
 
 /// Reads what WriteCounts wrote for this tokenizer; each corpus then holds at most about
-/// `max_pairs`. InvalidArgument names the path and what is damaged, with value and bound;
-/// FailedPrecondition both fingerprints where it is another tokenizer's; NotFound.
+/// `max_pairs`, and fewer than 2^62 tokens. InvalidArgument names the path and what is damaged,
+/// with value and bound; FailedPrecondition both fingerprints where it is another tokenizer's;
+/// NotFound.
 absl::StatusOr<Counts> ReadCounts(const std::string& path, int64_t vocab_size,
                                   const std::string& fingerprint, int64_t max_pairs);
 

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "nlohmann/json.hpp"
+#include "vocab/counting/binary_file.h"
 
 namespace shortlist {
 namespace {
@@ -91,8 +92,16 @@ absl::StatusOr<std::unique_ptr<Documents>> Documents::Open(const std::string& pa
   const std::string name = is_stdin ? "standard input" : path;
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source,
                              is_stdin ? ByteSource::Of(in, name) : ByteSource::Open(path));
-  return std::unique_ptr<Documents>(
+  std::unique_ptr<Documents> documents(
       new Documents(std::move(source), name, is_jsonl || IsJsonl(path), fields));
+  while (documents->buffer_.size() < kCheckedBytes) {
+    const absl::StatusOr<bool> more = documents->Fill();
+    if (!more.ok() || !*more) break;  // an error comes again, behind what was read before it
+  }
+  if (const absl::Status text = CheckIsText(documents->buffer_); !text.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", text.message()));
+  }
+  return documents;
 }
 
 absl::StatusOr<bool> Documents::Fill() {

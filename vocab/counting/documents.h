@@ -34,7 +34,8 @@ struct DocumentFields {
 /// does not grow with the file. Of one thread.
 class Documents {
  public:
-  /// Errors as ByteSource::Open. "-" is standard input, rows of JSON where `is_jsonl` says so.
+  /// Errors as ByteSource::Open, and those of CheckIsText (vocab/counting/binary_file.h), which
+  /// name the file. "-" is standard input, rows of JSON where `is_jsonl` says so.
   static absl::StatusOr<std::unique_ptr<Documents>> Open(const std::string& path, bool is_jsonl,
                                                          const DocumentFields& fields,
                                                          std::istream& in);

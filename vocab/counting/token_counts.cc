@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -59,6 +60,15 @@ absl::Status Encode(std::span<const Document> documents, const EncodeText& encod
 }
 
 }  // namespace
+
+int64_t NumTokens(std::span<const CorpusCounts> corpora) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  int64_t num_tokens = 0;
+  for (const CorpusCounts& corpus : corpora) {
+    num_tokens += std::min(corpus.num_tokens, kMax - num_tokens);
+  }
+  return num_tokens;
+}
 
 absl::StatusOr<std::vector<TokenId>> TokensOf(const Document& document, const EncodeText& encode,
                                               int64_t vocab_size) {

@@ -31,6 +31,7 @@ struct CountedFile {
 /// What was counted of one corpus, and how far.
 struct CorpusCounts {
   std::string name;                // what the user calls it
+  std::string added_from;          // the file of counts that another run kept it in; empty: none
   double weight = 0.0;             // its share of the mix among all weights; 0: as often as counted
   std::vector<CountedFile> files;  // those that were counted to their end, in order
   std::string open_file;           // the one that was counted in part; empty: none
@@ -46,6 +47,9 @@ struct CorpusCounts {
   CorpusCounts(std::string name, double weight, int64_t vocab_size, int64_t max_pairs)
       : name(std::move(name)), weight(weight), tokens(vocab_size), pairs(max_pairs) {}
 };
+
+/// The tokens of all corpora; 2^63 - 1 where there are more.
+int64_t NumTokens(std::span<const CorpusCounts> corpora);
 
 /// The tokens of a document's text: its ids, or what `encode` makes of it. InvalidArgument names an
 /// id that is not in [0, vocab_size).

@@ -13,7 +13,67 @@ namespace {
 
 constexpr int64_t kMaxId = std::numeric_limits<int32_t>::max() - int64_t{1};
 
+constexpr const char* kDefault =
+    ", a trainer's default that was never filled in: take the file of the trained draft";
+constexpr const char* kAbsolute =
+    ": d2t holds absolute ids, not the offsets of EAGLE-3 (id minus row): save id minus row, or "
+    "the ids alone as .pt or .npy";
+
+/// Whether `d2t` may be ids: none is negative, and none comes twice.
+bool MayBeIds(const std::vector<int64_t>& d2t) {
+  std::vector<int64_t> sorted = d2t;
+  std::ranges::sort(sorted);
+  return !sorted.empty() && sorted.front() >= 0 &&
+         std::ranges::adjacent_find(sorted) == sorted.end();
+}
+
+/// Of a file without t2d: d2t may be what a trainer writes before it has counted anything, or hold
+/// ids where offsets belong. Both would otherwise be read as a list that nobody chose.
+absl::Status CheckOffsets(const std::vector<int64_t>& d2t, int64_t vocab_size) {
+  const bool is_zero = std::ranges::all_of(d2t, [](int64_t offset) { return offset == 0; });
+  if (is_zero && !d2t.empty() && std::ssize(d2t) != vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat("no t2d, and d2t is 0 in all ", d2t.size(),
+                                                   " rows", kDefault,
+                                                   "; if its tokens are the first ids, add t2d"));
+  }
+  // Of ids in ascending order, as trainers choose them, neighbours have equal offsets.
+  if (d2t.size() > 1 && MayBeIds(d2t)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no t2d, and all ", d2t.size(), " elements of d2t differ and none is negative (", d2t[0],
+        ", ", d2t[1], ", ...)", kAbsolute, "; if they are offsets, add t2d"));
+  }
+  return absl::OkStatus();
+}
+
+/// Names the known ways in which d2t (whose ids are `ids`) and t2d come to differ; OK where it is
+/// none of them.
+absl::Status CheckKnownFaults(const std::vector<int64_t>& mask, const std::vector<int64_t>& d2t,
+                              const std::vector<int64_t>& ids) {
+  const int64_t num_tokens = std::ssize(mask) - std::ranges::count(mask, 0);
+  if (num_tokens == 0 && !d2t.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("t2d is false for all ", mask.size(), " tokens", kDefault));
+  }
+  const auto is_token = [&mask](int64_t id) {
+    return id >= 0 && id < std::ssize(mask) && mask[id] != 0;
+  };
+  if (num_tokens == std::ssize(ids) && std::ranges::all_of(ids, is_token)) return absl::OkStatus();
+  if (std::ranges::count(d2t, 0) == std::ssize(d2t)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("d2t is 0 in all ", d2t.size(), " rows, and t2d has other tokens", kDefault));
+  }
+  if (MayBeIds(d2t) && std::ranges::all_of(d2t, is_token)) {
+    return absl::InvalidArgumentError(absl::StrCat("d2t names the tokens of t2d", kAbsolute));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckMask(const std::vector<int64_t>& mask, const std::vector<int64_t>& ids) {
+  for (size_t id = 0; id < mask.size(); ++id) {
+    if (mask[id] == 0 || mask[id] == 1) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("t2d[", id, "] is ", mask[id], ", not 0 or 1: t2d is a mask"));
+  }
   std::vector<bool> has_row(mask.size());
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= std::ssize(mask)) {
@@ -33,15 +93,16 @@ absl::Status CheckMask(const std::vector<int64_t>& mask, const std::vector<int64
 
 }  // namespace
 
-absl::StatusOr<DraftMap> ReadDraftMap(const TensorFile& file) {
+absl::StatusOr<DraftMap> ReadDraftMap(const TensorFile& file, int64_t vocab_size) {
   const auto d2t = file.entries().find("d2t");
   if (d2t == file.entries().end()) {
     return absl::InvalidArgumentError(absl::StrCat(file.path(), ": no tensor \"d2t\""));
   }
   DraftMap map;
   SHORTLIST_ASSIGN_OR_RETURN(map.ids, file.ReadIntegers(d2t->second));
+  const std::vector<int64_t> offsets = map.ids;
   for (int64_t i = 0; i < std::ssize(map.ids); ++i) {
-    const int64_t offset = map.ids[i];
+    const int64_t offset = offsets[i];
     if (offset < -i || offset > kMaxId - i) {
       return WithPath(file.path(),
                       absl::InvalidArgumentError(absl::StrCat("d2t[", i, "]: offset ", offset,
@@ -50,10 +111,15 @@ absl::StatusOr<DraftMap> ReadDraftMap(const TensorFile& file) {
     map.ids[i] += i;
   }
   const auto t2d = file.entries().find("t2d");
-  if (t2d == file.entries().end()) return map;
+  if (t2d == file.entries().end()) {
+    if (const absl::Status plausible = CheckOffsets(offsets, vocab_size); !plausible.ok()) {
+      return WithPath(file.path(), plausible);
+    }
+    return map;
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> mask, file.ReadIntegers(t2d->second));
-  if (const absl::Status agrees = CheckMask(mask, map.ids); !agrees.ok()) {
-    return WithPath(file.path(), agrees);
+  for (const auto& agrees : {CheckKnownFaults(mask, offsets, map.ids), CheckMask(mask, map.ids)}) {
+    if (!agrees.ok()) return WithPath(file.path(), agrees);
   }
   map.vocab_size = std::ssize(mask);
   return map;

@@ -53,9 +53,11 @@ absl::StatusOr<VocabList> ListOf(const DraftMap& map, int64_t target_size) {
   return list;
 }
 
-absl::StatusOr<DraftMap> ReadMap(const std::string& path, Format format) {
+absl::StatusOr<DraftMap> ReadMap(const std::string& path, Format format, int64_t target_size) {
   DraftMap map;
   if (format == Format::kTorch) {
+    SHORTLIST_ASSIGN_OR_RETURN(const bool is_dict, IsTorchDict(path));
+    if (is_dict) return ReadMap(path, Format::kTorchDict, target_size);
     SHORTLIST_ASSIGN_OR_RETURN(map.ids, ReadTorchIntegers(path));
   } else if (format == Format::kNpy) {
     SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxFileBytes));
@@ -66,7 +68,7 @@ absl::StatusOr<DraftMap> ReadMap(const std::string& path, Format format) {
     SHORTLIST_ASSIGN_OR_RETURN(const TensorFile file, format == Format::kSafetensors
                                                           ? OpenSafetensors(path)
                                                           : OpenTorchFile(path));
-    return ReadDraftMap(file);
+    return ReadDraftMap(file, target_size);
   }
   return map;
 }
@@ -78,7 +80,7 @@ absl::StatusOr<VocabList> ReadListFile(const std::string& path, const VocabTarge
   if (format == Format::kDocument || format == Format::kText || format == Format::kUnknown) {
     return ReadVocabList(path, target);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const DraftMap map, ReadMap(path, format));
+  SHORTLIST_ASSIGN_OR_RETURN(const DraftMap map, ReadMap(path, format, target.vocab_size));
   absl::StatusOr<VocabList> list = ListOf(map, target.vocab_size);
   if (!list.ok()) return WithPath(path, list.status());
   if (const absl::Status fits = FitList(target, *list); !fits.ok()) return WithPath(path, fits);
@@ -95,7 +97,7 @@ absl::Status CheckListName(const std::string& path) {
 std::string LostByFormat(const std::string& path, const VocabList& list) {
   if (FormatOf(path) == Format::kDocument) return "";
   std::vector<const char*> lost;
-  if (list.ranked) lost.push_back("that they are ranked");
+  if (list.ranked) lost.push_back("the mark that they are ranked");
   if (!list.counts.empty()) lost.push_back("counts");
   if (std::ranges::any_of(list.successors, [](const auto& ids) { return !ids.empty(); })) {
     lost.push_back("successors");
@@ -110,7 +112,7 @@ absl::Status WriteListFile(const std::string& path, const VocabList& list) {
   if (format == Format::kDocument || format == Format::kText) return WriteVocabList(path, list);
   if (const absl::Status valid = list.Validate(); !valid.ok()) return WithPath(path, valid);
   std::vector<int64_t> ids;
-  for (const TokenId id : list.PinnedFirst()) ids.push_back(Raw(id));
+  for (const TokenId id : list.ByRank()) ids.push_back(Raw(id));
   if (format == Format::kTorch) return WriteFileAtomically(path, TorchFileOf(ids));
   if (format == Format::kNpy) return WriteFileAtomically(path, NpyFileOf(ids));
   if (list.vocab_size > VocabList::kMaxVocabSize) {

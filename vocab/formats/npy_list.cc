@@ -1,15 +1,15 @@
 #include "vocab/formats/npy_list.h"
 
 #include <array>
-#include <cctype>
 #include <cstring>
-#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "model/checkpoint/tensor_file.h"
 
 namespace shortlist {
 namespace {
@@ -19,16 +19,16 @@ constexpr int64_t kMaxElements = int64_t{1} << 28;
 
 absl::Status Invalid(const std::string& problem) { return absl::InvalidArgumentError(problem); }
 
-struct ElementType {
-  std::string_view name;
-  int64_t bytes;
-  bool is_signed;
-};
-constexpr std::array kTypes = {
-    ElementType{"<i8", 8, true},  ElementType{"<u8", 8, false}, ElementType{"<i4", 4, true},
-    ElementType{"<u4", 4, false}, ElementType{"<i2", 2, true},  ElementType{"<u2", 2, false},
-    ElementType{"|i1", 1, true},  ElementType{"|u1", 1, false},
-};
+constexpr std::array<std::pair<std::string_view, IntegerType>, 8> kTypes = {{
+    {"<i8", {8, true}},
+    {"<u8", {8, false}},
+    {"<i4", {4, true}},
+    {"<u4", {4, false}},
+    {"<i2", {2, true}},
+    {"<u2", {2, false}},
+    {"|i1", {1, true}},
+    {"|u1", {1, false}},
+}};
 
 /// What stands behind `key` in the header, a Python dict, white space skipped.
 std::string_view Behind(std::string_view header, std::string_view key) {
@@ -39,12 +39,12 @@ std::string_view Behind(std::string_view header, std::string_view key) {
   return rest;
 }
 
-absl::StatusOr<ElementType> TypeOf(std::string_view header) {
+absl::StatusOr<IntegerType> TypeOf(std::string_view header) {
   std::string_view rest = Behind(header, "'descr'");
   if (!rest.empty()) rest.remove_prefix(1);  // the quote
   rest = rest.substr(0, rest.find('\''));
-  for (const ElementType& type : kTypes) {
-    if (rest == type.name) return type;
+  for (const auto& [name, type] : kTypes) {
+    if (rest == name) return type;
   }
   if (rest == "|b1") return Invalid("dtype \"|b1\": a mask of bool, not token ids");
   return Invalid(absl::StrCat("dtype \"", Excerpt(rest), "\" is not a little-endian integer"));
@@ -64,14 +64,6 @@ absl::StatusOr<int64_t> LengthOf(std::string_view header) {
   return Invalid(absl::StrCat("shape \"", Excerpt(shape),
                               "\" is not of one dimension with at most ", kMaxElements,
                               " elements"));
-}
-
-int64_t Element(const char* bytes, const ElementType& type) {
-  uint64_t value = 0;
-  std::memcpy(&value, bytes, type.bytes);
-  const int shift = static_cast<int>(64 - 8 * type.bytes);
-  return type.is_signed ? static_cast<int64_t>(value << shift) >> shift
-                        : static_cast<int64_t>(value);
 }
 
 }  // namespace
@@ -103,22 +95,14 @@ absl::StatusOr<std::vector<int64_t>> ParseNpyIntegers(const std::string& content
     return Invalid(absl::StrCat("its header of ", header_bytes, " bytes is cut short"));
   }
   const std::string_view header(contents.data() + begin, header_bytes);
-  SHORTLIST_ASSIGN_OR_RETURN(const ElementType type, TypeOf(header));
+  SHORTLIST_ASSIGN_OR_RETURN(const IntegerType type, TypeOf(header));
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t length, LengthOf(header));
   const std::string_view data = std::string_view(contents).substr(begin + header_bytes);
   if (std::ssize(data) != length * type.bytes) {
     return Invalid(absl::StrCat(data.size(), " bytes of data, not the ", length * type.bytes,
                                 " of ", length, " elements"));
   }
-  std::vector<int64_t> values(length);
-  for (int64_t i = 0; i < length; ++i) {
-    values[i] = Element(data.data() + i * type.bytes, type);
-    if (!type.is_signed && values[i] < 0) {
-      return Invalid(absl::StrCat("element ", i, ": ", static_cast<uint64_t>(values[i]),
-                                  " is not below 2^63"));
-    }
-  }
-  return values;
+  return ReadIntegers(data.data(), length, type);
 }
 
 }  // namespace shortlist

@@ -53,7 +53,8 @@ class VocabList:
     def pinned(self) -> npt.NDArray[np.int32]: ...
     @property
     def counts(self) -> npt.NDArray[np.int64]: ...
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """Of `ids`; pinned ones that are not among them do not count."""
 
 class ActiveVocab:
     """One snapshot: hold it from a step's first draft token to its verification. Immutable; outlives its manager."""
@@ -76,7 +77,8 @@ class ActiveVocab:
     def __len__(self) -> int: ...
 
 class VocabularyManager:
-    """vocab/dynamic_vocabulary_manager.h: thread-safe. After close() every call is a ValueError."""
+    """vocab/dynamic_vocabulary_manager.h: thread-safe. After close() every call is a ValueError. `vocab_size`: the head's
+    rows, padding included; that of a VocabList must be within 1024 of it, and is taken where it is None."""
 
     def __init__(
         self, base: VocabList | Ids, *, vocab_size: int | None = ..., dynamic_capacity: int = ..., pinned: Ids = ...,

@@ -238,6 +238,18 @@ TEST_F(EmbedTest, ADeviceIsNoPlaceForAFile) {
   ExpectRefused("a", "not a regular file");
 }
 
+TEST_F(EmbedTest, FileThatWouldGrowTooLargeIsAnError) {
+  std::string texts;
+  for (int i = 0; i < 400; ++i) texts += "one token\n";
+  const std::string in = dir_.Write("many.txt", texts);
+  for (const char* name : {"v.jsonl", "v.npy"}) {
+    const ProcessOutcome outcome = RunBinary(
+        Args{"embed"} + Model() + Args{"--in", in, "--out", dir_.Join(name)}, "ulimit -f 2");
+    EXPECT_GT(outcome.exit_code, 0) << name << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("File too large")) << name;
+  }
+}
+
 TEST_F(EmbedTest, TheProgramReadsFilesAndSaysWhatItCut) {
   std::string text;
   for (int i = 0; i < 40; ++i) text += "one ";
@@ -245,7 +257,7 @@ TEST_F(EmbedTest, TheProgramReadsFilesAndSaysWhatItCut) {
   const std::string out = dir_.Join("v.jsonl");
   const ProcessOutcome good = RunBinary(Args{"embed"} + Model() + Args{"--in", in, "--out", out});
   EXPECT_EQ(good.exit_code, 0) << good.err;
-  EXPECT_THAT(good.err, HasSubstr("1 texts were cut to 30 tokens"));
+  EXPECT_THAT(good.err, HasSubstr("1 text was cut to 30 tokens"));
   EXPECT_EQ(Lines(Contents(out)).size(), 2u);
   const ProcessOutcome refused =
       RunBinary(Args{"embed"} + Model() + Args{"--in", in, "--no-truncate"});

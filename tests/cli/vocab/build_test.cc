@@ -194,17 +194,102 @@ TEST_F(BuildTest, AListGoesIntoAFormatThatIsKnownAndTheLossIsTold) {
     const Outcome built =
         Run({"--text", text, "--min-pair-count", "1", "--common", "0", "--out", dir_.Join(name)});
     ASSERT_TRUE(built.status.ok()) << built.status;
-    EXPECT_THAT(built.out, HasSubstr("lost are that they are ranked, counts, successors, which "
-                                     "are pinned (.vocab.json keeps all)"));
+    EXPECT_THAT(built.out, HasSubstr("lost are the mark that they are ranked, counts, successors, "
+                                     "which are pinned (.vocab.json keeps all)"));
+    EXPECT_THAT(built.out, HasSubstr(std::string_view(name).ends_with(".safetensors")
+                                         ? "; ids alone, ascending: "
+                                         : "; ids alone, in rank order: "));
   }
   EXPECT_THAT(Run({"--text", text, "--out", dir_.Join("l.vocab.json")}).out,
               Not(HasSubstr("lost")));
 }
 
+/// The list that counts make, beside that of all texts in one run.
+TEST_F(BuildTest, CountsMergeInAnyTree) {
+  std::vector<std::string> texts, counts;
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    std::string words = kText;
+    for (size_t i = 0; i < 3 * texts.size(); ++i) words += "int main() { return " + name + "; }\n";
+    texts.push_back(dir_.Write(name + ".txt", words));
+    counts.push_back(dir_.Join(name + ".counts"));
+    ASSERT_TRUE(Run({"--text", texts.back(), "--counts", counts.back()}).status.ok());
+  }
+  const std::string at_once = dir_.Join("all.vocab.json");
+  const Args more = {"--min-pair-count", "1", "--common", "0"};
+  ASSERT_TRUE(Run(Args{"--text"} + texts + more + Args{"--out", at_once}).status.ok());
+  const auto expect_all = [&](const Args& args) {
+    const std::string out = dir_.Join("merged.vocab.json");
+    const Outcome built = Run(args + more + Args{"--out", out});
+    ASSERT_TRUE(built.status.ok()) << built.status;
+    EXPECT_EQ(ReadList(out).ids, ReadList(at_once).ids);
+    EXPECT_EQ(ReadList(out).counts, ReadList(at_once).counts);
+    EXPECT_EQ(ReadList(out).successors, ReadList(at_once).successors);
+  };
+  const std::string ab = dir_.Join("ab"), abc = dir_.Join("abc"), cd = dir_.Join("cd"),
+                    abcd = dir_.Join("abcd");
+  const Outcome merged = Run({"--add-counts", counts[0], counts[1], "--counts", ab});
+  ASSERT_TRUE(merged.status.ok()) << merged.status;
+  EXPECT_THAT(merged.out, testing::StartsWith(ab + ": 2 corpora of "));
+  expect_all({"--add-counts", ab, counts[2], counts[3]});
+  // A chain, with a text in it; and a tree.
+  const Args chain = {"--add-counts", ab, "--text", texts[2], "--counts", abc};
+  ASSERT_TRUE(Run(chain).status.ok());
+  expect_all({"--add-counts", abc, counts[3]});
+  ASSERT_TRUE(Run({"--add-counts", counts[2], counts[3], "--counts", cd}).status.ok());
+  ASSERT_TRUE(Run({"--add-counts", ab, cd, "--counts", abcd}).status.ok());
+  expect_all({"--add-counts", abcd});
+  // The same command again adds nothing, by whatever path; nor is anything lost without the flag.
+  fs::create_symlink(ab, dir_.Join("link"));
+  for (const Args& again :
+       {chain, Args{"--add-counts", dir_.Join("link"), "--text", texts[2], "--counts", abc},
+        Args{"--text", texts[2], "--counts", abc}}) {
+    ASSERT_TRUE(Run(again).status.ok());
+    EXPECT_EQ(err_.find("not given now: " + ab) != std::string::npos, again[0] == "--text");
+    expect_all({"--add-counts", abc, counts[3]});
+  }
+  expect_all({"--text", texts[2], texts[3], "--counts", abc});
+}
+
+TEST_F(BuildTest, WhatIsAddedIsWhatTheFileHoldsNow) {
+  const std::string a = dir_.Write("a.txt", kText), b = dir_.Write("b.txt", kText),
+                    counts = dir_.Join("c"), merged = dir_.Join("m"),
+                    out = dir_.Join("l.vocab.json");
+  const auto most = [&] {
+    EXPECT_TRUE(Run({"--add-counts", counts, "--counts", merged, "--out", out}).status.ok());
+    return ReadList(out).counts[0];
+  };
+  ASSERT_TRUE(Run({"--text", a, "--counts", counts}).status.ok());
+  const int64_t once = most();
+  ASSERT_TRUE(Run({"--text", a, b, "--counts", counts}).status.ok());
+  EXPECT_EQ(most(), 2 * once);
+  EXPECT_EQ(most(), 2 * once);
+  ExpectRefused({"--add-counts", dir_.Join("absent"), "--counts", merged}, "absent: no such file");
+  ExpectRefused({"--add-counts", merged, "--counts", merged}, "the same file as --add-counts ");
+}
+
+TEST_F(BuildTest, WeightsOfAddedCountsAreKept) {
+  const std::string a = dir_.Write("a.txt", kText), counts = dir_.Join("c"), m = dir_.Join("m"),
+                    out = dir_.Join("l.vocab.json");
+  ASSERT_TRUE(Run({"--text", a, "--counts", counts}).status.ok());
+  ASSERT_TRUE(Run({"--add-counts", "3@" + counts, "--counts", m}).status.ok());
+  ASSERT_TRUE(Run({"--add-counts", m, "--out", out}).status.ok());
+  EXPECT_THAT(ReadList(out).source, HasSubstr("weight 3"));
+}
+
+TEST_F(BuildTest, BinaryFilesAreRefusedBeforeAnythingIsKept) {
+  const std::string table = dir_.Write("t.parquet", "PAR1\x15\4" + std::string(99, '\0') + "PAR1"),
+                    counts = dir_.Join("c"), out = dir_.Join("l.vocab.json");
+  ExpectRefused({"--text", table, "--out", out},
+                table + ": a Parquet file, and only text and rows");
+  ExpectRefused({"--text", "-", "--out", out}, "standard input: an SQLite database",
+                std::string("SQLite format 3\0", 16));
+  EXPECT_FALSE(fs::exists(out));
+}
+
 TEST_F(BuildTest, RowsWithoutAPromptAreTold) {
   const std::string rows = dir_.Write("r.jsonl", kRows), out = dir_.Join("l.vocab.json");
   ASSERT_TRUE(Run({"--text", rows, "--prompts-key", "quest", "--out", out}).status.ok());
-  EXPECT_THAT(err_, HasSubstr("1 rows without \"quest\" were read without a prompt"));
+  EXPECT_THAT(err_, HasSubstr("1 row without \"quest\" was read without a prompt"));
   ASSERT_TRUE(Run({"--text", rows, "--prompts-key", "answer", "--out", out}).status.ok());
   EXPECT_EQ(err_, "");
 }
@@ -221,8 +306,6 @@ TEST_F(BuildTest, WhatIsWrongWithTheListIsToldBeforeCounting) {
   ExpectRefused(args + Args{"--top", "16385"}, "16385 ids asked for, not in [1, 16384]");
   ExpectRefused(args + Args{"--top", "5"}, "pinned ids are more than the 5 asked for");
   ExpectRefused(args + Args{"--add-counts", dir_.Write("bad", "x")}, "not a file of counts");
-  ExpectRefused({"--text", a, "--counts", counts, "--add-counts", added},
-                "--add-counts needs --out");
   EXPECT_FALSE(fs::exists(counts));
   // Counts alone are no mix yet; what they are is kept, and has to fit in the end.
   ASSERT_TRUE(Run({"--text", "2@" + a, b, "--counts", counts}).status.ok());

@@ -208,6 +208,37 @@ TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
   }
 }
 
+TEST_F(VocabTest, ASizeThatAListDoesNotHaveCostsTheOthersNothing) {
+  const std::string text = dir_.Write("a.txt", kText), small = dir_.Join("small.vocab.json");
+  ASSERT_TRUE(Run({"convert", DemoList(), small, "--top", "1000"}).status.ok());
+  const Args coverage = {"coverage", small, "--tokenizer", Tokenizer(), "--text", text, "--sizes"};
+  const Outcome some = Run(coverage + Args{"500,1001,700,20000", "--json"});
+  ASSERT_TRUE(some.status.ok()) << some.status;
+  const json rows = json::parse(some.out)["rows"];
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0]["list"], small + ":top=500");
+  EXPECT_GT(rows[1]["coverage"], rows[0]["coverage"]);
+  EXPECT_EQ(rows[2]["list"], small + ":top=1001");
+  EXPECT_THAT(std::string(rows[2]["error"]), HasSubstr("holds 1000 ids, fewer than the 1001"));
+  EXPECT_THAT(std::string(rows[3]["error"]), HasSubstr("20000"));
+  EXPECT_THAT(Run(coverage + Args{"500,1001"}).out,
+              HasSubstr(":top=1001 | " + small + ": it holds 1000 ids"));
+  ExpectRefused(coverage + Args{"1001,1002"}, "--sizes: ");
+
+  const Args tune = Args{"tune"} + DemoPair() +
+                    Args{"--vocab", small,           "--prompt", "The",    "--max-new-tokens",
+                         "4",       "--repetitions", "1",        "--sizes"};
+  const Outcome tuned = Run(tune + Args{"1001,512", "--json"});
+  ASSERT_TRUE(tuned.status.ok()) << tuned.status;
+  const json sizes = json::parse(tuned.out)["rows"];
+  ASSERT_EQ(sizes.size(), 3u);
+  EXPECT_EQ(sizes[1]["num_ids"], 512);
+  EXPECT_EQ(sizes[2]["num_ids"], 1001);
+  EXPECT_THAT(std::string(sizes[2]["error"]), HasSubstr("holds 1000 ids"));
+  EXPECT_THAT(Run(tune + Args{"1001,512"}).out, HasSubstr("top 1001: "));
+  ExpectRefused(tune + Args{"1001"}, "holds 1000 ids");
+}
+
 TEST_F(VocabTest, ConvertKeepsIdsAndTheirOrder) {
   const std::string text = dir_.Join("a.txt"), torch = dir_.Join("a.pt"),
                     back = dir_.Join("b.vocab.json");
@@ -223,8 +254,49 @@ TEST_F(VocabTest, ConvertKeepsIdsAndTheirOrder) {
   ExpectRefused({"convert", text, back, "--vocab-size", "3"}, "not in [0, 3)");
   ExpectRefused({"convert", dir_.Write("bad.pt", "x"), back}, "bad.pt");
   ExpectRefused({"convert", text, dir_.Join("a.foo")}, "a.foo: lists are written as .vocab.json");
-  EXPECT_THAT(Run({"convert", back, text}).out, HasSubstr("lost are that they are ranked ("));
+  EXPECT_THAT(Run({"convert", back, text}).out,
+              HasSubstr("in rank order: lost are the mark that they are ranked ("));
   ASSERT_TRUE(Run({"convert", back, back}).status.ok());  // it is read before it is written
+}
+
+/// The rank of the document, pinned ids where they stand in it.
+TEST_F(VocabTest, ConvertKeepsTheRankThroughEveryFormatOfIds) {
+  std::vector<TokenId> rank = ReadList(DemoList()).ByRank();
+  for (const std::string name : {"r.txt", "r.npy", "r.pt"}) {
+    const std::string ids = dir_.Join(name), back = dir_.Join("back.vocab.json");
+    ASSERT_TRUE(Run({"convert", DemoList(), ids}).status.ok());
+    ASSERT_TRUE(Run({"convert", ids, back, "--tokenizer", Tokenizer(), "--ranked"}).status.ok());
+    EXPECT_EQ(ReadList(back).ids, rank) << name;
+  }
+}
+
+/// "N ids" of each command's output.
+TEST_F(VocabTest, EveryCommandTellsTheSameNumberOfIds) {
+  const std::string list = dir_.Join("l.vocab.json"), other = dir_.Join("o.vocab.json");
+  const std::string num_ids = [&] {
+    const Outcome built = Run(Build(dir_.Write("a.txt", kText), list) +
+                              Args{"--min-pair-count", "1", "--common", "0"});
+    EXPECT_TRUE(built.status.ok()) << built.status;
+    const size_t begin = built.out.find(": ") + 2;
+    return built.out.substr(begin, built.out.find(' ', begin) - begin);
+  }();
+  EXPECT_EQ(num_ids, std::to_string(ReadList(list).PinnedFirst().size()));
+  EXPECT_GT(ReadList(list).NumIds(), std::ssize(ReadList(list).ids));  // some are pinned alone
+  EXPECT_THAT(Run({"convert", list, other}).out, HasSubstr(": " + num_ids + " ids of "));
+  EXPECT_THAT(Run({"merge", list, "--out", other}).out, HasSubstr(": " + num_ids + " ids of "));
+  EXPECT_THAT(Run({"show", list}).out, HasSubstr("  " + num_ids + " of 16384"));
+  EXPECT_EQ(json::parse(Run({"show", list, "--json"}).out)["num_ids"], std::stoll(num_ids));
+  EXPECT_THAT(Run({"diff", list, list}).out, HasSubstr(" " + num_ids + "\n"));
+  const std::string num_successors = std::to_string(ReadList(list).NumSuccessors());
+  const Args check = {"check", list, "--tokenizer", Tokenizer()};
+  EXPECT_THAT(Run(check).out, HasSubstr(": " + num_ids + " ids of 16384, " + num_successors +
+                                        " successors, none taken (:successors=M takes M"));
+  EXPECT_THAT(Run({"check", list + ":successors=2", "--tokenizer", Tokenizer()}).out,
+              HasSubstr(num_successors + " successors, at most 0 of a token beside these ids\n"));
+  EXPECT_THAT(Run({"check", DemoList() + ":top=512:successors=7", "--tokenizer", Tokenizer()}).out,
+              HasSubstr(" successors, at most 7 of a token beside these ids\n"));
+  EXPECT_THAT(Run({"check", dir_.Write("i.txt", "3\n"), "--tokenizer", Tokenizer()}).out,
+              HasSubstr(": 1 ids of 16384, no successors; it names no tokenizer"));
 }
 
 TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
@@ -252,7 +324,7 @@ TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
   ExpectRefused({"merge", a, other, "--out", both},
                 "other.vocab.json: the tokenizer's fingerprint is");
   ExpectRefused({"merge", a, b, "--weight", "nan", "1", "--out", both}, "'nan' not in (0, 1e9]");
-  ExpectRefused({"merge", a, b, "--weight", "1", "--out", both}, "1 weights for 2 lists");
+  ExpectRefused({"merge", a, b, "--weight", "1", "--out", both}, "1 weight for 2 lists");
   ExpectRefused({"diff", a, other}, "lists of other tokenizers");
   ExpectRefused({"check", other, "--tokenizer", Tokenizer()},
                 "made for the tokenizer with fingerprint");
@@ -274,6 +346,11 @@ TEST_F(VocabTest, TuneNamesTheFastestSize) {
     EXPECT_GT(row["peak_bytes"], 0);
   }
   EXPECT_LT(object["rows"][1]["head_bytes"], object["rows"][0]["head_bytes"]);
+  EXPECT_THAT(Run(Args{"tune"} + DemoPair() +
+                  Args{"--vocab", DemoList(), "--prompt", "The", "--max-new-tokens", "2", "--sizes",
+                       "512", "--repetitions", "1"})
+                  .out,
+              HasSubstr("saves bytes read per draft step (head MB/step), not memory"));
   ExpectRefused(Args{"tune", "--prompt", "x"} + DemoTarget() + Args{"--vocab", DemoList()},
                 "tune needs --draft");
   ExpectRefused(Args{"tune", "--prompt", "x"} + DemoPair() + Args{"--vocab", DemoList() + ":top=5"},

@@ -19,6 +19,7 @@
 namespace shortlist {
 namespace {
 
+using std::string_literals::operator""s;
 using testing::HasSubstr;
 
 std::string Golden(const std::string& name) {
@@ -87,6 +88,49 @@ TEST(TorchFileTest, KnowsEveryElementType) {
     EXPECT_EQ(file->entries().at(name).shape, (std::vector<int64_t>{2, 3}));
   }
   EXPECT_EQ(BytesOf(*file, "uint8"), std::string(6, '\1'));
+}
+
+/// The ids that make_torch_golden.py writes, as torch.load(weights_only=True) reads them.
+const std::vector<int64_t> kMapIds = {7, 12, 99, 500, 900};
+
+TEST(TorchFileTest, TokenMapsOfUnsignedDtypesAreRead) {
+  for (const char* const name : {"map_uint16.pt", "map_attribute.pt"}) {
+    const auto ids = ReadTorchIntegers(Golden(name));
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    EXPECT_EQ(*ids, kMapIds) << name;
+  }
+}
+
+TEST(TorchFileTest, UnsignedTensorsOfADictAreRead) {
+  const auto file = OpenTorchFile(Golden("unsigned.pt"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto integers = [&](const std::string& name) {
+    return file->ReadIntegers(file->entries().at(name));
+  };
+  EXPECT_EQ(*integers("uint16"), kMapIds);
+  EXPECT_EQ(*integers("uint32"), (std::vector<int64_t>{7, 12, 99, 500, 4294967295}));
+  EXPECT_EQ(*integers("uint64"), (std::vector<int64_t>{7, 12, 99, 500, int64_t{1} << 40}));
+  EXPECT_EQ(*integers("strided"), (std::vector<int64_t>{3, 12, 21, 30, 39}));
+  EXPECT_EQ(integers("none")->size(), 0u);
+  EXPECT_EQ(file->entries().at("float8").dtype_name, "F8_E4M3");
+  EXPECT_THAT(std::string(integers("too_large").status().message()),
+              HasSubstr("element 1: 9223372036854775813 is not below 2^63"));
+  EXPECT_THAT(std::string(integers("float8").status().message()),
+              HasSubstr("F8_E4M3 of shape [2], not at most"));
+}
+
+/// torch.load gives the negated values, which the storage does not hold.
+TEST(TorchFileTest, ViewsThatNegateTheirStorageAreRefused) {
+  EXPECT_THAT(std::string(ReadTorchIntegers(Golden("map_negated.pt")).status().message()),
+              HasSubstr("a view that negates or conjugates its storage"));
+}
+
+TEST(TorchFileTest, DictsAreToldFromLoneIntegers) {
+  EXPECT_TRUE(*IsTorchDict(Golden("d2t.pt")));
+  EXPECT_FALSE(*IsTorchDict(Golden("map_uint16.pt")));
+  EXPECT_FALSE(*IsTorchDict(Golden("ints.pt")));
+  EXPECT_THAT(std::string(ReadTorchIntegers(Golden("d2t.pt")).status().message()),
+              HasSubstr("a dict, not a list of integers or a tensor of them"));
 }
 
 /// "w" of strided.pt is torch.arange(6.0).view(2, 3).T.
@@ -185,6 +229,32 @@ TEST_F(TorchArchiveTest, TensorsOutsideTheirStorageAreRefused) {
        }) {
     EXPECT_THAT(MessageOfPickle(StateDictPickle(TensorPickle(tensor))), HasSubstr(message));
   }
+}
+
+TEST_F(TorchArchiveTest, TensorsOfBytesAndADtypeStayInsideTheirStorage) {
+  // (storage of 24 bytes, offset, size, stride, requires_grad, hooks, dtype)
+  const auto pickle = [](const std::string& function, const std::string& size,
+                         const std::string& dtype) {
+    return StateDictPickle("c" + function +
+                           "\n((X\7\0\0\0storagectorch.storage\nUntypedStorage\n"s +
+                           "X\1\0\0\0000X\3\0\0\0cpuK\x18tQK\0"s + size +
+                           "\x85K\1\x85\x89"
+                           "ccollections\nOrderedDict\n)R" +
+                           dtype + "tR");
+  };
+  const std::string v3 = "torch._utils\n_rebuild_tensor_v3";
+  const auto message = [&](const std::string& size, const std::string& dtype) {
+    return MessageOfPickle(pickle(v3, size, dtype));
+  };
+  EXPECT_EQ(message("K\x0C", "ctorch\nuint16\n"), "");
+  EXPECT_EQ(message("K\3", "ctorch\nuint64\n"), "");
+  EXPECT_THAT(message("K\x0D", "ctorch\nuint16\n"),
+              HasSubstr("13 elements from element 0 on end behind its storage of 12"));
+  EXPECT_THAT(message("K\4", "ctorch\nuint64\n"), HasSubstr("behind its storage of 3"));
+  EXPECT_THAT(message("K\1", "ctorch\nqint8\n"), HasSubstr("names the global \"torch.qint8\""));
+  EXPECT_THAT(message("K\1", "N"), HasSubstr("dtype \"\" is not one of torch's"));
+  EXPECT_THAT(message("K\1", "ctorch\nLongStorage\n"), HasSubstr("is not one of torch's"));
+  EXPECT_THAT(message("K\1", ""), HasSubstr("is not a tensor"));
 }
 
 TEST_F(TorchArchiveTest, HostilePicklesAreRefusedAndNothingIsExecuted) {

@@ -285,7 +285,7 @@ TEST_F(VocabAdminTest, RefusesBadInputAndChangesNothing) {
   json foreign = ListDocument({1}, {1});
   foreign["fingerprint"] = "fnv1a64:ffffffffffffffff";
   json small = ListDocument({1}, {1});
-  small["vocab_size"] = 99;
+  small["vocab_size"] = 9999;
   const auto base = [](const json& list) { return json{{"list", list}}.dump(); };
   const struct {
     const char* path;
@@ -313,7 +313,7 @@ TEST_F(VocabAdminTest, RefusesBadInputAndChangesNothing) {
       {"/vocab/base", base(ListDocument({-1}, {1})), "-1"},
       {"/vocab/base", base(ListDocument({1, 2}, {1, 2})), "counts[1]"},
       {"/vocab/base", base(foreign), "fingerprint"},
-      {"/vocab/base", base(small), "vocab_size 99"},
+      {"/vocab/base", base(small), "vocab_size 9999"},
       {"/vocab/ids", "{}", "ids"},
       {"/vocab/ids", R"({"ids": null})", "ids"},
       {"/vocab/ids", R"({"ids": 5})", "ids"},

@@ -78,6 +78,23 @@ TEST_F(EmbeddingsTest, PromptsGoBeforeTheText) {
   }
 }
 
+TEST_F(EmbeddingsTest, TakesWhatVoyagesClientSends) {
+  StartAll();
+  const json body = json::parse(R"({"input": ["the cat"], "model": "words", "input_type": "query",
+      "truncation": true, "output_dtype": null, "output_dimension": 2,
+      "encoding_format": "base64"})");
+  std::string bytes;
+  const json reply = Post(kPath, body);
+  ASSERT_TRUE(absl::Base64Unescape(reply.at("data")[0].at("embedding").get<std::string>(), &bytes));
+  EXPECT_EQ(bytes.size(), 2 * sizeof(float));
+  json other = body;
+  other["output_dtype"] = "int8";
+  EXPECT_EQ(Post(kPath, other, 400).at("error").at("param"), "output_dtype");
+  other = body;
+  other["output_dimension"] = 5;
+  EXPECT_EQ(Post(kPath, other, 400).at("error").at("param"), "output_dimension");
+}
+
 TEST_F(EmbeddingsTest, CutsWhatIsTooLongWhereThatIsAskedFor) {
   StartAll();
   std::string words;
@@ -87,11 +104,13 @@ TEST_F(EmbeddingsTest, CutsWhatIsTooLongWhereThatIsAskedFor) {
   EXPECT_EQ(refused.at("code"), "context_length_exceeded");
   EXPECT_EQ(refused.at("message"),
             "input[3]: more than 16 tokens: this model's maximum context length is exceeded");
-  for (const json& how : {json{{"truncate", true}}, json{{"truncate_prompt_tokens", -1}}}) {
+  for (const json& how : {json{{"truncate", true}}, json{{"truncate_prompt_tokens", -1}},
+                          json{{"truncation", true}}}) {
     json body = {{"input", words}};
     body.update(how);
     EXPECT_EQ(Post(kPath, body).at("usage").at("total_tokens"), 16);
   }
+  Post(kPath, {{"input", words}, {"truncation", false}}, 400);
   const json begin = Post(kPath, {{"input", "a bb"}, {"truncate_prompt_tokens", 2}});
   EXPECT_EQ(begin.at("data")[0].at("embedding")[1], 1 + 2 * 11);
   const json end =

@@ -181,7 +181,7 @@ TEST_F(PicturesTest, WhatImageDataMayNotBeIsNamed) {
   StartAll();
   const auto refused = [&](const char* body) { return Refused("/encode", json::parse(body)); };
   EXPECT_THAT(refused(R"({"text": ["a"], "image_data": ["A", "B"]})"),
-              HasSubstr("image_data: 2 pictures for 1 texts"));
+              HasSubstr("image_data: 2 pictures for 1 text"));
   EXPECT_THAT(refused(R"({"text": ["a", "b"], "image_data": "A"})"),
               HasSubstr("image_data: 1 pictures for 2 texts"));
   EXPECT_THAT(refused(R"({"image_data": []})"), HasSubstr("image_data: a list that is empty"));

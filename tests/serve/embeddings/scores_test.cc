@@ -24,6 +24,14 @@ class RerankTest : public EncoderTest {
       {"query", "q"}, {"documents", {"a", "b b b", "c c"}}, {"raw_scores", true}, {"rid", "r"}};
 };
 
+TEST_F(RerankTest, ServerInfoNamesWhatMakesVectorsAndScores) {
+  AddStates();  // which nobody asks for by name
+  StartAll();
+  EXPECT_EQ(Connect().Get("/server_info").Json().at("encoders"),
+            json::parse(R"([{"name": "words", "makes": "vectors"},
+                            {"name": "judge", "makes": "scores"}])"));
+}
+
 TEST_F(RerankTest, V1IsSglangsBareArray) {
   StartAll();
   json reply = Post("/v1/rerank", body_);
@@ -47,9 +55,52 @@ TEST_F(RerankTest, V2IsCoheresAndJinas) {
     "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": 1},
              "tokens": {"input_tokens": 18}}})");
   EXPECT_EQ(Post("/v2/rerank", body), expected);
-  EXPECT_EQ(Post("/rerank", body), expected);
   body["return_documents"] = false;
   EXPECT_FALSE(Post("/v2/rerank", body).at("results")[0].contains("document"));
+  body.erase("raw_scores");
+  EXPECT_EQ(Post("/rerank", body), Post("/v2/rerank", body));
+}
+
+TEST_F(RerankTest, RerankWithDocumentsAndRawScoresIsInfinitys) {
+  StartAll();
+  json body = body_;
+  body.update(json::parse(R"({"return_documents": true, "model": "default/not-specified",
+                              "top_n": null, "documents": ["a", "b b b"]})"));
+  EXPECT_EQ(Post("/rerank", body), json::parse(R"({
+    "id": "rerank-r", "object": "rerank", "model": "judge",
+    "results": [{"index": 1, "document": "b b b", "relevance_score": 1},
+                {"index": 0, "document": "a", "relevance_score": -1}],
+    "usage": {"prompt_tokens": 12, "total_tokens": 12}})"));
+  body["return_documents"] = false;
+  EXPECT_FALSE(Post("/rerank", body).at("results")[0].contains("document"));
+}
+
+TEST_F(RerankTest, RerankWithTruncationIsVoyages) {
+  StartAll();
+  json body = {{"query", "q"},
+               {"documents", {"a", "b b b"}},
+               {"truncation", true},
+               {"top_k", nullptr},
+               {"rid", "r"}};
+  const json reply = Post("/v1/rerank", body);
+  EXPECT_EQ(reply.at("object"), "list");
+  EXPECT_EQ(reply.at("usage").at("total_tokens"), 12);
+  ASSERT_EQ(reply.at("data").size(), 2);
+  EXPECT_EQ(reply.at("data")[0].at("index"), 1);
+  EXPECT_FALSE(reply.at("data")[0].contains("document"));
+  EXPECT_EQ(Post("/rerank", body), reply);
+  body["return_documents"] = true;
+  EXPECT_EQ(Post("/rerank", body).at("data")[1].at("document"), "a");
+
+  std::string words;
+  for (int i = 0; i < 30; ++i) words += "a ";
+  body["documents"][0] = words;
+  EXPECT_EQ(Post("/rerank", body).at("data").size(), 2);
+  body["truncation"] = false;
+  for (const char* path : {"/rerank", "/v1/rerank"}) {
+    EXPECT_THAT(Connect().Post(path, body.dump()).body, HasSubstr("documents[0]")) << path;
+  }
+  EXPECT_EQ(Post("/v2/rerank", {{"query", "q"}, {"documents", {words}}}).at("results").size(), 1);
 }
 
 TEST_F(RerankTest, RerankWithTextsIsTeis) {
@@ -201,7 +252,7 @@ TEST_F(RerankTest, VllmsScore) {
   EXPECT_EQ(Post("/score", {{"queries", {"q", "q"}}, {"documents", {"a", "b"}}}).at("data").size(),
             2);
   EXPECT_THAT(Post("/score", {{"text_1", {"q", "q"}}, {"text_2", "a"}}, 400).dump(),
-              HasSubstr("1 texts for 2 in text_1"));
+              HasSubstr("1 text for 2 in text_1"));
   EXPECT_THAT(Post("/score", {{"documents", "a"}}, 400).dump(), HasSubstr("queries: missing"));
   EXPECT_THAT(Post("/score", {{"query", "q"}, {"items", "a"}, {"apply_softmax", true}}, 400).dump(),
               HasSubstr("apply_softmax: for \\\"label_token_ids\\\""));

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "tests/serve/serve_fixture.h"
 
@@ -227,6 +229,48 @@ TEST_F(HttpServerTest, TheSlowAreToldAndCut) {
   EXPECT_TRUE(half_header.AwaitClose());
   EXPECT_TRUE(half_body.AwaitClose());
   EXPECT_TRUE(silent.AwaitClose());
+}
+
+/// The process stands still while deadlines pass: here, its I/O thread.
+TEST_F(HttpServerTest, WhatWasSentDuringAPauseIsRead) {
+  std::atomic<bool> holds = true;
+  Start([&](Server::Options& options) {
+    options.http.limits.header_timeout = milliseconds(500);
+    options.http.limits.body_timeout = milliseconds(500);
+    options.http.limits.idle_timeout = milliseconds(500);
+    options.keys.admin = "root";
+    options.generator.flush_cache = [&] { EXPECT_TRUE(Await([&] { return !holds; })); };
+  });
+  HttpClient idle = Connect(), half_header = Connect(), half_body = Connect(), holder = Connect();
+  EXPECT_EQ(idle.Get("/health").status, 200);
+  const std::string request = PostRequest("/generate", kGenerate);
+  half_header.Send(request.substr(0, 20));
+  half_body.Send(request.substr(0, request.size() - 5));
+  holder.Send("GET /flush_cache HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer root\r\n\r\n");
+  std::this_thread::sleep_for(milliseconds(100));
+  idle.Send(request);
+  half_header.Send(request.substr(20));
+  half_body.Send(request.substr(request.size() - 5));
+  std::this_thread::sleep_for(milliseconds(1'700));
+  holds = false;
+  for (HttpClient* client : {&idle, &half_header, &half_body, &holder}) {
+    EXPECT_EQ(client->Receive().status, 200);
+  }
+}
+
+TEST_F(HttpServerTest, AfterAPauseTheSilentAreStillCut) {
+  std::atomic<bool> holds = true;
+  Start([&](Server::Options& options) {
+    options.http.limits.header_timeout = milliseconds(100);
+    options.keys.admin = "root";
+    options.generator.flush_cache = [&] { EXPECT_TRUE(Await([&] { return !holds; })); };
+  });
+  HttpClient half_header = Connect(), holder = Connect();
+  half_header.Send("GET /health HT");
+  holder.Send("GET /flush_cache HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer root\r\n\r\n");
+  std::this_thread::sleep_for(milliseconds(1'300));
+  holds = false;
+  EXPECT_EQ(half_header.Receive().status, 408);
 }
 
 TEST_F(HttpServerTest, DrippingHeadersBuysNoTime) {

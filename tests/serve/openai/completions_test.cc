@@ -76,6 +76,55 @@ TEST_F(CompletionsTest, EchoedPromptsComeWithTheirLogprobs) {
   }
 }
 
+/// What speculation did, in vLLM's shape and as /generate tells it.
+TEST_F(CompletionsTest, RepliesTellWhatSpeculationDid) {
+  Start();
+  const json params = {{"temperature", 0}, {"max_new_tokens", 40}};
+  const json meta = Connect()
+                        .Post("/generate", json{{"text", kPrompt}, {"sampling_params", params}})
+                        .Json()["meta_info"];
+  json body = {{"prompt", kPrompt}, {"temperature", 0}, {"max_tokens", 40}};
+  const json whole = Connect().Post("/v1/completions", body).Json();
+  const json stats = whole["metrics"]["speculative_decoding"];
+  EXPECT_EQ(stats["num_spec_steps"], meta["spec_verify_ct"]);
+  EXPECT_EQ(stats["num_accepted_draft_tokens"], meta["spec_accepted_drafts"]);
+  EXPECT_EQ(stats["num_draft_tokens"], meta["spec_proposed_drafts"]);
+  EXPECT_EQ(stats["num_spec_tokens"], 8);
+  EXPECT_EQ(stats["acceptance_histogram"].size(), 9u);
+  int64_t num_steps = 0;
+  for (const json& count : stats["acceptance_histogram"]) num_steps += count.get<int64_t>();
+  EXPECT_EQ(num_steps, stats["num_spec_steps"]);
+  const double accepted = stats["num_accepted_draft_tokens"];
+  EXPECT_DOUBLE_EQ(stats["mean_acceptance_length"],
+                   1.0 + accepted / static_cast<double>(num_steps));
+  EXPECT_EQ(stats["draft_acceptance_rate"], meta["spec_accept_rate"]);
+
+  // A stream tells them once: with the usage, else with the last choice.
+  for (const bool with_usage : {false, true}) {
+    body["stream"] = true;
+    body["stream_options"] = {{"include_usage", with_usage}};
+    const std::vector<std::string> events = Connect().Post("/v1/completions", body).Events();
+    ASSERT_EQ(events.back(), "[DONE]");
+    for (size_t i = 0; i + 1 < events.size(); ++i) {
+      const json event = json::parse(events[i]);
+      EXPECT_EQ(event.contains("metrics"), i + 2 == events.size()) << event;
+      if (event.contains("metrics")) {
+        EXPECT_EQ(event["metrics"], whole["metrics"]);
+      }
+    }
+  }
+}
+
+TEST_F(CompletionsTest, SeveralChoicesAndPlainDecodingTellNoSpeculation) {
+  Start();
+  json body = {{"prompt", kPrompt}, {"max_tokens", 10}, {"n", 2}};
+  EXPECT_FALSE(Connect().Post("/v1/completions", body).Json().contains("metrics"));
+  body = {{"prompt", {kPrompt, "b"}}, {"max_tokens", 10}};
+  EXPECT_FALSE(Connect().Post("/v1/completions", body).Json().contains("metrics"));
+  body = {{"prompt", kPrompt}, {"max_tokens", 1}};  // no step after the prompt's pass
+  EXPECT_FALSE(Connect().Post("/v1/completions", body).Json().contains("metrics"));
+}
+
 TEST_F(CompletionsTest, OpenAiStreamsJoinToTheWhole) {
   Start();
   HttpClient client = Connect();

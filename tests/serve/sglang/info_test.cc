@@ -86,6 +86,17 @@ TEST_F(InfoTest, AcceptLengthAndCoverageAreTheSameEverywhere) {
   EXPECT_EQ(Metric(metrics, "shortlist:escapes_total"), num_escapes);
 }
 
+TEST_F(InfoTest, GatewaysFindTheSizeOfTheCacheInLabels) {
+  Start();
+  const std::string first = Connect().Get("/metrics").body;
+  for (const std::string& text : {first, Connect().Get("/metrics").body}) {
+    EXPECT_THAT(text, HasSubstr("vllm:cache_config_info{block_size=\"1\",model_name=\"demo\","
+                                "num_gpu_blocks=\"10000\"} 1\n"));
+    EXPECT_THAT(text, HasSubstr("sglang:cache_config_info{model_name=\"demo\",num_pages=\"10000\","
+                                "page_size=\"1\"} 1\n"));
+  }
+}
+
 TEST_F(InfoTest, WithoutADraftNoAcceptLengthIsTold) {
   Start([](Server::Options& options) { options.service.num_draft_tokens = 0; });
   const json state = Connect().Get("/server_info").Json()["internal_states"][0];

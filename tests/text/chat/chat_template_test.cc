@@ -335,7 +335,8 @@ class ModelDir {
   std::string Render(const Chat& chat) const {
     const auto chat_template = ChatTemplate::Load(dir_.string());
     if (!chat_template.ok()) return chat_template.status().ToString();
-    return chat_template->Render(chat).value().text;
+    const auto rendered = chat_template->Render(chat);
+    return rendered.ok() ? rendered->text : rendered.status().ToString();
   }
 
  private:
@@ -361,6 +362,37 @@ TEST(ChatTemplateTest, LoadsFromEachPlace) {
        {"additional_chat_templates/tool_use.jinja", "tools"}});
   EXPECT_EQ(files.Render(chat), "file <s></s>");
   EXPECT_EQ(files.Render(with_tools), "tools");
+}
+
+TEST(ChatTemplateTest, ANamedTemplateThatIsWrongCostsOnlyItself) {
+  const Chat chat = ChatOf(kHello);
+  Chat with_tools = chat;
+  with_tools.tools = ordered_json::array();
+  const auto of_config = [](const std::string& tool_use) {
+    return Files{{"tokenizer_config.json",
+                  R"({"chat_template": [{"name": "default", "template": "one"},
+                                        {"name": "tool_use", "template": )" +
+                      tool_use + R"(}, {"name": "rag", "template": "{% nothing %}"}]})"}};
+  };
+  const auto of_file = [](const std::string& tool_use) {
+    return Files{{"chat_template.jinja", "one"},
+                 {"additional_chat_templates/tool_use.jinja", tool_use},
+                 {"additional_chat_templates/rag.jinja", "{{ 1 | shout }}"}};
+  };
+  const std::pair<Files, std::string> wrong[] = {
+      {of_config(R"("{{ messages | groupby('role') }}")"), "filter 'groupby' is not supported"},
+      {of_config(R"("{% if %}")"), "expected an expr"},
+      {of_config("7"), "neither a text nor a list"},
+      {of_file("\n{% for %}"), "line 2"},
+      {of_file("a\xFF"), "UTF-8 at byte 1"},
+      {of_file(std::string(ChatTemplate::kMaxBytes + 1, ' ')), "1048577"}};
+  for (const auto& [files, what] : wrong) {
+    const ModelDir dir(files);
+    EXPECT_EQ(dir.Render(chat), "one");
+    EXPECT_THAT(dir.Render(with_tools), HasSubstr("INVALID_ARGUMENT"));
+    EXPECT_THAT(dir.Render(with_tools), HasSubstr("\"tool_use\""));
+    EXPECT_THAT(dir.Render(with_tools), HasSubstr(what));
+  }
 }
 
 TEST(ChatTemplateTest, RefusesDamagedFiles) {

@@ -153,6 +153,19 @@ TEST(JsonTokenizerTest, RefusesByName) {
   EXPECT_THAT(Error(With("/normalizer", {{"type", "Magic"}})),
               HasSubstr("normalizer type \"Magic\""));
   EXPECT_THAT(Error(With("/pre_tokenizer", {{"type", "Magic"}})), HasSubstr("pre_tokenizer: type"));
+  for (const char* kind : {"String", "Regex"}) {
+    const json replace = {{"type", "Replace"}, {"pattern", {{kind, ""}}}, {"content", "-"}};
+    EXPECT_THAT(Error(With("/normalizer", replace)),
+                HasSubstr("normalizer: Replace with an empty pattern"));
+    EXPECT_THAT(
+        Error(With("/normalizer", {{"type", "Sequence"}, {"normalizers", json::array({replace})}})),
+        HasSubstr("normalizer: Replace with an empty pattern"));
+  }
+  for (const char* delimiter : {"", "ab"}) {
+    EXPECT_THAT(
+        Error(With("/pre_tokenizer", {{"type", "CharDelimiterSplit"}, {"delimiter", delimiter}})),
+        HasSubstr("is not one character"));
+  }
   EXPECT_THAT(Error(With("/decoder", {{"type", "CTC"}})), HasSubstr("decoder: type \"CTC\""));
   EXPECT_THAT(Error(With("/post_processor", {{"type", "Magic"}})),
               HasSubstr("post_processor: type"));
@@ -217,6 +230,35 @@ TEST(JsonTokenizerTest, NoMemberOfAWrongKindHurts) {
       Parse(without).IgnoreError();
     }
   }
+}
+
+/// tokenizers 0.23: Split at "" or at the empty expression cuts around each character, and Replace
+/// of what may be empty puts its content where nothing matches, but not into an empty text.
+TEST(JsonTokenizerTest, EmptyMatchesCountAsTheReferenceHasThem) {
+  const auto ids = [](json document, const std::string& text) {
+    document["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"-", 2}, {"ab", 3}};
+    document["model"]["merges"] = {"a b"};
+    const auto tokenizer = Parse(document);
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+    return Ids(**tokenizer, text);
+  };
+  for (const char* kind : {"String", "Regex"}) {
+    json split = {{"type", "Split"}, {"pattern", {{kind, ""}}}, {"behavior", "Isolated"}};
+    EXPECT_THAT(ids(With("/pre_tokenizer", split), "ab"), ElementsAre(0, 1));
+    split["behavior"] = "Removed";
+    EXPECT_THAT(ids(With("/pre_tokenizer", split), "ab"), ElementsAre(0, 1));
+    split["invert"] = true;
+    EXPECT_THAT(ids(With("/pre_tokenizer", split), "ab"), ElementsAre());
+  }
+  const auto replaced = [&](const char* expression, const std::string& text) {
+    const json step = {{"type", "Replace"}, {"pattern", {{"Regex", expression}}}, {"content", "-"}};
+    return ids(
+        With("/normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "Strip"}}, step}}}),
+        text);
+  };
+  EXPECT_THAT(replaced("x*", "axxb"), ElementsAre(2, 0, 2, 1, 2));
+  EXPECT_THAT(replaced("(?=b)", "ab"), ElementsAre(0, 2, 1));
+  EXPECT_THAT(replaced("x*", " "), ElementsAre());
 }
 
 TEST(JsonTokenizerTest, ARegularExpressionThatExplodesIsAnError) {

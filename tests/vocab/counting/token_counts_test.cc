@@ -189,6 +189,46 @@ TEST_F(CountFileTest, WhatIsWrittenComesBack) {
   EXPECT_FALSE(ReadCounts(path_, 300, "f", 100).ok());
 }
 
+TEST_F(CountFileTest, AddedCorporaComeBackApartFromThoseOfTexts) {
+  counts_.added.push_back(counts_.corpora[0]);
+  counts_.added[0].added_from = "/of/another.counts";
+  ASSERT_TRUE(WriteCounts(path_, counts_).ok());
+  const auto read = Read(path_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->corpora.size(), 2u);
+  ASSERT_EQ(read->added.size(), 1u);
+  EXPECT_EQ(read->added[0].added_from, "/of/another.counts");
+  EXPECT_EQ(read->added[0].tokens, counts_.corpora[0].tokens);
+  EXPECT_EQ(ToMap(read->added[0].pairs), ToMap(counts_.corpora[0].pairs));
+}
+
+TEST_F(CountFileTest, SumsThatCouldOverflowAreRefused) {
+  constexpr int64_t kBound = int64_t{1} << 62;
+  CorpusCounts& corpus = counts_.corpora[0];
+  const auto written = [&](int64_t first, int64_t second) {
+    std::ranges::fill(corpus.tokens, 0);
+    corpus.tokens[3] = first;
+    corpus.tokens[4] = second;
+    EXPECT_TRUE(WriteCounts(path_, counts_).ok());
+    return Read(path_);
+  };
+  EXPECT_EQ(written(kBound - 2, 1)->corpora[0].num_tokens, kBound - 1);
+  for (const auto& [first, second] :
+       {std::pair(kBound - 1, int64_t{1}), std::pair(INT64_MAX, int64_t{1}),
+        std::pair(int64_t{1}, INT64_MAX), std::pair(kBound, kBound)}) {
+    EXPECT_THAT(std::string(written(first, second).status().message()),
+                HasSubstr("not in [1, 2^62)"));
+  }
+}
+
+TEST(NumTokensTest, SaturatesWhereFilesTogetherHoldMore) {
+  std::vector<CorpusCounts> corpora(3);
+  for (CorpusCounts& corpus : corpora) corpus.num_tokens = (int64_t{1} << 62) - 1;
+  EXPECT_EQ(NumTokens(std::span(corpora).first(2)), INT64_MAX - 1);
+  EXPECT_EQ(NumTokens(corpora), INT64_MAX);
+  EXPECT_EQ(NumTokens({}), 0);
+}
+
 TEST_F(CountFileTest, AnOlderFileDoesNotTellWhichDocumentsWereCounted) {
   counts_.corpora[1].documents_crc.reset();
   ASSERT_TRUE(WriteCounts(path_, counts_).ok());

@@ -129,6 +129,21 @@ TEST(ListFileTest, NpyFilesOfOtherShapesAndTypesAreRefused) {
   EXPECT_THAT(Error("bool.npy", with("<i8", "|b1")), HasSubstr("a mask of bool, not token ids"));
 }
 
+/// Pinned ids keep their rank; those without one come last. Brute force: the document's order.
+TEST(ListFileTest, FormatsOfIdsAloneKeepTheRank) {
+  const VocabList list{.vocab_size = 20,
+                       .ids = Ids({5, 3, 9, 1}),
+                       .counts = {9, 7, 7, 2},
+                       .pinned = Ids({9, 12, 5, 0}),
+                       .ranked = true};
+  for (const std::string name : {"r.txt", "r.npy", "r.pt", "r.pth"}) {
+    const std::string path = TempPath(name);
+    ASSERT_TRUE(WriteListFile(path, list).ok());
+    EXPECT_THAT(RawIds(ReadListFile(path, {.vocab_size = 20})->ids), ElementsAre(5, 3, 9, 1, 12, 0))
+        << name;
+  }
+}
+
 TEST(ListFileTest, DraftMapsHoldOffsets) {
   const auto list =
       ReadListFile(WriteTemp("m.safetensors", DraftMapFile({2, 2, 5})), {.vocab_size = 10});
@@ -144,15 +159,15 @@ TEST(ListFileTest, DraftMapsHoldOffsets) {
   EXPECT_THAT(Error("neg.safetensors", DraftMapFile({0, -2})),
               HasSubstr("d2t[1]: offset -2 leads out"));
   EXPECT_THAT(Error("big.safetensors", DraftMapFile({0, INT64_MAX})), HasSubstr("d2t[1]: offset"));
-  EXPECT_THAT(Error("out.safetensors", DraftMapFile({0, 9})),
-              HasSubstr("token id 10 at index 1 not in [0, 10)"));
+  EXPECT_THAT(Error("out.safetensors", DraftMapFile({0, 0, 8})),
+              HasSubstr("token id 10 at index 2 not in [0, 10)"));
   EXPECT_THAT(Error("two.safetensors", DraftMapFile({0, -1})), HasSubstr("token id 0 repeats"));
   EXPECT_THAT(Error("mask.safetensors", DraftMapFile({1, 1}, std::string("\0\1\0", 3))),
               HasSubstr("t2d[2] is 0, and d2t names it"));
   EXPECT_THAT(Error("short.safetensors", DraftMapFile({1, 1}, std::string("\0\1", 2))),
               HasSubstr("d2t[1]: token id 2 not in [0, 2) of t2d"));
-  EXPECT_THAT(Error("size.safetensors", DraftMapFile({1, 1}, std::string("\0\1\1", 3)), 10),
-              HasSubstr("vocab_size 3 is not the target's 10"));
+  EXPECT_THAT(Error("size.safetensors", DraftMapFile({1, 1}, std::string("\0\1\1", 3)), 2000),
+              HasSubstr("vocab_size 3 is not the target's 2000"));
 }
 
 TEST(ListFileTest, AFileThatCannotBeWrittenLeavesTheOldOneWhole) {

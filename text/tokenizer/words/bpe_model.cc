@@ -156,12 +156,12 @@ std::optional<int32_t> BpeModel::FindWord(std::string_view word) const {
   return found->second;
 }
 
-void BpeModel::Encode(std::string_view word, EncodeScratch& scratch,
-                      std::vector<TokenId>& ids) const {
+absl::Status BpeModel::Encode(std::string_view word, EncodeScratch& scratch,
+                              std::vector<TokenId>& ids) const {
   if (options_.ignore_merges) {
     if (const std::optional<int32_t> id = FindWord(word)) {
       ids.push_back(TokenId{*id});
-      return;
+      return absl::OkStatus();
     }
   }
   std::vector<Symbol>& symbols = scratch.symbols;
@@ -174,10 +174,11 @@ void BpeModel::Encode(std::string_view word, EncodeScratch& scratch,
   if (symbols.size() <= kMaxShortWord) {
     MergeShort(symbols);
     for (const Symbol& symbol : symbols) ids.push_back(TokenId{symbol.id});
-    return;
+    return absl::OkStatus();
   }
-  MergeLong(scratch);
+  SHORTLIST_RETURN_IF_ERROR(MergeLong(scratch));
   for (int32_t i = 0; i >= 0; i = symbols[i].next) ids.push_back(TokenId{symbols[i].id});
+  return absl::OkStatus();
 }
 
 void BpeModel::AppendUnknown(bool& after_unknown, std::vector<Symbol>& symbols) const {
@@ -257,7 +258,7 @@ void BpeModel::MergeShort(std::vector<Symbol>& symbols) const {
   }
 }
 
-void BpeModel::MergeLong(EncodeScratch& scratch) const {
+absl::Status BpeModel::MergeLong(EncodeScratch& scratch) const {
   std::vector<Symbol>& symbols = scratch.symbols;
   std::vector<EncodeScratch::Candidate>& heap = scratch.candidates;
   heap.clear();
@@ -275,7 +276,9 @@ void BpeModel::MergeLong(EncodeScratch& scratch) const {
   std::make_heap(heap.begin(), heap.end(), ComesLater);
 
   constexpr int32_t kGone = -1;  // id of a symbol that its left neighbour has swallowed
+  WorkMeter meter(*scratch.budget);
   while (!heap.empty()) {
+    SHORTLIST_RETURN_IF_ERROR(meter.Add(1));
     std::pop_heap(heap.begin(), heap.end(), ComesLater);
     const EncodeScratch::Candidate top = heap.back();
     heap.pop_back();
@@ -295,6 +298,7 @@ void BpeModel::MergeLong(EncodeScratch& scratch) const {
       std::push_heap(heap.begin(), heap.end(), ComesLater);
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace shortlist

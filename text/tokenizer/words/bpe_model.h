@@ -49,8 +49,8 @@ class BpeModel final : public WordModel {
   /// InvalidArgument names a byte that has no token.
   static absl::StatusOr<std::unique_ptr<BpeModel>> CreateFromRanks(const Vocabulary& vocabulary);
 
-  void Encode(std::string_view word, EncodeScratch& scratch,
-              std::vector<TokenId>& ids) const override;
+  absl::Status Encode(std::string_view word, EncodeScratch& scratch,
+                      std::vector<TokenId>& ids) const override;
   /// None where neighbouring characters without a token become one unknown token, or vanish.
   std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
   bool drops_words() const override { return drops_words_; }
@@ -83,7 +83,7 @@ class BpeModel final : public WordModel {
   void AppendUnknown(bool& after_unknown, std::vector<Symbol>& symbols) const;
   bool AppendFallback(std::string_view character, std::vector<Symbol>& symbols) const;
   void MergeShort(std::vector<Symbol>& symbols) const;
-  void MergeLong(EncodeScratch& scratch) const;
+  absl::Status MergeLong(EncodeScratch& scratch) const;
 
   const Vocabulary& vocabulary_;
   const Options options_;

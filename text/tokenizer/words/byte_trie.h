@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -39,26 +38,16 @@ class ByteTrie {
   bool BeginsKey(char byte) const { return root_[static_cast<uint8_t>(byte)] != kNone; }
 
   /// Calls visit(length, value) for each key, shortest first and not empty, that `text` has at
-  /// `from`.
+  /// `from`. Returns how many bytes it looked at.
   template <typename Visit>
-  void ForEachPrefix(std::string_view text, size_t from, Visit visit) const {
+  size_t ForEachPrefix(std::string_view text, size_t from, Visit visit) const {
     uint32_t node = 0;
     for (size_t i = from; i < text.size(); ++i) {
       node = Child(node, static_cast<uint8_t>(text[i]));
-      if (node == kNone) return;
+      if (node == kNone) return i + 1 - from;
       if (values_[node] >= 0) visit(i + 1 - from, values_[node]);
     }
-  }
-
-  struct Found {
-    size_t length;
-    int32_t value;
-  };
-  /// The longest key that `text` has at `from`.
-  std::optional<Found> Longest(std::string_view text, size_t from) const {
-    std::optional<Found> longest;
-    ForEachPrefix(text, from, [&](size_t length, int32_t value) { longest = {length, value}; });
-    return longest;
+    return text.size() - from;
   }
 
  private:

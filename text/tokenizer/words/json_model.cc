@@ -67,6 +67,14 @@ absl::StatusOr<std::optional<int32_t>> FindNamed(const json& spec, const char* n
   return id;
 }
 
+/// Each character of a word is looked up with these, so a long one would make encoding slow.
+absl::Status CheckAffix(const char* name, const std::string& affix) {
+  constexpr size_t kMaxBytes = 256;
+  if (affix.size() <= kMaxBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " has ", affix.size(), " bytes, above the bound of ", kMaxBytes));
+}
+
 absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level) {
   JsonModel result;
   SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
@@ -83,6 +91,9 @@ absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level) {
   SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
                              ReadString(spec, "continuing_subword_prefix", ""));
   SHORTLIST_ASSIGN_OR_RETURN(options.end_of_word_suffix, ReadEndOfWordSuffix(spec));
+  SHORTLIST_RETURN_IF_ERROR(
+      CheckAffix("continuing_subword_prefix", options.continuing_subword_prefix));
+  SHORTLIST_RETURN_IF_ERROR(CheckAffix("end_of_word_suffix", options.end_of_word_suffix));
 
   SHORTLIST_ASSIGN_OR_RETURN(const json* members, ReadArray(spec, "merges"));
   BpeModel::Merges merges;

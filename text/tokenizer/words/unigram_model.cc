@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "text/unicode.h"
 
 namespace shortlist {
@@ -34,24 +35,27 @@ UnigramModel::UnigramModel(const Vocabulary& vocabulary, std::vector<double> sco
   max_token_bytes_ = static_cast<int64_t>(longest);
 }
 
-void UnigramModel::FindBestPath(std::string_view word,
-                                std::vector<EncodeScratch::PathNode>& path) const {
+absl::Status UnigramModel::FindBestPath(std::string_view word, EncodeScratch& scratch) const {
+  std::vector<EncodeScratch::PathNode>& path = scratch.path;
   path.assign(word.size() + 1, {0.0, unk_, -1});
   const auto offer = [&](size_t begin, size_t length, int32_t id, double score) {
     EncodeScratch::PathNode& node = path[begin + length];
     const double total = score + path[begin].score;
     if (node.begin < 0 || total > node.score) node = {total, id, static_cast<int32_t>(begin)};
   };
+  WorkMeter meter(*scratch.budget);
   for (size_t begin = 0; begin < word.size();) {
     const size_t char_size = std::min(SequenceSize(word[begin]), word.size() - begin);
     bool has_single = false;
-    tokens_.ForEachPrefix(word, begin, [&](size_t length, int32_t id) {
+    const size_t looked_at = tokens_.ForEachPrefix(word, begin, [&](size_t length, int32_t id) {
       offer(begin, length, id, scores_[id]);
       has_single = has_single || length == char_size;
     });
+    SHORTLIST_RETURN_IF_ERROR(meter.Add(looked_at));
     if (!has_single) offer(begin, char_size, unk_, unk_score_);
     begin += char_size;
   }
+  return absl::OkStatus();
 }
 
 void UnigramModel::AppendUnknown(std::string_view part, std::vector<TokenId>& ids) const {
@@ -69,10 +73,10 @@ void UnigramModel::AppendUnknown(std::string_view part, std::vector<TokenId>& id
   }
 }
 
-void UnigramModel::Encode(std::string_view word, EncodeScratch& scratch,
-                          std::vector<TokenId>& ids) const {
+absl::Status UnigramModel::Encode(std::string_view word, EncodeScratch& scratch,
+                                  std::vector<TokenId>& ids) const {
   std::vector<EncodeScratch::PathNode>& path = scratch.path;
-  FindBestPath(word, path);
+  SHORTLIST_RETURN_IF_ERROR(FindBestPath(word, scratch));
   // The path is linked from its end. Turned round in place, path[i].begin is where the step that
   // follows i ends, -1 at the last.
   size_t end = word.size();
@@ -98,6 +102,7 @@ void UnigramModel::Encode(std::string_view word, EncodeScratch& scratch,
     begin = step_end;
     step = path[step_end].begin;
   }
+  return absl::OkStatus();
 }
 
 }  // namespace shortlist

@@ -23,13 +23,13 @@ class UnigramModel final : public WordModel {
   UnigramModel(const Vocabulary& vocabulary, std::vector<double> scores, int32_t unk,
                bool byte_fallback);
 
-  void Encode(std::string_view word, EncodeScratch& scratch,
-              std::vector<TokenId>& ids) const override;
+  absl::Status Encode(std::string_view word, EncodeScratch& scratch,
+                      std::vector<TokenId>& ids) const override;
   /// None unless byte tokens stand for what is unknown.
   std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
 
  private:
-  void FindBestPath(std::string_view word, std::vector<EncodeScratch::PathNode>& path) const;
+  absl::Status FindBestPath(std::string_view word, EncodeScratch& scratch) const;
   void AppendUnknown(std::string_view part, std::vector<TokenId>& ids) const;
 
   const Vocabulary& vocabulary_;

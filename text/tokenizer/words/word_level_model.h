@@ -17,8 +17,10 @@ class WordLevelModel final : public WordModel {
   /// `vocabulary` must outlive this.
   WordLevelModel(const Vocabulary& vocabulary, int32_t unk) : vocabulary_(vocabulary), unk_(unk) {}
 
-  void Encode(std::string_view word, EncodeScratch&, std::vector<TokenId>& ids) const override {
+  absl::Status Encode(std::string_view word, EncodeScratch&,
+                      std::vector<TokenId>& ids) const override {
     ids.push_back(TokenId{vocabulary_.Find(word).value_or(unk_)});
+    return absl::OkStatus();
   }
   /// None: a word of any length may be unknown.
   std::optional<int64_t> max_token_bytes() const override { return std::nullopt; }

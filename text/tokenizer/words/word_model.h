@@ -6,7 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/ids.h"
+#include "base/status_macros.h"
+#include "text/encode_budget.h"
 #include "text/tokenizer/words/word_cache.h"
 
 namespace shortlist {
@@ -32,6 +35,7 @@ struct EncodeScratch {
   };
 
   WordCache cache;
+  EncodeBudget* budget = nullptr;  // of the call
   std::vector<Symbol> symbols;
   std::vector<Candidate> candidates;
   std::vector<PathNode> path;
@@ -43,9 +47,10 @@ class WordModel {
  public:
   virtual ~WordModel() = default;
 
-  /// Appends the ids of `word`, valid UTF-8 and not empty.
-  virtual void Encode(std::string_view word, EncodeScratch& scratch,
-                      std::vector<TokenId>& ids) const = 0;
+  /// Appends the ids of `word`, valid UTF-8 and not empty. InvalidArgument when the time of
+  /// `scratch.budget` is used up.
+  virtual absl::Status Encode(std::string_view word, EncodeScratch& scratch,
+                              std::vector<TokenId>& ids) const = 0;
 
   /// The most bytes of a word that one id stands for, at least 1; none where there is no bound.
   virtual std::optional<int64_t> max_token_bytes() const = 0;
@@ -59,17 +64,18 @@ class WordModel {
 };
 
 /// The same as model.Encode, from the cache where it holds the word.
-inline void EncodeCached(const WordModel& model, std::string_view word, EncodeScratch& scratch,
-                         std::vector<TokenId>& ids) {
+inline absl::Status EncodeCached(const WordModel& model, std::string_view word,
+                                 EncodeScratch& scratch, std::vector<TokenId>& ids) {
   if (word.size() > WordCache::kMaxWordBytes) return model.Encode(word, scratch, ids);
   WordCache::Entry& entry = scratch.cache.Find(word);
   if (entry.Holds(word)) {
     ids.insert(ids.end(), entry.ids, entry.ids + entry.num_ids);
-    return;
+    return absl::OkStatus();
   }
   const size_t begin = ids.size();
-  model.Encode(word, scratch, ids);
+  SHORTLIST_RETURN_IF_ERROR(model.Encode(word, scratch, ids));
   entry.Store(word, ids.data() + begin, ids.size() - begin);
+  return absl::OkStatus();
 }
 
 }  // namespace shortlist

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace shortlist {
 
 WordPieceModel::WordPieceModel(const Vocabulary& vocabulary, Options options)
@@ -18,21 +20,30 @@ WordPieceModel::WordPieceModel(const Vocabulary& vocabulary, Options options)
   }
 }
 
-void WordPieceModel::Encode(std::string_view word, EncodeScratch&,
-                            std::vector<TokenId>& ids) const {
+absl::Status WordPieceModel::Encode(std::string_view word, EncodeScratch& scratch,
+                                    std::vector<TokenId>& ids) const {
+  WorkMeter meter(*scratch.budget);
   const size_t num_ids_before = ids.size();
   const auto num_chars =
       std::count_if(word.begin(), word.end(), [](char c) { return (c & 0xC0) != 0x80; });
   size_t at = num_chars > options_.max_input_chars_per_word ? std::string_view::npos : 0;
   while (at < word.size()) {
-    const auto found = (at == 0 ? first_ : continuation_).Longest(word, at);
-    at = found.has_value() ? at + found->length : std::string_view::npos;
-    if (found.has_value()) ids.push_back(TokenId{found->value});
+    const ByteTrie& tokens = at == 0 ? first_ : continuation_;
+    size_t longest = 0;
+    int32_t id = 0;
+    SHORTLIST_RETURN_IF_ERROR(
+        meter.Add(tokens.ForEachPrefix(word, at, [&](size_t length, int32_t value) {
+          longest = length;
+          id = value;
+        })));
+    at = longest > 0 ? at + longest : std::string_view::npos;
+    if (longest > 0) ids.push_back(TokenId{id});
   }
   if (at == std::string_view::npos) {
     ids.resize(num_ids_before);
     ids.push_back(TokenId{options_.unk});
   }
+  return absl::OkStatus();
 }
 
 }  // namespace shortlist

@@ -26,8 +26,8 @@ class WordPieceModel final : public WordModel {
 
   WordPieceModel(const Vocabulary& vocabulary, Options options);
 
-  void Encode(std::string_view word, EncodeScratch& scratch,
-              std::vector<TokenId>& ids) const override;
+  absl::Status Encode(std::string_view word, EncodeScratch& scratch,
+                      std::vector<TokenId>& ids) const override;
   /// None: a word of any length may be unknown.
   std::optional<int64_t> max_token_bytes() const override { return std::nullopt; }
 

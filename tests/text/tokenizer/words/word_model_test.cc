@@ -21,9 +21,12 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 std::vector<int> Encode(const WordModel& model, const std::string& word) {
+  EncodeBudget budget(word.size(), /*max_ids=*/0, /*max_tokens=*/0);
   EncodeScratch scratch;
+  scratch.budget = &budget;
   std::vector<TokenId> ids;
-  model.Encode(word, scratch, ids);
+  const absl::Status status = model.Encode(word, scratch, ids);
+  EXPECT_TRUE(status.ok()) << status;
   std::vector<int> raw;
   for (const TokenId id : ids) raw.push_back(Raw(id));
   return raw;

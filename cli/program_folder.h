@@ -1,0 +1,18 @@
+#ifndef SHORTLIST_CLI_PROGRAM_FOLDER_H_
+#define SHORTLIST_CLI_PROGRAM_FOLDER_H_
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace shortlist {
+
+/// The nearest folder at or above that of the running program in which there is a file or folder
+/// `relative`. NotFound names what is missing and the program's folder; Unavailable where the
+/// system does not tell that.
+absl::StatusOr<std::filesystem::path> FindAtOrAboveProgram(const std::string& relative);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_CLI_PROGRAM_FOLDER_H_

@@ -1,0 +1,103 @@
+#include "model/checkpoint/other_models.h"
+
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/encoder_config.h"
+#include "model/checkpoint/quote.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kEagle3[] =
+    "an EAGLE-3 head, which reads three hidden states of its target and drafts over a vocabulary "
+    "of its own";
+constexpr char kEagle1[] =
+    "of EAGLE's heads, EAGLE-1's are supported (LlamaForCausalLMEagle, Qwen2ForCausalLMEagle)";
+constexpr char kSupported[] =
+    "decoders are supported of Llama, Mistral, Qwen2, Qwen3 and Gemma, and encoders of BERT "
+    "(Contriever too), DistilBERT, RoBERTa, XLM-RoBERTa, ModernBERT and CLIP";
+
+struct Family {
+  std::string_view beginning;  // of an architecture's name, in lower case
+  const char* what;
+};
+
+/// What people try most.
+constexpr Family kFamilies[] = {
+    {"t5", "T5, an encoder-decoder"},
+    {"mt5", "mT5, an encoder-decoder"},
+    {"umt5", "UMT5, an encoder-decoder"},
+    {"bart", "BART, an encoder-decoder"},
+    {"gpt2", "GPT-2, a decoder with learned positions"},
+    {"siglip", "SigLIP, a model of texts and pictures unlike CLIP"},
+};
+
+std::string Describe(const std::string& name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  if (lower.find("eagle3") != std::string::npos) return absl::StrCat(kEagle3, "; ", kEagle1);
+  for (const Family& family : kFamilies) {
+    if (lower.compare(0, family.beginning.size(), family.beginning) == 0) return family.what;
+  }
+  if (IsEncoderConfig({{"architectures", json::array({name})}}))
+    return "an encoder, which generates no text";
+  return "";
+}
+
+bool IsOfEagle3(const std::string& name) {
+  return name == "d2t" || name == "t2d" || name.find("midlayer.") != std::string::npos ||
+         name.ends_with("hidden_norm.weight");
+}
+
+}  // namespace
+
+absl::Status UnsupportedArchitecture(const ConfigFields& fields, const json& name) {
+  const std::string what = name.is_string() ? Describe(name.get<std::string>()) : "";
+  return fields.Unsupported(
+      "architecture", name,
+      what.empty() ? std::string(kSupported) : absl::StrCat("it is ", what, "; ", kSupported));
+}
+
+absl::Status CheckArchitecture(const ConfigFields& fields) {
+  if (IsDecoderConfig(fields.object()) || IsEncoderConfig(fields.object())) return absl::OkStatus();
+  const json* const list = fields.Find("architectures");
+  const bool names_one =
+      list != nullptr && list->is_array() && list->size() == 1 && (*list)[0].is_string();
+  return names_one ? UnsupportedArchitecture(fields, (*list)[0]) : absl::OkStatus();
+}
+
+absl::Status RefuseAdapter(const std::string& dir) {
+  constexpr char kFile[] = "adapter_config.json";
+  SHORTLIST_ASSIGN_OR_RETURN(const auto adapter, ReadOptionalObject(dir, kFile));
+  if (!adapter) return absl::OkStatus();
+  const ConfigFields fields(absl::StrCat(dir, "/", kFile), *adapter);
+  const json* const type = fields.Find("peft_type");
+  const json* const base = fields.Find("base_model_name_or_path");
+  return absl::UnimplementedError(absl::StrCat(
+      dir, " holds an adapter (", kFile, "; peft_type ", type != nullptr ? Quote(*type) : "unknown",
+      ") of the model ", base != nullptr ? Quote(*base) : "unknown",
+      ", which is not supported; merge it into that model (merge_and_unload of PEFT) and name the "
+      "result"));
+}
+
+absl::Status RefuseEagle3(const WeightFiles& weights, int64_t hidden) {
+  for (const auto& [name, location] : weights.tensors()) {
+    const std::vector<int64_t>& shape = location.entry->shape;
+    const bool joins_three = name == "fc.weight" && shape.size() == 2 && shape[1] % 3 == 0 &&
+                             shape[1] / 3 == hidden && hidden > 0;
+    if (!joins_three && !IsOfEagle3(name)) continue;
+    return absl::UnimplementedError(absl::StrCat(weights.dir(), " holds ", kEagle3, " (tensor ",
+                                                 Quote(json(name)), " ", ShapeString(shape), "); ",
+                                                 kEagle1));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shortlist

@@ -1,0 +1,111 @@
+#include "runtime/input_settings.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "embed/modules_file.h"
+#include "embed/text_field.h"
+#include "embed/transformer_file.h"
+#include "model/checkpoint/quote.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxTokenizerBytes = int64_t{256} << 20;
+constexpr size_t kMaxNameBytes = 256;
+
+/// Classes of transformers 5 whose model_input_names hold "token_type_ids", without "Tokenizer" and
+/// "Fast" at the end.
+constexpr std::string_view kTypedClasses[] = {
+    "Bert",    "Canine",   "ConvBert",   "DPRContextEncoder", "DPRQuestionEncoder", "Deberta",
+    "Electra", "FNet",     "DebertaV2",  "LayoutLM",          "LayoutLMv2",         "Lxmert",
+    "Tapas",   "MarkupLM", "MobileBert", "SqueezeBert",
+};
+
+/// Models whose tokenizer has one of these classes where no file names the class.
+constexpr std::string_view kTypedModels[] = {"bert", "distilbert"};
+
+template <typename Names>
+bool Contains(const Names& names, std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+/// The member "truncation" of tokenizer.json; null where there is none. Nothing else of a file that
+/// may be large is built.
+absl::StatusOr<json> ReadTruncation(const std::string& path) {
+  if (!FileExists(path)) return json();
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxTokenizerBytes));
+  const auto keep = [](int depth, json::parse_event_t event, json& value) {
+    return depth != 1 || event != json::parse_event_t::key || value == "truncation";
+  };
+  const json file = json::parse(text, keep, /*allow_exceptions=*/false);
+  if (!file.is_object() || !file.contains("truncation")) return json();
+  return file["truncation"];
+}
+
+absl::StatusOr<bool> TruncatesLeft(const std::string& dir) {
+  constexpr char kName[] = "direction";
+  const std::string path = dir + "/tokenizer.json";
+  SHORTLIST_ASSIGN_OR_RETURN(const json truncation, ReadTruncation(path));
+  if (truncation.is_null()) return false;
+  if (!truncation.is_object()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": truncation = ", Quote(truncation), " is not an object"));
+  }
+  const ConfigFields members(path + ": truncation", truncation);
+  SHORTLIST_ASSIGN_OR_RETURN(const auto side, OptionalText(members, kName, kMaxNameBytes));
+  if (side && *side != "Left" && *side != "Right") {
+    return members.Invalid(kName,
+                           absl::StrCat("= ", Quote(*side), " is neither \"Left\" nor \"Right\""));
+  }
+  return side == "Left";
+}
+
+/// Whether the class of the tokenizer gives token types.
+absl::StatusOr<bool> ClassGivesTokenTypes(const std::string& dir, const ConfigFields& config) {
+  constexpr char kClass[] = "tokenizer_class";
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModuleConfig(dir, "config.json"));
+  const ConfigFields fields = model.fields();
+  SHORTLIST_ASSIGN_OR_RETURN(auto name, OptionalText(config, kClass, kMaxNameBytes));
+  if (!name) {
+    SHORTLIST_ASSIGN_OR_RETURN(name, OptionalText(fields, kClass, kMaxNameBytes));
+  }
+  if (!name) {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, "model_type", kMaxNameBytes));
+    return !type || Contains(kTypedModels, *type);
+  }
+  std::string_view stem = *name;
+  for (const std::string_view end : {"Fast", "Tokenizer"}) {
+    if (stem.ends_with(end)) stem.remove_suffix(end.size());
+  }
+  return stem.size() < name->size() && Contains(kTypedClasses, stem);
+}
+
+}  // namespace
+
+absl::StatusOr<InputSettings> ReadInputSettings(const std::string& dir,
+                                                const TokenizerArguments& overrides) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
+                             ReadModuleConfig(dir, "tokenizer_config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(TokenizerArguments arguments, ReadTokenizerArguments(file.fields()));
+  if (overrides.truncates_left) arguments.truncates_left = overrides.truncates_left;
+  if (overrides.gives_token_types) arguments.gives_token_types = overrides.gives_token_types;
+  if (!arguments.truncates_left) {
+    SHORTLIST_ASSIGN_OR_RETURN(arguments.truncates_left, TruncatesLeft(dir));
+  }
+  if (!arguments.gives_token_types) {
+    SHORTLIST_ASSIGN_OR_RETURN(arguments.gives_token_types,
+                               ClassGivesTokenTypes(dir, file.fields()));
+  }
+  return InputSettings{
+      .side = *arguments.truncates_left ? Truncation::Side::kLeft : Truncation::Side::kRight,
+      .gives_token_types = *arguments.gives_token_types};
+}
+
+}  // namespace shortlist

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Writes tests/reference/golden/tokenizer_config.json: what transformers' AutoTokenizer makes of a tokenizer.json under
+the options and special tokens of tokenizer_config.json, special_tokens_map.json and config.json.
+
+Each case says which major version of transformers is its reference. Run the script once with either version: it fills in
+the rows of the version that it finds and keeps the others.
+
+Needs: pip install transformers (5.24.0 and 4.57.6 wrote the committed file)
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+import transformers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import AutoTokenizer
+
+OUT = Path(__file__).resolve().parent / "golden" / "tokenizer_config.json"
+MAJOR = int(transformers.__version__.split(".")[0])
+
+
+def bert(lowercase=True):
+    words = "[PAD] [UNK] [CLS] [SEP] [MASK] hello Hello abc ABC café cafe 你 好 你好 kafé kafe <s> </s> <pad> ! ##! - x".split()
+    result = Tokenizer(models.WordPiece({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
+    result.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    result.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    result.decoder = decoders.WordPiece()
+    result.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    result.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    return result
+
+
+def byte_level(before=None):
+    tokens = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges = [("a", "b"), ("Ġ", "a"), ("Ġa", "b"), ("1", "2")]
+    tokens += [left + right for left, right in merges]
+    tokens += ["<s>", "</s>", "<pad>", "<unk>", "<mask>", "<u>", "<|endoftext|>", "[CLS]", "[SEP]"]
+    result = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges))
+    last = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    result.pre_tokenizer = pre_tokenizers.Sequence([before, last]) if before else last
+    result.decoder = decoders.ByteLevel()
+    return result
+
+
+def sentencepiece():
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
+    tokens += list("▁abcdefgh") + ["ab", "▁ab", "▁▁", "▁▁▁"]
+    merges = [("a", "b"), ("▁", "ab"), ("▁", "▁"), ("▁▁", "▁")]
+    result = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges, unk_token="<unk>", fuse_unk=True,
+                                  byte_fallback=True))
+    result.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    result.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                        decoders.Strip(" ", 1, 0)])
+    result.post_processor = processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", 1)])
+    result.add_special_tokens(["<unk>", "<s>", "</s>"])
+    return result
+
+
+def unigram(names):
+    tokens = [(name, 0.0) for name in names] + [(token, -float(i + 2)) for i, token in enumerate(
+        ["▁ab", "▁AB", "▁", "a", "b", "A", "B", "é", "e", '"', "``", "!", "▁!", "x", "ab", "É", "▁é"])]
+    result = Tokenizer(models.Unigram(tokens, unk_id=names.index("<unk>") if "<unk>" in names else 1))
+    result.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.Replace(Regex(" {2,}"), " ")])
+    result.pre_tokenizer = pre_tokenizers.Metaspace()
+    result.decoder = decoders.Metaspace()
+    return result
+
+
+DOCUMENTS = {
+    "bert": bert(), "bert_cased": bert(lowercase=False), "bytes": byte_level(),
+    "bytes_digits": byte_level(pre_tokenizers.Digits(individual_digits=True)), "sentencepiece": sentencepiece(),
+    "xlm_r": unigram(["<s>", "<pad>", "</s>", "<unk>", "<mask>"]),
+    "t5": unigram(["<pad>", "</s>", "<unk>"]), "albert": unigram(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]),
+    "deberta_v2": unigram(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]),
+}
+WORDS = ["Hello ABC", "café KAFÉ", "你好 abc", "hello\u0000!-x"]
+BYTES = ["ab ab", " ab", "x12 345", "  two", "a<u>ab <s> ab <|endoftext|>b", "naïve 's 'S\n\n ab", ""]
+SPACES = ["ab", "  ab  cd", " ", "a\nb", "ab<s>cd </s> ab", "<s> ab", "é"]
+PIECES = ["ab AB", "  ab  x!", "ab\n\tab!", "é É ``ab''", "ab  ", "<s>ab</s>"]
+ENDS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+SPECIAL = {"__type": "AddedToken", "content": "<u>", "lstrip": True, "rstrip": False, "normalized": False,
+           "single_word": False}
+
+
+def added(index, **flags):
+    token = {"content": "<u>", "lstrip": False, "rstrip": False, "normalized": False, "single_word": False, "special": False}
+    return {"added_tokens_decoder": {str(index): token | flags}}
+
+
+def cases():
+    u = DOCUMENTS["bytes"].token_to_id("<u>")
+    rows = []
+
+    def case(name, document, texts, config, version=5, model=None, special_tokens_map=None):
+        rows.append({"name": name, "transformers": version, "tokenizer": document, "config": config,
+                     "model_config": model or {}, "special_tokens_map": special_tokens_map, "texts": texts})
+
+    for version in [4, 5]:
+        saved = {"transformers_version": "4.44.0"} if version == 4 else {}
+        for name in ["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizerFast", "MobileBertTokenizer", "ConvBertTokenizer"]:
+            for flags in [{}, {"do_lower_case": False}, {"do_lower_case": True, "strip_accents": False},
+                          {"do_lower_case": False, "strip_accents": True}, {"tokenize_chinese_chars": False}]:
+                for document in ["bert", "bert_cased"]:
+                    if name != "BertTokenizer" and (document == "bert_cased" or len(flags) > 1):
+                        continue
+                    case(f"{name} {flags}", document, WORDS, {"tokenizer_class": name, **flags}, version, saved)
+        for prefix in [{}, {"add_prefix_space": True}, {"add_prefix_space": False}]:
+            case(f"GPT2 {prefix}", "bytes", BYTES, {"tokenizer_class": "GPT2Tokenizer", **prefix}, version, saved)
+            case(f"Roberta {prefix}", "bytes", BYTES, {"tokenizer_class": "RobertaTokenizer", **prefix}, version, saved)
+        # SmolLM2's shape: digits are split before the byte-level step.
+        case("SmolLM2", "bytes_digits", BYTES, {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": False,
+                                                "clean_up_tokenization_spaces": False, "bos_token": "<|endoftext|>"},
+             version, {"model_type": "llama", **saved} if version == 4 else {"transformers_version": "5.0.0"})
+        # Llama-2's shape: Prepend and Replace, no pre-tokenizer.
+        for flags in [{}, {"legacy": False}, {"legacy": True}]:
+            case(f"Llama-2 {flags}", "sentencepiece", SPACES, {
+                "tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "add_eos_token": False, **ENDS, **flags,
+                "clean_up_tokenization_spaces": False, **({"backend": "tokenizers"} if version == 5 else {})},
+                version, {"model_type": "llama", **({"transformers_version": "4.31.0.dev0"} if version == 4 else {})})
+    for flags in [{"add_prefix_space": False}, {"legacy": True, "add_prefix_space": True}]:
+        case(f"Llama {flags}", "sentencepiece", SPACES, {"tokenizer_class": "LlamaTokenizerFast", **ENDS, **flags})
+    for name, model in [("CodeLlamaTokenizer", "llama"), ("LlamaTokenizer", "mistral"), ("LlamaTokenizer", "phi3"),
+                        ("TokenizersBackend", "llama"), ("GemmaTokenizer", "gemma2")]:
+        case(f"{name} of {model}", "sentencepiece", SPACES, {"tokenizer_class": name, **ENDS}, model={"model_type": model})
+    for name in ["LlamaTokenizer", "PreTrainedTokenizerFast"]:
+        case(f"{name} over bytes", "bytes", BYTES, {"tokenizer_class": name, "add_prefix_space": True, "legacy": True})
+    for name in ["BartTokenizer", "LongformerTokenizerFast", "DebertaTokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer",
+                 "Qwen3_5Tokenizer", "CohereTokenizer", "CodeGenTokenizer"]:
+        for prefix in [{}, {"add_prefix_space": True}]:
+            case(f"{name} {prefix}", "bytes", BYTES, {"tokenizer_class": name, **prefix})
+    for name in ["FunnelTokenizer", "MPNetTokenizer"]:
+        case(name, "bert", WORDS, {"tokenizer_class": name, "do_lower_case": False, "unk_token": "[UNK]", "cls_token": "<s>",
+                                   "sep_token": "</s>"})
+    for name, document, flags in [
+            ("XLMRobertaTokenizer", "xlm_r", {}), ("XLMRobertaTokenizer", "xlm_r", {"add_prefix_space": False}),
+            ("CamembertTokenizer", "xlm_r", {}), ("T5Tokenizer", "t5", {}),
+            ("AlbertTokenizer", "albert", {}), ("AlbertTokenizer", "albert", {"do_lower_case": False}),
+            ("AlbertTokenizer", "albert", {"keep_accents": True}), ("DebertaV2Tokenizer", "deberta_v2", {}),
+            ("DebertaV2Tokenizer", "deberta_v2", {"do_lower_case": True, "split_by_punct": True}),
+            ("PreTrainedTokenizerFast", "xlm_r", {"add_prefix_space": False})]:
+        case(f"{name} {flags}", document, PIECES, {"tokenizer_class": name, **flags})
+    # Without a class: that of the model's type, or of config.json.
+    case("no class, bert", "bert_cased", WORDS, {}, model={"model_type": "bert"})
+    case("no class, gpt2", "bytes_digits", BYTES, {"add_prefix_space": True}, model={"model_type": "gpt2"})
+    case("no class, llama", "sentencepiece", SPACES, {}, model={"model_type": "llama"})
+    case("class of config.json", "bert_cased", WORDS, {}, model={"model_type": "bert", "tokenizer_class": "BertTokenizer"})
+    # Special and added tokens.
+    plain = {"tokenizer_class": "PreTrainedTokenizerFast"}
+    texts = ["ab <u> ab", "a<u>b", "<u>"]
+    for named in [{"extra_special_tokens": ["<u>"]}, {"additional_special_tokens": ["<u>"]},
+                  {"extra_special_tokens": {"image_token": "<u>"}}, {"pad_token": "<u>"}, {"image_token": "<u>"},
+                  {"pad_token": SPECIAL}, {"extra_special_tokens": [SPECIAL | {"rstrip": True, "special": True}]},
+                  {"extra_special_tokens": [], "additional_special_tokens": ["<u>"]},
+                  {"model_specific_special_tokens": {"x": "<u>"}}, {"extra_special_tokens": ["<new>"]},
+                  added(u, lstrip=True), added(u, rstrip=True, special=True), added(u, single_word=True)]:
+        case(f"special {named}", "bytes", texts, plain | named)
+    for named in [{"pad_token": "<u>"}, {"additional_special_tokens": ["<u>"]}, {"pad_token": SPECIAL | {"rstrip": True}}]:
+        named = {key: {k: v for k, v in value.items() if k != "__type"} if isinstance(value, dict) else value
+                 for key, value in named.items()}
+        case(f"map {named}", "bytes", texts, plain, special_tokens_map=named)
+        case(f"map behind added tokens {named}", "bytes", texts, plain | {"added_tokens_decoder": {}}, special_tokens_map=named)
+    for flags in [{"lstrip": True}, {"rstrip": True}, {"single_word": True}, {"special": True}, {"normalized": True}]:
+        case(f"both files {flags}", "bytes+u", texts, plain | added(u, **flags))
+    case("named and not special", "bytes+u", texts, plain | {"pad_token": "<u>"})
+    return rows
+
+
+def answer(row, documents):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in [("tokenizer.json", documents[row["tokenizer"]]), ("tokenizer_config.json", row["config"]),
+                              ("config.json", row["model_config"]), ("special_tokens_map.json", row["special_tokens_map"])]:
+            if content:
+                (Path(folder) / name).write_text(json.dumps(content))
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+    special = [i for i, token in tokenizer.added_tokens_decoder.items() if token.special]
+    return {"ids": [tokenizer(text)["input_ids"] for text in row["texts"]],
+            "pair": tokenizer(row["texts"][0], row["texts"][1])["input_ids"], "special": sorted(special)}
+
+
+def main():
+    with_u = Tokenizer.from_str(DOCUMENTS["bytes"].to_str())
+    with_u.add_tokens([AddedToken("<u>", normalized=False)])
+    documents = {name: json.loads(document.to_str()) for name, document in (DOCUMENTS | {"bytes+u": with_u}).items()}
+    rows = cases()
+    known = {}
+    if OUT.exists():
+        known = {row["name"]: row for row in json.loads(OUT.read_text("utf-8"))["rows"] if row["transformers"] != MAJOR}
+    result = []
+    for row in rows:
+        row["name"] += f", transformers {row['transformers']}, {row['tokenizer']}"
+        if row["transformers"] == MAJOR:
+            try:
+                result.append(row | answer(row, documents))
+            except Exception as error:
+                print(row["name"], repr(error)[:200])
+        elif row["name"] in known:
+            result.append(row | {key: known[row["name"]][key] for key in ["ids", "pair", "special"]})
+    OUT.write_text(json.dumps({"tokenizers": documents, "rows": result}, ensure_ascii=False, separators=(",", ":")) + "\n",
+                   "utf-8")
+
+
+if __name__ == "__main__":
+    main()

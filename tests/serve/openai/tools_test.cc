@@ -1,0 +1,199 @@
+// Tools and reasoning, as far as a checkpoint's chat template takes them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "tests/serve/serve_fixture.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// What such templates do with tools, in short.
+const char kToolTemplate[] =
+    "{% if tools %}TOOLS {{ tools | tojson }}\n{% endif %}"
+    "{% if reasoning_effort %}EFFORT {{ reasoning_effort }}\n{% endif %}"
+    "{% for m in messages %}"
+    "{% if m.role == 'tool' %}RESULT {{ m.tool_call_id }} {{ m.content }}\n"
+    "{% elif m.tool_calls %}{% for c in m.tool_calls %}"
+    "CALL {{ c.function.name }} {{ c.function.arguments.city }}\n{% endfor %}"
+    "{% else %}{{ m.role }}: {{ m.content }}\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}assistant:{% endif %}";
+const char kPlainTemplate[] =
+    "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:";
+
+class ToolsTest : public ServeTest {
+ protected:
+  void StartWith(const char* source) {
+    encoder_with_template_.emplace(DemoTokenizer(),
+                                   *ChatTemplate::Create({{"default", source}}, {}),
+                                   **FindConversation("zero_shot"));
+    Start([this](Server::Options& options) {
+      options.generator.prompt_encoder = &*encoder_with_template_;
+    });
+  }
+
+  /// The prompt that the engine got last.
+  std::string LastPrompt() { return DemoTokenizer().Decode(engine_.arrivals().back().input_ids); }
+
+  static json Chat() {
+    const json function = {{"name", "weather"}, {"parameters", {{"type", "object"}}}};
+    const json call = {{"id", "call_1"},
+                       {"type", "function"},
+                       {"function", {{"name", "weather"}, {"arguments", "{\"city\": \"Bonn\"}"}}}};
+    return {{"messages",
+             {{{"role", "user"}, {"content", "Rain?"}},
+              {{"role", "assistant"}, {"content", nullptr}, {"tool_calls", {call}}},
+              {{"role", "tool"}, {"tool_call_id", "call_1"}, {"content", "dry"}},
+              {{"role", "user"}, {"content", "Sure?"}}}},
+            {"tools", {{{"type", "function"}, {"function", function}}}},
+            {"tool_choice", "none"},
+            {"max_tokens", 2}};
+  }
+
+  json Error(const json& body) {
+    const HttpReply reply = Connect().Post("/v1/chat/completions", body);
+    EXPECT_EQ(reply.status, 400) << body;
+    return reply.Json()["error"];
+  }
+
+  std::optional<PromptEncoder> encoder_with_template_;
+};
+
+TEST_F(ToolsTest, TemplateGetsToolsCallsAndResults) {
+  StartWith(kToolTemplate);
+  const HttpReply reply = Connect().Post("/v1/chat/completions", Chat());
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(
+      LastPrompt(),
+      "TOOLS [{\"function\": {\"name\": \"weather\", \"parameters\": {\"type\": \"object\"}}, "
+      "\"type\": \"function\"}]\nuser: Rain?\nCALL weather Bonn\nRESULT call_1 dry\n"
+      "user: Sure?\nassistant:");
+}
+
+TEST_F(ToolsTest, ToolsInAHistoryNeedNoToolsInTheRequest) {
+  StartWith(kToolTemplate);
+  json body = Chat();
+  body.erase("tools");
+  body.erase("tool_choice");
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+  body["messages"][1]["tool_calls"][0]["function"]["arguments"] = {{"city", "Ulm"}};
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+  EXPECT_THAT(LastPrompt(), HasSubstr("CALL weather Ulm"));
+  body["messages"][1]["tool_calls"][0]["function"]["arguments"] = "";
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+}
+
+TEST_F(ToolsTest, CallsAreNotParsedSoNoneMayBeAskedFor) {
+  StartWith(kToolTemplate);
+  for (const json& choice : {json(nullptr), json("auto"), json("required"), json(1),
+                             json{{"type", "function"}, {"function", {{"name", "weather"}}}}}) {
+    json body = Chat();
+    body["tool_choice"] = choice;
+    EXPECT_EQ(Error(body)["param"], choice.is_null() ? "tools" : "tool_choice") << choice;
+  }
+}
+
+TEST_F(ToolsTest, DamagedToolsAndCallsAreRefusedByName) {
+  StartWith(kToolTemplate);
+  const std::pair<const char*, json> calls[] = {
+      {"messages[1].tool_calls", {{"a", 1}}},
+      {"messages[1].tool_calls[0].function", {1}},
+      {"messages[1].tool_calls[0].function", {{{"id", "a"}}}},
+      {"messages[1].tool_calls[0].function", {{{"function", {{"name", 5}}}}}},
+      {"messages[1].tool_calls[0].function.arguments",
+       {{{"function", {{"name", "a"}, {"arguments", "{"}}}}}},
+      {"messages[1].tool_calls[0].function.arguments",
+       {{{"function", {{"name", "a"}, {"arguments", "[1]"}}}}}},
+      {"messages[1].tool_calls[0].function.arguments",
+       {{{"function", {{"name", "a"}, {"arguments", 5}}}}}}};
+  for (const auto& [param, value] : calls) {
+    json body = Chat();
+    body["messages"][1]["tool_calls"] = value;
+    EXPECT_EQ(Error(body)["param"], param) << value;
+  }
+  for (const json& tools :
+       {json(1), json{1}, json{{"a", 1}}, json(std::vector<json>(129, json::object()))}) {
+    json body = Chat();
+    body["tools"] = tools;
+    EXPECT_EQ(Error(body)["param"], "tools");
+  }
+  json body = Chat();
+  body["messages"][0]["tool_calls"] = body["messages"][1]["tool_calls"];
+  EXPECT_EQ(Error(body)["param"], "messages[0].tool_calls");
+}
+
+TEST_F(ToolsTest, TemplateThatReadsNoToolsRefusesThemByName) {
+  StartWith(kPlainTemplate);
+  json body = Chat();
+  EXPECT_EQ(Error(body)["param"], "messages[1].tool_calls");
+  body["messages"].erase(1);
+  EXPECT_EQ(Error(body)["param"], "messages[1].role");
+  body["messages"].erase(1);
+  EXPECT_EQ(Error(body)["param"], "tools");
+  body.erase("tools");
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+}
+
+TEST_F(ToolsTest, ConversationTemplateRefusesToolsByName) {
+  Start();
+  EXPECT_EQ(Error(Chat())["param"], "messages[1].tool_calls");
+}
+
+TEST_F(ToolsTest, ReasoningEffortReachesTheTemplate) {
+  StartWith(kToolTemplate);
+  const json messages = {{{"role", "user"}, {"content", "Hello"}}};
+  json body = {{"messages", messages}, {"max_tokens", 1}, {"reasoning_effort", "high"}};
+  HttpReply reply = Connect().Post("/v1/chat/completions", body);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_FALSE(reply.headers.contains("x-ignored-fields"));
+  EXPECT_THAT(LastPrompt(), HasSubstr("EFFORT high\n"));
+  body["chat_template_kwargs"] = {{"reasoning_effort", "low"}};
+  EXPECT_EQ(Error(body)["param"], "reasoning_effort");
+  reply = Connect().Post("/v1/responses",
+                         json{{"input", "Hello"}, {"reasoning", {{"effort", "medium"}}}});
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_THAT(LastPrompt(), HasSubstr("EFFORT medium\n"));
+}
+
+TEST_F(ToolsTest, ReasoningEffortThatNobodyReadsIsPassedOverAndNamed) {
+  StartWith(kPlainTemplate);
+  const json messages = {{{"role", "user"}, {"content", "Hello"}}};
+  HttpReply reply =
+      Connect().Post("/v1/chat/completions",
+                     json{{"messages", messages}, {"max_tokens", 1}, {"reasoning_effort", "low"}});
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.headers.at("x-ignored-fields"), "reasoning_effort");
+  reply =
+      Connect().Post("/v1/responses", json{{"input", "Hello"}, {"reasoning", {{"effort", "low"}}}});
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.headers.at("x-ignored-fields"), "reasoning.effort");
+}
+
+TEST_F(ToolsTest, ReasoningThatAsksForNothingIsAccepted) {
+  Start();
+  for (const json& reasoning :
+       {json(nullptr), json::object(), json{{"effort", nullptr}}, json{{"summary", nullptr}},
+        json{{"effort", nullptr}, {"summary", nullptr}, {"generate_summary", nullptr}}}) {
+    const json body = {{"input", "hi"}, {"max_output_tokens", 4}, {"reasoning", reasoning}};
+    const HttpReply reply = Connect().Post("/v1/responses", body);
+    EXPECT_EQ(reply.status, 200) << body << reply.body;
+    EXPECT_FALSE(reply.headers.contains("x-ignored-fields"));
+  }
+  const std::pair<const char*, json> refused[] = {{"reasoning", 5},
+                                                  {"reasoning.effort", {{"effort", 5}}},
+                                                  {"reasoning.summary", {{"summary", "auto"}}},
+                                                  {"reasoning.efort", {{"efort", "low"}}}};
+  for (const auto& [param, reasoning] : refused) {
+    const json body = {{"input", "hi"}, {"reasoning", reasoning}};
+    EXPECT_EQ(Connect().Post("/v1/responses", body).Json()["error"]["param"], param);
+  }
+}
+
+}  // namespace
+}  // namespace shortlist

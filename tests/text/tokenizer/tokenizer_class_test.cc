@@ -1,0 +1,157 @@
+#include "text/tokenizer/tokenizer_class.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/text/test_util.h"
+#include "text/tokenizer/json_tokenizer.h"
+#include "text/tokenizer_config.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+
+const json& Golden() {
+  static const json golden = json::parse(
+      ReadAll(std::string(SHORTLIST_SOURCE_DIR) + "/tests/reference/golden/tokenizer_config.json"));
+  return golden;
+}
+
+const json& Document(const std::string& name) { return Golden()["tokenizers"][name]; }
+
+std::vector<int> Raws(const std::vector<TokenId>& ids) {
+  std::vector<int> raw;
+  for (const TokenId id : ids) raw.push_back(Raw(id));
+  return raw;
+}
+
+std::vector<int> Ids(const Tokenizer& tokenizer, const std::string& text) {
+  const auto ids = tokenizer.Encode(text, {.parse_special = true});
+  EXPECT_TRUE(ids.ok()) << ids.status();
+  return ids.ok() ? Raws(*ids) : std::vector<int>();
+}
+
+/// As transformers has it (tests/reference/make_tokenizer_config_golden.py).
+TEST(TokenizerConfigTest, OptionsAndSpecialTokensCountAsTheReferenceHasThem) {
+  for (const json& row : Golden()["rows"]) {
+    SCOPED_TRACE(row["name"].get<std::string>());
+    json config = row["config"];
+    if (!row["special_tokens_map"].is_null()) {
+      ASSERT_TRUE(AddSpecialTokensMap(row["special_tokens_map"], config).ok());
+    }
+    const auto tokenizer =
+        ParseJsonTokenizer(Document(row["tokenizer"]), config, row["model_config"]);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    const std::vector<std::string> texts = row["texts"];
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const std::vector<int> expected = row["ids"][i];
+      EXPECT_THAT(Ids(**tokenizer, texts[i]), ElementsAreArray(expected)) << json(texts[i]);
+    }
+    const auto pair = (*tokenizer)
+                          ->EncodeSequence(texts[0], texts[1], {.parse_special = true},
+                                           Truncation{.max_len = 1000});
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    const std::vector<int> expected = row["pair"];
+    EXPECT_THAT(Raws(pair->ids), ElementsAreArray(expected));
+    for (const int id : row["special"].get<std::vector<int>>()) {
+      // The reference also gives ids to tokens that are not in the vocabulary.
+      if (id >= (*tokenizer)->size()) continue;
+      EXPECT_TRUE((*tokenizer)->IsSpecial(TokenId{id})) << id;
+    }
+  }
+}
+
+TEST(TokenizerConfigTest, TheVersionThatSavedACheckpointDecides) {
+  const auto source = [&](json config, const json& model_config) {
+    config["tokenizer_class"] = "LlamaTokenizer";
+    const auto parts = PartsOfClass(Document("sentencepiece"), config, model_config);
+    EXPECT_TRUE(parts.ok()) << parts.status();
+    return std::string(parts->pre_tokenizer.is_null() ? "file" : "class");
+  };
+  const json none = json::object();
+  EXPECT_EQ(source(none, none), "class");
+  EXPECT_EQ(source(none, {{"transformers_version", "4.31.0.dev0"}}), "file");
+  EXPECT_EQ(source(none, {{"transformers_version", "5.1.0"}}), "class");
+  EXPECT_EQ(source({{"transformers_version", "4.9"}}, none), "file");
+  EXPECT_EQ(source(none, {{"transformers_version", "of another kind"}}), "class");
+  EXPECT_EQ(source(none, {{"transformers_version", 4}}), "class");
+  const json older = {{"clean_up_tokenization_spaces", false}};
+  EXPECT_EQ(source(older, none), "file");
+  EXPECT_EQ(source(older, {{"transformers_version", "5.0.0"}}), "class");
+  EXPECT_EQ(source({{"clean_up_tokenization_spaces", false}, {"backend", "tokenizers"}}, none),
+            "class");
+}
+
+TEST(TokenizerConfigTest, OptionsOfAWrongTypeAreRefusedByName) {
+  const auto error = [](const char* document, const json& config) {
+    const auto tokenizer = ParseJsonTokenizer(Document(document), config);
+    EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kInvalidArgument) << config;
+    return std::string(tokenizer.status().message());
+  };
+  for (const char* name : {"do_lower_case", "strip_accents", "tokenize_chinese_chars"}) {
+    EXPECT_THAT(error("bert", {{"tokenizer_class", "BertTokenizer"}, {name, "yes"}}),
+                HasSubstr(std::string(name) + " is neither true, false nor null"));
+  }
+  EXPECT_THAT(error("bytes", {{"tokenizer_class", "GPT2Tokenizer"}, {"add_prefix_space", 1}}),
+              HasSubstr("add_prefix_space"));
+  EXPECT_THAT(error("bytes", {{"extra_special_tokens", 3}}),
+              HasSubstr("extra_special_tokens is neither a list nor an object"));
+  EXPECT_THAT(error("bytes", {{"additional_special_tokens", json::array({1})}}),
+              HasSubstr("additional_special_tokens is not a token"));
+  EXPECT_THAT(error("bytes", {{"pad_token", 7}}), HasSubstr("pad_token is not a token"));
+  EXPECT_THAT(error("bytes", {{"pad_token", {{"content", "<u>"}, {"lstrip", "x"}}}}),
+              HasSubstr("lstrip"));
+}
+
+TEST(TokenizerConfigTest, EveryKindOfMemberIsAnErrorOrATokenizer) {
+  const std::vector<json> values = {
+      nullptr, true,          -1,         1e300,          "",
+      "x",     json::array(), {"a", "b"}, json::object(), {{"content", ""}, {"special", 3}}};
+  const std::vector<std::string> names = {
+      "tokenizer_class", "add_prefix_space",     "do_lower_case",
+      "legacy",          "keep_accents",         "cls_token",
+      "sep_token",       "extra_special_tokens", "added_tokens_decoder",
+      "x_token",         "transformers_version", "model_specific_special_tokens"};
+  for (const char* type : {"BertTokenizer", "RobertaTokenizer", "LlamaTokenizer", "AlbertTokenizer",
+                           "DebertaV2Tokenizer", "XLMRobertaTokenizer", "CLIPTokenizer"}) {
+    for (const std::string& name : names) {
+      for (const json& value : values) {
+        json config = {{"tokenizer_class", type}};
+        config[name] = value;
+        const auto tokenizer = ParseJsonTokenizer(Document("bytes"), config, config);
+        if (tokenizer.ok()) (*tokenizer)->Encode("ab <u>").IgnoreError();
+      }
+    }
+  }
+}
+
+TEST(TokenizerConfigTest, ReadsTheFilesNextToTheTokenizer) {
+  const auto dir = FreshDir();
+  std::ofstream(dir / "tokenizer.json") << Document("bytes");
+  std::ofstream(dir / "special_tokens_map.json") << R"({"pad_token": "<u>"})";
+  std::ofstream(dir / "tokenizer_config.json") << R"({"tokenizer_class": "GPT2Tokenizer"})";
+  const auto ids = [&] { return Ids(**OpenTokenizer(dir.string()), "a<u>"); };
+  const json& vocab = Document("bytes")["model"]["vocab"];
+  const int u = vocab["<u>"], a = vocab["a"], space_a = vocab["\u0120a"];
+  EXPECT_THAT(ids(), ElementsAre(a, u));
+  std::ofstream(dir / "tokenizer_config.json") << R"({"add_prefix_space": true})";
+  EXPECT_THAT(ids(), ElementsAre(a, u));
+  std::ofstream(dir / "config.json") << R"({"model_type": "gpt2"})";
+  EXPECT_THAT(ids(), ElementsAre(space_a, u));
+  std::ofstream(dir / "config.json") << "[]";
+  EXPECT_THAT(std::string(OpenTokenizer(dir.string()).status().message()),
+              HasSubstr("config.json: not a JSON object"));
+  std::filesystem::remove_all(dir);
+}
+
+}  // namespace
+}  // namespace shortlist

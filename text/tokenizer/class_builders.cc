@@ -1,0 +1,330 @@
+#include "text/tokenizer/class_builders.h"
+
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "text/tokenizer/json_fields.h"
+#include "text/tokenizer/split_pattern.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kSpaceMark[] = "\xE2\x96\x81";
+constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+json Sequence(const char* member, json steps) {
+  return {{"type", "Sequence"}, {member, std::move(steps)}};
+}
+
+json ReplaceRegex(const char* expression, const char* content) {
+  return {{"type", "Replace"}, {"pattern", {{"Regex", expression}}}, {"content", content}};
+}
+
+json ReplaceText(const char* text, const char* content) {
+  return {{"type", "Replace"}, {"pattern", {{"String", text}}}, {"content", content}};
+}
+
+json SplitRegex(std::string_view expression, const char* behavior, bool invert) {
+  return {{"type", "Split"},
+          {"pattern", {{"Regex", std::string(expression)}}},
+          {"behavior", behavior},
+          {"invert", invert}};
+}
+
+json ByteLevel(bool add_prefix_space, bool use_regex = true) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"use_regex", use_regex}};
+}
+
+json MetaspaceOf(const char* prepend_scheme, bool split = true) {
+  return {{"type", "Metaspace"},
+          {"replacement", kSpaceMark},
+          {"prepend_scheme", prepend_scheme},
+          {"split", split}};
+}
+
+json WordPieceDecoder() { return {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}; }
+
+/// Bytes and marks back to text, without the space that the tokenizer put first where `strips`.
+json SentencePieceDecoder(bool strips) {
+  json steps = {ReplaceText(kSpaceMark, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}};
+  if (strips) steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  return Sequence("decoders", std::move(steps));
+}
+
+/// The normalizer of type Precompiled in `normalizer` or in its sequence; null where there is none.
+json FindCharsmap(const json& normalizer) {
+  if (!normalizer.is_object()) return nullptr;
+  const auto is_charsmap = [](const json& step) {
+    return step.is_object() && step.contains("type") && step["type"] == "Precompiled";
+  };
+  if (is_charsmap(normalizer)) return normalizer;
+  if (!normalizer.contains("normalizers") || !normalizer["normalizers"].is_array()) return nullptr;
+  for (const json& step : normalizer["normalizers"]) {
+    if (is_charsmap(step)) return step;
+  }
+  return nullptr;
+}
+
+ClassTemplate ClsAndSep() {
+  return {.single = {{"cls_token"}, {"A"}, {"sep_token"}},
+          .pair = {{"cls_token"}, {"A"}, {"sep_token"}, {"B", 1}, {"sep_token", 1}}};
+}
+
+/// `first` and `last` around each text, `last` twice between them, all of type 0.
+ClassTemplate DoubleSeparator(std::string_view first, std::string_view last) {
+  return {.single = {{first}, {"A"}, {last}},
+          .pair = {{first}, {"A"}, {last}, {last}, {"B"}, {last}}};
+}
+
+absl::StatusOr<ClassParts> BuildByteLevel(const json& config, json normalizer, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", false));
+  parts.normalizer = std::move(normalizer);
+  parts.pre_tokenizer = ByteLevel(prefix);
+  parts.decoder = ByteLevel(/*add_prefix_space=*/true);
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildQwen(const json& config, std::string_view expression,
+                                     ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", false));
+  parts.normalizer = {{"type", "NFC"}};
+  parts.pre_tokenizer =
+      Sequence("pretokenizers", {SplitRegex(expression, "Isolated", /*invert=*/false),
+                                 ByteLevel(prefix, /*use_regex=*/false)});
+  parts.decoder = ByteLevel(/*add_prefix_space=*/true);
+  parts.special_tokens = {
+      {"unk_token", kEndOfText}, {"eos_token", kEndOfText}, {"pad_token", kEndOfText}};
+  return parts;
+}
+
+/// Words between white space, each with a mark for a space in front where `scheme` says so.
+void SetMarkedWords(const char* scheme, ClassParts& parts) {
+  parts.pre_tokenizer =
+      Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, MetaspaceOf(scheme)});
+  parts.decoder = MetaspaceOf(scheme);
+}
+
+}  // namespace
+
+absl::Status SetBertFlags(const json& config, json& normalizer) {
+  SHORTLIST_ASSIGN_OR_RETURN(normalizer["lowercase"], ReadBool(config, "do_lower_case", true));
+  SHORTLIST_ASSIGN_OR_RETURN(normalizer["handle_chinese_chars"],
+                             ReadBool(config, "tokenize_chinese_chars", true));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto strip, ReadOptionalBool(config, "strip_accents"));
+  normalizer["strip_accents"] = strip.has_value() ? json(*strip) : json();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ClassParts> BuildBert(const json& config, ClassParts parts) {
+  parts.normalizer = {{"type", "BertNormalizer"}, {"clean_text", true}};
+  SHORTLIST_RETURN_IF_ERROR(SetBertFlags(config, parts.normalizer));
+  parts.pre_tokenizer = {{"type", "BertPreTokenizer"}};
+  parts.decoder = WordPieceDecoder();
+  parts.sequence_template = ClsAndSep();
+  parts.special_tokens = {{"unk_token", "[UNK]"},
+                          {"sep_token", "[SEP]"},
+                          {"pad_token", "[PAD]"},
+                          {"cls_token", "[CLS]"},
+                          {"mask_token", "[MASK]"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildFunnel(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(parts, BuildBert(config, std::move(parts)));
+  SHORTLIST_ASSIGN_OR_RETURN(parts.normalizer["clean_text"], ReadBool(config, "clean_text", true));
+  parts.sequence_template->single[0].type_id = 2;
+  parts.sequence_template->pair[0].type_id = 2;
+  parts.special_tokens = {{"unk_token", "<unk>"}, {"sep_token", "<sep>"},   {"pad_token", "<pad>"},
+                          {"cls_token", "<cls>"}, {"mask_token", "<mask>"}, {"bos_token", "<s>"},
+                          {"eos_token", "</s>"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildMpnet(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(parts, BuildBert(config, std::move(parts)));
+  parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
+  parts.special_tokens = {{"unk_token", "[UNK]"}, {"sep_token", "</s>"}, {"pad_token", "<pad>"},
+                          {"cls_token", "<s>"},   {"bos_token", "<s>"},  {"eos_token", "</s>"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildGpt2(const json& config, ClassParts parts) {
+  parts.special_tokens = {
+      {"unk_token", kEndOfText}, {"bos_token", kEndOfText}, {"eos_token", kEndOfText}};
+  return BuildByteLevel(config, nullptr, std::move(parts));
+}
+
+absl::StatusOr<ClassParts> BuildRoberta(const json& config, ClassParts parts) {
+  parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
+  parts.special_tokens = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"sep_token", "</s>"},
+                          {"cls_token", "<s>"},    {"unk_token", "<unk>"}, {"pad_token", "<pad>"},
+                          {"mask_token", "<mask>"}};
+  return BuildByteLevel(config, nullptr, std::move(parts));
+}
+
+absl::StatusOr<ClassParts> BuildDeberta(const json& config, ClassParts parts) {
+  parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
+  parts.special_tokens = {{"sep_token", "[SEP]"},
+                          {"cls_token", "[CLS]"},
+                          {"unk_token", "[UNK]"},
+                          {"pad_token", "[PAD]"}};
+  return BuildByteLevel(config, nullptr, std::move(parts));
+}
+
+absl::StatusOr<ClassParts> BuildGptNeox(const json& config, ClassParts parts) {
+  parts.sequence_template = ClassTemplate{.single = {{"A"}}, .pair = {{"A"}, {"B", 1}}};
+  parts.special_tokens = {{"unk_token", kEndOfText},
+                          {"bos_token", kEndOfText},
+                          {"eos_token", kEndOfText},
+                          {"pad_token", "<|padding|>"}};
+  return BuildByteLevel(config, {{"type", "NFC"}}, std::move(parts));
+}
+
+absl::StatusOr<ClassParts> BuildQwen2(const json& config, ClassParts parts) {
+  return BuildQwen(config, kQwen2Expression, std::move(parts));
+}
+
+absl::StatusOr<ClassParts> BuildQwen35(const json& config, ClassParts parts) {
+  constexpr std::string_view kExpression =
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
+      R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  return BuildQwen(config, kExpression, std::move(parts));
+}
+
+absl::StatusOr<ClassParts> BuildCohere(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(parts, BuildByteLevel(config, {{"type", "NFC"}}, std::move(parts)));
+  parts.pre_tokenizer = Sequence(
+      "pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, parts.pre_tokenizer});
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildGemma(const json& /*config*/, ClassParts parts) {
+  parts.normalizer = ReplaceText(" ", kSpaceMark);
+  parts.pre_tokenizer = {{"type", "Split"},
+                         {"pattern", {{"String", " "}}},
+                         {"behavior", "MergedWithPrevious"},
+                         {"invert", false}};
+  parts.decoder = SentencePieceDecoder(/*strips=*/false);
+  parts.special_tokens = {{"unk_token", "<unk>"}, {"pad_token", "<pad>"}, {"mask_token", "<mask>"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildLlama(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool legacy, ReadBool(config, "legacy", false));
+  parts.normalizer = nullptr;
+  parts.pre_tokenizer = MetaspaceOf(!prefix  ? "never"
+                                    : legacy ? "always"
+                                             : "first",
+                                    /*split=*/false);
+  parts.decoder = SentencePieceDecoder(/*strips=*/prefix);
+  parts.special_tokens = {{"unk_token", "<unk>"}, {"bos_token", "<s>"}, {"eos_token", "</s>"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildCodeLlama(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
+  parts.normalizer = nullptr;
+  parts.pre_tokenizer = MetaspaceOf(prefix ? "first" : "never", /*split=*/false);
+  parts.decoder = SentencePieceDecoder(/*strips=*/true);
+  parts.sequence_template = ClassTemplate{
+      .single = {{"bos_token"}, {"A"}}, .pair = {{"bos_token"}, {"A"}, {"bos_token", 1}, {"B", 1}}};
+  parts.special_tokens = {{"unk_token", "<unk>"},
+                          {"bos_token", "<s>"},
+                          {"eos_token", "</s>"},
+                          {"prefix_token", "\xE2\x96\x81<PRE>"},
+                          {"middle_token", "\xE2\x96\x81<MID>"},
+                          {"suffix_token", "\xE2\x96\x81<SUF>"},
+                          {"eot_token", "\xE2\x96\x81<EOT>"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildXlmRoberta(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
+  parts.normalizer = FindCharsmap(parts.normalizer);
+  SetMarkedWords(prefix ? "always" : "never", parts);
+  parts.sequence_template = DoubleSeparator("bos_token", "eos_token");
+  parts.special_tokens = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"sep_token", "</s>"},
+                          {"cls_token", "<s>"},    {"unk_token", "<unk>"}, {"pad_token", "<pad>"},
+                          {"mask_token", "<mask>"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildT5(const json& /*config*/, ClassParts parts) {
+  parts.normalizer = FindCharsmap(parts.normalizer);
+  SetMarkedWords("always", parts);
+  parts.sequence_template = ClassTemplate{.single = {{"A"}, {"eos_token"}},
+                                          .pair = {{"A"}, {"eos_token"}, {"B"}, {"eos_token"}}};
+  parts.special_tokens = {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildAlbert(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool lower, ReadBool(config, "do_lower_case", true));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool keep_accents, ReadBool(config, "keep_accents", false));
+  json steps = {ReplaceText("``", "\""), ReplaceText("''", "\"")};
+  if (!keep_accents) {
+    steps.push_back({{"type", "NFKD"}});
+    steps.push_back({{"type", "StripAccents"}});
+  }
+  if (lower) steps.push_back({{"type", "Lowercase"}});
+  if (json charsmap = FindCharsmap(parts.normalizer); !charsmap.is_null()) {
+    steps.push_back(std::move(charsmap));
+  }
+  parts.normalizer = Sequence("normalizers", std::move(steps));
+  SetMarkedWords(prefix ? "always" : "never", parts);
+  parts.sequence_template = ClsAndSep();
+  parts.special_tokens = {{"unk_token", "<unk>"},
+                          {"sep_token", "[SEP]"},
+                          {"pad_token", "<pad>"},
+                          {"cls_token", "[CLS]"},
+                          {"mask_token", "[MASK]"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildDebertaV2(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool lower, ReadBool(config, "do_lower_case", false));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool punctuation, ReadBool(config, "split_by_punct", false));
+  json steps = json::array();
+  if (lower) steps.push_back({{"type", "Lowercase"}});
+  steps.push_back(ReplaceRegex(R"(\s{2,}|[\n\r\t])", " "));
+  steps.push_back({{"type", "NFC"}});
+  steps.push_back({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}});
+  parts.normalizer = Sequence("normalizers", std::move(steps));
+  const char* const scheme = prefix ? "always" : "first";
+  json cuts = json::array();
+  if (punctuation) cuts.push_back({{"type", "Punctuation"}, {"behavior", "Isolated"}});
+  cuts.push_back(MetaspaceOf(scheme));
+  parts.pre_tokenizer = Sequence("pretokenizers", std::move(cuts));
+  parts.decoder = MetaspaceOf(scheme);
+  parts.sequence_template = ClsAndSep();
+  parts.special_tokens = {{"unk_token", "[UNK]"},
+                          {"sep_token", "[SEP]"},
+                          {"pad_token", "[PAD]"},
+                          {"cls_token", "[CLS]"},
+                          {"mask_token", "[MASK]"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildClip(const json& /*config*/, ClassParts parts) {
+  parts.normalizer = Sequence(
+      "normalizers", {{{"type", "NFC"}}, ReplaceRegex(R"(\s+)", " "), {{"type", "Lowercase"}}});
+  constexpr std::string_view kExpression =
+      R"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|)"
+      R"([^\s\p{L}\p{N}]+)";
+  parts.pre_tokenizer = Sequence(
+      "pretokenizers",
+      {SplitRegex(kExpression, "Removed", /*invert=*/true), ByteLevel(/*add_prefix_space=*/false)});
+  parts.decoder = ByteLevel(/*add_prefix_space=*/true);
+  parts.sequence_template = DoubleSeparator("bos_token", "eos_token");
+  parts.special_tokens = {
+      {"unk_token", kEndOfText}, {"bos_token", "<|startoftext|>"}, {"eos_token", kEndOfText}};
+  return parts;
+}
+
+}  // namespace shortlist

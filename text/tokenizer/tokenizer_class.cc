@@ -1,0 +1,182 @@
+#include "text/tokenizer/tokenizer_class.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "text/tokenizer/class_builders.h"
+#include "text/tokenizer/json_fields.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+using Builder = absl::StatusOr<ClassParts> (*)(const json& config, ClassParts parts);
+
+/// A class of transformers 5 that builds the parts anew.
+struct ClassRule {
+  std::string_view names;        // of the class, without "Fast", divided by spaces
+  std::string_view model_types;  // whose usual class it is
+  Builder build;
+};
+
+// transformers 5.24: models/*/tokenization_*.py and models/auto/tokenization_auto.py.
+constexpr ClassRule kClasses[] = {
+    {"BertTokenizer DistilBertTokenizer ElectraTokenizer MobileBertTokenizer ConvBertTokenizer "
+     "SqueezeBertTokenizer LayoutLMTokenizer LxmertTokenizer DPRQuestionEncoderTokenizer "
+     "DPRContextEncoderTokenizer DPRReaderTokenizer",
+     "bert distilbert electra mobilebert convbert squeezebert layoutlm lxmert dpr align blip bros "
+     "chinese_clip ernie flava git megatron-bert nezha nomic_bert vilt visual_bert",
+     BuildBert},
+    {"FunnelTokenizer", "funnel", BuildFunnel},
+    {"MPNetTokenizer", "mpnet", BuildMpnet},
+    {"GPT2Tokenizer CodeGenTokenizer",
+     "gpt2 gpt_neo gptj opt phi codegen dbrx emu3 jais2 starcoder2 blip-2 hyperclovax_vision_v2",
+     BuildGpt2},
+    {"RobertaTokenizer BartTokenizer LongformerTokenizer LEDTokenizer MvpTokenizer",
+     "roberta roberta-prelayernorm bart longformer led mvp bridgetower clap data2vec-text ibert "
+     "lilt mega mra florence2",
+     BuildRoberta},
+    {"DebertaTokenizer", "deberta", BuildDeberta},
+    {"GPTNeoXTokenizer", "gpt_neox falcon_mamba mamba mamba2 mpt olmo olmoe rwkv xlstm",
+     BuildGptNeox},
+    {"Qwen2Tokenizer",
+     "qwen2 qwen2_moe qwen2_vl qwen2_5_vl qwen2_audio qwen2_5_omni qwen3 qwen3_moe qwen3_next "
+     "qwen3_vl qwen3_vl_moe qwen3_omni_moe colqwen2 internvl ovis2",
+     BuildQwen2},
+    {"Qwen3_5Tokenizer", "qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text qwen4_exp",
+     BuildQwen35},
+    {"CohereTokenizer", "cohere cohere2 aya_vision", BuildCohere},
+    {"GemmaTokenizer",
+     "gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text recurrent_gemma shieldgemma2 t5gemma",
+     BuildGemma},
+    {"LlamaTokenizer Phi3Tokenizer", "idefics idefics2", BuildLlama},
+    {"CodeLlamaTokenizer", "code_llama", BuildCodeLlama},
+    {"XLMRobertaTokenizer", "xlm-roberta gte jina_embeddings_v3 metaclip_2 trocr xmod",
+     BuildXlmRoberta},
+    {"CamembertTokenizer", "camembert", BuildXlmRoberta},
+    {"T5Tokenizer", "t5 mt5 musicgen musicgen_melody switch_transformers", BuildT5},
+    {"AlbertTokenizer", "albert yoso", BuildAlbert},
+    {"DebertaV2Tokenizer", "deberta-v2", BuildDebertaV2},
+    {"CLIPTokenizer",
+     "clip clipseg aimv2 groupvit omdet-turbo oneformer owlv2 owlvit sam3 sam3_video xclip",
+     BuildClip},
+};
+
+/// Model types for which transformers 5 takes tokenizer.json as it is when the class that is named
+/// is not the usual one: their own usual class is the generic one.
+constexpr std::string_view kGenericModelTypes =
+    "aria beam bigbird_pegasus flex_olmo glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe glm_image "
+    "glmasr got_ocr2 gpt_bigcode granite granitemoe granitemoehybrid granitemoeshared kimi_k25 "
+    "kimi_linear kosmos-2 mimo_v2_flash ministral ministral3 mistral mistral3 mixtral "
+    "nystromformer olmo2 olmo3 olmo_hybrid pegasus_x persimmon pix2struct pixtral stablelm umt5 "
+    "voxtral voxtral_realtime xlm-roberta-xl arctic chatlm ernie4_5 ernie4_5_moe fuyu h2ovl_chat "
+    "hyperclovax hyperclovax_vlm internlm2 internlm3 iquestcoder jamba llava llava_next minicpm3 "
+    "minicpmv minimax_m2 modernbert modernbert-decoder molmo molmo2 nemotron opencua openvla "
+    "paddleocr_vl phi3 phi3_v phimoe smolvlm step3_vl vipllava";
+
+/// Model types whose usual class counts whatever class is named.
+constexpr std::string_view kUsualClassCounts =
+    "qwen2 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen4_exp hyperclovax_vision_v2";
+
+bool HasWord(std::string_view words, std::string_view word) {
+  for (size_t at = words.find(word); !word.empty() && at != std::string_view::npos;
+       at = words.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' '))
+      return true;
+  }
+  return false;
+}
+
+const ClassRule* FindByName(std::string_view name) {
+  const auto* const rule = std::find_if(std::begin(kClasses), std::end(kClasses),
+                                        [&](const ClassRule& r) { return HasWord(r.names, name); });
+  return rule == std::end(kClasses) ? nullptr : rule;
+}
+
+const ClassRule* FindByModelType(std::string_view type) {
+  const auto* const rule =
+      std::find_if(std::begin(kClasses), std::end(kClasses),
+                   [&](const ClassRule& r) { return HasWord(r.model_types, type); });
+  return rule == std::end(kClasses) ? nullptr : rule;
+}
+
+/// A member's text; empty where it is missing or of another type.
+std::string TextOf(const json& object, const char* name) {
+  const auto member = object.find(name);
+  return member != object.end() && member->is_string() ? member->get<std::string>() : "";
+}
+
+bool HasByteLevel(const json& spec) {
+  if (spec.is_object() && TextOf(spec, "type") == "ByteLevel") return true;
+  return spec.is_structured() && std::any_of(spec.begin(), spec.end(), HasByteLevel);
+}
+
+/// The rule that counts, null for none.
+const ClassRule* ChooseRule(const ClassParts& parts, const json& config, const json& model_config) {
+  const std::string model_type = TextOf(model_config, "model_type");
+  std::string name = TextOf(config, "tokenizer_class");
+  if (name.empty()) name = TextOf(model_config, "tokenizer_class");
+  if (name.ends_with("Fast")) name.resize(name.size() - 4);
+  if (HasWord(kUsualClassCounts, model_type)) return FindByModelType(model_type);
+  if (HasWord(kGenericModelTypes, model_type)) return nullptr;
+  if (name.empty()) return FindByModelType(model_type);
+  if (name == "LlamaTokenizer" &&
+      (HasByteLevel(parts.pre_tokenizer) || HasByteLevel(parts.decoder)))
+    return nullptr;
+  return FindByName(name);
+}
+
+bool SavedByTransformers4(const json& config, const json& model_config) {
+  std::string version = TextOf(model_config, "transformers_version");
+  if (version.empty()) version = TextOf(config, "transformers_version");
+  int major = 0;
+  const auto read = std::from_chars(version.data(), version.data() + version.size(), major);
+  if (read.ec == std::errc()) return major < 5;
+  return config.contains("clean_up_tokenization_spaces") && !config.contains("backend");
+}
+
+/// The parts of tokenizer.json with the flags that transformers 4 changed, and the special tokens
+/// of the class.
+absl::StatusOr<ClassParts> WithFlags(const ClassRule* rule, const json& config, ClassParts parts) {
+  const bool is_bert = rule != nullptr && (rule->build == BuildBert || rule->build == BuildFunnel ||
+                                           rule->build == BuildMpnet);
+  if (is_bert && parts.normalizer.is_object() &&
+      TextOf(parts.normalizer, "type") == "BertNormalizer") {
+    SHORTLIST_RETURN_IF_ERROR(SetBertFlags(config, parts.normalizer));
+  }
+  if (parts.pre_tokenizer.is_object() && TextOf(parts.pre_tokenizer, "type") == "ByteLevel") {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto flag, ReadOptionalBool(config, "add_prefix_space"));
+    if (flag.has_value()) parts.pre_tokenizer["add_prefix_space"] = *flag;
+  }
+  if (rule != nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(ClassParts built, rule->build(config, parts));
+    parts.special_tokens = std::move(built.special_tokens);
+  }
+  return parts;
+}
+
+json MemberOrNull(const json& object, const char* name) {
+  const auto member = object.find(name);
+  return member == object.end() ? json() : *member;
+}
+
+}  // namespace
+
+absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config,
+                                        const json& model_config) {
+  ClassParts parts;
+  parts.normalizer = MemberOrNull(document, "normalizer");
+  parts.pre_tokenizer = MemberOrNull(document, "pre_tokenizer");
+  parts.decoder = MemberOrNull(document, "decoder");
+  const ClassRule* const rule = ChooseRule(parts, config, model_config);
+  if (SavedByTransformers4(config, model_config)) return WithFlags(rule, config, std::move(parts));
+  if (rule == nullptr) return parts;
+  return rule->build(config, std::move(parts));
+}
+
+}  // namespace shortlist
