@@ -46,7 +46,7 @@ void MeasureVerify(const World& world, DraftPolicy& policy) {
 
 /// Tokens a millisecond of `num_steps` steps that go by the policy, as an engine does, with the
 /// chain's probability known.
-double Run(const World& world, int num_steps, DraftPolicy& policy, std::mt19937& random) {
+double Simulate(const World& world, int num_steps, DraftPolicy& policy, std::mt19937& random) {
   std::bernoulli_distribution stands(world.acceptance);
   double emitted = 0.0, ms = 0.0;
   for (int i = 0; i < num_steps; ++i) {
@@ -94,7 +94,7 @@ TEST(DraftPolicyTest, IsNearTheBestFixedChainInRandomWorlds) {
     SCOPED_TRACE(testing::Message() << world);
     DraftPolicy policy;
     MeasureVerify(world, policy);
-    EXPECT_GE(Run(world, 4000, policy, random), 0.95 * world.BestRate());
+    EXPECT_GE(Simulate(world, 4000, policy, random), 0.95 * world.BestRate());
   }
 }
 
@@ -105,7 +105,7 @@ TEST(DraftPolicyTest, DraftingThatCannotPayCostsLittle) {
     SCOPED_TRACE(testing::Message() << world);
     DraftPolicy policy;
     MeasureVerify(world, policy);
-    EXPECT_GE(Run(world, 4000, policy, random), 0.98 * world.Rate(0));
+    EXPECT_GE(Simulate(world, 4000, policy, random), 0.98 * world.Rate(0));
   }
 }
 
@@ -116,9 +116,9 @@ TEST(DraftPolicyTest, TriesAgainWhenDraftingHasBecomeWorthIt) {
   good.acceptance = 0.9;
   DraftPolicy policy;
   MeasureVerify(bad, policy);
-  Run(bad, 1000, policy, random);
-  Run(good, 3000, policy, random);
-  EXPECT_GE(Run(good, 1000, policy, random), 0.95 * good.BestRate());
+  Simulate(bad, 1000, policy, random);
+  Simulate(good, 3000, policy, random);
+  EXPECT_GE(Simulate(good, 1000, policy, random), 0.95 * good.BestRate());
 }
 
 TEST(DraftPolicyTest, PausesDoNotMakeItRest) {
@@ -127,7 +127,7 @@ TEST(DraftPolicyTest, PausesDoNotMakeItRest) {
   DraftPolicy policy;
   MeasureVerify(world, policy);
   for (int i = 0; i < 20; ++i) {
-    Run(world, 50, policy, random);
+    Simulate(world, 50, policy, random);
     policy.AddStep({.num_requests = 1,
                     .num_drafting = 1,
                     .num_passes = 5,
@@ -136,7 +136,7 @@ TEST(DraftPolicyTest, PausesDoNotMakeItRest) {
                     .verify_ms = 1.5,
                     .num_emitted = 4});
   }
-  EXPECT_GE(Run(world, 1000, policy, random), 0.95 * world.BestRate());
+  EXPECT_GE(Simulate(world, 1000, policy, random), 0.95 * world.BestRate());
 }
 
 TEST(DraftPolicyTest, DraftsAsUsualBeforeCostsAreKnown) {
