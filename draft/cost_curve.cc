@@ -32,7 +32,7 @@ void CostCurve::Add(int64_t num_rows, double ms) {
   Knot& knot = *std::prev(after);
   if (num_passes_++ == 0) {
     knot = {knot.rows, 1, ms};
-    return;
+    return Fit();
   }
   const double expected = Of(num_rows);
   const double seen = std::min(ms, kHeldUp * expected);
@@ -41,25 +41,47 @@ void CostCurve::Add(int64_t num_rows, double ms) {
   const double rate = std::max(1.0 / static_cast<double>(++knot.num_passes), kShapeRate);
   if (knot.num_passes > 2) scale_ *= 1.0 + kScaleRate * (seen / expected - 1.0);
   knot.shape += (shape - knot.shape) * rate;
+  Fit();
+}
+
+/// Pool adjacent violators (Ayer et al. 1955): neighbours that would fall share their mean.
+void CostCurve::Fit() {
+  constexpr int64_t kMostWeight = 64;
+  levels_.clear();
+  for (const Knot& knot : knots_) {
+    if (knot.num_passes == 0) continue;
+    Level level = {knot.rows, knot.rows,
+                   static_cast<double>(std::min(knot.num_passes, kMostWeight)), knot.shape};
+    while (!levels_.empty() && levels_.back().shape >= level.shape) {
+      const Level& before = levels_.back();
+      const double weight = before.weight + level.weight;
+      level = {before.first_rows, level.last_rows, weight,
+               (before.shape * before.weight + level.shape * level.weight) / weight};
+      levels_.pop_back();
+    }
+    levels_.push_back(level);
+  }
 }
 
 double CostCurve::ShapeOf(int64_t num_rows) const {
   const auto rows = static_cast<double>(num_rows);
-  double below = 0.0, below_rows = 0.0, first = 0.0, first_rows = 0.0;
-  for (const Knot& knot : knots_) {
-    if (knot.num_passes == 0) continue;
-    const auto at = static_cast<double>(knot.rows);
-    const double shape = std::max(knot.shape, below);
-    if (first == 0.0) first = shape, first_rows = at;
-    if (at >= rows) {
-      if (below == 0.0) return shape;
-      return below + (shape - below) * (rows - below_rows) / (at - below_rows);
+  const Level* below = nullptr;
+  for (const Level& level : levels_) {
+    if (num_rows < level.first_rows) {
+      if (below == nullptr) return level.shape;
+      const auto from = static_cast<double>(below->last_rows);
+      const double share = (rows - from) / (static_cast<double>(level.first_rows) - from);
+      return below->shape + (level.shape - below->shape) * share;
     }
-    below = shape, below_rows = at;
+    if (num_rows <= level.last_rows) return level.shape;
+    below = &level;
   }
-  const double slope = below_rows > first_rows ? (below - first) / (below_rows - first_rows)
-                                               : kUnknownSlope * below / below_rows;
-  return below + slope * (rows - below_rows);
+  const Level& first = levels_.front();
+  const auto from = static_cast<double>(below->last_rows);
+  const double slope =
+      below != &first ? (below->shape - first.shape) / (from - static_cast<double>(first.last_rows))
+                      : kUnknownSlope * below->shape / from;
+  return below->shape + slope * (rows - from);
 }
 
 double CostCurve::Of(int64_t num_rows) const {

@@ -22,8 +22,9 @@ class CostCurve {
   /// num_rows >= 1 and ms is positive and finite.
   void Add(int64_t num_rows, double ms);
 
-  /// Expected milliseconds; never falls as rows grow. Between measured numbers of rows it is a
-  /// line; above the largest, the line goes on; below the least it is flat. 0 before any pass.
+  /// Expected milliseconds; never falls as rows grow (isotonic regression, weighted by passes).
+  /// Between measured numbers of rows it is a line; above the largest, the line goes on; below the
+  /// least it is flat. 0 before any pass.
   double Of(int64_t num_rows) const;
 
   bool empty() const { return num_passes_ == 0; }
@@ -36,9 +37,15 @@ class CostCurve {
     int64_t num_passes = 0;
     double shape = 0.0;
   };
+  struct Level {
+    int64_t first_rows, last_rows;  // of the knots that share it
+    double weight, shape;
+  };
+  void Fit();
   double ShapeOf(int64_t num_rows) const;
 
-  std::vector<Knot> knots_;  // by rows, rising
+  std::vector<Knot> knots_;    // by rows, rising
+  std::vector<Level> levels_;  // of the measured knots, rising
   double scale_ = 1.0;
   int64_t num_passes_ = 0;
 };

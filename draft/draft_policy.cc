@@ -10,6 +10,7 @@ constexpr double kDecay = 1.0 - 1.0 / 32;
 // Steps before drafting is given up: acceptance differs from step to step.
 constexpr int64_t kTrialSteps = 12;
 constexpr int64_t kSureSteps = 48;
+constexpr int64_t kExploreEvery = 128;
 // A trial that fails is paid for by a rest of so many times what it lost.
 constexpr double kRestOfLoss = 64.0;
 constexpr double kMostRest = 1 << 20;
@@ -35,6 +36,11 @@ bool DraftWorth::TakeStep() {
   return false;
 }
 
+bool DraftWorth::explores() const {
+  if (num_steps_ < kTrialSteps) return !has_rested_;
+  return num_steps_ % kExploreEvery == 0;
+}
+
 void DraftWorth::Add(double saved_ms, double spent_ms, double plain_ms) {
   saved_ms_ = saved_ms_ * kDecay + saved_ms;
   spent_ms_ = spent_ms_ * kDecay + spent_ms;
@@ -46,6 +52,7 @@ void DraftWorth::Add(double saved_ms, double spent_ms, double plain_ms) {
   }
   const double steps = kRestOfLoss * lost_ms_ / std::max(plain_ms, 1e-9);
   const auto least = kFirstRest << std::min(num_rests_++, kMostDoublings);
+  has_rested_ = true;
   rest_ = std::max(least, static_cast<int64_t>(std::clamp(steps, 0.0, kMostRest)));
   num_steps_ = 0;
   saved_ms_ = spent_ms_ = lost_ms_ = 0.0;
@@ -80,6 +87,7 @@ ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t max_tokens
   thresholds.row.assign(max_tokens, kUsualRow);
   if (draft_.empty() || verify_.empty()) return thresholds;
   const double rate = std::max(PlainRate(num_requests), DraftedRate(num_requests));
+  const bool explores = loads_[LoadOf(num_requests)].worth.explores();
   const auto requests = static_cast<double>(num_requests);
   const double pass_ms = draft_.Of(num_requests) / requests;
   double before_ms = verify_.Of(num_requests);
@@ -88,8 +96,9 @@ ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t max_tokens
     const double with_ms = verify_.Of(num_requests * (length + 2));
     const double row_ms = (with_ms - before_ms) / requests;
     before_ms = with_ms;
-    thresholds.row[length] = rate * row_ms;
-    thresholds.pass[length] = rate * (pass_ms + row_ms);
+    const double row = rate * row_ms, pass = rate * (pass_ms + row_ms);
+    thresholds.row[length] = explores ? std::min(row, kUsualRow) : row;
+    thresholds.pass[length] = explores ? std::min(pass, kUsualPass) : pass;
   }
   return thresholds;
 }

@@ -23,6 +23,8 @@ class DraftWorth {
   /// Whether to draft in the next step. Each call is a step.
   bool TakeStep();
   bool rests() const { return rest_ > 0; }
+  /// Whether the next drafted step is one of those that find out what drafting costs and earns.
+  bool explores() const;
   /// A step that drafted saved and spent so many milliseconds; a plain step takes `plain_ms`.
   void Add(double saved_ms, double spent_ms, double plain_ms);
   /// The draft computed what it had left out while it rested, or a prompt: a cost of trying.
@@ -34,6 +36,7 @@ class DraftWorth {
   int64_t num_steps_ = 0;                   // drafted since the last rest
   int64_t rest_ = 0;                        // steps still to rest
   int64_t num_rests_ = 0;                   // since drafting paid
+  bool has_rested_ = false;
 };
 
 /// Decides by measured costs how far to draft, so that tokens come fastest.
@@ -71,7 +74,8 @@ class DraftPolicy {
   bool Rests(int64_t num_requests) const;
 
   /// For chains of at most `max_tokens` tokens of a step with `num_requests` requests. Before costs
-  /// are known: those of a usual draft.
+  /// are known: those of a usual draft. They also bound those of the first steps and of
+  /// every 128th: a cost that was measured too high would otherwise never be measured again.
   ChainThresholds Thresholds(int64_t num_requests, int64_t max_tokens) const;
 
   void AddStep(const Step& step);

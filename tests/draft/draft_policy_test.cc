@@ -121,6 +121,17 @@ TEST(DraftPolicyTest, TriesAgainWhenDraftingHasBecomeWorthIt) {
   EXPECT_GE(Simulate(good, 1000, policy, random), 0.95 * good.BestRate());
 }
 
+// Costs that seemed far too high at the start are measured again.
+TEST(DraftPolicyTest, RecoversFromAWrongFirstMeasurement) {
+  std::mt19937 random(6);
+  const World world = {.acceptance = 0.9, .pass_ms = 0.1, .one_ms = 1.0, .row_ms = 0.05};
+  DraftPolicy policy;
+  policy.AddVerify(1, 1.0);
+  for (const int64_t rows : {2, 4, 8, 9}) policy.AddVerify(rows, 5.0);
+  Simulate(world, 2000, policy, random);
+  EXPECT_GE(Simulate(world, 1000, policy, random), 0.85 * world.BestRate());
+}
+
 TEST(DraftPolicyTest, PausesDoNotMakeItRest) {
   std::mt19937 random(5);
   const World world = {.acceptance = 0.9, .pass_ms = 0.1, .one_ms = 1.0, .row_ms = 0.1};
