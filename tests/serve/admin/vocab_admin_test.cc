@@ -368,7 +368,7 @@ std::string PagePart(const std::string& name) {
 
 TEST(PageTest, IsItsFilesAndMayLoadNothingElse) {
   RouteTable routes;
-  ASSERT_TRUE(AddPage(routes).ok());
+  ASSERT_TRUE(AddPages(routes).ok());
   const RouteTable::Match match = routes.Find("GET", "/");
   ASSERT_NE(match.route, nullptr);
   EXPECT_EQ(match.route->access, Access::kPublic);

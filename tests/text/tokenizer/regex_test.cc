@@ -20,7 +20,7 @@ std::vector<std::string> FindAll(const std::string& expression, const std::strin
   pattern.regex = *std::move(regex);
   std::vector<Match> matches;
   EXPECT_TRUE(pattern
-                  .ForEachMatch(text,
+                  .ForEachMatch(text, /*budget=*/nullptr,
                                 [&](Match match) {
                                   matches.push_back(match);
                                   return absl::OkStatus();
