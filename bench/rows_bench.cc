@@ -183,10 +183,13 @@ int main(int argc, char** argv) {
   if (!ChooseIsaOfEnvironment()) return 2;
   CLI::App app("Passes over few rows next to one row and to prefill");
   Flags flags;
-  app.add_option("--shape", flags.shape, "Shape of the layer");
+  app.add_option("--shape", flags.shape, "Shape of the layer")
+      ->check(CLI::IsMember({"Llama-3.2-1B", "Qwen2.5-1.5B", "Qwen2.5-0.5B"}));
   app.add_option("--what", flags.what, "The layer, the head, or both")
       ->check(CLI::IsMember({"layer", "head", "both"}));
-  app.add_option("--dtypes", flags.dtypes, "Weights")->delimiter(',');
+  app.add_option("--dtypes", flags.dtypes, "Weights")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "int8", "int4"}));
   app.add_option("--rows", flags.rows, "Rows of a pass")->delimiter(',')->check(CLI::Range(1, 512));
   app.add_option("--threads", flags.num_threads, "CPU threads")->check(CLI::Range(1, 1024));
   app.add_option("--rounds", flags.num_rounds, "Passes of each kind")->check(CLI::Range(1, 100000));

@@ -7,9 +7,10 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxRows = 4096;
-// Late passes count most: the scale follows in some tens of steps, the shape in some hundreds.
-constexpr double kScaleRate = 1.0 / 16;
-constexpr double kShapeRate = 1.0 / 64;
+// The weight of a pass, for each pass since the last over such rows.
+constexpr double kRate = 1.0 / 64;
+constexpr double kLeastRate = 1.0 / 24;
+constexpr double kMostRate = 0.25;
 // Of one measured number of rows alone nothing is known of more rows but that they cost more: so
 // much of a row each.
 constexpr double kUnknownSlope = 1.0 / 16;
@@ -31,16 +32,15 @@ void CostCurve::Add(int64_t num_rows, double ms) {
   const auto after = std::ranges::upper_bound(knots_, num_rows, {}, &Knot::rows);
   Knot& knot = *std::prev(after);
   if (num_passes_++ == 0) {
-    knot = {knot.rows, 1, ms};
+    knot = {knot.rows, 1, num_passes_, ms};
     return Fit();
   }
-  const double expected = Of(num_rows);
-  const double seen = std::min(ms, kHeldUp * expected);
-  const double shape = seen / scale_;
-  // The first passes of a knot are its average; they say little of the scale.
-  const double rate = std::max(1.0 / static_cast<double>(++knot.num_passes), kShapeRate);
-  if (knot.num_passes > 2) scale_ *= 1.0 + kScaleRate * (seen / expected - 1.0);
-  knot.shape += (shape - knot.shape) * rate;
+  ms = std::min(ms, kHeldUp * Of(num_rows));
+  const auto since = static_cast<double>(num_passes_ - knot.latest);
+  const double rate = std::max(1.0 / static_cast<double>(++knot.num_passes),
+                               std::clamp(kRate * since, kLeastRate, kMostRate));
+  knot.ms += (ms - knot.ms) * rate;
+  knot.latest = num_passes_;
   Fit();
 }
 
@@ -51,41 +51,39 @@ void CostCurve::Fit() {
   for (const Knot& knot : knots_) {
     if (knot.num_passes == 0) continue;
     Level level = {knot.rows, knot.rows,
-                   static_cast<double>(std::min(knot.num_passes, kMostWeight)), knot.shape};
-    while (!levels_.empty() && levels_.back().shape >= level.shape) {
+                   static_cast<double>(std::min(knot.num_passes, kMostWeight)), knot.ms};
+    while (!levels_.empty() && levels_.back().ms >= level.ms) {
       const Level& before = levels_.back();
       const double weight = before.weight + level.weight;
       level = {before.first_rows, level.last_rows, weight,
-               (before.shape * before.weight + level.shape * level.weight) / weight};
+               (before.ms * before.weight + level.ms * level.weight) / weight};
       levels_.pop_back();
     }
     levels_.push_back(level);
   }
 }
 
-double CostCurve::ShapeOf(int64_t num_rows) const {
+double CostCurve::Of(int64_t num_rows) const {
+  if (num_passes_ == 0) return 0.0;
+  num_rows = std::max<int64_t>(num_rows, 1);
   const auto rows = static_cast<double>(num_rows);
   const Level* below = nullptr;
   for (const Level& level : levels_) {
     if (num_rows < level.first_rows) {
-      if (below == nullptr) return level.shape;
+      if (below == nullptr) return level.ms;
       const auto from = static_cast<double>(below->last_rows);
       const double share = (rows - from) / (static_cast<double>(level.first_rows) - from);
-      return below->shape + (level.shape - below->shape) * share;
+      return below->ms + (level.ms - below->ms) * share;
     }
-    if (num_rows <= level.last_rows) return level.shape;
+    if (num_rows <= level.last_rows) return level.ms;
     below = &level;
   }
   const Level& first = levels_.front();
   const auto from = static_cast<double>(below->last_rows);
-  const double slope =
-      below != &first ? (below->shape - first.shape) / (from - static_cast<double>(first.last_rows))
-                      : kUnknownSlope * below->shape / from;
-  return below->shape + slope * (rows - from);
-}
-
-double CostCurve::Of(int64_t num_rows) const {
-  return num_passes_ == 0 ? 0.0 : scale_ * ShapeOf(std::max<int64_t>(num_rows, 1));
+  const double slope = below != &first
+                           ? (below->ms - first.ms) / (from - static_cast<double>(first.last_rows))
+                           : kUnknownSlope * below->ms / from;
+  return below->ms + slope * (rows - from);
 }
 
 }  // namespace shortlist

@@ -8,9 +8,9 @@ namespace shortlist {
 
 /// Milliseconds of a pass by its number of rows, learned from passes.
 ///
-/// The shape (how much more many rows take than few) changes slowly; what all passes take follows
-/// the machine, its neighbours and the length of the context. So the estimate is shape times scale,
-/// and every pass moves the scale, whatever its rows are.
+/// Each number of rows (from 8 on: each quarter of an octave) has an average of its late passes.
+/// The machine, its neighbours and the length of the context change; so a pass counts the more, the
+/// longer ago such rows were met.
 ///
 /// A pure function of what it is told: no clock, no randomness. Used by one thread.
 class CostCurve {
@@ -35,18 +35,17 @@ class CostCurve {
   struct Knot {
     int64_t rows;
     int64_t num_passes = 0;
-    double shape = 0.0;
+    int64_t latest = 0;  // which pass of all
+    double ms = 0.0;
   };
   struct Level {
     int64_t first_rows, last_rows;  // of the knots that share it
-    double weight, shape;
+    double weight, ms;
   };
   void Fit();
-  double ShapeOf(int64_t num_rows) const;
 
   std::vector<Knot> knots_;    // by rows, rising
   std::vector<Level> levels_;  // of the measured knots, rising
-  double scale_ = 1.0;
   int64_t num_passes_ = 0;
 };
 

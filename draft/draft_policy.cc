@@ -12,13 +12,18 @@ constexpr int64_t kTrialSteps = 12;
 constexpr int64_t kSureSteps = 48;
 constexpr int64_t kExploreEvery = 128;
 // A trial that fails is paid for by a rest of so many times what it lost.
-constexpr double kRestOfLoss = 64.0;
-constexpr double kMostRest = 1 << 20;
+constexpr double kRestOfLoss = 32.0;
+constexpr double kMostRest = 4096;
+constexpr int64_t kShortRests = 2;
 // At least so many steps, twice as many after each further trial.
 constexpr int64_t kFirstRest = 64;
 constexpr int64_t kMostDoublings = 5;
 // Drafts that lose less than this are within the noise of the measurement.
 constexpr double kLoss = 0.98;
+// In a trial the noise is larger.
+constexpr double kClearLoss = 0.85;
+// Every so many steps, in a trial and later, one is plain.
+constexpr int64_t kProbeEarly = 4, kProbeLate = 64;
 // What a draft may take to catch up, of its passes; longer ones were held up.
 constexpr double kMostCatchUp = 200.0;
 // A rate of fewer steps than this is not one yet.
@@ -31,9 +36,10 @@ constexpr double kUsualRow = 0.14;
 }  // namespace
 
 bool DraftWorth::TakeStep() {
-  if (rest_ == 0) return true;
-  --rest_;
-  return false;
+  if (rest_ > 0) return false;
+  const int64_t taken = num_taken_++;
+  return taken < 2 * kTrialSteps ? taken % kProbeEarly != kProbeEarly - 1
+                                 : taken % kProbeLate != kProbeLate - 1;
 }
 
 bool DraftWorth::explores() const {
@@ -46,15 +52,20 @@ void DraftWorth::Add(double saved_ms, double spent_ms, double plain_ms) {
   spent_ms_ = spent_ms_ * kDecay + spent_ms;
   lost_ms_ += spent_ms - saved_ms;
   if (++num_steps_ < kTrialSteps) return;
-  if (saved_ms_ >= kLoss * spent_ms_) {
-    if (num_steps_ >= kSureSteps) num_rests_ = 0, lost_ms_ = 0.0;
+  const bool is_sure = num_steps_ >= kSureSteps;
+  if (saved_ms_ >= (is_sure ? kLoss : kClearLoss) * spent_ms_) {
+    if (is_sure) num_rests_ = 0, lost_ms_ = 0.0;
     return;
   }
+  // The first rests are short, whatever was lost: a trial can be unlucky.
+  const int64_t least = kFirstRest << std::min(num_rests_, kMostDoublings);
   const double steps = kRestOfLoss * lost_ms_ / std::max(plain_ms, 1e-9);
-  const auto least = kFirstRest << std::min(num_rests_++, kMostDoublings);
+  rest_ = num_rests_ < kShortRests
+              ? least
+              : std::max(least, static_cast<int64_t>(std::clamp(steps, 0.0, kMostRest)));
+  ++num_rests_;
   has_rested_ = true;
-  rest_ = std::max(least, static_cast<int64_t>(std::clamp(steps, 0.0, kMostRest)));
-  num_steps_ = 0;
+  num_steps_ = num_taken_ = 0;
   saved_ms_ = spent_ms_ = lost_ms_ = 0.0;
 }
 
@@ -106,16 +117,17 @@ ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t max_tokens
 void DraftPolicy::AddStep(const Step& step) {
   if (step.num_requests < 1) return;
   verify_.Add(step.num_rows, step.verify_ms);
-  if (step.num_drafting < 1 || step.num_passes < 1) return;
   Load& load = loads_[LoadOf(step.num_requests)];
+  if (step.num_drafting < 1 || step.num_passes < 1) return load.worth.AddPlain();
   const auto num_passes = static_cast<double>(step.num_passes);
-  if (step.caught_up && !draft_.empty()) {
+  if (step.caught_up) {
+    if (draft_.empty()) return;  // no pass says yet what this one took to catch up
     const double usual_ms = num_passes * draft_.Of(step.num_drafting);
     load.worth.AddCatchUp(std::clamp(step.draft_ms - usual_ms, 0.0, kMostCatchUp * usual_ms));
   } else {
     draft_.Add(step.num_drafting, step.draft_ms / num_passes);
   }
-  // By the costs that are expected: a pause is nobody's fault.
+  // Expected costs, so that a pause of the process does not count.
   const double ms = num_passes * draft_.Of(step.num_drafting) + verify_.Of(step.num_rows);
   load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
   load.ms = load.ms * kDecay + ms;

@@ -9,8 +9,8 @@
 
 namespace shortlist {
 
-/// From which probability on, that the target takes a chain, another token is worth its time; by
-/// the length of the chain before it. Both are [most tokens of a chain], at least 0.
+/// By chain length: the least probability of acceptance at which one more token pays for itself.
+/// Both are [most tokens of a chain], at least 0.
 struct ChainThresholds {
   std::vector<double> pass;  // with a pass of the draft and a row of the target's pass
   std::vector<double> row;   // with the row alone: a copied token
@@ -20,9 +20,11 @@ struct ChainThresholds {
 /// does not, it rests, longer each time, and tries again for some steps.
 class DraftWorth {
  public:
-  /// Whether to draft in the next step. Each call is a step.
+  /// Whether to draft in the next step. Now and then not, so that a plain step's time stays known.
   bool TakeStep();
   bool rests() const { return rest_ > 0; }
+  /// A step without a draft: of a rest, it is one fewer.
+  void AddPlain() { rest_ -= rest_ > 0 ? 1 : 0; }
   /// Whether the next drafted step is one of those that find out what drafting costs and earns.
   bool explores() const;
   /// A step that drafted saved and spent so many milliseconds; a plain step takes `plain_ms`.
@@ -33,7 +35,8 @@ class DraftWorth {
  private:
   double saved_ms_ = 0.0, spent_ms_ = 0.0;  // decayed
   double lost_ms_ = 0.0;                    // since the last rest, catching up included
-  int64_t num_steps_ = 0;                   // drafted since the last rest
+  int64_t num_taken_ = 0;                   // steps that might have drafted, since the last rest
+  int64_t num_steps_ = 0;                   // that did
   int64_t rest_ = 0;                        // steps still to rest
   int64_t num_rests_ = 0;                   // since drafting paid
   bool has_rested_ = false;
@@ -67,10 +70,10 @@ class DraftPolicy {
   /// The target's pass over `num_rows` rows took `ms`: measured before the first step.
   void AddVerify(int64_t num_rows, double ms) { verify_.Add(num_rows, ms); }
 
-  /// Whether a step of `num_requests` requests is to draft. Each call is a step.
+  /// Whether a step of `num_requests` requests that may draft is to do so.
   bool TakeStep(int64_t num_requests);
 
-  /// Whether such steps rest, and go on to for some steps.
+  /// True if steps with this many requests rest, so that the next TakeStep returns false.
   bool Rests(int64_t num_requests) const;
 
   /// For chains of at most `max_tokens` tokens of a step with `num_requests` requests. Before costs

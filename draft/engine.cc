@@ -176,6 +176,7 @@ void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
   const bool drafts = DraftsFor(sequence) && len <= drafter_->context_len();
   Speculation& speculation = SpeculationOf(sequence);
   speculation.draft_state = drafts ? drafter_->NewState(len) : nullptr;
+  speculation.shareable_len = 0;
   speculation.adopted_rows.assign(rows.begin(), rows.end());
 }
 
@@ -195,7 +196,8 @@ bool SpeculativeEngine::DraftsFor(const Sequence& sequence) const {
 int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
   if (!DraftsFor(sequence)) return sequence.cached_len;
   const Speculation* const speculation = FindSpeculation(sequence);
-  if (speculation == nullptr || speculation->draft_state == nullptr) return 0;
+  if (speculation == nullptr) return 0;
+  if (speculation->draft_state == nullptr) return speculation->shareable_len;
   return std::min(sequence.cached_len, drafter_->CachedLen(sequence));
 }
 
@@ -316,11 +318,12 @@ void SpeculativeEngine::UpdatePolicy(std::span<const DraftTask> tasks, const Eng
     step.num_emitted += results_[i].num_emitted;
   }
   policy_.AddStep(step);
+  drafting_rests_ = !options_.draft_p_min && policy_.Rests(step.num_requests);
 }
 
 /// While drafting rests, the drafter falls behind. What it lacks it would have to compute before it
 /// drafts again, for more than that can earn: such sequences decode plainly from here on, and later
-/// ones try again.
+/// ones try again. What others could share of them so far they still can.
 void SpeculativeEngine::EndIdleDrafts(std::span<const StepWork> work) {
   constexpr int64_t kMostLeft = 192;
   if (options_.draft_p_min || !policy_.Rests(std::ssize(work))) return;
@@ -329,7 +332,11 @@ void SpeculativeEngine::EndIdleDrafts(std::span<const StepWork> work) {
     const Speculation* const speculation = FindSpeculation(sequence);
     if (speculation == nullptr || speculation->draft_state == nullptr) continue;
     const int64_t left = sequence.num_tokens() - drafter_->CachedLen(sequence);
-    if (left > kMostLeft && !sequence.finished()) SpeculationOf(sequence).draft_state = nullptr;
+    if (left <= kMostLeft || sequence.finished()) continue;
+    const int64_t shareable = ShareableLen(sequence);
+    Speculation& ended = SpeculationOf(sequence);
+    ended.draft_state = nullptr;
+    ended.shareable_len = shareable;
   }
 }
 

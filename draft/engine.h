@@ -88,8 +88,9 @@ class SpeculativeEngine {
   int64_t context_len() const { return target_.config().context_len; }
   const Drafter* drafter() const { return drafter_; }
   const Options& options() const { return options_; }
-  /// What steps cost here; it decides unless draft_p_min does.
-  const DraftPolicy& policy() const { return policy_; }
+  /// True if drafting does not pay at present, so that a sequence that begins now had better not
+  /// speculate (Sequence::Options): it costs the drafter nothing then.
+  bool drafting_rests() const { return drafting_rests_; }
 
  private:
   struct Chunk {
@@ -140,7 +141,8 @@ class SpeculativeEngine {
   int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
   EngineStats stats_;
   DraftPolicy policy_;
-  ChainThresholds thresholds_;   // of the step
+  ChainThresholds thresholds_;  // of the step
+  bool drafting_rests_ = false;
   bool step_caught_up_ = false;  // DraftPolicy::Step::caught_up
   absl::Status draft_error_;
 };

@@ -32,7 +32,9 @@ struct Speculation final : Sequence::EngineState {
   std::vector<TokenId> prompt_likely;  // the target's best behind the prompt, likeliest last
   bool tail_has_prompt = false;
   CoverageGuard guard;
-  std::unique_ptr<DrafterState> draft_state;    // null: it is decoded plainly
+  std::unique_ptr<DrafterState> draft_state;  // null: it is decoded plainly
+  // Once drafting ended for good: leading positions that stay in the drafter's cache.
+  int64_t shareable_len = 0;
   PromptLookup lookup;                          // over the sequence's tokens
   std::array<AcceptanceForecast, 3> forecasts;  // by DraftSource
   double usual_acceptance = 0.8;                // of the draft's late tokens that the target judged

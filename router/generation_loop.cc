@@ -82,7 +82,7 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
   }
   Sequence::Options options{.sampling = std::move(input.sampling_params),
                             .max_tail_rows = input.max_tail_rows,
-                            .speculates = input.speculates};
+                            .speculates = input.speculates && !engine_.drafting_rests()};
   if (input.stop) {
     options.stop = [stop = std::move(input.stop), req = req.get()](TokenId token) {
       try {
