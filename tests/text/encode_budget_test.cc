@@ -249,7 +249,7 @@ TEST(EncodeBudgetTest, NormalFormsOfOrdinaryTextAreFarBelowTheBound) {
 }
 
 /// Each place of a long word is tried, and each costs as much as the word is long.
-constexpr char kRecurring[] = "(?:a|b)*c";
+constexpr char kRecurring[] = "(?:a|b)*[cd]";
 
 json SplitAt(const char* expression) {
   json document = WithByteTokens();
@@ -270,13 +270,13 @@ std::string Refusal(const json& document, const std::string& text) {
 TEST(EncodeBudgetTest, AnExpressionThatRecursOverALongWordRunsOutOfTime) {
   const std::string word(100'000, 'a');
   const std::string refusal = Refusal(SplitAt(kRecurring), word);
-  EXPECT_THAT(refusal, HasSubstr("regular expression \"(?:a|b)*c\" at byte "));
+  EXPECT_THAT(refusal, HasSubstr("regular expression \"(?:a|b)*[cd]\" at byte "));
   EXPECT_THAT(refusal, HasSubstr("ms of processor time for a text of 100000 bytes"));
   EXPECT_THAT(
       Refusal(WithNormalizer(
                   {{"type", "Replace"}, {"pattern", {{"Regex", kRecurring}}}, {"content", "x"}}),
               word),
-      HasSubstr("regular expression \"(?:a|b)*c\""));
+      HasSubstr("regular expression \"(?:a|b)*[cd]\""));
   EXPECT_TRUE(Parse(SplitAt(kRecurring))->Encode(word.substr(0, 200)).ok());
 }
 

@@ -82,6 +82,10 @@ constexpr std::string_view kGenericModelTypes =
 constexpr std::string_view kUsualClassCounts =
     "qwen2 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen4_exp hyperclovax_vision_v2";
 
+/// Classes that transformers 5 derives from a known one without a constructor: named, they leave
+/// tokenizer.json as it is.
+constexpr std::string_view kBareSubclasses = "ConvBertTokenizer";
+
 bool HasWord(std::string_view words, std::string_view word) {
   for (size_t at = words.find(word); !word.empty() && at != std::string_view::npos;
        at = words.find(word, at + 1)) {
@@ -116,12 +120,18 @@ bool HasByteLevel(const json& spec) {
   return spec.is_structured() && std::any_of(spec.begin(), spec.end(), HasByteLevel);
 }
 
-/// The rule that counts, null for none.
-const ClassRule* ChooseRule(const ClassParts& parts, const json& config, const json& model_config) {
-  const std::string model_type = TextOf(model_config, "model_type");
+/// The class that is named, without "Fast"; empty for none.
+std::string ClassName(const json& config, const json& model_config) {
   std::string name = TextOf(config, "tokenizer_class");
   if (name.empty()) name = TextOf(model_config, "tokenizer_class");
   if (name.ends_with("Fast")) name.resize(name.size() - 4);
+  return name;
+}
+
+/// The rule that counts, null for none.
+const ClassRule* ChooseRule(const ClassParts& parts, const json& config, const json& model_config) {
+  const std::string model_type = TextOf(model_config, "model_type");
+  const std::string name = ClassName(config, model_config);
   if (HasWord(kUsualClassCounts, model_type)) return FindByModelType(model_type);
   if (HasWord(kGenericModelTypes, model_type)) return nullptr;
   if (name.empty()) return FindByModelType(model_type);
@@ -175,7 +185,8 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
   parts.decoder = MemberOrNull(document, "decoder");
   const ClassRule* const rule = ChooseRule(parts, config, model_config);
   if (SavedByTransformers4(config, model_config)) return WithFlags(rule, config, std::move(parts));
-  if (rule == nullptr) return parts;
+  const bool is_bare = HasWord(kBareSubclasses, ClassName(config, model_config));
+  if (rule == nullptr || is_bare) return parts;
   return rule->build(config, std::move(parts));
 }
 
