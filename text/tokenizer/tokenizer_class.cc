@@ -84,7 +84,8 @@ constexpr std::string_view kUsualClassCounts =
 
 /// Classes that transformers 5 derives from a known one without a constructor: named, they leave
 /// tokenizer.json as it is.
-constexpr std::string_view kBareSubclasses = "ConvBertTokenizer";
+constexpr std::string_view kBareSubclasses =
+    "ConvBertTokenizer DPRQuestionEncoderTokenizer DPRContextEncoderTokenizer DPRReaderTokenizer";
 
 bool HasWord(std::string_view words, std::string_view word) {
   for (size_t at = words.find(word); !word.empty() && at != std::string_view::npos;
