@@ -69,7 +69,7 @@ TEST(MergeListsTest, WhatDoesNotGoTogetherIsRefused) {
   other.list.vocab_size = 11;
   EXPECT_THAT(Error({a, other}), HasSubstr("b: vocab_size 11, that of a is 10"));
   EXPECT_THAT(Error({}), HasSubstr("no list"));
-  EXPECT_THAT(Error({a}, {1, 2}), HasSubstr("2 weights for 1 lists"));
+  EXPECT_THAT(Error({a}, {1, 2}), HasSubstr("2 weights for 1 list"));
   for (const double weight : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),
                               std::numeric_limits<double>::infinity()}) {
     EXPECT_THAT(Error({a}, {weight}), HasSubstr(" not in (0, 1e+09]"));
