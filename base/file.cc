@@ -28,6 +28,9 @@ absl::Status Failed(const std::string& path, const char* what) {
 }
 
 /// False with errno set on an error.
+/// fsync, where the file system has it.
+bool Sync(int fd) { return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP; }
+
 bool WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
@@ -178,9 +181,7 @@ absl::Status WriteFileAtomically(const std::string& given, const std::string& co
       fchmod(temporary.fd(), static_cast<mode_t>(status.permissions())) != 0) {
     return Failed(path, "write");
   }
-  if (!WriteAll(temporary.fd(), contents) || fsync(temporary.fd()) != 0) {
-    return Failed(path, "write");
-  }
+  if (!WriteAll(temporary.fd(), contents) || !Sync(temporary.fd())) return Failed(path, "write");
   if (!temporary.RenameTo(path)) return Failed(path, "replace");
   return SyncFolderOf(path);
 }
@@ -188,9 +189,8 @@ absl::Status WriteFileAtomically(const std::string& given, const std::string& co
 absl::Status SyncFolderOf(const std::string& path) {
   const int folder = open(FolderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return errno == EACCES ? absl::OkStatus() : Failed(path, "open the folder");
-  const bool is_synced = fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP;
   const absl::Status status =
-      is_synced ? absl::OkStatus() : Failed(path, "bring the folder to the disk");
+      Sync(folder) ? absl::OkStatus() : Failed(path, "bring the folder to the disk");
   close(folder);
   return status;
 }

@@ -1,5 +1,7 @@
 #include "base/read_lines.h"
 
+#include <cerrno>
+#include <cstring>
 #include <ios>
 #include <streambuf>
 
@@ -13,11 +15,13 @@ absl::StatusOr<bool> ReadLine(std::istream& in, int64_t max_bytes, std::string& 
   line.clear();
   std::streambuf& bytes = *in.rdbuf();
   bool has_any = false;
+  errno = 0;
   while (true) {
     const Traits::int_type next = bytes.sbumpc();
     if (Traits::eq_int_type(next, Traits::eof())) {
       in.setstate(std::ios_base::eofbit);
-      return has_any;
+      if (errno == 0 || errno == EINTR) return has_any;
+      return absl::UnavailableError(absl::StrCat("cannot read: ", std::strerror(errno)));
     }
     has_any = true;
     const char byte = Traits::to_char_type(next);
@@ -36,8 +40,8 @@ absl::StatusOr<std::string> ReadLines(std::istream& in, const std::string& origi
   for (int64_t number = 1;; ++number) {
     const absl::StatusOr<bool> is_there = ReadLine(in, bounds.max_line_bytes, line);
     if (!is_there.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(origin, " line ", number, ": ", is_there.status().message()));
+      return absl::Status(is_there.status().code(), absl::StrCat(origin, " line ", number, ": ",
+                                                                 is_there.status().message()));
     }
     if (!*is_there) return contents;
     if (static_cast<int64_t>(contents.size() + line.size() + 1) > bounds.max_bytes) {

@@ -11,7 +11,7 @@ namespace shortlist {
 
 /// Reads the next line of `in` into `line`, without its line break. Returns false at the end of the
 /// input. InvalidArgument names the bound where the line has more than `max_bytes` bytes; at most
-/// that many are held then.
+/// that many are held then. Unavailable when reading fails.
 absl::StatusOr<bool> ReadLine(std::istream& in, int64_t max_bytes, std::string& line);
 
 /// Bounds of what ReadLines holds.

@@ -53,13 +53,12 @@ asio::awaitable<void> HealthProbe::Run() {
   const std::shared_ptr<HealthProbe> self = shared_from_this();
   try {
     const bool generates = generator_.options().generates;
-    bool asks = true;
-    while (asks) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
       const Clock::time_point begin = Clock::now();
       auto asking = generates ? Generate() : Encode();
       answer_ = co_await std::move(asking);
-      // Where the process paused meanwhile, the engine had no time for an answer.
-      asks = !answer_.ok() && Clock::now() - begin > options_.timeout + kLate;
+      // If the process was paused meanwhile, the engine had no time for an answer: ask once more.
+      if (answer_.ok() || Clock::now() - begin <= options_.timeout + kLate) break;
     }
   } catch (const std::exception& error) {
     answer_ = absl::UnavailableError(error.what());

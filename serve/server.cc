@@ -236,7 +236,7 @@ class ServerImpl final : public Server {
   }
 
   std::chrono::milliseconds BeatInterval() const {
-    return std::min(kHeartbeat, options_.max_io_pause / 4);
+    return std::max(std::min(kHeartbeat, options_.max_io_pause / 4), std::chrono::milliseconds(1));
   }
 
   /// On the health port's thread. Counted in its own ticks, a pause of the whole process is none

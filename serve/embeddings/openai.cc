@@ -79,8 +79,11 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/fields.Bool("truncation", false));
   batch.instruction = ReadInstruction(fields, encoder);
   batch.wish = ReadVectorWish(fields, encoder);
-  batch.wish.dimensions =
-      fields.Integer("output_dimension", batch.wish.dimensions, 1, encoder.result_size);
+  const int64_t dimensions = batch.wish.dimensions;
+  batch.wish.dimensions = fields.Integer("output_dimension", dimensions, 1, encoder.result_size);
+  if (fields.Find("dimensions") != nullptr && batch.wish.dimensions != dimensions) {
+    fields.Fail("output_dimension", "it differs from dimensions, another name of the same field");
+  }
   ReadEmbeddingTypes(fields, encoder, batch.wish);
   if (!batch.wish.dense) {
     for (const char* name : {"dimensions", "output_dimension", "normalize"}) {

@@ -243,6 +243,7 @@ struct Regex::Code {
   ~Code() { pcre2_code_free(compiled); }
   pcre2_code* compiled = nullptr;
   std::string pattern;
+  bool sees_begin_of_run = false;  // \G matches there, so that a search is one run
 };
 
 Regex::Regex(std::unique_ptr<Code> code) : code_(std::move(code)) {}
@@ -257,6 +258,7 @@ absl::StatusOr<Regex> Regex::Compile(std::string_view pattern) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string translated, Translator(pattern).Run());
   auto code = std::make_unique<Code>();
   code->pattern = pattern.substr(0, 200);
+  code->sees_begin_of_run = pattern.find("\\G") != std::string_view::npos;
   int error = 0;
   PCRE2_SIZE offset = 0;
   code->compiled = pcre2_compile(
@@ -282,7 +284,8 @@ absl::StatusOr<std::optional<Match>> Regex::Find(std::string_view text, size_t f
       const absl::Status status = budget->CheckTime();
       if (!status.ok()) return FindError(status, text, begin);
     }
-    size_t end = std::min(begin + kPlacesPerRun, text.size());
+    size_t end =
+        code_->sees_begin_of_run ? text.size() : std::min(begin + kPlacesPerRun, text.size());
     while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
     // A match may begin at the end of the text, but elsewhere not at `end`.
     const int count = state.Run(code_->compiled, text, begin, end < text.size() ? end - 1 : end);

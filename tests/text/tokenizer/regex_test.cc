@@ -36,6 +36,11 @@ std::string Error(const std::string& expression) {
   return std::string(Regex::Compile(expression).status().message());
 }
 
+TEST(RegexTest, BeginOfASearchIsMatchedThereAlone) {
+  EXPECT_TRUE(FindAll(R"(\Gb)", std::string(64, 'a') + "b").empty());
+  EXPECT_THAT(FindAll(R"(\Gb)", "bba"), ElementsAre("b", "b"));
+}
+
 TEST(RegexTest, EscapesMeanWhatOnigurumaMeans) {
   EXPECT_THAT(FindAll(R"(\s)", "a\u0085b\u180ec\u3000"), ElementsAre("\u0085", "\u3000"));
   EXPECT_THAT(FindAll(R"(\S+)", "a\u180eb c"), ElementsAre("a\u180eb", "c"));
