@@ -19,7 +19,7 @@ struct EngineOptions {
   // (DraftTask::Weigh); in [0, 1]; 0: always K tokens. Null: by what draft tokens cost here, as
   // measured before the first step and in every step; where drafting does not pay, it rests
   // (DraftPolicy).
-  std::optional<double> draft_p_min;
+  std::optional<double> draft_p_min = 0.35;
   // Milliseconds since any fixed point, by which costs are measured; null: the steady clock's.
   std::function<double()> now_ms;
   // Whether chains may go on with what the request's text repeats (prompt_lookup.h).

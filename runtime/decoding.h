@@ -36,7 +36,8 @@ struct DecodingOptions {
   // always num_sketch_rows.
   int64_t min_sketch_rows = 0;
   int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
-  std::optional<double> draft_p_min;  // null: by measured costs
+  // Null: by measured costs.
+  std::optional<double> draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
   bool prompt_lookup = SpeculativeEngine::Options{}.prompt_lookup;
   VerifyMode verify = SpeculativeEngine::Options{}.verify;
   double coverage_floor = SpeculativeEngine::Options{}.coverage_floor;

@@ -69,10 +69,8 @@ CLI::Option* AddInteger(CLI::App& command, const std::string& flag, Integer& val
 
 enum class Low { kIncluded, kExcluded };
 
-/// `Value` is double, or std::optional<double> where no value has a meaning of its own.
-template <typename Value>
-CLI::Option* AddReal(CLI::App& command, const std::string& flag, Value& value, double low,
-                     double high, Low low_end, const std::string& description) {
+inline CLI::Option* AddReal(CLI::App& command, const std::string& flag, double& value, double low,
+                            double high, Low low_end, const std::string& description) {
   auto parse = [flag, &value, low, high, low_end](const std::string& text) {
     const std::optional<double> parsed = ParseNumber<double>(text);
     // Written so that NaN fails.
@@ -84,10 +82,9 @@ CLI::Option* AddReal(CLI::App& command, const std::string& flag, Value& value, d
     }
     value = *parsed;
   };
-  CLI::Option* const option =
-      command.add_option_function<std::string>(flag, parse, description)->type_name("X");
-  if constexpr (std::is_same_v<Value, double>) option->default_str(absl::StrCat(value));
-  return option;
+  return command.add_option_function<std::string>(flag, parse, description)
+      ->type_name("X")
+      ->default_str(absl::StrCat(value));
 }
 
 /// A flag that takes one of a few names.
