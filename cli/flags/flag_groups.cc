@@ -100,11 +100,21 @@ void AddDraftFlags(CLI::App& command, RunFlags& flags) {
   const FlagTopic topic(command, kDraftTopic);
   AddInteger<int64_t>(command, "--num-draft-tokens", flags.decoding.num_draft_tokens, 1,
                       kMaxDraftTokens, "Most draft tokens per step, without the bonus token");
-  AddReal(
-      command, "--draft-p-min", flags.decoding.draft_p_min, 0.0, 1.0, Low::kIncluded,
-      "Draft on while the target is likely to take all tokens of this step, by at least this "
-      "forecast; 0 drafts --num-draft-tokens always; default: by measured costs, and not at all "
-      "where drafting does not pay");
+  auto parse_p_min = [&flags](const std::string& text) {
+    const std::optional<double> least = ParseNumber<double>(text);
+    const bool fits = least && *least >= 0.0 && *least <= 1.0;  // NaN does not
+    if (!fits && text != "auto") RefuseFlag("--draft-p-min", text, "[0, 1] and is not auto");
+    flags.decoding.draft_p_min = least;
+  };
+  command
+      .add_option_function<std::string>(
+          "--draft-p-min", parse_p_min,
+          "Draft on while the target is likely to take all tokens of this step, by at least this "
+          "forecast; 0 drafts --num-draft-tokens always; auto: while a token is worth what it "
+          "costs "
+          "here, as measured, and not at all where drafting does not pay")
+      ->type_name("X|auto")
+      ->default_str(absl::StrCat(*flags.decoding.draft_p_min));
   AddChoice<bool>(command, "--prompt-lookup", flags.decoding.prompt_lookup,
                   {{"on", true}, {"off", false}},
                   "Draft on with what followed the same tokens earlier in the request's text; not "

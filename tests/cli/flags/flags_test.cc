@@ -24,7 +24,7 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_FALSE(flags->vocab.use_static_vocab);
   EXPECT_EQ(flags->dynamic_rows, 0);
   EXPECT_EQ(flags->decoding.num_draft_tokens, 8);
-  EXPECT_EQ(flags->decoding.draft_p_min, std::nullopt);
+  EXPECT_EQ(flags->decoding.draft_p_min, 0.35);
   EXPECT_TRUE(flags->decoding.prompt_lookup);
   EXPECT_EQ(flags->sampling.max_new_tokens, 128);
   EXPECT_EQ(flags->sampling.temperature, 0.0);
@@ -181,6 +181,7 @@ TEST(FlagsTest, ValuesOutOfBoundsAreRefusedWithFlagValueAndBound) {
            Case{"--draft-p-min", "-0.1", "[0, 1]"},
            Case{"--draft-p-min", "1.5", "[0, 1]"},
            Case{"--draft-p-min", "nan", "[0, 1]"},
+           Case{"--draft-p-min", "Auto", "is not auto"},
            Case{"--prompt-lookup", "maybe", "off|on"},
            Case{"--dynamic-rows", "-1", "[0, 2147483647]"},
            Case{"--batch", "0", "[1, 1024]"},
