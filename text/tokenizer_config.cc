@@ -76,7 +76,7 @@ absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const json& config) {
   if (splits) {
     return absl::InvalidArgumentError(
         "split_special_tokens is true, which is not supported: set it to false in "
-        "tokenizer_config.json, and encode with parse_special off where their spelling is text");
+        "tokenizer_config.json, and encode with parse_special off where special tokens are text");
   }
   TokenizerConfig result;
   SHORTLIST_ASSIGN_OR_RETURN(result.tokenizer_class, ReadString(config, "tokenizer_class", ""));
