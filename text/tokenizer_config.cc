@@ -72,6 +72,12 @@ absl::Status AppendNamedTokens(const std::string& name, const json& spec,
 
 absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const json& config) {
   if (!config.is_object()) return absl::InvalidArgumentError("not a JSON object");
+  SHORTLIST_ASSIGN_OR_RETURN(const bool splits, ReadBool(config, "split_special_tokens", false));
+  if (splits) {
+    return absl::InvalidArgumentError(
+        "split_special_tokens is true, which is not supported: set it to false in "
+        "tokenizer_config.json, and encode with parse_special off where special tokens are text");
+  }
   TokenizerConfig result;
   SHORTLIST_ASSIGN_OR_RETURN(result.tokenizer_class, ReadString(config, "tokenizer_class", ""));
   SHORTLIST_ASSIGN_OR_RETURN(result.bos, ReadSpelling(config, "bos_token"));

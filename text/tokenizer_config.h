@@ -24,7 +24,8 @@ struct TokenizerConfig {
   std::optional<bool> legacy;
 };
 
-/// InvalidArgument names the member that is of the wrong type.
+/// InvalidArgument names the member that is of the wrong type, and split_special_tokens where it is
+/// true: EncodeOptions::parse_special alone says whether texts spell special tokens.
 absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const nlohmann::json& config);
 
 /// The member "added_tokens_decoder", {id: token}, in the order of ids.

@@ -217,6 +217,10 @@ range(3)|list | range(1, 10, 3)|list | range(5, 0, -2)|list | range(0)|list | ra
 namespace().x is defined | raise_exception("no way") | strftime_now("%d %b %Y %H:%M:%S %A %j %-d %y %I%p %%") | strftime_now("%Y-%m-%d") | nofunction() | n() | s.upper.lower | "a" is string is string
 1 if | 1 + | (1 | [1 | {1 | a b | 1..2 | a. | a[] | a | 'x | {{ | not | "a" is | x is not | 5 | foo( | foo(a=1, 2) | {% if %} | a.1.b | @ | $x | 1abc
 [1, 2][1:0:-1] | [1, 2, 3, 4][3:0:-2] | "abc"[::-2] | xs[:100] | xs[-100:2] | -xs|first | - 3 | +n | -f | not not n | -s
+"it's a foo_bar x1y (one) {two} [three] <four> a-b c/d 'ÉCOLE"|title | "a\u00a0bC\u2028dE -- X.y"|title | "it's a foo_bar (one)".title() | ""|title
+0 ** -1 | 0.0 ** -1 | 0 ** -1.5 | (-0.0) ** -2 | 2.0 ** 5000 | 2 ** -5000 | (-2) ** -2 | (-8) ** -3.0
+"1e400"|float | "-1e400"|float | "1e-400"|float | "1_0.5"|float | "1__0"|float(7) | "+-1"|float | "nan(1)"|float | " Infinity "|float
+"1_000"|int | "1__0"|int | "_1"|int | "1_"|int(5) | "1_0.5"|int | "1e400"|int(7) | "-9223372036854775808"|int | "9007199254740993"|int | "1e18"|int | "+ 1"|int | "nan"|int
 """.strip()
 STATEMENTS = [
     "{% for x in xs %}{{ loop.index }}/{{ loop.length }}{{ loop.first }}{{ loop.last }}{{ loop.revindex0 }} {% endfor %}",

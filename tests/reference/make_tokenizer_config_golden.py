@@ -165,6 +165,20 @@ def cases():
     for flags in [{"lstrip": True}, {"rstrip": True}, {"single_word": True}, {"special": True}, {"normalized": True}]:
         case(f"both files {flags}", "bytes+u", texts, plain | added(u, **flags))
     case("named and not special", "bytes+u", texts, plain | {"pad_token": "<u>"})
+    # Qwen 2's class adds its special tokens once more, without flags.
+    flags = {"lstrip": True, "rstrip": True, "normalized": True}
+    strips = SPECIAL | flags
+    for named in [{"pad_token": "<u>"}, {"eos_token": "<u>"}, {"bos_token": strips}, {"extra_special_tokens": ["<u>"]},
+                  {"additional_special_tokens": [strips]}, {"image_token": strips}, {"extra_special_tokens": {"x_token": "<u>"}},
+                  {"model_specific_special_tokens": {"x": "<u>"}}, {}]:
+        for name in ["Qwen2Tokenizer"] + ["Qwen3_5Tokenizer"] * ("pad_token" in named or "bos_token" in named):
+            case(f"{name} named {named}", "bytes", texts, {"tokenizer_class": name} | named)
+            case(f"{name} flags {named}", "bytes+u", texts, {"tokenizer_class": name} | added(u, **flags) | named)
+    for named in [{"pad_token": "<u>"}, {"eos_token": "<u>"}]:
+        case(f"Qwen2 keeps flags {named}", "bytes+u", texts, {"tokenizer_class": "Qwen2Tokenizer"} | added(u, **flags) | named, 4,
+             {"transformers_version": "4.44.0"})
+    for flag in [{"single_word": True}, {"special": True, "lstrip": True}]:
+        case(f"Qwen2 {flag}", "bytes+u", texts, {"tokenizer_class": "Qwen2Tokenizer", "pad_token": "<u>"} | added(u, **flag))
     return rows
 
 

@@ -25,16 +25,28 @@ absl::Status Unsupported(Operator op, const Value& left, const Value& right) {
                                                  right.TypeName(), "' is not possible"));
 }
 
-absl::Status Overflow() { return absl::InvalidArgumentError("an integer beyond 64 bits"); }
+/// Python's float ** float. A power of an infinity or of NaN is what C has for it.
+absl::StatusOr<Value> FloatPower(double base, double exponent) {
+  const double result = std::pow(base, exponent);
+  if (std::isfinite(result) || !std::isfinite(base) || !std::isfinite(exponent)) {
+    return Value(result);
+  }
+  if (base == 0) return absl::InvalidArgumentError("division by zero: 0 to a negative power");
+  if (std::isnan(result)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the power of ", base, " and ", exponent, " is a complex number"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("the power of ", base, " and ", exponent, " is beyond the range of a float"));
+}
 
 absl::StatusOr<Value> IntegerPower(int64_t base, int64_t exponent) {
-  if (exponent < 0)
-    return Value(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+  if (exponent < 0) return FloatPower(static_cast<double>(base), static_cast<double>(exponent));
   int64_t result = 1;
   while (exponent > 0) {
-    if (exponent % 2 == 1 && __builtin_mul_overflow(result, base, &result)) return Overflow();
+    if (exponent % 2 == 1 && __builtin_mul_overflow(result, base, &result)) return BeyondInt64();
     exponent /= 2;
-    if (exponent > 0 && __builtin_mul_overflow(base, base, &base)) return Overflow();
+    if (exponent > 0 && __builtin_mul_overflow(base, base, &base)) return BeyondInt64();
   }
   return Value(result);
 }
@@ -43,13 +55,13 @@ absl::StatusOr<Value> IntegerArithmetic(Operator op, int64_t left, int64_t right
   int64_t result = 0;
   switch (op) {
     case Operator::kAdd:
-      if (__builtin_add_overflow(left, right, &result)) return Overflow();
+      if (__builtin_add_overflow(left, right, &result)) return BeyondInt64();
       return Value(result);
     case Operator::kSubtract:
-      if (__builtin_sub_overflow(left, right, &result)) return Overflow();
+      if (__builtin_sub_overflow(left, right, &result)) return BeyondInt64();
       return Value(result);
     case Operator::kMultiply:
-      if (__builtin_mul_overflow(left, right, &result)) return Overflow();
+      if (__builtin_mul_overflow(left, right, &result)) return BeyondInt64();
       return Value(result);
     case Operator::kPower:
       return IntegerPower(left, right);
@@ -74,7 +86,7 @@ absl::StatusOr<Value> FloatArithmetic(Operator op, double left, double right) {
     case Operator::kMultiply:
       return Value(left * right);
     case Operator::kPower:
-      return Value(std::pow(left, right));
+      return FloatPower(left, right);
     default:
       break;
   }
@@ -247,6 +259,8 @@ Value LoopAttribute(const Value& value, std::string_view name) {
 }
 
 }  // namespace
+
+absl::Status BeyondInt64() { return absl::InvalidArgumentError("an integer beyond 64 bits"); }
 
 absl::StatusOr<Value> Arithmetic(Operator op, const Value& left, const Value& right) {
   const auto left_int = left.AsInt(), right_int = right.AsInt();

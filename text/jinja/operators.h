@@ -9,8 +9,12 @@
 
 namespace shortlist::jinja {
 
-// Python's operators. InvalidArgument for kinds that they do not take, division by zero and
-// integers beyond 64 bits; an undefined operand fails with its own message.
+// Python's operators. InvalidArgument for kinds that they do not take, division by zero, integers
+// beyond 64 bits, and powers that are complex or too large for a float; an undefined operand fails
+// with its own message.
+
+/// The error of an integer that does not fit 64 bits.
+absl::Status BeyondInt64();
 
 /// + - * / // % **
 absl::StatusOr<Value> Arithmetic(Operator op, const Value& left, const Value& right);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -5,6 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "text/jinja/filter_groups.h"
@@ -23,15 +27,44 @@ Result Default(const Value& input, const Arguments& arguments) {
   return bound[0] != nullptr ? *bound[0] : Value(Text());
 }
 
-/// Python's float(text), for decimal spellings.
+/// A number's spelling without white space around it and without the underscores between digits
+/// that Python allows; none where an underscore is elsewhere.
+std::optional<std::string> NumberSpelling(const Text& text) {
+  const Value stripped = Strip(text, Side::kBoth, nullptr).value();
+  const std::string& bytes = stripped.bytes();
+  const auto is_digit = [&](size_t i) { return i < bytes.size() && absl::ascii_isdigit(bytes[i]); };
+  std::string spelling;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] != '_') {
+      spelling.push_back(bytes[i]);
+    } else if (i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) {
+      return std::nullopt;
+    }
+  }
+  return spelling;
+}
+
+/// Python's float(text), for decimal spellings: infinite beyond the range of a double.
 std::optional<double> ParseFloat(const Value& input) {
   if (!input.Is(Kind::kText)) return input.AsFloat();
-  const Value stripped = Strip(input.text(), Side::kBoth, nullptr).value();
-  std::string_view digits = stripped.bytes();
-  if (digits.starts_with('+')) digits.remove_prefix(1);
+  const auto spelling = NumberSpelling(input.text());
   double value = 0;
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return std::nullopt;
+  // SimpleAtod takes C's "nan(...)" too.
+  if (!spelling || absl::StrContains(*spelling, '(')) return std::nullopt;
+  return absl::SimpleAtod(*spelling, &value) ? std::optional(value) : std::nullopt;
+}
+
+/// Python's int(text): an optional sign and decimal digits; none for anything else.
+std::optional<absl::StatusOr<int64_t>> ParseInt(const Text& text) {
+  const auto spelling = NumberSpelling(text);
+  if (!spelling) return std::nullopt;
+  std::string_view digits = *spelling;
+  if (digits.starts_with('+') || digits.starts_with('-')) digits.remove_prefix(1);
+  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit)) {
+    return std::nullopt;
+  }
+  int64_t value = 0;
+  if (!absl::SimpleAtoi(*spelling, &value)) return BeyondInt64();
   return value;
 }
 
@@ -39,11 +72,20 @@ Result ToInt(const Value& input, const Arguments& arguments) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"default"}));
   if (input.Is(Kind::kUndefined)) return absl::InvalidArgumentError(input.undefined_what());
   if (const auto value = input.AsInt()) return Value(*value);
+  if (input.Is(Kind::kText)) {
+    if (const auto value = ParseInt(input.text())) {
+      SHORTLIST_RETURN_IF_ERROR(value->status());
+      return Value(**value);
+    }
+  }
   const auto number = ParseFloat(input);
-  // 2^53: beyond it a double has no digits behind the point, and may not fit an int.
-  if (number && std::abs(*number) <= 9007199254740992.0)
-    return Value(static_cast<int64_t>(*number));
-  return bound[0] != nullptr ? *bound[0] : Value(int64_t{0});
+  // An infinity that a text spells is no integer; of an infinite float, int() is an error.
+  if (!number || std::isnan(*number) || (input.Is(Kind::kText) && std::isinf(*number))) {
+    return bound[0] != nullptr ? *bound[0] : Value(int64_t{0});
+  }
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  if (*number < -kTwoTo63 || *number >= kTwoTo63) return BeyondInt64();
+  return Value(static_cast<int64_t>(*number));
 }
 
 Result ToFloat(const Value& input, const Arguments& arguments) {

@@ -109,7 +109,7 @@ Result ToJsonFilter(const Value& input, const Arguments& arguments) {
 constexpr NamedFilter kTextFilters[] = {
     {"capitalize", OfText<Capitalize>}, {"indent", Indent},       {"lower", OfText<Lower>},
     {"replace", ReplaceFilter},         {"safe", Safe},           {"string", ToText},
-    {"title", OfText<Title>},           {"tojson", ToJsonFilter}, {"trim", Trim},
+    {"title", OfText<TitleOfWords>},    {"tojson", ToJsonFilter}, {"trim", Trim},
     {"upper", OfText<Upper>},
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -337,6 +338,13 @@ Value Capitalize(const Text& text) {
 Value Title(const Text& text) {
   return Respell(
       text, [](char32_t c, bool after_letter) { return after_letter ? ToLower(c) : ToUpper(c); });
+}
+
+Value TitleOfWords(const Text& text) {
+  return Respell(text, [begins = true](char32_t c, bool) mutable {
+    const bool divides = IsSpace(c) || std::u32string_view(U"-({[<").find(c) != npos;
+    return std::exchange(begins, divides) ? ToUpper(c) : ToLower(c);
+  });
 }
 
 absl::StatusOr<Value> Join(const Text& separator, const std::vector<Value>& items) {

@@ -27,7 +27,10 @@ absl::StatusOr<Value> Replace(const Text& text, const Text& from, const Text& to
 Value Upper(const Text& text);
 Value Lower(const Text& text);
 Value Capitalize(const Text& text);
+/// Python's title(): a word begins behind anything but a letter.
 Value Title(const Text& text);
+/// Jinja's filter `title`: a word begins behind white space, '-', '(', '{', '[' or '<' alone.
+Value TitleOfWords(const Text& text);
 absl::StatusOr<Value> Join(const Text& separator, const std::vector<Value>& items);
 /// Python's splitlines().
 std::vector<Text> SplitLines(const Text& text, bool keep_ends);

@@ -184,6 +184,7 @@ absl::StatusOr<ClassParts> BuildGptNeox(const json& config, ClassParts parts) {
 }
 
 absl::StatusOr<ClassParts> BuildQwen2(const json& config, ClassParts parts) {
+  parts.special_tokens_are_plain = true;
   return BuildQwen(config, kQwen2Expression, std::move(parts));
 }
 

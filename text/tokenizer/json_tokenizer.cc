@@ -27,10 +27,16 @@ const json& MemberOrNull(const json& object, const char* name) {
   return member == object.end() ? kNull : *member;
 }
 
+AddedToken PlainSpecialToken(std::string content, int32_t id) {
+  return {.content = std::move(content), .id = id, .normalized = false, .special = true};
+}
+
 /// Collects added tokens, each under its own id.
 class AddedTokenList {
  public:
-  explicit AddedTokenList(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+  /// Where `named_are_plain`, named tokens are special and have no other flag, whatever is given.
+  AddedTokenList(const Vocabulary& vocabulary, bool named_are_plain)
+      : vocabulary_(vocabulary), named_are_plain_(named_are_plain) {}
 
   /// Adds `token`. One of the same spelling that is there already takes the flags of `token`, and
   /// stays special. InvalidArgument for an id that is not the token's own.
@@ -51,13 +57,18 @@ class AddedTokenList {
   void AddNamed(const NamedToken& named) {
     const auto known = index_of_.find(named.token.content);
     if (known != index_of_.end()) {
-      tokens_[known->second].special |= named.is_standard;
+      AddedToken& token = tokens_[known->second];
+      if (named_are_plain_) {
+        token = PlainSpecialToken(token.content, token.id);
+      } else {
+        token.special |= named.is_standard;
+      }
       return;
     }
     const std::optional<int32_t> id = vocabulary_.Find(named.token.content);
     if (!id.has_value()) return;
     index_of_.emplace(named.token.content, tokens_.size());
-    tokens_.push_back(named.token);
+    tokens_.push_back(named_are_plain_ ? PlainSpecialToken(named.token.content, *id) : named.token);
     tokens_.back().id = *id;
   }
 
@@ -88,6 +99,7 @@ class AddedTokenList {
   }
 
   const Vocabulary& vocabulary_;
+  const bool named_are_plain_;
   std::vector<AddedToken> tokens_;
   std::map<std::string, size_t> index_of_;
   std::map<int32_t, std::string> content_of_;
@@ -98,7 +110,7 @@ class AddedTokenList {
 absl::StatusOr<std::vector<AddedToken>> ReadAddedTokens(const json& document, const json& config,
                                                         const ClassParts& parts,
                                                         const Vocabulary& vocabulary) {
-  AddedTokenList tokens(vocabulary);
+  AddedTokenList tokens(vocabulary, parts.special_tokens_are_plain);
   SHORTLIST_ASSIGN_OR_RETURN(const json* members, ReadArray(document, "added_tokens"));
   for (const json& member : *members) {
     SHORTLIST_ASSIGN_OR_RETURN(AddedToken token, ParseAddedToken(member));
@@ -112,8 +124,7 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokens(const json& document, co
   for (const auto& [name, content] : parts.special_tokens) {
     if (config.contains(std::string(name))) continue;
     tokens.AddNamed(
-        {.token = {.content = std::string(content), .normalized = false, .special = true},
-         .is_standard = true});
+        {.token = PlainSpecialToken(std::string(content), /*id=*/0), .is_standard = true});
   }
   return tokens.Take();
 }

@@ -30,6 +30,9 @@ struct ClassParts {
   std::optional<ClassTemplate> sequence_template;
   /// Special tokens of the class, by member name, where tokenizer_config.json does not name others.
   std::vector<std::pair<std::string_view, std::string_view>> special_tokens;
+  /// The class adds every special token that is named once more, as a special one without lstrip,
+  /// rstrip and single_word: flags of the files do not count for these tokens.
+  bool special_tokens_are_plain = false;
 };
 
 /// The parts that count after the class of the tokenizer is applied, as AutoTokenizer of

@@ -230,7 +230,9 @@ TEST(TemplateInterpreterTest, RefusesNumbersBeyondItsRange) {
   for (const std::string source :
        {"{{ 9223372036854775807 + 1 }}", "{{ -9223372036854775807 - 2 }}", "{{ 2 ** 64 }}",
         "{{ 9223372036854775807 * 2 }}", "{{ (-9223372036854775807 - 1) // -1 }}",
-        "{{ -(-9223372036854775807 - 1) }}"}) {
+        "{{ -(-9223372036854775807 - 1) }}", "{{ '99999999999999999999' | int }}",
+        "{{ '-9223372036854775809' | int(7) }}", "{{ '9_223_372_036_854_775_808' | int }}",
+        "{{ '1e19' | int }}", "{{ 1e300 | int }}", "{{ (1e308 * 10) | int }}"}) {
     EXPECT_THAT(Error(source), HasSubstr("an integer beyond 64 bits")) << source;
   }
   EXPECT_EQ(RenderSource("{{ (-9223372036854775807 - 1) % -1 }}").value(), "0");
@@ -238,6 +240,16 @@ TEST(TemplateInterpreterTest, RefusesNumbersBeyondItsRange) {
       RenderSource("{{ [1, 2, 3][-9223372036854775807:9223372036854775807:9223372036854775807] }}")
           .value(),
       "[1]");
+}
+
+TEST(TemplateInterpreterTest, RefusesPowersThatAreNoFloat) {
+  for (const std::string source : {"{{ 0 ** -1 }}", "{{ 0.0 ** -1 }}", "{{ false ** -0.5 }}"}) {
+    EXPECT_THAT(Error(source), HasSubstr("division by zero")) << source;
+  }
+  EXPECT_THAT(Error("{{ (-8) ** 0.5 }}"), HasSubstr("a complex number"));
+  EXPECT_THAT(Error("{{ 10.0 ** 400 }}"), HasSubstr("beyond the range of a float"));
+  EXPECT_EQ(RenderSource("{{ (1e308 * 10) ** 2 }} {{ 0 ** 0 }} {{ 10 ** -400 }}").value(),
+            "inf 1 0.0");
 }
 
 TEST(TemplateInterpreterTest, RefusesStringsThatAreNoUnicode) {

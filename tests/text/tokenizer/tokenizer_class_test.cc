@@ -112,6 +112,19 @@ TEST(TokenizerConfigTest, OptionsOfAWrongTypeAreRefusedByName) {
               HasSubstr("lstrip"));
 }
 
+TEST(TokenizerConfigTest, SpecialTokensThatAreCutAsTextAreRefusedByName) {
+  const auto status = [](const json& value) {
+    return ParseJsonTokenizer(Document("bytes"), {{"split_special_tokens", value}}).status();
+  };
+  EXPECT_TRUE(status(false).ok());
+  EXPECT_TRUE(status(nullptr).ok());
+  EXPECT_EQ(status(true).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status(true).message()),
+              HasSubstr("split_special_tokens is true, which is not supported: set it to false"));
+  EXPECT_THAT(std::string(status("true").message()), HasSubstr("split_special_tokens"));
+  EXPECT_FALSE(ParseTokenizerConfig({{"split_special_tokens", true}}).ok());
+}
+
 TEST(TokenizerConfigTest, EveryKindOfMemberIsAnErrorOrATokenizer) {
   const std::vector<json> values = {
       nullptr, true,          -1,         1e300,          "",
