@@ -40,7 +40,7 @@ absl::StatusOr<std::optional<int64_t>> SizeOf(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
 }
 
-absl::Status IsForeign(const std::string& path, const std::string& problem) {
+absl::Status RefuseName(const std::string& path, const std::string& problem) {
   return absl::InvalidArgumentError(absl::StrCat(path, " is there already, and ", problem,
                                                  "; remove it, or choose another name"));
 }
@@ -64,10 +64,10 @@ absl::Status CheckPart(const std::string& part, const nlohmann::ordered_json& se
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> settings_size, SizeOf(settings_path));
   if (size.value_or(0) > 0) {
     if (settings_size) return absl::OkStatus();
-    return IsForeign(part, absl::StrCat("is not taken up without its settings, ", settings_path));
+    return RefuseName(part, absl::StrCat("is not taken up without its settings, ", settings_path));
   }
   if (!settings_size || HasKeysOf(settings_path, settings)) return absl::OkStatus();
-  return IsForeign(settings_path, "tells of no vectors");
+  return RefuseName(settings_path, "tells of no vectors");
 }
 
 }  // namespace
@@ -117,10 +117,10 @@ absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> settings_size, SizeOf(settings_path));
   if (!size) {
     if (!settings_size || HasKeysOf(settings_path, settings)) return false;
-    return IsForeign(settings_path, "tells of no vectors");
+    return RefuseName(settings_path, "tells of no vectors");
   }
   if (!settings_size) {
-    return IsForeign(path, absl::StrCat("no ", settings_path, " says that it holds vectors"));
+    return RefuseName(path, absl::StrCat("no ", settings_path, " says that it holds vectors"));
   }
   SHORTLIST_RETURN_IF_ERROR(CheckSettings(path, settings));
   return true;
