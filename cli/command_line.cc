@@ -42,6 +42,14 @@ int ExitCode(const absl::Status& status) {
   return absl::IsInternal(status) || absl::IsUnknown(status) ? kExitFailed : kExitBadInput;
 }
 
+/// What to exit with behind `code`, once all that was written to standard output is there or lost.
+int FlushOutput(int code) {
+  std::cout.flush();
+  if (code != kExitOk || std::cout) return code;
+  std::cerr << "shortlist: cannot write to standard output\n";
+  return kExitFailed;
+}
+
 int RunCompare(const CompareFlags& flags) {
   const absl::StatusOr<bool> identical = Compare(flags, std::cout);
   if (!identical.ok() || *identical) return ExitCode(identical.status());
@@ -148,7 +156,7 @@ int CommandLine::Run(int argc, char** argv) {
   try {
     app_.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return app_.exit(help);
+    return FlushOutput(app_.exit(help));
   } catch (const CLI::ParseError& error) {
     const std::string unexpected = ExplainUnexpected(app_);
     std::cerr << "shortlist: " << (unexpected.empty() ? error.what() : unexpected)
@@ -162,12 +170,7 @@ int CommandLine::Run(int argc, char** argv) {
   for (const Command& command : commands_) {
     if (*command.app) code = command.run();
   }
-  std::cout.flush();
-  if (code == kExitOk && !std::cout) {
-    std::cerr << "shortlist: cannot write to standard output\n";
-    code = kExitFailed;
-  }
-  return code;
+  return FlushOutput(code);
 }
 
 }  // namespace shortlist

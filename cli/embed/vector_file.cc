@@ -31,7 +31,22 @@ absl::Status Unavailable(const std::string& path, const char* call) {
   return absl::UnavailableError(absl::StrCat(path, ": ", call, ": ", std::strerror(errno)));
 }
 
-/// Whether a file was written as settings, of vectors that somebody has removed.
+/// Of a regular file; none where nothing has its name. InvalidArgument for anything else that has
+/// it, a link too: what is written there would go elsewhere.
+absl::StatusOr<std::optional<int64_t>> SizeOf(const std::string& path) {
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
+  if (S_ISREG(info.st_mode)) return info.st_size;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
+}
+
+absl::Status RefuseName(const std::string& path, const std::string& problem) {
+  return absl::InvalidArgumentError(absl::StrCat(path, " is there already, and ", problem,
+                                                 "; remove it, or choose another name"));
+}
+
+/// Whether a file was written as settings, of vectors that are not there: somebody has removed
+/// them, or a run ended before it wrote any.
 bool HasKeysOf(const std::string& path, const nlohmann::ordered_json& settings) {
   const absl::StatusOr<nlohmann::json> found = ReadJsonFile(path, kMaxConfigBytes);
   if (!found.ok() || !found->is_object()) return false;
@@ -39,6 +54,20 @@ bool HasKeysOf(const std::string& path, const nlohmann::ordered_json& settings) 
     if (!found->contains(key)) return false;
   }
   return true;
+}
+
+/// Whether a run may begin or go on with `part`, as far as the names tell. InvalidArgument where
+/// one of them is of something else.
+absl::Status CheckPart(const std::string& part, const nlohmann::ordered_json& settings) {
+  const std::string settings_path = SettingsPath(part);
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> size, SizeOf(part));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> settings_size, SizeOf(settings_path));
+  if (size.value_or(0) > 0) {
+    if (settings_size) return absl::OkStatus();
+    return RefuseName(part, absl::StrCat("is not taken up without its settings, ", settings_path));
+  }
+  if (!settings_size || HasKeysOf(settings_path, settings)) return absl::OkStatus();
+  return RefuseName(settings_path, "tells of no vectors");
 }
 
 }  // namespace
@@ -83,28 +112,25 @@ absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json
 }
 
 absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_json& settings) {
-  struct stat info = {};
-  const bool is_there = lstat(path.c_str(), &info) == 0;
-  if (is_there && !S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
-  }
   const std::string settings_path = SettingsPath(path);
-  const bool has_settings = lstat(settings_path.c_str(), &info) == 0;
-  if (!is_there && (!has_settings || HasKeysOf(settings_path, settings))) return false;
-  if (!is_there || !has_settings) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(is_there ? path : settings_path, " is there already, and ",
-                     is_there ? absl::StrCat("no ", settings_path, " says that it holds vectors")
-                              : "tells of no vectors",
-                     "; remove it, or choose another name"));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> size, SizeOf(path));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> settings_size, SizeOf(settings_path));
+  if (!size) {
+    if (!settings_size || HasKeysOf(settings_path, settings)) return false;
+    return RefuseName(settings_path, "tells of no vectors");
+  }
+  if (!settings_size) {
+    return RefuseName(path, absl::StrCat("no ", settings_path, " says that it holds vectors"));
   }
   SHORTLIST_RETURN_IF_ERROR(CheckSettings(path, settings));
   return true;
 }
 
-VectorFile::VectorFile(std::string path, int64_t num_rows, int64_t width)
+VectorFile::VectorFile(std::string path, nlohmann::ordered_json settings, int64_t num_rows,
+                       int64_t width)
     : path_(std::move(path)),
       part_(path_ + ".part"),
+      settings_(std::move(settings)),
       is_npy_(path_.ends_with(".npy")),
       num_rows_(num_rows),
       width_(width),
@@ -128,9 +154,9 @@ absl::StatusOr<std::unique_ptr<VectorFile>> VectorFile::Open(const std::string& 
     return absl::InvalidArgumentError(
         absl::StrCat(Quote(path), " ends in neither .npy nor .jsonl"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const bool is_written, IsWritten(path, settings));
-  if (is_written) return absl::InvalidArgumentError(absl::StrCat(path, ": is written already"));
-  std::unique_ptr<VectorFile> file(new VectorFile(path, num_rows, width));
+  std::unique_ptr<VectorFile> file(new VectorFile(path, settings, num_rows, width));
+  SHORTLIST_RETURN_IF_ERROR(file->CheckNotWritten());
+  SHORTLIST_RETURN_IF_ERROR(CheckPart(file->part_, settings));
   struct stat info = {};
   // Not followed: the name is ours.
   file->fd_ = open(file->part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -143,20 +169,30 @@ absl::StatusOr<std::unique_ptr<VectorFile>> VectorFile::Open(const std::string& 
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(file->part_, ": not a regular file"));
   }
-  SHORTLIST_RETURN_IF_ERROR(info.st_size == 0 ? file->Begin(settings)
-                                              : file->Resume(info.st_size, settings));
-  file->is_ours_ = true;
+  if (info.st_size == 0) {
+    file->is_ours_ = true;  // also where the settings cannot be written: neither is left then
+    SHORTLIST_RETURN_IF_ERROR(file->Begin());
+  } else {
+    SHORTLIST_RETURN_IF_ERROR(file->Resume(info.st_size));
+    file->is_ours_ = true;
+  }
   return file;
 }
 
-absl::Status VectorFile::Begin(const nlohmann::ordered_json& settings) {
-  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(SettingsPath(part_), settings.dump(2) + "\n"));
+absl::Status VectorFile::CheckNotWritten() const {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool is_written, IsWritten(path_, settings_));
+  if (!is_written) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path_, ": is written already"));
+}
+
+absl::Status VectorFile::Begin() {
+  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(SettingsPath(part_), settings_.dump(2) + "\n"));
   unwritten_ = header_;
   return absl::OkStatus();
 }
 
-absl::Status VectorFile::Resume(int64_t size, const nlohmann::ordered_json& settings) {
-  SHORTLIST_RETURN_IF_ERROR(CheckSettings(part_, settings));
+absl::Status VectorFile::Resume(int64_t size) {
+  SHORTLIST_RETURN_IF_ERROR(CheckSettings(part_, settings_));
   const int64_t header_bytes = std::ssize(header_);
   std::string begins(header_bytes, '\0');
   const int64_t num_read = pread(fd_, begins.data(), header_bytes, 0);
@@ -237,11 +273,10 @@ absl::Status VectorFile::Finish() {
   SHORTLIST_CHECK(num_done_ == num_rows_);
   SHORTLIST_RETURN_IF_ERROR(Flush());
   if (fsync(fd_) != 0) return Refused("fsync");
+  SHORTLIST_RETURN_IF_ERROR(CheckNotWritten());  // by somebody else, since Open
   // The settings have both names until the vectors have theirs, so that a run which ends anywhere
   // between leaves a .part that another one takes up, or a PATH that is whole.
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string settings,
-                             ReadFile(SettingsPath(part_), kMaxConfigBytes));
-  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(SettingsPath(path_), settings));
+  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(SettingsPath(path_), settings_.dump(2) + "\n"));
   if (std::rename(part_.c_str(), path_.c_str()) != 0) return Refused("rename");
   is_ours_ = false;
   std::remove(SettingsPath(part_).c_str());

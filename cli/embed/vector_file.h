@@ -29,7 +29,7 @@ absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json
 
 /// Whether `path` is there already, whole and of these settings; false where nothing has its name,
 /// and nothing that of its settings file but settings whose vectors were removed. InvalidArgument
-/// for anything else that has such a name: it is never written over.
+/// for anything else that has such a name, a link too: it is never written over.
 absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_json& settings);
 
 /// A file of vectors that is written row by row and may be left and taken up again: .npy (f32,
@@ -40,9 +40,11 @@ absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_
 class VectorFile {
  public:
   /// Begins PATH.part, or goes on behind the rows that it holds; it changes with the first Append.
-  /// InvalidArgument for another ending, where PATH or its settings file is there, for a .part of
-  /// other settings (CheckSettings) or one that no run has left like that; FailedPrecondition while
-  /// another run writes to it; Unavailable names what the system refused.
+  /// InvalidArgument, before anything is written, for another ending, where PATH or its settings
+  /// file is there, for a .part of other settings (CheckSettings) or of none, one that no run has
+  /// left like that, and where something else has a name of these, a link too. FailedPrecondition
+  /// while another run writes to it. Unavailable names what the system refused; a .part that this
+  /// call has made is removed then.
   static absl::StatusOr<std::unique_ptr<VectorFile>> Open(const std::string& path,
                                                           const nlohmann::ordered_json& settings,
                                                           int64_t num_rows, int64_t width);
@@ -63,15 +65,16 @@ class VectorFile {
   /// Both for a row's bytes as they stand in the file: a line with its end.
   absl::Status CheckFirstLine(const std::string& line) const;
   absl::Status AppendLine(const std::string& line);
-  /// All rows are there: gives the files their names. Unavailable as Open; what is there then goes
-  /// on, as it does behind a kill.
+  /// All rows are there: gives the files their names. InvalidArgument where something has got them
+  /// since Open; Unavailable as Open. What is there then goes on, as it does behind a kill.
   absl::Status Finish();
 
  private:
-  VectorFile(std::string path, int64_t num_rows, int64_t width);
+  VectorFile(std::string path, nlohmann::ordered_json settings, int64_t num_rows, int64_t width);
 
-  absl::Status Begin(const nlohmann::ordered_json& settings);
-  absl::Status Resume(int64_t size, const nlohmann::ordered_json& settings);
+  absl::Status CheckNotWritten() const;
+  absl::Status Begin();
+  absl::Status Resume(int64_t size);
   absl::StatusOr<int64_t> CountLines(int64_t size);
   absl::Status CutTornRow();
   absl::Status Flush();
@@ -79,6 +82,7 @@ class VectorFile {
   std::string RowBytes(int64_t row, std::span<const float> values) const;
 
   const std::string path_, part_;
+  const nlohmann::ordered_json settings_;
   const bool is_npy_;
   const int64_t num_rows_, width_;
   const std::string header_;  // empty for .jsonl

@@ -109,7 +109,7 @@ absl::Status CorpusCounter::Count(const std::vector<TextCorpus>& corpora, std::i
 
 absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
                                       CorpusCounts& counts) {
-  const CountedFile counted = LookAt(path);  // before it is read, while it may grow
+  const CountedFile opened = LookAt(path);
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Documents> documents,
                              Documents::Open(path, options_.is_jsonl, options_.fields, in));
   const int64_t bytes_before = num_bytes_;
@@ -135,9 +135,10 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
     if (std::chrono::steady_clock::now() - last_kept_ > kKeepEvery)
       SHORTLIST_RETURN_IF_ERROR(Keep());
   }
+  SHORTLIST_RETURN_IF_ERROR(CheckUnchanged(opened));
   missing_.Add(*documents);
   num_stored_done_ += documents->num_stored_bytes();
-  counts.files.push_back(counted);
+  counts.files.push_back(opened);
   counts.open_file.clear();
   counts.num_documents = 0;
   counts.documents_crc = 0;

@@ -36,9 +36,9 @@ class CorpusCounter {
 
   /// Counts what the earlier run has not. Errors of CheckCounted, before anything is counted;
   /// RefuseTexts where a file that was counted in part begins with other documents than those that
-  /// were counted; Cancelled behind a signal of StopSignals. Other errors are those of Documents,
-  /// CountDocuments and WriteCounts; what was counted before one is kept in the file. How far it is
-  /// goes to stderr.
+  /// were counted; CheckUnchanged at the end of a file; Cancelled behind a signal of StopSignals.
+  /// Other errors are those of Documents, CountDocuments and WriteCounts; what was counted before
+  /// one is kept in the file. How far it is goes to stderr.
   absl::Status Count(const std::vector<TextCorpus>& corpora, std::istream& in);
 
  private:

@@ -30,6 +30,10 @@ std::string SizeAndTime(const CountedFile& file) {
                          file.modified_ns % kNsPerSecond / 1'000'000);
 }
 
+bool IsSame(const CountedFile& now, const CountedFile& then) {
+  return now.bytes == then.bytes && now.modified_ns == then.modified_ns;
+}
+
 absl::Status CheckFile(const std::string& counts_path, const CountedFile& counted) {
   const CountedFile now = LookAt(counted.path);
   if (now.bytes < 0) {
@@ -39,7 +43,7 @@ absl::Status CheckFile(const std::string& counts_path, const CountedFile& counte
                      " already, whose bytes come but once"));
   }
   if (counted.bytes < 0) return absl::OkStatus();
-  if (now.bytes == counted.bytes && now.modified_ns == counted.modified_ns) return absl::OkStatus();
+  if (IsSame(now, counted)) return absl::OkStatus();
   return RefuseTexts(counts_path,
                      absl::StrCat("has counted ", Excerpt(counted.path), " with ",
                                   SizeAndTime(counted), ", and now it has ", SizeAndTime(now)));
@@ -54,6 +58,15 @@ CountedFile LookAt(const std::string& path) {
   file.bytes = status.st_size;
   file.modified_ns = int64_t{status.st_mtim.tv_sec} * kNsPerSecond + status.st_mtim.tv_nsec;
   return file;
+}
+
+absl::Status CheckUnchanged(const CountedFile& opened) {
+  const CountedFile now = LookAt(opened.path);
+  if (opened.bytes < 0 || IsSame(now, opened)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      Excerpt(opened.path), ": has changed while it was read: it had ", SizeAndTime(opened),
+      ", and now ", now.bytes < 0 ? "its name leads to no file" : "it has " + SizeAndTime(now),
+      "; give a copy that nothing writes to"));
 }
 
 std::string ReadAs(const TextCorpus& corpus, bool is_jsonl, const DocumentFields& fields) {

@@ -12,6 +12,11 @@ namespace shortlist {
 /// What `path` is now; its size is not known where it is no regular file.
 CountedFile LookAt(const std::string& path);
 
+/// FailedPrecondition where the file is no longer what LookAt has found before it was read, so that
+/// what was read may be neither; it names the file, both sizes and times, and what to do. A file
+/// whose size was not known then, standard input or a pipe, passes.
+absl::Status CheckUnchanged(const CountedFile& opened);
+
 /// How the files of a corpus are read, as CorpusCounts keeps it: text, or rows by which members.
 std::string ReadAs(const TextCorpus& corpus, bool is_jsonl, const DocumentFields& fields);
 

@@ -328,6 +328,18 @@ TEST(BinaryTest, TellsItsVersion) {
   EXPECT_EQ(outcome.out, "shortlist 0.1.0\n");
 }
 
+TEST(BinaryTest, OutputThatCannotBeWrittenIsAnError) {
+  for (const Args& args :
+       {Args{"--help"}, Args{"--version"}, Args{"generate", "--help"},
+        Args{"vocab", "build", "--help"}, Args{"completion", "bash"}, Args{"man-page"}}) {
+    for (const char* const setup : {"exec >/dev/full", "exec >&-"}) {
+      const ProcessOutcome outcome = RunBinary(args, setup);
+      EXPECT_EQ(outcome.exit_code, 1) << args.back() << " " << setup;
+      EXPECT_EQ(outcome.err, "shortlist: cannot write to standard output\n") << args.back();
+    }
+  }
+}
+
 TEST(BinaryTest, GoodRunsEndWithExitCodeZero) {
   const ProcessOutcome help = RunBinary({"generate", "--help"});
   EXPECT_EQ(help.exit_code, 0);

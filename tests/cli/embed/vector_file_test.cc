@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -108,6 +111,8 @@ TEST_P(VectorFileTest, GoesOnWhereverItWasStoppedWhileItGotItsName) {
       EXPECT_FALSE(file->Finish().ok());
     }
     fs::remove(stop);
+    // Between the name of the settings and that of the vectors.
+    if (stop == path_) fs::copy(SettingsPath(part_), SettingsPath(path_));
     EXPECT_THAT(IsWritten(path_, kSettings), Holds(false));
     const auto again = Open();
     ASSERT_TRUE(again.ok()) << again.status();
@@ -148,7 +153,8 @@ TEST_P(VectorFileTest, WhatAnotherRunHasLeftIsRefused) {
   dir_.Write(fs::path(SettingsPath(part_)).filename(), "{");
   ExpectRefused("not valid JSON");
   fs::remove(SettingsPath(part_));
-  EXPECT_TRUE(absl::IsNotFound(Open().status()));
+  ExpectRefused(part_ + " is there already, and is not taken up without its settings, " +
+                SettingsPath(part_) + "; remove it, or choose another name");
   EXPECT_EQ(Contents(part_), before);
 
   dir_.Write(fs::path(SettingsPath(part_)).filename(), kSettings.dump());
@@ -166,10 +172,70 @@ TEST_P(VectorFileTest, WhatCannotBeWrittenIsRefused) {
   fs::create_directory(path_);
   ExpectRefused("not a regular file");
   fs::remove(path_);
-  fs::create_symlink(dir_.Join("elsewhere"), part_);
-  EXPECT_TRUE(absl::IsUnavailable(Open().status())) << Open().status();
   EXPECT_TRUE(
       absl::IsUnavailable(VectorFile::Open(dir_.Join("none/v.npy"), kSettings, 3, 2).status()));
+}
+
+TEST_P(VectorFileTest, NothingElseThatHasOneOfItsNamesIsWrittenOver) {
+  const std::string elsewhere = dir_.Write("elsewhere", kSettings.dump());
+  for (const std::string& name : {path_, SettingsPath(path_), part_, SettingsPath(part_)}) {
+    SCOPED_TRACE(name);
+    for (const std::string& target : {elsewhere, dir_.Join("nowhere")}) {
+      fs::create_symlink(target, name);
+      ExpectRefused(name + ": not a regular file");
+      EXPECT_TRUE(fs::is_symlink(name));
+      fs::remove(name);
+    }
+    fs::create_directory(name);
+    ExpectRefused(name + ": not a regular file");
+    EXPECT_TRUE(fs::is_directory(name));
+    fs::remove(name);
+    ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);  // which would wait for a writer
+    ExpectRefused(name + ": not a regular file");
+    fs::remove(name);
+    for (const char* const contents : {"notes", "{\"model\": \"m\"}", "[]"}) {
+      dir_.Write(fs::path(name).filename(), contents);
+      ExpectRefused(name + " is there already, and ");
+      EXPECT_EQ(Contents(name), contents);
+      fs::remove(name);
+    }
+    EXPECT_EQ(Contents(elsewhere), kSettings.dump());
+    EXPECT_EQ(std::distance(fs::directory_iterator(dir_.path()), fs::directory_iterator()), 1);
+  }
+}
+
+TEST_P(VectorFileTest, WhatGetsOneOfItsNamesWhileItIsWrittenIsNotWrittenOver) {
+  for (const std::string& name : {path_, SettingsPath(path_)}) {
+    SCOPED_TRACE(name);
+    const auto file = OpenOrDie();
+    while (file->num_done() < 3) ASSERT_TRUE(file->Append(rows_[file->num_done()]).ok());
+    dir_.Write(fs::path(name).filename(), "notes");
+    const absl::Status status = file->Finish();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_EQ(Contents(name), "notes");
+    fs::remove(name);
+  }
+  EXPECT_EQ(OpenOrDie()->num_done(), 3);
+}
+
+TEST_P(VectorFileTest, WithoutSpaceForItsSettingsNothingIsLeft) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  const absl::Status status = Open().status();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(fs::is_empty(dir_.path()));
+}
+
+TEST_P(VectorFileTest, WhatARunLeftBeforeItsFirstRowIsTakenUp) {
+  dir_.Write(fs::path(part_).filename(), "");
+  OpenOrDie();  // killed before it wrote its settings
+  dir_.Write(fs::path(part_).filename(), "");
+  dir_.Write(fs::path(SettingsPath(part_)).filename(), kSettings.dump());
+  OpenOrDie();
+  EXPECT_TRUE(fs::is_empty(dir_.path()));
 }
 
 TEST(VectorFileNameTest, OtherEndingsAreRefused) {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -446,6 +447,55 @@ TEST_F(ResumedCountTest, OlderCountsDoNotTellWhetherTheyChanged) {
   ASSERT_TRUE(Count().ok());
   EXPECT_THAT(err_, HasSubstr("whether " + path_ + ", counted in part, has changed since is not"));
   EXPECT_EQ(counts_.corpora[0].tokens[9], 1);
+}
+
+/// Counts of a text with which something happens while its tokens are counted.
+class ChangingTextTest : public ::testing::Test {
+ protected:
+  absl::Status Count(const std::function<void()>& change) {
+    dir_.Write("t.txt", kText);
+    const EncodeText encode = [&change](std::string_view) {
+      change();
+      return std::vector<TokenId>{7};
+    };
+    ThreadPool pool(1);
+    std::istringstream in;
+    counts_ = {.vocab_size = 16, .fingerprint = "f"};
+    return CorpusCounter({.max_pairs = 1 << 10}, encode, pool, counts_)
+        .Count({{.name = path_, .files = {path_}}}, in);
+  }
+
+  void ExpectRefused(const std::function<void()>& change, const std::string& words) {
+    const absl::Status status = Count(change);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(path_ + ": has changed while it was read: it had 53 bytes of "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+    EXPECT_TRUE(counts_.corpora[0].files.empty());  // none is counted to its end
+  }
+
+  const TempDir dir_;
+  const std::string path_ = dir_.Join("t.txt");
+  Counts counts_;
+};
+
+TEST_F(ChangingTextTest, AFileThatChangesWhileItIsReadIsRefused) {
+  ASSERT_EQ(std::string_view(kText).size(), 53u);
+  ExpectRefused([&] { fs::resize_file(path_, 10); }, ", and now it has 10 bytes of ");
+  ExpectRefused([&] { fs::resize_file(path_, 0); }, ", and now it has 0 bytes of ");
+  ExpectRefused([&] { fs::resize_file(path_, 60); }, ", and now it has 60 bytes of ");
+  ExpectRefused(
+      [&] { fs::last_write_time(path_, fs::file_time_type::clock::now() + std::chrono::hours(1)); },
+      ", and now it has 53 bytes of ");
+  ExpectRefused([&] { fs::rename(dir_.Write("other.txt", "other"), path_); },
+                ", and now it has 5 bytes of ");
+  ExpectRefused([&] { fs::remove(path_); }, ", and now its name leads to no file");
+}
+
+TEST_F(ChangingTextTest, OneThatDoesNotChangeIsCounted) {
+  const absl::Status status = Count([] {});
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(counts_.corpora[0].files.size(), 1u);
 }
 
 TEST_F(ResumedCountTest, ASignalEndsItBeforeWhatIsCountedIsReadAgain) {
