@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kDecay = 1.0 - 1.0 / 32;
 // Steps before drafting is given up: acceptance differs from step to step.
-constexpr int64_t kTrialSteps = 12;
+constexpr int64_t kTrialSteps = 24;
 constexpr int64_t kSureSteps = 48;
 constexpr int64_t kExploreEvery = 128;
 // A trial that fails is paid for by a rest of so many times what it lost.
