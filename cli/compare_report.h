@@ -2,8 +2,8 @@
 #define SHORTLIST_CLI_COMPARE_REPORT_H_
 
 #include <cstdint>
-#include <ostream>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 

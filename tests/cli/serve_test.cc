@@ -176,8 +176,7 @@ TEST(ServeTest, FewOpenFilesMeanFewConnections) {
 
 /// No thread gets a stack of this size, which stands for `ulimit -u`: that does not bind root.
 TEST(ServeTest, MissingThreadsAreToldInPlaceOfAnAbort) {
-  for (const Args& args :
-       {Args{}, Args{"--health-port", std::to_string(FreePort())}, Args{"--threads", "2"}}) {
+  for (const Args& args : {Args{}, Args{"--health-port", std::to_string(FreePort())}}) {
     ServeProcess server(args, "ulimit -s 68719476736");
     EXPECT_EQ(server.Signal(0), 2);
     EXPECT_THAT(server.Log(), HasSubstr("the system starts no more threads"));

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -376,10 +377,15 @@ TEST(PageTest, IsItsFilesAndMayLoadNothingElse) {
   asio::io_context io;
   asio::co_spawn(io, match.route->handler({}, response), [](std::exception_ptr, absl::Status) {});
   io.run();
+  std::string icon = absl::StrCat("data:image/svg+xml,", PagePart("icon.svg"));
+  absl::StripTrailingAsciiWhitespace(&icon);
+  icon = absl::StrReplaceAll(icon, {{"#", "%23"}});
   const std::string text =
       absl::StrReplaceAll(PagePart("page.html"),
                           {{"@PAGE_STYLE@", PagePart("page.css")},
-                           {"@PAGE_SCRIPT@", PagePart("playground.js") + PagePart("charts.js")}});
+                           {"@PAGE_ICON@", icon},
+                           {"@PAGE_SCRIPT@", PagePart("base.js") + PagePart("playground.js") +
+                                                 PagePart("encoders.js") + PagePart("charts.js")}});
   EXPECT_EQ(response.body, text);
   EXPECT_THAT(text, HasSubstr("<!doctype html>"));
   EXPECT_THAT(response.headers["Content-Security-Policy"], HasSubstr("default-src 'none'"));

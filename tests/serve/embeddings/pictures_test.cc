@@ -183,7 +183,7 @@ TEST_F(PicturesTest, WhatImageDataMayNotBeIsNamed) {
   EXPECT_THAT(refused(R"({"text": ["a"], "image_data": ["A", "B"]})"),
               HasSubstr("image_data: 2 pictures for 1 text"));
   EXPECT_THAT(refused(R"({"text": ["a", "b"], "image_data": "A"})"),
-              HasSubstr("image_data: 1 pictures for 2 texts"));
+              HasSubstr("image_data: 1 picture for 2 texts"));
   EXPECT_THAT(refused(R"({"image_data": []})"), HasSubstr("image_data: a list that is empty"));
   EXPECT_THAT(refused(R"({"image_data": [null]})"), HasSubstr("neither a text nor a picture"));
   EXPECT_THAT(refused(R"({"image_data": [{"url": "x"}]})"),
