@@ -363,8 +363,8 @@ TEST_F(EncodingModelTest, AnEmptyTextHasTheTokensThatGoRoundIt) {
 
 TEST_F(EncodingModelTest, TextIsLoweredBeforeACasedTokenizerWhereTheModelSaysSo) {
   TinyEncoder tiny("bert", "bert_cased");
-  // As transformers 4 saves it: tokenizer.json counts as it is.
-  tiny.AddFile("tokenizer_config.json", {{"clean_up_tokenization_spaces", false}});
+  // A class of no model: tokenizer.json counts as it is.
+  tiny.AddFile("tokenizer_config.json", {{"tokenizer_class", "PreTrainedTokenizerFast"}});
   Open(tiny);
   const std::vector<TokenId> lower = Input("return \xC3\xA4 \xCF\x83").ids;
   const std::string upper = "RETURN \xC3\x84 \xCE\xA3";

@@ -428,7 +428,7 @@ TEST_F(ResumedCountTest, OtherDocumentsThanThoseCountedAreRefused) {
   const absl::Status status = Count();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr(": has counted 1 documents of " + path_ + ", whose first ones are others"));
+              HasSubstr(": has counted 1 document of " + path_ + ", whose first ones are others"));
   EXPECT_EQ(counts_.corpora[0].num_tokens, 1);
 }
 

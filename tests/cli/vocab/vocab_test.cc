@@ -296,7 +296,7 @@ TEST_F(VocabTest, EveryCommandTellsTheSameNumberOfIds) {
   EXPECT_THAT(Run({"check", DemoList() + ":top=512:successors=7", "--tokenizer", Tokenizer()}).out,
               HasSubstr(" successors, at most 7 of a token beside these ids\n"));
   EXPECT_THAT(Run({"check", dir_.Write("i.txt", "3\n"), "--tokenizer", Tokenizer()}).out,
-              HasSubstr(": 1 ids of 16384, no successors; it names no tokenizer"));
+              HasSubstr(": 1 id of 16384, no successors; it names no tokenizer"));
 }
 
 TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
