@@ -213,7 +213,7 @@ def _routes():
                 dialect="fastchat", is_strict=False, required=missing("input"))
     yield Route("/embed", {"inputs": ["one token", "the text"], "truncate": False}, tei | VECTOR, [sources("inputs")],
                 dialect="tei", required=missing("inputs"))
-    pictures = Kind([*[(value, "1 pictures for 2 texts") for value in ("x", 1, True, [1], {"a": 1})],
+    pictures = Kind([*[(value, "1 picture for 2 texts") for value in ("x", 1, True, [1], {"a": 1})],
                      ([], "a list that is empty")])
     native = SCHEDULING | CUT | VECTOR | {"modalities": REFUSED, "lora_path": REFUSED, "image_data": pictures}
     yield Route("/encode", {"text": ["one token", "the text"]}, native, [sources("text")],
