@@ -10,7 +10,7 @@
 namespace shortlist {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 
 struct Signature {
   std::string_view bytes;
