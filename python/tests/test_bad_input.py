@@ -185,7 +185,7 @@ def test_cuda_leaves_values_out_of_range_out():
         (lambda: shortlist.VocabList([True], 10), "bool"),
         (lambda: shortlist.VocabList([1], 0), "vocab_size is 0"),
         (lambda: shortlist.VocabList([1], -5), "vocab_size is -5"),
-        (lambda: shortlist.VocabList([1], 10, counts=[1, 2]), "2 counts for 1 ids"),
+        (lambda: shortlist.VocabList([1], 10, counts=[1, 2]), "2 counts for 1 id"),
         (lambda: shortlist.VocabList([1, 2], 10, counts=[1, 2]), r"counts\[1\]: 2 above"),
         (lambda: shortlist.VocabList.read("/nonexistent/a.vocab.json"), "nonexistent"),
         (lambda: shortlist.VocabList([1], 10).write("/nonexistent/a.vocab.json"), "nonexistent"),
