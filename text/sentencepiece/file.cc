@@ -322,8 +322,8 @@ bool SentencePieceFile::IsPlainBpe() const {
   std::unordered_set<std::string_view> chars;
   for (const Piece& piece : pieces) {
     const bool is_char = char_size(piece.name) == piece.name.size();
-    if (piece.type == PieceType::kUserDefined || piece.type == PieceType::kUnused) return false;
-    if (is_char && piece.type != PieceType::kNormal) return false;
+    const bool is_text = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
+    if (piece.type == PieceType::kUnused || (is_char && !is_text)) return false;
     if (is_char) chars.insert(piece.name);
   }
   return std::all_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {

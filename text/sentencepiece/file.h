@@ -48,9 +48,9 @@ struct SentencePieceFile {
   bool marks_spaces = true;         // escape_whitespaces: a space becomes U+2581
   bool marks_follow_words = false;  // treat_whitespace_as_suffix
 
-  /// Cuts texts by byte-pair encoding over its normal pieces and nothing else: a space is U+2581,
-  /// any other character stays as it is, what is unknown becomes bytes, and each character of a
-  /// normal piece is one too.
+  /// Cuts texts at its user-defined pieces, the rest by byte-pair encoding over its normal ones,
+  /// and does nothing else: a space is U+2581, any other character stays as it is, what is unknown
+  /// becomes bytes, and each character of a normal piece is a piece too.
   bool IsPlainBpe() const;
 
   /// The file, or what is wrong with it.

@@ -1,5 +1,6 @@
 #include "text/sentencepiece/long_text.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,13 @@ void LongTextEncoder::Build() const {
   auto vocabulary = Vocabulary::Create(std::move(entries));
   SHORTLIST_CHECK(vocabulary.ok());
   vocabulary_ = *std::move(vocabulary);
+  std::vector<AddedToken> user_pieces;
+  std::vector<std::string> names;
+  for (const int32_t id : model_.bpe_user_pieces()) {
+    names.push_back(model_.name(id));
+    user_pieces.push_back({.content = model_.name(id), .id = id});
+  }
+  user_pieces_ = std::make_unique<AddedTokenMatcher>(std::move(user_pieces), names);
   bpe_ = BpeModel::CreateFromScores(vocabulary_, scored);
 }
 
@@ -44,10 +52,23 @@ absl::Status LongTextEncoder::Append(std::string_view text, bool is_whole, Encod
       marked.push_back(c);
     }
   }
+  // As libsentencepiece finds them: the longest at the first place, in the marked text.
+  std::vector<AddedTokenMatcher::Part> parts;
+  const size_t max_tokens = budget.max_ids() - std::min(ids.size(), budget.max_ids());
+  if (!user_pieces_->Split(marked, /*parse_special=*/true, max_tokens, parts)) {
+    return budget.CheckIds(budget.max_ids() + 1);
+  }
   EncodeScratch scratch;
   scratch.budget = &budget;
-  SHORTLIST_RETURN_IF_ERROR(bpe_->Encode(marked, scratch, ids));
-  return budget.CheckIds(ids.size());
+  for (const AddedTokenMatcher::Part& part : parts) {
+    if (part.token != nullptr) {
+      ids.push_back(TokenId{part.token->id});
+    } else {
+      SHORTLIST_RETURN_IF_ERROR(bpe_->Encode(part.text, scratch, ids));
+    }
+    SHORTLIST_RETURN_IF_ERROR(budget.CheckIds(ids.size()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace shortlist

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "text/encode_budget.h"
 #include "text/sentencepiece/model.h"
+#include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/vocabulary.h"
 #include "text/tokenizer/words/bpe_model.h"
 
@@ -42,6 +43,7 @@ class LongTextEncoder {
 
   const SentencePieceModel& model_;
   mutable std::once_flag built_;
+  mutable std::unique_ptr<const AddedTokenMatcher> user_pieces_;
   mutable Vocabulary vocabulary_;
   mutable std::unique_ptr<const BpeModel> bpe_;
 };

@@ -61,6 +61,8 @@ class SentencePieceModel {
   };
   /// All normal pieces where SentencePieceFile::IsPlainBpe; empty otherwise.
   const std::vector<ScoredPiece>& bpe_pieces() const { return bpe_pieces_; }
+  /// The user-defined ones of such a model.
+  const std::vector<int32_t>& bpe_user_pieces() const { return bpe_user_pieces_; }
 
   /// Without byte pieces, neighbouring unknown characters become one token, and libsentencepiece
   /// takes time quadratic in their number: longer texts are refused.
@@ -82,6 +84,7 @@ class SentencePieceModel {
 
   std::vector<Piece> pieces_;  // [size]
   std::vector<ScoredPiece> bpe_pieces_;
+  std::vector<int32_t> bpe_user_pieces_;
   std::optional<int32_t> bos_;
   std::optional<int32_t> eos_;
   bool add_dummy_prefix_ = true;

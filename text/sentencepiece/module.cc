@@ -76,6 +76,9 @@ SentencePieceModel::LoadResult Model::Load(std::string_view serialized) {
     if (is_plain_bpe && from.type == PieceType::kNormal) {
       model->bpe_pieces_.push_back({model->size(), from.score});
     }
+    if (is_plain_bpe && from.type == PieceType::kUserDefined) {
+      model->bpe_user_pieces_.push_back(model->size());
+    }
     Piece piece;
     piece.name = from.name;
     if (from.type == PieceType::kControl) {

@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -44,11 +46,18 @@ std::vector<std::string> Texts() {
   };
 }
 
-TEST(LongTextTest, IdsAreSentencePieces) {
-  const SentencePieceOracle oracle(kModel);
-  const auto tokenizer = OpenTokenizerFile(kModel);
+/// A user-defined piece, as a field of a `.model` file.
+std::string UserDefined(const std::string& name) {
+  const std::string piece =
+      "\x0a" + std::string(1, static_cast<char>(name.size())) + name + "\x18\x04";
+  return "\x0a" + std::string(1, static_cast<char>(piece.size())) + piece;
+}
+
+void ExpectOraclesIds(const std::string& path, const std::vector<std::string>& texts) {
+  const SentencePieceOracle oracle(path);
+  const auto tokenizer = OpenTokenizerFile(path);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
-  for (const std::string& text : Texts()) {
+  for (const std::string& text : texts) {
     SCOPED_TRACE(text.substr(0, 40));
     const auto ids = (*tokenizer)->Encode(text, {.add_special_tokens = false});
     ASSERT_TRUE(ids.ok()) << ids.status();
@@ -59,6 +68,26 @@ TEST(LongTextTest, IdsAreSentencePieces) {
         std::mismatch(raw.begin(), raw.end(), expected.begin(), expected.end());
     EXPECT_TRUE(raw == expected) << "from the token " << at - raw.begin() << " on";
   }
+}
+
+TEST(LongTextTest, IdsAreSentencePieces) { ExpectOraclesIds(kModel, Texts()); }
+
+TEST(LongTextTest, UserDefinedPiecesAreCutOutFirst) {
+  const auto dir = FreshDir();
+  const std::string path = (dir / "tokenizer.model").string();
+  std::string model = ReadAll(kModel);
+  for (const char* name : {"qzx", "qzxqz", "\u2581\u2581q", "日本語", "\u00ff", "zqz", " q"}) {
+    model += UserDefined(name);
+  }
+  std::ofstream(path, std::ios::binary) << model;
+  const auto loaded = SentencePieceModel::Load(model);
+  ASSERT_TRUE(std::holds_alternative<std::unique_ptr<SentencePieceModel>>(loaded))
+      << std::get<std::string>(loaded);
+  const auto& with_pieces = *std::get<std::unique_ptr<SentencePieceModel>>(loaded);
+  ASSERT_EQ(with_pieces.bpe_user_pieces().size(), 7u);
+  ExpectOraclesIds(path,
+                   {LongText({"q", "z", "x", "qz", " ", "  q", "日本", "語", "the", "\u00ff"}, 8)});
+  std::filesystem::remove_all(dir);
 }
 
 TEST(LongTextTest, TheRestOfATextHasNoSpaceBeforeIt) {
