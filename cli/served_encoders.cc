@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "cli/tokenizer_warnings.h"
 #include "nlohmann/json.hpp"
 #include "serve/model_name.h"
 
@@ -92,6 +93,7 @@ absl::Status ServedEncoders::Add(const std::string& flag, const EncoderFlags& en
                                     .quantize = flags.run.models.quantize},
                                    pool);
   if (!model.ok()) return OfFlag(flag, model.status());
+  PrintTokenizerWarnings((*model)->dir(), (*model)->tokenizer());
   if ((*model)->makes_scores() != (flag == kRerankFlag)) {
     return absl::InvalidArgumentError(
         absl::StrCat(flag, ": ", (*model)->dir(), ", ", (*model)->config().architecture, ", makes ",

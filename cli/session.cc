@@ -8,6 +8,7 @@
 #include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/prompts.h"
+#include "cli/tokenizer_warnings.h"
 #include "text/chat/prompt_encoder.h"
 
 namespace shortlist {
@@ -15,6 +16,7 @@ namespace shortlist {
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   std::unique_ptr<Session> session(new Session(flags));
   SHORTLIST_ASSIGN_OR_RETURN(session->models_, Models::Open(flags.models, session->pool_));
+  PrintTokenizerWarnings(session->models_->model_dir(), session->models_->tokenizer());
   session->TakeSamplingDefaults();
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());

@@ -21,6 +21,7 @@
 #include "base/read_lines.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
+#include "cli/tokenizer_warnings.h"
 #include "model/checkpoint/hub_cache.h"
 #include "model/checkpoint/quote.h"
 #include "nlohmann/json.hpp"
@@ -55,7 +56,9 @@ void AddCommonFlags(CLI::App& command, TokenizeFlags& flags) {
 absl::StatusOr<std::unique_ptr<Tokenizer>> Open(const TokenizeFlags& flags) {
   if (flags.model_dir.empty()) return OpenTokenizerFile(flags.tokenizer_path);
   SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.model_dir));
-  return OpenTokenizer(dir);
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, OpenTokenizer(dir));
+  PrintTokenizerWarnings(dir, *tokenizer);
+  return tokenizer;
 }
 
 absl::StatusOr<std::vector<std::string>> ReadRows(const TokenizeFlags& flags, std::istream& in) {

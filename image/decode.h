@@ -32,7 +32,9 @@ inline constexpr int64_t kMaxWebpBytes = int64_t{768} << 20;
 ///     applied
 ///   - the orientation that EXIF tells is not applied: a model sees what PIL's users show it
 ///   - an animated PNG is the picture that it shows where nothing is animated
-/// What a header says is checked before memory is taken for it.
+/// What a header says is checked before memory is taken for it. A broken file is refused where PIL
+/// refuses it (LOAD_TRUNCATED_IMAGES is off), and so is a PNG whose pixels have a wrong checksum or
+/// lack their last bytes, which PIL reads. After the last pixel a file may end.
 ///
 /// InvalidArgument names format and reason: a file that is too long, empty, truncated, broken, of
 /// another format (named, where it is a known one), an animated WebP, or one of more than

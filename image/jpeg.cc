@@ -25,6 +25,7 @@ struct JpegReader {
   jpeg_progress_mgr progress = {};
   jmp_buf escape;
   char message[JMSG_LENGTH_MAX] = "";
+  bool has_all_rows = false;
 
   JpegReader() = default;
   JpegReader(const JpegReader&) = delete;
@@ -40,10 +41,12 @@ struct JpegReader {
   std::longjmp(reader.escape, 1);
 }
 
-/// Warnings are for data that can be decoded all the same, which PIL does; but where the file ends,
-/// libjpeg would go on with grey.
+/// Warnings are for data that can be decoded all the same, which PIL does; but where the file ends
+/// before the last row, libjpeg would go on with grey.
 void Warn(j_common_ptr info, int level) {
-  if (level < 0 && info->err->msg_code == JWRN_JPEG_EOF) Leave(info);
+  const auto& reader = *static_cast<const JpegReader*>(info->client_data);
+  const bool ends_early = level < 0 && info->err->msg_code == JWRN_JPEG_EOF;
+  if (ends_early && !reader.has_all_rows) Leave(info);
 }
 
 void CountScans(j_common_ptr info) {
@@ -80,6 +83,15 @@ bool ReadRow(JpegReader& reader, uint8_t* row) {
   if (setjmp(reader.escape) != 0) return false;
   JSAMPROW rows[] = {row};
   jpeg_read_scanlines(&reader.info, rows, 1);
+  return true;
+}
+
+/// Reads what follows the last row, which may be broken; as for PIL, the file may also end there
+/// without the mark of its end.
+bool Finish(JpegReader& reader) {
+  reader.has_all_rows = true;
+  if (setjmp(reader.escape) != 0) return false;
+  jpeg_finish_decompress(&reader.info);
   return true;
 }
 
@@ -122,6 +134,7 @@ absl::StatusOr<Picture> DecodeJpeg(std::string_view bytes) {
     if (!ReadRow(reader, is_cmyk ? cmyk.data() : row)) return reader.Error();
     if (is_cmyk) CmykToRgb(cmyk.data(), picture.width, row);
   }
+  if (!Finish(reader)) return reader.Error();
   return picture;
 }
 

@@ -58,6 +58,10 @@ bool ReadHeader(PngReader& reader) {
   reader.info = png_create_info_struct(reader.png);
   if (reader.info == nullptr) return false;
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
+  // Whichever chunk before the pixels has a wrong checksum, PIL refuses the file.
+  png_set_crc_action(reader.png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+  // CheckPictureSize has looked at the size; libpng's own bound is a million of either side.
+  png_set_user_limits(reader.png, kMaxPixels, kMaxPixels);
   // Texts, profiles and whatever else may be packed into a chunk: skipped, not unpacked.
   png_set_keep_unknown_chunks(reader.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_read_fn(reader.png, &reader, Read);

@@ -2,7 +2,9 @@
 
 #include <webp/decode.h>
 
+#include <cstdint>
 #include <mutex>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -25,6 +27,32 @@ const char* Problem(VP8StatusCode status) {
   }
 }
 
+uint32_t LittleEndian(std::string_view bytes, size_t at) {
+  uint32_t number = 0;
+  for (size_t i = 4; i-- > 0;) number = number << 8 | static_cast<uint8_t>(bytes[at + i]);
+  return number;
+}
+
+/// The file up to the end of the pixels' chunk, for libwebp's decoder reads past it where a broken
+/// stream leads there, and PIL's does not; empty where nothing follows that chunk, or none is
+/// found.
+std::string CutBehindPixels(std::string_view bytes) {
+  constexpr size_t kFrame = 8;  // kind and length of a chunk
+  for (size_t at = kFrame + 4; at + kFrame <= bytes.size();) {
+    const std::string_view kind = bytes.substr(at, 4);
+    const size_t length = LittleEndian(bytes, at + 4);
+    const size_t end = at + kFrame + length + length % 2;
+    if (end >= bytes.size()) return "";
+    if (kind == "VP8 " || kind == "VP8L") {
+      std::string cut(bytes.substr(0, end));
+      for (size_t i = 0; i < 4; ++i) cut[4 + i] = static_cast<char>((end - kFrame) >> (8 * i));
+      return cut;
+    }
+    at = end;
+  }
+  return "";
+}
+
 absl::Status Error(VP8StatusCode status) {
   if (status == VP8_STATUS_OUT_OF_MEMORY) {
     return absl::ResourceExhaustedError("out of memory for a picture");
@@ -35,6 +63,8 @@ absl::Status Error(VP8StatusCode status) {
 }  // namespace
 
 absl::StatusOr<Picture> DecodeWebp(std::string_view bytes) {
+  const std::string cut = CutBehindPixels(bytes);
+  if (!cut.empty()) bytes = cut;
   const auto* const data = reinterpret_cast<const uint8_t*>(bytes.data());
   WebPDecoderConfig config;
   SHORTLIST_CHECK(WebPInitDecoderConfig(&config) != 0);

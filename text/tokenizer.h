@@ -110,6 +110,10 @@ class Tokenizer {
   virtual std::optional<TokenId> bos() const = 0;
   virtual std::optional<TokenId> eos() const = 0;
 
+  /// What a user should know of the files though they make a tokenizer: special tokens that are
+  /// named, but have no id.
+  virtual std::span<const std::string> warnings() const { return {}; }
+
   /// True when text begins with a space that encoding added and decoding takes away again.
   virtual bool adds_leading_space() const = 0;
 

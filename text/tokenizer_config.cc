@@ -37,13 +37,17 @@ absl::StatusOr<std::optional<std::string>> ReadSpelling(const json& config, cons
 constexpr const char* kStandardTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                            "pad_token", "cls_token", "mask_token"};
 
-bool IsStandard(const std::string& name) {
-  return std::find(std::begin(kStandardTokens), std::end(kStandardTokens), name) !=
-         std::end(kStandardTokens);
+/// Where a standard token stands among these; past them for any other.
+size_t RankOf(const std::string& name) {
+  const auto* const found = std::find(std::begin(kStandardTokens), std::end(kStandardTokens), name);
+  return static_cast<size_t>(found - std::begin(kStandardTokens));
 }
 
+bool IsStandard(const std::string& name) { return RankOf(name) < std::size(kStandardTokens); }
+
 /// A special token from a string, or an object with "content" and flags.
-absl::StatusOr<NamedToken> ParseNamedToken(const std::string& name, const json& spec) {
+absl::StatusOr<NamedToken> ParseNamedToken(const std::string& name, const json& spec,
+                                           bool makes_special) {
   json token = spec;
   if (spec.is_string()) token = {{"content", spec}};
   if (!token.is_object()) {
@@ -53,17 +57,20 @@ absl::StatusOr<NamedToken> ParseNamedToken(const std::string& name, const json& 
   token["special"] = true;
   absl::StatusOr<AddedToken> parsed = ParseAddedToken(token, /*id=*/0);
   if (!parsed.ok()) return Within(Excerpt(name), parsed.status());
-  return NamedToken{*std::move(parsed), IsStandard(name)};
+  return NamedToken{*std::move(parsed), name, makes_special};
 }
 
-/// Appends the tokens of the list or object `spec`.
-absl::Status AppendNamedTokens(const std::string& name, const json& spec,
+/// Appends the tokens of a list or an object; those of an object have names of their own.
+absl::Status AppendNamedTokens(const json& config, const char* name, bool lists_make_special,
                                std::vector<NamedToken>& tokens) {
-  if (!spec.is_structured()) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json* spec, FindMember(config, name));
+  if (spec == nullptr) return absl::OkStatus();
+  if (!spec->is_structured()) {
     return absl::InvalidArgumentError(absl::StrCat(name, " is neither a list nor an object"));
   }
-  for (const json& member : spec) {
-    SHORTLIST_ASSIGN_OR_RETURN(tokens.emplace_back(), ParseNamedToken(name, member));
+  const bool makes_special = spec->is_object() || lists_make_special;
+  for (const json& member : *spec) {
+    SHORTLIST_ASSIGN_OR_RETURN(tokens.emplace_back(), ParseNamedToken(name, member, makes_special));
   }
   return absl::OkStatus();
 }
@@ -113,22 +120,38 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const json& conf
   return tokens;
 }
 
-absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const json& config) {
+absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const json& config,
+                                                                  bool as_transformers_4) {
   std::vector<NamedToken> tokens;
   for (const auto& [name, spec] : config.items()) {
     if (spec.is_null() || !name.ends_with("_token")) continue;
     // "add_bos_token" and the like are flags.
-    if (!IsStandard(name) && !spec.is_string() && !spec.contains("content")) continue;
-    SHORTLIST_ASSIGN_OR_RETURN(tokens.emplace_back(), ParseNamedToken(name, spec));
+    const bool holds_token = spec.is_string() || spec.contains("content");
+    if (!IsStandard(name) && (!holds_token || as_transformers_4)) continue;
+    SHORTLIST_ASSIGN_OR_RETURN(tokens.emplace_back(),
+                               ParseNamedToken(name, spec, /*makes_special=*/true));
   }
+  SortStandardTokensFirst(tokens);
   const json extra = config.value("extra_special_tokens", json());
   const bool has_extra = !extra.is_null() && !(extra.is_structured() && extra.empty());
-  for (const char* name : {has_extra ? "extra_special_tokens" : "additional_special_tokens",
-                           "model_specific_special_tokens"}) {
-    SHORTLIST_ASSIGN_OR_RETURN(const json* member, FindMember(config, name));
-    if (member != nullptr) SHORTLIST_RETURN_IF_ERROR(AppendNamedTokens(name, *member, tokens));
+  std::vector<const char*> groups;
+  if (as_transformers_4) {
+    groups = {"additional_special_tokens", "extra_special_tokens"};
+  } else if (!has_extra || extra.is_object()) {
+    groups = {"extra_special_tokens", "model_specific_special_tokens", "additional_special_tokens"};
+  } else {
+    groups = {"model_specific_special_tokens", "extra_special_tokens"};
+  }
+  for (const char* group : groups) {
+    SHORTLIST_RETURN_IF_ERROR(AppendNamedTokens(config, group, as_transformers_4, tokens));
   }
   return tokens;
+}
+
+void SortStandardTokensFirst(std::vector<NamedToken>& tokens) {
+  std::stable_sort(tokens.begin(), tokens.end(), [](const NamedToken& a, const NamedToken& b) {
+    return RankOf(a.member) < RankOf(b.member);
+  });
 }
 
 absl::Status AddSpecialTokensMap(const json& map, json& config) {

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "cli/flags/flag_kinds.h"
 #include "cli/progress.h"
+#include "cli/tokenizer_warnings.h"
 
 namespace shortlist {
 namespace {
@@ -127,6 +128,7 @@ absl::StatusOr<std::unique_ptr<BulkEncoder>> BulkEncoder::Open(const EncodingFla
   EncodingModel::Options options = flags.model;
   options.model = model;
   SHORTLIST_ASSIGN_OR_RETURN(encoder->model_, EncodingModel::Open(options, encoder->pool_));
+  PrintTokenizerWarnings(encoder->model_->dir(), encoder->model_->tokenizer());
   if (encoder->model_->clip() != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(encoder->pictures_, PictureReader::Open(*encoder->model_));
   }

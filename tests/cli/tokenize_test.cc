@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -120,6 +121,25 @@ TEST_F(TokenizeTest, ModelIsADirectoryOrARepositoryOfTheCache) {
   ExpectRefused(Run(Tokenize, "a"), "revision \"\" is no branch");
   flags_.model_dir = SourcePath(kTokenizer);
   ExpectRefused(Run(Tokenize, "a"), "tokenizer.model: a file, not a model directory");
+}
+
+TEST_F(TokenizeTest, SpecialTokensWithoutAnIdAreNamed) {
+  flags_.model_dir = dir_.path();
+  const auto write = [&](const char* name, const char* contents) {
+    std::ofstream(flags_.model_dir + "/" + name) << contents;
+  };
+  write("tokenizer.json", R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}})");
+  write("tokenizer_config.json", R"({"pad_token": "<pad>", "image_token": "<image>"})");
+  write("config.json", R"({"vocab_size": 3})");
+  testing::internal::CaptureStderr();
+  const Outcome ids = Run(Tokenize, "ab");
+  const std::string log = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(ids.status.ok()) << ids.status;
+  EXPECT_THAT(log,
+              HasSubstr("warning: " + flags_.model_dir +
+                        ": image_token \"<image>\" is not in the vocabulary, whose 3 ids leave "
+                        "none of the model's 3 embeddings for it"));
+  EXPECT_THAT(log, ::testing::Not(HasSubstr("pad_token")));
 }
 
 TEST_F(TokenizeTest, TheProgramReadsAFile) {

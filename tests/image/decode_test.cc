@@ -153,7 +153,8 @@ TEST(DecodePictureTest, AChunkBeforeTheSizeIsRefused) {
 TEST(DecodePictureTest, ATextChunkThatWouldUnpackToMuchIsSkipped) {
   const std::string png = GoldenPictureFile("one_pixel.png");
   // A zTXt chunk of no valid stream: whoever unpacked it would complain.
-  const std::string chunk = BigEndian(8, 4) + std::string("zTXtkey\0\0xyz", 12) + BigEndian(0, 4);
+  const std::string chunk =
+      BigEndian(8, 4) + std::string("zTXtkey\0\0xyz", 12) + BigEndian(0x16aeb5ea, 4);
   const size_t header_end = 8 + 25;
   const auto picture = DecodePicture(png.substr(0, header_end) + chunk + png.substr(header_end));
   EXPECT_TRUE(picture.ok()) << picture.status();

@@ -221,6 +221,14 @@ namespace().x is defined | raise_exception("no way") | strftime_now("%d %b %Y %H
 0 ** -1 | 0.0 ** -1 | 0 ** -1.5 | (-0.0) ** -2 | 2.0 ** 5000 | 2 ** -5000 | (-2) ** -2 | (-8) ** -3.0
 "1e400"|float | "-1e400"|float | "1e-400"|float | "1_0.5"|float | "1__0"|float(7) | "+-1"|float | "nan(1)"|float | " Infinity "|float
 "1_000"|int | "1__0"|int | "_1"|int | "1_"|int(5) | "1_0.5"|int | "1e400"|int(7) | "-9223372036854775808"|int | "9007199254740993"|int | "1e18"|int | "+ 1"|int | "nan"|int
+"straße"|upper | "ŉa"|upper | "ﬁsh"|title | "ﬁsh"|capitalize | "İstanbul"|lower | "ΟΔΟΣ ΣΑΣ"|lower | "ΣΑΣ".title() | "ΣΑΣ ΑΣ"|title | "ΣΑΣ"|capitalize | "Σ"|lower
+"ας. α"|upper | "ΑΣ.'\u0301 1"|lower | "ΑΣ.Α"|lower | "ΑΣ'Α"|lower | "ΐ"|upper|length | "ǆa".title() | "ǆa"|title | "ǆa"|capitalize | "ªa".title() | "აბ".title() | "აბ"|upper | "ẞ"|lower | "ß" is lower | ["Σ", "σ", "ς"]|unique|list
+range(9)[3:5] | range(9)[::-1] | range(0, 9, 2)[1:] | range(9)[::100] | range(9)[5:2] | range(9)[5:2:-1] | range(10, 0, -3)[1:] | range(10, 0, -3)[::-1] | range(0)[1:] | range(5)[-2:] | range(9)[2:8:3][1:] | range(4)[true:]
+range(9)[1:4]|list | range(9)[1:4]|length | range(4)[1:] == range(1, 4) | [range(4)[1:]] | range(4)[1:3] + [1] | range(4)[1:]|tojson | range(4).start | range(2, 4).stop | range(2, 9, 3).step | range(4)["start"] | range(4)[1:].start | range(4).nothing is defined | range(3, step=2)
+n is sameas n | f is sameas f | t is sameas true | t is sameas 1 | 1 is sameas 1.0 | s is sameas s | s[:] is sameas s | s[0] is sameas "H" | pad.strip("x") is sameas pad | xs is sameas xs | xs[:] is sameas xs | xs|select("sameas", 3)|list
+"٣"|int | "१२"|int + 1 | "-٣"|int | "+４"|int | "\u00a0٣\u2003"|int | "٣_٤"|int | "²"|int(9) | "½"|float(9) | "𝟗"|int | "٣.٥"|float | "٣e٢"|float | "٣x"|int(5) | "\x1f7"|int(1) | "\x1f٣"|int | "0x1A"|int(2) | "0x1p3"|float(2)
+"٣".isdigit() | "²".isdigit() | "½".isdigit() | "1²".isdigit() | n.real ~ f.real ~ t.real | n.imag ~ f.imag | n.numerator ~ n.denominator | f.numerator is defined | true|round | t|abs | false|abs | -0.0|abs
+[1, 1.0, true, "1"]|unique|list | [-0.0, 0.0]|unique|list | [0.5, 0.5]|unique|list | "abc".endswith(["c"]) | 5|indent | missing|indent | 1__0 | 010 | 010.5 | 0_0 | 1_0.5_0 | 1_
 """.strip()
 STATEMENTS = [
     "{% for x in xs %}{{ loop.index }}/{{ loop.length }}{{ loop.first }}{{ loop.last }}{{ loop.revindex0 }} {% endfor %}",

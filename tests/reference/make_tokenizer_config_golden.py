@@ -75,6 +75,7 @@ DOCUMENTS = {
     "xlm_r": unigram(["<s>", "<pad>", "</s>", "<unk>", "<mask>"]),
     "t5": unigram(["<pad>", "</s>", "<unk>"]), "albert": unigram(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]),
     "deberta_v2": unigram(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]),
+    "xlnet": unigram(["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]),
 }
 WORDS = ["Hello ABC", "café KAFÉ", "你好 abc", "hello\u0000!-x"]
 BYTES = ["ab ab", " ab", "x12 345", "  two", "a<u>ab <s> ab <|endoftext|>b", "naïve 's 'S\n\n ab", ""]
@@ -140,6 +141,9 @@ def cases():
             ("AlbertTokenizer", "albert", {}), ("AlbertTokenizer", "albert", {"do_lower_case": False}),
             ("AlbertTokenizer", "albert", {"keep_accents": True}), ("DebertaV2Tokenizer", "deberta_v2", {}),
             ("DebertaV2Tokenizer", "deberta_v2", {"do_lower_case": True, "split_by_punct": True}),
+            ("XLNetTokenizer", "xlnet", {}), ("XLNetTokenizer", "xlnet", {"do_lower_case": True}),
+            ("XLNetTokenizer", "xlnet", {"keep_accents": True, "remove_space": False}),
+            ("XLNetTokenizer", "xlnet", {"do_lower_case": True, "cls_token": "<s>", "additional_special_tokens": ["<eod>"]}),
             ("PreTrainedTokenizerFast", "xlm_r", {"add_prefix_space": False})]:
         case(f"{name} {flags}", document, PIECES, {"tokenizer_class": name, **flags})
     # Without a class: that of the model's type, or of config.json.
@@ -165,6 +169,25 @@ def cases():
     for flags in [{"lstrip": True}, {"rstrip": True}, {"single_word": True}, {"special": True}, {"normalized": True}]:
         case(f"both files {flags}", "bytes+u", texts, plain | added(u, **flags))
     case("named and not special", "bytes+u", texts, plain | {"pad_token": "<u>"})
+    case("XLNet", "xlnet", PIECES, {"tokenizer_class": "XLNetTokenizer", "do_lower_case": True}, 4, {"transformers_version": "4.44.0"})
+    # Whose naming makes a token special that is not; and ids of those that the vocabulary lacks.
+    new_texts = ["ab <u> ab", "a<new>b", "<n2> <n3> <n1>", "<|endoftext|>"]
+    for version in [4, 5]:
+        saved = {"transformers_version": f"{version}.1.0"}
+        lists = [{"extra_special_tokens": ["<u>"]}] * (version == 5)
+        for named in lists + [{"image_token": "<u>"}, {"additional_special_tokens": ["<u>"]}, {"extra_special_tokens": {"x": "<u>"}},
+                              {"model_specific_special_tokens": {"x_token": "<u>"}}, {"pad_token": "<u>"},
+                              {"additional_special_tokens": ["<u>"], "extra_special_tokens": {"x": "<s>"}}]:
+            for name in ["PreTrainedTokenizerFast", "Qwen2Tokenizer"]:
+                case(f"{name} not special {named}", "bytes+u", new_texts, {"tokenizer_class": name} | named, version, saved)
+        lists = [{"pad_token": "<n2>", "extra_special_tokens": ["<n3>", "<n1>"], "image_token": "<new>"}] * (version == 5)
+        for named in lists + [{"pad_token": "<new>"}, {"image_token": "<new>"}, {"additional_special_tokens": ["<new>", "<u>"]},
+                              {"pad_token": "<n2>", "bos_token": "<n3>", "cls_token": "<n1>", "eos_token": "<n2>"},
+                              {"pad_token": SPECIAL | {"content": "<new>"}}, {"mask_token": "<n1>", "unk_token": "<new>"},
+                              {"extra_special_tokens": {"b": "<n2>", "c": "<n3>"}, "a_token": "<n1>", "sep_token": "<new>"},
+                              {"additional_special_tokens": ["<n2>"], "extra_special_tokens": {"b": "<n3>"}}]:
+            for name in ["PreTrainedTokenizerFast", "GPTNeoXTokenizer"]:
+                case(f"{name} lacks {named}", "bytes", new_texts, {"tokenizer_class": name} | named, version, saved)
     # Qwen 2's class adds its special tokens once more, without flags.
     flags = {"lstrip": True, "rstrip": True, "normalized": True}
     strips = SPECIAL | flags

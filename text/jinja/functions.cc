@@ -17,6 +17,9 @@ namespace {
 constexpr int64_t kMaxRange = 100'000;
 
 absl::StatusOr<Value> Range(const Arguments& arguments) {
+  if (!arguments.named.empty()) {
+    return absl::InvalidArgumentError("range: an argument by name, which it does not take");
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"start", "stop", "step"}));
   if (bound[0] == nullptr) return absl::InvalidArgumentError("range: no argument");
   SHORTLIST_ASSIGN_OR_RETURN(int64_t start, IntOr(bound[0], 0));

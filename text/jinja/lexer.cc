@@ -236,19 +236,19 @@ class Lexer {
         absl::StrCat("unexpected character '", source_.substr(position_, end - position_), "'"));
   }
 
-  /// Decimal numbers; digits may be parted by "_".
+  /// Decimal numbers; one "_" may stand between two digits.
   absl::Status Number() {
     size_t end = position_;
+    const auto at = [&](size_t i) { return i < source_.size() ? source_[i] : '\0'; };
     const auto digits = [&] {
       const size_t begin = end;
-      while (end < source_.size() &&
-             (IsDigit(source_[end]) || (source_[end] == '_' && end > begin)))
+      while (end < source_.size() && (IsDigit(source_[end]) ||
+                                      (source_[end] == '_' && end > begin && IsDigit(at(end + 1)))))
         ++end;
       return end > begin;
     };
     digits();
     bool is_float = false;
-    const auto at = [&](size_t i) { return i < source_.size() ? source_[i] : '\0'; };
     const bool after_dot = position_ > 0 && source_[position_ - 1] == '.';  // the 0 of a.0.1
     if (!after_dot && at(end) == '.' && IsDigit(at(end + 1))) {
       is_float = true;
@@ -262,7 +262,10 @@ class Lexer {
       end += 1 + signed_exponent;
       digits();
     }
-    if (end < source_.size() && IsNamePart(source_[end])) return Error("a malformed number");
+    const std::string_view spelled = std::string_view(source_).substr(position_, end - position_);
+    const bool has_leading_zero = !is_float && spelled.starts_with('0') &&
+                                  spelled.find_first_not_of("0_") != std::string_view::npos;
+    if (IsNamePart(at(end)) || has_leading_zero) return Error("a malformed number");
     std::string value = source_.substr(position_, end - position_);
     std::erase(value, '_');
     Push(is_float ? TokenKind::kFloat : TokenKind::kInteger, std::move(value));

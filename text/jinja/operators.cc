@@ -147,61 +147,6 @@ absl::StatusOr<Value> Repeat(const Value& value, int64_t times) {
   return Value::MakeList(std::move(items), value.list().kind);
 }
 
-/// Python's indices of a slice: from `first`, `count` of them, `step` apart.
-struct SliceBounds {
-  int64_t first = 0;
-  int64_t step = 1;
-  int64_t count = 0;
-};
-
-absl::StatusOr<SliceBounds> ResolveSlice(int64_t length, const Value& begin, const Value& end,
-                                         const Value& step) {
-  SliceBounds bounds;
-  for (const Value& bound : {begin, end, step}) {
-    if (bound.Is(Kind::kUndefined)) return absl::InvalidArgumentError(bound.undefined_what());
-    if (!bound.Is(Kind::kNone) && !bound.AsInt()) {
-      return absl::InvalidArgumentError(absl::StrCat("a slice by '", bound.TypeName(), "'"));
-    }
-  }
-  if (const auto given = step.AsInt()) bounds.step = *given;
-  if (bounds.step == 0) return absl::InvalidArgumentError("a slice with step 0");
-  bounds.step = std::clamp(bounds.step, -length - 1, length + 1);  // no further step is different
-  const int64_t lowest = bounds.step < 0 ? -1 : 0;
-  const int64_t highest = bounds.step < 0 ? length - 1 : length;
-  const auto resolve = [&](const Value& bound, int64_t otherwise) {
-    auto position = bound.AsInt();
-    if (!position) return otherwise;
-    if (*position < 0) position = std::max(*position, -length - 1) + length;
-    return std::clamp(*position, lowest, highest);
-  };
-  bounds.first = resolve(begin, bounds.step < 0 ? highest : lowest);
-  const int64_t stop = resolve(end, bounds.step < 0 ? lowest : highest);
-  const int64_t distance = bounds.step > 0 ? stop - bounds.first : bounds.first - stop;
-  const int64_t stride = std::abs(bounds.step);
-  bounds.count = distance <= 0 ? 0 : (distance + stride - 1) / stride;
-  return bounds;
-}
-
-absl::StatusOr<Value> SliceText(const Text& text, const Value& begin, const Value& end,
-                                const Value& step) {
-  const std::string& bytes = text.bytes();
-  std::vector<size_t> starts;  // of each code point, and the end
-  for (size_t i = 0; i < bytes.size(); NextCodePoint(bytes, i)) starts.push_back(i);
-  starts.push_back(bytes.size());
-  SHORTLIST_ASSIGN_OR_RETURN(
-      const SliceBounds bounds,
-      ResolveSlice(static_cast<int64_t>(starts.size()) - 1, begin, end, step));
-  if (bounds.count == 0) return Value(Text());
-  const auto at = [&](int64_t i) { return starts[static_cast<size_t>(i)]; };
-  if (bounds.step == 1) return Value(text.Slice(at(bounds.first), at(bounds.first + bounds.count)));
-  Text out;
-  for (int64_t k = 0; k < bounds.count; ++k) {
-    const int64_t i = bounds.first + k * bounds.step;
-    out.Append(text.Slice(at(i), at(i + 1)));
-  }
-  return Value(std::move(out));
-}
-
 /// The element at `index`, negative from the end; undefined outside.
 Value ElementAt(const Value& value, int64_t index) {
   const Value outside =
@@ -255,6 +200,24 @@ Value LoopAttribute(const Value& value, std::string_view name) {
   if (name == "previtem" || name == "nextitem") {
     return Value::MakeUndefined(absl::StrCat("there is not a loop.", std::string(name)));
   }
+  return MissingAttribute(value, name);
+}
+
+Value RangeAttribute(const Value& value, std::string_view name) {
+  const auto [start, stop, step] = value.list().range;
+  if (name == "start") return start;
+  if (name == "stop") return stop;
+  if (name == "step") return step;
+  return MissingAttribute(value, name);
+}
+
+/// Of an integer, a bool or a float.
+Value NumberAttribute(const Value& value, std::string_view name) {
+  const auto integer = value.AsInt();
+  if (name == "real") return integer ? Value(*integer) : value;
+  if (name == "imag") return integer ? Value(int64_t{0}) : Value(0.0);
+  if (name == "numerator" && integer) return *integer;
+  if (name == "denominator" && integer) return int64_t{1};
   return MissingAttribute(value, name);
 }
 
@@ -347,6 +310,10 @@ absl::StatusOr<Value> GetAttribute(const Value& value, std::string_view name) {
   }
   if (HasMethod(value, name)) return MethodOf(value, name);
   if (value.Is(Kind::kLoop)) return LoopAttribute(value, name);
+  if (value.AsFloat()) return NumberAttribute(value, name);
+  if (value.Is(Kind::kList) && value.list().kind == ListKind::kRange) {
+    return RangeAttribute(value, name);
+  }
   if (value.Is(Kind::kDict)) {
     if (const Value* found = value.dict().Find(name)) return *found;
   }
@@ -369,24 +336,6 @@ absl::StatusOr<Value> GetItem(const Value& value, const Value& key) {
   }
   return Value::MakeUndefined(
       absl::StrCat("a ", value.TypeName(), " has no element of key type ", key.TypeName()));
-}
-
-absl::StatusOr<Value> GetSlice(const Value& value, const Value& begin, const Value& end,
-                               const Value& step) {
-  if (value.Is(Kind::kUndefined)) return absl::InvalidArgumentError(value.undefined_what());
-  if (value.Is(Kind::kText)) return SliceText(value.text(), begin, end, step);
-  if (!value.IsSequence()) {
-    return absl::InvalidArgumentError(absl::StrCat("a slice of '", value.TypeName(), "'"));
-  }
-  const auto& items = value.list().items;
-  SHORTLIST_ASSIGN_OR_RETURN(const SliceBounds bounds,
-                             ResolveSlice(static_cast<int64_t>(items.size()), begin, end, step));
-  std::vector<Value> part;
-  for (int64_t k = 0; k < bounds.count; ++k) {
-    part.push_back(items[static_cast<size_t>(bounds.first + k * bounds.step)]);
-  }
-  return Value::MakeList(
-      std::move(part), value.list().kind == ListKind::kTuple ? ListKind::kTuple : ListKind::kList);
 }
 
 }  // namespace shortlist::jinja

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "text/jinja/filter_groups.h"
+#include "text/jinja/letter_case.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/text_methods.h"
 
@@ -27,16 +27,25 @@ Result Default(const Value& input, const Arguments& arguments) {
   return bound[0] != nullptr ? *bound[0] : Value(Text());
 }
 
-/// A number's spelling without white space around it and without the underscores between digits
-/// that Python allows; none where an underscore is elsewhere.
+/// A number's spelling without white space around it, with ASCII digits for those of any script,
+/// and without the underscores between digits that Python allows; none where an underscore is
+/// elsewhere.
 std::optional<std::string> NumberSpelling(const Text& text) {
-  const Value stripped = Strip(text, Side::kBoth, nullptr).value();
-  const std::string& bytes = stripped.bytes();
-  const auto is_digit = [&](size_t i) { return i < bytes.size() && absl::ascii_isdigit(bytes[i]); };
+  std::string ascii;
+  for (size_t i = 0; i < text.bytes().size();) {
+    const char32_t c = NextCodePoint(text.bytes(), i);
+    const auto digit = DecimalDigit(c);
+    AppendCodePoint(digit                     ? static_cast<char32_t>('0' + *digit)
+                    : c >= 0x80 && IsSpace(c) ? U' '
+                                              : c,
+                    ascii);
+  }
+  absl::StripAsciiWhitespace(&ascii);
+  const auto is_digit = [&](size_t i) { return i < ascii.size() && absl::ascii_isdigit(ascii[i]); };
   std::string spelling;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] != '_') {
-      spelling.push_back(bytes[i]);
+  for (size_t i = 0; i < ascii.size(); ++i) {
+    if (ascii[i] != '_') {
+      spelling.push_back(ascii[i]);
     } else if (i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) {
       return std::nullopt;
     }
@@ -49,8 +58,8 @@ std::optional<double> ParseFloat(const Value& input) {
   if (!input.Is(Kind::kText)) return input.AsFloat();
   const auto spelling = NumberSpelling(input.text());
   double value = 0;
-  // SimpleAtod takes C's "nan(...)" too.
-  if (!spelling || absl::StrContains(*spelling, '(')) return std::nullopt;
+  // SimpleAtod takes C's "nan(...)" and "0x1p3" too.
+  if (!spelling || spelling->find_first_of("(xX") != std::string::npos) return std::nullopt;
   return absl::SimpleAtod(*spelling, &value) ? std::optional(value) : std::nullopt;
 }
 
@@ -105,7 +114,7 @@ Result Round(const Value& input, const Arguments& arguments) {
     return absl::InvalidArgumentError(
         absl::StrCat("round: precision ", precision, " not in [0, 15]"));
   }
-  if (method == "common" && input.Is(Kind::kInt)) return input;
+  if (method == "common" && input.AsInt()) return Value(*input.AsInt());
   const double scale = std::pow(10.0, static_cast<double>(precision));
   if (method == "ceil") return Value(std::ceil(*value * scale) / scale);
   if (method == "floor") return Value(std::floor(*value * scale) / scale);
@@ -124,7 +133,9 @@ Result Abs(const Value& input, const Arguments& arguments) {
   SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
   if (!input.AsFloat())
     return absl::InvalidArgumentError(absl::StrCat("abs of a ", input.TypeName()));
-  return *input.AsFloat() < 0 ? Negate(input) : Result(input);
+  if (input.Is(Kind::kFloat)) return Value(std::abs(input.real()));
+  if (*input.AsInt() < 0) return Negate(input);
+  return input.Is(Kind::kBool) ? Value(*input.AsInt()) : input;
 }
 
 constexpr NamedFilter kScalarFilters[] = {

@@ -185,6 +185,15 @@ Result DictSort(const Value& input, const Arguments& arguments) {
   return Value::MakeList(std::move(sorted));
 }
 
+/// True and 1.0 as 1, which are one key to Python; any other value as it is.
+Value WholeNumber(Value value) {
+  if (value.AsInt()) return Value(*value.AsInt());
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (!value.Is(Kind::kFloat) || std::abs(value.real()) > kExact) return value;
+  const auto whole = static_cast<int64_t>(value.real());
+  return static_cast<double>(whole) == value.real() ? Value(whole) : value;
+}
+
 Result Unique(const Value& input, const Arguments& arguments) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"case_sensitive", "attribute"}));
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Value> items, Items(input));
@@ -195,7 +204,7 @@ Result Unique(const Value& input, const Arguments& arguments) {
     if (key.Is(Kind::kList) || key.Is(Kind::kDict)) {
       return absl::InvalidArgumentError(absl::StrCat("unique: of values of type ", key.TypeName()));
     }
-    if (key.Is(Kind::kBool)) key = Value(*key.AsInt());  // true is 1 to Python
+    key = WholeNumber(std::move(key));
     SHORTLIST_ASSIGN_OR_RETURN(const Text print, Str(key));
     if (seen.emplace(key.Is(Kind::kText), print.bytes()).second) unique.push_back(item);
   }

@@ -52,11 +52,20 @@ absl::StatusOr<bool> Divides(const Value& input, int64_t divisor, int64_t remain
   return Equal(rest, Value(remainder));
 }
 
-/// `is` of Python.
+/// `is` of Python, but for numbers and texts, which are the same where they are equal and of one
+/// type: Python too keeps one object of many a text and small integer, not of all.
 bool Same(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;
-  const bool by_value = a.Is(Kind::kNone) || a.Is(Kind::kBool) || a.Is(Kind::kInt);
-  return by_value ? Equal(a, b) : a.SameObject(b);
+  switch (a.kind()) {
+    case Kind::kNone:
+    case Kind::kBool:
+    case Kind::kInt:
+    case Kind::kFloat:
+    case Kind::kText:
+      return Equal(a, b);
+    default:
+      return a.SameObject(b);
+  }
 }
 
 }  // namespace

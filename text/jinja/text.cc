@@ -149,12 +149,6 @@ char32_t ToLower(char32_t c) {
   return UnicodeLocale() ? towlower_l(static_cast<wint_t>(c), UnicodeLocale()) : c;
 }
 
-std::string ToLower(std::string_view utf8) {
-  std::string lower;
-  for (size_t i = 0; i < utf8.size();) AppendCodePoint(ToLower(NextCodePoint(utf8, i)), lower);
-  return lower;
-}
-
 bool IsPrintable(char32_t c) {
   // The categories Cf and Co of Unicode 14, which the C library prints and Python does not.
   static constexpr std::pair<char32_t, char32_t> kFormatAndPrivate[] = {

@@ -75,10 +75,9 @@ bool IsSpace(char32_t code_point);
 /// What Python's str.splitlines takes for the end of a line; "\r\n" is one.
 bool IsLineEnd(char32_t code_point);
 
-/// One code point for one (the system library's tables): "ß" stays as it is in upper case.
+/// One code point for one (the system library's tables); letter_case.h has the others.
 char32_t ToUpper(char32_t code_point);
 char32_t ToLower(char32_t code_point);
-std::string ToLower(std::string_view utf8);
 
 /// As Python's str.isprintable.
 bool IsPrintable(char32_t code_point);

@@ -53,7 +53,10 @@ Result ReplaceFilter(const Value& input, const Arguments& arguments) {
 
 Result Indent(const Value& input, const Arguments& arguments) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"width", "first", "blank"}));
-  SHORTLIST_ASSIGN_OR_RETURN(Text text, Str(input));
+  if (!input.Is(Kind::kText)) {
+    return absl::InvalidArgumentError(absl::StrCat("indent of a value of type ", input.TypeName()));
+  }
+  Text text = input.text();
   Text indention;
   if (bound[0] != nullptr && bound[0]->Is(Kind::kText)) {
     indention = bound[0]->text();

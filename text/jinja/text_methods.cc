@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "text/jinja/letter_case.h"
 #include "text/jinja/print.h"
 
 namespace shortlist::jinja {
@@ -126,7 +127,9 @@ absl::StatusOr<Value> HasAffix(const Text& text, const Arguments& arguments, boo
   SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({at_start ? "prefix" : "suffix"}));
   if (bound[0] == nullptr) return absl::InvalidArgumentError("startswith, endswith: no argument");
   std::vector<Value> affixes = {*bound[0]};
-  if (bound[0]->Is(Kind::kList)) affixes = bound[0]->list().items;
+  if (bound[0]->Is(Kind::kList) && bound[0]->list().kind == ListKind::kTuple) {
+    affixes = bound[0]->list().items;
+  }
   for (const Value& affix : affixes) {
     if (!affix.Is(Kind::kText)) {
       return absl::InvalidArgumentError(
@@ -206,18 +209,10 @@ absl::StatusOr<Value> Format(const Text& text, const Arguments& arguments) {
   return Value(std::move(out));
 }
 
-/// Each code point by `spell`, which sees whether a letter came right before.
-template <typename Spell>
-Value Respell(const Text& text, Spell spell) {
-  std::string bytes;
-  bool after_letter = false;
-  for (size_t i = 0; i < text.bytes().size();) {
-    const char32_t c = NextCodePoint(text.bytes(), i);
-    AppendCodePoint(spell(c, after_letter), bytes);
-    after_letter = ToUpper(c) != ToLower(c);
-  }
+/// `text` in another spelling.
+Value Respelled(const Text& text, std::string (*spell)(std::string_view)) {
   Text out;
-  out.AppendRespelled(bytes, text);
+  out.AppendRespelled(spell(text.bytes()), text);
   return Value(std::move(out));
 }
 
@@ -281,8 +276,10 @@ absl::StatusOr<Value> CallTextMethod(const Text& text, std::string_view name,
   if (name == "capitalize") return Capitalize(text);
   if (name == "title") return Title(text);
   const std::string& bytes = text.bytes();  // isdigit
-  return Value(!bytes.empty() && std::all_of(bytes.begin(), bytes.end(),
-                                             [](char c) { return c >= '0' && c <= '9'; }));
+  for (size_t i = 0; i < bytes.size();) {
+    if (!IsDigit(NextCodePoint(bytes, i))) return Value(false);
+  }
+  return Value(!bytes.empty());
 }
 
 absl::StatusOr<Value> Strip(const Text& text, Side side, const Value* characters) {
@@ -321,31 +318,15 @@ absl::StatusOr<Value> Replace(const Text& text, const Text& from, const Text& to
   return Value(std::move(out));
 }
 
-Value Upper(const Text& text) {
-  return Respell(text, [](char32_t c, bool) { return ToUpper(c); });
-}
+Value Upper(const Text& text) { return Respelled(text, UpperCase); }
 
-Value Lower(const Text& text) {
-  return Respell(text, [](char32_t c, bool) { return ToLower(c); });
-}
+Value Lower(const Text& text) { return Respelled(text, LowerCase); }
 
-Value Capitalize(const Text& text) {
-  return Respell(text, [first = true](char32_t c, bool) mutable {
-    return std::exchange(first, false) ? ToUpper(c) : ToLower(c);
-  });
-}
+Value Capitalize(const Text& text) { return Respelled(text, Capitalized); }
 
-Value Title(const Text& text) {
-  return Respell(
-      text, [](char32_t c, bool after_letter) { return after_letter ? ToLower(c) : ToUpper(c); });
-}
+Value Title(const Text& text) { return Respelled(text, TitleCase); }
 
-Value TitleOfWords(const Text& text) {
-  return Respell(text, [begins = true](char32_t c, bool) mutable {
-    const bool divides = IsSpace(c) || std::u32string_view(U"-({[<").find(c) != npos;
-    return std::exchange(begins, divides) ? ToUpper(c) : ToLower(c);
-  });
-}
+Value TitleOfWords(const Text& text) { return Respelled(text, TitleCaseOfWords); }
 
 absl::StatusOr<Value> Join(const Text& separator, const std::vector<Value>& items) {
   Text out;

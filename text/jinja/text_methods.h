@@ -24,12 +24,11 @@ enum class Side { kLeft, kRight, kBoth };
 absl::StatusOr<Value> Strip(const Text& text, Side side, const Value* characters);
 /// `count` below 0 replaces all.
 absl::StatusOr<Value> Replace(const Text& text, const Text& from, const Text& to, int64_t count);
+// As text/jinja/letter_case.h says.
 Value Upper(const Text& text);
 Value Lower(const Text& text);
 Value Capitalize(const Text& text);
-/// Python's title(): a word begins behind anything but a letter.
 Value Title(const Text& text);
-/// Jinja's filter `title`: a word begins behind white space, '-', '(', '{', '[' or '<' alone.
 Value TitleOfWords(const Text& text);
 absl::StatusOr<Value> Join(const Text& separator, const std::vector<Value>& items);
 /// Python's splitlines().

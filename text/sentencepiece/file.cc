@@ -36,6 +36,7 @@ constexpr uint64_t kName = 1, kScore = 2, kType = 3;
 constexpr Schema kSchema[] = {{kName, kBytes}, {kScore, kFixed32}, {kType, kVarint}};
 }  // namespace piece
 namespace trainer {
+constexpr uint64_t kBpe = 2;  // a model_type
 constexpr uint64_t kModelType = 3, kSuffix = 24, kByteFallback = 35, kUnkSurface = 44;
 constexpr Schema kSchema[] = {
     {kModelType, kVarint}, {kSuffix, kVarint}, {26, kVarint}, {kByteFallback, kVarint},
@@ -44,12 +45,13 @@ constexpr Schema kSchema[] = {
     {48, kBytes}};
 }  // namespace trainer
 namespace normalizer {
-constexpr uint64_t kCharsmap = 2, kAddDummyPrefix = 3, kRemoveExtraWhitespaces = 4;
+constexpr uint64_t kCharsmap = 2, kAddDummyPrefix = 3, kRemoveExtraWhitespaces = 4,
+                   kMarksSpaces = 5;
 constexpr Schema kSchema[] = {{1, kBytes},
                               {kCharsmap, kBytes},
                               {kAddDummyPrefix, kVarint},
                               {kRemoveExtraWhitespaces, kVarint},
-                              {5, kVarint},
+                              {kMarksSpaces, kVarint},
                               {6, kBytes}};
 }  // namespace normalizer
 
@@ -228,6 +230,8 @@ class Parser {
       return "model_type is " + std::to_string(field.value) + ", not in [1, 4]";
     }
     if (field.number == trainer::kUnkSurface) file_.unk_surface = field.bytes;
+    if (field.number == trainer::kModelType) file_.is_bpe = field.value == trainer::kBpe;
+    if (field.number == trainer::kSuffix) file_.marks_follow_words = field.value != 0;
     if (field.number == trainer::kByteFallback) file_.byte_fallback = field.value != 0;
     return "";
   }
@@ -238,6 +242,7 @@ class Parser {
       file_.charsmap = field.bytes;
     }
     if (field.number == normalizer::kAddDummyPrefix) file_.add_dummy_prefix = field.value != 0;
+    if (field.number == normalizer::kMarksSpaces) file_.marks_spaces = field.value != 0;
     if (field.number == normalizer::kRemoveExtraWhitespaces) {
       file_.remove_extra_whitespaces = field.value != 0;
     }
@@ -302,6 +307,34 @@ std::variant<SentencePieceFile, std::string> SentencePieceFile::Parse(std::strin
   Parser parser;
   if (std::string problem = parser.Parse(serialized); !problem.empty()) return problem;
   return parser.Take();
+}
+
+bool SentencePieceFile::IsPlainBpe() const {
+  if (!is_bpe || !byte_fallback || !charsmap.empty() || remove_extra_whitespaces || !marks_spaces ||
+      marks_follow_words) {
+    return false;
+  }
+  const auto char_size = [](std::string_view name) {
+    size_t size = 1;
+    while (size < name.size() && (name[size] & 0xC0) == 0x80) ++size;
+    return size;
+  };
+  std::unordered_set<std::string_view> chars;
+  for (const Piece& piece : pieces) {
+    const bool is_char = char_size(piece.name) == piece.name.size();
+    const bool is_text = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
+    if (piece.type == PieceType::kUnused || (is_char && !is_text)) return false;
+    if (is_char) chars.insert(piece.name);
+  }
+  return std::all_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+    std::string_view rest = piece.type == PieceType::kNormal ? piece.name : std::string_view();
+    while (!rest.empty()) {
+      const size_t size = char_size(rest);
+      if (!chars.contains(rest.substr(0, size))) return false;
+      rest.remove_prefix(size);
+    }
+    return true;
+  });
 }
 
 /// Self tests expect the space. A normalizer_spec that comes again is merged with the first.

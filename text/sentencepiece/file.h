@@ -41,9 +41,17 @@ struct SentencePieceFile {
   std::vector<Piece> pieces;  // one is unknown; with byte_fallback, 256 are bytes
   std::string_view unk_surface = " \xE2\x81\x87 ";
   std::string_view charsmap;  // CharsmapIsSound
+  bool is_bpe = false;
   bool byte_fallback = false;
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
+  bool marks_spaces = true;         // escape_whitespaces: a space becomes U+2581
+  bool marks_follow_words = false;  // treat_whitespace_as_suffix
+
+  /// Cuts texts at its user-defined pieces, the rest by byte-pair encoding over its normal ones,
+  /// and does nothing else: a space is U+2581, any other character stays as it is, what is unknown
+  /// becomes bytes, and each character of a normal piece is a piece too.
+  bool IsPlainBpe() const;
 
   /// The file, or what is wrong with it.
   static std::variant<SentencePieceFile, std::string> Parse(std::string_view serialized);

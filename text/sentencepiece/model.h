@@ -54,6 +54,16 @@ class SentencePieceModel {
   /// become one, or where normalisation may shorten a text.
   std::optional<int64_t> max_token_bytes() const { return max_token_bytes_; }
 
+  /// A normal piece of a model that cuts texts by byte-pair encoding alone.
+  struct ScoredPiece {
+    int32_t id;
+    float score;
+  };
+  /// All normal pieces where SentencePieceFile::IsPlainBpe; empty otherwise.
+  const std::vector<ScoredPiece>& bpe_pieces() const { return bpe_pieces_; }
+  /// The user-defined ones of such a model.
+  const std::vector<int32_t>& bpe_user_pieces() const { return bpe_user_pieces_; }
+
   /// Without byte pieces, neighbouring unknown characters become one token, and libsentencepiece
   /// takes time quadratic in their number: longer texts are refused.
   static constexpr size_t kMaxTextBytesWithoutBytes = size_t{128} << 10;
@@ -73,6 +83,8 @@ class SentencePieceModel {
   };
 
   std::vector<Piece> pieces_;  // [size]
+  std::vector<ScoredPiece> bpe_pieces_;
+  std::vector<int32_t> bpe_user_pieces_;
   std::optional<int32_t> bos_;
   std::optional<int32_t> eos_;
   bool add_dummy_prefix_ = true;

@@ -71,7 +71,14 @@ SentencePieceModel::LoadResult Model::Load(std::string_view serialized) {
     return "libsentencepiece reads " + std::to_string(processor.GetPieceSize()) + " pieces, not " +
            std::to_string(file.pieces.size());
   }
+  const bool is_plain_bpe = file.IsPlainBpe();
   for (const SentencePieceFile::Piece& from : file.pieces) {
+    if (is_plain_bpe && from.type == PieceType::kNormal) {
+      model->bpe_pieces_.push_back({model->size(), from.score});
+    }
+    if (is_plain_bpe && from.type == PieceType::kUserDefined) {
+      model->bpe_user_pieces_.push_back(model->size());
+    }
     Piece piece;
     piece.name = from.name;
     if (from.type == PieceType::kControl) {

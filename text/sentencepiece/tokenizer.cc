@@ -13,6 +13,7 @@
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "text/sentencepiece/long_text.h"
 #include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/sequence_template.h"
 #include "text/tokenizer_config.h"
@@ -87,7 +88,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     // What is too long as a whole is not encoded in parts either.
     const bool is_too_long =
         !model_->has_byte_pieces() && text.size() > SentencePieceModel::kMaxTextBytesWithoutBytes;
-    if (!options.parse_special || is_too_long) return Append(model_->Encode(text), budget, ids);
+    if (!options.parse_special || is_too_long) {
+      return AppendText(text, /*is_whole=*/true, budget, ids);
+    }
     std::vector<AddedTokenMatcher::Part> parts;
     const size_t max_tokens = budget.max_ids() - std::min(ids.size(), budget.max_ids());
     if (!controls_.Split(text, true, max_tokens, parts, options.literal)) {
@@ -103,8 +106,7 @@ class SentencePieceTokenizer final : public Tokenizer {
           part.text.starts_with(' ') || part.text.starts_with("\xE2\x96\x81");
       const bool is_first = part.text.data() == text.data();
       const bool is_whole = is_first || (legacy_ && !begins_with_space);
-      SHORTLIST_RETURN_IF_ERROR(Append(
-          is_whole ? model_->Encode(part.text) : model_->EncodeRest(part.text), budget, ids));
+      SHORTLIST_RETURN_IF_ERROR(AppendText(part.text, is_whole, budget, ids));
     }
     return absl::OkStatus();
   }
@@ -112,8 +114,11 @@ class SentencePieceTokenizer final : public Tokenizer {
   const SequenceTemplate& sequence_template() const override { return template_; }
 
  private:
-  static absl::Status Append(const SentencePieceModel::EncodeResult& result, EncodeBudget& budget,
-                             std::vector<TokenId>& ids) {
+  absl::Status AppendText(std::string_view text, bool is_whole, EncodeBudget& budget,
+                          std::vector<TokenId>& ids) const {
+    if (long_texts_.Takes(text)) return long_texts_.Append(text, is_whole, budget, ids);
+    const SentencePieceModel::EncodeResult result =
+        is_whole ? model_->Encode(text) : model_->EncodeRest(text);
     if (const auto* problem = std::get_if<std::string>(&result)) {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot encode the text: ", Excerpt(*problem)));
@@ -130,6 +135,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   const std::unique_ptr<SentencePieceModel> model_;
+  const LongTextEncoder long_texts_{*model_};
   const SequenceEnds ends_;
   const AddedTokenMatcher controls_;
   const bool legacy_;

@@ -146,8 +146,9 @@ absl::StatusOr<ClassParts> BuildFunnel(const json& config, ClassParts parts) {
 absl::StatusOr<ClassParts> BuildMpnet(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(parts, BuildBert(config, std::move(parts)));
   parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
-  parts.special_tokens = {{"unk_token", "[UNK]"}, {"sep_token", "</s>"}, {"pad_token", "<pad>"},
-                          {"cls_token", "<s>"},   {"bos_token", "<s>"},  {"eos_token", "</s>"}};
+  parts.special_tokens = {{"unk_token", "[UNK]"},  {"sep_token", "</s>"}, {"pad_token", "<pad>"},
+                          {"cls_token", "<s>"},    {"bos_token", "<s>"},  {"eos_token", "</s>"},
+                          {"mask_token", "<mask>"}};
   return parts;
 }
 
@@ -170,7 +171,8 @@ absl::StatusOr<ClassParts> BuildDeberta(const json& config, ClassParts parts) {
   parts.special_tokens = {{"sep_token", "[SEP]"},
                           {"cls_token", "[CLS]"},
                           {"unk_token", "[UNK]"},
-                          {"pad_token", "[PAD]"}};
+                          {"pad_token", "[PAD]"},
+                          {"mask_token", "[MASK]"}};
   return BuildByteLevel(config, nullptr, std::move(parts));
 }
 
@@ -199,6 +201,13 @@ absl::StatusOr<ClassParts> BuildCohere(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(parts, BuildByteLevel(config, {{"type", "NFC"}}, std::move(parts)));
   parts.pre_tokenizer = Sequence(
       "pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, parts.pre_tokenizer});
+  parts.special_tokens = {{"unk_token", "<UNK>"},
+                          {"bos_token", "<BOS_TOKEN>"},
+                          {"eos_token", "<|END_OF_TURN_TOKEN|>"},
+                          {"pad_token", "<PAD>"},
+                          {"cls_token", "<CLS>"},
+                          {"sep_token", "<SEP>"},
+                          {"mask_token", "<MASK_TOKEN>"}};
   return parts;
 }
 
@@ -209,7 +218,11 @@ absl::StatusOr<ClassParts> BuildGemma(const json& /*config*/, ClassParts parts) 
                          {"behavior", "MergedWithPrevious"},
                          {"invert", false}};
   parts.decoder = SentencePieceDecoder(/*strips=*/false);
-  parts.special_tokens = {{"unk_token", "<unk>"}, {"pad_token", "<pad>"}, {"mask_token", "<mask>"}};
+  parts.special_tokens = {{"bos_token", "<bos>"},
+                          {"eos_token", "<eos>"},
+                          {"unk_token", "<unk>"},
+                          {"pad_token", "<pad>"},
+                          {"mask_token", "<mask>"}};
   return parts;
 }
 
@@ -239,7 +252,8 @@ absl::StatusOr<ClassParts> BuildCodeLlama(const json& config, ClassParts parts) 
                           {"prefix_token", "\xE2\x96\x81<PRE>"},
                           {"middle_token", "\xE2\x96\x81<MID>"},
                           {"suffix_token", "\xE2\x96\x81<SUF>"},
-                          {"eot_token", "\xE2\x96\x81<EOT>"}};
+                          {"eot_token", "\xE2\x96\x81<EOT>"},
+                          {"fill_token", "<FILL_ME>"}};
   return parts;
 }
 
@@ -251,6 +265,14 @@ absl::StatusOr<ClassParts> BuildXlmRoberta(const json& config, ClassParts parts)
   parts.special_tokens = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"sep_token", "</s>"},
                           {"cls_token", "<s>"},    {"unk_token", "<unk>"}, {"pad_token", "<pad>"},
                           {"mask_token", "<mask>"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildCamembert(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(parts, BuildXlmRoberta(config, std::move(parts)));
+  for (const char* const token : {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}) {
+    parts.special_tokens.emplace_back(kAdditionalTokens, token);
+  }
   return parts;
 }
 
@@ -309,6 +331,29 @@ absl::StatusOr<ClassParts> BuildDebertaV2(const json& config, ClassParts parts) 
                           {"pad_token", "[PAD]"},
                           {"cls_token", "[CLS]"},
                           {"mask_token", "[MASK]"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildXlnet(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool lower, ReadBool(config, "do_lower_case", false));
+  // remove_space and keep_accents are options of the class too, and change nothing.
+  json steps = {ReplaceText("``", "\""),
+                ReplaceText("''", "\""),
+                {{"type", "NFKD"}},
+                {{"type", "StripAccents"}}};
+  if (lower) steps.push_back({{"type", "Lowercase"}});
+  if (json charsmap = FindCharsmap(parts.normalizer); !charsmap.is_null()) {
+    steps.push_back(std::move(charsmap));
+  }
+  parts.normalizer = Sequence("normalizers", std::move(steps));
+  SetMarkedWords("always", parts);
+  parts.sequence_template =
+      ClassTemplate{.single = {{"A"}, {"sep_token"}, {"cls_token", 2}},
+                    .pair = {{"A"}, {"sep_token"}, {"B", 1}, {"sep_token", 1}, {"cls_token", 2}}};
+  parts.special_tokens = {
+      {"bos_token", "<s>"},     {"eos_token", "</s>"},        {"unk_token", "<unk>"},
+      {"sep_token", "<sep>"},   {"pad_token", "<pad>"},       {"cls_token", "<cls>"},
+      {"mask_token", "<mask>"}, {kAdditionalTokens, "<eop>"}, {kAdditionalTokens, "<eod>"}};
   return parts;
 }
 

@@ -25,9 +25,11 @@ absl::StatusOr<ClassParts> BuildGemma(const nlohmann::json& config, ClassParts p
 absl::StatusOr<ClassParts> BuildLlama(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildCodeLlama(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildXlmRoberta(const nlohmann::json& config, ClassParts parts);
+absl::StatusOr<ClassParts> BuildCamembert(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildT5(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildAlbert(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildDebertaV2(const nlohmann::json& config, ClassParts parts);
+absl::StatusOr<ClassParts> BuildXlnet(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildClip(const nlohmann::json& config, ClassParts parts);
 
 /// Sets the flags of a BertNormalizer to do_lower_case (missing: true), strip_accents (missing:

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,7 @@ struct TokenizerPipeline {
   SequenceTemplate sequence_template;
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
+  std::vector<std::string> warnings;  // Tokenizer::warnings
 
   /// The id of an added token, or of one of the vocabulary.
   std::optional<int32_t> FindToken(std::string_view token) const;
@@ -56,6 +58,7 @@ class PipelineTokenizer final : public Tokenizer {
   std::optional<TokenId> bos() const override { return pipeline_.bos; }
   std::optional<TokenId> eos() const override { return pipeline_.eos; }
   std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
+  std::span<const std::string> warnings() const override { return pipeline_.warnings; }
   bool adds_leading_space() const override { return pipeline_.decoder.strips_leading_space; }
   bool strips_trailing_space() const override { return pipeline_.decoder.strips_trailing_space; }
   Replacement replacement() const override {

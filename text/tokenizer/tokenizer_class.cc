@@ -57,10 +57,11 @@ constexpr ClassRule kClasses[] = {
     {"CodeLlamaTokenizer", "code_llama", BuildCodeLlama},
     {"XLMRobertaTokenizer", "xlm-roberta gte jina_embeddings_v3 metaclip_2 trocr xmod",
      BuildXlmRoberta},
-    {"CamembertTokenizer", "camembert", BuildXlmRoberta},
+    {"CamembertTokenizer", "camembert", BuildCamembert},
     {"T5Tokenizer", "t5 mt5 musicgen musicgen_melody switch_transformers", BuildT5},
     {"AlbertTokenizer", "albert yoso", BuildAlbert},
     {"DebertaV2Tokenizer", "deberta-v2", BuildDebertaV2},
+    {"XLNetTokenizer", "xlnet", BuildXlnet},
     {"CLIPTokenizer",
      "clip clipseg aimv2 groupvit omdet-turbo oneformer owlv2 owlvit sam3 sam3_video xclip",
      BuildClip},
@@ -184,8 +185,9 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
   parts.normalizer = MemberOrNull(document, "normalizer");
   parts.pre_tokenizer = MemberOrNull(document, "pre_tokenizer");
   parts.decoder = MemberOrNull(document, "decoder");
+  parts.as_transformers_4 = SavedByTransformers4(config, model_config);
   const ClassRule* const rule = ChooseRule(parts, config, model_config);
-  if (SavedByTransformers4(config, model_config)) return WithFlags(rule, config, std::move(parts));
+  if (parts.as_transformers_4) return WithFlags(rule, config, std::move(parts));
   const bool is_bare = HasWord(kBareSubclasses, ClassName(config, model_config));
   if (rule == nullptr || is_bare) return parts;
   return rule->build(config, std::move(parts));

@@ -21,6 +21,9 @@ struct ClassTemplate {
   std::vector<Part> pair;
 };
 
+/// The member that lists further special tokens.
+inline constexpr std::string_view kAdditionalTokens = "additional_special_tokens";
+
 /// The parts of a tokenizer.json that the class of a tokenizer may replace.
 struct ClassParts {
   nlohmann::json normalizer;     // as tokenizer.json spells it; null: none
@@ -28,8 +31,11 @@ struct ClassParts {
   nlohmann::json decoder;        // the same
   /// Replaces the post-processor; none: that of tokenizer.json counts.
   std::optional<ClassTemplate> sequence_template;
-  /// Special tokens of the class, by member name, where tokenizer_config.json does not name others.
+  /// Special tokens of the class, by member name, where tokenizer_config.json does not name others:
+  /// several may have kAdditionalTokens.
   std::vector<std::pair<std::string_view, std::string_view>> special_tokens;
+  /// How special tokens are named: ReadSpecialTokensOfConfig.
+  bool as_transformers_4 = false;
   /// The class adds every special token that is named once more, as a special one without lstrip,
   /// rstrip and single_word: flags of the files do not count for these tokens.
   bool special_tokens_are_plain = false;

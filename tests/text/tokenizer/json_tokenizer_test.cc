@@ -118,9 +118,12 @@ TEST(JsonTokenizerTest, BosAndEosAreThoseOfTheReferencesClasses) {
 }
 
 TEST(JsonTokenizerTest, ACodeLlamaWithoutBosHasNone) {
-  const auto tokenizer = Parse(Small(), {{"tokenizer_class", "CodeLlamaTokenizer"}});
+  // Its own "<s>" would have id 7, for which the model has no embedding.
+  const auto tokenizer =
+      ParseJsonTokenizer(Small(), {{"tokenizer_class", "CodeLlamaTokenizer"}}, {{"vocab_size", 7}});
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_THAT(Ids(**tokenizer, "a"), ElementsAre(0));
+  EXPECT_TRUE((*tokenizer)->warnings().empty());
 }
 
 TEST(JsonTokenizerTest, RefusesByName) {
@@ -176,7 +179,8 @@ TEST(JsonTokenizerTest, RefusesByName) {
       Error(With("/pre_tokenizer",
                  {{"type", "Split"}, {"pattern", {{"Regex", "(a"}}}, {"behavior", "Isolated"}})),
       HasSubstr("missing closing parenthesis"));
-  EXPECT_THAT(Error(Small(), {{"bos_token", "<none>"}}),
+  const auto no_room = ParseJsonTokenizer(Small(), {{"bos_token", "<none>"}}, {{"vocab_size", 7}});
+  EXPECT_THAT(std::string(no_room.status().message()),
               HasSubstr("bos_token \"<none>\" is no token"));
   EXPECT_THAT(Error(Small(), {{"added_tokens_decoder", {{"x", {{"content", "y"}}}}}}),
               HasSubstr("has id x"));

@@ -1,6 +1,7 @@
 #include "text/tokenizer/words/bpe_model.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -73,6 +74,36 @@ absl::StatusOr<std::unique_ptr<BpeModel>> BpeModel::CreateFromRanks(const Vocabu
       }
     }
   }
+  model->FindMaxTokenBytes(/*spelled_in_alphabet=*/false);
+  return model;
+}
+
+std::unique_ptr<BpeModel> BpeModel::CreateFromScores(
+    const Vocabulary& vocabulary, const std::vector<std::pair<int32_t, float>>& tokens) {
+  std::unique_ptr<BpeModel> model(new BpeModel(vocabulary, {.byte_fallback = true}));
+  std::vector<float> scores;  // from the highest; a token's rank is where its own is
+  std::vector<bool> is_scored(static_cast<size_t>(vocabulary.size()));
+  for (const auto& [id, score] : tokens) {
+    scores.push_back(score);
+    is_scored[id] = true;
+  }
+  std::sort(scores.begin(), scores.end(), std::greater<>());
+  const auto find = [&](std::string_view part) {
+    const std::optional<int32_t> id = vocabulary.Find(part);
+    return id.has_value() && is_scored[*id] ? id : std::nullopt;
+  };
+  for (const auto& [id, score] : tokens) {
+    const auto at = std::lower_bound(scores.begin(), scores.end(), score, std::greater<>());
+    const auto rank = static_cast<uint32_t>(at - scores.begin());
+    const std::string_view token = vocabulary.token(id);
+    for (size_t cut = 1; cut < token.size(); ++cut) {
+      const std::optional<int32_t> left = find(token.substr(0, cut));
+      if (!left.has_value()) continue;
+      const std::optional<int32_t> right = find(token.substr(cut));
+      if (right.has_value()) model->merges_[PairKey(*left, *right)] = {rank, id};
+    }
+  }
+  model->FindBytes();
   model->FindMaxTokenBytes(/*spelled_in_alphabet=*/false);
   return model;
 }

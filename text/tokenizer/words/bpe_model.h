@@ -49,6 +49,12 @@ class BpeModel final : public WordModel {
   /// InvalidArgument names a byte that has no token.
   static absl::StatusOr<std::unique_ptr<BpeModel>> CreateFromRanks(const Vocabulary& vocabulary);
 
+  /// A model of scored tokens (SentencePiece), {id, score}: any two of them merge whose characters
+  /// together are one of them, those of the highest score first. What no token is becomes tokens
+  /// <0x00> to <0xFF> of `vocabulary`, which outlives the model.
+  static std::unique_ptr<BpeModel> CreateFromScores(
+      const Vocabulary& vocabulary, const std::vector<std::pair<int32_t, float>>& tokens);
+
   absl::Status Encode(std::string_view word, EncodeScratch& scratch,
                       std::vector<TokenId>& ids) const override;
   /// None where neighbouring characters without a token become one unknown token, or vanish.

@@ -1,0 +1,88 @@
+#include <string>
+
+#include "base/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "image/decode.h"
+#include "nlohmann/json.hpp"
+#include "tests/image/golden_pictures.h"
+
+namespace shortlist {
+namespace {
+
+using testing::HasSubstr;
+
+/// make_broken_picture_golden.py tells what each kind of damage is.
+std::string Damaged(std::string bytes, const nlohmann::json& damage) {
+  const auto kind = damage[0].get<std::string>();
+  const auto at = damage[1].get<size_t>();
+  if (kind == "end") bytes.resize(at);
+  if (kind == "flip") bytes[at] = static_cast<char>(bytes[at] ^ (1 << damage[2].get<int>()));
+  if (kind == "drop") bytes.erase(at, damage[2].get<size_t>());
+  return bytes;
+}
+
+/// Checksums of a PNG's pixels, and whether their last bytes are there, PIL does not look at.
+bool IsStricterThanPil(const absl::Status& status) {
+  return status.message() == "PNG: truncated" || status.message() == "PNG: IDAT: CRC error";
+}
+
+TEST(BrokenPictureTest, VerdictsArePils) {
+  const auto golden =
+      ReadJsonFile("tests/reference/golden/pictures/broken.json", /*max_bytes=*/1 << 20);
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  ASSERT_GE(golden->size(), 30u);
+  int num_refused = 0, num_read = 0;
+  for (const auto& [name, damages] : golden->items()) {
+    const std::string bytes = GoldenPictureFile(name);
+    for (const auto& damage : damages["refused"]) {
+      EXPECT_FALSE(DecodePicture(Damaged(bytes, damage)).ok()) << name << damage;
+      ++num_refused;
+    }
+    for (const auto& damage : damages["read"]) {
+      const auto picture = DecodePicture(Damaged(bytes, damage));
+      EXPECT_TRUE(picture.ok() || IsStricterThanPil(picture.status()))
+          << name << damage << picture.status();
+      num_read += picture.ok() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(num_refused, 1000);
+  EXPECT_GT(num_read, 200);
+}
+
+TEST(BrokenPictureTest, WhatFollowsAJpegsLastRowMustNotBeBroken) {
+  // Huffman tables that are none, in place of the mark of the end.
+  std::string jpeg = GoldenPictureFile("rgb.jpg");
+  ASSERT_TRUE(jpeg.ends_with("\xff\xd9"));
+  jpeg.replace(jpeg.size() - 2, 2, std::string("\xff\xc4\0\x05\xff\xff\xff\xff\xd9", 9));
+  EXPECT_FALSE(DecodePicture(jpeg).ok());
+}
+
+TEST(BrokenPictureTest, AWrongChecksumBeforeThePixelsIsRefused) {
+  std::string png = GoldenPictureFile("one_pixel.png");
+  const size_t header_end = 8 + 25;
+  const std::string text("\0\0\0\7tEXtkey\0abc", 15);
+  const std::string sum("\x53\x50\xbc\xe5", 4);
+  EXPECT_TRUE(DecodePicture(std::string(png).insert(header_end, text + sum)).ok());
+  const auto broken = DecodePicture(png.insert(header_end, text + "none"));
+  EXPECT_THAT(std::string(broken.status().message()), HasSubstr("PNG: tEXt: CRC error"));
+}
+
+TEST(BrokenPictureTest, NothingNeedsToFollowAPngsPixels) {
+  const std::string png = GoldenPictureFile("rgb.png");
+  const auto whole = DecodePicture(png);
+  const auto without_end = DecodePicture(png.substr(0, png.size() - 12));
+  ASSERT_TRUE(whole.ok() && without_end.ok());
+  EXPECT_EQ(without_end->rgb, whole->rgb);
+}
+
+TEST(BrokenPictureTest, ASideMayBeLongerThanLibpngsOwnBound) {
+  const auto picture = DecodePicture(GoldenPictureFile("very_wide.png"));
+  ASSERT_TRUE(picture.ok()) << picture.status();
+  EXPECT_EQ(picture->width, 1'500'000);
+  EXPECT_EQ(picture->height, 1);
+  EXPECT_EQ(picture->rgb, std::vector<uint8_t>(4'500'000, 0));
+}
+
+}  // namespace
+}  // namespace shortlist

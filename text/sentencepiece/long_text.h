@@ -1,0 +1,53 @@
+#ifndef SHORTLIST_TEXT_SENTENCEPIECE_LONG_TEXT_H_
+#define SHORTLIST_TEXT_SENTENCEPIECE_LONG_TEXT_H_
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/ids.h"
+#include "text/encode_budget.h"
+#include "text/sentencepiece/model.h"
+#include "text/tokenizer/added_tokens.h"
+#include "text/tokenizer/vocabulary.h"
+#include "text/tokenizer/words/bpe_model.h"
+
+namespace shortlist {
+
+/// Encodes long texts for a SentencePiece model of plain byte-pair encoding: the same ids, in about
+/// 50 bytes of memory for each of the text, where libsentencepiece takes up to 200. Any thread may
+/// call any method.
+class LongTextEncoder {
+ public:
+  /// Texts up to this are left to libsentencepiece.
+  static constexpr size_t kMinBytes = size_t{256} << 10;
+
+  /// `model` outlives it.
+  explicit LongTextEncoder(const SentencePieceModel& model) : model_(model) {}
+
+  bool Takes(std::string_view text) const {
+    return text.size() > kMinBytes && !model_.bpe_pieces().empty();
+  }
+
+  /// Appends what model.Encode, or else `model.EncodeRest`, makes of `text`, valid UTF-8 that this
+  /// Takes. The first call builds tables, some milliseconds and megabytes. InvalidArgument when the
+  /// time of `budget` is used up; OutOfRange when there are more ids than it has.
+  absl::Status Append(std::string_view text, bool is_whole, EncodeBudget& budget,
+                      std::vector<TokenId>& ids) const;
+
+ private:
+  void Build() const;
+
+  const SentencePieceModel& model_;
+  mutable std::once_flag built_;
+  mutable std::unique_ptr<const AddedTokenMatcher> user_pieces_;
+  mutable Vocabulary vocabulary_;
+  mutable std::unique_ptr<const BpeModel> bpe_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_SENTENCEPIECE_LONG_TEXT_H_
