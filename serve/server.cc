@@ -231,6 +231,10 @@ class ServerImpl final : public Server {
     port.health = [this] { return Health(); };
     port.interval = BeatInterval();
     port.tick = [this] { WatchBeats(); };
+    port.on_tick_failure = [this](const absl::Status& status) {
+      log_->Write("health_port_failed",
+                  absl::StrCat("status=", Dump(nlohmann::json(std::string(status.message())))));
+    };
     port.metrics = [this] { return metrics_.Text(service_.Load(), generator_->Throughput()); };
     SHORTLIST_ASSIGN_OR_RETURN(health_port_, HealthPort::Start(std::move(port)));
     return absl::OkStatus();
