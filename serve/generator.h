@@ -127,6 +127,7 @@ struct EngineLoad {
   SchedulerStats scheduling;
   int64_t num_steps = 0;  // of the engine, and what it spent on them
   int64_t num_draft_passes = 0;
+  int64_t num_resting_steps = 0;  // that drafted nothing, since it did not pay
   int64_t num_draft_failures = 0;
   absl::Status draft_error;  // why drafting failed last
   double draft_ms = 0.0, verify_ms = 0.0;
