@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 #include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
@@ -19,7 +20,7 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kBatchBytes = int64_t{4} << 20;
-constexpr std::chrono::seconds kNoteEvery(5), kKeepEvery(60);
+constexpr double kKeepEvery = 60.0;  // seconds
 
 absl::Status Stopped() { return absl::CancelledError("stopped by a signal"); }
 
@@ -132,8 +133,7 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
     batch.clear();
     num_bytes_ = bytes_before + documents.num_bytes();
     NoteProgress(path, documents);
-    if (std::chrono::steady_clock::now() - last_kept_ > kKeepEvery)
-      SHORTLIST_RETURN_IF_ERROR(Keep());
+    if (SteadySeconds() - last_kept_s_ > kKeepEvery) SHORTLIST_RETURN_IF_ERROR(Keep());
   }
   missing_.Add(documents);
   num_stored_done_ += documents.num_stored_bytes();
@@ -145,16 +145,14 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
 }
 
 absl::Status CorpusCounter::Keep() {
-  last_kept_ = std::chrono::steady_clock::now();
+  last_kept_s_ = SteadySeconds();
   return options_.counts_path.empty() ? absl::OkStatus()
                                       : WriteCounts(options_.counts_path, counts_);
 }
 
 void CorpusCounter::NoteProgress(const std::string& path, const Documents& documents) {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - last_note_ < kNoteEvery) return;
-  last_note_ = now;
-  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  if (!timer_.IsDue()) return;
+  const double seconds = timer_.seconds();
   std::cerr << absl::StrFormat(
       "build: %s, %d MB of it; %s in all, %.1f MB/s%s\n", Excerpt(path),
       documents.num_bytes() / 1000000, Counted(NumTokens(counts_.corpora), "token"),

@@ -1,6 +1,5 @@
 #include "vocab/counting/coverage.h"
 
-#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <iterator>
@@ -18,6 +17,7 @@
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flag_kinds.h"
+#include "cli/progress.h"
 #include "cli/vocab/corpus_counter.h"
 #include "cli/vocab/corpus_file.h"
 #include "cli/vocab/counted_already.h"
@@ -141,10 +141,8 @@ class ReplayProgress {
   }
 
   void OnBatch(const std::string& path, const Documents& documents) {
-    const Clock::time_point now = Clock::now();
-    if (now - last_note_ < kNoteEvery) return;
-    last_note_ = now;
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    if (!timer_.IsDue()) return;
+    const double seconds = timer_.seconds();
     const int64_t bytes = done_bytes_ + documents.num_stored_bytes();
     std::cerr << absl::StrFormat("coverage: %s, %.2f MB/s%s\n", Excerpt(path),
                                  1e-6 * static_cast<double>(bytes) / seconds,
@@ -153,12 +151,8 @@ class ReplayProgress {
   void OnEndOfFile(const Documents& documents) { done_bytes_ += documents.num_stored_bytes(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kNoteEvery{5};
-
   int64_t total_bytes_ = 0, done_bytes_ = 0;  // as they are stored; total -1: one does not tell
-  const Clock::time_point begin_ = Clock::now();
-  Clock::time_point last_note_ = begin_;
+  NoteTimer timer_;
 };
 
 /// One document over every list; the tokens it has.
