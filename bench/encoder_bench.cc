@@ -8,7 +8,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/thread_pool.h"
 #include "bench/machine.h"
 #include "kernels/linear.h"
@@ -46,10 +46,6 @@ struct Shape {
 
 constexpr Shape kShapes[] = {{"MiniLM-L6", 384, 1536, 6, 12}, {"bge-base", 768, 3072, 12, 12}};
 constexpr int64_t kVocabSize = 1024;
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 ThreadPool& Pool() {
   static ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()));
@@ -135,9 +131,9 @@ template <typename Body>
 void Measure(benchmark::State& state, DType dtype, double flops, Body&& body) {
   double taken = 0.0, limit = 0.0;
   for (auto _ : state) {
-    const double begin = Now();
+    const double begin = SteadySeconds();
     body();
-    const double seconds = Now() - begin;
+    const double seconds = SteadySeconds() - begin;
     state.SetIterationTime(seconds);
     taken += seconds;
     limit += PeakDotSeconds(flops, dtype, Pool());

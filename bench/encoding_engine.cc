@@ -10,7 +10,6 @@
 // the mean; "vectors" (false) tells the results too. What
 // is wrong with a line is told as {"error": …}, and the next line is read.
 
-#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <limits>
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "kernels/isa.h"
@@ -38,10 +38,6 @@ struct Flags {
   int num_threads = static_cast<int>(std::thread::hardware_concurrency());
   int64_t max_batch_tokens = EncodingLoop::Options().max_batch_tokens;
 };
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// What a line asks for.
 struct Work {
@@ -96,7 +92,7 @@ absl::StatusOr<nlohmann::json> Measure(const Work& work, int64_t max_batch_token
   for (const EncodeInput& input : work.inputs) items.push_back({&input, &wish});
   const std::vector<size_t> ends = PassEnds(work, max_batch_tokens);
   std::vector<EncodeResult> results;
-  const double begin = Now();
+  const double begin = SteadySeconds();
   for (int64_t i = 0; i < work.num_repeats; ++i) {
     results.clear();
     size_t first = 0;
@@ -107,8 +103,9 @@ absl::StatusOr<nlohmann::json> Measure(const Work& work, int64_t max_batch_token
       first = end;
     }
   }
-  nlohmann::json report = {{"seconds", (Now() - begin) / static_cast<double>(work.num_repeats)},
-                           {"passes", ends.size()}};
+  nlohmann::json report = {
+      {"seconds", (SteadySeconds() - begin) / static_cast<double>(work.num_repeats)},
+      {"passes", ends.size()}};
   for (const EncodeResult& result : results) {
     SHORTLIST_RETURN_IF_ERROR(result.status);
     if (work.tells_vectors) report["vectors"].push_back(result.values);

@@ -8,7 +8,6 @@
 // peak (bench/machine.h). Token ids are made up, so a model directory needs no tokenizer.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -21,6 +20,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "bench/machine.h"
@@ -56,10 +56,6 @@ struct Flags {
 };
 
 constexpr int kPeakRuns = 20;  // each takes a fraction of a millisecond; the shortest counts
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Elements of all linear layers: what every row of a pass is multiplied with.
 int64_t LayerElements(const ModelConfig& c) {
@@ -162,15 +158,15 @@ absl::StatusOr<nlohmann::json> Bench::Measure(const Work& work) {
   }
   const bool prefill = work.num_steps == 0;
 
-  double begin = Now();
+  double begin = SteadySeconds();
   SHORTLIST_RETURN_IF_ERROR(
       engine_->Prefill(batch, /*max_tokens=*/work.num_sequences * work.prompt_len).status());
-  if (!prefill) begin = Now();
+  if (!prefill) begin = SteadySeconds();
   for (int64_t step = 0; step < work.num_steps; ++step) {
     SHORTLIST_RETURN_IF_ERROR(engine_->Step(batch).status());
   }
   const double num_passes = prefill ? 1.0 : static_cast<double>(work.num_steps);
-  const double seconds = (Now() - begin) / num_passes;
+  const double seconds = (SteadySeconds() - begin) / num_passes;
 
   const auto num_sequences = static_cast<double>(work.num_sequences);
   const double num_rows = prefill ? static_cast<double>(work.prompt_len) : num_sequences;

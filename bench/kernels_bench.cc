@@ -11,7 +11,6 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -19,6 +18,7 @@
 #include <random>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/thread_pool.h"
 #include "bench/machine.h"
 #include "kernels/attention.h"
@@ -47,10 +47,6 @@ constexpr Shape kShapes[] = {
 };
 
 constexpr int64_t kColdBytes = int64_t{256} << 20;
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 ThreadPool& Pool() {
   static ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()));
@@ -129,9 +125,9 @@ void LayerStep(benchmark::State& state, const Shape& shape, DType dtype, bool pr
   size_t next = 0;
   double kernel = 0.0, limit = 0.0;
   for (auto _ : state) {
-    const double begin = Now();
+    const double begin = SteadySeconds();
     layers[next++ % layers.size()]->Run(x.data(), num_tokens, y.data());
-    const double seconds = Now() - begin;
+    const double seconds = SteadySeconds() - begin;
     state.SetIterationTime(seconds);
     kernel += seconds;
     limit += prefill ? PeakDotSeconds(2.0 * Layer::Elements(shape) * num_tokens, dtype, Pool())
@@ -174,9 +170,9 @@ void CachedPass(benchmark::State& state, const Shape& shape, int64_t num_layers)
   double kernel = 0.0, limit = 0.0;
   for (auto _ : state) {
     pass();
-    const double begin = Now();
+    const double begin = SteadySeconds();
     for (int i = 0; i < kRun; ++i) pass();
-    const double seconds = (Now() - begin) / kRun;
+    const double seconds = (SteadySeconds() - begin) / kRun;
     state.SetIterationTime(seconds);
     kernel += seconds;
     read.Seconds(bytes);
@@ -232,9 +228,9 @@ void Head(benchmark::State& state, const Shape& shape, DType dtype, Rows rows) {
       args.num_packed = num_rows;
     }
     ++iteration;
-    const double begin = Now();
+    const double begin = SteadySeconds();
     HeadArgmaxCpu(args, best.data(), nullptr, Pool());
-    const double seconds = Now() - begin;
+    const double seconds = SteadySeconds() - begin;
     state.SetIterationTime(seconds);
     kernel += seconds;
     limit += Read().Seconds(num_rows * row_bytes);
@@ -279,15 +275,15 @@ void SketchSelect(benchmark::State& state, const Shape& shape) {
     const SketchRows rows = {code + copy * padded * kRank / 2,
                              static_cast<uint16_t*>(scales.data()) + copy * padded,
                              shape.vocab_size, kRank};
-    const double begin = Now();
+    const double begin = SteadySeconds();
     SketchSelectCpu(rows, query.data(), races.data(), num_tokens, kNumChosen, ids.data(), Pool());
-    const double seconds = Now() - begin;
+    const double seconds = SteadySeconds() - begin;
     state.SetIterationTime(seconds);
     kernel += seconds;
     limit += Read().Seconds(bytes);
-    const double head_begin = Now();
+    const double head_begin = SteadySeconds();
     HeadArgmaxCpu(head, &best, nullptr, Pool());
-    of_head += Now() - head_begin;
+    of_head += SteadySeconds() - head_begin;
   }
   state.counters["of_read"] = limit / kernel;
   state.counters["of_head"] = kernel / of_head;
@@ -328,11 +324,11 @@ void DraftStep(benchmark::State& state, const Shape& shape, DType dtype) {
   pruned.num_rows = pruned.num_packed = num_rows;
   pruned.packed = packed.data();
   const auto seconds_with = [&](const HeadArgs& head) {
-    const double begin = Now();
+    const double begin = SteadySeconds();
     LinearCpu(join, {x.data()}, /*num_tokens=*/1, y.data(), /*accumulate=*/false, Pool());
     layer.Run(x.data(), /*num_tokens=*/1, y.data());
     HeadArgmaxCpu(head, &best, nullptr, Pool());
-    return Now() - begin;
+    return SteadySeconds() - begin;
   };
   double with_all = 0.0, with_active = 0.0;
   for (auto _ : state) {
@@ -372,10 +368,10 @@ void Attention(benchmark::State& state, const Shape& shape) {
   for (auto _ : state) {
     for (int64_t i = 0; i < context; ++i) slots[i] = static_cast<int32_t>((first + i) % num_slots);
     first = (first + context) % num_slots;
-    const double begin = Now();
+    const double begin = SteadySeconds();
     AttentionCpu(cache, layout, q.data(), shape.q_features, shape.q_features / kHeadDim, 0.125f,
                  out.data(), Pool());
-    const double seconds = Now() - begin;
+    const double seconds = SteadySeconds() - begin;
     state.SetIterationTime(seconds);
     kernel += seconds;
     limit += Read().Seconds(2 * context * slot_bytes);

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 
+#include "base/clock.h"
 #include "kernels/cpu/amx_tiles.inc"
 #include "kernels/isa.h"
 
@@ -20,10 +20,6 @@ constexpr int64_t kPeakSteps = 20000;
 constexpr int kPeakSums = 16;
 constexpr int kPeakSumsAvx2 = 12;  // of 16 registers
 constexpr int kPeakTiles = 4;
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::atomic<int64_t> sink;  // keeps results alive
 
@@ -139,7 +135,7 @@ PlainRead::PlainRead(ThreadPool& pool, int64_t buffer_bytes) : pool_(pool), buff
 
 double PlainRead::Seconds(int64_t bytes) {
   const bool wide = DetectIsa() >= Isa::kAvx512;
-  const double begin = Now();
+  const double begin = SteadySeconds();
   for (int64_t left = bytes; left > 0;) {
     const int64_t part = std::min(left, buffer_.bytes() - position_);
     const char* data = static_cast<const char*>(buffer_.data()) + position_;
@@ -149,7 +145,7 @@ double PlainRead::Seconds(int64_t bytes) {
     left -= part;
     position_ = (position_ + part) % buffer_.bytes();
   }
-  return Now() - begin;
+  return SteadySeconds() - begin;
 }
 
 double PeakDotSeconds(double flops, DType dtype, ThreadPool& pool) {
@@ -169,10 +165,10 @@ double PeakDotSeconds(double flops, DType dtype, ThreadPool& pool) {
                                                          : Peak{8, kPeakSumsAvx2, DotPeakFma};
   const double flops_of_loop =
       2.0 * peak.products * peak.registers * kPeakSteps * pool.num_threads();
-  const double begin = Now();
+  const double begin = SteadySeconds();
   pool.ParallelFor(pool.num_threads(), /*grain=*/1,
                    [&](int64_t, int64_t) { sink += static_cast<int64_t>(peak.run()); });
-  return (Now() - begin) * flops / flops_of_loop;
+  return (SteadySeconds() - begin) * flops / flops_of_loop;
 }
 
 }  // namespace shortlist

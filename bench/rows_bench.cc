@@ -6,7 +6,6 @@
 // the time over that bound, and over A.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "base/clock.h"
 #include "base/thread_pool.h"
 #include "bench/machine.h"
 #include "kernels/arena.h"
@@ -56,10 +56,6 @@ struct Flags {
   int num_threads = static_cast<int>(std::thread::hardware_concurrency());
   int num_rounds = 15;
 };
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// The linear layers of one decoder layer, of random weights.
 struct Layer {
@@ -115,9 +111,9 @@ void MeasureRows(const std::string& name, int64_t pass_bytes, int64_t width, con
   for (int round = 0; round < flags.num_rounds; ++round) {
     read_seconds.push_back(read.Seconds(pass_bytes));
     for (size_t i = 0; i < rows.size(); ++i) {
-      const double begin = Now();
+      const double begin = SteadySeconds();
       pass(x.data(), rows[i], y.data());
-      seconds[i].push_back(Now() - begin);
+      seconds[i].push_back(SteadySeconds() - begin);
     }
   }
   const double one = Median(seconds.front());

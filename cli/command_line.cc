@@ -14,6 +14,7 @@
 #include "cli/embed/embed.h"
 #include "cli/embed/rerank.h"
 #include "cli/embed/search.h"
+#include "cli/exit_code.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/suggest.h"
 #include "cli/generate.h"
@@ -36,10 +37,10 @@ constexpr char kEncoding[] = "Embed and rank texts";
 constexpr char kLists[] = "Models and vocabulary lists";
 constexpr char kShell[] = "The shell";
 
+/// What to exit with; an error goes to stderr.
 int ExitCode(const absl::Status& status) {
-  if (status.ok()) return kExitOk;
-  std::cerr << "shortlist: " << status.message() << "\n";
-  return absl::IsInternal(status) || absl::IsUnknown(status) ? kExitFailed : kExitBadInput;
+  if (!status.ok()) std::cerr << "shortlist: " << status.message() << "\n";
+  return ExitCodeOf(status);
 }
 
 /// What to exit with behind `code`, once all that was written to standard output is there or lost.

@@ -9,11 +9,6 @@
 
 namespace shortlist {
 
-// What the program exits with.
-inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailed = 1;    // our own fault, the machine's, or outputs that differ
-inline constexpr int kExitBadInput = 2;  // usage errors and bad input
-
 /// Every command of `shortlist` with its flags. Used once, by one thread.
 class CommandLine {
  public:
@@ -21,7 +16,8 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// Parses the arguments, runs the command that they name and returns what to exit with. Messages
+  /// Parses the arguments, runs the command that they name and returns what to exit with
+  /// (cli/exit_code.h). Messages
   /// go to stderr, help and output to stdout.
   int Run(int argc, char** argv);
 

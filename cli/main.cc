@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "cli/command_line.h"
+#include "cli/exit_code.h"
 
 namespace {
 

@@ -24,13 +24,18 @@ std::string FormatProgress(int64_t done, int64_t total, const std::string& unit,
   return absl::StrCat(note, ", ", FormatSeconds(static_cast<double>(total - done) / rate), " left");
 }
 
+bool NoteTimer::IsDue() {
+  constexpr double kNoteEvery = 5.0;
+  const double now = SteadySeconds();
+  if (now - last_note_s_ < kNoteEvery) return false;
+  last_note_s_ = now;
+  return true;
+}
+
 void Progress::Advance() {
   ++done_;
-  const Clock::time_point now = Clock::now();
-  if (now - last_note_ < std::chrono::seconds(5)) return;
-  last_note_ = now;
-  const double seconds = std::chrono::duration<double>(now - begin_).count();
-  std::cerr << FormatProgress(done_, total_, unit_, seconds) << "\n";
+  if (!timer_.IsDue()) return;
+  std::cerr << FormatProgress(done_, total_, unit_, timer_.seconds()) << "\n";
 }
 
 }  // namespace shortlist

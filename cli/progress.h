@@ -1,10 +1,11 @@
 #ifndef SHORTLIST_CLI_PROGRESS_H_
 #define SHORTLIST_CLI_PROGRESS_H_
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace shortlist {
 
@@ -15,7 +16,20 @@ std::string FormatSeconds(double seconds);
 /// singular. Without a rate where nothing is done yet.
 std::string FormatProgress(int64_t done, int64_t total, const std::string& unit, double seconds);
 
-/// Notes on stderr how far long work has come: one line every few seconds, none for short work.
+/// When long work notes how far it has come: every five seconds, so that short work notes nothing.
+class NoteTimer {
+ public:
+  /// Whether a note is due; then the next one is five seconds later.
+  bool IsDue();
+  /// Since this was made.
+  double seconds() const { return SteadySeconds() - begin_s_; }
+
+ private:
+  const double begin_s_ = SteadySeconds();
+  double last_note_s_ = begin_s_;
+};
+
+/// Notes on stderr how far work of a known number of steps has come, by a NoteTimer.
 class Progress {
  public:
   /// `unit`: what is counted, in the singular.
@@ -24,13 +38,10 @@ class Progress {
   void Advance();
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   const std::string unit_;
   const int64_t total_;
   int64_t done_ = 0;
-  const Clock::time_point begin_ = Clock::now();
-  Clock::time_point last_note_ = begin_;
+  NoteTimer timer_;
 };
 
 }  // namespace shortlist

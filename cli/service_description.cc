@@ -178,6 +178,7 @@ EngineLoad LoadOf(const Engine& engine, const ServedEncoders& encoders) {
           .scheduling = scheduler.stats(),
           .num_steps = stats.num_steps,
           .num_draft_passes = stats.num_draft_passes,
+          .num_resting_steps = stats.num_resting_steps,
           .num_draft_failures = stats.num_draft_failures,
           .draft_error = engine.speculative().draft_error(),
           .draft_ms = stats.draft_ms,

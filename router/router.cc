@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/running_clock.h"
 #include "base/status_macros.h"
-#include "router/running_clock.h"
 
 namespace shortlist {
 namespace {

@@ -105,6 +105,11 @@ class GeneratorImpl final : public Generator {
 
   void Drain() override { draining_ = true; }
   bool draining() const override { return draining_; }
+  void ShutDown() override {
+    Drain();
+    shut_down_ = true;
+    AbortAll();
+  }
   int64_t num_live() const override { return registry_->num_live; }
 
   EngineLoad Load() const override;
@@ -118,6 +123,10 @@ class GeneratorImpl final : public Generator {
   BatchTokenIdOut Step(std::vector<RouterMessage> messages);
   void Detokenize(BatchTokenIdOut out);
   GenerationEvent ToEvent(BatchTokenIdOut::Row& row, LiveRequest& live, Clock::time_point now);
+  /// Whether a request ended so because of ShutDown.
+  bool IsCutShort(const absl::Status& status) const {
+    return shut_down_ && absl::IsCancelled(status);
+  }
   void SetPending(LiveRequest& live, int64_t num_tokens);
   void StoreLoad(const std::vector<LiveRequest*>& arrived);
 
@@ -125,6 +134,7 @@ class GeneratorImpl final : public Generator {
   const Options options_;
   const std::shared_ptr<LiveRegistry> registry_ = std::make_shared<LiveRegistry>();
   bool draining_ = false;
+  std::atomic<bool> shut_down_ = false;  // read by the detokenizer thread too
 
   std::mutex router_mutex_;  // held during a step, and by whoever else uses the engine
   mutable std::mutex load_mutex_;
@@ -243,7 +253,7 @@ void GeneratorImpl::StoreLoad(const std::vector<LiveRequest*>& arrived) {
 }
 
 absl::Status GeneratorImpl::CheckStart(const std::string& name, const std::string& rid) const {
-  if (draining_) return absl::UnavailableError("the server is shutting down");
+  if (draining_) return ShuttingDown();
   if (!registry_->by_name.contains(name)) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("Duplicate request ID: ", rid));
 }
@@ -293,6 +303,7 @@ asio::awaitable<absl::StatusOr<EncodedBatch>> GeneratorImpl::Encode(EncodeBatch 
   auto running = encoding.Run();
   absl::StatusOr<EncodedBatch> encoded = co_await std::move(running);
   if (options_.metrics != nullptr) options_.metrics->OnEncoded(encoder.name, encoded);
+  if (IsCutShort(encoded.status())) co_return ShuttingDown();
   co_return std::move(encoded);
 }
 
@@ -397,6 +408,7 @@ GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& l
     event.matched_text = live.text->matched_text();
   }
   if (options_.metrics != nullptr) options_.metrics->OnFinished(event);
+  if (IsCutShort(event.status)) event.status = ShuttingDown();
   return event;
 }
 

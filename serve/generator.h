@@ -127,6 +127,7 @@ struct EngineLoad {
   SchedulerStats scheduling;
   int64_t num_steps = 0;  // of the engine, and what it spent on them
   int64_t num_draft_passes = 0;
+  int64_t num_resting_steps = 0;  // that drafted nothing, since it did not pay
   int64_t num_draft_failures = 0;
   absl::Status draft_error;  // why drafting failed last
   double draft_ms = 0.0, verify_ms = 0.0;
@@ -166,8 +167,8 @@ class Generator {
 
   /// Starts `requests` (at least one) of `client`, all or none. `rid`: the client's name for them,
   /// until all have ended or the Generation goes, empty for none; AlreadyExists when it is taken.
-  /// ResourceExhausted when the queue of the tokenizers has no room for it, Unavailable when the
-  /// server is shutting down. What is wrong with a request itself (its prompt, its length, the
+  /// ResourceExhausted when the queue of the tokenizers has no room for it, ShuttingDown
+  /// behind Drain. What is wrong with a request itself (its prompt, its length, the
   /// queue of the scheduler) comes as its only event.
   virtual absl::StatusOr<std::unique_ptr<Generation>> Start(std::vector<GenerateRequest> requests,
                                                             const Client& client,
@@ -190,9 +191,11 @@ class Generator {
   /// How often that was called: what waits to be started somewhere goes by it.
   virtual int64_t num_abort_alls() const = 0;
 
-  /// Starts nothing any more: Unavailable.
+  /// Starts nothing any more: ShuttingDown (serve/http/api_error.h).
   virtual void Drain() = 0;
   virtual bool draining() const = 0;
+  /// Drains, and ends all requests: in place of Cancelled they tell ShuttingDown.
+  virtual void ShutDown() = 0;
   /// Requests without their last event.
   virtual int64_t num_live() const = 0;
 

@@ -140,6 +140,8 @@ struct Metrics::Families {
                                        "Drafted tokens whose logit is not that of their row");
   Counter& steps = NewCounter("shortlist:engine_steps_total", "Decode or verify steps");
   Counter& draft_passes = NewCounter("shortlist:draft_passes_total", "Forward passes of the draft");
+  Counter& resting_steps = NewCounter("shortlist:resting_steps_total",
+                                      "Steps that drafted nothing, since it did not pay");
   Counter& draft_failures =
       NewCounter("shortlist:draft_failures_total", "Steps that fell back to plain decoding");
   Counter& draft_seconds = NewCounter("shortlist:draft_seconds_total", "Time spent on drafting");
@@ -272,6 +274,7 @@ std::string Metrics::Text(const EngineLoad& load, double throughput) {
   f.cached.Set(static_cast<double>(load.num_cached_tokens));
   Families::Raise(f.steps, static_cast<double>(load.num_steps));
   Families::Raise(f.draft_passes, static_cast<double>(load.num_draft_passes));
+  Families::Raise(f.resting_steps, static_cast<double>(load.num_resting_steps));
   Families::Raise(f.draft_failures, static_cast<double>(load.num_draft_failures));
   Families::Raise(f.draft_seconds, 1e-3 * load.draft_ms);
   Families::Raise(f.verify_seconds, 1e-3 * load.verify_ms);

@@ -198,14 +198,26 @@ std::string Responses() {
   return Operation("Answer a text or a conversation, as OpenAI", {"input"},
                    Properties({kModel, R"json({
       "input": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
-      "type": "object", "required": ["role", "content"],
-      "properties": {
-        "type": {"const": "message"},
-        "role": {"type": "string", "enum": ["system", "developer", "user", "assistant"]},
-        "content": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
-          "type": "object", "required": ["type", "text"],
-          "properties": {"type": {"enum": ["input_text", "output_text"]},
-                         "text": {"type": "string"}}}}]}}}}]},
+      "anyOf": [
+        {"type": "object", "required": ["role", "content"],
+         "properties": {
+           "type": {"const": "message"},
+           "role": {"type": "string", "enum": ["system", "developer", "user", "assistant"]},
+           "content": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {
+             "type": "object", "required": ["type", "text"],
+             "properties": {"type": {"enum": ["input_text", "output_text"]},
+                            "text": {"type": "string"}}}}]}}},
+        {"type": "object", "required": ["type", "call_id", "name", "arguments"],
+         "properties": {"type": {"const": "function_call"}, "call_id": {"type": "string"},
+                        "name": {"type": "string"}, "arguments": {"type": "string"}}},
+        {"type": "object", "required": ["type", "call_id", "output"],
+         "properties": {"type": {"const": "function_call_output"}, "call_id": {"type": "string"},
+                        "output": {"type": "string"}}}]}}]},
+    "tools": {"type": "array", "maxItems": 128, "items": {
+      "type": "object", "required": ["type", "name"],
+      "properties": {"type": {"const": "function"}, "name": {"type": "string"}}},
+      "description": "With tool_choice \"none\" alone, where the chat template reads them"},
+    "tool_choice": {"const": "none"},
     "instructions": {"type": "string"},
     "reasoning": {"type": "object", "additionalProperties": false,
                   "properties": {"effort": {"type": ["string", "null"], "maxLength": 64,

@@ -37,6 +37,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kDrainPoll{20};
+constexpr std::chrono::milliseconds kLastWords{1'000};  // of requests that are aborted at the end
 constexpr int kNumWorkers = 2;  // so that one long text does not hold up all others
 constexpr std::chrono::milliseconds kHeartbeat{500};
 
@@ -230,6 +231,10 @@ class ServerImpl final : public Server {
     port.health = [this] { return Health(); };
     port.interval = BeatInterval();
     port.tick = [this] { WatchBeats(); };
+    port.on_tick_failure = [this](const absl::Status& status) {
+      log_->Write("health_port_failed",
+                  absl::StrCat("status=", Dump(nlohmann::json(std::string(status.message())))));
+    };
     port.metrics = [this] { return metrics_.Text(service_.Load(), generator_->Throughput()); };
     SHORTLIST_ASSIGN_OR_RETURN(health_port_, HealthPort::Start(std::move(port)));
     return absl::OkStatus();
@@ -248,7 +253,7 @@ class ServerImpl final : public Server {
 
   /// On the health port's thread.
   absl::Status Health() const {
-    if (stopping_) return absl::UnavailableError("the server is shutting down");
+    if (stopping_) return ShuttingDown();
     const std::chrono::milliseconds pause = num_missed_ * BeatInterval();
     if (pause <= options_.max_io_pause) return absl::OkStatus();
     return absl::UnavailableError(
@@ -324,9 +329,11 @@ class ServerImpl final : public Server {
       io_.stop();
       return;
     }
-    if (Clock::now() >= deadline_) {
-      generator_->AbortAll();
-      http_->Close();
+    const Clock::time_point now = Clock::now();
+    if (now >= deadline_) {
+      if (!aborted_at_) aborted_at_ = now;
+      generator_->ShutDown();
+      if (now >= *aborted_at_ + kLastWords) http_->Close();
     }
     poll_.expires_after(kDrainPoll);
     poll_.async_wait([this](const boost::system::error_code& error) {
@@ -360,6 +367,7 @@ class ServerImpl final : public Server {
   // The health port's thread's.
   int64_t num_beats_seen_ = 0, num_missed_ = 0;
   Clock::time_point deadline_;
+  std::optional<Clock::time_point> aborted_at_;  // what still ran behind the deadline
 };
 
 }  // namespace

@@ -43,7 +43,9 @@ class Server {
     std::optional<uint16_t> health_port;
     std::string health_host;  // empty: that of `http`
     std::chrono::milliseconds max_io_pause{10'000};
-    /// How long requests that are being served may take once the server is to end.
+    /// How long requests that are being served may take once the server is to end. Then they are
+    /// aborted, and clients have a second to be told: streams by an event of their dialect, others
+    /// by status 503.
     std::chrono::milliseconds drain_timeout{60'000};
     /// Fields that a route does not know are passed over and named (IgnoreUnknownFields), in place
     /// of a refusal.

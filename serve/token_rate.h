@@ -1,11 +1,12 @@
 #ifndef SHORTLIST_SERVE_TOKEN_RATE_H_
 #define SHORTLIST_SERVE_TOKEN_RATE_H_
 
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace shortlist {
 
@@ -31,11 +32,7 @@ class TokenRate {
 
  private:
   static constexpr int64_t kSeconds = 10;
-  static int64_t Second() {
-    return std::chrono::duration_cast<std::chrono::seconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
+  static int64_t Second() { return static_cast<int64_t>(SteadySeconds()); }
   mutable std::mutex mutex_;
   std::deque<std::pair<int64_t, int64_t>> counts_;  // by second, in order
 };

@@ -27,8 +27,6 @@ using nlohmann::json;
 
 constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
 constexpr int64_t kMaxVocabSize = VocabList::kMaxVocabSize;
-// Rows that a model adds to its tokenizer's ids, at most: Phi-2 and CodeGen add 943 to 50,257.
-constexpr int64_t kMaxPadding = 1024;
 constexpr std::string_view kWhiteSpace = " \t\r\v\f";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // that some editors begin a text with
 
@@ -235,10 +233,10 @@ absl::Status BindList(const VocabTarget& target, VocabList& list) {
 absl::Status FitList(const VocabTarget& target, VocabList& list) {
   if (target.vocab_size == 0) return absl::OkStatus();
   if (!list.ids_fingerprint.empty() && target.spelling) return FitByIds(target, list);
-  if (std::abs(list.vocab_size - target.vocab_size) > kMaxPadding) {
+  if (std::abs(list.vocab_size - target.vocab_size) > VocabList::kMaxPadding) {
     return absl::FailedPreconditionError(
         absl::StrCat("vocab_size ", list.vocab_size, " is not the target's ", target.vocab_size,
-                     ", and they differ by more than the ", kMaxPadding,
+                     ", and they differ by more than the ", VocabList::kMaxPadding,
                      " rows that a model may add to its tokenizer's"));
   }
   if (!list.fingerprint.empty() && !target.fingerprint.empty() &&

@@ -18,6 +18,8 @@ namespace shortlist {
 /// or coverage target; the choice is made at load (vocab_options.h).
 struct VocabList {
   static constexpr int64_t kMaxVocabSize = int64_t{1} << 24;  // of any tokenizer's, with room
+  // Rows that a model adds to its tokenizer's ids, at most: Phi-2 and CodeGen add 943 to 50,257.
+  static constexpr int64_t kMaxPadding = 1024;
 
   int64_t vocab_size = 0;   // of the target; every id is below it
   std::string fingerprint;  // of the tokenizer (text/tokenizer.h); empty where the format has none

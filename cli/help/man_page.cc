@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "cli/exit_code.h"
 
 namespace shortlist {
 namespace {
@@ -37,17 +38,13 @@ void AppendCommands(const CommandSpec& command, std::string& page) {
   for (const CommandSpec& below : command.commands) AppendCommands(below, page);
 }
 
-constexpr char kEnd[] = R"(.SH EXIT STATUS
-.TP
-0
-Success.
-.TP
-1
-A failure of the program or the machine, or outputs that differ.
-.TP
-2
-A usage error or bad input, which a message on standard error names.
-.SH ENVIRONMENT
+std::string ExitStatus() {
+  return absl::StrCat(".SH EXIT STATUS\n.TP\n", kExitOk, "\nSuccess.\n.TP\n", kExitFailed, "\n",
+                      Literal(kExitFailedMeaning), "\n.TP\n", kExitBadInput, "\n",
+                      Literal(kExitBadInputMeaning), "\n");
+}
+
+constexpr char kEnd[] = R"(.SH ENVIRONMENT
 .TP
 SHORTLIST_API_KEY, SHORTLIST_ADMIN_KEY
 The keys of \fBserve\fR where no flag gives them.
@@ -68,7 +65,7 @@ std::string ManPage(const CommandSpec& program, const std::string& version) {
       "\n.SH SYNOPSIS\n.B ", program.name, "\n\\fICOMMAND\\fR [\\fIFLAGS\\fR]\n.br\n.B ",
       program.name, "\n\\fICOMMAND\\fR \\-\\-help\n.SH COMMANDS\n");
   AppendCommands(program, page);
-  return page + kEnd;
+  return page + ExitStatus() + kEnd;
 }
 
 }  // namespace shortlist

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
-#include <memory>
 #include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 #include "base/counted.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "cli/progress.h"
+#include "cli/vocab/corpus_file.h"
 #include "cli/vocab/counted_already.h"
 #include "cli/vocab/stop_signals.h"
 
@@ -19,19 +20,19 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kBatchBytes = int64_t{4} << 20;
-constexpr std::chrono::seconds kNoteEvery(5), kKeepEvery(60);
+constexpr double kKeepEvery = 60.0;  // seconds
 
 absl::Status Stopped() { return absl::CancelledError("stopped by a signal"); }
 
 /// Reads the documents that `counts` has counted of the file at `path`, and some into `rest` behind
 /// them. RefuseTexts where they are others; Cancelled as CorpusCounter::Count.
 absl::Status Skip(const std::string& counts_path, const std::string& path, CorpusCounts& counts,
-                  Documents& documents, std::vector<Document>& rest) {
+                  CorpusFile& file, std::vector<Document>& rest) {
   const int64_t num_counted = counts.num_documents;
   uint32_t crc = 0;
   for (int64_t skipped = 0; skipped < num_counted;) {
     if (StopSignals::Given() != 0) return Stopped();
-    SHORTLIST_ASSIGN_OR_RETURN(rest, documents.Read(kBatchBytes));
+    SHORTLIST_ASSIGN_OR_RETURN(rest, file.Read(kBatchBytes));
     if (rest.empty()) {
       return RefuseTexts(counts_path,
                          absl::StrCat("has counted ", Counted(num_counted, "document"), " of ",
@@ -109,17 +110,17 @@ absl::Status CorpusCounter::Count(const std::vector<TextCorpus>& corpora, std::i
 
 absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
                                       CorpusCounts& counts) {
-  const CountedFile opened = LookAt(path);
-  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Documents> documents,
-                             Documents::Open(path, options_.is_jsonl, options_.fields, in));
+  SHORTLIST_ASSIGN_OR_RETURN(CorpusFile file,
+                             CorpusFile::Open(path, options_.is_jsonl, options_.fields, in));
+  const Documents& documents = file.documents();
   const int64_t bytes_before = num_bytes_;
   std::vector<Document> batch;
-  SHORTLIST_RETURN_IF_ERROR(Skip(options_.counts_path, path, counts, *documents, batch));
+  SHORTLIST_RETURN_IF_ERROR(Skip(options_.counts_path, path, counts, file, batch));
   counts.open_file = path;
   while (true) {
     if (StopSignals::Given() != 0) return Stopped();
     if (batch.empty()) {
-      SHORTLIST_ASSIGN_OR_RETURN(batch, documents->Read(kBatchBytes));
+      SHORTLIST_ASSIGN_OR_RETURN(batch, file.Read(kBatchBytes));
     }
     if (batch.empty()) break;
     if (const absl::Status status = CountDocuments(batch, encode_, pool_, counts); !status.ok()) {
@@ -130,15 +131,13 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
     counts.num_documents += std::ssize(batch);
     counts.documents_crc = AddCrc(batch, *counts.documents_crc);
     batch.clear();
-    num_bytes_ = bytes_before + documents->num_bytes();
-    NoteProgress(path, *documents);
-    if (std::chrono::steady_clock::now() - last_kept_ > kKeepEvery)
-      SHORTLIST_RETURN_IF_ERROR(Keep());
+    num_bytes_ = bytes_before + documents.num_bytes();
+    NoteProgress(path, documents);
+    if (SteadySeconds() - last_kept_s_ > kKeepEvery) SHORTLIST_RETURN_IF_ERROR(Keep());
   }
-  SHORTLIST_RETURN_IF_ERROR(CheckUnchanged(opened));
-  missing_.Add(*documents);
-  num_stored_done_ += documents->num_stored_bytes();
-  counts.files.push_back(opened);
+  missing_.Add(documents);
+  num_stored_done_ += documents.num_stored_bytes();
+  counts.files.push_back(file.opened());
   counts.open_file.clear();
   counts.num_documents = 0;
   counts.documents_crc = 0;
@@ -146,16 +145,14 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
 }
 
 absl::Status CorpusCounter::Keep() {
-  last_kept_ = std::chrono::steady_clock::now();
+  last_kept_s_ = SteadySeconds();
   return options_.counts_path.empty() ? absl::OkStatus()
                                       : WriteCounts(options_.counts_path, counts_);
 }
 
 void CorpusCounter::NoteProgress(const std::string& path, const Documents& documents) {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - last_note_ < kNoteEvery) return;
-  last_note_ = now;
-  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  if (!timer_.IsDue()) return;
+  const double seconds = timer_.seconds();
   std::cerr << absl::StrFormat(
       "build: %s, %d MB of it; %s in all, %.1f MB/s%s\n", Excerpt(path),
       documents.num_bytes() / 1000000, Counted(NumTokens(counts_.corpora), "token"),

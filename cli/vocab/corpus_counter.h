@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_CLI_VOCAB_CORPUS_COUNTER_H_
 #define SHORTLIST_CLI_VOCAB_CORPUS_COUNTER_H_
 
-#include <chrono>
 #include <cstdint>
 #include <istream>
 #include <string>
@@ -9,7 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/thread_pool.h"
+#include "cli/progress.h"
 #include "cli/vocab/text_corpora.h"
 #include "vocab/counting/count_file.h"
 
@@ -54,8 +55,8 @@ class CorpusCounter {
   // As they are stored: of all files to count, 0 where one does not tell, and of those counted.
   int64_t num_stored_bytes_ = 0, num_stored_done_ = 0;
   MissingMembers missing_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_note_ = begin_, last_kept_ = begin_;
+  NoteTimer timer_;
+  double last_kept_s_ = SteadySeconds();
 };
 
 }  // namespace shortlist

@@ -1,6 +1,5 @@
 #include "vocab/counting/coverage.h"
 
-#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <iterator>
@@ -18,7 +17,9 @@
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flag_kinds.h"
+#include "cli/progress.h"
 #include "cli/vocab/corpus_counter.h"
+#include "cli/vocab/corpus_file.h"
 #include "cli/vocab/counted_already.h"
 #include "cli/vocab/coverage_report.h"
 #include "cli/vocab/list_tokenizer.h"
@@ -140,10 +141,8 @@ class ReplayProgress {
   }
 
   void OnBatch(const std::string& path, const Documents& documents) {
-    const Clock::time_point now = Clock::now();
-    if (now - last_note_ < kNoteEvery) return;
-    last_note_ = now;
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    if (!timer_.IsDue()) return;
+    const double seconds = timer_.seconds();
     const int64_t bytes = done_bytes_ + documents.num_stored_bytes();
     std::cerr << absl::StrFormat("coverage: %s, %.2f MB/s%s\n", Excerpt(path),
                                  1e-6 * static_cast<double>(bytes) / seconds,
@@ -152,12 +151,8 @@ class ReplayProgress {
   void OnEndOfFile(const Documents& documents) { done_bytes_ += documents.num_stored_bytes(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kNoteEvery{5};
-
   int64_t total_bytes_ = 0, done_bytes_ = 0;  // as they are stored; total -1: one does not tell
-  const Clock::time_point begin_ = Clock::now();
-  Clock::time_point last_note_ = begin_;
+  NoteTimer timer_;
 };
 
 /// One document over every list; the tokens it has.
@@ -175,7 +170,8 @@ absl::StatusOr<int64_t> ReplayDocument(const std::string& corpus, const std::str
   return std::ssize(*text.output);
 }
 
-/// The texts, each replayed over every list. InvalidArgument names a corpus without a token.
+/// The texts, each replayed over every list. InvalidArgument names a corpus without a token;
+/// FailedPrecondition a file that changes while it is read.
 absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& corpora,
                     const EncodeText& encode, int64_t vocab_size, std::istream& in,
                     std::vector<Measured>& measured) {
@@ -187,10 +183,9 @@ absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& c
     int64_t num_tokens = 0;
     for (const std::string& path : corpus.files) {
       SHORTLIST_ASSIGN_OR_RETURN(
-          const std::unique_ptr<Documents> documents,
-          Documents::Open(path, flags.texts.is_jsonl, flags.texts.fields, in));
+          CorpusFile file, CorpusFile::Open(path, flags.texts.is_jsonl, flags.texts.fields, in));
       while (true) {
-        SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Document> batch, documents->Read(kBatchBytes));
+        SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Document> batch, file.Read(kBatchBytes));
         if (batch.empty()) break;
         const std::vector<EncodedText> texts = EncodeTexts(batch, encode, vocab_size, pool);
         for (size_t i = 0; i < batch.size(); ++i) {
@@ -199,10 +194,10 @@ absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& c
               ReplayDocument(corpus.name, batch[i].category, texts[i], measured));
           num_tokens += of_text;
         }
-        progress.OnBatch(path, *documents);
+        progress.OnBatch(path, file.documents());
       }
-      missing.Add(*documents);
-      progress.OnEndOfFile(*documents);
+      missing.Add(file.documents());
+      progress.OnEndOfFile(file.documents());
     }
     if (num_tokens > 0) continue;
     const int64_t num_missing = missing.num_texts - missing_before;

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "serve/embeddings/pictures.h"
 #include "serve/http/json_fields.h"
 
@@ -124,6 +125,16 @@ void AppendBase64(std::span<const float> values, std::string& text) {
 nlohmann::ordered_json EncodeUsage(const EncodedBatch& encoded) {
   const int64_t num_tokens = encoded.total_tokens();
   return {{"prompt_tokens", num_tokens}, {"total_tokens", num_tokens}};
+}
+
+std::string WithDetail(const std::string& body, const absl::Status& status) {
+  nlohmann::ordered_json object = ParseOrderedJson(body);
+  object["detail"] = std::string(status.message());
+  return Dump(object);
+}
+
+std::string VoyageErrorBody(const absl::Status& status) {
+  return WithDetail(OpenAiErrorBody(status), status);
 }
 
 std::string TeiErrorBody(const absl::Status& status) {

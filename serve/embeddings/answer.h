@@ -62,6 +62,12 @@ nlohmann::ordered_json EncodeUsage(const EncodedBatch& encoded);
 /// TEI's {"error", "error_type"}.
 std::string TeiErrorBody(const absl::Status& status);
 
+/// `body`, an error as a JSON object, with the message as "detail" too: Voyage's client reads that
+/// alone.
+std::string WithDetail(const std::string& body, const absl::Status& status);
+/// OpenAiErrorBody with it.
+std::string VoyageErrorBody(const absl::Status& status);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_SERVE_EMBEDDINGS_ANSWER_H_

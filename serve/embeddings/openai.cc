@@ -112,7 +112,8 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
 }  // namespace
 
 absl::Status AddOpenAiEmbeddingsRoute(const Service& service, RouteTable& routes) {
-  return routes.Add(EncodeRoute(service, "/v1/embeddings", Parse, openapi::Embeddings()));
+  return routes.Add(
+      EncodeRoute(service, "/v1/embeddings", Parse, openapi::Embeddings(), VoyageErrorBody));
 }
 
 }  // namespace shortlist

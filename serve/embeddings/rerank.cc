@@ -129,6 +129,18 @@ void ReadForMultiVectors(const ServedEncoder& encoder, const std::string& query,
   for (EncodeSource& source : batch.inputs) source.first = nullptr;
 }
 
+/// How many documents a reply ranks: "top_n", which sglang-router and Voyage call "top_k"; nullopt:
+/// all. Fails where both are there and differ.
+std::optional<int64_t> ReadTopN(JsonFields& fields) {
+  const auto top_n = fields.OptionalInteger("top_n", 1, kMaxCount);
+  const auto top_k = fields.OptionalInteger("top_k", 1, kMaxCount);
+  if (top_n && top_k && *top_n != *top_k) {
+    fields.Fail("top_n", absl::StrCat(*top_n, " differs from top_k, which is ", *top_k,
+                                      ": they are two names of one field"));
+  }
+  return top_n ? top_n : top_k;
+}
+
 absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, const char* documents,
                                  Shape shape) {
   EncodeAsked asked;
@@ -156,9 +168,8 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   Form form{.shape = shape, .model = encoder.name, .top_n = batch.inputs.size()};
   const bool tells_text = is_tei ? fields.Bool("return_text", false)
                                  : fields.Bool("return_documents", shape != Shape::kVoyage);
-  for (const char* name : {"top_n", "top_k"}) {  // as sglang-router and Voyage call it
-    const auto most = fields.OptionalInteger(name, 1, kMaxCount);
-    if (most) form.top_n = std::min(form.top_n, static_cast<size_t>(*most));
+  if (const auto most = ReadTopN(fields)) {
+    form.top_n = std::min(form.top_n, static_cast<size_t>(*most));
   }
   asked.rid = form.rid = ReadEncodeScheduling(fields, batch);
   if (!has_pairs) ReadForMultiVectors(encoder, *query, asked);
@@ -214,15 +225,20 @@ absl::StatusOr<EncodeAsked> ParseAny(const Service& service, const std::string& 
   return Read(service, fields, "documents", shape);
 }
 
+/// TEI's, whose field decides where there are no documents, and for Voyage's client.
+std::string AnyErrorBody(const absl::Status& status) {
+  return WithDetail(TeiErrorBody(status), status);
+}
+
 }  // namespace
 
 absl::Status AddRerankRoutes(const Service& service, RouteTable& routes) {
-  SHORTLIST_RETURN_IF_ERROR(
-      routes.Add(EncodeRoute(service, "/v1/rerank", ParseV1, openapi::Rerank("documents"))));
+  SHORTLIST_RETURN_IF_ERROR(routes.Add(
+      EncodeRoute(service, "/v1/rerank", ParseV1, openapi::Rerank("documents"), VoyageErrorBody)));
   SHORTLIST_RETURN_IF_ERROR(
       routes.Add(EncodeRoute(service, "/v2/rerank", ParseV2, openapi::Rerank("documents"))));
   return routes.Add(
-      EncodeRoute(service, "/rerank", ParseAny, openapi::Rerank("texts"), TeiErrorBody));
+      EncodeRoute(service, "/rerank", ParseAny, openapi::Rerank("texts"), AnyErrorBody));
 }
 
 }  // namespace shortlist

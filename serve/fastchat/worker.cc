@@ -182,7 +182,7 @@ asio::awaitable<absl::StatusOr<std::string>> FastchatWorker::Run(const HttpReque
     if (stream != nullptr) co_await WriteObject(*stream, "");
   }
   if (service_.generator->num_abort_alls() > num_abort_alls) {
-    co_return absl::CancelledError("aborted");
+    co_return service_.generator->draining() ? ShuttingDown() : absl::CancelledError("aborted");
   }
   auto generation = service_.generator->Start({request->generate}, http.client, /*rid=*/"");
   waiting.reset();

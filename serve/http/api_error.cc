@@ -113,6 +113,10 @@ std::string CodeOf(const absl::Status& status) {
 
 std::string ParamOf(const absl::Status& status) { return Attached(status, kParam).value_or(""); }
 
+absl::Status ShuttingDown() {
+  return WithCode(absl::UnavailableError("the server is shutting down"), kShutdown);
+}
+
 absl::Status WithUnknownField(absl::Status status, const UnknownField& field) {
   status.SetPayload(kUnknownWhere, absl::Cord(field.where));
   status.SetPayload(kUnknownName, absl::Cord(field.name));

@@ -19,6 +19,11 @@ absl::Status WithCode(absl::Status status, std::string_view code);
 /// Attaches the name of the request's field that is at fault.
 absl::Status WithParam(absl::Status status, std::string_view field);
 
+/// The error of a request that the end of the server has cut short, or that comes too late: 503
+/// with the code kShutdown.
+absl::Status ShuttingDown();
+inline constexpr std::string_view kShutdown = "shutdown";
+
 /// A member of a request's body that its route does not know.
 struct UnknownField {
   std::string where;  // goes before the name: "sampling_params.", "messages[3]."; empty: the body

@@ -38,11 +38,11 @@ bool IsVital(std::string_view path) { return path == "/health" || path == "/metr
 class HttpConnection {
  public:
   HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpConnections> connections)
-      : socket_(std::make_shared<HttpSocket>(std::move(socket))),
+      : socket_(std::make_shared<HttpSocket>(std::move(socket), connections->time)),
         owned_connections_(std::move(connections)),
         connections_(*owned_connections_),
         limits_(connections_.options.limits),
-        place_(connections_.admission, socket_->peer(), [this] { Close(); }),
+        place_(connections_.admission, socket_->peer(), [this] { socket_->Close(); }),
         reader_(*socket_, limits_, [this](int64_t bytes) { return place_.SetBody(bytes); }) {
     connections_.open.insert(this);
   }
@@ -57,11 +57,20 @@ class HttpConnection {
 
   /// Ends now if nothing is being answered.
   void Drain() {
-    if (waiting_) Close();
+    if (waiting_) socket_->Close();
   }
-  void Close() { socket_->Close(); }
+  /// As HttpServer::Close.
+  void Close();
 
  private:
+  /// What the connection does, as far as Close goes by it.
+  enum class Phase {
+    kOther,
+    kUnanswered,  // a request is read or handled, and its reply has not started
+    kAnswering,   // its reply has started
+    kSwallowing,  // its reply is with the kernel, and the rest of the request is dropped
+  };
+  Phase phase() const;
   asio::awaitable<bool> WaitForRequest();
   asio::awaitable<absl::Status> ReadRequest();
   void ReleaseBody();
@@ -87,7 +96,34 @@ class HttpConnection {
   HttpRequest request_;
   RouteTable::Match match_;
   bool is_last_ = false;  // of this connection, whatever the client says: it may be sending on
+  bool is_reading_ = false;
+  HttpResponseWriter* reply_ = nullptr;  // null: none is due
+  bool is_swallowing_ = false;
+  bool is_cut_ = false;  // by Close, not by the client
 };
+
+HttpConnection::Phase HttpConnection::phase() const {
+  if (is_swallowing_) return Phase::kSwallowing;
+  if (is_reading_) return Phase::kUnanswered;
+  if (reply_ == nullptr) return Phase::kOther;
+  return reply_->started() ? Phase::kAnswering : Phase::kUnanswered;
+}
+
+void HttpConnection::Close() {
+  switch (phase()) {
+    case Phase::kUnanswered:
+      // What reads, or watches the client, ends; then the reply is sent.
+      is_cut_ = true;
+      return socket_->CancelReads();
+    case Phase::kAnswering:
+      is_cut_ = is_cut_ || !reply_->record().client_gone;
+      return socket_->Close();
+    case Phase::kSwallowing:  // bounded, and a reset could destroy the reply
+      return;
+    case Phase::kOther:
+      return socket_->Close();
+  }
+}
 
 asio::awaitable<void> HttpConnection::Run() {
   co_await asio::this_coro::throw_if_cancelled(false);
@@ -95,7 +131,10 @@ asio::awaitable<void> HttpConnection::Run() {
   while (keep_alive) {
     const bool has_request = co_await WaitForRequest();
     if (!has_request) break;
+    is_reading_ = true;
     absl::Status refusal = co_await ReadRequest();
+    is_reading_ = false;
+    if (is_cut_ && !refusal.ok()) refusal = ShuttingDown();
     ++connections_.num_requests;
     keep_alive = co_await Answer(std::move(refusal));
     --connections_.num_requests;
@@ -104,7 +143,7 @@ asio::awaitable<void> HttpConnection::Run() {
     // Requests that are there already are never waited for.
     co_await socket_->Yield();
   }
-  Close();
+  socket_->Close();
 }
 
 asio::awaitable<void> HttpConnection::Refuse() {
@@ -114,7 +153,7 @@ asio::awaitable<void> HttpConnection::Refuse() {
   absl::Status refusal = TooMany();
   co_await reply.SendError(std::move(refusal), OpenAiErrorBody);
   co_await socket_->Swallow();
-  Close();
+  socket_->Close();
 }
 
 absl::Status HttpConnection::TooMany() const {
@@ -217,6 +256,7 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
                             .write_timeout = limits_.write_timeout,
                             .hold = [this](int64_t bytes) { return place_.SetReply(bytes); },
                             .error_body = error_body});
+  reply_ = &reply;
   RequestRecord& record = reply.record();
   BeginRecord(record);
   reply.SetHeader("X-Request-Id", request_.id);
@@ -231,6 +271,11 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
     record.client_gone = true;
   } else if (refusal.ok()) {
     co_await (RunHandler(reply, refusal) || Watch(reply));
+    if (is_cut_ && !refusal.ok()) {
+      record.client_gone = false;
+      record.error_code = kShutdown;
+      refusal = ShuttingDown();
+    }
     failed = reply.started() && !refusal.ok();
   }
   if (!record.client_gone && socket_->is_open()) {
@@ -241,11 +286,14 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
     }
   }
   Done(record);
+  reply_ = nullptr;
   if (record.client_gone) co_return false;
   const bool keep_alive = reply.keep_alive() && !failed;
   const bool is_writing = !reader_.complete() || !socket_->unread().empty() || is_last_;
   place_.SetIdle(true);
+  is_swallowing_ = true;
   if (!keep_alive && is_writing) co_await socket_->Swallow();
+  is_swallowing_ = false;
   co_return keep_alive;
 }
 
@@ -276,7 +324,7 @@ asio::awaitable<void> HttpConnection::RunHandler(HttpResponseWriter& reply, absl
     status = absl::InternalError(error.what());
   }
   RequestRecord& record = reply.record();
-  if (status.ok() || record.client_gone) co_return;
+  if (status.ok() || (record.client_gone && !is_cut_)) co_return;
   if (record.error_code.empty()) record.error_code = CodeOf(status);
   failure = std::move(status);
 }
@@ -302,13 +350,13 @@ asio::awaitable<void> HttpConnection::Watch(HttpResponseWriter& reply) {
     }
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) co_return;
-    if (has_ended) break;
+    if (has_ended || is_cut_) break;
     has_ended = error == asio::error::eof;
     if (!has_ended) continue;
     error = {};
     if (reader_.is_http11() && !reply.started()) socket_->Probe();
   }
-  reply.record().client_gone = true;
+  if (!is_cut_) reply.record().client_gone = true;
 }
 
 void ServeConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpConnections> connections) {

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_SERVE_HTTP_CONNECTION_H_
 #define SHORTLIST_SERVE_HTTP_CONNECTION_H_
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "serve/http/admission.h"
 #include "serve/http/host_policy.h"
+#include "serve/http/running_time.h"
 #include "serve/http/server.h"
 
 namespace shortlist {
@@ -17,11 +19,16 @@ class HttpConnection;
 
 /// What the connections of one server share; they own it. Used on the I/O thread.
 struct HttpConnections {
-  HttpConnections(const RouteTable& routes, HttpServer::Options options)
-      : routes(routes), options(std::move(options)), admission(this->options.limits) {}
+  HttpConnections(const boost::asio::any_io_executor& executor, const RouteTable& routes,
+                  HttpServer::Options options)
+      : routes(routes),
+        options(std::move(options)),
+        time(std::make_shared<RunningTime>(executor)),
+        admission(this->options.limits) {}
 
   const RouteTable& routes;
   const HttpServer::Options options;
+  const std::shared_ptr<RunningTime> time;
   HostPolicy host_policy;  // set before the first connection
   HttpAdmission admission;
   std::unordered_set<HttpConnection*> open;
@@ -37,7 +44,7 @@ void ServeConnection(boost::asio::ip::tcp::socket socket,
 /// Closes connections that wait for a request, and lets the others end with their reply.
 void DrainConnections(HttpConnections& connections);
 
-/// Closes all; their handlers are cancelled.
+/// Ends all, as HttpServer::Close says.
 void CloseConnections(HttpConnections& connections);
 
 }  // namespace shortlist

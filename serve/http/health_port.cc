@@ -1,8 +1,11 @@
 #include "serve/http/health_port.h"
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <exception>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -58,11 +61,22 @@ class HealthPortImpl final : public HealthPort {
 
  private:
   void Tick() {
-    options_.tick();
+    try {
+      options_.tick();
+    } catch (const std::exception& error) {
+      OnTickFailure(error.what());
+    }
     timer_.expires_after(options_.interval);
     timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) Tick();
+      if (error == asio::error::operation_aborted) return;  // the port has gone
+      if (error) OnTickFailure(error.message());
+      Tick();
     });
+  }
+
+  void OnTickFailure(const std::string& why) {
+    if (std::exchange(told_failure_, true) || !options_.on_tick_failure) return;
+    options_.on_tick_failure(absl::InternalError(why));
   }
 
   asio::awaitable<absl::Status> Health(HttpResponse& response) {
@@ -85,6 +99,7 @@ class HealthPortImpl final : public HealthPort {
   RouteTable routes_;
   std::unique_ptr<HttpServer> http_;
   std::thread thread_;
+  bool told_failure_ = false;
 };
 
 }  // namespace

@@ -24,8 +24,12 @@ class HealthPort {
     // Called on the thread of this port.
     std::function<absl::Status()> health;  // not ok becomes the reply
     std::function<std::string()> metrics;
-    // Likewise, every `interval`. After a pause of the process it is called once.
+    // Likewise, every `interval`. After a pause of the process it is called once. It is called
+    // again after it has thrown.
     std::function<void()> tick;
+    // Likewise, with the first error of `tick`, or of the timer that calls it, and with no further
+    // one; may be null. Without ticks /health may be out of date.
+    std::function<void(const absl::Status&)> on_tick_failure;
     std::chrono::milliseconds interval{500};
   };
 

@@ -16,7 +16,6 @@ namespace shortlist {
 
 namespace asio = boost::asio;
 using error_code = HttpSocket::error_code;
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 namespace {
@@ -98,21 +97,23 @@ asio::awaitable<absl::Status> HttpRequestReader::ReadBody(HttpRequest& request) 
   if (complete()) co_return absl::OkStatus();
   absl::Status status = co_await AnswerExpectation(request);
   if (!status.ok()) co_return status;
-  const Clock::time_point end = Clock::now() + limits_.body_timeout;
   const milliseconds window = std::min(limits_.body_timeout, kBodyWindow);
+  milliseconds left = limits_.body_timeout;
   const auto least = kLeastBytesPerSecond * window.count() / 1000;
   int64_t num_in_window = 0;
   socket_.Arm(window);
+  left -= window;
   while (status.ok()) {
     num_in_window += std::ssize(socket_.unread());
     status = TakeBody(request.body);
     if (!status.ok() || complete()) break;
     status = co_await Fill();
     if (!absl::IsDeadlineExceeded(status)) continue;
-    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
     if (left.count() > 0 && num_in_window >= least) {
       num_in_window = 0;
-      socket_.Arm(std::min(left, window));
+      const milliseconds next = std::min(left, window);
+      socket_.Arm(next);
+      left -= next;
       status = absl::OkStatus();
     }
   }

@@ -54,7 +54,7 @@ class Server final : public HttpServer {
  public:
   Server(asio::any_io_executor executor, const RouteTable& routes, Options options)
       : acceptor_(std::make_shared<tcp::acceptor>(executor)),
-        connections_(std::make_shared<HttpConnections>(routes, std::move(options))) {}
+        connections_(std::make_shared<HttpConnections>(executor, routes, std::move(options))) {}
 
   ~Server() override { Close(); }
 

@@ -92,7 +92,9 @@ class HttpServer {
 
   /// Takes no further connections; each open one is closed behind the reply it waits for.
   virtual void Drain() = 0;
-  /// Closes everything now; handlers are cancelled.
+  /// Ends everything, for good: handlers are cancelled. A request whose reply has not started is
+  /// told ShuttingDown; a stream is cut, so a handler that has an error to tell must have done so.
+  /// Records of both say shutdown. To be called again until num_connections() is 0.
   virtual void Close() = 0;
 };
 

@@ -17,7 +17,6 @@ namespace shortlist {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -27,9 +26,13 @@ constexpr size_t kTurnBytes = 64 << 10;      // of work before others go first
 constexpr int kSendBufferBytes = 256 << 10;  // of the kernel: a reply's part that waits there
 constexpr size_t kMaxSwallowedBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kMaxSwallowTime{2};
-// A deadline that is noticed later than this was not the peer's fault.
-constexpr std::chrono::seconds kLate{1};
-constexpr std::chrono::seconds kGrace{1};
+constexpr double kTimerPrecision = 1e-3;  // seconds
+
+/// For a timer that is to end when so many seconds have run, if nothing pauses.
+std::chrono::nanoseconds TimerOf(double seconds) {
+  const std::chrono::duration<double> wait(std::max(seconds, 0.0));
+  return std::chrono::ceil<std::chrono::nanoseconds>(wait);
+}
 
 }  // namespace
 
@@ -43,8 +46,9 @@ std::string CountedAddress(const asio::ip::address& address) {
   return v6.is_loopback() ? v6.to_string() : ip::address_v6(bytes).to_string();
 }
 
-HttpSocket::HttpSocket(tcp::socket socket)
+HttpSocket::HttpSocket(tcp::socket socket, std::shared_ptr<RunningTime> time)
     : socket_(std::move(socket)),
+      time_(std::move(time)),
       deadline_(socket_.get_executor()),
       room_deadline_(socket_.get_executor()) {
   error_code ignored;
@@ -56,18 +60,23 @@ HttpSocket::HttpSocket(tcp::socket socket)
 
 void HttpSocket::Arm(std::chrono::milliseconds time) {
   timed_out_ = false;
+  num_in_time_ = 0;
   ++deadline_number_;
-  AwaitDeadline(time);
+  if (!watch_) watch_.emplace(time_);
+  armed_until_ = time_->Now() + std::chrono::duration<double>(time).count();
+  AwaitDeadline();
 }
 
-void HttpSocket::AwaitDeadline(std::chrono::milliseconds time) {
-  deadline_.expires_after(time);
-  // A wait that has run out is told so even if it was cancelled before this could be told.
+void HttpSocket::AwaitDeadline() {
+  deadline_.expires_after(TimerOf(armed_until_ - time_->Now()));
+  // A timer that has expired is not cancelled any more: its deadline may be one of before.
   deadline_.async_wait([weak = weak_from_this(), number = deadline_number_](error_code error) {
     const std::shared_ptr<HttpSocket> self = weak.lock();
     if (error || !self || self->deadline_number_ != number) return;
-    if (Clock::now() - self->deadline_.expiry() > kLate) return self->AwaitDeadline(kGrace);
+    // The process was paused meanwhile.
+    if (self->armed_until_ - self->time_->Now() > kTimerPrecision) return self->AwaitDeadline();
     self->timed_out_ = true;
+    self->num_in_time_ = self->socket_.available(error);
     self->socket_.cancel(error);
   });
 }
@@ -76,6 +85,12 @@ void HttpSocket::Disarm() {
   timed_out_ = false;
   ++deadline_number_;
   deadline_.cancel();
+  watch_.reset();
+}
+
+void HttpSocket::CancelReads() {
+  error_code ignored;
+  socket_.cancel(ignored);
 }
 
 void HttpSocket::Close() {
@@ -101,6 +116,7 @@ HttpSocket::error_code HttpSocket::ReadSome() {
   const size_t count = socket_.read_some(asio::buffer(bytes), error);
   buffer_.commit(asio::buffer_copy(buffer_.prepare(count), asio::buffer(bytes, count)));
   num_since_yield_ += count;
+  num_in_time_ -= std::min(num_in_time_, count);
   return error;
 }
 
@@ -108,14 +124,16 @@ HttpSocket::error_code HttpSocket::ReadSome() {
 // with the last bytes is no change, and would not be seen. A wait for readiness has no such state.
 asio::awaitable<HttpSocket::error_code> HttpSocket::Read() {
   while (true) {
+    const bool may_read = !timed_out_ || num_in_time_ > 0;
     error_code error = ReadSome();
     if (error != asio::error::would_block) {
       if (num_since_yield_ >= kTurnBytes) co_await Yield();
-      if (!error && timed_out_) error = asio::error::operation_aborted;
+      if (!error && !may_read) error = asio::error::operation_aborted;
       co_return error;
     }
+    num_in_time_ = 0;
     error = co_await Wait(tcp::socket::wait_read);
-    if (error) co_return error;
+    if (error && num_in_time_ == 0) co_return error;
   }
 }
 
@@ -134,8 +152,9 @@ int64_t HttpSocket::num_queued() {
 asio::awaitable<HttpSocket::Written> HttpSocket::Write(std::string_view bytes,
                                                        std::chrono::milliseconds window) {
   Written written{};
-  Clock::time_point deadline = Clock::time_point::max();  // from the first wait on
-  int64_t num_taken = 0;                                  // by the peer, when the window began
+  std::optional<RunningTime::Watch> watch;  // from the first wait on
+  std::optional<double> deadline;           // of the window
+  int64_t num_taken = 0;                    // by the peer, when the window began
   while (written.count < bytes.size() && !written.error) {
     const size_t count =
         socket_.write_some(asio::buffer(bytes.substr(written.count, kTurnBytes)), written.error);
@@ -144,30 +163,31 @@ asio::awaitable<HttpSocket::Written> HttpSocket::Write(std::string_view bytes,
     num_since_yield_ += count;
     if (num_since_yield_ >= kTurnBytes) co_await Yield();
     if (written.error != asio::error::would_block) continue;
-    const Clock::time_point now = Clock::now();
-    if (now >= deadline) {
+    if (!watch) watch.emplace(time_);
+    const double now = time_->Now();
+    if (deadline && now >= *deadline - kTimerPrecision) {
       const int64_t least = kLeastBytesPerSecond * window.count() / 1000;
       const int64_t taken = num_written_ - num_queued() - num_taken;
-      if (taken < std::max<int64_t>(least, 1) && now - deadline <= kLate) {
+      if (taken < std::max<int64_t>(least, 1)) {
         written.error = asio::error::timed_out;
         break;
       }
-      deadline = Clock::time_point::max();
+      deadline.reset();
     }
-    if (deadline == Clock::time_point::max()) {
-      deadline = now + window;
+    if (!deadline) {
+      deadline = now + std::chrono::duration<double>(window).count();
       num_taken = num_written_ - num_queued();
     }
-    written.error = co_await AwaitRoom(deadline);
+    written.error = co_await AwaitRoom(*deadline);
   }
   co_return written;
 }
 
-/// Until the socket takes more, or `deadline`.
-asio::awaitable<HttpSocket::error_code> HttpSocket::AwaitRoom(Clock::time_point deadline) {
+/// Until the socket takes more, or for as long as `deadline` is away if nothing pauses.
+asio::awaitable<HttpSocket::error_code> HttpSocket::AwaitRoom(double deadline) {
   using asio::experimental::awaitable_operators::operator||;
   num_since_yield_ = 0;
-  room_deadline_.expires_at(deadline);
+  room_deadline_.expires_after(TimerOf(deadline - time_->Now()));
   auto room = socket_.async_wait(tcp::socket::wait_write, kTuple);
   auto timeout = room_deadline_.async_wait(kTuple);
   co_await (std::move(room) || std::move(timeout));

@@ -9,8 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "serve/http/running_time.h"
 
 namespace shortlist {
 
@@ -34,7 +37,8 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
  public:
   using error_code = boost::system::error_code;
 
-  explicit HttpSocket(boost::asio::ip::tcp::socket socket);
+  /// Deadlines and windows go by `time`, so that none passes while the process is paused.
+  HttpSocket(boost::asio::ip::tcp::socket socket, std::shared_ptr<RunningTime> time);
 
   /// Waits for bytes and appends what there is to unread(). The end of the client's side is
   /// asio::error::eof, seen as soon as it is there. operation_aborted: the deadline has passed, the
@@ -46,8 +50,7 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
     size_t count;  // bytes that the kernel took
   };
   /// Returns when the kernel has taken all bytes; timed_out when in a `window` of waiting the peer
-  /// took less than kLeastBytesPerSecond of what the kernel had; a window in which the process
-  /// paused does not count. `bytes` must outlive it.
+  /// took less than kLeastBytesPerSecond of what the kernel had. `bytes` must outlive it.
   boost::asio::awaitable<Written> Write(std::string_view bytes, std::chrono::milliseconds window);
 
   /// Lets what else is ready on this thread go first.
@@ -63,9 +66,8 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
   /// last reply before it has been read. Nothing can be written afterwards.
   boost::asio::awaitable<void> Swallow();
 
-  /// From now on `time` is left for what is read; what takes longer is aborted. A deadline that
-  /// this thread notices late, after a pause of the process, is put off by a second, so that what
-  /// the peer sent in time is read.
+  /// From now on `time` is left for what is read; what takes longer is aborted. What the kernel has
+  /// when this thread notices the deadline counts as in time.
   void Arm(std::chrono::milliseconds time);
   void Disarm();
   /// The deadline that is armed has passed.
@@ -79,20 +81,26 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
   bool is_open() const { return socket_.is_open(); }
   /// The CountedAddress of the other end.
   const std::string& peer() const { return peer_; }
+  /// What reads waits no longer, and gets operation_aborted; the socket stays open.
+  void CancelReads();
   void Close();
 
  private:
-  void AwaitDeadline(std::chrono::milliseconds time);
+  void AwaitDeadline();
   boost::asio::awaitable<error_code> Wait(boost::asio::ip::tcp::socket::wait_type what);
-  boost::asio::awaitable<error_code> AwaitRoom(std::chrono::steady_clock::time_point deadline);
+  boost::asio::awaitable<error_code> AwaitRoom(double deadline);
   error_code ReadSome();
   int64_t num_queued();
 
   boost::asio::ip::tcp::socket socket_;
   std::string peer_;
+  const std::shared_ptr<RunningTime> time_;
+  std::optional<RunningTime::Watch> watch_;  // while armed
+  double armed_until_ = 0.0;                 // of time_
   boost::asio::steady_timer deadline_;
   uint64_t deadline_number_ = 0;  // of the one that counts
   bool timed_out_ = false;
+  size_t num_in_time_ = 0;  // bytes in the kernel that still may be read, where timed_out_
   boost::asio::steady_timer room_deadline_;
   boost::beast::flat_buffer buffer_;
   size_t num_since_yield_ = 0;  // bytes read and written without waiting

@@ -1,8 +1,12 @@
 #include "serve/http/unknown_fields.h"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -18,7 +22,9 @@ namespace {
 using boost::asio::awaitable;
 using nlohmann::ordered_json;
 
-constexpr int kMaxIgnored = 16;
+constexpr size_t kMaxIgnored = 16;  // distinct paths
+// Of bodies, read again for each field that is taken out.
+constexpr int64_t kMaxReadBytes = int64_t{32} << 20;
 constexpr size_t kMaxNameBytes = 64;
 
 /// `where` is what is left of the way: "messages[3].content.".
@@ -46,16 +52,37 @@ void Erase(ordered_json& value, std::string_view where, const std::string& name)
   if (member != value.end()) Erase(*member, where, name);
 }
 
+/// Where the field stands, whatever the index in each list: "messages[].weight".
+std::string PathOf(const UnknownField& field) {
+  std::string path;
+  bool is_index = false;
+  for (const char c : field.where) {
+    is_index = is_index && c != ']';
+    if (!is_index) path += c;
+    if (c == '[') is_index = true;
+  }
+  return path + field.name;
+}
+
 awaitable<absl::Status> Handle(const Handler& handler, WorkerThreads& workers,
                                const HttpRequest& request, HttpResponse& response) {
-  for (int num_ignored = 0;; ++num_ignored) {
+  std::set<std::string> paths;
+  int64_t num_read_bytes = 0;
+  while (true) {
     absl::Status status = co_await handler(request, response);
     const std::optional<UnknownField> field = UnknownFieldOf(status);
-    if (!field || num_ignored == kMaxIgnored || response.started()) co_return status;
-    NoteIgnored(HeaderName(*field), response);
+    if (!field || response.started()) co_return status;
+    const bool is_new = paths.insert(PathOf(*field)).second;
+    if (paths.size() > kMaxIgnored) co_return status;
+    num_read_bytes += std::ssize(request.body);
+    if (!is_new && num_read_bytes > kMaxReadBytes) co_return status;
+    if (is_new) NoteIgnored(HeaderName(*field), response);
     const auto erase = [&] { return WithoutField(request.body, *field); };
     std::string rest = co_await workers.RunIfLarge(request.client, std::ssize(request.body), erase);
+    if (rest == request.body) co_return status;  // it is not where the route says
     request.body = std::move(rest);
+    co_await boost::asio::post(co_await boost::asio::this_coro::executor,
+                               boost::asio::use_awaitable);  // others go first
   }
 }
 

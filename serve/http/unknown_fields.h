@@ -26,8 +26,10 @@ void NoteIgnored(std::string_view name, HttpResponse& response);
 std::string WithoutField(const std::string& body, const UnknownField& field);
 
 /// `handler` for requests whose unknown fields are passed over: a field that it refuses as unknown
-/// (UnknownFieldOf) is taken out of the body, named in kIgnoredFields and in the record, and the
-/// handler is called again. More than 16 are refused. `workers` must outlive it.
+/// (UnknownFieldOf) is taken out of the body, and the handler is called again. A path, whatever the
+/// index in each list ("messages[].weight"), is named once in kIgnoredFields and in the record, as
+/// its first field. The 17th path is refused; so is a further field of a path where the body would
+/// be read so often that it comes to 32 MiB. `workers` must outlive it.
 Handler IgnoreUnknownFields(Handler handler, WorkerThreads& workers);
 
 }  // namespace shortlist

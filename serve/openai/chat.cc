@@ -156,17 +156,6 @@ bool SetReasoningEffort(const std::string& effort, const ChatTemplate* chat_temp
 
 namespace {
 
-/// With tools, nothing but that the model calls none: what it writes is not searched for calls.
-void ReadToolChoice(JsonFields& fields, const Chat& chat) {
-  const json* choice = fields.Find("tool_choice");
-  if (choice != nullptr && *choice != "none") {
-    return fields.Fail("tool_choice", "only \"none\" is supported: calls are not parsed here");
-  }
-  if (choice != nullptr || chat.tools.is_null()) return;
-  fields.Fail("tools",
-              "not supported without \"tool_choice\": \"none\": calls are not parsed here");
-}
-
 absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
   JsonFields fields(body);
@@ -179,7 +168,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   const PromptEncoder& encoder = *service.generator->options().prompt_encoder;
   SHORTLIST_ASSIGN_OR_RETURN(
       Chat chat, ReadChat(fields, ParseOrderedJson(http.body), encoder.chat_template()));
-  ReadToolChoice(fields, chat);
+  ReadToolChoice(fields, /*has_tools=*/!chat.tools.is_null());
   if (const auto effort = fields.OptionalString("reasoning_effort", kMaxNameBytes)) {
     const json* kwargs = fields.Find("chat_template_kwargs");
     if (kwargs != nullptr && kwargs->contains("reasoning_effort")) {

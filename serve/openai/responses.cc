@@ -1,13 +1,19 @@
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "serve/http/api_error.h"
 #include "serve/http/unknown_fields.h"
 #include "serve/openai/chat.h"
 #include "serve/openai/request.h"
+#include "serve/openai/response_input.h"
 #include "serve/openai/routes.h"
+#include "serve/openai/tools.h"
 #include "serve/openapi.h"
 #include "serve/sampling_fields.h"
 
@@ -18,7 +24,6 @@ using boost::asio::awaitable;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr size_t kMaxItems = 4096;
 // Of "metadata", as OpenAI has them.
 constexpr size_t kMaxPairs = 16, kMaxKeyBytes = 64, kMaxValueBytes = 512;
 
@@ -28,71 +33,6 @@ struct Asked {
   bool ignores_effort = false;  // "reasoning.effort", which the template does not read
   ordered_json echoed;          // members of the request that its response repeats
 };
-
-/// An item's content as the chat route takes it: a text, or a list of parts that are texts.
-absl::StatusOr<json> ChatContent(const json& content, const std::string& where) {
-  if (!content.is_array()) return content;
-  json parts = json::array();
-  for (size_t i = 0; i < content.size(); ++i) {
-    JsonFields part(content[i], absl::StrCat(where, ".content[", i, "]."));
-    const std::string type = part.String("type", "", kMaxNameBytes);
-    if (type != "input_text" && type != "output_text" && type != "text") {
-      part.Fail("type", "only \"input_text\" and \"output_text\" are supported");
-    }
-    const auto text = part.OptionalString("text", Tokenizer::kMaxTextBytes);
-    if (!text.has_value()) part.Fail("text", "missing");
-    part.Accept({"annotations", "logprobs"});
-    part.RefuseUnknown();
-    SHORTLIST_RETURN_IF_ERROR(part.status());
-    parts.push_back({{"type", "text"}, {"text", *text}});
-  }
-  return parts;
-}
-
-absl::StatusOr<json> ChatMessage(const json& value, const std::string& where) {
-  JsonFields item(value, where + ".");
-  if (item.String("type", "message", kMaxNameBytes) != "message") {
-    item.Fail("type", "only \"message\" is supported");
-  }
-  const std::string role = item.String("role", "", kMaxNameBytes);
-  if (role.empty()) item.Fail("role", "missing");
-  const json* content = item.Find("content");
-  const bool is_list = content != nullptr && content->is_array() && !content->empty();
-  if (content == nullptr || !(content->is_string() || is_list)) {
-    item.Fail("content", "neither a text nor a list of parts");
-  }
-  item.Accept({"id", "status"});
-  item.RefuseUnknown();
-  SHORTLIST_RETURN_IF_ERROR(item.status());
-  SHORTLIST_ASSIGN_OR_RETURN(json parts, ChatContent(*content, where));
-  return json{{"role", role}, {"content", std::move(parts)}};
-}
-
-/// "instructions" and "input" as the messages of a chat.
-absl::StatusOr<json> ChatMessages(JsonFields& fields) {
-  json messages = json::array();
-  const auto instructions = fields.OptionalString("instructions", Tokenizer::kMaxTextBytes);
-  if (instructions.has_value()) {
-    messages.push_back({{"role", "system"}, {"content", *instructions}});
-  }
-  const json* input = fields.Find("input");
-  if (input == nullptr) fields.Fail("input", "missing");
-  if (input != nullptr && !input->is_string() &&
-      (!input->is_array() || input->empty() || input->size() > kMaxItems)) {
-    fields.Fail("input", absl::StrCat("neither a text nor a list of 1 to ", kMaxItems, " items"));
-  }
-  SHORTLIST_RETURN_IF_ERROR(fields.status());
-  if (input->is_string()) {
-    messages.push_back({{"role", "user"}, {"content", *input}});
-    return messages;
-  }
-  for (size_t i = 0; i < input->size(); ++i) {
-    SHORTLIST_ASSIGN_OR_RETURN(json message,
-                               ChatMessage((*input)[i], absl::StrCat("input[", i, "]")));
-    messages.push_back(std::move(message));
-  }
-  return messages;
-}
 
 /// "metadata" is kept until the response ends, which repeats it.
 void CheckMetadata(JsonFields& fields) {
@@ -146,14 +86,22 @@ absl::StatusOr<std::optional<std::string>> ReadEffort(JsonFields& fields) {
 void AcceptOrRefuseOthers(JsonFields& fields) {
   fields.Accept({"user", "service_tier", "safety_identifier", "prompt_cache_key",
                  "prompt_cache_retention", "parallel_tool_calls"});
-  fields.Refuse({"store", "previous_response_id", "conversation", "background", "tools", "prompt",
-                 "include", "max_tool_calls", "context_management"},
+  fields.Refuse({"store", "previous_response_id", "conversation", "background", "prompt", "include",
+                 "max_tool_calls", "context_management"},
                 "not supported: this server keeps no responses and calls no tools");
   fields.Refuse({"top_logprobs"}, "not supported");
-  fields.RefuseUnless("tool_choice", "none", "there are no tools to choose from");
   fields.RefuseUnless("truncation", "disabled", "only \"disabled\" is supported");
   fields.OptionalString("user", kMaxNameBytes);
   CheckMetadata(fields);
+}
+
+/// An error of a message, which this route's client does not know, as one of "input".
+absl::Status OfInput(const absl::Status& status) {
+  const std::string message(status.message());
+  if (!ParamOf(status).starts_with("messages")) return status;
+  const size_t end = std::min(message.find(": "), message.size());
+  return WithParam(absl::Status(status.code(), absl::StrCat("input", message.substr(end))),
+                   "input");
 }
 
 /// The request as one of the chat route, whose rules it follows.
@@ -161,10 +109,13 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
   JsonFields fields(body);
   AcceptOrRefuseOthers(fields);
+  const ordered_json ordered = ParseOrderedJson(http.body);
+  ordered_json tools = ReadResponseTools(fields, ordered);
+  ReadToolChoice(fields, /*has_tools=*/!tools.is_null());
   SHORTLIST_RETURN_IF_ERROR(CheckNested(fields));
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<std::string> effort, ReadEffort(fields));
   const auto max_tokens = fields.OptionalInteger("max_output_tokens", 1, kMaxCount);
-  SHORTLIST_ASSIGN_OR_RETURN(json messages, ChatMessages(fields));
+  SHORTLIST_ASSIGN_OR_RETURN(json messages, ReadResponseMessages(fields));
   json chat = {{"messages", std::move(messages)}};
   for (const char* name : {"model", "temperature", "top_p", "stream", "seed", "user"}) {
     if (const json* member = fields.Find(name)) chat[name] = *member;
@@ -172,13 +123,20 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   if (max_tokens.has_value()) chat["max_completion_tokens"] = *max_tokens;
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
-  JsonFields chat_fields(chat);
   Asked asked;
+  ordered_json ordered_chat(chat);
+  if (!tools.is_null()) {
+    chat["tools"] = tools;
+    ordered_chat["tools"] = std::move(tools);
+    asked.echoed["tools"] = ordered["tools"];
+  }
+  JsonFields chat_fields(chat);
   SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, chat_fields, std::nullopt,
                                                              /*least_max_tokens=*/1));
   const PromptEncoder& encoder = *service.generator->options().prompt_encoder;
-  SHORTLIST_ASSIGN_OR_RETURN(Chat conversation,
-                             ReadChat(chat_fields, ordered_json(chat), encoder.chat_template()));
+  absl::StatusOr<Chat> read = ReadChat(chat_fields, ordered_chat, encoder.chat_template());
+  if (!read.ok()) return OfInput(read.status());
+  Chat conversation = *std::move(read);
   asked.ignores_effort =
       effort.has_value() && !SetReasoningEffort(*effort, encoder.chat_template(), conversation);
   asked.request = asked.openai.sampling;

@@ -52,6 +52,16 @@ ordered_json ReadTools(JsonFields& fields, const ordered_json& ordered,
   return ordered["tools"];
 }
 
+void ReadToolChoice(JsonFields& fields, bool has_tools) {
+  const json* choice = fields.Find("tool_choice");
+  if (choice != nullptr && *choice != "none") {
+    return fields.Fail("tool_choice", "only \"none\" is supported: calls are not parsed here");
+  }
+  if (choice != nullptr || !has_tools) return;
+  fields.Fail("tools",
+              "not supported without \"tool_choice\": \"none\": calls are not parsed here");
+}
+
 absl::StatusOr<ordered_json> ReadToolCalls(const ordered_json& ordered, const std::string& where,
                                            const ChatTemplate* chat_template) {
   const std::string field = absl::StrCat(where, ".tool_calls");

@@ -20,6 +20,10 @@ bool Spells(const ChatTemplate* chat_template, std::string_view word);
 nlohmann::ordered_json ReadTools(JsonFields& fields, const nlohmann::ordered_json& ordered,
                                  const ChatTemplate* chat_template);
 
+/// "tool_choice": nothing but "none", which must be there beside tools: what the model writes is
+/// not searched for calls.
+void ReadToolChoice(JsonFields& fields, bool has_tools);
+
 /// "tool_calls" of an assistant's message, as `ordered` has them, but for "arguments": templates
 /// read the object that its text holds, as in transformers and vLLM. `where` names the message.
 /// InvalidArgument for what is no list of calls, and for a template that reads none.

@@ -40,9 +40,7 @@ ordered_json Single(const char* name, ordered_json value) {
 }
 
 awaitable<absl::Status> Health(const Service& service, const HttpRequest&, HttpResponse& response) {
-  if (service.generator->draining()) {
-    co_return absl::UnavailableError("the server is shutting down");
-  }
+  if (service.generator->draining()) co_return ShuttingDown();
   absl::Status status = co_await SendJson(response, Single("status", "ok"));
   co_return status;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "cli/exit_code.h"
 #include "head/head_kernels.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
@@ -338,6 +339,30 @@ TEST(BinaryTest, OutputThatCannotBeWrittenIsAnError) {
       EXPECT_EQ(outcome.err, "shortlist: cannot write to standard output\n") << args.back();
     }
   }
+}
+
+TEST(ExitCodeTest, OnlyFaultsOfProgramAreFailures) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
+  for (int code = 1; code <= 16; ++code) {
+    const absl::Status status(static_cast<absl::StatusCode>(code), "m");
+    EXPECT_EQ(ExitCodeOf(status), absl::IsInternal(status) || absl::IsUnknown(status) ? 1 : 2)
+        << status;
+  }
+}
+
+/// What the manual page says of exit code 2, done.
+TEST(BinaryTest, MachineThatHasNotWhatWasAskedForEndsWithExitCodeTwo) {
+  const TempDir dir;
+  const ProcessOutcome port =
+      RunBinary(Args{"serve"} + DemoTarget() + Args{"--host", "192.0.2.1"});  // not this machine's
+  EXPECT_EQ(port.exit_code, 2) << port.err;
+  EXPECT_THAT(port.err, HasSubstr("cannot listen on 192.0.2.1:"));
+  const ProcessOutcome file =
+      RunBinary({"vocab", "convert", dir.Write("a.txt", "1\n2\n"), dir.Join("none/b.txt")});
+  EXPECT_EQ(file.exit_code, 2) << file.err;
+  const std::string page = RunBinary({"man-page"}).out;
+  EXPECT_THAT(page, HasSubstr(std::string("\n1\n") + kExitFailedMeaning));
+  EXPECT_THAT(page, HasSubstr(std::string("\n2\n") + kExitBadInputMeaning));
 }
 
 TEST(BinaryTest, GoodRunsEndWithExitCodeZero) {

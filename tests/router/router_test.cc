@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/running_clock.h"
 #include "draft/eagle_drafter.h"
 #include "router/pipeline.h"
-#include "router/running_clock.h"
 #include "tests/router/failing_new.h"
 #include "tests/router/router_harness.h"
 #include "tests/support/temp_dir.h"

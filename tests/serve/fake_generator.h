@@ -42,6 +42,7 @@ class FakeGenerator : public Generator {
   int64_t num_abort_alls() const override { return 0; }
   void Drain() override {}
   bool draining() const override { return false; }
+  void ShutDown() override {}
   int64_t num_live() const override { return num_alive; }
   EngineLoad Load() const override { return {}; }
   double Throughput() const override { return 0; }

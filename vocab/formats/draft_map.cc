@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "model/checkpoint/safetensors_writer.h"
+#include "vocab/vocab_list.h"
 
 namespace shortlist {
 namespace {
@@ -91,12 +92,31 @@ absl::Status CheckMask(const std::vector<int64_t>& mask, const std::vector<int64
   return absl::OkStatus();
 }
 
+/// A mask has an element for each token of the target, and for the rows that a model may add.
+absl::Status CheckMaskLength(int64_t num_elements, int64_t vocab_size) {
+  const int64_t bound =
+      vocab_size == 0 ? VocabList::kMaxVocabSize : vocab_size + VocabList::kMaxPadding;
+  if (num_elements <= bound) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "t2d has ", num_elements, " elements, more than ", bound,
+      vocab_size == 0
+          ? ", the largest vocabulary admitted"
+          : absl::StrCat(": the target's vocab_size is ", vocab_size, ", and a model may add ",
+                         VocabList::kMaxPadding, " rows to it")));
+}
+
 }  // namespace
 
 absl::StatusOr<DraftMap> ReadDraftMap(const TensorFile& file, int64_t vocab_size) {
   const auto d2t = file.entries().find("d2t");
   if (d2t == file.entries().end()) {
     return absl::InvalidArgumentError(absl::StrCat(file.path(), ": no tensor \"d2t\""));
+  }
+  if (d2t->second.dtype_name == "BOOL") {
+    return WithPath(file.path(),
+                    absl::InvalidArgumentError(absl::StrCat(
+                        "d2t is BOOL of ", d2t->second.num_elements,
+                        " elements, not integers: it holds offsets (id minus row), t2d the mask")));
   }
   DraftMap map;
   SHORTLIST_ASSIGN_OR_RETURN(map.ids, file.ReadIntegers(d2t->second));
@@ -116,6 +136,9 @@ absl::StatusOr<DraftMap> ReadDraftMap(const TensorFile& file, int64_t vocab_size
       return WithPath(file.path(), plausible);
     }
     return map;
+  }
+  if (const absl::Status fits = CheckMaskLength(t2d->second.num_elements, vocab_size); !fits.ok()) {
+    return WithPath(file.path(), fits);
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> mask, file.ReadIntegers(t2d->second));
   for (const auto& agrees : {CheckKnownFaults(mask, offsets, map.ids), CheckMask(mask, map.ids)}) {

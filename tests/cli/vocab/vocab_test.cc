@@ -1,6 +1,9 @@
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -206,6 +209,31 @@ TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
     EXPECT_TRUE(Run(alone).status.ok()) << sized;
     ExpectRefused(alone + Args{"--sizes", "300"}, "--sizes: " + sized + " has a size of its own");
   }
+}
+
+/// Another thread gives a text ever new times of change. It cannot know when the text is read, so
+/// that a run or two may come through.
+TEST_F(VocabTest, CoverageRefusesTextThatChangesWhileItIsRead) {
+  std::string long_text;
+  for (int i = 0; i < 4000; ++i) long_text += kText;
+  const std::string text = dir_.Write("a.txt", long_text);
+  const Args args = {"coverage", DemoList(), "--tokenizer", Tokenizer(), "--text", text};
+  EXPECT_TRUE(Run(args).status.ok());
+
+  std::atomic<bool> ended = false;
+  std::thread toucher([&] {
+    const auto begin = std::filesystem::last_write_time(text);
+    for (int i = 1; !ended; ++i) {
+      std::filesystem::last_write_time(text, begin + std::chrono::milliseconds(i));
+    }
+  });
+  absl::Status status;
+  for (int run = 0; run < 20 && status.ok(); ++run) status = Run(args).status;
+  ended = true;
+  toucher.join();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("a.txt: has changed while it was read: it had "));
 }
 
 TEST_F(VocabTest, ASizeThatAListDoesNotHaveCostsTheOthersNothing) {

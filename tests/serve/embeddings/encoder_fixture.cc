@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 
 namespace shortlist {
 namespace {
@@ -204,17 +205,12 @@ void EncoderTest::StartAll(const std::function<void(Server::Options&)>& change) 
     for (const auto& encoder : encoders_) {
       options.generator.encoders.push_back(encoder->described());
     }
-    const auto now = [] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-          .count();
-    };
     const Pipeline::Stepper engine = engine_.stepper();
-    options.generator.router.exposed_step = [this, engine,
-                                             now](std::vector<RouterMessage> messages) {
+    options.generator.router.exposed_step = [this, engine](std::vector<RouterMessage> messages) {
       std::vector<RouterMessage> others;
       for (RouterMessage& message : messages) {
         if (auto* embed = std::get_if<TokenizedEmbedReqInput>(&message)) {
-          encoders_.at(embed->model)->loop().Add(std::move(*embed), now());
+          encoders_.at(embed->model)->loop().Add(std::move(*embed), SteadySeconds());
           continue;
         }
         if (const auto* abort = std::get_if<AbortReq>(&message)) {
@@ -225,7 +221,7 @@ void EncoderTest::StartAll(const std::function<void(Server::Options&)>& change) 
       BatchTokenIdOut out;
       if (!others.empty() || !engine.idle()) out = engine.exposed_step(std::move(others));
       for (const auto& encoder : encoders_) {
-        encoder->loop().Step(now());
+        encoder->loop().Step(SteadySeconds());
         BatchTokenIdOut rows = encoder->loop().TakeRows();
         std::move(rows.rows.begin(), rows.rows.end(), std::back_inserter(out.rows));
       }

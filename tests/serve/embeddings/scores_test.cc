@@ -117,8 +117,9 @@ TEST_F(RerankTest, RerankWithTextsIsTeis) {
 
 TEST_F(RerankTest, RerankWithNeitherNamesTeisField) {
   StartAll();
-  EXPECT_EQ(Post("/rerank", {{"query", "q"}}, 400),
-            (json{{"error", "texts: missing"}, {"error_type", "Validation"}}));
+  EXPECT_EQ(Post("/rerank", {{"query", "q"}}, 400), (json{{"detail", "texts: missing"},
+                                                          {"error", "texts: missing"},
+                                                          {"error_type", "Validation"}}));
 }
 
 TEST_F(RerankTest, TheBestAreCountedInEveryDialect) {
@@ -132,6 +133,30 @@ TEST_F(RerankTest, TheBestAreCountedInEveryDialect) {
     EXPECT_EQ(Post("/rerank", tei).size(), 1) << name;
     body[name] = 100;
     EXPECT_EQ(Post("/v1/rerank", body).size(), 3) << name;
+  }
+}
+
+TEST_F(RerankTest, VoyagesClientFindsTheMessageOfAnErrorInDetail) {
+  StartAll();
+  const json body = {{"query", "q"}, {"documents", json::array()}, {"truncation", true}};
+  const json error = Post("/v1/rerank", body, 400);
+  EXPECT_EQ(error.at("detail"), error.at("error").at("message"));
+  EXPECT_EQ(Post("/rerank", body, 400).at("detail"), error.at("detail"));
+  const json missing = Post("/v1/embeddings", {{"truncation", true}}, 400);
+  EXPECT_EQ(missing.at("detail"), missing.at("error").at("message"));
+}
+
+TEST_F(RerankTest, TwoNamesOfOneCountMustHaveTheSameValue) {
+  StartAll();
+  json body = body_;
+  body["top_n"] = body["top_k"] = 2;
+  EXPECT_EQ(Post("/v2/rerank", body).at("results").size(), 2);
+  body["top_k"] = 1;
+  for (const char* path : {"/v1/rerank", "/v2/rerank"}) {
+    const json error = Post(path, body, 400).at("error");
+    EXPECT_EQ(error.at("param"), "top_n") << path;
+    EXPECT_EQ(error.at("message"),
+              "top_n: 2 differs from top_k, which is 1: they are two names of one field");
   }
 }
 

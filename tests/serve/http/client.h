@@ -41,6 +41,10 @@ class HttpClient {
                     std::chrono::milliseconds timeout = std::chrono::seconds(20));
   /// Some bytes; nothing at the end of the connection or after `timeout`.
   std::string ReceiveSome(std::chrono::milliseconds timeout = std::chrono::seconds(20));
+  /// Waits for some bytes, which the next Receive takes; false at the end or after `timeout`.
+  bool AwaitBytes(std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+    return !buffer_.empty() || Fill(timeout);
+  }
   /// Takes one byte from the kernel, and waits for none.
   void ReceiveByte();
   /// True when the server closes within `timeout`; what comes before is dropped.

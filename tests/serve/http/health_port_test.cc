@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "tests/serve/serve_fixture.h"
@@ -89,6 +91,27 @@ TEST_F(HealthPortTest, SaysSoWhileTheServerDrains) {
   EXPECT_THAT(Probe().body, HasSubstr("shutting down"));
   server_->Stop();  // twice: what runs is aborted
   thread_.join();
+}
+
+TEST_F(HealthPortTest, TickThatFailsIsReportedOnceAndCalledAgain) {
+  std::atomic<int> num_ticks = 0, num_reports = 0;
+  HealthPort::Options options;
+  options.host = "127.0.0.1";
+  options.health = [] { return absl::OkStatus(); };
+  options.metrics = [] { return std::string("m 1\n"); };
+  options.interval = std::chrono::milliseconds(1);
+  options.tick = [&num_ticks] {
+    if (++num_ticks > 1) throw std::runtime_error("no room");
+  };
+  options.on_tick_failure = [&num_reports](const absl::Status& status) {
+    EXPECT_EQ(status, absl::InternalError("no room"));
+    ++num_reports;
+  };
+  const auto health_port = HealthPort::Start(options);
+  ASSERT_TRUE(health_port.ok()) << health_port.status();
+  EXPECT_TRUE(Await([&num_ticks] { return num_ticks > 5; }));
+  EXPECT_EQ(num_reports, 1);
+  EXPECT_EQ(HttpClient((*health_port)->port()).Get("/health").status, 200);
 }
 
 TEST_F(HealthPortTest, IsReadWhileRequestsRun) {

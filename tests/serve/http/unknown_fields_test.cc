@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/serve/serve_fixture.h"
 
 namespace shortlist {
@@ -10,6 +11,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(UnknownFieldsTest, FieldIsTakenOutWhereItStands) {
   const struct {
@@ -90,6 +92,42 @@ TEST_F(IgnoreUnknownFieldsTest, ManyOrLargeExtrasAreBounded) {
   EXPECT_EQ(client.Post("/v1/completions", body).status, 200);
   body["extra16"] = 1;
   EXPECT_EQ(client.Post("/v1/completions", body).status, 400);
+}
+
+TEST_F(IgnoreUnknownFieldsTest, PathCountsOnceForAllMessages) {
+  StartIgnoring();
+  json messages = json::array();
+  for (int i = 0; i < 40; ++i) {
+    messages.push_back({{"role", i % 2 == 0 ? "user" : "assistant"},
+                        {"content", "a"},
+                        {"weight", 1},
+                        {"id", absl::StrCat("m", i)}});
+  }
+  json body = {{"messages", messages}, {"max_tokens", 1}};
+  HttpClient client = Connect();
+  client.Send(PostRequest("/v1/chat/completions", body.dump()));
+  const std::string head = client.ReceiveSome();
+  EXPECT_THAT(head, HasSubstr("200 OK"));
+  for (const char* name : {"messages[0].weight", "messages[0].id"}) {
+    EXPECT_THAT(head, HasSubstr(absl::StrCat("X-Ignored-Fields: ", name, "\r\n")));
+  }
+  EXPECT_THAT(head, Not(HasSubstr("messages[1]")));
+  // Two paths are taken by the messages.
+  for (int i = 0; i < 14; ++i) body[absl::StrCat("extra", i)] = i;
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+  body["extra14"] = 1;
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 400);
+}
+
+TEST_F(IgnoreUnknownFieldsTest, OnePathInTooManyMessagesIsRefused) {
+  StartIgnoring();
+  json messages = json::array();
+  for (int i = 0; i < 4096; ++i) {
+    messages.push_back({{"role", "user"}, {"content", "a"}, {"weight", 1}});
+  }
+  const HttpReply reply = Connect().Post("/v1/chat/completions", json{{"messages", messages}});
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_THAT(std::string(reply.Json()["error"]["param"]), HasSubstr("].weight"));
 }
 
 TEST_F(IgnoreUnknownFieldsTest, WithoutTheOptionTheyAreRefused) {

@@ -101,7 +101,7 @@ TEST_F(ResponsesTest, WhatIsNotSupportedIsRefusedByName) {
   const std::pair<const char*, json> cases[] = {
       {"store", true},
       {"previous_response_id", "resp_1"},
-      {"tools", {{{"type", "web_search"}}}},
+      {"tools[0].type", {{{"type", "web_search"}}}},
       {"background", true},
       {"text.format", {{"format", {{"type", "json_schema"}}}}},
       {"text.verbosity", {{"verbosity", "low"}}},
@@ -114,7 +114,8 @@ TEST_F(ResponsesTest, WhatIsNotSupportedIsRefusedByName) {
       {"user", 5},
       {"input", 1},
       {"input", json::array()},
-      {"input[0].type", {{{"type", "function_call_output"}}}},
+      {"input[0].type", {{{"type", "item_reference"}}}},
+      {"input[0].call_id", {{{"type", "function_call_output"}}}},
       {"input[0].content", json::array({Message("user", 1)})},
       {"input[0].role", {{{"content", "a"}}}},
       {"input[0].content[0].type", json::array({Message("user", {{{"type", "input_image"}}})})},

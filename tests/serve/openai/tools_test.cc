@@ -76,6 +76,77 @@ TEST_F(ToolsTest, TemplateGetsToolsCallsAndResults) {
       "user: Sure?\nassistant:");
 }
 
+/// The same conversation in the words of /v1/responses.
+json Response() {
+  return {{"input",
+           {{{"role", "user"}, {"content", "Rain?"}},
+            {{"type", "function_call"},
+             {"call_id", "call_1"},
+             {"name", "weather"},
+             {"arguments", "{\"city\": \"Bonn\"}"}},
+            {{"type", "function_call_output"}, {"call_id", "call_1"}, {"output", "dry"}},
+            {{"role", "user"}, {"content", "Sure?"}}}},
+          {"tools",
+           {{{"type", "function"}, {"name", "weather"}, {"parameters", {{"type", "object"}}}}}},
+          {"tool_choice", "none"},
+          {"max_output_tokens", 2}};
+}
+
+TEST_F(ToolsTest, ResponsesGiveTheTemplateWhatChatGivesIt) {
+  StartWith(kToolTemplate);
+  const HttpReply reply = Connect().Post("/v1/responses", Response());
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(LastPrompt(),
+            "TOOLS [{\"type\": \"function\", \"function\": {\"name\": \"weather\", "
+            "\"parameters\": {\"type\": \"object\"}}}]\nuser: Rain?\nCALL weather Bonn\n"
+            "RESULT call_1 dry\nuser: Sure?\nassistant:");
+  EXPECT_EQ(reply.Json()["tools"], Response()["tools"]);
+  EXPECT_EQ(reply.Json()["tool_choice"], "none");
+}
+
+TEST_F(ToolsTest, CallsOfOneTurnAreOneMessage) {
+  StartWith(kToolTemplate);
+  json body = Response();
+  json second = body["input"][1];
+  second["arguments"] = "{\"city\": \"Ulm\"}";
+  body["input"].insert(body["input"].begin() + 2, second);
+  body["input"][3]["output"] = {{{"type", "input_text"}, {"text", "wet"}}};
+  ASSERT_EQ(Connect().Post("/v1/responses", body).status, 200);
+  EXPECT_THAT(LastPrompt(), HasSubstr("CALL weather Bonn\nCALL weather Ulm\nRESULT call_1 wet\n"));
+}
+
+TEST_F(ToolsTest, ToolsOfResponsesAreRefusedByName) {
+  StartWith(kToolTemplate);
+  const auto refused = [this](const json& body) {
+    const HttpReply reply = Connect().Post("/v1/responses", body);
+    EXPECT_EQ(reply.status, 400) << body;
+    return std::string(reply.Json()["error"]["param"]);
+  };
+  json body = Response();
+  body.erase("tool_choice");
+  EXPECT_EQ(refused(body), "tools");
+  body["tool_choice"] = "auto";
+  EXPECT_EQ(refused(body), "tool_choice");
+  body = Response();
+  body["tools"][0]["type"] = "web_search";
+  EXPECT_EQ(refused(body), "tools[0].type");
+  body["tools"][0] = {{"type", "function"}};
+  EXPECT_EQ(refused(body), "tools[0].name");
+  body["tools"] = 1;
+  EXPECT_EQ(refused(body), "tools");
+  for (const char* member : {"call_id", "name"}) {
+    body = Response();
+    body["input"][1].erase(member);
+    EXPECT_EQ(refused(body), std::string("input[1].") + member);
+  }
+  body = Response();
+  body["input"][1]["arguments"] = "{";
+  EXPECT_EQ(refused(body), "input");
+  body = Response();
+  body["input"][2].erase("output");
+  EXPECT_EQ(refused(body), "input[2].output");
+}
+
 TEST_F(ToolsTest, ToolsInAHistoryNeedNoToolsInTheRequest) {
   StartWith(kToolTemplate);
   json body = Chat();

@@ -56,6 +56,26 @@ TEST_F(InfoTest, GatewaysFindWhatTheyAskFor) {
   }
 }
 
+TEST_F(InfoTest, MetricsCountTheStepsOfTheEngine) {
+  Start([this](Server::Options& options) {
+    options.generator.load = [this] {
+      EngineLoad load = engine_.Load();
+      load.num_steps = 70;
+      load.num_draft_passes = 50;
+      load.num_resting_steps = 12;
+      load.num_draft_failures = 3;
+      return load;
+    };
+  });
+  const std::string metrics = Connect().Get("/metrics").body;
+  for (const char* line : {"shortlist:engine_steps_total{model_name=\"demo\"} 70\n",
+                           "shortlist:draft_passes_total{model_name=\"demo\"} 50\n",
+                           "shortlist:resting_steps_total{model_name=\"demo\"} 12\n",
+                           "shortlist:draft_failures_total{model_name=\"demo\"} 3\n"}) {
+    EXPECT_THAT(metrics, HasSubstr(line));
+  }
+}
+
 TEST_F(InfoTest, AcceptLengthAndCoverageAreTheSameEverywhere) {
   Start();
   HttpClient client = Connect();

@@ -99,6 +99,28 @@ TEST(DraftMapTest, AMaskThatSaysOtherwiseIsNamedByItsFault) {
   EXPECT_THAT(Refusal({1, 1, 1}, places), HasSubstr("t2d[2] is 2, not 0 or 1: t2d is a mask"));
 }
 
+TEST(DraftMapTest, MaskLongerThanVocabularyAndPaddingIsRefused) {
+  const std::vector<int64_t> d2t = {1, 1, 1};
+  EXPECT_THAT(Read(d2t, MaskOf({1, 2, 3}, /*vocab_size=*/1000 + 1024))->ids, ElementsAre(1, 2, 3));
+  EXPECT_THAT(Refusal(d2t, MaskOf({1, 2, 3}, /*vocab_size=*/1000 + 1025)),
+              HasSubstr("t2d has 2025 elements, more than 2024: the target's vocab_size is 1000, "
+                        "and a model may add 1024 rows to it"));
+  EXPECT_EQ(Read(d2t, MaskOf({1, 2, 3}, 5000), /*vocab_size=*/0)->vocab_size, 5000);
+  constexpr int64_t kTooLong = (int64_t{1} << 24) + 1;
+  EXPECT_THAT(Refusal(d2t, MaskOf({1, 2, 3}, kTooLong), /*vocab_size=*/0),
+              HasSubstr("t2d has 16777217 elements, more than 16777216"));
+}
+
+TEST(DraftMapTest, OffsetsOfBoolAreRefused) {
+  SafetensorsWriter writer;
+  writer.Add("d2t", "BOOL", std::vector<int64_t>{3}, Bytes<int8_t>({1, 0, 1}));
+  writer.Add("t2d", "BOOL", std::vector<int64_t>{4}, Bytes<int8_t>({0, 1, 0, 1}));
+  const auto file = OpenSafetensors(WriteTemp("bool.safetensors", writer.File()));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(std::string(ReadDraftMap(*file, 4).status().message()),
+              HasSubstr("bool.safetensors: d2t is BOOL of 3 elements, not integers"));
+}
+
 TEST(DraftMapTest, UnsignedTensorsAreRead) {
   for (const auto& [dtype, bytes] : {std::pair("U16", Bytes<uint16_t>({60000, 60000, 60001})),
                                      std::pair("U32", Bytes<uint32_t>({60000, 60000, 60001})),
