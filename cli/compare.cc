@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/counted.h"
 #include "base/status_macros.h"
+#include "cli/compare_explain.h"
 #include "cli/compare_report.h"
 #include "cli/decode_all.h"
 #include "cli/progress.h"
@@ -33,13 +34,15 @@ struct Field {
 };
 
 int64_t SketchRows(const Session& session) {
-  return session.sketch() != nullptr ? session.flags().sketch.rows() : 0;
+  return session.sketch() != nullptr ? session.decoding().num_sketch_rows : 0;
 }
 
 absl::Status Add(Session& session, Contender contender, bool use_draft,
                  std::shared_ptr<const VocabBase> base, Field& field) {
   DecodingOptions decoding = session.decoding();
   if (contender.sketch_rows == 0) decoding.sketch = nullptr;
+  decoding.sketch_alone = contender.sketch_alone;
+  if (!contender.sketch_alone) decoding.learning = std::nullopt;
   decoding.num_sketch_rows = contender.sketch_rows;
   if (!contender.finds_share) decoding.min_sketch_rows = 0;
   decoding.use_draft = use_draft;
@@ -56,7 +59,8 @@ absl::Status Add(Session& session, Contender contender, bool use_draft,
 absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base, Contender rows,
                        Field& field) {
   std::string& name = rows.name;
-  name = rows.finds_size    ? "draft, size by itself"
+  name = rows.sketch_alone  ? "draft, no list"
+         : rows.finds_size  ? "draft, size by itself"
          : base->size() > 0 ? absl::StrCat("draft, top ", base->size())
                             : "draft, no list";
   if (rows.dynamic_rows > 0) absl::StrAppend(&name, " + ", rows.dynamic_rows, " dynamic");
@@ -153,6 +157,18 @@ absl::Status AddShares(Session& session, Field& field) {
   return AddPruned(session, session.base(), rows, field);
 }
 
+/// What is done where nothing else is said.
+absl::Status AddSketchAlone(Session& session, Field& field) {
+  return AddPruned(session, session.base(),
+                   {.dynamic_rows = session.flags().dynamic_rows,
+                    .shared_rows = session.flags().dynamic_capacity,
+                    .finds_size = true,
+                    .sketch_alone = true,
+                    .sketch_rows = session.decoding().num_sketch_rows,
+                    .finds_share = session.flags().sketch.min_rows > 0},
+                   field);
+}
+
 absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   Field field;
   SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const VocabBase> all_rows,
@@ -162,7 +178,9 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   const int64_t num_ids = session.models().num_ids();
   SHORTLIST_RETURN_IF_ERROR(Add(session, {.name = "draft, full head", .base_rows = num_ids},
                                 /*use_draft=*/true, all_rows, field));
-  if (sweep && session.flags().sketch.min_rows > 0 && session.ladder() == nullptr) {
+  if (session.decoding().sketch_alone && !sweep) {
+    SHORTLIST_RETURN_IF_ERROR(AddSketchAlone(session, field));
+  } else if (sweep && session.flags().sketch.min_rows > 0 && session.ladder() == nullptr) {
     SHORTLIST_RETURN_IF_ERROR(AddShares(session, field));
   } else if (session.ladder() != nullptr) {
     SHORTLIST_RETURN_IF_ERROR(AddLadder(session, sweep, field));
@@ -240,7 +258,10 @@ void TellFoundSizes(Field& field) {
     if (!contender.finds_size) continue;
     const std::shared_ptr<const ActiveVocab> active = field.engines[c]->vocab()->Active();
     contender.base_rows = active->is_full_head() ? active->vocab_size() : active->base_size();
-    absl::StrAppend(&contender.name, ": top ", contender.base_rows);
+    if (contender.base_rows == 0) continue;
+    absl::StrAppend(&contender.name, active->is_full_head() && contender.sketch_alone
+                                         ? ": the full head"
+                                         : absl::StrCat(": top ", contender.base_rows));
   }
 }
 
@@ -259,17 +280,22 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
     for (const PromptResult& result : field.contenders[c].prompts) {
       num_mapping_faults += result.stats.num_mapping_faults;
     }
-    NoteDraftTrouble(field.contenders[c].name, field.engines[c]->speculative(), num_mapping_faults);
+    NoteDraftTrouble(field.contenders[c].name, *field.engines[c], num_mapping_faults);
   }
   const bool greedy = session->sampling().greedy();
   const HeadWeight head = session->models().draft_head();
+  int64_t sketch_bytes = 0;
+  for (const std::unique_ptr<Engine>& engine : field.engines) {
+    if (engine->drafter() == nullptr) continue;
+    sketch_bytes = std::max(sketch_bytes, engine->drafter()->sketch_bytes());
+  }
   Comparison comparison{.contenders = std::move(field.contenders),
                         .refused = std::move(field.refused),
                         .greedy = greedy,
                         .comparable = run.decoding.verify == VerifyMode::kCoupled || greedy,
                         .head_rows = head.vocab_size,
                         .head_row_bytes = RowBytes(head.dtype, head.hidden),
-                        .sketch_bytes = session->sketch() ? session->sketch()->bytes() : 0,
+                        .sketch_bytes = sketch_bytes,
                         .num_repetitions = flags.num_repetitions,
                         .batch = run.batch,
                         .num_threads = run.num_threads,
@@ -285,6 +311,7 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
     WriteJson(comparison, out);
   } else {
     WriteTables(comparison, out);
+    if (flags.explain) WriteExplanations(comparison, out);
   }
   return !comparison.comparable || AllIdentical(comparison);
 }

@@ -29,6 +29,7 @@ struct Contender {
   int64_t dynamic_rows = 0;    // a request may add
   int64_t shared_rows = 0;     // that requests share
   bool finds_size = false;     // base_rows are those that it ended with
+  bool sketch_alone = false;   // DecodingOptions::sketch_alone
   int64_t successor_rows = 0;  // a draft step may score besides
   int64_t sketch_rows = 0;     // a draft step scores besides
   bool finds_share = false;    // sketch_rows are the most that it may take

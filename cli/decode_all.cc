@@ -147,12 +147,16 @@ absl::StatusOr<std::vector<Completion>> DecodeAll(Engine& engine, const Session&
   return Run(engine, session, requests, max_tail_rows, observer).ToEnd();
 }
 
-void NoteDraftTrouble(const std::string& name, const SpeculativeEngine& engine,
-                      int64_t num_mapping_faults) {
-  if (const int64_t num_failures = engine.stats().num_draft_failures; num_failures > 0) {
+void NoteDraftTrouble(const std::string& name, const Engine& engine, int64_t num_mapping_faults) {
+  const SpeculativeEngine& speculative = engine.speculative();
+  if (const int64_t num_failures = speculative.stats().num_draft_failures; num_failures > 0) {
     std::cerr << "note: " << name << ": the draft failed in "
               << Counted(num_failures, "step, which was", "steps, which were")
-              << " decoded plainly: " << engine.draft_error().message() << "\n";
+              << " decoded plainly: " << speculative.draft_error().message() << "\n";
+  }
+  if (engine.sketch_fitter() != nullptr && !engine.sketch_fitter()->error().ok()) {
+    std::cerr << "note: " << name << ": a sketch of the draft's head was not fitted or not kept: "
+              << engine.sketch_fitter()->error().message() << "\n";
   }
   if (num_mapping_faults > 0) {
     std::cerr << "warning: " << name << ": "

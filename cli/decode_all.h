@@ -50,8 +50,7 @@ absl::StatusOr<std::vector<Completion>> DecodeAll(Engine& engine, const Session&
 
 /// Says on stderr what the output cannot show: that the draft failed in some steps, and why, or
 /// that its row map is broken. Silent when neither happened.
-void NoteDraftTrouble(const std::string& name, const SpeculativeEngine& engine,
-                      int64_t num_mapping_faults);
+void NoteDraftTrouble(const std::string& name, const Engine& engine, int64_t num_mapping_faults);
 
 }  // namespace shortlist
 

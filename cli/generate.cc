@@ -12,7 +12,6 @@
 #include "cli/decode_all.h"
 #include "cli/progress.h"
 #include "cli/session.h"
-#include "cli/shipped_lists.h"
 
 namespace shortlist {
 namespace {
@@ -46,7 +45,7 @@ absl::Status Generate(const RunFlags& flags, std::ostream& out) {
   };
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::vector<Completion> completions,
-      DecodeAll(*engine, *session, session->requests(), flags.dynamic_rows, observer));
+      DecodeAll(*engine, *session, session->requests(), session->flags().dynamic_rows, observer));
 
   SequenceStats stats;
   double step_seconds = 0;
@@ -54,11 +53,8 @@ absl::Status Generate(const RunFlags& flags, std::ostream& out) {
     stats.Add(completion.stats);
     step_seconds += completion.step_seconds;
   }
-  NoteDraftTrouble("generate", engine->speculative(), stats.num_mapping_faults);
+  NoteDraftTrouble("generate", *engine, stats.num_mapping_faults);
   std::cerr << "generate: " << SpeedNote(stats, std::ssize(completions), step_seconds) << "\n";
-  if (const std::string hint = PruningHint(*session); !hint.empty()) {
-    std::cerr << "generate: " << hint << "\n";
-  }
   return absl::OkStatus();
 }
 

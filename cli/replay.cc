@@ -214,7 +214,7 @@ class Replayer {
     }
     result_.duration_s = Seconds();
     result_.scheduling = engine_->router().scheduler().stats();
-    NoteDraftTrouble("replay", engine_->speculative(), result_.speculation.num_mapping_faults);
+    NoteDraftTrouble("replay", *engine_, result_.speculation.num_mapping_faults);
     return std::move(result_);
   }
 

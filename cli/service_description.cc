@@ -7,11 +7,11 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "cli/shipped_lists.h"
 #include "cli/version.h"
 #include "kernels/head.h"
 #include "kernels/quant.h"
@@ -54,6 +54,19 @@ int64_t NumBaseRows(const Engine& engine) {
   if (engine.vocab() == nullptr) return 0;
   const std::shared_ptr<const ActiveVocab> active = engine.vocab()->Active();
   return active->is_full_head() ? active->vocab_size() : active->base_size();
+}
+
+/// What decoding is known to cost, with as many requests as there are now.
+std::optional<DecodingCosts> CostsOf(const DraftPolicy& policy, const Scheduler& scheduler) {
+  const int64_t num_requests = std::max<int64_t>(std::ssize(scheduler.running()), 1);
+  if (policy.DraftMs(num_requests) == 0.0) return std::nullopt;
+  DecodingCosts costs{.draft_pass_ms = policy.DraftMs(num_requests)};
+  for (int64_t rows = 1; rows <= DecodingCosts::kMostRows; rows *= 2) {
+    costs.verify_pass_ms.push_back(policy.VerifyMs(rows));
+  }
+  const double plain = policy.PlainRate(num_requests);
+  if (plain > 0.0) costs.speed_up = policy.DraftedRate(num_requests) / plain;
+  return costs;
 }
 
 /// Of this process, in MB; 0 where the system does not tell.
@@ -123,13 +136,17 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
                    " context_length=", scheduling.context_length);
   if (session.models().has_draft()) {
     const VocabBase& base = *session.base();
-    const int64_t num_rows =
-        base.is_full_head() ? session.models().tokenizer().size() : base.size();
+    const DecodingOptions& decoding = session.decoding();
+    const bool begins_with_sketch = decoding.sketch_alone && session.sketch() != nullptr;
+    const int64_t num_rows = begins_with_sketch    ? 0
+                             : base.is_full_head() ? session.models().tokenizer().size()
+                                                   : base.size();
     const int64_t num_all = session.models().config().vocab_size;
-    const int64_t num_sketched = session.sketch() != nullptr ? run.sketch.rows() : 0;
+    const int64_t num_sketched = session.sketch() != nullptr ? decoding.num_sketch_rows : 0;
     const int64_t sketch_bytes = session.sketch() != nullptr ? session.sketch()->bytes() : 0;
-    const int64_t num_own =
-        base.is_full_head() ? 0 : base.max_successors() + run.dynamic_rows + num_sketched;
+    const int64_t num_own = base.is_full_head() && !begins_with_sketch
+                                ? 0
+                                : base.max_successors() + run.dynamic_rows + num_sketched;
     const HeadWeight head = session.models().draft_head();
     const int64_t row_bytes = RowBytes(head.dtype, head.hidden);
     absl::StrAppend(
@@ -144,12 +161,15 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
       absl::StrAppend(&summary, " successors=", base.max_successors(),
                       " dynamic_rows=", run.dynamic_rows,
                       " list=", quoted(flags.run.vocab.custom_vocab_path));
-      if (session.sketch() != nullptr) {
-        absl::StrAppend(&summary, " sketch_rows=", num_sketched,
-                        " sketch=", quoted(run.sketch.path));
+      if (session.sketch() != nullptr || decoding.sketch_alone) {
+        const std::string learned = decoding.learning ? decoding.learning->cache : "";
+        absl::StrAppend(&summary, " sketch_rows=", decoding.num_sketch_rows,
+                        " sketch=", quoted(run.sketch.path.empty() ? learned : run.sketch.path));
       }
-    } else if (const std::string hint = PruningHint(session); !hint.empty()) {
-      absl::StrAppend(&summary, " note=", quoted(hint));
+      if (decoding.learning && session.sketch() == nullptr) {
+        absl::StrAppend(&summary, " note=",
+                        quoted("the draft scores its full head until a sketch of it is fitted"));
+      }
     }
   } else {
     absl::StrAppend(&summary, " draft=none");
@@ -183,6 +203,7 @@ EngineLoad LoadOf(const Engine& engine, const ServedEncoders& encoders) {
           .draft_error = engine.speculative().draft_error(),
           .draft_ms = stats.draft_ms,
           .verify_ms = stats.verify_ms,
+          .costs = CostsOf(engine.speculative().policy(), scheduler),
           .base_rows = NumBaseRows(engine),
           .num_size_changes = engine.sizer() != nullptr ? engine.sizer()->num_changes() : 0,
           .encoders = encoders.Loads(router)};

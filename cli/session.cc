@@ -79,20 +79,23 @@ absl::Status Session::OpenBase() {
     return absl::InvalidArgumentError(absl::StrCat(flag, ": ", rows, " not in [0, ", vocab_size,
                                                    "], the size of the vocabulary"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(base_, models_->SelectBase(flags_.vocab));
-  SHORTLIST_RETURN_IF_ERROR(flags_.sketch.Check(*base_, flags_.dynamic_rows));
+  SHORTLIST_ASSIGN_OR_RETURN(decoding_.base, models_->SelectBase(flags_.vocab));
+  SHORTLIST_RETURN_IF_ERROR(flags_.sketch.Check(*base(), flags_.dynamic_rows));
   if (flags_.vocab.use_static_vocab && !flags_.vocab.custom_vocab_path.empty() &&
       flags_.vocab.static_vocab_ratio != VocabOptions().static_vocab_ratio) {
     std::cerr << "note: --custom-vocab-path wins over --static-vocab-ratio\n";
   }
-  SHORTLIST_ASSIGN_OR_RETURN(ladder_, models_->SelectLadder(flags_.vocab));
+  SHORTLIST_ASSIGN_OR_RETURN(decoding_.ladder, models_->SelectLadder(flags_.vocab));
+  decoding_.num_shared_rows = flags_.dynamic_capacity;
 
-  if (flags_.sketch.rows() > 0 && (!models_->has_draft() || scores_full_head())) {
+  const bool is_full_head = base()->is_full_head() && ladder() == nullptr;
+  if (flags_.sketch.rows() > 0 &&
+      (!models_->has_draft() || (is_full_head && !flags_.sketch.alone))) {
     std::cerr << "note: --sketch and --sketch-rows have no effect "
               << (models_->has_draft() ? "with --vocab full" : "without --draft") << "\n";
   }
   if (!models_->has_draft()) {
-    if (!base_->is_full_head() || flags_.dynamic_rows > 0 || flags_.dynamic_capacity > 0) {
+    if (!base()->is_full_head() || flags_.dynamic_rows > 0 || flags_.dynamic_capacity > 0) {
       std::cerr << "note: --vocab, --dynamic-rows and --dynamic-capacity have no effect without "
                    "--draft\n";
     }
@@ -102,38 +105,25 @@ absl::Status Session::OpenBase() {
     if (flags_.models.device != Device::kCpu) {
       std::cerr << "note: --device cuda has no effect without --draft\n";
     }
-  } else if (ladder_ != nullptr) {
+  } else if (ladder() != nullptr || (is_full_head && flags_.sketch.alone)) {
     // Whatever it begins with.
-  } else if (base_->is_full_head()) {
+  } else if (is_full_head) {
     if (flags_.dynamic_rows > 0 || flags_.dynamic_capacity > 0) {
       std::cerr << "note: --dynamic-rows and --dynamic-capacity have no effect with --vocab full\n";
     }
-  } else if (base_->size() == base_->vocab_size()) {
-    std::cerr << "note: --vocab selects the whole vocabulary, " << Counted(base_->size(), "token")
+  } else if (base()->size() == base()->vocab_size()) {
+    std::cerr << "note: --vocab selects the whole vocabulary, " << Counted(base()->size(), "token")
               << "\n";
   }
   return absl::OkStatus();
 }
 
 absl::Status Session::OpenSketch() {
-  if (flags_.sketch.rows() == 0 || !models_->has_draft() || scores_full_head()) {
-    return absl::OkStatus();
+  SHORTLIST_RETURN_IF_ERROR(flags_.sketch.Open(*models_, decoding_));
+  if (decoding_.sketch_alone && !flags_.given.dynamic_rows) {
+    flags_.dynamic_rows = std::min(SketchOptions::kTailRows, models_->config().vocab_size);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(sketch_, models_->OpenSketch(flags_.sketch.path));
   return absl::OkStatus();
-}
-
-DecodingOptions Session::decoding() const {
-  DecodingOptions options = flags_.decoding;
-  options.base = base_;
-  options.ladder = ladder_;
-  options.num_shared_rows = flags_.dynamic_capacity;
-  options.sketch = sketch_;
-  if (sketch_ != nullptr) {
-    options.num_sketch_rows = flags_.sketch.rows();
-    options.min_sketch_rows = flags_.sketch.min_rows;
-  }
-  return options;
 }
 
 int64_t Session::max_sequence_slots() const {

@@ -43,20 +43,21 @@ class Session {
   const Models& models() const { return *models_; }
   /// Those of --prompt or --prompts; none where neither was given.
   const std::vector<Request>& requests() const { return requests_; }
-  const std::shared_ptr<const VocabBase>& base() const { return base_; }
-  /// Null: none is asked for, or the draft scores its full head, or there is no draft.
-  const std::shared_ptr<const Sketch>& sketch() const { return sketch_; }
+  const std::shared_ptr<const VocabBase>& base() const { return decoding_.base; }
+  /// Null: none is asked for or there yet, or the draft scores its full head, or there is no draft.
+  const std::shared_ptr<const Sketch>& sketch() const { return decoding_.sketch; }
   /// The flags' sampling, what they leave open as the target's generation_config.json wants it, and
   /// its end-of-text tokens as stops.
   const SamplingParams& sampling() const { return sampling_; }
   /// Among which the base's size is found; null: base() stays.
-  const std::shared_ptr<const BaseLadder>& ladder() const { return ladder_; }
+  const std::shared_ptr<const BaseLadder>& ladder() const { return decoding_.ladder; }
   /// There is a draft, and it scores every row of its head in every step.
   bool scores_full_head() const {
-    return models_->has_draft() && base_->is_full_head() && ladder_ == nullptr;
+    return models_->has_draft() && base()->is_full_head() && ladder() == nullptr &&
+           !decoding_.sketch_alone;
   }
   /// The flags' way to decode, over base() and with the sketch.
-  DecodingOptions decoding() const;
+  const DecodingOptions& decoding() const { return decoding_; }
 
   /// KV slots one sequence needs at most: the longest prompt, its output and the draft tokens
   /// behind.
@@ -64,21 +65,22 @@ class Session {
 
  private:
   explicit Session(const RunFlags& flags)
-      : flags_(flags), pool_(static_cast<int>(flags.num_threads)), sampling_(flags.sampling) {}
+      : flags_(flags),
+        pool_(static_cast<int>(flags.num_threads)),
+        sampling_(flags.sampling),
+        decoding_(flags.decoding) {}
 
   void TakeSamplingDefaults();
   absl::Status EncodePrompts();
   absl::Status OpenBase();
   absl::Status OpenSketch();
 
-  const RunFlags flags_;
+  RunFlags flags_;  // what they leave open is set
   ThreadPool pool_;
   SamplingParams sampling_;
   std::unique_ptr<Models> models_;
   std::vector<Request> requests_;
-  std::shared_ptr<const VocabBase> base_;
-  std::shared_ptr<const Sketch> sketch_;  // null: none
-  std::shared_ptr<const BaseLadder> ladder_;
+  DecodingOptions decoding_;
 };
 
 }  // namespace shortlist

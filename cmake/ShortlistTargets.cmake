@@ -84,10 +84,13 @@ function(shortlist_test NAME)
   shortlist_precompile(${NAME}_test "${ARG_DEPS}" <gmock/gmock.h> <gtest/gtest.h>)
   # Compiled often, run once: -O3 takes half as long again to compile.
   target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>)
+  # What a run learns of a draft does not stay with the user.
+  set(cache "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test_cache")
   if(NOT SHORTLIST_TEST_SHARDS)
     # libtorch alone can take seconds to start on a busy machine.
     gtest_discover_tests(${NAME}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT 600)
+                         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                         PROPERTIES TIMEOUT 600 ENVIRONMENT "${cache}")
     return()
   endif()
   foreach(shard RANGE 1 ${SHORTLIST_TEST_SHARDS})
@@ -96,6 +99,6 @@ function(shortlist_test NAME)
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(
       ${NAME}_test.${shard}of${SHORTLIST_TEST_SHARDS} PROPERTIES TIMEOUT 600
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=${SHORTLIST_TEST_SHARDS};GTEST_SHARD_INDEX=${index}")
+      ENVIRONMENT "${cache};GTEST_TOTAL_SHARDS=${SHORTLIST_TEST_SHARDS};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()

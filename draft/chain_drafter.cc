@@ -23,6 +23,23 @@ void ChainDrafter::UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_r
   sketch_.emplace(std::move(sketch), num_rows, pool, std::move(kernels));
 }
 
+void ChainDrafter::LearnSketch(SketchFitter& fitter, int64_t num_rows, ThreadPool& pool,
+                               std::shared_ptr<HeadKernels> kernels) {
+  fitter_ = &fitter;
+  use_fitted_ = [this, num_rows, &pool, kernels](std::shared_ptr<const Sketch> sketch) {
+    UseSketch(std::move(sketch), num_rows, pool, kernels);
+  };
+}
+
+absl::Status ChainDrafter::TellStates(const at::Tensor& hidden) {
+  if (fitter_ != nullptr) fitter_->Add(hidden);
+  if (moments_ == nullptr) return absl::OkStatus();
+  return CatchTorch("moments of hidden states", [&] {
+    moments_->Add(hidden);
+    return absl::OkStatus();
+  });
+}
+
 bool ChainDrafter::HasRows(const DraftTask& task) const {
   return task.active->is_full_head() || sketch_ || task.active->size() > 0 ||
          SpeculationOf(*task.sequence).tail.size() > 0 ||
@@ -30,6 +47,9 @@ bool ChainDrafter::HasRows(const DraftTask& task) const {
 }
 
 absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distributions) {
+  if (fitter_ != nullptr) {
+    if (std::shared_ptr<const Sketch> sketch = fitter_->TakeNext()) use_fitted_(std::move(sketch));
+  }
   std::vector<DraftTask*> live;
   for (DraftTask& task : tasks) {
     task.probability = 1.0;
@@ -43,12 +63,6 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
   }
   SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Begin(live));
   while (true) {
-    if (moments_ != nullptr) {
-      SHORTLIST_RETURN_IF_ERROR(CatchTorch("moments of hidden states", [&] {
-        moments_->Add(hidden);
-        return absl::OkStatus();
-      }));
-    }
     const size_t length = live.front()->tokens.size();
     SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, wants_distributions));
     for (DraftTask* task : live) ++task->num_passes;

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "head/row_tails.h"
 #include "head/sketch.h"
 #include "head/sketch_basis.h"
+#include "head/sketch_fitter.h"
 
 namespace shortlist {
 
@@ -38,9 +40,14 @@ class ChainDrafter : public Drafter {
   /// fewer. `kernels` of the head's device, where that is not the CPU: the sketch lies there too.
   void UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows, ThreadPool& pool,
                  std::shared_ptr<HeadKernels> kernels = nullptr);
-  /// Adds all hidden states to come that the head scores to `moments`, which must outlive this.
-  /// Null: no longer.
+  /// Likewise with each sketch that `fitter`, which must outlive this, makes of the states to come.
+  void LearnSketch(SketchFitter& fitter, int64_t num_rows, ThreadPool& pool,
+                   std::shared_ptr<HeadKernels> kernels = nullptr);
+  /// Adds all hidden states to come, of prompts too, to `moments`, which must outlive this. Null:
+  /// no longer.
   void CollectStates(StateMoments* moments) { moments_ = moments; }
+  /// What a draft pass reads of the sketch; 0: there is none.
+  int64_t sketch_bytes() const { return sketch_ ? sketch_->bytes() : 0; }
 
  protected:
   explicit ChainDrafter(LmHead head) : head_(std::move(head)) {}
@@ -53,6 +60,10 @@ class ChainDrafter : public Drafter {
   /// hidden]. Returns the hidden states that predict the token after it, likewise.
   virtual absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
                                           const at::Tensor& hidden) = 0;
+
+  /// To be called with all hidden states that the network computes, [n, hidden] f32: those of
+  /// prompts, which no head scores, tell as much about those to come.
+  absl::Status TellStates(const at::Tensor& hidden);
 
  private:
   absl::Status ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
@@ -75,6 +86,8 @@ class ChainDrafter : public Drafter {
   std::optional<SketchChooser> sketch_;
   std::vector<SketchRace> races_;
   StateMoments* moments_ = nullptr;
+  SketchFitter* fitter_ = nullptr;
+  std::function<void(std::shared_ptr<const Sketch>)> use_fitted_;
   RowTails tails_;
   TokenLogits logits_;
   TokenChooser chooser_;

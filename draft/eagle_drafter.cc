@@ -96,12 +96,19 @@ absl::Status EagleDrafter::CatchUp(std::span<const StepWork> work) {
   at::Tensor pending = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);
   float* to = pending.data_ptr<float>();
   for (const StepWork& of : work) CopyPending(StateOf(*of.sequence), hidden_size, to);
-  SHORTLIST_RETURN_IF_ERROR(model_.Forward(batch_, pending, cache_).status());
+  SHORTLIST_RETURN_IF_ERROR(Forward(pending).status());
   for (const StepWork& of : work) {
     State& state = StateOf(*of.sequence);
     state.num_fed = state.num_features;
   }
   return absl::OkStatus();
+}
+
+/// Of batch_.
+absl::StatusOr<at::Tensor> EagleDrafter::Forward(const at::Tensor& features) {
+  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, model_.Forward(batch_, features, cache_));
+  SHORTLIST_RETURN_IF_ERROR(TellStates(hidden));
+  return hidden;
 }
 
 absl::StatusOr<at::Tensor> EagleDrafter::Begin(std::span<DraftTask* const> tasks) {
@@ -117,7 +124,7 @@ absl::StatusOr<at::Tensor> EagleDrafter::Begin(std::span<DraftTask* const> tasks
   at::Tensor features = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);
   float* to = features.data_ptr<float>();
   for (const DraftTask* task : tasks) CopyPending(StateOf(*task), hidden_size, to);
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor rows, model_.Forward(batch_, features, cache_));
+  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor rows, Forward(features));
 
   std::vector<int64_t> last_rows;
   int64_t end = 0;
@@ -140,7 +147,7 @@ absl::StatusOr<at::Tensor> EagleDrafter::Next(std::span<DraftTask* const> tasks,
     batch_.AddChain(std::span(&task->tokens.back(), 1), position,
                     task->kv_slots.first(position + 1));
   }
-  return model_.Forward(batch_, hidden, cache_);
+  return Forward(hidden);
 }
 
 }  // namespace shortlist

@@ -40,6 +40,7 @@ class EagleDrafter final : public ChainDrafter {
   absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) override;
   absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
                                   const at::Tensor& hidden) override;
+  absl::StatusOr<at::Tensor> Forward(const at::Tensor& features);
 
   EagleModel& model_;
   KvCache cache_;

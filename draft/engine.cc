@@ -340,6 +340,7 @@ void SpeculativeEngine::EndIdleDrafts(std::span<const StepWork> work) {
 void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                                   const EngineStats& before) {
   if (options_.sizer == nullptr || options_.sizer->TakeNext()) return;
+  if (NumSketchRows() > 0) options_.sizer->TellSketch();
   SizeControl::Step step{.num_requests = std::ssize(tasks)};
   for (size_t i = 0; i < tasks.size(); ++i) {
     const StepVocabs::Snapshot& snapshot = vocabs_.Of(work[i]);
@@ -393,9 +394,9 @@ DraftTask SpeculativeEngine::NewTask(const StepWork& work) {
   }
   const Speculation& speculation = SpeculationOf(sequence);
   // A base that finds its size by itself grows where it holds too little.
-  const bool is_sized =
-      options_.sizer != nullptr && options_.sizer->sizes_base() && vocabs_.IsOwn(snapshot);
-  if (task.num_draft_tokens > 0 && !active.is_full_head() && !is_sized &&
+  const bool grows =
+      options_.sizer != nullptr && options_.sizer->grows_base() && vocabs_.IsOwn(snapshot);
+  if (task.num_draft_tokens > 0 && !active.is_full_head() && !grows &&
       speculation.guard.has_collapsed()) {
     task.active = &vocabs_.full_head();
     ++sequence.stats.num_fallback_steps;

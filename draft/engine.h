@@ -81,6 +81,8 @@ class SpeculativeEngine {
   absl::StatusOr<std::span<const StepResult>> Step(std::span<const StepWork> work);
 
   const EngineStats& stats() const { return stats_; }
+  /// What it has learned of the costs of decoding.
+  const DraftPolicy& policy() const { return policy_; }
   /// Why drafting failed last; ok while it never has.
   const absl::Status& draft_error() const { return draft_error_; }
   const Decoder& target() const { return target_; }

@@ -73,13 +73,20 @@ absl::Status ModelDrafter::CatchUp(std::span<const StepWork> work) {
     batch_.AddChain(std::span(of.sequence->tokens()).subspan(begin, end - begin), begin,
                     of.kv_slots.first(end));
   }
-  SHORTLIST_RETURN_IF_ERROR(model_.Forward(batch_, cache_).status());
+  SHORTLIST_RETURN_IF_ERROR(Forward().status());
   for (const StepWork& of : work) {
     State& state = StateOf(*of.sequence);
     state.len = of.sequence->cached_len;
     state.fed.clear();
   }
   return absl::OkStatus();
+}
+
+/// Of batch_.
+absl::StatusOr<at::Tensor> ModelDrafter::Forward() {
+  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, model_.Forward(batch_, cache_));
+  SHORTLIST_RETURN_IF_ERROR(TellStates(hidden));
+  return hidden;
 }
 
 absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
@@ -116,7 +123,7 @@ absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks
       chunks.push_back({m, batch_.num_tokens() - 1, end});
       done &= end == sequence.num_tokens();
     }
-    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor rows, model_.Forward(batch_, cache_));
+    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor rows, Forward());
     for (const Chunk& chunk : chunks) {
       StateOf(*tasks[chunk.task]).len = chunk.end;
       std::memcpy(hidden.data_ptr<float>() + chunk.task * hidden_size,
@@ -136,7 +143,7 @@ absl::StatusOr<at::Tensor> ModelDrafter::Next(std::span<DraftTask* const> tasks,
     batch_.AddChain(std::span(&task->tokens.back(), 1), position,
                     task->kv_slots.first(position + 1));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, model_.Forward(batch_, cache_));
+  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Forward());
   for (const DraftTask* task : tasks) StateOf(*task).fed.push_back(task->tokens.back());
   return hidden;
 }

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "kernels/quant.h"
 #include "kernels/sketch_rank.h"
 #include "tensor/catch_torch.h"
 
@@ -81,6 +82,7 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
     sketch->rank_ = rank;
     sketch->hidden_ = basis.hidden();
     sketch->num_rows_ = num_rows;
+    sketch->num_states_ = basis.num_states;
     sketch->states_ = basis.states;
     const int64_t padded = sketch->rows().num_panels() * kSketchPanelRows;
     sketch->codes_ = Arena(padded * rank / 2);
@@ -115,8 +117,18 @@ SketchRows Sketch::rows() const {
           num_rows_, rank_};
 }
 
-int64_t Sketch::bytes() const {
-  return codes_.bytes() + scales_.bytes() + rank_ * hidden_ * static_cast<int64_t>(sizeof(float));
+int64_t Sketch::Bytes(int64_t num_rows, int64_t rank, int64_t hidden) {
+  const int64_t num_panels = (num_rows + kSketchPanelRows - 1) / kSketchPanelRows;
+  const auto scale_bytes = static_cast<int64_t>(sizeof(uint16_t));
+  return num_panels * kSketchPanelRows * (rank / 2 + scale_bytes) +
+         rank * hidden * static_cast<int64_t>(sizeof(float));
+}
+
+bool Sketch::Halves(const HeadWeight& head, int64_t num_rows, int64_t num_scored) {
+  const int64_t row_bytes = RowBytes(head.dtype, head.hidden);
+  const int64_t rank = SketchBasis::DefaultRank(head.hidden);
+  return Bytes(num_rows, rank, head.hidden) + num_scored * row_bytes <=
+         head.vocab_size * row_bytes / 2;
 }
 
 SketchChooser::SketchChooser(std::shared_ptr<const Sketch> sketch, int64_t num_ranked,

@@ -39,12 +39,18 @@ class Sketch {
   /// [rank, hidden] f32: hidden states times this are queries of kernels/sketch.h.
   const float* states() const { return states_.data_ptr<float>(); }
   /// What a draft pass reads of it.
-  int64_t bytes() const;
+  int64_t bytes() const { return Bytes(num_rows_, rank_, hidden_); }
+  static int64_t Bytes(int64_t num_rows, int64_t rank, int64_t hidden);
+  /// Whether a sketch of the default rank and `num_scored` rows of `head` are at most half of what
+  /// the full head takes.
+  static bool Halves(const HeadWeight& head, int64_t num_rows, int64_t num_scored);
+  /// SketchBasis::num_states.
+  int64_t num_states() const { return num_states_; }
 
  private:
   Sketch() = default;
 
-  int64_t rank_ = 0, hidden_ = 0, num_rows_ = 0;
+  int64_t rank_ = 0, hidden_ = 0, num_rows_ = 0, num_states_ = 0;
   at::Tensor states_;
   Arena codes_, scales_;
 };
@@ -72,6 +78,7 @@ class SketchChooser {
   };
   Ranked ranked_of_token(int64_t m) const;
 
+  int64_t bytes() const { return sketch_->bytes(); }
   int64_t num_ranked() const { return num_ranked_; }
   int64_t num_chosen() const { return num_chosen_; }
   /// From now on the best `num_rows` of the ranked, at least 1; all where there are fewer.

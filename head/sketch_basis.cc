@@ -1,9 +1,11 @@
 #include "head/sketch_basis.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -28,13 +30,20 @@ void ReadRow(const HeadWeight& head, int64_t row, float* target) {
   for (int64_t k = 0; k < head.hidden; ++k) target[k] = LoadAsFloat(from, head.dtype, k);
 }
 
+absl::Status CheckStop(const std::atomic<bool>* stop) {
+  const bool stops = stop != nullptr && stop->load(std::memory_order_relaxed);
+  return stops ? absl::CancelledError("sketch: fitting was stopped") : absl::OkStatus();
+}
+
 /// Covariance of the head's rows, [hidden, hidden] f64.
-at::Tensor RowCovariance(const HeadWeight& head, int64_t num_rows) {
+absl::StatusOr<at::Tensor> RowCovariance(const HeadWeight& head, int64_t num_rows,
+                                         const std::atomic<bool>* stop) {
   const int64_t stride = std::max<int64_t>(1, num_rows / kSampledRows);
   const int64_t num_sampled = (num_rows + stride - 1) / stride;
   at::Tensor products = at::zeros({head.hidden, head.hidden}, at::kDouble);
   at::Tensor sum = at::zeros({head.hidden}, at::kDouble);
   for (int64_t first = 0; first < num_sampled; first += kBlockRows) {
+    SHORTLIST_RETURN_IF_ERROR(CheckStop(stop));
     const int64_t count = std::min(kBlockRows, num_sampled - first);
     at::Tensor rows = at::empty({count, head.hidden}, at::kFloat);
     for (int64_t i = 0; i < count; ++i) {
@@ -47,10 +56,43 @@ at::Tensor RowCovariance(const HeadWeight& head, int64_t num_rows) {
   return products / static_cast<double>(num_sampled) - at::outer(mean, mean);
 }
 
+struct Components {
+  at::Tensor energies;  // [count] f64, falling
+  at::Tensor axes;      // [n, count] f64, orthonormal
+};
+
+/// The first principal components of L^T C L, by subspace iteration with Rayleigh-Ritz (Rutishauser
+/// 1969): they are a few of many, and what is nearly as good will do.
+absl::StatusOr<Components> FirstComponents(const at::Tensor& lower, const at::Tensor& covariance,
+                                           int64_t count, const std::atomic<bool>* stop) {
+  constexpr int kMostRounds = 64;
+  constexpr double kPrecision = 1e-7;  // of the energy that the components hold
+  const int64_t n = lower.size(0);
+  const int64_t width = std::min(n, count + count / 2 + kSketchStep);
+  at::Generator random = at::detail::createCPUGenerator(/*seed=*/1);
+  at::Tensor block = at::randn({n, width}, random, at::kDouble);
+  double held = 0.0;
+  for (int round = 0;; ++round) {
+    SHORTLIST_RETURN_IF_ERROR(CheckStop(stop));
+    const at::Tensor axes = std::get<0>(at::linalg_qr(block));
+    block = at::mm(lower.t(), at::mm(covariance, at::mm(lower, axes)));
+    const at::Tensor seen = at::mm(axes.t(), block);
+    const auto [energies, turns] = at::linalg_eigh((seen + seen.t()) / 2);  // rising
+    const at::Tensor largest = energies.narrow(0, width - count, count).flip(0);
+    const double held_before = std::exchange(held, largest.sum().item<double>());
+    const bool settled = round > 0 && held - held_before <= kPrecision * held;
+    if (settled || width == n || round + 1 == kMostRounds) {
+      return Components{largest, at::mm(axes, turns.narrow(1, width - count, count).flip(1))};
+    }
+  }
+}
+
 }  // namespace
 
 int64_t SketchBasis::DefaultRank(int64_t hidden) {
-  return std::min(kDefaultRank, hidden / kSketchStep * kSketchStep);
+  const int64_t eighth = hidden / 8 / kSketchStep * kSketchStep;
+  return std::min(
+      {std::max(kLeastDefaultRank, eighth), kMaxSketchRank, hidden / kSketchStep * kSketchStep});
 }
 
 absl::Status SketchBasis::CheckRank(int64_t rank, int64_t hidden) {
@@ -74,12 +116,14 @@ void StateMoments::Add(const at::Tensor& states) {
 at::Tensor StateMoments::Mean() const { return sum_ / static_cast<double>(num_states_); }
 
 absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num_rows, int64_t rank,
-                                             const StateMoments* moments, ThreadPool& pool) {
+                                             const StateMoments* moments, ThreadPool& pool,
+                                             const std::atomic<bool>* stop) {
   SHORTLIST_RETURN_IF_ERROR(CheckRank(rank, head.hidden));
   if (moments != nullptr && moments->num_states() == 0) {
     return absl::InvalidArgumentError("sketch: no hidden state was met");
   }
   SketchBasis basis;
+  basis.num_states = moments != nullptr ? moments->num_states() : 0;
   SHORTLIST_RETURN_IF_ERROR(CatchTorch("sketch", [&]() -> absl::Status {
     at::Tensor mean = at::eye(head.hidden, at::kDouble);
     if (moments != nullptr) {
@@ -91,26 +135,25 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
       const double least = kLeastMoment * mean.trace().item<double>() / head.hidden;
       mean = mean + least * at::eye(head.hidden, at::kDouble);
     }
-    const at::Tensor covariance = RowCovariance(head, num_rows);
+    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor covariance, RowCovariance(head, num_rows, stop));
     const double spread = covariance.trace().item<double>();
     if (!(std::isfinite(spread) && spread > 0 && mean.trace().item<double>() > 0)) {
       return absl::InvalidArgumentError(
           absl::StrCat("sketch: rows of spread ", spread, " have no principal components"));
     }
-    // With S the root of the moments, the error of a projection P of the rows W is |(W - W P) S|:
-    // the best keeps the principal components of W S.
-    const auto [squares, axes] = at::linalg_eigh(mean);
-    const at::Tensor scales = squares.clamp_min(0).sqrt();
-    const at::Tensor root = at::mm(axes * scales, axes.t());
-    const at::Tensor inverse = at::mm(axes / scales.clamp_min(1e-12), axes.t());
-    const auto [energies, components] = at::linalg_eigh(at::mm(root, at::mm(covariance, root)));
-    const at::Tensor kept = components.narrow(1, head.hidden - rank, rank).flip(1);
+    // With L L^T the moments, the error of a projection P of the rows W is |(W - W P) L|: the best
+    // keeps the principal components of W L.
+    const at::Tensor lower = at::linalg_cholesky(mean);
+    SHORTLIST_ASSIGN_OR_RETURN(const Components components,
+                               FirstComponents(lower, covariance, rank, stop));
     // Both sides become integers: each takes half of what a component's logits vary by.
-    const at::Tensor largest = energies.narrow(0, head.hidden - 1, 1);
-    const at::Tensor balance =
-        at::maximum(energies.narrow(0, head.hidden - rank, rank).flip(0), largest * 1e-9).pow(0.25);
-    basis.rows = (at::mm(root, kept) / balance).t().to(at::kFloat).contiguous();
-    basis.states = (at::mm(inverse, kept) * balance).t().to(at::kFloat).contiguous();
+    const at::Tensor largest = components.energies.narrow(0, 0, 1);
+    const at::Tensor balance = at::maximum(components.energies, largest * 1e-9).pow(0.25);
+    const at::Tensor inverse = at::linalg_solve_triangular(lower.t(), components.axes,
+                                                           /*upper=*/true);
+    basis.rows = (at::mm(lower, components.axes) / balance).t().to(at::kFloat).contiguous();
+    basis.states = (inverse * balance).t().to(at::kFloat).contiguous();
+    SHORTLIST_RETURN_IF_ERROR(CheckStop(stop));
     const at::Tensor projected = ProjectRows(head, num_rows, basis.rows, pool);
     const int64_t num_probes = std::min(kNumProbes, num_rows);
     for (int64_t i = 0; i < num_probes; ++i) basis.probe_ids.push_back(i * num_rows / num_probes);

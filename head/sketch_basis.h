@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -32,7 +33,7 @@ class StateMoments {
 /// The few dimensions in which a head's logits are told apart best, on average over the hidden
 /// states that it meets: w . x is about (rows w) . (states x), up to what all rows have in common.
 struct SketchBasis {
-  static constexpr int64_t kDefaultRank = 64;
+  static constexpr int64_t kLeastDefaultRank = 64;
   static constexpr int64_t kNumProbes = 64;
 
   at::Tensor rows;    // [rank, hidden] f32
@@ -40,8 +41,10 @@ struct SketchBasis {
   // Some rows of the head it was made for, by which it tells another head.
   std::vector<int64_t> probe_ids;  // ascending
   at::Tensor probes;               // [probe_ids.size(), rank] f32: (rows w) of each
+  int64_t num_states = 0;          // hidden states that it was fitted to; 0: none, or not known
 
-  /// kDefaultRank, or what a narrow head has room for.
+  /// An eighth of `hidden`, so that a sketch is a ninth of a head in int4 and a thirtieth of one in
+  /// bf16; at least kLeastDefaultRank, or what a narrow head has room for.
   static int64_t DefaultRank(int64_t hidden);
   /// InvalidArgument unless `rank` is a multiple of 8 in [8, min(256, hidden)].
   static absl::Status CheckRank(int64_t rank, int64_t hidden);
@@ -52,9 +55,11 @@ struct SketchBasis {
   /// The best basis for rows 0 .. num_rows - 1 of `head`, by principal components of its centred
   /// rows under the moments of hidden states; `moments` null: as if all directions were alike.
   /// Errors of CheckRank; InvalidArgument for moments of another width or of no state, and for a
-  /// head whose rows are not finite or all the same.
+  /// head whose rows are not finite or all the same; Cancelled within a second or so after `stop`,
+  /// where there is one, becomes true.
   static absl::StatusOr<SketchBasis> Fit(const HeadWeight& head, int64_t num_rows, int64_t rank,
-                                         const StateMoments* moments, ThreadPool& pool);
+                                         const StateMoments* moments, ThreadPool& pool,
+                                         const std::atomic<bool>* stop = nullptr);
 };
 
 /// (basis w) for rows 0 .. num_rows - 1 of `head`: [basis.size(0), num_rows] f32, on the CPU.

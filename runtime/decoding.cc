@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <system_error>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status_macros.h"
+#include "runtime/sketch_file.h"
 
 namespace shortlist {
 namespace {
@@ -22,15 +25,21 @@ std::optional<int64_t> NumberOf(std::string_view text) {
 }
 
 /// From few to many, each twice as many as the one before.
-std::vector<int64_t> SketchShares(const DecodingOptions& options) {
+std::vector<int64_t> SketchShares(const Models& models, const DecodingOptions& options) {
   std::vector<int64_t> shares;
-  if (options.sketch == nullptr) return shares;
-  const int64_t most = std::min(options.num_sketch_rows, options.sketch->rows().num_rows);
+  if (options.sketch == nullptr && !options.learning) return shares;
+  const int64_t most = std::min(options.num_sketch_rows, models.num_sketched_rows());
   if (options.min_sketch_rows > 0) {
     for (int64_t rows = options.min_sketch_rows; rows < most; rows *= 2) shares.push_back(rows);
   }
   shares.push_back(most);
   return shares;
+}
+
+absl::Status KeepSketch(const SketchBasis& basis, const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  return WriteSketchFile(basis, path);  // which fails where there is no folder
 }
 
 }  // namespace
@@ -67,10 +76,32 @@ absl::Status SketchOptions::Check(const VocabBase& base, int64_t dynamic_rows) c
 }
 
 absl::Status SketchOptions::Open(Models& models, DecodingOptions& decoding) const {
-  if (rows() == 0 || !models.has_draft()) return absl::OkStatus();
-  SHORTLIST_ASSIGN_OR_RETURN(decoding.sketch, models.OpenSketch(path));
-  decoding.num_sketch_rows = rows();
+  if (!models.has_draft() || num_rows == 0) return absl::OkStatus();
+  const bool is_full_head =
+      decoding.ladder == nullptr && (decoding.base == nullptr || decoding.base->is_full_head());
+  if (is_full_head && !alone) return absl::OkStatus();
+  if (rows() > 0 && !(is_full_head && path.empty())) {
+    SHORTLIST_ASSIGN_OR_RETURN(decoding.sketch, models.OpenSketch(path));
+    decoding.num_sketch_rows = rows();
+    decoding.min_sketch_rows = min_rows;
+    decoding.sketch_alone = is_full_head;
+    return absl::OkStatus();
+  }
+  const int64_t num_sketched = models.num_sketched_rows();
+  if (!is_full_head || !Sketch::Halves(models.draft_head(), num_sketched, kAloneRows + kTailRows)) {
+    return absl::OkStatus();
+  }
+  decoding.sketch_alone = true;
+  decoding.num_sketch_rows = num_rows > 0 ? num_rows : kAloneRows;
   decoding.min_sketch_rows = min_rows;
+  decoding.learning.emplace();
+  std::string& cache = decoding.learning->cache;
+  cache = CachedSketchPath(models.draft_dir(), num_sketched);
+  if (cache.empty() || !FileExists(cache)) return absl::OkStatus();
+  absl::StatusOr<std::shared_ptr<const Sketch>> sketch = models.OpenSketch(cache);
+  if (!sketch.ok()) return absl::OkStatus();  // of another head, say: a new one replaces it
+  decoding.sketch = *std::move(sketch);
+  decoding.learning->num_known = decoding.sketch->num_states();
   return absl::OkStatus();
 }
 
@@ -84,9 +115,24 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
       made.drafter->UseSketch(options.sketch, options.num_sketch_rows, models.pool(),
                               models.head_kernels());
     }
+    if (options.learning) {
+      const std::string& cache = options.learning->cache;
+      made.fitter = std::make_unique<SketchFitter>(
+          models.draft_head(), models.num_sketched_rows(), options.learning->num_known,
+          [cache](const SketchBasis& basis) {
+            return cache.empty() ? absl::OkStatus() : KeepSketch(basis, cache);
+          });
+      made.drafter->LearnSketch(*made.fitter, options.num_sketch_rows, models.pool(),
+                                models.head_kernels());
+    }
     std::shared_ptr<const VocabBase> base = options.base;
-    if (options.ladder != nullptr) {
-      SHORTLIST_ASSIGN_OR_RETURN(base, options.ladder->Base(options.ladder->start()));
+    std::shared_ptr<const BaseLadder> ladder = options.ladder;
+    if (options.sketch_alone) {
+      SHORTLIST_ASSIGN_OR_RETURN(ladder, BaseLadder::WithoutList(models.config().vocab_size));
+    }
+    if (ladder != nullptr) {
+      const bool begins_with_sketch = options.sketch_alone && options.sketch != nullptr;
+      SHORTLIST_ASSIGN_OR_RETURN(base, ladder->Base(begins_with_sketch ? 0 : ladder->start()));
     }
     if (base == nullptr) {
       SHORTLIST_ASSIGN_OR_RETURN(base, VocabBase::FullHead(models.config().vocab_size));
@@ -95,9 +141,10 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
                                DynamicVocabularyManager::Create(
                                    std::move(base), {.dynamic_capacity = options.num_shared_rows}));
     const bool sizes_sketch = options.sketch != nullptr && options.min_sketch_rows > 0;
-    if (options.ladder != nullptr || sizes_sketch) {
-      made.sizer = std::make_unique<VocabSizer>(*made.vocab, options.ladder, SketchShares(options),
-                                                options.num_draft_tokens);
+    if (ladder != nullptr || sizes_sketch) {
+      made.sizer = std::make_unique<VocabSizer>(
+          *made.vocab, ladder, SketchShares(models, options), options.num_draft_tokens,
+          /*awaits_sketch=*/options.sketch_alone && options.sketch == nullptr);
     }
   }
   DiscoveryOptions discovery = options.discovery;

@@ -13,6 +13,7 @@
 #include "draft/engine.h"
 #include "draft/verifier.h"
 #include "head/sketch.h"
+#include "head/sketch_fitter.h"
 #include "runtime/models.h"
 #include "vocab/active_vocab.h"
 #include "vocab/base_ladder.h"
@@ -21,6 +22,12 @@
 #include "vocab/vocab_sizer.h"
 
 namespace shortlist {
+
+/// Sketches that are fitted to the hidden states of a draft while it runs (SketchFitter).
+struct SketchLearning {
+  std::string cache;      // a file for the latest, which its folder is made for; empty: none
+  int64_t num_known = 0;  // states that DecodingOptions::sketch was fitted to
+};
 
 /// How models decode, whoever schedules them.
 struct DecodingOptions {
@@ -35,6 +42,10 @@ struct DecodingOptions {
   // At least 1: as few as this, or up to num_sketch_rows, whatever is fastest (VocabSizer). 0:
   // always num_sketch_rows.
   int64_t min_sketch_rows = 0;
+  // True: there is no list. The sketch, as soon as there is one, chooses all rows, unless the full
+  // head is faster (VocabSizer). Neither `base` nor `ladder` is used.
+  bool sketch_alone = false;
+  std::optional<SketchLearning> learning;  // nullopt: `sketch` stays
   int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
   // Null: by measured costs.
   std::optional<double> draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
@@ -46,11 +57,16 @@ struct DecodingOptions {
 
 /// How a sketch is asked for.
 struct SketchOptions {
-  static constexpr int64_t kByPath = -1;  // Sketch::kDefaultRows with a path, else 0
+  static constexpr int64_t kByPath = -1;       // Sketch::kDefaultRows with a path, else 0
+  static constexpr int64_t kAloneRows = 1024;  // of a sketch alone
+  static constexpr int64_t kTailRows = 256;    // that a request should have beside it
 
   std::string path;            // of a file of WriteSketchFile; empty: a sketch of the head alone
   int64_t num_rows = kByPath;  // of each draft token; 0: no sketch
   int64_t min_rows = 0;        // as DecodingOptions::min_sketch_rows
+  // Where the vocabulary is the full head, a sketch chooses all rows: that of `path`, or one that
+  // is fitted while the draft runs and kept in the user's cache. Not where it reads no less.
+  bool alone = true;
 
   int64_t rows() const {
     return num_rows != kByPath ? num_rows : path.empty() ? 0 : Sketch::kDefaultRows;
@@ -61,8 +77,8 @@ struct SketchOptions {
   /// InvalidArgument for a number of rows below 0, or when neither `base`, which takes `empty`,
   /// nor the sketch, nor `dynamic_rows` leave a draft anything to score.
   absl::Status Check(const VocabBase& base, int64_t dynamic_rows) const;
-  /// Sets the sketch of `decoding` where there is one and a draft to use it. Errors of
-  /// Models::OpenSketch.
+  /// Sets what `decoding`, which has its base and ladder, says of sketches, where there is a draft
+  /// to use them. Errors of Models::OpenSketch; a cached sketch that cannot be read is passed over.
   absl::Status Open(Models& models, DecodingOptions& decoding) const;
 };
 
@@ -74,6 +90,7 @@ struct Decoding {
   static absl::StatusOr<Decoding> Create(Models& models, const DecodingOptions& options,
                                          int64_t num_slots);
 
+  std::unique_ptr<SketchFitter> fitter;             // null: the sketch stays
   std::unique_ptr<ChainDrafter> drafter;            // null: plain decoding
   std::unique_ptr<DynamicVocabularyManager> vocab;  // likewise
   std::unique_ptr<VocabSizer> sizer;                // null: all sizes stay

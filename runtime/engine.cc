@@ -19,8 +19,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(Options options) {
   auto pool = std::make_unique<ThreadPool>(static_cast<int>(num_threads));
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Models> models, Models::Open(options.models, *pool));
   SHORTLIST_ASSIGN_OR_RETURN(options.decoding.base, models->SelectBase(options.vocab));
-  SHORTLIST_RETURN_IF_ERROR(options.sketch.Check(
-      *options.decoding.base, options.num_tail_rows + options.decoding.num_shared_rows));
+  SHORTLIST_RETURN_IF_ERROR(
+      options.sketch.Check(*options.decoding.base,
+                           options.num_tail_rows.value_or(0) + options.decoding.num_shared_rows));
   SHORTLIST_ASSIGN_OR_RETURN(options.decoding.ladder, models->SelectLadder(options.vocab));
   SHORTLIST_RETURN_IF_ERROR(models->Load());
   SHORTLIST_RETURN_IF_ERROR(options.sketch.Open(*models, options.decoding));
@@ -28,7 +29,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(Options options) {
                              Create(*models, options.decoding, options.scheduler));
   engine->own_pool_ = std::move(pool);
   engine->own_models_ = std::move(models);
-  engine->num_tail_rows_ = options.num_tail_rows;
+  engine->num_tail_rows_ =
+      options.num_tail_rows.value_or(options.decoding.sketch_alone ? SketchOptions::kTailRows : 0);
   return engine;
 }
 

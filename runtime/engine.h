@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,10 +36,12 @@ class Engine {
  public:
   struct Options {
     ModelOptions models;
-    int64_t num_threads = 0;     // 0: the hardware's
-    VocabOptions vocab;          // the full head unless it says otherwise
-    int64_t num_tail_rows = 0;   // dynamic rows of each request; `decoding` has those of all
-    SketchOptions sketch;        // further rows of each draft token
+    int64_t num_threads = 0;  // 0: the hardware's
+    VocabOptions vocab;       // the full head, or what a sketch chooses, unless it says otherwise
+    // Dynamic rows of each request; `decoding` has those of all. Null: none, or with a sketch alone
+    // SketchOptions::kTailRows.
+    std::optional<int64_t> num_tail_rows;
+    SketchOptions sketch;        // further rows of each draft token, or all of them
     DecodingOptions decoding;    // its base is chosen by `vocab`, its sketch by `sketch`
     SchedulerOptions scheduler;  // as Create takes it
   };
@@ -77,6 +80,8 @@ class Engine {
   /// Null: plain decoding.
   DynamicVocabularyManager* vocab() { return decoding_.vocab.get(); }
   const DynamicVocabularyManager* vocab() const { return decoding_.vocab.get(); }
+  /// Null: the sketch, if there is one, stays.
+  const SketchFitter* sketch_fitter() const { return decoding_.fitter.get(); }
   /// Null: its size stays.
   VocabSizer* sizer() { return decoding_.sizer.get(); }
   const VocabSizer* sizer() const { return decoding_.sizer.get(); }

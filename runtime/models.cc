@@ -191,7 +191,7 @@ HeadWeight Models::draft_head() const {
 
 absl::StatusOr<std::shared_ptr<const Sketch>> Models::OpenSketch(const std::string& path) {
   const HeadWeight head = draft_head();
-  const int64_t num_rows = std::min(num_ids(), head.vocab_size);
+  const int64_t num_rows = num_sketched_rows();
   absl::StatusOr<SketchBasis> basis;
   if (path.empty()) {
     basis = SketchBasis::Fit(head, num_rows, SketchBasis::DefaultRank(head.hidden),

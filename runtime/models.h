@@ -88,6 +88,8 @@ class Models {
   absl::StatusOr<std::unique_ptr<ChainDrafter>> NewDrafter(int64_t num_slots);
   /// The head that the draft is scored by, its own or the target's. Precondition: has_draft().
   HeadWeight draft_head() const;
+  /// Rows of it that a sketch stands for: those of tokens.
+  int64_t num_sketched_rows() const { return std::min(num_ids(), draft_head().vocab_size); }
   /// A sketch of it, by the basis in the file at `path`; empty: by the best one for the head alone,
   /// whatever hidden states it meets. Errors of ReadSketchFile, SketchBasis::Fit and
   /// Sketch::Create, which begin with the path, or "--sketch-rows". Precondition: has_draft().

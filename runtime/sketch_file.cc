@@ -2,8 +2,11 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -67,6 +70,33 @@ absl::StatusOr<std::vector<int64_t>> ReadProbeIds(const TensorFile& file) {
   return ids;
 }
 
+/// 0 where the file does not tell.
+absl::StatusOr<int64_t> ReadNumStates(const TensorFile& file) {
+  const auto found = file.entries().find("num_states");
+  if (found == file.entries().end()) return 0;
+  const TensorEntry& entry = found->second;
+  int64_t num_states = -1;
+  if (entry.dtype_name == "I64" && entry.num_elements == 1) {
+    SHORTLIST_RETURN_IF_ERROR(file.Read(entry, 0, entry.num_bytes, &num_states));
+  }
+  if (num_states >= 0) return num_states;
+  return BadFile(file.path(),
+                 absl::StrCat("num_states is ", entry.dtype_name, " ", ShapeString(entry.shape),
+                              " of ", num_states, ", not I64 [1] from 0 on"));
+}
+
+/// FNV-1a, which is the same everywhere.
+uint64_t HashOf(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char byte : text) hash = (hash ^ byte) * 0x100000001b3;
+  return hash;
+}
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 }  // namespace
 
 absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path) {
@@ -80,6 +110,7 @@ absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path) {
   SHORTLIST_ASSIGN_OR_RETURN(basis.probe_ids, ReadProbeIds(file));
   SHORTLIST_ASSIGN_OR_RETURN(basis.probes,
                              ReadMatrix(file, "probes", std::ssize(basis.probe_ids), rank));
+  SHORTLIST_ASSIGN_OR_RETURN(basis.num_states, ReadNumStates(file));
   return basis;
 }
 
@@ -96,10 +127,27 @@ absl::Status WriteSketchFile(const SketchBasis& basis, const std::string& path) 
   };
   add("probe_ids", "I64", {std::ssize(basis.probe_ids)}, basis.probe_ids.data(),
       basis.probe_ids.size() * sizeof(int64_t));
+  if (basis.num_states > 0) add("num_states", "I64", {1}, &basis.num_states, sizeof(int64_t));
   add_matrix("rows", basis.rows);
   add_matrix("states", basis.states);
   add_matrix("probes", basis.probes);
   return WriteFileAtomically(path, writer.File());
+}
+
+std::string CachedSketchPath(const std::string& draft_dir, int64_t num_rows) {
+  std::filesystem::path cache = Variable("XDG_CACHE_HOME");
+  if (!cache.is_absolute()) {
+    const std::string home = Variable("HOME");
+    if (home.empty()) return "";
+    cache = std::filesystem::path(home) / ".cache";
+  }
+  std::error_code error;
+  const std::filesystem::path dir = std::filesystem::canonical(draft_dir, error);
+  if (error) return "";
+  const std::string key = absl::StrCat(absl::Hex(HashOf(dir.string()), absl::kZeroPad16));
+  const std::string name = dir.filename().string().substr(0, 100);
+  return cache / "shortlist" / "sketches" /
+         absl::StrCat(name, "-", num_rows, "-", key, ".safetensors");
 }
 
 }  // namespace shortlist

@@ -112,6 +112,15 @@ class Generation {
   virtual bool finished() const = 0;
 };
 
+/// What the draft policy goes by (draft/draft_policy.h), with as many requests as run now.
+struct DecodingCosts {
+  static constexpr int64_t kMostRows = 64;
+
+  double draft_pass_ms = 0.0;
+  std::vector<double> verify_pass_ms;  // over 1, 2, 4 .. kMostRows rows
+  double speed_up = 0.0;               // of drafting over plain decoding; 0: not known yet
+};
+
 /// The engine after a step.
 struct EngineLoad {
   int64_t num_running = 0;  // being filled or decoded
@@ -131,8 +140,9 @@ struct EngineLoad {
   int64_t num_draft_failures = 0;
   absl::Status draft_error;  // why drafting failed last
   double draft_ms = 0.0, verify_ms = 0.0;
-  int64_t base_rows = 0;         // of the active vocabulary; all rows of the full head
-  int64_t num_size_changes = 0;  // that it made by itself
+  std::optional<DecodingCosts> costs;  // null: not known yet, or nothing is drafted
+  int64_t base_rows = 0;               // of the active vocabulary; all rows of the full head
+  int64_t num_size_changes = 0;        // that it made by itself
   std::vector<EncoderLoad> encoders;
 };
 

@@ -64,6 +64,18 @@ struct Metrics::Families {
     sglang_cache.Add(sglang).Set(1.0);
   }
 
+  void SetCosts(const DecodingCosts& costs) {
+    draft_pass.Add(labels).Set(1e-3 * costs.draft_pass_ms);
+    if (costs.speed_up > 0.0) speed_up.Add(labels).Set(costs.speed_up);
+    int64_t rows = 1;
+    for (const double ms : costs.verify_pass_ms) {
+      Labels of_rows = labels;
+      of_rows["rows"] = absl::StrCat(rows);
+      verify_pass.Add(of_rows).Set(1e-3 * ms);
+      rows *= 2;
+    }
+  }
+
   const Labels labels;
   prometheus::Registry registry;
   std::mutex mutex;  // guards speculation, and serialises Text
@@ -142,6 +154,19 @@ struct Metrics::Families {
   Counter& draft_passes = NewCounter("shortlist:draft_passes_total", "Forward passes of the draft");
   Counter& resting_steps = NewCounter("shortlist:resting_steps_total",
                                       "Steps that drafted nothing, since it did not pay");
+  // There once they are known.
+  Family<Gauge>& draft_pass = prometheus::BuildGauge()
+                                  .Name("shortlist:draft_pass_seconds")
+                                  .Help("Expected time of a pass of the draft")
+                                  .Register(registry);
+  Family<Gauge>& verify_pass = prometheus::BuildGauge()
+                                   .Name("shortlist:verify_pass_seconds")
+                                   .Help("Expected time of a pass of the target, by its rows")
+                                   .Register(registry);
+  Family<Gauge>& speed_up = prometheus::BuildGauge()
+                                .Name("shortlist:expected_speed_up")
+                                .Help("Of drafting over plain decoding, by measured costs")
+                                .Register(registry);
   Counter& draft_failures =
       NewCounter("shortlist:draft_failures_total", "Steps that fell back to plain decoding");
   Counter& draft_seconds = NewCounter("shortlist:draft_seconds_total", "Time spent on drafting");
@@ -278,6 +303,7 @@ std::string Metrics::Text(const EngineLoad& load, double throughput) {
   Families::Raise(f.draft_failures, static_cast<double>(load.num_draft_failures));
   Families::Raise(f.draft_seconds, 1e-3 * load.draft_ms);
   Families::Raise(f.verify_seconds, 1e-3 * load.verify_ms);
+  if (load.costs) f.SetCosts(*load.costs);
   for (const EncoderLoad& encoder : load.encoders) {
     const Labels labels = {{"model_name", encoder.name}};
     Families::Raise(f.encode_passes.Add(labels), static_cast<double>(encoder.num_passes));

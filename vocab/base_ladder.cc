@@ -61,10 +61,22 @@ absl::StatusOr<std::shared_ptr<const BaseLadder>> BaseLadder::Create(VocabOption
   return ladder;
 }
 
+absl::StatusOr<std::shared_ptr<const BaseLadder>> BaseLadder::WithoutList(int64_t vocab_size) {
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> none,
+                             VocabBase::Create({}, vocab_size));
+  std::shared_ptr<BaseLadder> ladder(new BaseLadder({}, {.vocab_size = vocab_size}, {}));
+  ladder->rows_ = {0, vocab_size};
+  ladder->ends_with_full_head_ = true;
+  ladder->first_size_.assign(vocab_size, 1);
+  ladder->least_ = std::move(none);
+  return ladder;
+}
+
 absl::StatusOr<std::shared_ptr<const VocabBase>> BaseLadder::Base(size_t size) const {
   if (ends_with_full_head_ && size + 1 == rows_.size()) {
     return VocabBase::FullHead(list_.vocab_size);
   }
+  if (size == 0 && least_ != nullptr) return least_;
   VocabOptions sized = options_;
   sized.auto_size = false;
   sized.min_rows = sized.max_rows = std::nullopt;

@@ -15,8 +15,9 @@
 
 namespace shortlist {
 
-/// The bases that one ranked list gives, by size: each has the ids of those before it and about
-/// 1.4 times as many; the last may be the full head. Immutable; any thread.
+/// Bases to choose a size from. Of a ranked list: each has the ids of those before it and about 1.4
+/// times as many; the last may be the full head. Without a list: none, for a sketch to choose all
+/// rows, or the full head. Immutable; any thread.
 class BaseLadder {
  public:
   static constexpr int64_t kDefaultMinRows = 256;
@@ -28,11 +29,15 @@ class BaseLadder {
                                                                   VocabList list,
                                                                   const VocabTarget& target);
 
+  /// No base, and the full head.
+  static absl::StatusOr<std::shared_ptr<const BaseLadder>> WithoutList(int64_t vocab_size);
+
   /// Rows of each size, rising; those of the full head are the target's vocabulary.
   std::span<const int64_t> rows() const { return rows_; }
   /// The size to begin with: the last, with which nothing is lost before anything is known.
   size_t start() const { return rows_.size() - 1; }
   bool ends_with_full_head() const { return ends_with_full_head_; }
+  bool has_list() const { return rows_.front() > 0; }
 
   /// The base of a size.
   absl::StatusOr<std::shared_ptr<const VocabBase>> Base(size_t size) const;

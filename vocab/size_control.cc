@@ -30,6 +30,7 @@ double AcceptLength(double p, double length) {
 SizeControl::SizeControl(Options options)
     : options_(std::move(options)),
       choice_(ChoiceOf(options_.start, options_.start_share)),
+      waits_(options_.waits),
       tokens_((options_.rows.size() + 1) * (options_.shares.size() + 1)),
       pass_times_(options_.rows.size() * options_.shares.size()) {
   SHORTLIST_CHECK(options_.start < num_sizes() && options_.start_share < num_shares());
@@ -139,6 +140,14 @@ void SizeControl::ChangeTo(size_t choice) {
   ++num_changes_;
 }
 
+void SizeControl::Go() {
+  if (!std::exchange(waits_, false)) return;
+  std::ranges::fill(tokens_, 0.0);  // nobody could tell which share holds them
+  Fit();
+  has_probed_ = true;
+  ChangeTo(Probe());
+}
+
 void SizeControl::AddStep(const Step& step) {
   if (step.num_passes <= 0 || step.num_requests <= 0) return;  // nothing was drafted
   if (!(step.draft_ms >= 0.0) || !(step.verify_ms >= 0.0)) return;
@@ -163,9 +172,14 @@ void SizeControl::AddStep(const Step& step) {
   add(judged_, static_cast<double>(step.num_judged));
   add(coverage_, Coverage(size(), share()));
 
-  if (steps_here_ < options_.min_steps || pass_times_.size() == 1) return;
+  const int64_t least = probes_ ? options_.probe_steps : options_.min_steps;
+  if (waits_ || steps_here_ < least || pass_times_.size() == 1) return;
   Fit();
-  if (!std::exchange(has_probed_, true)) return ChangeTo(Probe());
+  if (!has_probed_) {
+    has_probed_ = probes_ = true;
+    return ChangeTo(Probe());
+  }
+  probes_ = false;
   const double now = PredictedSpeed(size(), share());
   double most = now;
   size_t best = choice_;

@@ -30,7 +30,9 @@ class SizeControl {
     // Steps at a size before it may change again. The first change, to a second size whose time
     // is measured, comes after that many too.
     int64_t min_steps = 64;
-    double min_gain = 0.02;  // predicted; a smaller one changes nothing
+    int64_t probe_steps = 64;  // fewer, of that second size
+    bool waits = false;        // at the start until Go
+    double min_gain = 0.02;    // predicted; a smaller one changes nothing
   };
 
   /// What one step of the engine measured, over all of its requests.
@@ -55,7 +57,10 @@ class SizeControl {
   /// Tells of a step that was drafted at size() and share().
   void AddStep(const Step& step);
 
-  /// What to draft with from now on. It changes in AddStep alone, and seldom.
+  /// One that waits need do so no longer: it goes on at another size, which it has to measure.
+  void Go();
+
+  /// What to draft with from now on. It changes in AddStep and Go alone, and seldom.
   size_t size() const { return choice_ / num_shares(); }
   size_t share() const { return choice_ % num_shares(); }
   size_t num_sizes() const { return options_.rows.size(); }
@@ -83,7 +88,9 @@ class SizeControl {
   size_t choice_;  // ChoiceOf size and share
   int64_t num_changes_ = 0;
   int64_t steps_here_ = 0;
+  bool waits_;
   bool has_probed_ = false;
+  bool probes_ = false;  // at the second size, which nobody chose
   // [num_sizes + 1, num_shares + 1] tokens by the first that hold them, decayed.
   std::vector<double> tokens_;
   std::vector<PassTime> pass_times_;           // [num_sizes * num_shares] by choice

@@ -8,17 +8,24 @@
 #include "base/check.h"
 
 namespace shortlist {
+namespace {
+
+constexpr int64_t kFewSteps = 8;
+
+}  // namespace
 
 VocabSizer::VocabSizer(DynamicVocabularyManager& manager, std::shared_ptr<const BaseLadder> ladder,
-                       std::vector<int64_t> sketch_rows, int64_t max_draft_tokens)
+                       std::vector<int64_t> sketch_rows, int64_t max_draft_tokens,
+                       bool awaits_sketch)
     : manager_(manager),
       shares_(sketch_rows.empty() ? std::vector<int64_t>{0} : std::move(sketch_rows)),
-      max_draft_tokens_(max_draft_tokens) {
+      max_draft_tokens_(max_draft_tokens),
+      awaits_sketch_(awaits_sketch) {
   base_ = manager_.Active()->base();
   Take(std::move(ladder));
 }
 
-/// Without a ladder: of the base that there is.
+/// From the base that there is.
 void VocabSizer::Take(std::shared_ptr<const BaseLadder> ladder) {
   ladder_ = std::move(ladder);
   SizeControl::Options options{.rows = {base_->size()},
@@ -29,8 +36,22 @@ void VocabSizer::Take(std::shared_ptr<const BaseLadder> ladder) {
     options.rows.assign(ladder_->rows().begin(), ladder_->rows().end());
     options.start = ladder_->start();
     options.ends_with_full_head = ladder_->ends_with_full_head();
+    for (size_t size = 0; size < options.rows.size(); ++size) {
+      const int64_t rows = base_->is_full_head() ? base_->vocab_size() : base_->size();
+      if (options.rows[size] == rows) options.start = size;
+    }
+    options.waits = awaits_sketch_ && !ladder_->has_list();
+    // Without a list the other size is the full head: the draft is slow at it.
+    if (!ladder_->has_list()) options.probe_steps = kFewSteps;
   }
   control_ = std::make_unique<SizeControl>(std::move(options));
+}
+
+void VocabSizer::TellSketch() {
+  if (!std::exchange(awaits_sketch_, false)) return;
+  const size_t size = control_->size();
+  control_->Go();
+  if (control_->size() != size) BeginBase();
 }
 
 void VocabSizer::Replace(std::shared_ptr<const BaseLadder> ladder) {
@@ -62,8 +83,8 @@ bool VocabSizer::TakeNext() {
   if (next_ != next) return false;  // cancelled, or there is another one for the next step
   next_ = nullptr;
   has_next_ = false;
-  Take(std::move(next));
   SetBase(*std::move(base));
+  Take(std::move(next));
   return true;
 }
 

@@ -21,15 +21,17 @@ namespace shortlist {
 /// that alone until it is given a ladder again. A base is made on a thread of its own: the engine
 /// goes on with the one it has until the next is there.
 ///
-/// TakeNext, CountToken, AddStep and num_sketch_rows are the engine's thread's; the rest is any
-/// thread's.
+/// TakeNext, TellSketch, CountToken, AddStep and num_sketch_rows are the engine's thread's; the
+/// rest is any thread's.
 class VocabSizer {
  public:
   /// `manager` must outlive this; its base is ladder->Base(ladder->start()). Null: the base stays
   /// as it is. `sketch_rows`: how many rows the draft's sketch may choose, rising; it begins with
-  /// the most. Empty: there is no sketch.
+  /// the most. Empty: there is no sketch. `awaits_sketch`: the sketch will be there later, and the
+  /// base stays as it is until TellSketch.
   VocabSizer(DynamicVocabularyManager& manager, std::shared_ptr<const BaseLadder> ladder,
-             std::vector<int64_t> sketch_rows, int64_t max_draft_tokens);
+             std::vector<int64_t> sketch_rows, int64_t max_draft_tokens,
+             bool awaits_sketch = false);
 
   /// From the next step on by this ladder, from its start.
   void Replace(std::shared_ptr<const BaseLadder> ladder);
@@ -39,6 +41,9 @@ class VocabSizer {
 
   /// After every step, whoever drafted it: takes what Replace has left. False: there is nothing.
   bool TakeNext();
+
+  /// The sketch that it awaits is there.
+  void TellSketch();
 
   /// Tells of a token that was emitted behind `last`. `is_held`: a draft could propose it whatever
   /// the base. `sketch_rank`: how many rows the sketch ranked before it, INT64_MAX where it did not
@@ -53,6 +58,8 @@ class VocabSizer {
   int64_t num_sketch_rows() const;
   /// Whether it sizes the base.
   bool sizes_base() const { return ladder_ != nullptr; }
+  /// Whether it gives the base more rows where that holds too little.
+  bool grows_base() const { return ladder_ != nullptr && ladder_->has_list(); }
 
   /// How often the size has changed by itself.
   int64_t num_changes() const { return num_changes_.load(std::memory_order_relaxed); }
@@ -65,6 +72,7 @@ class VocabSizer {
   DynamicVocabularyManager& manager_;
   const std::vector<int64_t> shares_;
   const int64_t max_draft_tokens_;
+  bool awaits_sketch_;
   std::shared_ptr<const BaseLadder> ladder_;
   std::unique_ptr<SizeControl> control_;
   std::shared_ptr<const VocabBase> base_;                    // that it has set

@@ -24,7 +24,10 @@ void AddStaticVocabFlags(CLI::App& command, RunFlags& flags) {
   CLI::Option* const use =
       command.add_flag("--use-static-vocab", options.use_static_vocab,
                        "In place of --vocab: a share of the vocabulary, or a list");
-  use->each([&flags](const std::string&) { flags.given.vocab = true; });
+  use->each([&flags](const std::string&) {
+    flags.given.vocab = true;
+    flags.sketch.alone = false;
+  });
   use->excludes(command.get_option("--vocab"));
   AddReal(command, "--static-vocab-ratio", options.static_vocab_ratio, 0.0, 1.0, Low::kExcluded,
           "With --use-static-vocab: the first ids, as many as make up this share")
@@ -46,14 +49,20 @@ void AddVocabFlags(CLI::App& command, RunFlags& flags) {
     }
     flags.vocab = *std::move(options);
     flags.given.vocab = true;
+    flags.sketch.alone = false;
   };
-  command.add_option_function<std::string>("--vocab", parse_vocab, "Base of the active vocabulary")
+  command
+      .add_option_function<std::string>(
+          "--vocab", parse_vocab,
+          "Base of the active vocabulary; without it a sketch chooses the rows, which is fitted "
+          "while the draft runs and kept in the user's cache")
       ->type_name(
-          "full|empty|ratio:R|FILE[:top=N|:ratio=R|:coverage=C|:auto[=MIN..MAX]][:successors=M]")
-      ->default_str("full");
+          "full|empty|ratio:R|FILE[:top=N|:ratio=R|:coverage=C|:auto[=MIN..MAX]][:successors=M]");
   AddStaticVocabFlags(command, flags);
   AddInteger<int64_t>(command, "--dynamic-rows", flags.dynamic_rows, 0, kMaxCount,
-                      "Rows that prompt tokens and escapes of one request may add");
+                      "Rows that prompt tokens and escapes of one request may add")
+      ->each([&flags](const std::string&) { flags.given.dynamic_rows = true; })
+      ->default_str(absl::StrCat("0; without --vocab ", SketchOptions::kTailRows));
   AddInteger<int64_t>(command, "--dynamic-capacity", flags.dynamic_capacity, 0, kMaxCount,
                       "Rows of the part that requests share, which learns from all of them")
       ->each([&flags](const std::string&) { flags.given.dynamic_capacity = true; })
@@ -91,9 +100,10 @@ void AddSketchFlags(CLI::App& command, RunFlags& flags) {
       .add_option_function<std::string>(
           "--sketch-rows", parse_sketch_rows,
           "How many of them; of a range, whatever is fastest, measured while it runs; without "
-          "--sketch by a sketch of the head alone")
+          "--sketch by a sketch of the head alone, and without --vocab by the one that is fitted")
       ->type_name("N|MIN..MAX")
-      ->default_str(absl::StrCat(Sketch::kDefaultRows, " with --sketch, else 0"));
+      ->default_str(absl::StrCat(Sketch::kDefaultRows, " with --sketch, else ",
+                                 SketchOptions::kAloneRows, " without --vocab, else 0"));
 }
 
 void AddDraftFlags(CLI::App& command, RunFlags& flags) {

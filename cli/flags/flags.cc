@@ -45,6 +45,8 @@ void AddCompareFlags(CLI::App& command, CompareFlags& flags) {
       "--sweep", flags.sweep,
       "A half to a thirty-second of the vocabulary from the list; --dynamic-rows count "
       "within");
+  command.add_flag("--explain", flags.explain,
+                   "Say in three lines why each way to decode won or lost; not with --json");
   AddInteger<int64_t>(command, "--repetitions", flags.num_repetitions, 1, kMaxRepetitions,
                       "Runs of every prompt in every way; the fastest counts");
 }

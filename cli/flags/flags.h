@@ -24,7 +24,7 @@ namespace shortlist {
 struct RunFlags {
   ModelOptions models;
   VocabOptions vocab;                 // the full head unless --vocab says otherwise
-  SketchOptions sketch;               // none unless --sketch or --sketch-rows say so
+  SketchOptions sketch;               // alone unless --vocab is given
   int64_t dynamic_rows = 0;           // at most the target's vocabulary, checked once that is known
   int64_t dynamic_capacity = 0;       // rows that all requests share, likewise
   DecodingOptions decoding;           // its base and shared rows are chosen by the flags above
@@ -39,6 +39,7 @@ struct RunFlags {
     bool top_k = false;
     bool min_p = false;
     bool max_new_tokens = false;
+    bool dynamic_rows = false;
     bool dynamic_capacity = false;
     bool vocab = false;
   } given;
@@ -50,6 +51,7 @@ struct RunFlags {
 struct CompareFlags {
   RunFlags run;
   bool sweep = false;           // several sizes of the list instead of one
+  bool explain = false;         // below the tables, not with --json
   int64_t num_repetitions = 3;  // of every prompt in every way to decode
 };
 

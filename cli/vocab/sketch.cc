@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ constexpr int64_t kFewStates = 2000;
 struct SketchFlags {
   RunFlags run;
   std::string out;
-  int64_t rank = SketchBasis::kDefaultRank;
+  int64_t rank = 0;  // SketchBasis::DefaultRank
 };
 
 absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
@@ -46,6 +47,8 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   decoding.ladder = nullptr;
   decoding.base = nullptr;  // the full head: no choice of rows shall sway the states
   decoding.sketch = nullptr;
+  decoding.sketch_alone = false;
+  decoding.learning = std::nullopt;
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(*session, decoding));
   StateMoments moments;
   engine->drafter()->CollectStates(&moments);
@@ -54,7 +57,7 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   observer.on_finish = [&progress](size_t, const Completion&) { progress.Advance(); };
   SHORTLIST_RETURN_IF_ERROR(
       DecodeAll(*engine, *session, session->requests(), /*max_tail_rows=*/0, observer).status());
-  NoteDraftTrouble("vocab sketch", engine->speculative(), /*num_mapping_faults=*/0);
+  NoteDraftTrouble("vocab sketch", *engine, /*num_mapping_faults=*/0);
 
   if (moments.num_states() < kFewStates) {
     std::cerr << "vocab sketch: " << Counted(moments.num_states(), "hidden state") << "; "
@@ -63,8 +66,9 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   }
   const HeadWeight head = session->models().draft_head();
   const int64_t num_rows = std::min(session->models().num_ids(), head.vocab_size);
-  SHORTLIST_ASSIGN_OR_RETURN(const SketchBasis basis, SketchBasis::Fit(head, num_rows, flags.rank,
-                                                                       &moments, session->pool()));
+  const int64_t rank = flags.rank > 0 ? flags.rank : SketchBasis::DefaultRank(head.hidden);
+  SHORTLIST_ASSIGN_OR_RETURN(const SketchBasis basis,
+                             SketchBasis::Fit(head, num_rows, rank, &moments, session->pool()));
   SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const Sketch> sketch,
                              Sketch::Create(basis, head, num_rows, session->pool()));
   SHORTLIST_RETURN_IF_ERROR(WriteSketchFile(basis, flags.out));
@@ -84,7 +88,8 @@ VocabSubcommand AddVocabSketch(CLI::App& vocab) {
   AddRunFlags(*app, flags->run);
   app->add_option("--out", flags->out, "Where the sketch goes")->type_name("FILE")->required();
   AddInteger<int64_t>(*app, "--rank", flags->rank, kSketchStep, kMaxSketchRank,
-                      "Numbers that stand for a row, a multiple of 8");
+                      "Numbers that stand for a row, a multiple of 8")
+      ->default_str("an eighth of a row, at least 64");
   return {app, [flags](std::istream&, std::ostream& out) { return MakeSketch(*flags, out); }};
 }
 

@@ -293,7 +293,7 @@ absl::Status Tune(const TuneFlags& flags, std::ostream& out) {
   SHORTLIST_RETURN_IF_ERROR(TimeHeads(*session, candidates));
   SHORTLIST_RETURN_IF_ERROR(RunCandidates(*session, flags.num_repetitions, candidates));
   for (const Candidate& candidate : candidates) {
-    NoteDraftTrouble(absl::StrCat("top ", candidate.num_ids), candidate.engine->speculative(),
+    NoteDraftTrouble(absl::StrCat("top ", candidate.num_ids), *candidate.engine,
                      candidate.stats.num_mapping_faults);
   }
   if (!flags.svg_path.empty()) {

@@ -14,6 +14,7 @@ namespace shortlist {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string List() { return SourcePath("vocab_lists/demo.vocab.json"); }
 
@@ -77,7 +78,7 @@ TEST(CompareTest, SourcesOfThePromptsAreReportedApart) {
                                         "{\"prompt\": \"The sea\", \"source\": \"stories\"}\n");
   const nlohmann::json report =
       Report(DemoPair() + Args{"--prompts", prompts, "--max-new-tokens", "6", "--repetitions", "1",
-                               "--temperature", "0.8"});
+                               "--temperature", "0.8", "--vocab", "full"});
   struct Expected {
     nlohmann::json source;
     int num_prompts;
@@ -89,6 +90,26 @@ TEST(CompareTest, SourcesOfThePromptsAreReportedApart) {
     EXPECT_EQ(report["rows"][i]["source"], expected[i / 2].source);
     EXPECT_EQ(report["rows"][i]["num_prompts"], expected[i / 2].num_prompts);
   }
+}
+
+TEST(CompareTest, WithoutAListASketchIsLearnedAndExplained) {
+  const Args args =
+      DemoPair() + Args{"--prompt", "The old man", "--max-new-tokens", "200", "--repetitions", "1"};
+  const nlohmann::json report = Report(args);
+  const nlohmann::json* learned = nullptr;
+  for (const nlohmann::json& row : report["rows"]) {
+    if (row["group"] != "all") continue;
+    EXPECT_EQ(row["identical"], true) << row;
+    if (row["sketch_rows"] == 1024) learned = &row;
+  }
+  ASSERT_NE(learned, nullptr) << report;
+  EXPECT_THAT((*learned)["decoding"], StartsWith("draft, no list + 256 dynamic + 1024 by sketch"));
+  const Outcome table = RunCompare(args + Args{"--explain"});
+  ASSERT_TRUE(table.status.ok()) << table.status;
+  EXPECT_THAT(table.out, testing::ContainsRegex(
+                             "draft, full head\n  costs: a step takes [0-9.]+ plain steps of .*\n"
+                             "  brings: [0-9.]+ tokens; of [0-9.]+ drafted [0-9]+ % are taken; .*\n"
+                             "  so [0-9.]+ x plain is expected and [0-9.]+ x measured: it "));
 }
 
 TEST(CompareTest, SweepTakesSizesOfTheListAloneAndWithDynamicRows) {
@@ -165,7 +186,7 @@ TEST(CompareTest, SweepRefusesWhatItCannotSize) {
 
 TEST(CompareTest, TableHasOneLinePerWay) {
   const Args one = {"--prompt", "The old man", "--max-new-tokens", "8"};
-  const Outcome full = RunCompare(DemoPair() + one);
+  const Outcome full = RunCompare(DemoPair() + one + Args{"--vocab", "full"});
   ASSERT_TRUE(full.status.ok()) << full.status;
   EXPECT_EQ(Lines(full.out).size(), 5u) << full.out;  // title, header, rule, plain, full head
   const Outcome pruned = RunCompare(DemoPair() + one + Args{"--vocab", "ratio:0.5"});

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -352,13 +353,19 @@ TEST(ServeTest, FlagsOfOtherServersAreAnsweredWithOurs) {
             "");
 }
 
-TEST(ServeTest, TheLogsFirstLineNamesAListWhereTheFullHeadIsScored) {
+TEST(ServeTest, TheLogsFirstLineTellsThatASketchIsToBeFitted) {
+  const TempDir dir;
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string cache = before == nullptr ? "" : before;
+  setenv("XDG_CACHE_HOME", dir.path().c_str(), 1);
   ServeProcess server(DemoPair());
+  setenv("XDG_CACHE_HOME", cache.c_str(), 1);  // empty: as if it were not set
   ASSERT_NE(server.AwaitPort(), 0);
   const std::string first = Lines(server.Log()).front();
   EXPECT_THAT(first, HasSubstr("event=serving"));
-  EXPECT_THAT(first, HasSubstr("note=\"the draft scores the full head"));
-  EXPECT_THAT(first, HasSubstr("demo.vocab.json:auto:successors=512 --dynamic-rows 128"));
+  EXPECT_THAT(first, HasSubstr("note=\"the draft scores its full head until a sketch"));
+  EXPECT_THAT(first, HasSubstr("dynamic_rows=256"));
+  EXPECT_THAT(first, HasSubstr("sketch=\"" + dir.Join("shortlist/sketches/draft-16384-")));
 }
 
 TEST(ServeTest, WhatCannotBeServedEndsWithABadInputCode) {

@@ -131,11 +131,15 @@ std::unique_ptr<ChainDrafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num
   return std::move(*drafter);
 }
 
+HeadWeight DemoPair::HeadOf(DrafterKind kind) const {
+  return kind == DrafterKind::kEagle   ? eagle_->head_weight()
+         : kind == DrafterKind::kModel ? small_->head_weight()
+                                       : target_->head_weight();
+}
+
 std::shared_ptr<const Sketch> DemoPair::NewSketch(DrafterKind kind) {
-  const HeadWeight head = kind == DrafterKind::kEagle   ? eagle_->head_weight()
-                          : kind == DrafterKind::kModel ? small_->head_weight()
-                                                        : target_->head_weight();
-  const auto basis = SketchBasis::Fit(head, emit_size(), SketchBasis::kDefaultRank,
+  const HeadWeight head = HeadOf(kind);
+  const auto basis = SketchBasis::Fit(head, emit_size(), SketchBasis::DefaultRank(head.hidden),
                                       /*moments=*/nullptr, pool_);
   EXPECT_TRUE(basis.ok()) << basis.status();
   auto sketch = Sketch::Create(*basis, head, emit_size(), pool_);
@@ -172,6 +176,7 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
   if (drafter != nullptr && config.vocab == VocabKind::kSketch) {
     drafter->UseSketch(NewSketch(config.drafter), kSketchRows, pool_, config.head_kernels);
   }
+  if (config.fitter != nullptr) drafter->LearnSketch(*config.fitter, kSketchRows, pool_);
   std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
   DynamicVocabularyManager* const used = config.sizer != nullptr ? config.sizer_vocab : vocab.get();
   auto engine = SpeculativeEngine::Create(*target_, drafter.get(), used,

@@ -13,6 +13,7 @@
 #include "draft/engine.h"
 #include "head/head_kernels.h"
 #include "head/sketch.h"
+#include "head/sketch_fitter.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
 #include "request/sampling_params.h"
@@ -58,6 +59,7 @@ struct RunConfig {
   bool count_up_seeds = true;                 // request i uses sampling.seed + i
   VocabSizer* sizer = nullptr;                // of sizer_vocab, which is used in place of `vocab`
   DynamicVocabularyManager* sizer_vocab = nullptr;
+  SketchFitter* fitter = nullptr;  // of the drafter's head: it chooses kSketchRows rows
 
   std::string ToString() const;
 };
@@ -91,6 +93,7 @@ class DemoPair {
                                            std::shared_ptr<HeadKernels> head_kernels = nullptr);
   /// Of the head that such a drafter has; not for kNone.
   std::shared_ptr<const Sketch> NewSketch(DrafterKind kind);
+  HeadWeight HeadOf(DrafterKind kind) const;
   /// The vocabulary of the kind wanted, null for the full head.
   std::unique_ptr<DynamicVocabularyManager> NewVocab(VocabKind kind);
 

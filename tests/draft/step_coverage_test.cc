@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <initializer_list>
 #include <memory>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "draft/speculation.h"
+#include "head/sketch_fitter.h"
 #include "tests/draft/engine_testing.h"
 #include "vocab/base_ladder.h"
 #include "vocab/vocab_list.h"
@@ -173,6 +176,43 @@ TEST_F(StepCoverageEngineTest, TheSketchsShareIsFoundAndTheOutputStays) {
       EXPECT_LE(sized.total.active_rows, 64);
     }
     EXPECT_GE(sizer.num_changes(), 1);
+  }
+}
+
+/// Over the full head, then by the sketch that was fitted meanwhile, in one run.
+TEST_F(StepCoverageEngineTest, ASketchIsLearnedWhileItRunsAndTheOutputStays) {
+  const auto prompts = TestPrompts(/*count=*/3, /*max_len=*/60);
+  for (const DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kModel}) {
+    for (const VerifyMode verify : {VerifyMode::kCoupled, VerifyMode::kRejection}) {
+      SCOPED_TRACE(absl::StrCat(Name(kind), " ", static_cast<int>(verify)));
+      RunConfig config{.drafter = kind, .verify = verify, .sampling = UpTo(60)};
+      config.sampling.temperature = verify == VerifyMode::kCoupled ? 0.8 : 0.0;
+      const RunResult full = pair_->Run(prompts, config);
+      const auto ladder = *BaseLadder::WithoutList(pair_->emit_size());
+      const auto manager = *DynamicVocabularyManager::Create(*ladder->Base(ladder->start()), {});
+      VocabSizer sizer(*manager, ladder, {kSketchRows}, /*max_draft_tokens=*/4,
+                       /*awaits_sketch=*/true);
+      std::atomic<int64_t> num_states = 0;
+      SketchFitter fitter(pair_->HeadOf(kind), pair_->emit_size(), /*num_known=*/0,
+                          [&](const SketchBasis& basis) {
+                            num_states = basis.num_states;
+                            return absl::OkStatus();
+                          });
+      config.fitter = &fitter;
+      config.sizer = &sizer;
+      config.sizer_vocab = manager.get();
+      config.vocab = VocabKind::kFullHead;
+      bool was_pruned = false;
+      for (int i = 0; i < 1000 && !was_pruned; ++i) {
+        const RunResult learned = pair_->Run(prompts, config);
+        ASSERT_EQ(learned.outputs, full.outputs) << i;
+        EXPECT_EQ(learned.total.num_mapping_faults, 0);
+        was_pruned = learned.total.num_held[Index(RowSource::kSketch)] > 0;
+      }
+      EXPECT_TRUE(was_pruned);
+      EXPECT_GE(num_states, SketchFitter::kFitAt[0]);
+      EXPECT_TRUE(fitter.error().ok()) << fitter.error();
+    }
   }
 }
 

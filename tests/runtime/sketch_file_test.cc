@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -55,6 +56,30 @@ TEST_F(SketchFileTest, ReadsWhatWasWritten) {
   EXPECT_EQ(read->probe_ids, basis.probe_ids);
   EXPECT_EQ(read->rank(), 8);
   EXPECT_EQ(read->hidden(), 10);
+}
+
+TEST_F(SketchFileTest, KeepsTheNumberOfStates) {
+  SketchBasis basis = SmallBasis();
+  basis.num_states = 2048;
+  ASSERT_TRUE(WriteSketchFile(basis, path()).ok());
+  EXPECT_EQ(ReadSketchFile(path())->num_states, 2048);
+  basis.num_states = 0;
+  ASSERT_TRUE(WriteSketchFile(basis, path()).ok());
+  EXPECT_EQ(ReadSketchFile(path())->num_states, 0);
+}
+
+TEST_F(SketchFileTest, TheCacheTellsDraftsOfOneNameApart) {
+  setenv("XDG_CACHE_HOME", dir_.path().c_str(), 1);
+  ASSERT_TRUE(std::filesystem::create_directories(dir_.Join("a/draft")));
+  ASSERT_TRUE(std::filesystem::create_directories(dir_.Join("b/draft")));
+  const std::string path = CachedSketchPath(dir_.Join("a/draft"), 100);
+  EXPECT_THAT(path, AllOf(HasSubstr(dir_.Join("shortlist/sketches/draft-100-")),
+                          ::testing::EndsWith(".safetensors")));
+  EXPECT_EQ(CachedSketchPath(dir_.Join("a/../a/draft"), 100), path);
+  EXPECT_NE(CachedSketchPath(dir_.Join("b/draft"), 100), path);
+  EXPECT_NE(CachedSketchPath(dir_.Join("a/draft"), 101), path);
+  EXPECT_EQ(CachedSketchPath(dir_.Join("none"), 100), "");
+  unsetenv("XDG_CACHE_HOME");
 }
 
 TEST_F(SketchFileTest, NamesWhatDoesNotFit) {

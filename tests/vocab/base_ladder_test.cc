@@ -178,6 +178,42 @@ TEST(VocabSizerTest, WithoutALadderItFindsTheSketchsShareForWhateverBase) {
   EXPECT_THAT(ToVector(manager->Active()->rows()), ElementsAre(1, 2, 3));
 }
 
+TEST(VocabSizerTest, TheBaseGoesWhenTheSketchIsThere) {
+  const auto ladder = *BaseLadder::WithoutList(kVocabSize);
+  EXPECT_THAT(ladder->rows(), ElementsAre(0, kVocabSize));
+  EXPECT_FALSE(ladder->has_list());
+  EXPECT_EQ(ladder->FirstSize(TokenId{6}, TokenId{7}), 1u);
+  const auto manager = *DynamicVocabularyManager::Create(*ladder->Base(ladder->start()), {});
+  VocabSizer sizer(*manager, ladder, {64}, /*max_draft_tokens=*/4, /*awaits_sketch=*/true);
+  EXPECT_TRUE(sizer.sizes_base());
+  EXPECT_FALSE(sizer.grows_base());
+  const auto run = [&] {
+    for (int i = 0; i < 1000; ++i) {
+      const auto active = manager->Active();
+      sizer.CountToken(TokenId{6}, TokenId{99}, /*is_held=*/false, int64_t{3});
+      sizer.AddStep({.num_requests = 1,
+                     .num_passes = 3,
+                     .draft_ms = active->is_full_head() ? 9.0 : 3.0,
+                     .verify_ms = 10.0,
+                     .num_emitted = 3,
+                     .num_drafted = 3,
+                     .num_accepted = 2,
+                     .num_judged = 3},
+                    *active);
+    }
+  };
+  run();
+  EXPECT_TRUE(manager->Active()->is_full_head());
+  sizer.TellSketch();
+  for (int i = 0; i < 10'000 && manager->Active()->is_full_head(); ++i) {
+    run();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(manager->Active()->size(), 0);
+  run();
+  EXPECT_EQ(manager->Active()->size(), 0);
+}
+
 TEST(CoverageGuardTest, RecoversByCoverageOrWhereNobodyKnowsItAfterAWhile) {
   constexpr double kFloor = 0.65;
   CoverageGuard guard;

@@ -228,5 +228,72 @@ TEST(SizeControlTest, MeasurementsThatAreNoneChangeNothing) {
   EXPECT_EQ(control.PredictedSpeed(0, 0), 0.0);
 }
 
+/// The full head until a sketch is there, then the sketch, then whichever of them is faster.
+TEST(SizeControlTest, WaitsForASketchAndKeepsItWhereItIsFaster) {
+  for (const bool sketch_is_faster : {true, false}) {
+    SCOPED_TRACE(sketch_is_faster);
+    SizeControl control({.rows = {0, 16384},
+                         .start = 1,
+                         .ends_with_full_head = true,
+                         .shares = {1024},
+                         .probe_steps = 8,
+                         .waits = true});
+    // A pass over all rows takes four times as long, or a quarter of the tokens lie outside of what
+    // the sketch chooses for hardly less.
+    const auto run = [&](int num_steps) {
+      for (int i = 0; i < num_steps; ++i) {
+        const bool full = control.size() == 1;
+        for (int token = 0; token < 4; ++token) {
+          const std::optional<size_t> share = sketch_is_faster || token < 3 ? 0 : 1;
+          control.CountToken(/*first_size=*/1, full ? std::nullopt : share);
+        }
+        const bool holds_all = full || sketch_is_faster;
+        control.AddStep({.num_requests = 1,
+                         .num_passes = 4,
+                         .draft_ms = full               ? 40.0
+                                     : sketch_is_faster ? 10.0
+                                                        : 39.0,
+                         .verify_ms = 40.0,
+                         .num_emitted = holds_all ? 4 : 3,
+                         .num_drafted = 4,
+                         .num_accepted = holds_all ? 3 : 2,
+                         .num_judged = 4});
+      }
+    };
+    run(500);
+    EXPECT_EQ(control.size(), 1u);  // it waits
+    control.Go();
+    EXPECT_EQ(control.size(), 0u);
+    control.Go();
+    EXPECT_EQ(control.size(), 0u);
+    run(63);
+    EXPECT_EQ(control.size(), 0u);
+    run(2000);
+    EXPECT_EQ(control.size(), sketch_is_faster ? 0u : 1u);
+  }
+}
+
+/// One that begins with a sketch looks at the full head for a few steps.
+TEST(SizeControlTest, ProbesAreAsShortAsTheyAreAskedToBe) {
+  SizeControl control(
+      {.rows = {0, 16384}, .ends_with_full_head = true, .shares = {1024}, .probe_steps = 8});
+  int num_full = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const bool full = control.size() == 1;
+    num_full += full ? 1 : 0;
+    control.CountToken(/*first_size=*/1, full ? std::nullopt : std::optional<size_t>(0));
+    control.AddStep({.num_requests = 1,
+                     .num_passes = 4,
+                     .draft_ms = full ? 40.0 : 10.0,
+                     .verify_ms = 40.0,
+                     .num_emitted = 4,
+                     .num_drafted = 4,
+                     .num_accepted = 3,
+                     .num_judged = 4});
+  }
+  EXPECT_EQ(num_full, 8);
+  EXPECT_EQ(control.size(), 0u);
+}
+
 }  // namespace
 }  // namespace shortlist

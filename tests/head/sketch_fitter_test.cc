@@ -1,0 +1,161 @@
+#include "head/sketch_fitter.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kHidden = 64, kVocab = 2000, kDims = 8;
+
+std::vector<float> Normal(unsigned seed, int64_t count) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(rng);
+  return values;
+}
+
+/// States that hardly leave the first kDims dimensions.
+at::Tensor States(unsigned seed, int64_t count) {
+  std::vector<float> values = Normal(seed, count * kHidden);
+  for (int64_t i = 0; i < std::ssize(values); ++i) {
+    if (i % kHidden >= kDims) values[i] *= 0.02f;
+  }
+  return at::tensor(values).view({count, kHidden});
+}
+
+class SketchFitterTest : public testing::Test {
+ protected:
+  HeadWeight head() const { return {rows_.data(), DType::kF32, kVocab, kHidden}; }
+
+  std::unique_ptr<SketchFitter> NewFitter(int64_t num_known) {
+    return std::make_unique<SketchFitter>(head(), kVocab, num_known,
+                                          [this](const SketchBasis& basis) {
+                                            const std::lock_guard lock(mutex_);
+                                            fitted_.push_back(basis.num_states);
+                                            return kept_;
+                                          });
+  }
+
+  /// Waits up to a minute.
+  static std::shared_ptr<const Sketch> Await(SketchFitter& fitter) {
+    for (int i = 0; i < 60'000; ++i) {
+      if (auto sketch = fitter.TakeNext()) return sketch;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return nullptr;
+  }
+
+  /// Of `states`, those whose best row is among the 32 that the sketch chooses.
+  int64_t NumHits(std::shared_ptr<const Sketch> sketch, const at::Tensor& states) {
+    ThreadPool pool(1);
+    SketchChooser chooser(std::move(sketch), /*num_ranked=*/32, pool);
+    EXPECT_TRUE(chooser.Choose(states.data_ptr<float>(), states.size(0), {}).ok());
+    const at::Tensor best =
+        at::mm(states, at::tensor(rows_).view({kVocab, kHidden}).t()).argmax(/*dim=*/1);
+    int64_t num_hits = 0;
+    for (int64_t m = 0; m < states.size(0); ++m) {
+      const auto id = static_cast<int32_t>(best.data_ptr<int64_t>()[m]);
+      num_hits += std::ranges::binary_search(chooser.of_token(m), id) ? 1 : 0;
+    }
+    return num_hits;
+  }
+
+  const std::vector<float> rows_ = Normal(1, kVocab* kHidden);
+  absl::Status kept_;
+  std::mutex mutex_;
+  std::vector<int64_t> fitted_;  // guarded by mutex_: their states
+};
+
+TEST_F(SketchFitterTest, FitsSoonAndAgainWithMoreStates) {
+  const auto fitter = NewFitter(/*num_known=*/0);
+  EXPECT_EQ(fitter->TakeNext(), nullptr);
+  for (unsigned i = 0; i < 127; ++i) fitter->Add(States(100 + i, 1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(fitter->TakeNext(), nullptr);  // too few
+  fitter->Add(States(2, 1));
+  const auto first = Await(*fitter);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->num_states(), 128);
+  EXPECT_GE(NumHits(first, States(3, 200)), 190);
+  for (unsigned i = 0; i < 4; ++i) fitter->Add(States(10 + i, 128));
+  const auto second = Await(*fitter);
+  ASSERT_NE(second, nullptr);
+  EXPECT_GE(second->num_states(), 512);
+  EXPECT_GE(NumHits(second, States(3, 200)), 190);
+  EXPECT_FALSE(fitter->done());
+  EXPECT_TRUE(fitter->error().ok());
+}
+
+TEST_F(SketchFitterTest, GoesOnFromWhatIsKnown) {
+  const auto fitter = NewFitter(/*num_known=*/128);
+  fitter->Add(States(2, 256));
+  fitter->Add(States(3, 256));
+  ASSERT_NE(Await(*fitter), nullptr);
+  const std::lock_guard lock(mutex_);
+  EXPECT_EQ(fitted_, std::vector<int64_t>{512});
+}
+
+TEST_F(SketchFitterTest, OfManyStatesThereIsNothingToLearn) {
+  const auto fitter = NewFitter(/*num_known=*/16384);
+  EXPECT_TRUE(fitter->done());
+  fitter->Add(States(2, 1000));
+  EXPECT_EQ(fitter->TakeNext(), nullptr);
+}
+
+TEST_F(SketchFitterTest, StatesThatAreNotFiniteDoNotCount) {
+  const auto fitter = NewFitter(/*num_known=*/0);
+  at::Tensor states = States(2, 200);
+  states.narrow(0, 0, 100).fill_(std::numeric_limits<float>::quiet_NaN());
+  fitter->Add(states);
+  fitter->Add(States(3, 200));
+  const auto sketch = Await(*fitter);
+  ASSERT_NE(sketch, nullptr);
+  EXPECT_EQ(sketch->num_states(), 300);
+}
+
+TEST_F(SketchFitterTest, TellsThatWhatItFittedCouldNotBeKept) {
+  kept_ = absl::UnavailableError("disk full");
+  const auto fitter = NewFitter(/*num_known=*/0);
+  fitter->Add(States(2, 128));
+  ASSERT_NE(Await(*fitter), nullptr);
+  for (int i = 0; i < 60'000 && fitter->error().ok(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(fitter->error().message(), "disk full");
+  EXPECT_FALSE(fitter->done());
+}
+
+TEST_F(SketchFitterTest, AHeadThatCannotBeSketchedEndsIt) {
+  const std::vector<float> zeros(kVocab * kHidden);
+  SketchFitter fitter({zeros.data(), DType::kF32, kVocab, kHidden}, kVocab, /*num_known=*/0,
+                      [](const SketchBasis&) { return absl::OkStatus(); });
+  fitter.Add(States(2, 128));
+  for (int i = 0; i < 60'000 && !fitter.done(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(fitter.error())) << fitter.error();
+  fitter.Add(States(3, 5000));  // nobody waits for them
+}
+
+TEST_F(SketchFitterTest, CanEndAtAnyTime) {
+  for (int wait_ms = 0; wait_ms < 20; ++wait_ms) {
+    const auto fitter = NewFitter(/*num_known=*/0);
+    fitter->Add(States(2, 600));
+    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
