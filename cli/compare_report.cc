@@ -67,8 +67,10 @@ Sums Add(const Contender& contender, const Prompts& prompts) {
 
 /// What a draft step reads of its head at most, the sketch included, over what the full head takes.
 double HeadShare(const Comparison& comparison, const Contender& contender, const Sums& sums) {
-  const double sketch_bytes =
-      contender.sketch_rows > 0 ? static_cast<double>(comparison.sketch_bytes) : 0.0;
+  const bool is_full_head = sums.stats.active_rows >= comparison.contenders[1].base_rows;
+  const double sketch_bytes = contender.sketch_rows > 0 && !is_full_head
+                                  ? static_cast<double>(comparison.sketch_bytes)
+                                  : 0.0;
   const double row_bytes = static_cast<double>(comparison.head_row_bytes);
   return Ratio(static_cast<double>(sums.stats.active_rows) * row_bytes + sketch_bytes,
                static_cast<double>(comparison.head_rows) * row_bytes);

@@ -47,8 +47,7 @@ struct DecodingOptions {
   bool sketch_alone = false;
   std::optional<SketchLearning> learning;  // nullopt: `sketch` stays
   int64_t num_draft_tokens = SpeculativeEngine::Options{}.num_draft_tokens;
-  // Null: by measured costs.
-  std::optional<double> draft_p_min = SpeculativeEngine::Options{}.draft_p_min;
+  std::optional<double> draft_p_min;  // null: by measured costs
   bool prompt_lookup = SpeculativeEngine::Options{}.prompt_lookup;
   VerifyMode verify = SpeculativeEngine::Options{}.verify;
   double coverage_floor = SpeculativeEngine::Options{}.coverage_floor;

@@ -119,12 +119,11 @@ void AddDraftFlags(CLI::App& command, RunFlags& flags) {
   command
       .add_option_function<std::string>(
           "--draft-p-min", parse_p_min,
-          "Draft on while the target is likely to take all tokens of this step, by at least this "
-          "forecast; 0 drafts --num-draft-tokens always; auto: while a token is worth what it "
-          "costs "
-          "here, as measured, and not at all where drafting does not pay")
+          "auto: draft on while a token is worth what it costs here, as measured, and not at all "
+          "where drafting does not pay; a number: while the target is likely to take all tokens of "
+          "this step, by at least this forecast; 0 drafts --num-draft-tokens always")
       ->type_name("X|auto")
-      ->default_str(absl::StrCat(*flags.decoding.draft_p_min));
+      ->default_str("auto");
   AddChoice<bool>(command, "--prompt-lookup", flags.decoding.prompt_lookup,
                   {{"on", true}, {"off", false}},
                   "Draft on with what followed the same tokens earlier in the request's text; not "

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "tests/cli/cli_testing.h"
@@ -24,7 +25,7 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_FALSE(flags->vocab.use_static_vocab);
   EXPECT_EQ(flags->dynamic_rows, 0);
   EXPECT_EQ(flags->decoding.num_draft_tokens, 8);
-  EXPECT_EQ(flags->decoding.draft_p_min, 0.35);
+  EXPECT_EQ(flags->decoding.draft_p_min, std::nullopt);
   EXPECT_TRUE(flags->decoding.prompt_lookup);
   EXPECT_EQ(flags->sampling.max_new_tokens, 128);
   EXPECT_EQ(flags->sampling.temperature, 0.0);
