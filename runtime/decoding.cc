@@ -38,6 +38,10 @@ std::vector<int64_t> SketchShares(const Models& models, const DecodingOptions& o
 
 absl::Status KeepSketch(const SketchBasis& basis, const std::string& path) {
   std::error_code error;
+  // A pipe, say, would wait for a reader.
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    return absl::UnavailableError(absl::StrCat(path, " is not a regular file"));
+  }
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   return WriteSketchFile(basis, path);  // which fails where there is no folder
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -20,6 +21,7 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxHidden = 1 << 20, kMaxProbes = 1 << 16;
+constexpr int64_t kMaxStates = int64_t{1} << 40;
 
 absl::Status BadFile(const std::string& path, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
@@ -70,19 +72,18 @@ absl::StatusOr<std::vector<int64_t>> ReadProbeIds(const TensorFile& file) {
   return ids;
 }
 
-/// 0 where the file does not tell.
-absl::StatusOr<int64_t> ReadNumStates(const TensorFile& file) {
-  const auto found = file.entries().find("num_states");
-  if (found == file.entries().end()) return 0;
+/// The tensor `name`, I64 [1]; nullopt where there is none.
+absl::StatusOr<std::optional<int64_t>> ReadNumber(const TensorFile& file, const std::string& name) {
+  const auto found = file.entries().find(name);
+  if (found == file.entries().end()) return std::nullopt;
   const TensorEntry& entry = found->second;
-  int64_t num_states = -1;
-  if (entry.dtype_name == "I64" && entry.num_elements == 1) {
-    SHORTLIST_RETURN_IF_ERROR(file.Read(entry, 0, entry.num_bytes, &num_states));
+  if (entry.dtype_name != "I64" || entry.num_elements != 1) {
+    return BadFile(file.path(), absl::StrCat(name, " is ", entry.dtype_name, " ",
+                                             ShapeString(entry.shape), ", not I64 [1]"));
   }
-  if (num_states >= 0) return num_states;
-  return BadFile(file.path(),
-                 absl::StrCat("num_states is ", entry.dtype_name, " ", ShapeString(entry.shape),
-                              " of ", num_states, ", not I64 [1] from 0 on"));
+  int64_t number = 0;
+  SHORTLIST_RETURN_IF_ERROR(file.Read(entry, 0, entry.num_bytes, &number));
+  return number;
 }
 
 /// FNV-1a, which is the same everywhere.
@@ -90,6 +91,16 @@ uint64_t HashOf(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const unsigned char byte : text) hash = (hash ^ byte) * 0x100000001b3;
   return hash;
+}
+
+/// Of all that a basis is, so that a damaged file shows: a draft by it would only be slow.
+int64_t ChecksumOf(const SketchBasis& basis) {
+  uint64_t sum = static_cast<uint64_t>(basis.num_states);
+  for (const at::Tensor* matrix : {&basis.rows, &basis.states, &basis.probes}) {
+    const at::Tensor values = matrix->contiguous();
+    sum = sum * 31 + HashOf({static_cast<const char*>(values.data_ptr()), values.nbytes()});
+  }
+  return static_cast<int64_t>(sum);
 }
 
 std::string Variable(const char* name) {
@@ -110,7 +121,17 @@ absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path) {
   SHORTLIST_ASSIGN_OR_RETURN(basis.probe_ids, ReadProbeIds(file));
   SHORTLIST_ASSIGN_OR_RETURN(basis.probes,
                              ReadMatrix(file, "probes", std::ssize(basis.probe_ids), rank));
-  SHORTLIST_ASSIGN_OR_RETURN(basis.num_states, ReadNumStates(file));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> num_states,
+                             ReadNumber(file, "num_states"));
+  basis.num_states = num_states.value_or(0);
+  if (basis.num_states < 0 || basis.num_states > kMaxStates) {
+    return BadFile(path, absl::StrCat("num_states is ", basis.num_states, ", not in [0, ",
+                                      kMaxStates, "]"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> checksum, ReadNumber(file, "checksum"));
+  if (checksum && *checksum != ChecksumOf(basis)) {
+    return BadFile(path, "is damaged: its checksum is another");
+  }
   return basis;
 }
 
@@ -128,6 +149,8 @@ absl::Status WriteSketchFile(const SketchBasis& basis, const std::string& path) 
   add("probe_ids", "I64", {std::ssize(basis.probe_ids)}, basis.probe_ids.data(),
       basis.probe_ids.size() * sizeof(int64_t));
   if (basis.num_states > 0) add("num_states", "I64", {1}, &basis.num_states, sizeof(int64_t));
+  const int64_t checksum = ChecksumOf(basis);
+  add("checksum", "I64", {1}, &checksum, sizeof(checksum));
   add_matrix("rows", basis.rows);
   add_matrix("states", basis.states);
   add_matrix("probes", basis.probes);

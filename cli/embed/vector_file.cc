@@ -206,18 +206,31 @@ absl::Status VectorFile::Resume(int64_t size) {
     torn_from_ = 0;
     return absl::OkStatus();
   }
-  if (is_npy_) {
-    const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
-    num_done_ = (size - header_bytes) / row_bytes;
-    torn_from_ = header_bytes + num_done_ * row_bytes;
-  } else {
-    SHORTLIST_ASSIGN_OR_RETURN(num_done_, CountLines(size));
-  }
+  SHORTLIST_ASSIGN_OR_RETURN(num_done_, is_npy_ ? CountRows(size) : CountLines(size));
   if (num_done_ <= num_rows_) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(part_, ": holds ", Counted(num_done_, "row"), ", more than ", num_rows_));
 }
 
+/// Rows up to the first that is all zeros, as no model makes one: a file system that lost power may
+/// have left it, and a part of the row before.
+absl::StatusOr<int64_t> VectorFile::CountRows(int64_t size) {
+  const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
+  const int64_t num_rows = (size - std::ssize(header_)) / row_bytes;
+  std::string row(row_bytes, '\0');
+  int64_t num_whole = 0;
+  int64_t end = std::ssize(header_);
+  for (; num_whole < num_rows; ++num_whole, end += row_bytes) {
+    if (pread(fd_, row.data(), row_bytes, end) != row_bytes) return Refused("read");
+    if (row.find_first_not_of('\0') != std::string::npos) continue;
+    if (num_whole > 0) --num_whole, end -= row_bytes;
+    break;
+  }
+  torn_from_ = end;
+  return num_whole;
+}
+
+/// Lines up to the first with a zero byte, as above.
 absl::StatusOr<int64_t> VectorFile::CountLines(int64_t size) {
   int64_t num_lines = 0, end = 0;
   std::string block(kFlushBytes, '\0');
@@ -225,6 +238,10 @@ absl::StatusOr<int64_t> VectorFile::CountLines(int64_t size) {
     const int64_t num_read = pread(fd_, block.data(), block.size(), offset);
     if (num_read <= 0) return Refused("read");
     for (int64_t i = 0; i < num_read; ++i) {
+      if (block[i] == '\0') {
+        torn_from_ = end;
+        return num_lines;
+      }
       if (block[i] != '\n') continue;
       ++num_lines;
       end = offset + i + 1;

@@ -35,8 +35,9 @@ absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_
 /// A file of vectors that is written row by row and may be left and taken up again: .npy (f32,
 /// [num_rows, width]) or .jsonl (VectorJson). Rows are appended to PATH.part, beside which
 /// PATH.part.json has the settings; both get their own names when all rows are there. So PATH is
-/// whole or is not there, a run that was killed at any moment loses no more than the last 64 KiB,
-/// and what the .part holds is told by its length alone. Used by one thread.
+/// whole or is not there, and a run that was killed at any moment loses no more than the last 64
+/// KiB. What the .part holds is told by its length, and ends before a row of zeros, as a power
+/// failure may leave it; bytes that somebody has changed are not noticed. Used by one thread.
 class VectorFile {
  public:
   /// Begins PATH.part, or goes on behind the rows that it holds; it changes with the first Append.
@@ -75,6 +76,7 @@ class VectorFile {
   absl::Status CheckNotWritten() const;
   absl::Status Begin();
   absl::Status Resume(int64_t size);
+  absl::StatusOr<int64_t> CountRows(int64_t size);
   absl::StatusOr<int64_t> CountLines(int64_t size);
   absl::Status CutTornRow();
   absl::Status Flush();

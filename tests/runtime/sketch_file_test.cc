@@ -68,6 +68,22 @@ TEST_F(SketchFileTest, KeepsTheNumberOfStates) {
   EXPECT_EQ(ReadSketchFile(path())->num_states, 0);
 }
 
+TEST_F(SketchFileTest, DamageShows) {
+  SketchBasis basis = SmallBasis();
+  basis.num_states = 2048;
+  ASSERT_TRUE(WriteSketchFile(basis, path()).ok());
+  const std::string whole = *ReadFile(path(), /*max_bytes=*/1 << 20);
+  // A bit of each of the last 400 bytes, which are of the matrices.
+  for (size_t i = whole.size() - 400; i < whole.size(); i += 7) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    dir_.Write("demo.sketch", damaged);
+    EXPECT_FALSE(ReadSketchFile(path()).ok()) << i;
+  }
+  EXPECT_THAT(Refusal([](SketchBasis& of) { of.num_states = int64_t{1} << 50; }),
+              HasSubstr("num_states is 1125899906842624, not in [0, 1099511627776]"));
+}
+
 TEST_F(SketchFileTest, TheCacheTellsDraftsOfOneNameApart) {
   setenv("XDG_CACHE_HOME", dir_.path().c_str(), 1);
   ASSERT_TRUE(std::filesystem::create_directories(dir_.Join("a/draft")));

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -94,6 +95,30 @@ TEST_P(VectorFileTest, GoesOnWhereverItWasCut) {
       EXPECT_TRUE(file->CheckFirstRow(rows_[0]).ok());
       EXPECT_FALSE(file->CheckFirstRow(rows_[1]).ok());
     }
+    while (file->num_done() < 3) ASSERT_TRUE(file->Append(rows_[file->num_done()]).ok());
+    ASSERT_TRUE(file->Finish().ok());
+    EXPECT_EQ(Contents(path_), whole);
+  }
+}
+
+TEST_P(VectorFileTest, WhatAPowerFailureLeftEmptyIsComputedAgain) {
+  {
+    const auto file = OpenOrDie();
+    for (const auto& row : rows_) ASSERT_TRUE(file->Append(row).ok());
+    ASSERT_TRUE(file->Finish().ok());
+  }
+  const std::string whole = Contents(path_);
+  const size_t second = is_npy() ? whole.size() - 2 * 2 * sizeof(float) : whole.find('\n') + 1;
+  // From within the first row and from the second one on there are zeros.
+  for (const size_t begin : {second - 3, second}) {
+    std::string empty = whole;
+    std::fill(empty.begin() + static_cast<int64_t>(begin), empty.end(), '\0');
+    dir_.Write(fs::path(part_).filename(), empty);
+    dir_.Write(fs::path(SettingsPath(part_)).filename(), kSettings.dump());
+    fs::remove(path_);
+    fs::remove(SettingsPath(path_));
+    const auto file = OpenOrDie();
+    EXPECT_LE(file->num_done(), 1);
     while (file->num_done() < 3) ASSERT_TRUE(file->Append(rows_[file->num_done()]).ok());
     ASSERT_TRUE(file->Finish().ok());
     EXPECT_EQ(Contents(path_), whole);
