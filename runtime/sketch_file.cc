@@ -125,8 +125,8 @@ absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path) {
                              ReadNumber(file, "num_states"));
   basis.num_states = num_states.value_or(0);
   if (basis.num_states < 0 || basis.num_states > kMaxStates) {
-    return BadFile(path, absl::StrCat("num_states is ", basis.num_states, ", not in [0, ",
-                                      kMaxStates, "]"));
+    return BadFile(
+        path, absl::StrCat("num_states is ", basis.num_states, ", not in [0, ", kMaxStates, "]"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> checksum, ReadNumber(file, "checksum"));
   if (checksum && *checksum != ChecksumOf(basis)) {

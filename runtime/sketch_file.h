@@ -12,8 +12,9 @@ namespace shortlist {
 
 // The basis of a sketch in a file: safetensors with F32 "rows" and "states" [rank, hidden],
 // "probes" [num_probes, rank], I64 "probe_ids" [num_probes], "checksum" [1] of all that and, if it
-// is known, "num_states" [1] (head/sketch_basis.h). A file without a checksum is taken. The codes are not in it: they are made from the head itself at load, so
-// that one file serves the head in every type.
+// is known, "num_states" [1] (head/sketch_basis.h). A file without a checksum is taken. The codes
+// are not in it: they are made from the head itself at load, so that one file serves the head in
+// every type.
 
 /// NotFound when there is no such file; InvalidArgument names the file, the tensor, the value and
 /// the bound, a number that is not finite included.
