@@ -155,8 +155,12 @@ void ReadCommonSampling(JsonFields& fields, const SamplingWish& wish, int64_t vo
   request.stop = ReadStops(fields);
   request.ignore_eos = fields.Bool("ignore_eos", false);
   request.skips_special_tokens = fields.Bool("skip_special_tokens", true);
-  const bool keeps_stop = fields.Bool("include_stop_str_in_output", false);
-  request.trims_stop = !fields.Bool("no_stop_trim", keeps_stop);
+  const bool keeps_stop =
+      fields.Bool("no_stop_trim", fields.Bool("include_stop_str_in_output", false));
+  if (fields.Bool("include_stop_str_in_output", keeps_stop) != keeps_stop) {
+    fields.Fail("no_stop_trim", "include_stop_str_in_output has another value");
+  }
+  request.trims_stop = !keeps_stop;
   fields.RefuseUnless("spaces_between_special_tokens", true, "none are left out");
   // Beams alone have them.
   fields.Accept({"length_penalty", "early_stopping"});

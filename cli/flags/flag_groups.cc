@@ -142,7 +142,7 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string
           ->type_name("DIR");
   command
       .add_option("--draft", flags.models.draft,
-                  "Draft: a Llama model with the target's tokenizer, or an EAGLE-1 head for it")
+                  "Draft: a smaller model with the target's tokenizer, or an EAGLE-1 head for it")
       ->type_name("DIR");
   AddVocabFlags(command, flags);
   AddSketchFlags(command, flags);

@@ -234,6 +234,27 @@ absl::Status CountTexts(const BuildFlags& flags, const ListTokenizer& tokenizer,
   StopSignals::EndProcess();
 }
 
+/// For a list without successors, though pairs were counted: the flags that left them out.
+std::string NoSuccessorsNote(const std::vector<CorpusCounts>& corpora, const BuildOptions& options,
+                             const VocabList& list) {
+  int64_t num_pairs = 0;
+  for (const CorpusCounts& corpus : corpora) num_pairs += corpus.pairs.size();
+  if (list.NumSuccessors() > 0 || num_pairs == 0) return "";
+  if (options.max_successors == 0) return " (--successors 0)";
+  BuildOptions with_common = options, with_rare = options;
+  with_common.num_common = 0;
+  with_rare.min_pair_count = 1;
+  const auto has_any = [&corpora](const BuildOptions& other) {
+    const absl::StatusOr<VocabList> built = BuildList(corpora, other);
+    return built.ok() && built->NumSuccessors() > 0;
+  };
+  const std::string common = absl::StrCat("--common ", options.num_common);
+  const std::string rare = absl::StrCat("--min-pair-count ", options.min_pair_count);
+  const bool by_common = has_any(with_common), by_rare = has_any(with_rare);
+  if (by_common != by_rare) return absl::StrCat(" (left out by ", by_common ? common : rare, ")");
+  return absl::StrCat(" (left out by ", common, " and ", rare, ")");
+}
+
 absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out) {
   if (flags.texts.patterns.empty() && flags.added_counts.empty()) {
     return absl::InvalidArgumentError("--text or --add-counts is required");
@@ -275,10 +296,10 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   list.source = flags.source.empty() ? SourceOf(counts.corpora) : flags.source;
   SHORTLIST_RETURN_IF_ERROR(BindList(target, list));
   SHORTLIST_RETURN_IF_ERROR(WriteListFile(flags.out_path, list));
-  out << absl::StrFormat("%s: %s and %s of %s%s\n", flags.out_path, Counted(list.NumIds(), "id"),
-                         Counted(list.NumSuccessors(), "successor"),
-                         Counted(NumTokens(counts.corpora), "token"),
-                         LossNote(flags.out_path, list));
+  out << absl::StrFormat(
+      "%s: %s and %s of %s%s%s\n", flags.out_path, Counted(list.NumIds(), "id"),
+      Counted(list.NumSuccessors(), "successor"), Counted(NumTokens(counts.corpora), "token"),
+      NoSuccessorsNote(counts.corpora, options, list), LossNote(flags.out_path, list));
   return absl::OkStatus();
 }
 

@@ -19,15 +19,23 @@ namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
-/// "120 bytes of 2026-03-01 12:00:00.250 UTC"
-std::string SizeAndTime(const CountedFile& file) {
-  const auto seconds = static_cast<time_t>(file.modified_ns / kNsPerSecond);
+int64_t Nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * kNsPerSecond + time.tv_nsec;
+}
+
+/// "2026-03-01 12:00:00.250 UTC"
+std::string TimeText(int64_t ns) {
+  const auto seconds = static_cast<time_t>(ns / kNsPerSecond);
   std::tm utc{};
   gmtime_r(&seconds, &utc);
   char text[40] = "";
   std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
-  return absl::StrFormat("%d bytes of %s.%03d UTC", file.bytes, text,
-                         file.modified_ns % kNsPerSecond / 1'000'000);
+  return absl::StrFormat("%s.%03d UTC", text, ns % kNsPerSecond / 1'000'000);
+}
+
+/// "120 bytes of 2026-03-01 12:00:00.250 UTC"
+std::string SizeAndTime(const CountedFile& file) {
+  return absl::StrFormat("%d bytes of %s", file.bytes, TimeText(file.modified_ns));
 }
 
 bool IsSame(const CountedFile& now, const CountedFile& then) {
@@ -56,17 +64,24 @@ CountedFile LookAt(const std::string& path) {
   struct stat status {};
   if (path == "-" || stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return file;
   file.bytes = status.st_size;
-  file.modified_ns = int64_t{status.st_mtim.tv_sec} * kNsPerSecond + status.st_mtim.tv_nsec;
+  file.modified_ns = Nanoseconds(status.st_mtim);
+  file.changed_ns = Nanoseconds(status.st_ctim);
   return file;
 }
 
 absl::Status CheckUnchanged(const CountedFile& opened) {
   const CountedFile now = LookAt(opened.path);
-  if (opened.bytes < 0 || IsSame(now, opened)) return absl::OkStatus();
+  if (opened.bytes < 0) return absl::OkStatus();
+  std::string found = "it has " + SizeAndTime(now);
+  if (now.bytes < 0) {
+    found = "its name leads to no file";
+  } else if (IsSame(now, opened)) {
+    if (now.changed_ns == opened.changed_ns) return absl::OkStatus();
+    absl::StrAppend(&found, ", but was changed at ", TimeText(now.changed_ns));
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       Excerpt(opened.path), ": has changed while it was read: it had ", SizeAndTime(opened),
-      ", and now ", now.bytes < 0 ? "its name leads to no file" : "it has " + SizeAndTime(now),
-      "; give a copy that nothing writes to"));
+      ", and now ", found, "; give a copy that nothing writes to"));
 }
 
 std::string ReadAs(const TextCorpus& corpus, bool is_jsonl, const DocumentFields& fields) {

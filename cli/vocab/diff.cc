@@ -68,15 +68,19 @@ absl::Status Diff(const DiffFlags& flags, std::ostream& out) {
     }
     return count;
   };
-  for (size_t n = 256; first.ranked && second.ranked && n < std::max(a.size(), b.size()); n *= 2) {
+  // Sizes that `:top=N` can take of both lists.
+  const size_t least = std::max(first.pinned.size(), second.pinned.size());
+  const size_t most = std::min(a.size(), b.size());
+  for (size_t n = 256; first.ranked && second.ranked && n <= most; n *= 2) {
+    if (n < least) continue;
     std::vector<bool> top(second.vocab_size);
-    for (size_t i = 0; i < std::min(n, b.size()); ++i) top[Raw(b[i])] = true;
-    rows.push_back({absl::StrCat("first ", n), absl::StrCat(std::min(n, a.size())),
-                    absl::StrCat(std::min(n, b.size())), absl::StrCat(common(a, top, n))});
+    for (size_t i = 0; i < n; ++i) top[Raw(b[i])] = true;
+    rows.push_back({absl::StrCat(":top=", n), absl::StrCat(n), absl::StrCat(n),
+                    absl::StrCat(common(a, top, n))});
   }
   rows.push_back({"all", absl::StrCat(a.size()), absl::StrCat(b.size()),
                   absl::StrCat(common(a, in_second, a.size()))});
-  out << FormatTable({"ids", "first", "second", "in both"}, rows);
+  out << FormatTable({"ids, pinned first", "first", "second", "in both"}, rows);
   const Tokenizer* const words = tokenizer ? &tokenizer->tokenizer() : nullptr;
   out << "\nonly in the first:  " << Missing(first, in_second, flags.num_examples, words)
       << "\nonly in the second: " << Missing(second, in_first, flags.num_examples, words) << "\n";

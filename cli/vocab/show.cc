@@ -33,7 +33,8 @@ constexpr int kNumExamples = 12;
 struct ListSummary {
   int64_t num_sources_of_successors = 0;  // tokens that have any
   int64_t most_successors = 0;
-  // Of the counts: the share of the first n ids, for n = 256, 512, ... and all.
+  // Of the counts: the share of the ids that `:top=n` takes, pinned ones first, for n = 256, 512,
+  // ... and all; from as many as are pinned.
   std::vector<std::pair<int64_t, double>> curve;
 };
 
@@ -44,14 +45,20 @@ ListSummary Summarize(const VocabList& list) {
     summary.most_successors = std::max(summary.most_successors, std::ssize(of_token));
   }
   const double all = std::accumulate(list.counts.begin(), list.counts.end(), 0.0);
+  if (all == 0) return summary;
+  std::vector<double> count_of(list.vocab_size);
+  for (size_t i = 0; i < list.counts.size(); ++i) {
+    count_of[Raw(list.ids[i])] = static_cast<double>(list.counts[i]);
+  }
+  const std::vector<TokenId> order = list.PinnedFirst();
   double covered = 0;
   int64_t next = 256;
-  for (int64_t i = 0; i < std::ssize(list.counts) && all > 0; ++i) {
-    covered += static_cast<double>(list.counts[i]);
-    if (i + 1 == next || i + 1 == std::ssize(list.counts)) {
-      summary.curve.emplace_back(i + 1, covered / all);
-      next *= 2;
-    }
+  for (int64_t i = 0; i < std::ssize(order); ++i) {
+    covered += count_of[Raw(order[i])];
+    const int64_t size = i + 1;
+    if (size != next && size != std::ssize(order)) continue;
+    if (size >= std::ssize(list.pinned)) summary.curve.emplace_back(size, covered / all);
+    next *= 2;
   }
   return summary;
 }
@@ -103,9 +110,9 @@ void WriteText(const VocabList& list, const ListSummary& summary, const Tokenize
   if (summary.curve.empty()) return;
   std::vector<std::vector<std::string>> rows;
   for (const auto& [size, share] : summary.curve) {
-    rows.push_back({absl::StrCat(size), FormatFixed(100 * share, 2) + "%"});
+    rows.push_back({absl::StrCat(":top=", size), FormatFixed(100 * share, 2) + "%"});
   }
-  out << "\n" << FormatTable({"first ids", "of its counts"}, rows);
+  out << "\n" << FormatTable({"ids, pinned first", "of its counts"}, rows);
 }
 
 void WriteJson(const VocabList& list, const ListSummary& summary, std::ostream& out) {

@@ -463,6 +463,19 @@ TEST_F(RequestFieldsTest, TheStopTextIsKeptUnderBothNamesAndInStreams) {
   }
 }
 
+TEST_F(RequestFieldsTest, TheTwoNamesOfKeepingTheStopTextMustAgree) {
+  Start();
+  for (const bool keeps : {false, true}) {
+    const json same = {{"no_stop_trim", keeps}, {"include_stop_str_in_output", keeps}};
+    Ok("/v1/completions", With(kCompletion, same));
+    const json other = {{"no_stop_trim", keeps}, {"include_stop_str_in_output", !keeps}};
+    ExpectRefused("/v1/completions", With(kCompletion, other), "no_stop_trim",
+                  "include_stop_str_in_output has another value");
+    const json none = {{"no_stop_trim", keeps}, {"include_stop_str_in_output", nullptr}};
+    Ok("/v1/completions", With(kCompletion, none));
+  }
+}
+
 TEST_F(RequestFieldsTest, TruncationKeepsTheEndOfAPrompt) {
   Start();
   std::string text;

@@ -26,6 +26,9 @@ struct CountedFile {
   std::string path;
   int64_t bytes = -1;       // as it lies there, packed or not; -1: not known
   int64_t modified_ns = 0;  // since 1970, where `bytes` is known
+  // Of the last change of any kind, which no program can set back. Files of counts do not keep it:
+  // a new name or owner changes it too.
+  int64_t changed_ns = 0;
 };
 
 /// What was counted of one corpus, and how far.

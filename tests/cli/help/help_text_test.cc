@@ -93,6 +93,13 @@ TEST(HelpTextTest, ServesFlagsAreGroupedAndForeignOnesHidden) {
   EXPECT_THAT(help, Not(HasSubstr("--tensor-parallel-size")));
 }
 
+TEST(HelpTextTest, ADraftIsOfAnyModelWithTheTargetsTokenizer) {
+  ASSERT_EQ(setenv("COLUMNS", "200", /*overwrite=*/1), 0);
+  const ProcessOutcome help = RunBinary({"chat", "--help"});
+  unsetenv("COLUMNS");
+  EXPECT_THAT(help.out, HasSubstr("a smaller model with the target's"));
+}
+
 TEST(HelpTextTest, TheWidthIsThatOfColumnsWhereThereIsNoTerminal) {
   const ProcessOutcome help = RunBinary({"generate", "--help"});  // COLUMNS is not set: 80
   EXPECT_EQ(help.exit_code, 0);

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "cli/vocab/corpus_counter.h"
+#include "cli/vocab/counted_already.h"
 #include "cli/vocab/stop_signals.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -88,6 +89,21 @@ TEST_F(BuildTest, CountsOfTextsThatHaveChangedAreRefused) {
   fs::last_write_time(log, fs::last_write_time(log) + std::chrono::seconds(5));
   ExpectRefused(args, "and now it has 53 bytes of ");
   EXPECT_EQ(Contents(counts), kept);
+}
+
+TEST_F(BuildTest, TheFlagsThatLeaveOutAllSuccessorsAreNamed) {
+  const std::string text = dir_.Write("a.txt", kText), out = dir_.Join("l.vocab.json");
+  const auto line = [&](const Args& args) {
+    return Run(Args{"--text", text, "--out", out} + args).out;
+  };
+  EXPECT_THAT(line({}), HasSubstr("(left out by --common 256"));
+  EXPECT_THAT(line({"--common", "0", "--min-pair-count", "50"}),
+              HasSubstr("(left out by --min-pair-count 50)"));
+  EXPECT_THAT(line({"--common", "256", "--min-pair-count", "1"}),
+              HasSubstr("(left out by --common 256)"));
+  EXPECT_THAT(line({"--successors", "0"}), HasSubstr("(--successors 0)"));
+  EXPECT_THAT(line({"--common", "0", "--min-pair-count", "1"}),
+              ::testing::Not(HasSubstr("left out")));
 }
 
 TEST_F(BuildTest, AnErrorInOneTextBindsNoTextBehindIt) {
@@ -490,6 +506,20 @@ TEST_F(ChangingTextTest, AFileThatChangesWhileItIsReadIsRefused) {
   ExpectRefused([&] { fs::rename(dir_.Write("other.txt", "other"), path_); },
                 ", and now it has 5 bytes of ");
   ExpectRefused([&] { fs::remove(path_); }, ", and now its name leads to no file");
+}
+
+TEST_F(ChangingTextTest, AChangeWhoseTimeIsSetBackIsRefused) {
+  const auto write_and_set_back = [&] {
+    const auto written = fs::last_write_time(path_);
+    const int64_t before = LookAt(path_).changed_ns;
+    // The clock of files may tick only every few milliseconds.
+    for (int i = 0; i < 1000 && LookAt(path_).changed_ns == before; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::ofstream(path_) << std::string(53, 'x');
+      fs::last_write_time(path_, written);
+    }
+  };
+  ExpectRefused(write_and_set_back, ", but was changed at ");
 }
 
 TEST_F(ChangingTextTest, OneThatDoesNotChangeIsCounted) {

@@ -142,7 +142,7 @@ TEST_F(VocabTest, ShowTellsWhatAListHolds) {
   ASSERT_TRUE(shown.status.ok()) << shown.status;
   EXPECT_THAT(shown.out, HasSubstr("of 16384"));
   EXPECT_THAT(shown.out, HasSubstr("control tokens"));
-  EXPECT_THAT(shown.out, HasSubstr("first ids"));
+  EXPECT_THAT(shown.out, HasSubstr("ids, pinned first"));
   const json object = json::parse(Run({"show", DemoList(), "--json"}).out);
   EXPECT_EQ(object["vocab_size"], 16384);
   EXPECT_EQ(object["curve"].back()["share"], 1.0);
@@ -153,6 +153,32 @@ TEST_F(VocabTest, ShowTellsWhatAListHolds) {
                       R"("fingerprint": "", "source": "a\u001b[2J\nb\u009b\u00e9"})");
   EXPECT_THAT(Run({"show", hostile}).out, HasSubstr(R"(a\u001b[2J\u000ab\u009bé)"
                                                     "\n"));
+}
+
+/// Ids 0 to 599, of which 300 to 599 are pinned; each of the first 300 occurred once.
+TEST_F(VocabTest, ShowAndDiffTakeThePinnedIdsFirst) {
+  VocabList list{.vocab_size = 1000, .ranked = true};
+  for (int32_t id = 0; id < 300; ++id) {
+    list.ids.push_back(TokenId{id});
+    list.counts.push_back(1);
+    list.pinned.push_back(TokenId{300 + id});
+  }
+  const std::string path = dir_.Join("pinned.vocab.json"), other = dir_.Join("other.vocab.json");
+  ASSERT_TRUE(WriteListFile(path, list).ok());
+  const json curve = json::parse(Run({"show", path, "--json"}).out)["curve"];
+  ASSERT_EQ(curve.size(), 2u);  // `:top=256` would be fewer than the pinned ids
+  EXPECT_EQ(curve[0]["num_ids"], 512);
+  EXPECT_DOUBLE_EQ(curve[0]["share"], 212.0 / 300);
+  EXPECT_EQ(curve[1]["num_ids"], 600);
+  EXPECT_EQ(curve[1]["share"], 1.0);
+
+  list.pinned.clear();
+  ASSERT_TRUE(WriteListFile(other, list).ok());
+  const std::string diff = Run({"diff", path, other}).out;
+  EXPECT_THAT(diff, HasSubstr("ids, pinned first"));
+  EXPECT_THAT(diff, ::testing::Not(HasSubstr(":top=256")));  // the first does not have it
+  EXPECT_THAT(diff, ::testing::Not(HasSubstr(":top=512")));  // the second does not
+  EXPECT_THAT(Run({"diff", path, path}).out, HasSubstr(":top=512"));
 }
 
 TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
