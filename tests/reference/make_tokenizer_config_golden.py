@@ -69,6 +69,41 @@ def unigram(names):
     return result
 
 
+def albert_with_ends():
+    result = unigram(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "<s>"])
+    result.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    return result
+
+
+def qwen():
+    result = byte_level()
+    split = pre_tokenizers.Split(Regex(QWEN), behavior="isolated")
+    last = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    result.pre_tokenizer = pre_tokenizers.Sequence([split, last])
+    return result
+
+
+def neox_with_ends():
+    result = byte_level()
+    end = result.token_to_id("<|endoftext|>")
+    result.post_processor = processors.TemplateProcessing(
+        single="<|endoftext|> $A <|endoftext|>", pair="<|endoftext|> $A $B:1 <|endoftext|>:1",
+        special_tokens=[("<|endoftext|>", end)])
+    return result
+
+
+def clip():
+    tokens = ["<|startoftext|>", "<|endoftext|>", "<unk>", "a", "b", "a</w>", "b</w>", "ab</w>"]
+    result = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, [("a", "b</w>")], unk_token="<|endoftext|>",
+                                  end_of_word_suffix="</w>"))
+    result.normalizer = normalizers.Lowercase()
+    result.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    result.decoder = decoders.ByteLevel()
+    return result
+
+
+QWEN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 DOCUMENTS = {
     "bert": bert(), "bert_cased": bert(lowercase=False), "bytes": byte_level(),
     "bytes_digits": byte_level(pre_tokenizers.Digits(individual_digits=True)), "sentencepiece": sentencepiece(),
@@ -76,6 +111,7 @@ DOCUMENTS = {
     "t5": unigram(["<pad>", "</s>", "<unk>"]), "albert": unigram(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]),
     "deberta_v2": unigram(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]),
     "xlnet": unigram(["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]),
+    "albert_with_ends": albert_with_ends(), "qwen": qwen(), "neox_with_ends": neox_with_ends(), "clip": clip(),
 }
 WORDS = ["Hello ABC", "café KAFÉ", "你好 abc", "hello\u0000!-x"]
 BYTES = ["ab ab", " ab", "x12 345", "  two", "a<u>ab <s> ab <|endoftext|>b", "naïve 's 'S\n\n ab", ""]
@@ -202,6 +238,24 @@ def cases():
              {"transformers_version": "4.44.0"})
     for flag in [{"single_word": True}, {"special": True, "lstrip": True}]:
         case(f"Qwen2 {flag}", "bytes+u", texts, {"tokenizer_class": "Qwen2Tokenizer", "pad_token": "<u>"} | added(u, **flag))
+    # What transformers 5 makes of checkpoints that transformers 4 saved.
+    saved = {"transformers_version": "4.44.0"}
+    for flags in [{}, {"add_prefix_space": True}, {"add_prefix_space": False}]:
+        case(f"Qwen2 of 4 {flags}", "qwen", BYTES, {"tokenizer_class": "Qwen2Tokenizer"} | flags, model=saved)
+    for flags in [{}, {"do_lower_case": False}, {"do_lower_case": False, "keep_accents": True}]:
+        case(f"ALBERT of 4 {flags}", "albert", PIECES, {"tokenizer_class": "AlbertTokenizer"} | flags, model=saved)
+    case("GPT-NeoX of 4", "neox_with_ends", BYTES, {"tokenizer_class": "GPTNeoXTokenizer", "pad_token": "<|endoftext|>"},
+         model=saved)
+    # ALBERT's template is that of the file; without one the class's own, of the tokens that are named.
+    for named in [{}, {"cls_token": "<s>"}, {"cls_token": "<s>", "sep_token": "<pad>"}]:
+        for model in [{}, saved]:
+            case(f"ALBERT {named} {model}", "albert_with_ends", PIECES, {"tokenizer_class": "AlbertTokenizer"} | named, model=model)
+    case("ALBERT without a template", "albert", PIECES, {"tokenizer_class": "AlbertTokenizer", "cls_token": "<pad>"})
+    # The unknown token of the model is that of the class.
+    for named in [{}, {"unk_token": "<unk>"}, {"unk_token": SPECIAL | {"content": "<unk>"}}]:
+        case(f"CLIP {named}", "clip", ["ab AB", "x ab", "abx"], {"tokenizer_class": "CLIPTokenizer"} | named)
+    for name in ["BertTokenizer", "MPNetTokenizer"]:
+        case(f"{name}'s unknown token", "bert", WORDS, {"tokenizer_class": name, "unk_token": "x"})
     return rows
 
 

@@ -124,6 +124,7 @@ absl::StatusOr<ClassParts> BuildBert(const json& config, ClassParts parts) {
   parts.pre_tokenizer = {{"type", "BertPreTokenizer"}};
   parts.decoder = WordPieceDecoder();
   parts.sequence_template = ClsAndSep();
+  parts.names_unk_of_model = true;
   parts.special_tokens = {{"unk_token", "[UNK]"},
                           {"sep_token", "[SEP]"},
                           {"pad_token", "[PAD]"},
@@ -301,10 +302,8 @@ absl::StatusOr<ClassParts> BuildAlbert(const json& config, ClassParts parts) {
   parts.normalizer = Sequence("normalizers", std::move(steps));
   SetMarkedWords(prefix ? "always" : "never", parts);
   parts.sequence_template = ClsAndSep();
-  parts.special_tokens = {{"unk_token", "<unk>"},
-                          {"sep_token", "[SEP]"},
-                          {"pad_token", "<pad>"},
-                          {"cls_token", "[CLS]"},
+  parts.special_tokens = {{"bos_token", "[CLS]"},  {"eos_token", "[SEP]"}, {"unk_token", "<unk>"},
+                          {"sep_token", "[SEP]"},  {"pad_token", "<pad>"}, {"cls_token", "[CLS]"},
                           {"mask_token", "[MASK]"}};
   return parts;
 }
@@ -368,6 +367,7 @@ absl::StatusOr<ClassParts> BuildClip(const json& /*config*/, ClassParts parts) {
       {SplitRegex(kExpression, "Removed", /*invert=*/true), ByteLevel(/*add_prefix_space=*/false)});
   parts.decoder = ByteLevel(/*add_prefix_space=*/true);
   parts.sequence_template = DoubleSeparator("bos_token", "eos_token");
+  parts.names_unk_of_model = true;
   parts.special_tokens = {
       {"unk_token", kEndOfText}, {"bos_token", "<|startoftext|>"}, {"eos_token", kEndOfText}};
   return parts;

@@ -105,8 +105,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(const json& docume
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.normalizer, ParseNormalizer(parts.normalizer));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.pre_tokenizer,
                              ParsePreTokenizer(parts.pre_tokenizer, CanTakeBytes(*model_spec)));
-  SHORTLIST_ASSIGN_OR_RETURN(JsonModel model,
-                             ParseModel(*model_spec, pipeline.pre_tokenizer.ends_in_byte_level));
+  const std::optional<std::string> unk =
+      parts.names_unk_of_model ? SpellingOf(config, parts, "unk_token") : std::nullopt;
+  SHORTLIST_ASSIGN_OR_RETURN(
+      JsonModel model, ParseModel(*model_spec, pipeline.pre_tokenizer.ends_in_byte_level, unk));
   pipeline.kind = std::move(model.kind);
   pipeline.vocabulary = std::move(model.vocabulary);
   pipeline.model = std::move(model.model);

@@ -152,22 +152,41 @@ bool SavedByTransformers4(const json& config, const json& model_config) {
   return config.contains("clean_up_tokenization_spaces") && !config.contains("backend");
 }
 
+void SetPrefixSpaceInSequence(bool value, json& pre_tokenizer) {
+  if (!pre_tokenizer.is_object()) return;
+  const auto steps = pre_tokenizer.find("pretokenizers");
+  if (steps == pre_tokenizer.end() || !steps->is_array()) return;
+  for (json& step : *steps) {
+    if (step.is_object() && TextOf(step, "type") == "ByteLevel") step["add_prefix_space"] = value;
+  }
+}
+
 /// The parts of tokenizer.json with the flags that transformers 4 changed, and the special tokens
 /// of the class.
 absl::StatusOr<ClassParts> WithFlags(const ClassRule* rule, const json& config, ClassParts parts) {
+  if (rule != nullptr && rule->build == BuildAlbert) return rule->build(config, std::move(parts));
   const bool is_bert = rule != nullptr && (rule->build == BuildBert || rule->build == BuildFunnel ||
                                            rule->build == BuildMpnet);
   if (is_bert && parts.normalizer.is_object() &&
       TextOf(parts.normalizer, "type") == "BertNormalizer") {
     SHORTLIST_RETURN_IF_ERROR(SetBertFlags(config, parts.normalizer));
   }
-  if (parts.pre_tokenizer.is_object() && TextOf(parts.pre_tokenizer, "type") == "ByteLevel") {
+  const bool is_qwen = rule != nullptr && (rule->build == BuildQwen2 || rule->build == BuildQwen35);
+  const bool is_byte_level =
+      parts.pre_tokenizer.is_object() && TextOf(parts.pre_tokenizer, "type") == "ByteLevel";
+  if (is_qwen || is_byte_level) {
     SHORTLIST_ASSIGN_OR_RETURN(const auto flag, ReadOptionalBool(config, "add_prefix_space"));
-    if (flag.has_value()) parts.pre_tokenizer["add_prefix_space"] = *flag;
+    if (flag.has_value() && is_byte_level) parts.pre_tokenizer["add_prefix_space"] = *flag;
+    if (flag.has_value() && is_qwen) SetPrefixSpaceInSequence(*flag, parts.pre_tokenizer);
   }
   if (rule != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(ClassParts built, rule->build(config, parts));
     parts.special_tokens = std::move(built.special_tokens);
+    SHORTLIST_ASSIGN_OR_RETURN(const bool add_bos, ReadBool(config, "add_bos_token", false));
+    SHORTLIST_ASSIGN_OR_RETURN(const bool add_eos, ReadBool(config, "add_eos_token", false));
+    if (rule->build == BuildGptNeox && !add_bos && !add_eos) {
+      parts.sequence_template = std::move(built.sequence_template);
+    }
   }
   return parts;
 }
@@ -187,10 +206,18 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
   parts.decoder = MemberOrNull(document, "decoder");
   parts.as_transformers_4 = SavedByTransformers4(config, model_config);
   const ClassRule* const rule = ChooseRule(parts, config, model_config);
-  if (parts.as_transformers_4) return WithFlags(rule, config, std::move(parts));
   const bool is_bare = HasWord(kBareSubclasses, ClassName(config, model_config));
-  if (rule == nullptr || is_bare) return parts;
-  return rule->build(config, std::move(parts));
+  if (parts.as_transformers_4) {
+    SHORTLIST_ASSIGN_OR_RETURN(parts, WithFlags(rule, config, std::move(parts)));
+  } else if (rule != nullptr && !is_bare) {
+    SHORTLIST_ASSIGN_OR_RETURN(parts, rule->build(config, std::move(parts)));
+  }
+  // ALBERT's class takes the template of the file where there is one.
+  if (rule != nullptr && rule->build == BuildAlbert &&
+      !MemberOrNull(document, "post_processor").is_null()) {
+    parts.sequence_template.reset();
+  }
+  return parts;
 }
 
 }  // namespace shortlist

@@ -31,6 +31,8 @@ struct ClassParts {
   nlohmann::json decoder;        // the same
   /// Replaces the post-processor; none: that of tokenizer.json counts.
   std::optional<ClassTemplate> sequence_template;
+  /// The class makes its `unk_token` that of the model, where the vocabulary has it.
+  bool names_unk_of_model = false;
   /// Special tokens of the class, by member name, where tokenizer_config.json does not name others:
   /// several may have kAdditionalTokens.
   std::vector<std::pair<std::string_view, std::string_view>> special_tokens;
@@ -58,6 +60,11 @@ struct ClassParts {
 /// 2. otherwise, `clean_up_tokenization_spaces` without `backend` in `config`: as transformers 4,
 ///    since that wrote the first from 4.26 on, and transformers 5 writes both;
 /// 3. otherwise as transformers 5.
+///
+/// Three classes go further where a checkpoint is as transformers 4 saved it. As transformers 5 has
+/// them: ALBERT is built anew, and add_prefix_space counts for Qwen 2 although its ByteLevel is
+/// inside a Sequence. As both versions have it: GPT-NeoX puts nothing around a text, whatever
+/// tokenizer.json says, unless `config` asks for BOS or EOS.
 ///
 /// So a Llama-2 directory (4.31, Prepend and Replace in tokenizer.json) and a SmolLM2 directory
 /// (4.42, class GPT2Tokenizer, digits split in tokenizer.json) keep their tokenizer.json.

@@ -75,7 +75,16 @@ absl::Status CheckAffix(const char* name, const std::string& affix) {
       absl::StrCat(name, " has ", affix.size(), " bytes, above the bound of ", kMaxBytes));
 }
 
-absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level) {
+/// `token` in `vocabulary`, or else `otherwise`.
+std::optional<int32_t> FindOr(const std::optional<std::string>& token, const Vocabulary& vocabulary,
+                              std::optional<int32_t> otherwise) {
+  if (!token.has_value()) return otherwise;
+  const std::optional<int32_t> id = vocabulary.Find(*token);
+  return id.has_value() ? id : otherwise;
+}
+
+absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level,
+                                   const std::optional<std::string>& unk) {
   JsonModel result;
   SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
   result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
@@ -88,6 +97,7 @@ absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level) {
   SHORTLIST_ASSIGN_OR_RETURN(options.byte_fallback, ReadBool(spec, "byte_fallback", false));
   SHORTLIST_ASSIGN_OR_RETURN(options.fuse_unk, ReadBool(spec, "fuse_unk", false));
   SHORTLIST_ASSIGN_OR_RETURN(options.unk, FindNamed(spec, "unk_token", *result.vocabulary));
+  options.unk = FindOr(unk, *result.vocabulary, options.unk);
   SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
                              ReadString(spec, "continuing_subword_prefix", ""));
   SHORTLIST_ASSIGN_OR_RETURN(options.end_of_word_suffix, ReadEndOfWordSuffix(spec));
@@ -124,12 +134,13 @@ absl::StatusOr<JsonModel> ParseWordLevel(const json& spec) {
   return result;
 }
 
-absl::StatusOr<JsonModel> ParseWordPiece(const json& spec) {
+absl::StatusOr<JsonModel> ParseWordPiece(const json& spec, const std::optional<std::string>& unk) {
   JsonModel result;
   SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
   result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   WordPieceModel::Options options;
   SHORTLIST_ASSIGN_OR_RETURN(options.unk, FindUnk(spec, *result.vocabulary));
+  options.unk = *FindOr(unk, *result.vocabulary, options.unk);
   SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
                              ReadString(spec, "continuing_subword_prefix", "##"));
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -175,10 +186,11 @@ absl::StatusOr<std::string> TypeOf(const json& spec) {
   return absl::InvalidArgumentError("no \"type\"");
 }
 
-absl::StatusOr<JsonModel> Parse(const json& spec, bool byte_level) {
+absl::StatusOr<JsonModel> Parse(const json& spec, bool byte_level,
+                                const std::optional<std::string>& unk) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string type, TypeOf(spec));
-  if (type == "BPE") return ParseBpe(spec, byte_level);
-  if (type == "WordPiece") return ParseWordPiece(spec);
+  if (type == "BPE") return ParseBpe(spec, byte_level, unk);
+  if (type == "WordPiece") return ParseWordPiece(spec, unk);
   if (type == "Unigram") return ParseUnigram(spec);
   if (type == "WordLevel") return ParseWordLevel(spec);
   return absl::InvalidArgumentError(absl::StrCat("type \"", Excerpt(type), "\" is not supported"));
@@ -194,8 +206,9 @@ bool CanTakeBytes(const json& spec) {
          !*byte_fallback;
 }
 
-absl::StatusOr<JsonModel> ParseModel(const json& spec, bool byte_level) {
-  absl::StatusOr<JsonModel> model = Parse(spec, byte_level);
+absl::StatusOr<JsonModel> ParseModel(const json& spec, bool byte_level,
+                                     const std::optional<std::string>& unk) {
+  absl::StatusOr<JsonModel> model = Parse(spec, byte_level, unk);
   if (!model.ok()) return Within("model", model.status());
   model->kind = *TypeOf(spec);
   return model;

@@ -2,6 +2,7 @@
 #define SHORTLIST_TEXT_TOKENIZER_WORDS_JSON_MODEL_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -21,8 +22,10 @@ struct JsonModel {
 /// True where the model can take words as plain bytes (BpeModel::Options::byte_level).
 bool CanTakeBytes(const nlohmann::json& spec);
 
-/// `byte_level`: words come so. InvalidArgument names the member that is wrong or not supported.
-absl::StatusOr<JsonModel> ParseModel(const nlohmann::json& spec, bool byte_level);
+/// `byte_level`: words come so. `unk` replaces the unknown token of a BPE or WordPiece model, where
+/// the vocabulary has it. InvalidArgument names the member that is wrong or not supported.
+absl::StatusOr<JsonModel> ParseModel(const nlohmann::json& spec, bool byte_level,
+                                     const std::optional<std::string>& unk = std::nullopt);
 
 /// The model's "end_of_word_suffix", empty where there is none.
 absl::StatusOr<std::string> ReadEndOfWordSuffix(const nlohmann::json& spec);
