@@ -217,6 +217,7 @@ absl::Status VectorFile::Resume(int64_t size) {
 absl::StatusOr<int64_t> VectorFile::CountRows(int64_t size) {
   const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
   const int64_t num_rows = (size - std::ssize(header_)) / row_bytes;
+  if (num_rows > num_rows_) return num_rows;  // more than there are to be, whatever they hold
   std::string row(row_bytes, '\0');
   int64_t num_whole = 0;
   int64_t end = std::ssize(header_);

@@ -39,6 +39,7 @@ TEST(EngineTest, TextIsThatOfPlainDecodingWhateverTheVocabulary) {
   for (const std::string vocab : {"full", "ratio:0.1"}) {
     options = DemoPair();
     options.vocab = *ParseVocabFlag(vocab);
+    options.sketch.alone = false;
     const auto engine = Open(options);
     ASSERT_NE(engine, nullptr);
     for (const SamplingParams& params :
