@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 
 /// Enough tokens for a sketch to be fitted on the way.
 const Args kPrompts = {"--prompts", SourcePath("examples/prompts.jsonl"), "--max-new-tokens",
-                       "700"};
+                       "400"};
 
 std::string LastLine(const std::string& text) {
   const std::vector<std::string> lines = Lines(text);

@@ -71,7 +71,8 @@ absl::StatusOr<Value> SliceText(const Text& text, const Value& begin, const Valu
 /// The range that a slice of one is, with its `items`; `step` is the slice's own.
 absl::StatusOr<Value> SliceOfRange(const List& range, const SliceBounds& bounds, int64_t step,
                                    std::vector<Value> items) {
-  const auto [start, stop, stride] = range.range;
+  const auto [begin, stop, step_of_range] = range.range;
+  const int64_t start = begin, stride = step_of_range;  // clang 14 captures no bindings
   const auto at = [&](int64_t i) {
     return static_cast<__int128>(start) + i * static_cast<__int128>(stride);
   };
