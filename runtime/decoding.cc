@@ -46,6 +46,19 @@ absl::Status KeepSketch(const SketchBasis& basis, const std::string& path) {
   return WriteSketchFile(basis, path);  // which fails where there is no folder
 }
 
+/// Null where the system has no thread for it: the sketch that there is stays, or the full head.
+std::unique_ptr<SketchFitter> NewFitter(const Models& models, const SketchLearning& learning) {
+  const auto keep = [cache = learning.cache](const SketchBasis& basis) {
+    return cache.empty() ? absl::OkStatus() : KeepSketch(basis, cache);
+  };
+  try {
+    return std::make_unique<SketchFitter>(models.draft_head(), models.num_sketched_rows(),
+                                          learning.num_known, keep);
+  } catch (const std::system_error&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 absl::Status SketchOptions::ParseRows(std::string_view flag) {
@@ -120,14 +133,11 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
                               models.head_kernels());
     }
     if (options.learning) {
-      const std::string& cache = options.learning->cache;
-      made.fitter = std::make_unique<SketchFitter>(
-          models.draft_head(), models.num_sketched_rows(), options.learning->num_known,
-          [cache](const SketchBasis& basis) {
-            return cache.empty() ? absl::OkStatus() : KeepSketch(basis, cache);
-          });
-      made.drafter->LearnSketch(*made.fitter, options.num_sketch_rows, models.pool(),
-                                models.head_kernels());
+      made.fitter = NewFitter(models, *options.learning);
+      if (made.fitter != nullptr) {
+        made.drafter->LearnSketch(*made.fitter, options.num_sketch_rows, models.pool(),
+                                  models.head_kernels());
+      }
     }
     std::shared_ptr<const VocabBase> base = options.base;
     std::shared_ptr<const BaseLadder> ladder = options.ladder;

@@ -7,28 +7,20 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/head/normal_values.h"
 
 namespace shortlist {
 namespace {
 
 constexpr int64_t kHidden = 64, kVocab = 2000, kDims = 8;
 
-std::vector<float> Normal(unsigned seed, int64_t count) {
-  std::mt19937 rng(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(rng);
-  return values;
-}
-
 /// States that hardly leave the first kDims dimensions.
 at::Tensor States(unsigned seed, int64_t count) {
-  std::vector<float> values = Normal(seed, count * kHidden);
+  std::vector<float> values = NormalValues(seed, count * kHidden);
   for (int64_t i = 0; i < std::ssize(values); ++i) {
     if (i % kHidden >= kDims) values[i] *= 0.02f;
   }
@@ -72,7 +64,7 @@ class SketchFitterTest : public testing::Test {
     return num_hits;
   }
 
-  const std::vector<float> rows_ = Normal(1, kVocab* kHidden);
+  const std::vector<float> rows_ = NormalValues(1, kVocab* kHidden);
   absl::Status kept_;
   std::mutex mutex_;
   std::vector<int64_t> fitted_;  // guarded by mutex_: their states

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "head/sketch_basis.h"
 #include "kernels/quant.h"
+#include "tests/head/normal_values.h"
 
 namespace shortlist {
 namespace {
@@ -20,24 +20,15 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kHidden = 48, kVocab = 3000;
 
-/// Deterministic: what is measured below must not depend on luck.
-std::vector<float> Normal(unsigned seed, int64_t count) {
-  std::mt19937 rng(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(rng);
-  return values;
-}
-
 class SketchTest : public testing::Test {
  protected:
-  SketchTest() : rows_(Normal(1, kVocab * kHidden)) {}
+  SketchTest() : rows_(NormalValues(1, kVocab * kHidden)) {}
 
   HeadWeight head() const { return {rows_.data(), DType::kF32, kVocab, kHidden}; }
 
   /// States that hardly leave the first `num_dims` dimensions.
   at::Tensor States(unsigned seed, int64_t count, int64_t num_dims) const {
-    std::vector<float> values = Normal(seed, count * kHidden);
+    std::vector<float> values = NormalValues(seed, count * kHidden);
     for (int64_t i = 0; i < std::ssize(values); ++i) {
       if (i % kHidden >= num_dims) values[i] *= 0.05f;
     }
@@ -164,7 +155,7 @@ TEST_F(SketchTest, FitsTheSameHeadInEveryTypeAndNoOther) {
     EXPECT_TRUE(absl::IsInvalidArgument(sketch.status())) << sketch.status();
     return std::string(sketch.status().message());
   };
-  const std::vector<float> other = Normal(9, kVocab * kHidden);
+  const std::vector<float> other = NormalValues(9, kVocab * kHidden);
   EXPECT_THAT(refusal({other.data(), DType::kF32, kVocab, kHidden}, kVocab),
               HasSubstr("another head: its rows are off by 1."));
   EXPECT_THAT(refusal({rows_.data(), DType::kF32, 2 * kVocab, kHidden / 2}, kVocab),
