@@ -2,7 +2,8 @@
 """Times the gather-GEMM head on a GPU beside what PyTorch offers, in one run.
 
 usage: bench.py --library libshortlist_cuda.so --output DIR [--seconds 300]
-Writes DIR/head.json and DIR/head.md. Columns, each a median over replays of one captured graph:
+Writes DIR/head.json and DIR/head.md: bf16 rows, then the narrower formats of the same matrix beside
+PyTorch's bf16. Columns, each a median over replays of one captured graph:
   ours        the rows gathered in place, top 8 and log-sum-exp, token ids out
   dense       a copy of the rows made beforehand, cuBLAS, topk
   gather      index_select, cuBLAS, topk
@@ -24,31 +25,63 @@ VOCAB = 128_256
 TOP_K = 8
 TOKENS = (1, 4, 8, 16, 64)
 ROWS = (3_072, 8_192, 16_384, 32_768, 65_536, 128_256)
+FORMATS = ("bf16", "f16", "fp8", "int8", "int4")  # in the order of RowFormat
+FORMAT_TOKENS = (1, 8, 64)
+FORMAT_ROWS = (8_192, 32_768, 128_256)
+WARM_UP_SECONDS = 1.0  # an idle GPU's clocks are low
 
 
 class Head(ctypes.Structure):
     """ShortlistHead of c_api.cc."""
 
     _fields_ = [
-        ("weight", ctypes.c_void_p), ("vocab_size", ctypes.c_int64), ("hidden", ctypes.c_int64),
-        ("states", ctypes.c_void_p), ("num_tokens", ctypes.c_int64), ("row_ids", ctypes.c_void_p),
-        ("num_rows", ctypes.c_void_p), ("row_capacity", ctypes.c_int64), ("error", ctypes.c_void_p),
+        ("format", ctypes.c_int64), ("weight", ctypes.c_void_p), ("row_factors", ctypes.c_void_p),
+        ("vocab_size", ctypes.c_int64), ("hidden", ctypes.c_int64), ("states", ctypes.c_void_p),
+        ("state_scales", ctypes.c_void_p), ("state_factors", ctypes.c_void_p),
+        ("num_tokens", ctypes.c_int64), ("row_ids", ctypes.c_void_p), ("num_rows", ctypes.c_void_p),
+        ("row_capacity", ctypes.c_int64), ("error", ctypes.c_void_p),
     ]
+
+
+class Weight:
+    """A head's rows. Those of narrow formats are random bytes: a product takes as long with any."""
+
+    def __init__(self, library, name, device):
+        self.format = FORMATS.index(name)
+        layout = (ctypes.c_int64 * 3)()
+        library.shortlist_head_layout(ctypes.c_int64(self.format), ctypes.c_int64(HIDDEN), layout)
+        self.row_bytes, self.state_bytes, self.scale_bytes = layout
+        if name == "bf16":
+            self.rows = torch.randn(VOCAB, HIDDEN, device=device, dtype=torch.bfloat16)
+        else:
+            self.rows = torch.randint(0, 64, (VOCAB, self.row_bytes), dtype=torch.uint8,
+                                      device=device)
+        self.factors = torch.ones(VOCAB, device=device)
+
+    def states(self, num_tokens):
+        """Those of a call, prepared for the format."""
+        device = self.rows.device
+        if self.format == 0:
+            return torch.randn(num_tokens, HIDDEN, device=device).to(torch.bfloat16)
+        return torch.randint(0, 64, (num_tokens, self.state_bytes), dtype=torch.uint8,
+                             device=device)
 
 
 class Ours:
     """One call of the head over fixed arrays."""
 
     def __init__(self, library, weight, states, rows):
-        device = weight.device
+        device = states.device
+        num_tokens = states.shape[0]
         self.library = library
-        self.keep = (weight, states, rows)
         self.count = torch.tensor([len(rows)], dtype=torch.int32, device=device)
         self.error = torch.zeros(1, dtype=torch.int32, device=device)
-        self.head = Head(weight.data_ptr(), weight.shape[0], weight.shape[1], states.data_ptr(),
-                         states.shape[0], rows.data_ptr(), self.count.data_ptr(), len(rows),
+        scales = torch.ones(num_tokens, max(weight.scale_bytes // 4, 1), device=device)
+        self.keep = (weight, states, rows, scales)
+        self.head = Head(weight.format, weight.rows.data_ptr(), weight.factors.data_ptr(), VOCAB,
+                         HIDDEN, states.data_ptr(), scales.data_ptr(), scales.data_ptr(),
+                         num_tokens, rows.data_ptr(), self.count.data_ptr(), len(rows),
                          self.error.data_ptr())
-        num_tokens = states.shape[0]
         self.ids = torch.empty(num_tokens, TOP_K, dtype=torch.int32, device=device)
         self.logits = torch.empty(num_tokens, TOP_K, device=device)
         self.log_sum_exp = torch.empty(num_tokens, device=device)
@@ -100,18 +133,24 @@ def time_graphs(graphs, num_calls, repetitions):
     return {name: statistics.median(values) for name, values in samples.items()}
 
 
-def copy_bandwidth(device):
-    """Bytes per second read and written by a copy far larger than the L2 cache."""
-    source = torch.empty(1 << 30, dtype=torch.uint8, device=device).zero_()
-    target = torch.empty_like(source)
-    graph = capture([lambda: target.copy_(source)] * 4)
-    micros = time_graphs({"copy": graph}, {"copy": 4}, repetitions=10)["copy"]
-    return 2 * source.numel() / (micros * 1e-6)
+def warm_up(weight):
+    end = time.monotonic() + WARM_UP_SECONDS
+    while time.monotonic() < end:
+        torch.mm(weight.rows[:8192], weight.rows[:8192].T)
+        torch.cuda.synchronize()
+
+
+def read_bandwidth(weight):
+    """Bytes per second of a sum over the whole matrix, which is far larger than the L2 cache."""
+    words = weight.rows.view(torch.int32)
+    graph = capture([lambda: torch.amax(words)] * 4)
+    micros = time_graphs({"read": graph}, {"read": 4}, repetitions=20)["read"]
+    return words.numel() * 4 / (micros * 1e-6)
 
 
 def check_answers(ours, weight, states, rows):
     """Ours against PyTorch in f32: the logits of our ids, and that no row beats them."""
-    exact = states.float() @ weight[rows.long()].float().T
+    exact = states.float() @ weight.rows[rows.long()].float().T
     best = exact.topk(TOP_K, dim=1).values
     tolerance = 1e-2 * exact.abs().max()
     if not torch.all((ours.logits - best).abs() < tolerance):
@@ -122,34 +161,36 @@ def check_answers(ours, weight, states, rows):
         raise RuntimeError(f"error word {ours.error.item()}")
 
 
+def row_sets(num_rows, row_bytes, l2_bytes, device):
+    """So many sets that none is in the L2 cache when its turn comes."""
+    num_sets = max(2, min(8, -(-4 * l2_bytes // (num_rows * row_bytes))))
+    return [torch.randperm(VOCAB, device=device)[:num_rows].sort().values.to(torch.int32)
+            for _ in range(num_sets)]
+
+
 def run_cell(library, weight, num_tokens, num_rows, l2_bytes, repetitions):
-    device = weight.device
-    states = torch.randn(num_tokens, HIDDEN, device=device).to(torch.bfloat16)
-    set_bytes = num_rows * HIDDEN * 2
-    num_sets = max(2, min(8, -(-4 * l2_bytes // set_bytes)))
-    sets = []
-    for _ in range(num_sets):
-        ids = torch.randperm(VOCAB, device=device)[:num_rows].sort().values
-        sets.append(ids.to(torch.int32))
+    sets = row_sets(num_rows, weight.row_bytes, l2_bytes, weight.rows.device)
+    states = weight.states(num_tokens)
     ours = [Ours(library, weight, states, rows) for rows in sets]
-    dense_sets = [weight.index_select(0, rows) for rows in sets]
+    dense_sets = [weight.rows.index_select(0, rows) for rows in sets]
 
     def dense(rows):
         return torch.topk(states @ rows.T, TOP_K, dim=1)
 
     def gather(rows):
-        return torch.topk(states @ weight.index_select(0, rows).T, TOP_K, dim=1)
+        return torch.topk(states @ weight.rows.index_select(0, rows).T, TOP_K, dim=1)
 
     graphs = {
         "ours": capture(ours),
         "dense": capture([lambda rows=rows: dense(rows) for rows in dense_sets]),
         "gather": capture([lambda rows=rows: gather(rows) for rows in sets]),
-        "again": capture([ours[0]] * num_sets),
+        "again": capture([ours[0]] * len(sets)),
     }
-    micros = time_graphs(graphs, {name: num_sets for name in graphs}, repetitions)
+    micros = time_graphs(graphs, {name: len(sets) for name in graphs}, repetitions)
     ours[0]()
     torch.cuda.synchronize()
     check_answers(ours[0], weight, states, sets[0])
+    set_bytes = num_rows * weight.row_bytes
     return {"num_tokens": num_tokens, "num_rows": num_rows, "set_bytes": set_bytes,
             **{f"{name}_us": value for name, value in micros.items()},
             "bytes_per_s": set_bytes / (micros["ours"] * 1e-6),
@@ -157,21 +198,40 @@ def run_cell(library, weight, num_tokens, num_rows, l2_bytes, repetitions):
             "against_gather": micros["gather"] / micros["ours"]}
 
 
+def run_format_cells(library, name, l2_bytes, repetitions, device):
+    """One format at all sizes."""
+    weight = Weight(library, name, device)
+    for num_rows in FORMAT_ROWS:
+        for num_tokens in FORMAT_TOKENS:
+            sets = row_sets(num_rows, weight.row_bytes, l2_bytes, device)
+            states = weight.states(num_tokens)
+            graph = capture([Ours(library, weight, states, rows) for rows in sets])
+            micros = time_graphs({"ours": graph}, {"ours": len(sets)}, repetitions)["ours"]
+            set_bytes = num_rows * weight.row_bytes
+            yield {"format": name, "num_tokens": num_tokens, "num_rows": num_rows,
+                   "set_bytes": set_bytes, "ours_us": micros,
+                   "bytes_per_s": set_bytes / (micros * 1e-6)}
+
+
 def table(result):
-    copy = result["copy_bytes_per_s"]
+    peak = result["read_bytes_per_s"]
     lines = [
-        f"{result['device']}, CUDA {result['cuda']}, PyTorch {result['torch']}; hidden {HIDDEN}, bf16, "
-        f"top {TOP_K}; copy {copy / 1e12:.2f} TB/s read and written; times in us",
+        f"{result['device']}, CUDA {result['cuda']}, PyTorch {result['torch']}; hidden {HIDDEN}, "
+        f"top {TOP_K}; a sum over a large matrix reads {peak / 1e12:.2f} TB/s; times in us",
         "",
-        "| tokens | rows | ours | dense | gather | dense / ours | gather / ours | of copy | again |",
+        "| tokens | rows | ours | dense | gather | dense / ours | gather / ours | of the sum's | again |",
         "|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for cell in result["cells"]:
         lines.append(
             f"| {cell['num_tokens']} | {cell['num_rows']} | {cell['ours_us']:.1f} | "
             f"{cell['dense_us']:.1f} | {cell['gather_us']:.1f} | {cell['against_dense']:.2f} | "
-            f"{cell['against_gather']:.2f} | {cell['bytes_per_s'] / copy:.0%} | "
+            f"{cell['against_gather']:.2f} | {cell['bytes_per_s'] / peak:.0%} | "
             f"{cell['again_us']:.1f} |")
+    lines += ["", "| format | tokens | rows | ours | of the sum's |", "|:--|--:|--:|--:|--:|"]
+    for cell in result["formats"]:
+        lines.append(f"| {cell['format']} | {cell['num_tokens']} | {cell['num_rows']} | "
+                     f"{cell['ours_us']:.1f} | {cell['bytes_per_s'] / peak:.0%} |")
     return "\n".join(lines) + "\n"
 
 
@@ -186,21 +246,30 @@ def main():
     device = torch.device("cuda")
     properties = torch.cuda.get_device_properties(device)
     library = ctypes.CDLL(args.library)
-    weight = torch.randn(VOCAB, HIDDEN, device=device, dtype=torch.bfloat16)
+    weight = Weight(library, "bf16", device)
+    warm_up(weight)
     result = {"device": properties.name, "cuda": torch.version.cuda, "torch": torch.__version__,
               "hidden": HIDDEN, "top_k": TOP_K, "l2_bytes": properties.L2_cache_size,
-              "copy_bytes_per_s": copy_bandwidth(device), "cells": []}
+              "read_bytes_per_s": read_bandwidth(weight), "cells": [], "formats": []}
     args.output.mkdir(parents=True, exist_ok=True)
-    for num_rows in ROWS:
-        for num_tokens in TOKENS:
-            if time.monotonic() - begin > args.seconds:
-                result["stopped"] = "out of time"
-                break
-            result["cells"].append(run_cell(library, weight, num_tokens, num_rows,
-                                            properties.L2_cache_size, repetitions=30))
-            # Written after every cell: a run that is cut short leaves what it has.
-            (args.output / "head.json").write_text(json.dumps(result, indent=1) + "\n")
-            (args.output / "head.md").write_text(table(result))
+
+    def cells():
+        for num_rows in ROWS:
+            for num_tokens in TOKENS:
+                yield "cells", run_cell(library, weight, num_tokens, num_rows,
+                                        properties.L2_cache_size, repetitions=30)
+        for name in FORMATS[1:]:
+            for cell in run_format_cells(library, name, properties.L2_cache_size, 30, device):
+                yield "formats", cell
+
+    for kind, cell in cells():
+        result[kind].append(cell)
+        # Written after every cell: a run that is cut short leaves what it has.
+        (args.output / "head.json").write_text(json.dumps(result, indent=1) + "\n")
+        (args.output / "head.md").write_text(table(result))
+        if time.monotonic() - begin > args.seconds:
+            print("out of time: some cells are left out")
+            break
     print(table(result))
 
 

@@ -32,6 +32,9 @@ struct CudaDevice {
   __device__ static float ShuffleUp(float value, int distance) {
     return __shfl_up_sync(kAllLanes, value, distance);
   }
+  __device__ static uint64_t ShuffleXor(uint64_t value, int distance) {
+    return __shfl_xor_sync(kAllLanes, static_cast<unsigned long long>(value), distance);
+  }
   __device__ static float ShuffleXor(float value, int distance) {
     return __shfl_xor_sync(kAllLanes, value, distance);
   }
@@ -39,68 +42,25 @@ struct CudaDevice {
   __device__ static int FirstLane(uint32_t lanes) { return __ffs(static_cast<int>(lanes)) - 1; }
   __device__ static uint32_t WarpMax(uint32_t value) { return __reduce_max_sync(kAllLanes, value); }
 
-  __device__ static void CopyAsync16(void* shared, const void* global) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(SharedAddress(shared)),
-                 "l"(global)
+  /// 16 aligned bytes that nothing writes while the kernel runs and nothing reads again.
+  __device__ static void LoadOnce16(const void* global, uint32_t (&words)[4]) {
+    // volatile: loads stay in front of the products that they are issued in front of.
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "l"(global));
+  }
+  /// Into shared memory, zeros where not `inside`; the copies of a thread come in groups.
+  __device__ static void CopyAsync16(void* shared, const void* global, bool inside) {
+    const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global),
+                 "r"(inside ? 16 : 0)
                  : "memory");
   }
   __device__ static void CommitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-  /// The instruction takes a constant.
-  __device__ static void WaitCopies(int num_pending) {
-    switch (num_pending) {
-      case 0:
-        return WaitGroups<0>();
-      case 1:
-        return WaitGroups<1>();
-      case 2:
-        return WaitGroups<2>();
-      case 3:
-        return WaitGroups<3>();
-      case 4:
-        return WaitGroups<4>();
-      case 5:
-        return WaitGroups<5>();
-      default:
-        return WaitGroups<6>();  // kMaxStages - 2
-    }
-  }
-
-  // Barriers and bulk copies exist from sm_90 on.
-  __device__ static void InitBarrier(uint64_t* barrier, int num_arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(SharedAddress(barrier)),
-                 "r"(num_arrivals)
-                 : "memory");
-  }
-  /// Makes initialised barriers visible to the copy engine.
-  __device__ static void FenceBarriers() {
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  }
-  __device__ static void ArriveExpecting(uint64_t* barrier, int bytes) {
-    asm volatile(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(barrier)),
-        "r"(bytes)
-        : "memory");
-  }
-  __device__ static void BulkCopy(void* shared, const void* global, int bytes, uint64_t* barrier) {
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-            "r"(SharedAddress(shared)),
-        "l"(global), "r"(bytes), "r"(SharedAddress(barrier))
-        : "memory");
-  }
-  __device__ static void WaitBarrier(uint64_t* barrier, int parity) {
-    uint32_t done = 0;
-    while (done == 0) {
-      asm volatile(
-          "{\n"
-          ".reg .pred p;\n"
-          "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-          "selp.u32 %0, 1, 0, p;\n"
-          "}"
-          : "=r"(done)
-          : "r"(SharedAddress(barrier)), "r"(parity)
-          : "memory");
-    }
+  /// Until at most kPending groups of the thread are on their way.
+  template <int kPending>
+  __device__ static void WaitCopies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
   }
 
   __device__ static void MultiplyBf16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2,
@@ -138,15 +98,6 @@ struct CudaDevice {
     return __half_as_ushort(__float2half_rn(value));
   }
   __device__ static float F16Value(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
-
- private:
-  __device__ static uint32_t SharedAddress(const void* shared) {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  }
-  template <int kPending>
-  __device__ static void WaitGroups() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-  }
 };
 
 }  // namespace shortlist

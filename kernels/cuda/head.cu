@@ -20,8 +20,8 @@ extern template cudaError_t LaunchScore<RowFormat::kF32>(const HeadJob&, cudaStr
 
 namespace {
 
-__global__ void __launch_bounds__(kHeadThreads) MergeKernel(const __grid_constant__ HeadJob job) {
-  __shared__ __align__(16) uint8_t shared[kMergeSharedBytes];
+__global__ void __launch_bounds__(kMergeThreads) MergeKernel(const __grid_constant__ HeadJob job) {
+  __shared__ MergeShared shared;
   MergeParts<CudaDevice>(job, shared);
 }
 
@@ -37,23 +37,15 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   RunElementwise<CudaDevice>(job, shared);
 }
 
-cudaError_t CurrentDevice(HeadDevice* device) {
-  int ordinal = 0;
-  cudaError_t error = cudaGetDevice(&ordinal);
-  if (error != cudaSuccess) return error;
-  error = cudaDeviceGetAttribute(&device->num_processors, cudaDevAttrMultiProcessorCount, ordinal);
-  if (error != cudaSuccess) return error;
-  return cudaDeviceGetAttribute(&device->shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                                ordinal);
-}
-
 /// The plan on the current device.
 cudaError_t Plan(const CudaHeadArgs& args, int64_t k, HeadPlan* plan) {
-  HeadDevice device;
-  const cudaError_t error = CurrentDevice(&device);
+  int ordinal = 0, num_processors = 0;
+  cudaError_t error = cudaGetDevice(&ordinal);
   if (error != cudaSuccess) return error;
-  *plan = PlanHead(args, k, device);
-  return plan->num_blocks > 0 ? cudaSuccess : cudaErrorNotSupported;
+  error = cudaDeviceGetAttribute(&num_processors, cudaDevAttrMultiProcessorCount, ordinal);
+  if (error != cudaSuccess) return error;
+  *plan = PlanHead(args, k, num_processors);
+  return cudaSuccess;
 }
 
 cudaError_t Score(const HeadJob& job, cudaStream_t stream) {
@@ -125,7 +117,7 @@ cudaError_t HeadTopKCuda(const CudaHeadArgs& args, int64_t k, const HeadNoise& n
   job.out = out;
   error = Score(job, stream);
   if (error != cudaSuccess) return error;
-  MergeKernel<<<static_cast<unsigned>(args.x.num_tokens), kHeadThreads, 0, stream>>>(job);
+  MergeKernel<<<static_cast<unsigned>(args.x.num_tokens), kMergeThreads, 0, stream>>>(job);
   return cudaGetLastError();
 }
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "kernels/cuda/head_job.h"
-#include "kernels/cuda/row_pipeline.h"
 #include "kernels/cuda/row_tiles.h"
 #include "kernels/cuda/selection.h"
 #include "kernels/cuda/top_k.h"
@@ -20,7 +19,7 @@ class HeadEpilogue {
  public:
   SHORTLIST_DEVICE HeadEpilogue(const HeadJob& job, uint8_t* shared)
       : job_(job),
-        meet_(reinterpret_cast<const float*>(shared + job.plan.meet_offset)),
+        meet_(reinterpret_cast<const float*>(shared)),
         keys_(reinterpret_cast<uint64_t*>(shared + job.plan.keys_offset)),
         logits_(reinterpret_cast<float*>(shared + job.plan.logits_offset)),
         sums_(reinterpret_cast<SumExp*>(shared + job.plan.sums_offset)),
@@ -31,7 +30,7 @@ class HeadEpilogue {
       logits_[i] = -kFloatInfinity;
     }
     for (int i = Device::Thread(); i < num_tokens; i += kHeadThreads) sums_[i] = SumExp{};
-    // The first barrier of the pipeline comes before the first use.
+    // A barrier comes before the first use.
   }
 
   /// Takes token `column` of the tile whose sums the warps have stored.
@@ -154,8 +153,8 @@ class HeadEpilogue {
 };
 
 /// One block of the head: kHeadThreads threads and plan.shared_bytes of shared memory, aligned to
-/// 128. kTokenTiles * 8 >= num_tokens.
-template <class Device, RowFormat kFormat, int kTokenTiles, bool kBulk>
+/// 16. kRowTiles is the plan's, and kTokenTiles * 8 >= num_tokens.
+template <class Device, RowFormat kFormat, int kRowTiles, int kTokenTiles>
 SHORTLIST_DEVICE void ScoreItems(const HeadJob& job, uint8_t* shared) {
   const HeadPlan& plan = job.plan;
   if (Device::Block() == 0 && Device::Thread() == 0) {
@@ -168,18 +167,15 @@ SHORTLIST_DEVICE void ScoreItems(const HeadJob& job, uint8_t* shared) {
     }
   }
   HeadEpilogue<Device, kFormat> epilogue(job, shared);
+  float* const own_meet =
+      reinterpret_cast<float*>(shared) + Device::Warp() * kTileTokens * kMeetStride;
   HeadItem item = NextItem(job, Device::Block());
-  RowPipeline<Device, kBulk> pipeline(
-      job, shared, reinterpret_cast<uint64_t*>(shared + plan.barriers_offset), item);
-  float* const meet = reinterpret_cast<float*>(shared + plan.meet_offset);
-  float* const own_meet = meet + Device::Warp() * kTileTokens * kMeetStride;
   while (item.index < NumItems(job)) {
     const bool is_tail = item.token >= 0;
     const int num_tokens = is_tail ? 1 : static_cast<int>(job.args.x.num_tokens);
-    const int num_token_tiles = (num_tokens + kTileTokens - 1) / kTileTokens;
-    RowTiles<Device, kFormat, kTokenTiles> tiles(job, num_token_tiles);
-    for (int chunk = 0; chunk < plan.num_chunks; ++chunk) tiles.AddChunk(pipeline.Next(), chunk);
-    for (int tile = 0; tile < num_token_tiles; ++tile) {
+    RowTiles<Device, kFormat, kRowTiles, kTokenTiles> tiles(job, item, shared + plan.ring_offset);
+    tiles.AddRows();
+    for (int tile = 0; tile < tiles.num_token_tiles(); ++tile) {
       tiles.Store(tile, own_meet);
       Device::SyncBlock();
       for (int i = 0; i < 2; ++i) {
@@ -199,47 +195,61 @@ SHORTLIST_DEVICE void ScoreItems(const HeadJob& job, uint8_t* shared) {
   }
 }
 
-/// Merges a token's parts: one block of kHeadThreads threads for each token. `shared`: at least
-/// kMergeSharedBytes, aligned to 16.
-inline constexpr int kMergeSharedBytes = kHeadWarps * 32 * 12;
+/// Merges a token's parts: one block of kMergeThreads threads for each token.
+struct MergeShared {
+  uint64_t keys[kMergeWarps][32];
+  float logits[kMergeWarps][32];
+  SumExp sums[kMergeWarps];
+};
 template <class Device>
-SHORTLIST_DEVICE void MergeParts(const HeadJob& job, uint8_t* shared) {
+SHORTLIST_DEVICE void MergeParts(const HeadJob& job, MergeShared& shared) {
   const HeadPlan& plan = job.plan;
   const int token = Device::Block();
   const int lane = Device::Lane();
+  const int warp = Device::Warp();
   const int tail_len = TailOf(job.args, token).len;
   const int item_rows = plan.item_rows();
   const int num_parts = plan.num_blocks + (tail_len + item_rows - 1) / item_rows;
   const int64_t first = int64_t{token} * plan.num_parts;
 
+  constexpr int kBatches = 4;  // on their way from memory at a time
+  const int num_candidates = num_parts * job.k;
   BestOfLane best;
-  for (int i = Device::Warp() * 32; i < num_parts * job.k; i += kHeadThreads) {
-    const bool inside = i + lane < num_parts * job.k;
-    const uint64_t key = inside ? job.part_keys[first * job.k + i + lane] : 0;
-    const float logit = inside ? job.part_logits[first * job.k + i + lane] : 0.0f;
-    InsertCandidates<Device>(job.k, key, logit, best);
+  for (int i = warp * 32; i < num_candidates; i += kBatches * kMergeThreads) {
+    BestOfLane candidates[kBatches];
+    SHORTLIST_DEVICE_UNROLL
+    for (int b = 0; b < kBatches; ++b) {
+      const int c = i + b * kMergeThreads + lane;
+      if (c >= num_candidates) continue;
+      candidates[b] = {job.part_keys[first * job.k + c], job.part_logits[first * job.k + c]};
+    }
+    SHORTLIST_DEVICE_UNROLL
+    for (int b = 0; b < kBatches; ++b) {
+      InsertCandidates<Device>(job.k, candidates[b].key, candidates[b].logit, best);
+    }
   }
-  auto* const keys = reinterpret_cast<uint64_t*>(shared);
-  auto* const logits = reinterpret_cast<float*>(shared + kHeadWarps * 32 * 8);
-  keys[Device::Warp() * 32 + lane] = best.key;
-  logits[Device::Warp() * 32 + lane] = best.logit;
-  Device::SyncBlock();
-  if (Device::Warp() != 0) return;
-  for (int w = 1; w < kHeadWarps; ++w) {
-    InsertCandidates<Device>(job.k, keys[w * 32 + lane], logits[w * 32 + lane], best);
+  SumExp sum;
+  for (int p = Device::Thread(); p < num_parts; p += kMergeThreads) {
+    sum = AddSumExp(sum, job.part_sums[first + p]);
   }
+  shared.sums[warp] = SumOfLanes<Device>(sum);
+  for (int half = kMergeWarps / 2; half > 0; half /= 2) {
+    if (warp >= half && warp < 2 * half) {
+      shared.keys[warp][lane] = best.key;
+      shared.logits[warp][lane] = best.logit;
+    }
+    Device::SyncBlock();
+    if (warp < half) {
+      MergeSorted<Device>({shared.keys[warp + half][lane], shared.logits[warp + half][lane]}, best);
+    }
+  }
+  if (warp != 0) return;
   if (lane < job.k) {
     job.out.ids[int64_t{token} * job.k + lane] = CandidateId(best.key);
     job.out.logits[int64_t{token} * job.k + lane] = best.logit;
   }
   if (job.out.log_sum_exp == nullptr) return;
-  SumExp sum;
-  for (int p = lane; p < num_parts; p += 32) sum = AddSumExp(sum, job.part_sums[first + p]);
-  for (int distance = 16; distance > 0; distance /= 2) {
-    const SumExp other{Device::ShuffleXor(sum.max, distance),
-                       Device::ShuffleXor(sum.sum, distance)};
-    sum = (lane & distance) == 0 ? AddSumExp(sum, other) : AddSumExp(other, sum);
-  }
+  sum = SumOfLanes<Device>(lane < kMergeWarps ? shared.sums[lane] : SumExp{});
   if (lane == 0) job.out.log_sum_exp[token] = LogOf(sum);
 }
 

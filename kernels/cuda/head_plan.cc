@@ -8,6 +8,7 @@ namespace {
 
 constexpr int64_t kMaxInt = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxHidden = 1 << 17;
+constexpr int64_t kMaxWeightBytes = int64_t{1} << 36;  // 2^32 pieces
 
 int64_t CeilDivide(int64_t value, int64_t by) { return (value + by - 1) / by; }
 int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDivide(value, multiple) * multiple; }
@@ -36,6 +37,8 @@ const char* WidthProblem(RowFormat format, int64_t hidden) {
 const char* WeightProblem(const CudaHeadArgs& args) {
   if (const char* problem = WidthProblem(args.format, args.hidden)) return problem;
   if (args.vocab_size < 1 || args.vocab_size > kMaxInt) return "vocab_size is not in [1, 2^31)";
+  const int64_t row_bytes = RowLayout::Of(args.format, args.hidden).row_bytes;
+  if (args.vocab_size > kMaxWeightBytes / row_bytes) return "the weight passes 64 GiB";
   if (args.weight == nullptr) return "weight is null";
   if (!Aligned(args.weight, 16)) return "weight is not 16-byte aligned";
   if (args.format == RowFormat::kFp8 && args.row_factors == nullptr) {
@@ -76,42 +79,19 @@ const char* RowsProblem(const CudaHeadArgs& args) {
   return nullptr;
 }
 
-StagePart Part(int64_t num_rows, int64_t bytes, int64_t pad, int64_t& end) {
-  const StagePart part{static_cast<int>(end), static_cast<int>(bytes + pad)};
-  end = RoundUp(end + num_rows * (bytes + pad), 128);
-  return part;
-}
-
-/// Lays out a stage of `plan`. A warp reads 8 rows at a time, 16 bytes a lane: the strides put a
-/// quarter of it on all banks (64 bytes off a multiple of 128 where a quad reads 64 bytes in one
-/// piece, 16 where it skips every other piece).
-void LayOutStage(const RowLayout& rows, int64_t num_token_rows, HeadPlan& plan) {
-  const int64_t code_bytes = int64_t{plan.chunk_units} * kUnitBytes;
-  const int64_t pieces = StatePieces(rows.format);
-  // Scales start at the 16-byte boundary at or before the chunk's first.
-  const int64_t groups_per_unit = rows.format == RowFormat::kInt4 ? 4 : 1;
-  const int64_t groups = rows.quantized() ? plan.chunk_units * groups_per_unit : 0;
+void LayOutShared(int64_t num_tokens, int64_t k, HeadPlan& plan) {
   int64_t end = 0;
-  plan.row_codes = Part(plan.item_rows(), code_bytes, 64, end);
-  plan.state_codes = Part(num_token_rows, code_bytes * pieces, pieces == 1 ? 64 : 16, end);
-  plan.row_scales = Part(plan.item_rows(), RoundUp(groups * 2, 16), 0, end);
-  plan.state_scales = Part(num_token_rows, groups * 4, 0, end);
-  plan.stage_bytes = static_cast<int>(end);
-}
-
-/// Lays out what follows the stages; returns its bytes.
-int64_t LayOutRest(int64_t num_tokens, int64_t k, int64_t begin, HeadPlan& plan) {
-  auto take = [end = begin](int64_t bytes) mutable {
+  const auto take = [&end](int64_t bytes) {
     const int64_t offset = end;
     end = RoundUp(end + bytes, 16);
     return static_cast<int>(offset);
   };
-  plan.meet_offset = take(kHeadWarps * kTileTokens * kMeetStride * 4);
+  take(kHeadWarps * kTileTokens * kMeetStride * 4);
   plan.keys_offset = take(num_tokens * k * 8);
   plan.logits_offset = take(num_tokens * k * 4);
   plan.sums_offset = take(num_tokens * static_cast<int64_t>(sizeof(SumExp)));
-  plan.barriers_offset = take(kMaxStages * 8);
-  return take(0) - begin;
+  plan.ring_offset = take(RingBytes(KernelTokenTiles(num_tokens)));
+  plan.shared_bytes = static_cast<int>(end);
 }
 
 }  // namespace
@@ -149,34 +129,18 @@ const char* HeadStatesProblem(RowFormat format, int64_t hidden, const float* x,
   return states.num_tokens > 0 && x == nullptr ? "x is null" : nullptr;
 }
 
-HeadPlan PlanHead(const CudaHeadArgs& args, int64_t k, const HeadDevice& device) {
-  const RowLayout rows = RowLayout::Of(args.format, args.hidden);
+HeadPlan PlanHead(const CudaHeadArgs& args, int64_t k, int num_processors) {
   const int64_t num_tokens = args.x.num_tokens;
+  const int most_blocks = num_processors * kProcessorBlocks;
   HeadPlan plan;
-  // One item per processor if that is possible: large ones read the hidden states less often.
-  const int64_t row_tiles =
-      CeilDivide(args.row_capacity, int64_t{device.num_processors} * kTileRows);
-  plan.row_tiles = static_cast<int>(std::clamp<int64_t>(row_tiles, 1, kMaxRowTiles));
+  // One item per block if that is possible: large ones read the hidden states less often.
+  const int64_t row_tiles = CeilDivide(args.row_capacity, int64_t{most_blocks} * kTileRows);
+  plan.row_tiles = row_tiles <= 1 ? 1 : row_tiles == 2 ? 2 : kMaxRowTiles;
   plan.shared_items = static_cast<int>(CeilDivide(args.row_capacity, plan.item_rows()));
   plan.tail_items = static_cast<int>(CeilDivide(args.tail_capacity, plan.item_rows()));
-
-  const int64_t num_token_rows = RoundUp(num_tokens, kTileTokens);
-  const int64_t rest = LayOutRest(num_tokens, k, 0, plan);
-  for (const int chunk_units : {16, 8, 4}) {
-    // A shorter chunk that holds the row as well leaves room for more stages.
-    if (chunk_units > 4 && rows.num_units <= chunk_units / 2) continue;
-    plan.chunk_units = chunk_units;
-    LayOutStage(rows, num_token_rows, plan);
-    plan.num_stages = static_cast<int>(
-        std::min<int64_t>((device.shared_bytes - rest) / plan.stage_bytes, kMaxStages));
-    if (plan.num_stages >= 4) break;
-  }
-  if (plan.num_stages < 2) return plan;
-  plan.num_chunks = static_cast<int>(CeilDivide(rows.num_units, plan.chunk_units));
-  const int64_t stages_end = int64_t{plan.num_stages} * plan.stage_bytes;
-  plan.shared_bytes = static_cast<int>(stages_end + LayOutRest(num_tokens, k, stages_end, plan));
-  plan.num_blocks = args.tail_capacity > 0 ? device.num_processors
-                                           : std::min(plan.shared_items, device.num_processors);
+  LayOutShared(num_tokens, k, plan);
+  plan.num_blocks =
+      args.tail_capacity > 0 ? most_blocks : std::min(plan.shared_items, most_blocks);
 
   plan.num_parts = plan.num_blocks + plan.tail_items;
   const int64_t parts = num_tokens * plan.num_parts;

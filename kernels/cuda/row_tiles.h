@@ -10,7 +10,7 @@
 
 namespace shortlist {
 
-/// What one lane reads of a row or a state at once.
+/// What a lane reads of a row or a state at once.
 struct alignas(16) Piece {
   uint32_t words[4];
 };
@@ -20,18 +20,19 @@ SHORTLIST_HOST_DEVICE inline uint32_t Fp8PairToF16(uint32_t high_bytes) {
   return (high_bytes >> 1 & 0x3f803f80u) | (high_bytes & 0x80008000u);
 }
 
-/// The operand words of step `step` of a row's piece: those of two instructions, each two words.
+/// The operand words for piece `which` of the state that belongs to a row's piece: those of two
+/// instructions, each two words.
 /// int4 codes come out 16 times as large, fp8 values 2^8 times as small.
 template <RowFormat kFormat>
-SHORTLIST_HOST_DEVICE inline Piece Expand(const Piece& raw, int step) {
+SHORTLIST_HOST_DEVICE inline Piece Expand(const Piece& raw, int which) {
   if constexpr (kFormat == RowFormat::kFp8) {
-    const uint32_t first = step == 0 ? raw.words[0] : raw.words[2];
-    const uint32_t second = step == 0 ? raw.words[1] : raw.words[3];
+    const uint32_t first = which == 0 ? raw.words[0] : raw.words[2];
+    const uint32_t second = which == 0 ? raw.words[1] : raw.words[3];
     return {{Fp8PairToF16(first << 8), Fp8PairToF16(first), Fp8PairToF16(second << 8),
              Fp8PairToF16(second)}};
   } else if constexpr (kFormat == RowFormat::kInt4) {
-    const uint32_t first = step == 0 ? raw.words[0] : raw.words[2];
-    const uint32_t second = step == 0 ? raw.words[1] : raw.words[3];
+    const uint32_t first = which == 0 ? raw.words[0] : raw.words[2];
+    const uint32_t second = which == 0 ? raw.words[1] : raw.words[3];
     return {{first << 4 & 0xf0f0f0f0u, first & 0xf0f0f0f0u, second << 4 & 0xf0f0f0f0u,
              second & 0xf0f0f0f0u}};
   } else {
@@ -42,41 +43,69 @@ SHORTLIST_HOST_DEVICE inline Piece Expand(const Piece& raw, int step) {
 inline constexpr float kFp8Factor = 256.0f;      // undoes Expand
 inline constexpr float kInt4Factor = 1.0f / 16;  // likewise
 
-/// One warp's sums of an item: [row tile][token tile] tiles of 16 x 8 in the tensor cores' layout.
-/// With g = lane / 4 and t = lane % 4, a lane holds rows g (values 0, 1) and g + 8 (2, 3) of tokens
-/// 2 t and 2 t + 1.
+/// One warp's sums of an item, in tiles of 16 x 8 as the tensor cores have them. With g = lane / 4
+/// and t = lane % 4, a lane holds places g (values 0, 1) and g + 8 (2, 3) of the side of 16 and
+/// places 2 t and 2 t + 1 of the side of 8. Rows of floats are the side of 8: what a lane loads of
+/// a row is an operand as it comes. Quantised rows are the side of 16, where a lane reads the
+/// scales of the rows whose sums it holds.
+///
+/// Rows go from memory straight into the registers that the tensor cores read. Warp w adds up units
+/// w, w + kHeadWarps, ...: no other warp needs what it loads, and none waits for another before the
+/// item's end. A load is 8 pieces a lane, and kLoads of them are on their way at a time. The
+/// hidden states, which all items read, come through the cache into a ring in shared memory; each
+/// lane copies what it will read itself, so that nobody waits for others here either.
 ///
 /// A quad of lanes reads a unit of rows g and g + 8 and of token g. Which column goes to which
 /// place of the instruction's K does not matter as long as rows and tokens agree, so every lane
-/// reads 16 contiguous bytes and nothing is shuffled.
-template <class Device, RowFormat kFormat, int kTokenTiles>
+/// reads 16 contiguous bytes and nothing is shuffled. (f32 rows do without tensor cores: a lane
+/// reads the rows and tokens whose sums it holds, piece by piece.)
+template <class Device, RowFormat kFormat, int kRowTiles, int kTokenTiles>
 class RowTiles {
  public:
-  static constexpr bool kQuantized = kFormat == RowFormat::kInt8 || kFormat == RowFormat::kInt4;
-  static constexpr int kSteps = StatePieces(kFormat);
+  static_assert(kMaxRowTiles % kRowTiles == 0);
 
-  SHORTLIST_DEVICE explicit RowTiles(const HeadJob& job, int num_token_tiles)
-      : job_(job), num_token_tiles_(num_token_tiles) {
-    const int lane = Device::Lane();
-    row_ = lane / 4;
-    piece_ = lane % 4;
+  /// `ring`: the block's, of RingBytes(kTokenTiles).
+  SHORTLIST_DEVICE RowTiles(const HeadJob& job, const HeadItem& item, uint8_t* ring)
+      : job_(job),
+        ring_(ring + (Device::Warp() * kRingWarpPieces + Device::Lane()) * kPieceBytes),
+        first_token_(item.token >= 0 ? item.token : 0),
+        num_tokens_(item.token >= 0 ? 1 : static_cast<int>(job.args.x.num_tokens)),
+        row_(Device::Lane() / 4),
+        piece_(Device::Lane() % 4) {
     SHORTLIST_DEVICE_UNROLL
-    for (int i = 0; i < kMaxRowTiles * kTokenTiles * 4; ++i) (&sums_[0][0][0])[i] = 0.0f;
+    for (int i = 0; i + 1 < kRingSteps; ++i) CopyStates(i);
+    SHORTLIST_DEVICE_UNROLL
+    for (int i = 0; i < kSumRowTiles * kSumTokenTiles * 4; ++i) (&sums_[0][0][0])[i] = 0.0f;
+    const auto row_pieces = static_cast<uint32_t>(job.rows.row_bytes / kPieceBytes);
+    SHORTLIST_DEVICE_UNROLL
+    for (int i = 0; i < 2 * kRowTiles; ++i) {
+      const int row = row_ + 8 * i;
+      const int id = row < item.num_rows ? RowIdAt(job, item, row) : -1;
+      if (id < 0 && row < item.num_rows) Device::Flag(job.args.error, kHeadRowIdError);
+      // The sums of what is no row are never read.
+      rows_[i] = static_cast<uint32_t>(id < 0 ? 0 : id) * row_pieces;
+    }
   }
 
-  /// Adds this warp's units of a chunk, which lies at `stage` in shared memory.
-  SHORTLIST_DEVICE void AddChunk(const uint8_t* stage, int chunk) {
-    const HeadPlan& plan = job_.plan;
-    for (int u = Device::Warp(); u < plan.chunk_units; u += kHeadWarps) {
-      const int unit = chunk * plan.chunk_units + u;
-      const int64_t unit_begin = int64_t{unit} * kUnitBytes;
-      if (unit_begin >= job_.rows.code_bytes) return;
-      if constexpr (kFormat == RowFormat::kF32) {
-        AddFloats(stage, u, unit_begin);
-      } else {
-        AddUnit(stage, chunk, u, unit_begin);
+  SHORTLIST_DEVICE int num_token_tiles() const {
+    return (num_tokens_ + kTileTokens - 1) / kTileTokens;
+  }
+
+  /// Adds up all of this warp's units.
+  SHORTLIST_DEVICE void AddRows() {
+    Load loads[kLoads];
+    SHORTLIST_DEVICE_UNROLL
+    for (int i = 0; i < kLoads; ++i) Start(i * kLoadSteps, loads[i]);
+    const int num_steps = NumSteps();
+    for (int step = 0; step < num_steps; step += kLoads * kLoadSteps) {
+      SHORTLIST_DEVICE_UNROLL
+      for (int i = 0; i < kLoads; ++i) {
+        const int first = step + i * kLoadSteps;
+        Add(first, loads[i]);
+        Start(first + kLoads * kLoadSteps, loads[i]);
       }
     }
+    Device::template WaitCopies<0>();
   }
 
   /// Puts the sums of token tile `tile` where the block's warps meet: meet[token][row].
@@ -85,69 +114,130 @@ class RowTiles {
     for (int n = 0; n < kTokenTiles; ++n) {
       if (n != tile) continue;
       SHORTLIST_DEVICE_UNROLL
-      for (int r = 0; r < kMaxRowTiles; ++r) {
-        if (r >= job_.plan.row_tiles) break;
-        float* at = meet + 2 * piece_ * kMeetStride + r * kTileRows + row_;
-        at[0] = sums_[r][n][0];
-        at[kMeetStride] = sums_[r][n][1];
-        at[8] = sums_[r][n][2];
-        at[kMeetStride + 8] = sums_[r][n][3];
+      for (int r = 0; r < kSumRowTiles; ++r) {
+        if constexpr (kTensors) {
+          float* at = meet + row_ * kMeetStride + r * 8 + 2 * piece_;
+          at[0] = sums_[r][n / 2][n % 2 * 2];
+          at[1] = sums_[r][n / 2][n % 2 * 2 + 1];
+        } else {
+          float* at = meet + 2 * piece_ * kMeetStride + r * kTileRows + row_;
+          at[0] = sums_[r][n][0];
+          at[kMeetStride] = sums_[r][n][1];
+          at[8] = sums_[r][n][2];
+          at[kMeetStride + 8] = sums_[r][n][3];
+        }
       }
     }
   }
 
  private:
-  SHORTLIST_DEVICE static Piece Read(const uint8_t* at, bool inside) {
-    return inside ? *reinterpret_cast<const Piece*>(at) : Piece{{0, 0, 0, 0}};
-  }
+  static constexpr bool kTensors = kFormat == RowFormat::kBf16 || kFormat == RowFormat::kF16 ||
+                                   kFormat == RowFormat::kFp8;
+  static constexpr int kSumRowTiles = kTensors ? 2 * kRowTiles : kRowTiles;
+  static constexpr int kSumTokenTiles = kTensors ? (kTokenTiles + 1) / 2 : kTokenTiles;
+  // A step is a unit; of f32 rows, a piece of one.
+  static constexpr bool kQuad = kFormat != RowFormat::kF32;  // the lanes of a quad share a step
+  static constexpr int kUnitSteps = kQuad ? 1 : kUnitBytes / kPieceBytes;
+  static constexpr int kLoadSteps = kMaxRowTiles / kRowTiles;
+  static constexpr int kLoads = 2;
+  // Of a lane, step and token tile: the state's for one piece of a row, or (f32) of two tokens.
+  static constexpr int kStatePieces = kQuad ? StatePieces(kFormat) : 2;
+  static constexpr int kRingSteps = kRingPieces / kStatePieces;
+  static constexpr int kRingWarpPieces = kRingPieces * kTokenTiles * 32;
 
-  SHORTLIST_DEVICE void AddUnit(const uint8_t* stage, int chunk, int u, int64_t unit_begin) {
-    const HeadPlan& plan = job_.plan;
-    // Beyond the row's end shared memory holds anything, NaNs too.
-    const bool inside = unit_begin + piece_ * kPieceBytes < job_.rows.code_bytes;
-    Piece raw[kMaxRowTiles][2];
-    SHORTLIST_DEVICE_UNROLL
-    for (int r = 0; r < kMaxRowTiles; ++r) {
-      if (r >= plan.row_tiles) break;
-      const uint8_t* at = stage + plan.row_codes.offset +
-                          (r * kTileRows + row_) * plan.row_codes.stride + u * kUnitBytes +
-                          piece_ * kPieceBytes;
-      raw[r][0] = Read(at, inside);
-      raw[r][1] = Read(at + 8 * plan.row_codes.stride, inside);
-    }
-    SHORTLIST_DEVICE_UNROLL
-    for (int step = 0; step < kSteps; ++step) AddStep(stage, chunk, u, step, inside, raw);
-  }
+  struct Load {
+    Piece rows[kLoadSteps][2 * kRowTiles];
+  };
 
-  /// Adds a unit of f32 rows: a lane reads the rows and tokens whose sums it holds, piece by piece.
-  SHORTLIST_DEVICE void AddFloats(const uint8_t* stage, int u, int64_t unit_begin) {
-    const HeadPlan& plan = job_.plan;
-    for (int p = 0; p < kUnitBytes / kPieceBytes; ++p) {
-      if (unit_begin + p * kPieceBytes >= job_.rows.code_bytes) return;
-      const uint8_t* const at = stage + u * kUnitBytes + p * kPieceBytes;
-      Piece rows[kMaxRowTiles][2];
+  /// Of this warp; the last may reach beyond the rows' end.
+  SHORTLIST_DEVICE int NumSteps() const {
+    const int num_units = static_cast<int>(job_.rows.num_units);
+    return (num_units - Device::Warp() + kHeadWarps - 1) / kHeadWarps * kUnitSteps;
+  }
+  SHORTLIST_DEVICE static int UnitOf(int step) {
+    return Device::Warp() + step / kUnitSteps * kHeadWarps;
+  }
+  /// Where this lane's piece of a step begins in a row.
+  SHORTLIST_DEVICE int ByteOf(int step) const {
+    const int piece = kQuad ? piece_ : step % kUnitSteps;
+    return UnitOf(step) * kUnitBytes + piece * kPieceBytes;
+  }
+  SHORTLIST_DEVICE bool Inside(int step) const { return ByteOf(step) < job_.rows.code_bytes; }
+
+  SHORTLIST_DEVICE const uint8_t* Weight() const {
+    return static_cast<const uint8_t*>(job_.args.weight);
+  }
+  SHORTLIST_DEVICE uint64_t RowOffset(int i) const { return uint64_t{rows_[i]} * kPieceBytes; }
+
+  SHORTLIST_DEVICE void Start(int first_step, Load& load) const {
+    SHORTLIST_DEVICE_UNROLL
+    for (int s = 0; s < kLoadSteps; ++s) {
+      const bool inside = Inside(first_step + s);
+      const uint8_t* const at = Weight() + ByteOf(first_step + s);
       SHORTLIST_DEVICE_UNROLL
-      for (int r = 0; r < kMaxRowTiles; ++r) {
-        if (r >= plan.row_tiles) break;
-        const uint8_t* const row =
-            at + plan.row_codes.offset + (r * kTileRows + row_) * plan.row_codes.stride;
-        rows[r][0] = Read(row, /*inside=*/true);
-        rows[r][1] = Read(row + 8 * plan.row_codes.stride, /*inside=*/true);
+      for (int i = 0; i < 2 * kRowTiles; ++i) {
+        load.rows[s][i] = Piece{{0, 0, 0, 0}};
+        if (inside) Device::LoadOnce16(at + RowOffset(i), load.rows[s][i].words);
       }
+    }
+  }
+
+  SHORTLIST_DEVICE void Add(int first_step, const Load& load) {
+    SHORTLIST_DEVICE_UNROLL
+    for (int s = 0; s < kLoadSteps; ++s) {
+      const int step = first_step + s;
+      if (UnitOf(step) >= job_.rows.num_units) return;  // the whole warp
+      Device::template WaitCopies<kRingSteps - 2>();
+      CopyStates(step + kRingSteps - 1);  // the place of the step before
+      if constexpr (kFormat == RowFormat::kF32) {
+        if (Inside(step)) AddFloats(step, load.rows[s]);
+      } else if constexpr (kFormat == RowFormat::kInt8 || kFormat == RowFormat::kInt4) {
+        AddGroups(step, load.rows[s]);
+      } else {
+        AddTensors(step, load.rows[s]);
+      }
+    }
+  }
+
+  /// The token of that place of a tile, or the last.
+  SHORTLIST_DEVICE int TokenAt(int tile, int place) const {
+    const int token = tile * kTileTokens + place;
+    return first_token_ + (token < num_tokens_ ? token : num_tokens_ - 1);
+  }
+  SHORTLIST_DEVICE Piece* StatePiece(int tile, int step, int which) const {
+    const int place = (step % kRingSteps * kTokenTiles + tile) * kStatePieces + which;
+    return reinterpret_cast<Piece*>(ring_ + place * 32 * kPieceBytes);
+  }
+  SHORTLIST_DEVICE void CopyStates(int step) const {
+    const bool inside = Inside(step);
+    const auto* const codes = static_cast<const uint8_t*>(job_.args.x.codes);
+    const int state_bytes = static_cast<int>(job_.rows.x_code_bytes);
+    SHORTLIST_DEVICE_UNROLL
+    for (int n = 0; n < kTokenTiles; ++n) {
+      if (n * kTileTokens >= num_tokens_) break;
       SHORTLIST_DEVICE_UNROLL
-      for (int n = 0; n < kTokenTiles; ++n) {
-        if (n >= num_token_tiles_) break;
+      for (int which = 0; which < kStatePieces; ++which) {
+        const int token = TokenAt(n, kQuad ? row_ : 2 * piece_ + which);
+        const int byte =
+            kQuad ? ByteOf(step) * kStatePieces + which * kPieceBytes : ByteOf(step);
+        const uint8_t* const from = codes + (token * state_bytes + byte);
+        Device::CopyAsync16(StatePiece(n, step, which), from, inside);
+      }
+    }
+    Device::CommitCopies();
+  }
+
+  SHORTLIST_DEVICE void AddFloats(int step, const Piece (&rows)[2 * kRowTiles]) {
+    SHORTLIST_DEVICE_UNROLL
+    for (int n = 0; n < kTokenTiles; ++n) {
+      if (n * kTileTokens >= num_tokens_) break;
+      SHORTLIST_DEVICE_UNROLL
+      for (int j = 0; j < 2; ++j) {
+        const Piece x = *StatePiece(n, step, j);
         SHORTLIST_DEVICE_UNROLL
-        for (int j = 0; j < 2; ++j) {
-          const int token = n * kTileTokens + 2 * piece_ + j;
-          const Piece x =
-              Read(at + plan.state_codes.offset + token * plan.state_codes.stride, true);
-          SHORTLIST_DEVICE_UNROLL
-          for (int r = 0; r < kMaxRowTiles; ++r) {
-            if (r >= plan.row_tiles) break;
-            sums_[r][n][j] = AddDot(rows[r][0], x, sums_[r][n][j]);
-            sums_[r][n][2 + j] = AddDot(rows[r][1], x, sums_[r][n][2 + j]);
-          }
+        for (int r = 0; r < kRowTiles; ++r) {
+          sums_[r][n][j] = AddDot(rows[2 * r], x, sums_[r][n][j]);
+          sums_[r][n][2 + j] = AddDot(rows[2 * r + 1], x, sums_[r][n][2 + j]);
         }
       }
     }
@@ -161,79 +251,104 @@ class RowTiles {
     return sum;
   }
 
-  SHORTLIST_DEVICE void AddStep(const uint8_t* stage, int chunk, int u, int step, bool inside,
-                                const Piece (&raw)[kMaxRowTiles][2]) {
-    const HeadPlan& plan = job_.plan;
-    Piece a[kMaxRowTiles][2];
+  /// The operands of rows g, g + 8, ... that belong to a piece of the state.
+  struct Operands {
+    Piece pieces[2 * kRowTiles];
+  };
+  SHORTLIST_DEVICE static Operands Expanded(const Piece (&raw)[2 * kRowTiles], int which) {
+    Operands a;
     SHORTLIST_DEVICE_UNROLL
-    for (int r = 0; r < kMaxRowTiles; ++r) {
-      if (r >= plan.row_tiles) break;
-      a[r][0] = Expand<kFormat>(raw[r][0], step);
-      a[r][1] = Expand<kFormat>(raw[r][1], step);
-    }
-    const uint8_t* states = stage + plan.state_codes.offset + row_ * plan.state_codes.stride +
-                            (u * 4 + piece_) * kPieceBytes * kSteps + step * kPieceBytes;
+    for (int i = 0; i < 2 * kRowTiles; ++i) a.pieces[i] = Expand<kFormat>(raw[i], which);
+    return a;
+  }
+
+  SHORTLIST_DEVICE void AddTensors(int step, const Piece (&raw)[2 * kRowTiles]) {
     SHORTLIST_DEVICE_UNROLL
-    for (int n = 0; n < kTokenTiles; ++n) {
-      if (n >= num_token_tiles_) break;
-      const Piece b = Read(states + n * kTileTokens * plan.state_codes.stride, inside);
-      if constexpr (kFormat == RowFormat::kInt8) {
-        AddGroup<2>(stage, chunk, u, n, /*group_in_unit=*/0, a, b, /*word=*/0);
-      } else if constexpr (kFormat == RowFormat::kInt4) {
-        AddGroup<1>(stage, chunk, u, n, 2 * step, a, b, /*word=*/0);
-        AddGroup<1>(stage, chunk, u, n, 2 * step + 1, a, b, /*word=*/2);
-      } else {
+    for (int which = 0; which < kStatePieces; ++which) {
+      const Operands rows = Expanded(raw, which);
+      SHORTLIST_DEVICE_UNROLL
+      for (int m = 0; m < kSumTokenTiles; ++m) {
+        if (2 * m * kTileTokens >= num_tokens_) break;
+        const Piece low = *StatePiece(2 * m, step, which);
+        Piece high{{0, 0, 0, 0}};
+        if (2 * m + 1 < kTokenTiles && (2 * m + 1) * kTileTokens < num_tokens_) {
+          high = *StatePiece(2 * m + 1, step, which);
+        }
         SHORTLIST_DEVICE_UNROLL
-        for (int r = 0; r < kMaxRowTiles; ++r) {
-          if (r >= plan.row_tiles) break;
-          MultiplyFloats(a[r], b, 0, sums_[r][n]);
-          MultiplyFloats(a[r], b, 2, sums_[r][n]);
+        for (int word = 0; word < 4; word += 2) {
+          SHORTLIST_DEVICE_UNROLL
+          for (int r = 0; r < kSumRowTiles; ++r) {
+            MultiplyFloats(low, high, rows.pieces[r], word, sums_[r][m]);
+          }
         }
       }
     }
   }
 
-  SHORTLIST_DEVICE static void MultiplyFloats(const Piece (&a)[2], const Piece& b, int word,
-                                              float (&sums)[4]) {
+  SHORTLIST_DEVICE static void MultiplyFloats(const Piece& low, const Piece& high, const Piece& b,
+                                              int word, float (&sums)[4]) {
     if constexpr (kFormat == RowFormat::kBf16) {
-      Device::MultiplyBf16(sums, a[0].words[word], a[1].words[word], a[0].words[word + 1],
-                           a[1].words[word + 1], b.words[word], b.words[word + 1]);
+      Device::MultiplyBf16(sums, low.words[word], high.words[word], low.words[word + 1],
+                           high.words[word + 1], b.words[word], b.words[word + 1]);
     } else {
-      Device::MultiplyF16(sums, a[0].words[word], a[1].words[word], a[0].words[word + 1],
-                          a[1].words[word + 1], b.words[word], b.words[word + 1]);
+      Device::MultiplyF16(sums, low.words[word], high.words[word], low.words[word + 1],
+                          high.words[word + 1], b.words[word], b.words[word + 1]);
     }
   }
 
-  /// Adds one group: its products in integers, from kProducts instructions, then scaled.
-  template <int kProducts>
-  SHORTLIST_DEVICE void AddGroup(const uint8_t* stage, int chunk, int u, int n, int group_in_unit,
-                                 const Piece (&a)[kMaxRowTiles][2], const Piece& b, int word) {
-    const HeadPlan& plan = job_.plan;
-    constexpr int kUnitGroups = kFormat == RowFormat::kInt4 ? 4 : 1;
-    constexpr float kFactor = kFormat == RowFormat::kInt4 ? kInt4Factor : 1.0f;
-    const int group = u * kUnitGroups + group_in_unit;  // in the chunk
-    // The chunk's row scales start at a multiple of 16 bytes, maybe before its first.
-    const int first_byte = chunk * plan.chunk_units * kUnitGroups * 2;
-    const int row_scale_byte = first_byte % 16 + group * 2;
-    const uint8_t* state_scales = stage + plan.state_scales.offset +
-                                  (n * kTileTokens + 2 * piece_) * plan.state_scales.stride +
-                                  group * 4;
-    const float x0 = *reinterpret_cast<const float*>(state_scales);
-    const float x1 = *reinterpret_cast<const float*>(state_scales + plan.state_scales.stride);
+  /// Adds a unit of quantised rows, group by group: a group's products in integers, then scaled.
+  SHORTLIST_DEVICE void AddGroups(int step, const Piece (&raw)[2 * kRowTiles]) {
+    constexpr int kGroups = kFormat == RowFormat::kInt4 ? 4 : 1;  // of a unit
+    constexpr int kPieceGroups = kGroups / kStatePieces > 0 ? kGroups / kStatePieces : 1;
+    const int first_group = UnitOf(step) * kGroups;
+    uint16_t scales[kGroups][2 * kRowTiles];
     SHORTLIST_DEVICE_UNROLL
-    for (int r = 0; r < kMaxRowTiles; ++r) {
-      if (r >= plan.row_tiles) break;
+    for (int i = 0; i < 2 * kRowTiles; ++i) {
+      const uint8_t* const at = Weight() + RowOffset(i) + job_.rows.code_bytes + first_group * 2;
+      if constexpr (kGroups == 4) {
+        const uint64_t four = *reinterpret_cast<const uint64_t*>(at);  // scale_bytes has room
+        SHORTLIST_DEVICE_UNROLL
+        for (int g = 0; g < kGroups; ++g) scales[g][i] = static_cast<uint16_t>(four >> (16 * g));
+      } else {
+        scales[0][i] = *reinterpret_cast<const uint16_t*>(at);
+      }
+    }
+    SHORTLIST_DEVICE_UNROLL
+    for (int which = 0; which < kStatePieces; ++which) {
+      const Operands a = Expanded(raw, which);
+      SHORTLIST_DEVICE_UNROLL
+      for (int n = 0; n < kTokenTiles; ++n) {
+        if (n * kTileTokens >= num_tokens_) break;
+        const Piece b = *StatePiece(n, step, which);
+        SHORTLIST_DEVICE_UNROLL
+        for (int g = 0; g < kPieceGroups; ++g) {
+          const int group = which * kPieceGroups + g;
+          AddGroup(n, first_group + group, scales[group], a, b, 2 * g);
+        }
+      }
+    }
+  }
+
+  SHORTLIST_DEVICE void AddGroup(int n, int group, const uint16_t (&scales)[2 * kRowTiles],
+                                 const Operands& a, const Piece& b, int word) {
+    constexpr int kProducts = kFormat == RowFormat::kInt4 ? 1 : 2;  // instructions
+    constexpr float kFactor = kFormat == RowFormat::kInt4 ? kInt4Factor : 1.0f;
+    if (group >= job_.rows.num_groups) return;  // the whole warp; the states have no such scale
+    const float x0 = StateScale(TokenAt(n, 2 * piece_), group);
+    const float x1 = StateScale(TokenAt(n, 2 * piece_ + 1), group);
+    SHORTLIST_DEVICE_UNROLL
+    for (int r = 0; r < kRowTiles; ++r) {
+      const Piece& low = a.pieces[2 * r];
+      const Piece& high = a.pieces[2 * r + 1];
       int32_t dots[4] = {0, 0, 0, 0};
       SHORTLIST_DEVICE_UNROLL
       for (int p = 0; p < kProducts; ++p) {
         const int w = word + 2 * p;
-        Device::MultiplyInt8(dots, a[r][0].words[w], a[r][1].words[w], a[r][0].words[w + 1],
-                             a[r][1].words[w + 1], b.words[w], b.words[w + 1]);
+        Device::MultiplyInt8(dots, low.words[w], high.words[w], low.words[w + 1],
+                             high.words[w + 1], b.words[w], b.words[w + 1]);
       }
-      const uint8_t* row_scales = stage + plan.row_scales.offset +
-                                  (r * kTileRows + row_) * plan.row_scales.stride + row_scale_byte;
-      const float w0 = ReadBf16(row_scales) * kFactor;
-      const float w1 = ReadBf16(row_scales + 8 * plan.row_scales.stride) * kFactor;
+      const float w0 = Bf16Value(scales[2 * r]) * kFactor;
+      const float w1 = Bf16Value(scales[2 * r + 1]) * kFactor;
       float(&sums)[4] = sums_[r][n];
       sums[0] = fmaf(static_cast<float>(dots[0]), w0 * x0, sums[0]);
       sums[1] = fmaf(static_cast<float>(dots[1]), w0 * x1, sums[1]);
@@ -242,15 +357,21 @@ class RowTiles {
     }
   }
 
-  SHORTLIST_DEVICE static float ReadBf16(const uint8_t* at) {
-    return std::bit_cast<float>(uint32_t{*reinterpret_cast<const uint16_t*>(at)} << 16);
+  SHORTLIST_DEVICE float StateScale(int token, int group) const {
+    return job_.args.x.scales[token * (job_.rows.x_scale_bytes / 4) + group];
+  }
+  SHORTLIST_DEVICE static float Bf16Value(uint16_t bits) {
+    return std::bit_cast<float>(uint32_t{bits} << 16);
   }
 
   const HeadJob& job_;
-  const int num_token_tiles_;
-  int row_;
-  int piece_;
-  float sums_[kMaxRowTiles][kTokenTiles][4];
+  uint8_t* const ring_;  // this lane's first piece
+  const int first_token_;
+  const int num_tokens_;
+  const int row_;         // g
+  const int piece_;       // t
+  uint32_t rows_[2 * kRowTiles];  // where rows g, g + 8, ... begin, in pieces
+  float sums_[kSumRowTiles][kSumTokenTiles][4];
 };
 
 }  // namespace shortlist

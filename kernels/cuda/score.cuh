@@ -13,20 +13,21 @@ namespace shortlist {
 template <RowFormat kFormat>
 cudaError_t LaunchScore(const HeadJob& job, cudaStream_t stream);
 
-template <RowFormat kFormat, int kTokenTiles>
-__global__ void __launch_bounds__(kHeadThreads, 1)
-    ScoreKernel(const __grid_constant__ HeadJob job) {
-  extern __shared__ __align__(128) uint8_t shared[];
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  ScoreItems<CudaDevice, kFormat, kTokenTiles, /*kBulk=*/true>(job, shared);
-#else
-  ScoreItems<CudaDevice, kFormat, kTokenTiles, /*kBulk=*/false>(job, shared);
-#endif
+/// Blocks of a processor: the registers of many tokens' sums leave room for two.
+constexpr int BlocksFor(int token_tiles) {
+  return token_tiles == 1 ? kProcessorBlocks : token_tiles == 2 ? 3 : 2;
 }
 
-template <RowFormat kFormat, int kTokenTiles>
+template <RowFormat kFormat, int kRowTiles, int kTokenTiles>
+__global__ void __launch_bounds__(kHeadThreads, BlocksFor(kTokenTiles))
+    ScoreKernel(const __grid_constant__ HeadJob job) {
+  extern __shared__ __align__(16) uint8_t shared[];
+  ScoreItems<CudaDevice, kFormat, kRowTiles, kTokenTiles>(job, shared);
+}
+
+template <RowFormat kFormat, int kRowTiles, int kTokenTiles>
 cudaError_t LaunchScoreTiles(const HeadJob& job, cudaStream_t stream) {
-  const auto kernel = ScoreKernel<kFormat, kTokenTiles>;
+  const auto kernel = ScoreKernel<kFormat, kRowTiles, kTokenTiles>;
   const cudaError_t error = cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, job.plan.shared_bytes);
   if (error != cudaSuccess) return error;
@@ -34,11 +35,28 @@ cudaError_t LaunchScoreTiles(const HeadJob& job, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
+template <RowFormat kFormat, int kRowTiles>
+cudaError_t LaunchScoreTiles(const HeadJob& job, cudaStream_t stream) {
+  switch (KernelTokenTiles(job.args.x.num_tokens)) {
+    case 1:
+      return LaunchScoreTiles<kFormat, kRowTiles, 1>(job, stream);
+    case 2:
+      return LaunchScoreTiles<kFormat, kRowTiles, 2>(job, stream);
+    default:
+      return LaunchScoreTiles<kFormat, kRowTiles, kMaxTokenTiles>(job, stream);
+  }
+}
+
 template <RowFormat kFormat>
 cudaError_t LaunchScore(const HeadJob& job, cudaStream_t stream) {
-  return job.args.x.num_tokens <= kTileTokens
-             ? LaunchScoreTiles<kFormat, 1>(job, stream)
-             : LaunchScoreTiles<kFormat, kMaxTokenTiles>(job, stream);
+  switch (job.plan.row_tiles) {
+    case 1:
+      return LaunchScoreTiles<kFormat, 1>(job, stream);
+    case 2:
+      return LaunchScoreTiles<kFormat, 2>(job, stream);
+    default:
+      return LaunchScoreTiles<kFormat, kMaxRowTiles>(job, stream);
+  }
 }
 
 }  // namespace shortlist

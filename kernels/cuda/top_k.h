@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_KERNELS_CUDA_TOP_K_H_
 #define SHORTLIST_KERNELS_CUDA_TOP_K_H_
 
+#include <bit>
 #include <cstdint>
 
 #include "kernels/cuda/selection.h"
@@ -14,26 +15,58 @@ struct BestOfLane {
   float logit = -kFloatInfinity;
 };
 
-/// The largest of the warp's values.
+/// One step of a bitonic network: the lane keeps the better or the worse of its own and the one of
+/// the lane `distance` away.
 template <class Device>
-SHORTLIST_DEVICE uint64_t WarpMax64(uint64_t value) {
-  const uint32_t high = static_cast<uint32_t>(value >> 32);
-  const uint32_t most = Device::WarpMax(high);
-  const uint32_t low = Device::WarpMax(high == most ? static_cast<uint32_t>(value) : 0u);
-  return uint64_t{most} << 32 | low;
+SHORTLIST_DEVICE void CompareExchange(int distance, bool keep_better, BestOfLane& own) {
+  const uint64_t other_key = Device::ShuffleXor(own.key, distance);
+  const float other_logit = Device::ShuffleXor(own.logit, distance);
+  const bool take = keep_better ? other_key > own.key : other_key < own.key;
+  own.key = take ? other_key : own.key;
+  own.logit = take ? other_logit : own.logit;
+}
+
+/// Sorts the warp's candidates, the best first.
+template <class Device>
+SHORTLIST_DEVICE void SortCandidates(BestOfLane& own) {
+  const int lane = Device::Lane();
+  for (int size = 2; size <= 32; size *= 2) {
+    for (int distance = size / 2; distance > 0; distance /= 2) {
+      const bool best_first = (lane & size) == 0;
+      CompareExchange<Device>(distance, ((lane & distance) == 0) == best_first, own);
+    }
+  }
+}
+
+/// The best 32 of two sorted lists.
+template <class Device>
+SHORTLIST_DEVICE void MergeSorted(const BestOfLane& other, BestOfLane& best) {
+  const int lane = Device::Lane();
+  const uint64_t key = Device::Shuffle(other.key, 31 - lane);
+  const float logit = Device::Shuffle(other.logit, 31 - lane);
+  if (key > best.key) best = {key, logit};
+  for (int distance = 16; distance > 0; distance /= 2) {
+    CompareExchange<Device>(distance, (lane & distance) == 0, best);
+  }
 }
 
 /// Puts each lane's candidate (key 0: none) into the list where it is among the k best. Most
 /// batches of candidates end after one comparison with the worst of these.
 template <class Device>
 SHORTLIST_DEVICE void InsertCandidates(int k, uint64_t key, float logit, BestOfLane& best) {
+  constexpr int kFew = 4;  // so many insertions take as long as a sort
   const int lane = Device::Lane();
-  while (true) {
-    const uint64_t top = WarpMax64<Device>(key);
-    if (top <= Device::Shuffle(best.key, k - 1)) return;
-    const int owner = Device::FirstLane(Device::Ballot(key == top));
+  uint32_t better = Device::Ballot(key > Device::Shuffle(best.key, k - 1));
+  if (std::popcount(better) > kFew) {
+    BestOfLane own{key, logit};
+    SortCandidates<Device>(own);
+    MergeSorted<Device>(own, best);
+    return;
+  }
+  for (; better != 0; better &= better - 1) {
+    const int owner = Device::FirstLane(better);
+    const uint64_t top = Device::Shuffle(key, owner);
     const float top_logit = Device::Shuffle(logit, owner);
-    if (lane == owner) key = 0;
     const uint64_t above_key = Device::ShuffleUp(best.key, 1);
     const float above_logit = Device::ShuffleUp(best.logit, 1);
     // Selections, no branch: the lanes stay together for the next operation of the warp.
@@ -56,6 +89,17 @@ SHORTLIST_DEVICE SumExp WarpSumExp(float a, float b) {
     sum += Device::ShuffleXor(sum, distance);
   }
   return {max, sum};
+}
+
+/// The sum of the lanes' sums, in one order, in every lane.
+template <class Device>
+SHORTLIST_DEVICE SumExp SumOfLanes(SumExp sum) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    const SumExp other{Device::ShuffleXor(sum.max, distance),
+                       Device::ShuffleXor(sum.sum, distance)};
+    sum = (Device::Lane() & distance) == 0 ? AddSumExp(sum, other) : AddSumExp(other, sum);
+  }
+  return sum;
 }
 
 }  // namespace shortlist

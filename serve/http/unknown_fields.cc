@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 
 constexpr size_t kMaxIgnored = 16;  // distinct paths
 // Of bodies, read again for each field that is taken out.
-constexpr int64_t kMaxReadBytes = int64_t{32} << 20;
+constexpr int64_t kMaxReadBytes = int64_t{8} << 20;
 constexpr size_t kMaxNameBytes = 64;
 
 /// `where` is what is left of the way: "messages[3].content.".

@@ -29,7 +29,7 @@ std::string WithoutField(const std::string& body, const UnknownField& field);
 /// (UnknownFieldOf) is taken out of the body, and the handler is called again. A path, whatever the
 /// index in each list ("messages[].weight"), is named once in kIgnoredFields and in the record, as
 /// its first field. The 17th path is refused; so is a further field of a path where the body would
-/// be read so often that it comes to 32 MiB. `workers` must outlive it.
+/// be read so often that it comes to 8 MiB. `workers` must outlive it.
 Handler IgnoreUnknownFields(Handler handler, WorkerThreads& workers);
 
 }  // namespace shortlist

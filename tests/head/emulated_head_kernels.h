@@ -44,7 +44,7 @@ class EmulatedHeadKernels : public HeadKernels {
     return taken ? absl::OkStatus() : absl::InvalidArgumentError("refused");
   }
 
-  EmulatedMachine machine_{/*num_processors=*/2, kSm90Shared, /*bulk=*/true};
+  EmulatedMachine machine_{/*num_processors=*/2};
 };
 
 }  // namespace shortlist

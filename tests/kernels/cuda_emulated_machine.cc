@@ -37,7 +37,7 @@ bool EmulatedMachine::PrepareStates(RowFormat format, int64_t hidden, const floa
 bool EmulatedMachine::HeadLogits(const CudaHeadArgs& args, float* logits, int64_t stride) {
   if (HeadLogitsProblem(args, logits, stride) != nullptr) return false;
   if (args.x.num_tokens == 0) return true;
-  HeadJob job = MakeHeadJob(args, /*k=*/0, PlanHead(args, 0, device_), nullptr);
+  HeadJob job = MakeHeadJob(args, /*k=*/0, PlanHead(args, 0, num_processors_), nullptr);
   job.logits = logits;
   job.stride = stride;
   Score(job);
@@ -48,15 +48,17 @@ bool EmulatedMachine::HeadTopK(const CudaHeadArgs& args, int64_t k, const HeadNo
                                const HeadTopKOutputs& out) {
   if (HeadTopKProblem(args, k, noise, out) != nullptr) return false;
   if (args.x.num_tokens == 0) return true;
-  const HeadPlan plan = PlanHead(args, k, device_);
+  const HeadPlan plan = PlanHead(args, k, num_processors_);
   void* workspace = Allocate(plan.workspace_bytes);
   std::memset(workspace, 0xff, plan.workspace_bytes);
   HeadJob job = MakeHeadJob(args, k, plan, workspace);
   job.noise = noise;
   job.out = out;
   Score(job);
-  Launch(static_cast<int>(args.x.num_tokens), kHeadThreads, kMergeSharedBytes,
-         [&](uint8_t* shared) { MergeParts<Emulated>(job, shared); });
+  Launch(static_cast<int>(args.x.num_tokens), kMergeThreads, sizeof(MergeShared),
+         [&](uint8_t* shared) {
+           MergeParts<Emulated>(job, *reinterpret_cast<MergeShared*>(shared));
+         });
   Free(workspace);
   return true;
 }
@@ -92,7 +94,6 @@ void EmulatedMachine::Launch(int num_blocks, int num_threads, int64_t shared_byt
 }
 
 void EmulatedMachine::Score(const HeadJob& job) {
-  SHORTLIST_CHECK(job.plan.num_blocks > 0);
   switch (job.args.format) {
     case RowFormat::kBf16:
       return Score<RowFormat::kBf16>(job);
@@ -111,18 +112,33 @@ void EmulatedMachine::Score(const HeadJob& job) {
 
 template <RowFormat kFormat>
 void EmulatedMachine::Score(const HeadJob& job) {
-  if (job.args.x.num_tokens <= kTileTokens) {
-    bulk_ ? ScoreTiles<kFormat, 1, true>(job) : ScoreTiles<kFormat, 1, false>(job);
-  } else {
-    bulk_ ? ScoreTiles<kFormat, kMaxTokenTiles, true>(job)
-          : ScoreTiles<kFormat, kMaxTokenTiles, false>(job);
+  switch (job.plan.row_tiles) {
+    case 1:
+      return Score<kFormat, 1>(job);
+    case 2:
+      return Score<kFormat, 2>(job);
+    default:
+      return Score<kFormat, kMaxRowTiles>(job);
   }
 }
 
-template <RowFormat kFormat, int kTokenTiles, bool kBulk>
-void EmulatedMachine::ScoreTiles(const HeadJob& job) {
-  Launch(job.plan.num_blocks, kHeadThreads, job.plan.shared_bytes,
-         [&](uint8_t* shared) { ScoreItems<Emulated, kFormat, kTokenTiles, kBulk>(job, shared); });
+template <RowFormat kFormat, int kRowTiles>
+void EmulatedMachine::Score(const HeadJob& job) {
+  switch (KernelTokenTiles(job.args.x.num_tokens)) {
+    case 1:
+      return Score<kFormat, kRowTiles, 1>(job);
+    case 2:
+      return Score<kFormat, kRowTiles, 2>(job);
+    default:
+      return Score<kFormat, kRowTiles, kMaxTokenTiles>(job);
+  }
+}
+
+template <RowFormat kFormat, int kRowTiles, int kTokenTiles>
+void EmulatedMachine::Score(const HeadJob& job) {
+  Launch(job.plan.num_blocks, kHeadThreads, job.plan.shared_bytes, [&](uint8_t* shared) {
+    ScoreItems<Emulated, kFormat, kRowTiles, kTokenTiles>(job, shared);
+  });
 }
 
 }  // namespace shortlist

@@ -10,16 +10,12 @@
 
 namespace shortlist {
 
-inline constexpr int kSm80Shared = 163 << 10;  // bytes of shared memory that a block may have
-inline constexpr int kSm90Shared = 227 << 10;
 
 /// Runs the kernels' templates on the host (tests/kernels/cuda_emulator.h). The launches are those
 /// of kernels/cuda/head.cu.
 class EmulatedMachine : public CudaMachine {
  public:
-  /// Copies rows as sm_90 does (bulk) or as sm_80 does, and has that device's limits.
-  EmulatedMachine(int num_processors, int shared_bytes, bool bulk)
-      : device_{num_processors, shared_bytes}, bulk_(bulk) {}
+  explicit EmulatedMachine(int num_processors) : num_processors_(num_processors) {}
 
   void* Allocate(size_t bytes) override;
   void Free(void* memory) override;
@@ -40,11 +36,12 @@ class EmulatedMachine : public CudaMachine {
   void Score(const HeadJob& job);
   template <RowFormat kFormat>
   void Score(const HeadJob& job);
-  template <RowFormat kFormat, int kTokenTiles, bool kBulk>
-  void ScoreTiles(const HeadJob& job);
+  template <RowFormat kFormat, int kRowTiles>
+  void Score(const HeadJob& job);
+  template <RowFormat kFormat, int kRowTiles, int kTokenTiles>
+  void Score(const HeadJob& job);
 
-  const HeadDevice device_;
-  const bool bulk_;
+  const int num_processors_;
   uint32_t seed_ = 0;
 };
 

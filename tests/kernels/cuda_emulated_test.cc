@@ -13,8 +13,8 @@ void ExpectNone(const Failures& failures) {
   for (const std::string& message : failures.messages()) ADD_FAILURE() << message;
 }
 
-TEST(CudaKernelsTest, HeadsEqualTheOracleInAnyBatchWithBulkCopies) {
-  EmulatedMachine machine(/*num_processors=*/3, kSm90Shared, /*bulk=*/true);
+TEST(CudaKernelsTest, HeadsEqualTheOracleInAnyBatch) {
+  EmulatedMachine machine(/*num_processors=*/3);
   Failures failures;
   CheckHeads(machine, /*seed=*/501,
              {.num_rounds = 8, .max_vocab_size = 250, .max_hidden = 500, .max_tokens = 20},
@@ -22,8 +22,8 @@ TEST(CudaKernelsTest, HeadsEqualTheOracleInAnyBatchWithBulkCopies) {
   ExpectNone(failures);
 }
 
-TEST(CudaKernelsTest, HeadsEqualTheOracleInAnyBatchWithSmallCopies) {
-  EmulatedMachine machine(/*num_processors=*/2, kSm80Shared, /*bulk=*/false);
+TEST(CudaKernelsTest, FewerBlocksWithLargerItemsEqualTheOracleToo) {
+  EmulatedMachine machine(/*num_processors=*/2);
   Failures failures;
   CheckHeads(machine, /*seed=*/502,
              {.num_rounds = 6, .max_vocab_size = 250, .max_hidden = 500, .max_tokens = 20},
@@ -31,8 +31,8 @@ TEST(CudaKernelsTest, HeadsEqualTheOracleInAnyBatchWithSmallCopies) {
   ExpectNone(failures);
 }
 
-TEST(CudaKernelsTest, WideRowsAndManyTokensRunThroughTheRing) {
-  EmulatedMachine machine(/*num_processors=*/1, kSm80Shared, /*bulk=*/true);
+TEST(CudaKernelsTest, WideRowsOfManyTokensEqualTheOracle) {
+  EmulatedMachine machine(/*num_processors=*/1);
   Failures failures;
   CheckHeads(machine, /*seed=*/503,
              {.num_rounds = 2, .max_vocab_size = 40, .max_hidden = 5000, .max_tokens = 64},
@@ -41,28 +41,28 @@ TEST(CudaKernelsTest, WideRowsAndManyTokensRunThroughTheRing) {
 }
 
 TEST(CudaKernelsTest, BadInputIsFlaggedAndHarmless) {
-  EmulatedMachine machine(/*num_processors=*/2, kSm90Shared, /*bulk=*/true);
+  EmulatedMachine machine(/*num_processors=*/2);
   Failures failures;
   CheckHeadBadInput(machine, /*seed=*/504, failures);
   ExpectNone(failures);
 }
 
 TEST(CudaKernelsTest, BadArgumentsAreRefusedBeforeAnyWrite) {
-  EmulatedMachine machine(/*num_processors=*/2, kSm90Shared, /*bulk=*/false);
+  EmulatedMachine machine(/*num_processors=*/2);
   Failures failures;
   CheckHeadRefusals(machine, failures);
   ExpectNone(failures);
 }
 
 TEST(CudaKernelsTest, ElementwiseEqualsTheOracle) {
-  EmulatedMachine machine(/*num_processors=*/1, kSm90Shared, /*bulk=*/false);
+  EmulatedMachine machine(/*num_processors=*/1);
   Failures failures;
   CheckElementwise(machine, /*seed=*/505, {.num_rounds = 20}, failures);
   ExpectNone(failures);
 }
 
 TEST(CudaKernelsTest, SketchesChooseTheRowsOfTheOracle) {
-  EmulatedMachine machine(/*num_processors=*/1, kSm90Shared, /*bulk=*/false);
+  EmulatedMachine machine(/*num_processors=*/1);
   Failures failures;
   CheckSketches(machine, /*seed=*/506, {.num_rounds = 4, .max_vocab_size = 5000, .max_tokens = 3},
                 failures);

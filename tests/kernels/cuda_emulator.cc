@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <random>
 #include <vector>
@@ -51,17 +50,20 @@ constexpr int kLanes = 32;
   std::abort();
 }
 
+constexpr size_t kPieceBytes = 16;
+
 struct Copy {
   void* to;
-  const void* from;
-  size_t bytes;
+  const void* from;  // null: zeros
 
-  void Run() const { std::memcpy(to, from, bytes); }
+  void Run() const {
+    from == nullptr ? std::memset(to, 0, kPieceBytes) : std::memcpy(to, from, kPieceBytes);
+  }
 };
 
-void CheckAligned(const void* a, const void* b, size_t bytes) {
-  if ((reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | bytes) % 16 != 0) {
-    Fail("a copy is not 16-byte aligned");
+void CheckAligned(const void* pointer) {
+  if (reinterpret_cast<uintptr_t>(pointer) % kPieceBytes != 0) {
+    Fail("a load or copy is not 16-byte aligned");
   }
 }
 
@@ -81,20 +83,6 @@ struct WarpState {
   std::array<Words, kLanes> values[2];
 };
 
-struct BarrierState {
-  int num_arrivals = 0;
-  int num_pending = 0;
-  int64_t bytes_pending = 0;
-  int phase = 0;
-  std::vector<Copy> copies;
-
-  void Settle() {
-    if (num_pending != 0 || bytes_pending != 0) return;
-    phase ^= 1;
-    num_pending = num_arrivals;
-  }
-};
-
 struct BlockState {
   std::mt19937 random;
   int block = 0;
@@ -103,11 +91,9 @@ struct BlockState {
   std::vector<WarpState> warps;
   int num_at_barrier = 0;
   std::vector<int> ready;
-  std::map<uint64_t*, BarrierState> barriers;
   void* scheduler_stack = nullptr;
   const std::function<void(uint8_t*)>* body = nullptr;
   uint8_t* shared = nullptr;
-  int num_polls = 0;  // in a row
 
   ThreadState& thread() { return threads[current]; }
 };
@@ -164,12 +150,6 @@ void RunBlock() {
     if (!state.thread().open_group.empty()) Fail("a thread left copies uncommitted");
     state.thread().groups.clear();
   }
-  for (const auto& [at, barrier] : state.barriers) {
-    if (!barrier.copies.empty() || barrier.bytes_pending != 0 ||
-        barrier.num_pending != barrier.num_arrivals) {
-      Fail("a block left a barrier within a phase");
-    }
-  }
 }
 
 /// What every lane of the warp brought to the same operation.
@@ -220,12 +200,6 @@ uint64_t FromWords(const Words& words) { return words[0] | uint64_t{words[1]} <<
 uint16_t Half(uint32_t word, int which) { return static_cast<uint16_t>(word >> (16 * which)); }
 int8_t Byte(uint32_t word, int which) { return static_cast<int8_t>(word >> (8 * which)); }
 
-BarrierState& BarrierAt(uint64_t* barrier) {
-  const auto found = block_state->barriers.find(barrier);
-  if (found == block_state->barriers.end()) Fail("a barrier was not initialised");
-  return found->second;
-}
-
 }  // namespace
 
 void Emulated::Launch(int num_blocks, int num_threads, int64_t shared_bytes, uint32_t seed,
@@ -241,7 +215,6 @@ void Emulated::Launch(int num_blocks, int num_threads, int64_t shared_bytes, uin
   block_state = &state;
   for (state.block = 0; state.block < num_blocks; ++state.block) {
     state.warps.assign(num_threads / kLanes, {});
-    state.barriers.clear();
     std::memset(shared, 0xff, static_cast<size_t>(shared_bytes));
     RunBlock();
   }
@@ -278,6 +251,9 @@ float Emulated::ShuffleUp(float value, int distance) {
   const auto& lanes = Exchange("shuffle up", {std::bit_cast<uint32_t>(value)});
   return Lane() < distance ? value : std::bit_cast<float>(lanes[Lane() - distance][0]);
 }
+uint64_t Emulated::ShuffleXor(uint64_t value, int distance) {
+  return FromWords(Exchange("shuffle xor", ToWords(value))[Lane() ^ distance]);
+}
 float Emulated::ShuffleXor(float value, int distance) {
   const auto& lanes = Exchange("shuffle xor", {std::bit_cast<uint32_t>(value)});
   return std::bit_cast<float>(lanes[Lane() ^ distance][0]);
@@ -299,9 +275,15 @@ uint32_t Emulated::WarpMax(uint32_t value) {
   return most;
 }
 
-void Emulated::CopyAsync16(void* shared, const void* global) {
-  CheckAligned(shared, global, 16);
-  const Copy copy{shared, global, 16};
+void Emulated::LoadOnce16(const void* global, uint32_t (&words)[4]) {
+  CheckAligned(global);
+  std::memcpy(words, global, sizeof(words));
+}
+
+void Emulated::CopyAsync16(void* shared, const void* global, bool inside) {
+  CheckAligned(shared);
+  CheckAligned(global);
+  const Copy copy{shared, inside ? global : nullptr};
   if (block_state->random() % 2 == 0) return copy.Run();
   block_state->thread().open_group.push_back(copy);
 }
@@ -319,48 +301,6 @@ void Emulated::WaitCopies(int num_pending) {
     for (const Copy& copy : groups[i]) copy.Run();
   }
   if (num_done > 0) groups.erase(groups.begin(), groups.begin() + num_done);
-}
-
-void Emulated::InitBarrier(uint64_t* barrier, int num_arrivals) {
-  block_state->barriers[barrier] = {.num_arrivals = num_arrivals, .num_pending = num_arrivals};
-}
-
-void Emulated::ArriveExpecting(uint64_t* barrier, int bytes) {
-  BarrierState& state = BarrierAt(barrier);
-  if (state.num_pending == 0) Fail("too many threads arrived at a barrier");
-  state.bytes_pending += bytes;
-  --state.num_pending;
-  state.Settle();
-}
-
-void Emulated::BulkCopy(void* shared, const void* global, int bytes, uint64_t* barrier) {
-  CheckAligned(shared, global, static_cast<size_t>(bytes));
-  BarrierState& state = BarrierAt(barrier);
-  state.copies.push_back({shared, global, static_cast<size_t>(bytes)});
-  if (block_state->random() % 2 == 0) return;
-  state.copies.back().Run();
-  state.copies.pop_back();
-  state.bytes_pending -= bytes;
-  state.Settle();
-}
-
-void Emulated::WaitBarrier(uint64_t* barrier, int parity) {
-  constexpr int kManyPolls = 1 << 20;
-  BarrierState& state = BarrierAt(barrier);
-  while (state.phase == parity) {
-    if (!state.copies.empty()) {
-      const Copy copy = state.copies.back();
-      state.copies.pop_back();
-      copy.Run();
-      state.bytes_pending -= static_cast<int64_t>(copy.bytes);
-      state.Settle();
-      continue;
-    }
-    if (++block_state->num_polls > kManyPolls) Fail("a barrier's phase never ends");
-    block_state->ready.push_back(block_state->current);
-    Pause();
-  }
-  block_state->num_polls = 0;
 }
 
 void Emulated::MultiplyBf16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,

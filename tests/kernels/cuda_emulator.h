@@ -32,20 +32,19 @@ class Emulated {
   static float Shuffle(float value, int lane);
   static uint64_t ShuffleUp(uint64_t value, int distance);
   static float ShuffleUp(float value, int distance);
+  static uint64_t ShuffleXor(uint64_t value, int distance);
   static float ShuffleXor(float value, int distance);
   static uint32_t Ballot(bool value);
   static int FirstLane(uint32_t lanes);
   static uint32_t WarpMax(uint32_t value);
 
-  static void CopyAsync16(void* shared, const void* global);
+  static void LoadOnce16(const void* global, uint32_t (&words)[4]);
+  static void CopyAsync16(void* shared, const void* global, bool inside);
   static void CommitCopies();
-  static void WaitCopies(int num_pending);
-
-  static void InitBarrier(uint64_t* barrier, int num_arrivals);
-  static void FenceBarriers() {}
-  static void ArriveExpecting(uint64_t* barrier, int bytes);
-  static void BulkCopy(void* shared, const void* global, int bytes, uint64_t* barrier);
-  static void WaitBarrier(uint64_t* barrier, int parity);
+  template <int kPending>
+  static void WaitCopies() {
+    WaitCopies(kPending);
+  }
 
   // mma.sync m16n8k16 and m16n8k32, fragments as PTX ISA 8.7, 9.7.14.5 lays them out.
   static void MultiplyBf16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
@@ -65,6 +64,9 @@ class Emulated {
   static uint16_t Bf16Bits(float value);
   static uint16_t F16Bits(float value);
   static float F16Value(uint16_t bits);
+
+ private:
+  static void WaitCopies(int num_pending);
 };
 
 }  // namespace shortlist

@@ -110,7 +110,7 @@ struct Problem {
     return ids;
   }
 
-  EmulatedMachine machine{/*num_processors=*/3, kSm90Shared, /*bulk=*/true};
+  EmulatedMachine machine{/*num_processors=*/3};
   std::mt19937 rng;
   CudaRows rows;
   int64_t num_tokens;
