@@ -3,7 +3,7 @@
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/elementwise_kernel.h"
 #include "kernels/cuda/head.h"
-#include "kernels/cuda/head_kernel.h"
+#include "kernels/cuda/select_kernel.h"
 #include "kernels/cuda/states_kernel.h"
 
 namespace shortlist {
@@ -20,8 +20,13 @@ extern template cudaError_t LaunchScore<RowFormat::kF32>(const HeadJob&, cudaStr
 
 namespace {
 
-__global__ void __launch_bounds__(kMergeThreads) MergeKernel(const __grid_constant__ HeadJob job) {
-  __shared__ MergeShared shared;
+__global__ void __launch_bounds__(kSelectThreads) SelectKernel(const __grid_constant__ HeadJob job) {
+  __shared__ SelectShared shared;
+  SelectPart<CudaDevice>(job, shared);
+}
+
+__global__ void __launch_bounds__(kSelectThreads) MergeKernel(const __grid_constant__ HeadJob job) {
+  __shared__ SelectShared shared;
   MergeParts<CudaDevice>(job, shared);
 }
 
@@ -117,7 +122,10 @@ cudaError_t HeadTopKCuda(const CudaHeadArgs& args, int64_t k, const HeadNoise& n
   job.out = out;
   error = Score(job, stream);
   if (error != cudaSuccess) return error;
-  MergeKernel<<<static_cast<unsigned>(args.x.num_tokens), kMergeThreads, 0, stream>>>(job);
+  if (error != cudaSuccess) return error;
+  const auto num_tokens = static_cast<unsigned>(args.x.num_tokens);
+  SelectKernel<<<num_tokens * plan.num_parts, kSelectThreads, 0, stream>>>(job);
+  if (plan.num_parts > 1) MergeKernel<<<num_tokens, kSelectThreads, 0, stream>>>(job);
   return cudaGetLastError();
 }
 

@@ -14,11 +14,10 @@ struct HeadJob {
   RowLayout rows;
   HeadPlan plan;
 
-  // Either logits [num_tokens, stride] ...
-  float* logits = nullptr;
+  float* logits = nullptr;  // [num_tokens, stride], of the caller or in the workspace
   int64_t stride = 0;
 
-  // ... or the k best of each token; parts as HeadPlan lays them out.
+  // The k best of each token, where k > 0; parts as HeadPlan lays them out.
   int k = 0;
   HeadNoise noise;
   HeadTopKOutputs out;
@@ -34,7 +33,9 @@ inline HeadJob MakeHeadJob(const CudaHeadArgs& args, int64_t k, const HeadPlan& 
   job.k = static_cast<int>(k);
   if (workspace != nullptr) {
     auto* bytes = static_cast<char*>(workspace);
-    job.part_keys = reinterpret_cast<uint64_t*>(bytes);
+    job.logits = reinterpret_cast<float*>(bytes);
+    job.stride = args.row_capacity + args.tail_capacity;
+    job.part_keys = reinterpret_cast<uint64_t*>(bytes + plan.part_keys_offset);
     job.part_logits = reinterpret_cast<float*>(bytes + plan.part_logits_offset);
     job.part_sums = reinterpret_cast<SumExp*>(bytes + plan.part_sums_offset);
   }

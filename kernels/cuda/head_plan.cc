@@ -79,21 +79,6 @@ const char* RowsProblem(const CudaHeadArgs& args) {
   return nullptr;
 }
 
-void LayOutShared(int64_t num_tokens, int64_t k, HeadPlan& plan) {
-  int64_t end = 0;
-  const auto take = [&end](int64_t bytes) {
-    const int64_t offset = end;
-    end = RoundUp(end + bytes, 16);
-    return static_cast<int>(offset);
-  };
-  take(kHeadWarps * kTileTokens * kMeetStride * 4);
-  plan.keys_offset = take(num_tokens * k * 8);
-  plan.logits_offset = take(num_tokens * k * 4);
-  plan.sums_offset = take(num_tokens * static_cast<int64_t>(sizeof(SumExp)));
-  plan.ring_offset = take(RingBytes(KernelTokenTiles(num_tokens)));
-  plan.shared_bytes = static_cast<int>(end);
-}
-
 }  // namespace
 
 const char* HeadArgsProblem(const CudaHeadArgs& args) {
@@ -138,17 +123,18 @@ HeadPlan PlanHead(const CudaHeadArgs& args, int64_t k, int num_processors) {
   plan.row_tiles = row_tiles <= 1 ? 1 : row_tiles == 2 ? 2 : kMaxRowTiles;
   plan.shared_items = static_cast<int>(CeilDivide(args.row_capacity, plan.item_rows()));
   plan.tail_items = static_cast<int>(CeilDivide(args.tail_capacity, plan.item_rows()));
-  LayOutShared(num_tokens, k, plan);
+  plan.shared_bytes = kMeetBytes + RingBytes(KernelTokenTiles(num_tokens));
   plan.num_blocks =
       args.tail_capacity > 0 ? most_blocks : std::min(plan.shared_items, most_blocks);
+  if (k == 0) return plan;
 
-  plan.num_parts = plan.num_blocks + plan.tail_items;
-  const int64_t parts = num_tokens * plan.num_parts;
-  if (k > 0) {
-    plan.part_logits_offset = parts * k * 8;
-    plan.part_sums_offset = RoundUp(plan.part_logits_offset + parts * k * 4, 16);
-    plan.workspace_bytes = plan.part_sums_offset + parts * static_cast<int64_t>(sizeof(SumExp));
-  }
+  const int64_t stride = args.row_capacity + args.tail_capacity;
+  plan.num_parts = static_cast<int>(CeilDivide(stride, kPartRows));
+  const int64_t parts = plan.num_parts == 1 ? 0 : num_tokens * plan.num_parts;
+  plan.part_keys_offset = RoundUp(num_tokens * stride * 4, 16);
+  plan.part_logits_offset = plan.part_keys_offset + parts * k * 8;
+  plan.part_sums_offset = RoundUp(plan.part_logits_offset + parts * k * 4, 16);
+  plan.workspace_bytes = plan.part_sums_offset + parts * static_cast<int64_t>(sizeof(SumExp));
   return plan;
 }
 

@@ -11,13 +11,14 @@ namespace shortlist {
 
 inline constexpr int kHeadThreads = 128;
 inline constexpr int kHeadWarps = kHeadThreads / 32;
-inline constexpr int kMergeThreads = 512;
-inline constexpr int kMergeWarps = kMergeThreads / 32;
+inline constexpr int kSelectThreads = 256;
+inline constexpr int kSelectWarps = kSelectThreads / 32;
+inline constexpr int kPartRows = 4096;  // logits that one block selects from
 inline constexpr int kTileRows = 16;   // rows of one tensor core tile
 inline constexpr int kTileTokens = 8;  // tokens of one
 inline constexpr int kMaxRowTiles = 4;
 inline constexpr int kMaxTokenTiles = kHeadMaxTokens / kTileTokens;
-inline constexpr int kProcessorBlocks = 4;  // that a processor runs at a time, of few tokens
+inline constexpr int kProcessorBlocks = 2;  // that a processor runs at a time
 
 /// Token tiles of the kernel for that many tokens.
 SHORTLIST_HOST_DEVICE constexpr int KernelTokenTiles(int64_t num_tokens) {
@@ -29,34 +30,31 @@ SHORTLIST_HOST_DEVICE constexpr int RingBytes(int token_tiles) {
   return kRingPieces * token_tiles * kHeadThreads * kPieceBytes;
 }
 
-/// Floats from token to token of the buffer in which the warps' sums meet: keeps both its writes
-/// and its reads free of bank conflicts.
+/// Floats from token to token of the buffers in which the warps' sums meet: keeps both their writes
+/// and their reads free of bank conflicts.
 inline constexpr int kMeetStride = kMaxRowTiles * kTileRows + 4;
+inline constexpr int kMeetFloats = kHeadWarps * kTileTokens * kMeetStride;  // of one buffer
+inline constexpr int kMeetBytes = 2 * kMeetFloats * 4;
 
 /// How a head is cut into blocks and items.
 ///
 /// An item is row_tiles * 16 rows of the shared set against all tokens, or of one token's tail
 /// against that token. Block b takes items b, b + num_blocks, ... . The warps of a block share out
-/// the units of an item's rows (RowTiles), and their sums meet at its end. row_tiles and num_blocks
-/// do not depend on num_tokens, so that logits and sums of exponentials have the same bits in any
-/// batch.
+/// the units of an item's rows (RowTiles), and their sums meet at its end. The logits of a token,
+/// shared rows and then its tail, are then selected from in parts of kPartRows. No cut depends on
+/// num_tokens, so that logits and sums of exponentials have the same bits in any batch.
 struct HeadPlan {
   int row_tiles = 0;  // 1, 2 or 4
   int num_blocks = 0;
   int shared_items = 0;  // that row_capacity needs
   int tail_items = 0;    // that tail_capacity needs, per token
-  // Partial results of a token, in the workspace: one per block, then one per tail item.
   int num_parts = 0;
+  // kMeetBytes, then the ring of the states; at most 99 KiB, which every device has.
+  int shared_bytes = 0;
 
-  // Shared memory; [kHeadWarps, kTileTokens, kMeetStride] f32 come first.
-  int keys_offset = 0;    // [num_tokens, k] u64
-  int logits_offset = 0;  // [num_tokens, k] f32
-  int sums_offset = 0;    // [num_tokens] SumExp
-  int ring_offset = 0;    // of RingBytes
-  int shared_bytes = 0;   // at most 99 KiB, which every device has
-
-  // The workspace.
-  int64_t part_logits_offset = 0;  // [num_tokens, num_parts, k] f32, behind the keys
+  // The workspace: logits [num_tokens, row_capacity + tail_capacity] f32 and, of several parts,
+  int64_t part_keys_offset = 0;    // [num_tokens, num_parts, k] u64
+  int64_t part_logits_offset = 0;  // [num_tokens, num_parts, k] f32
   int64_t part_sums_offset = 0;    // [num_tokens, num_parts] SumExp
   int64_t workspace_bytes = 0;
 

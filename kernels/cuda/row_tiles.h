@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/head_job.h"
 #include "kernels/host_device.h"
@@ -45,9 +46,10 @@ inline constexpr float kInt4Factor = 1.0f / 16;  // likewise
 
 /// One warp's sums of an item, in tiles of 16 x 8 as the tensor cores have them. With g = lane / 4
 /// and t = lane % 4, a lane holds places g (values 0, 1) and g + 8 (2, 3) of the side of 16 and
-/// places 2 t and 2 t + 1 of the side of 8. Rows of floats are the side of 8: what a lane loads of
-/// a row is an operand as it comes. Quantised rows are the side of 16, where a lane reads the
-/// scales of the rows whose sums it holds.
+/// places 2 t and 2 t + 1 of the side of 8. Rows are the side of 16, which leaves no place of the
+/// other empty for one token tile. Against more, rows of floats are the side of 8: what a lane
+/// loads of a row is an operand as it comes. (Quantised rows are not: a lane reads the scales of
+/// the rows whose sums it holds.)
 ///
 /// Rows go from memory straight into the registers that the tensor cores read. Warp w adds up units
 /// w, w + kHeadWarps, ...: no other warp needs what it loads, and none waits for another before the
@@ -115,7 +117,7 @@ class RowTiles {
       if (n != tile) continue;
       SHORTLIST_DEVICE_UNROLL
       for (int r = 0; r < kSumRowTiles; ++r) {
-        if constexpr (kTensors) {
+        if constexpr (kRowsAreColumns) {
           float* at = meet + row_ * kMeetStride + r * 8 + 2 * piece_;
           at[0] = sums_[r][n / 2][n % 2 * 2];
           at[1] = sums_[r][n / 2][n % 2 * 2 + 1];
@@ -133,13 +135,18 @@ class RowTiles {
  private:
   static constexpr bool kTensors = kFormat == RowFormat::kBf16 || kFormat == RowFormat::kF16 ||
                                    kFormat == RowFormat::kFp8;
-  static constexpr int kSumRowTiles = kTensors ? 2 * kRowTiles : kRowTiles;
-  static constexpr int kSumTokenTiles = kTensors ? (kTokenTiles + 1) / 2 : kTokenTiles;
+  static constexpr bool kRowsAreColumns = kTensors && kTokenTiles > 1;  // the side of 8
+  static constexpr int kSumRowTiles = kRowsAreColumns ? 2 * kRowTiles : kRowTiles;
+  static constexpr int kSumTokenTiles = kRowsAreColumns ? kTokenTiles / 2 : kTokenTiles;
   // A step is a unit; of f32 rows, a piece of one.
   static constexpr bool kQuad = kFormat != RowFormat::kF32;  // the lanes of a quad share a step
   static constexpr int kUnitSteps = kQuad ? 1 : kUnitBytes / kPieceBytes;
   static constexpr int kLoadSteps = kMaxRowTiles / kRowTiles;
-  static constexpr int kLoads = 2;
+  static constexpr bool kQuantized = kFormat == RowFormat::kInt8 || kFormat == RowFormat::kInt4;
+  // What the registers have room for.
+  static constexpr int kLoads = kTokenTiles > 2 ? 2 : kQuantized ? 3 : 4;
+  static constexpr int kStepGroups = kFormat == RowFormat::kInt4 ? 4 : 1;
+  using StepScales = std::conditional_t<kStepGroups == 4, uint64_t, uint16_t>;  // bf16 bits
   // Of a lane, step and token tile: the state's for one piece of a row, or (f32) of two tokens.
   static constexpr int kStatePieces = kQuad ? StatePieces(kFormat) : 2;
   static constexpr int kRingSteps = kRingPieces / kStatePieces;
@@ -147,6 +154,7 @@ class RowTiles {
 
   struct Load {
     Piece rows[kLoadSteps][2 * kRowTiles];
+    StepScales scales[kLoadSteps][2 * kRowTiles];  // of quantised rows
   };
 
   /// Of this warp; the last may reach beyond the rows' end.
@@ -179,6 +187,15 @@ class RowTiles {
         load.rows[s][i] = Piece{{0, 0, 0, 0}};
         if (inside) Device::LoadOnce16(at + RowOffset(i), load.rows[s][i].words);
       }
+      if constexpr (kQuantized) {
+        if (!inside) continue;
+        const uint8_t* const scales = Weight() + job_.rows.code_bytes +
+                                      UnitOf(first_step + s) * static_cast<int>(sizeof(StepScales));
+        SHORTLIST_DEVICE_UNROLL
+        for (int i = 0; i < 2 * kRowTiles; ++i) {
+          load.scales[s][i] = *reinterpret_cast<const StepScales*>(scales + RowOffset(i));
+        }
+      }
     }
   }
 
@@ -191,8 +208,8 @@ class RowTiles {
       CopyStates(step + kRingSteps - 1);  // the place of the step before
       if constexpr (kFormat == RowFormat::kF32) {
         if (Inside(step)) AddFloats(step, load.rows[s]);
-      } else if constexpr (kFormat == RowFormat::kInt8 || kFormat == RowFormat::kInt4) {
-        AddGroups(step, load.rows[s]);
+      } else if constexpr (kQuantized) {
+        AddGroups(step, load.rows[s], load.scales[s]);
       } else {
         AddTensors(step, load.rows[s]);
       }
@@ -266,25 +283,35 @@ class RowTiles {
     SHORTLIST_DEVICE_UNROLL
     for (int which = 0; which < kStatePieces; ++which) {
       const Operands rows = Expanded(raw, which);
-      SHORTLIST_DEVICE_UNROLL
-      for (int m = 0; m < kSumTokenTiles; ++m) {
-        if (2 * m * kTileTokens >= num_tokens_) break;
-        const Piece low = *StatePiece(2 * m, step, which);
-        Piece high{{0, 0, 0, 0}};
-        if (2 * m + 1 < kTokenTiles && (2 * m + 1) * kTileTokens < num_tokens_) {
-          high = *StatePiece(2 * m + 1, step, which);
+      if constexpr (kRowsAreColumns) {
+        SHORTLIST_DEVICE_UNROLL
+        for (int m = 0; m < kSumTokenTiles; ++m) {
+          if (2 * m * kTileTokens >= num_tokens_) break;
+          const Piece low = *StatePiece(2 * m, step, which);
+          Piece high{{0, 0, 0, 0}};
+          if ((2 * m + 1) * kTileTokens < num_tokens_) high = *StatePiece(2 * m + 1, step, which);
+          SHORTLIST_DEVICE_UNROLL
+          for (int word = 0; word < 4; word += 2) {
+            SHORTLIST_DEVICE_UNROLL
+            for (int r = 0; r < kSumRowTiles; ++r) {
+              MultiplyFloats(low, high, rows.pieces[r], word, sums_[r][m]);
+            }
+          }
         }
+      } else {
+        const Piece states = *StatePiece(0, step, which);
         SHORTLIST_DEVICE_UNROLL
         for (int word = 0; word < 4; word += 2) {
           SHORTLIST_DEVICE_UNROLL
           for (int r = 0; r < kSumRowTiles; ++r) {
-            MultiplyFloats(low, high, rows.pieces[r], word, sums_[r][m]);
+            MultiplyFloats(rows.pieces[2 * r], rows.pieces[2 * r + 1], states, word, sums_[r][0]);
           }
         }
       }
     }
   }
 
+  /// a: places g and g + 8 of the side of 16.
   SHORTLIST_DEVICE static void MultiplyFloats(const Piece& low, const Piece& high, const Piece& b,
                                               int word, float (&sums)[4]) {
     if constexpr (kFormat == RowFormat::kBf16) {
@@ -297,22 +324,9 @@ class RowTiles {
   }
 
   /// Adds a unit of quantised rows, group by group: a group's products in integers, then scaled.
-  SHORTLIST_DEVICE void AddGroups(int step, const Piece (&raw)[2 * kRowTiles]) {
-    constexpr int kGroups = kFormat == RowFormat::kInt4 ? 4 : 1;  // of a unit
-    constexpr int kPieceGroups = kGroups / kStatePieces > 0 ? kGroups / kStatePieces : 1;
-    const int first_group = UnitOf(step) * kGroups;
-    uint16_t scales[kGroups][2 * kRowTiles];
-    SHORTLIST_DEVICE_UNROLL
-    for (int i = 0; i < 2 * kRowTiles; ++i) {
-      const uint8_t* const at = Weight() + RowOffset(i) + job_.rows.code_bytes + first_group * 2;
-      if constexpr (kGroups == 4) {
-        const uint64_t four = *reinterpret_cast<const uint64_t*>(at);  // scale_bytes has room
-        SHORTLIST_DEVICE_UNROLL
-        for (int g = 0; g < kGroups; ++g) scales[g][i] = static_cast<uint16_t>(four >> (16 * g));
-      } else {
-        scales[0][i] = *reinterpret_cast<const uint16_t*>(at);
-      }
-    }
+  SHORTLIST_DEVICE void AddGroups(int step, const Piece (&raw)[2 * kRowTiles],
+                                  const StepScales (&scales)[2 * kRowTiles]) {
+    constexpr int kPieceGroups = kFormat == RowFormat::kInt4 ? 2 : 1;
     SHORTLIST_DEVICE_UNROLL
     for (int which = 0; which < kStatePieces; ++which) {
       const Operands a = Expanded(raw, which);
@@ -322,17 +336,19 @@ class RowTiles {
         const Piece b = *StatePiece(n, step, which);
         SHORTLIST_DEVICE_UNROLL
         for (int g = 0; g < kPieceGroups; ++g) {
-          const int group = which * kPieceGroups + g;
-          AddGroup(n, first_group + group, scales[group], a, b, 2 * g);
+          AddGroup(n, UnitOf(step), which * kPieceGroups + g, scales, a, b, 2 * g);
         }
       }
     }
   }
 
-  SHORTLIST_DEVICE void AddGroup(int n, int group, const uint16_t (&scales)[2 * kRowTiles],
-                                 const Operands& a, const Piece& b, int word) {
+  /// Group `which` of a unit.
+  SHORTLIST_DEVICE void AddGroup(int n, int unit, int which,
+                                 const StepScales (&scales)[2 * kRowTiles], const Operands& a,
+                                 const Piece& b, int word) {
     constexpr int kProducts = kFormat == RowFormat::kInt4 ? 1 : 2;  // instructions
     constexpr float kFactor = kFormat == RowFormat::kInt4 ? kInt4Factor : 1.0f;
+    const int group = unit * kStepGroups + which;
     if (group >= job_.rows.num_groups) return;  // the whole warp; the states have no such scale
     const float x0 = StateScale(TokenAt(n, 2 * piece_), group);
     const float x1 = StateScale(TokenAt(n, 2 * piece_ + 1), group);
@@ -347,8 +363,8 @@ class RowTiles {
         Device::MultiplyInt8(dots, low.words[w], high.words[w], low.words[w + 1],
                              high.words[w + 1], b.words[w], b.words[w + 1]);
       }
-      const float w0 = Bf16Value(scales[2 * r]) * kFactor;
-      const float w1 = Bf16Value(scales[2 * r + 1]) * kFactor;
+      const float w0 = ScaleOf(scales[2 * r], which) * kFactor;
+      const float w1 = ScaleOf(scales[2 * r + 1], which) * kFactor;
       float(&sums)[4] = sums_[r][n];
       sums[0] = fmaf(static_cast<float>(dots[0]), w0 * x0, sums[0]);
       sums[1] = fmaf(static_cast<float>(dots[1]), w0 * x1, sums[1]);
@@ -360,7 +376,8 @@ class RowTiles {
   SHORTLIST_DEVICE float StateScale(int token, int group) const {
     return job_.args.x.scales[token * (job_.rows.x_scale_bytes / 4) + group];
   }
-  SHORTLIST_DEVICE static float Bf16Value(uint16_t bits) {
+  SHORTLIST_DEVICE static float ScaleOf(StepScales scales, int which) {
+    const auto bits = static_cast<uint16_t>(scales >> (16 * which));
     return std::bit_cast<float>(uint32_t{bits} << 16);
   }
 

@@ -13,13 +13,8 @@ namespace shortlist {
 template <RowFormat kFormat>
 cudaError_t LaunchScore(const HeadJob& job, cudaStream_t stream);
 
-/// Blocks of a processor: the registers of many tokens' sums leave room for two.
-constexpr int BlocksFor(int token_tiles) {
-  return token_tiles == 1 ? kProcessorBlocks : token_tiles == 2 ? 3 : 2;
-}
-
 template <RowFormat kFormat, int kRowTiles, int kTokenTiles>
-__global__ void __launch_bounds__(kHeadThreads, BlocksFor(kTokenTiles))
+__global__ void __launch_bounds__(kHeadThreads, kProcessorBlocks)
     ScoreKernel(const __grid_constant__ HeadJob job) {
   extern __shared__ __align__(16) uint8_t shared[];
   ScoreItems<CudaDevice, kFormat, kRowTiles, kTokenTiles>(job, shared);

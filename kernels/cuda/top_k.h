@@ -50,23 +50,16 @@ SHORTLIST_DEVICE void MergeSorted(const BestOfLane& other, BestOfLane& best) {
   }
 }
 
-/// Puts each lane's candidate (key 0: none) into the list where it is among the k best. Most
-/// batches of candidates end after one comparison with the worst of these.
+/// Puts each lane's candidate (key 0: none) into the list where it is among the k best: one by one,
+/// which is for few that are.
 template <class Device>
-SHORTLIST_DEVICE void InsertCandidates(int k, uint64_t key, float logit, BestOfLane& best) {
-  constexpr int kFew = 4;  // so many insertions take as long as a sort
+SHORTLIST_DEVICE void InsertCandidates(int k, const BestOfLane& own, BestOfLane& best) {
   const int lane = Device::Lane();
-  uint32_t better = Device::Ballot(key > Device::Shuffle(best.key, k - 1));
-  if (std::popcount(better) > kFew) {
-    BestOfLane own{key, logit};
-    SortCandidates<Device>(own);
-    MergeSorted<Device>(own, best);
-    return;
-  }
+  uint32_t better = Device::Ballot(own.key > Device::Shuffle(best.key, k - 1));
   for (; better != 0; better &= better - 1) {
     const int owner = Device::FirstLane(better);
-    const uint64_t top = Device::Shuffle(key, owner);
-    const float top_logit = Device::Shuffle(logit, owner);
+    const uint64_t top = Device::Shuffle(own.key, owner);
+    const float top_logit = Device::Shuffle(own.logit, owner);
     const uint64_t above_key = Device::ShuffleUp(best.key, 1);
     const float above_logit = Device::ShuffleUp(best.logit, 1);
     // Selections, no branch: the lanes stay together for the next operation of the warp.
@@ -77,14 +70,39 @@ SHORTLIST_DEVICE void InsertCandidates(int k, uint64_t key, float logit, BestOfL
   }
 }
 
-/// The sum of exponentials of the lanes' two values each, no NaNs, in every lane.
-template <class Device>
-SHORTLIST_DEVICE SumExp WarpSumExp(float a, float b) {
-  const uint32_t a_bits = OrderedBits(a), b_bits = OrderedBits(b);
-  const float max = OrderedValue(Device::WarpMax(a_bits > b_bits ? a_bits : b_bits));
+/// The k best of the lanes' kValues candidates each, sorted. Most of them are the best of their
+/// lane: these are sorted, and few of the rest come in.
+template <class Device, int kValues>
+SHORTLIST_DEVICE BestOfLane BestOf(int k, BestOfLane (&candidates)[kValues]) {
+  BestOfLane best;
+  int which = 0;
+  SHORTLIST_DEVICE_UNROLL
+  for (int i = 0; i < kValues; ++i) {
+    if (candidates[i].key <= best.key) continue;
+    best = candidates[i];
+    which = i;
+  }
+  SortCandidates<Device>(best);
+  SHORTLIST_DEVICE_UNROLL
+  for (int i = 0; i < kValues; ++i) {
+    if (i == which) candidates[i].key = 0;
+    InsertCandidates<Device>(k, candidates[i], best);
+  }
+  return best;
+}
+
+/// The sum of exponentials of the lanes' values, no NaNs, in every lane.
+template <class Device, int kValues>
+SHORTLIST_DEVICE SumExp WarpSumExp(const float (&values)[kValues]) {
+  float most = values[0];
+  SHORTLIST_DEVICE_UNROLL
+  for (int i = 1; i < kValues; ++i) most = values[i] > most ? values[i] : most;
+  const float max = OrderedValue(Device::WarpMax(OrderedBits(most)));
   if (max == -kFloatInfinity) return {};
   if (max == kFloatInfinity) return {kFloatInfinity, 1};
-  float sum = expf(a - max) + expf(b - max);
+  float sum = 0;
+  SHORTLIST_DEVICE_UNROLL
+  for (int i = 0; i < kValues; ++i) sum += expf(values[i] - max);
   for (int distance = 16; distance > 0; distance /= 2) {
     sum += Device::ShuffleXor(sum, distance);
   }

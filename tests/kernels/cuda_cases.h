@@ -10,6 +10,7 @@ namespace shortlist {
 /// How large random cases get: an emulated kernel is some 10^5 times slower than a real one.
 struct CaseSizes {
   int num_rounds = 0;
+  int64_t min_rows = 1;  // of the vocabulary, and room for as many in the set
   int64_t max_vocab_size = 0;
   int64_t max_hidden = 0;
   int64_t max_tokens = 0;  // at most kHeadMaxTokens

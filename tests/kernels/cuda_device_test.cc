@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/cuda/head.h"
+#include "kernels/cuda/head_plan.h"
 #include "kernels/cuda/sketch.h"
 #include "tests/kernels/cuda_cases.h"
 #include "tests/kernels/cuda_head_fixture.h"
@@ -153,6 +154,15 @@ int Run() {
                 .max_vocab_size = small ? 100 : 2500,
                 .max_hidden = 5000,
                 .max_tokens = 64},
+               failures);
+  });
+  run("many rows", [&] {
+    CheckHeads(machine, /*seed=*/707,
+               {.num_rounds = small ? 1 : 5,
+                .min_rows = small ? kPartRows + 1 : 20000,
+                .max_vocab_size = small ? 2 * kPartRows : 40000,
+                .max_hidden = small ? 40 : 300,
+                .max_tokens = small ? 4 : 20},
                failures);
   });
   run("bad input", [&] { CheckHeadBadInput(machine, /*seed=*/703, failures); });

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "kernels/cuda/elementwise_kernel.h"
 #include "kernels/cuda/head_kernel.h"
+#include "kernels/cuda/select_kernel.h"
 #include "kernels/cuda/sketch_kernel.h"
 #include "kernels/cuda/states_kernel.h"
 #include "tests/kernels/cuda_emulator.h"
@@ -55,10 +56,15 @@ bool EmulatedMachine::HeadTopK(const CudaHeadArgs& args, int64_t k, const HeadNo
   job.noise = noise;
   job.out = out;
   Score(job);
-  Launch(static_cast<int>(args.x.num_tokens), kMergeThreads, sizeof(MergeShared),
-         [&](uint8_t* shared) {
-           MergeParts<Emulated>(job, *reinterpret_cast<MergeShared*>(shared));
-         });
+  const int num_tokens = static_cast<int>(args.x.num_tokens);
+  Launch(num_tokens * plan.num_parts, kSelectThreads, sizeof(SelectShared), [&](uint8_t* shared) {
+    SelectPart<Emulated>(job, *reinterpret_cast<SelectShared*>(shared));
+  });
+  if (plan.num_parts > 1) {
+    Launch(num_tokens, kSelectThreads, sizeof(SelectShared), [&](uint8_t* shared) {
+      MergeParts<Emulated>(job, *reinterpret_cast<SelectShared*>(shared));
+    });
+  }
   Free(workspace);
   return true;
 }

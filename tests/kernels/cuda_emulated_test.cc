@@ -2,6 +2,7 @@
 // machine without a GPU.
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/head_plan.h"
 #include "tests/kernels/cuda_cases.h"
 #include "tests/kernels/cuda_emulated_machine.h"
 
@@ -36,6 +37,19 @@ TEST(CudaKernelsTest, WideRowsOfManyTokensEqualTheOracle) {
   Failures failures;
   CheckHeads(machine, /*seed=*/503,
              {.num_rounds = 2, .max_vocab_size = 40, .max_hidden = 5000, .max_tokens = 64},
+             failures);
+  ExpectNone(failures);
+}
+
+TEST(CudaKernelsTest, ManyRowsAreSelectedFromInParts) {
+  EmulatedMachine machine(/*num_processors=*/8);
+  Failures failures;
+  CheckHeads(machine, /*seed=*/507,
+             {.num_rounds = 1,
+              .min_rows = 2 * kPartRows,
+              .max_vocab_size = 3 * kPartRows,
+              .max_hidden = 40,
+              .max_tokens = 3},
              failures);
   ExpectNone(failures);
 }

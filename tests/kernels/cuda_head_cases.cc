@@ -56,11 +56,11 @@ class HeadCheck {
         rng_(rng),
         failures_(failures),
         hidden_(RandomHidden(format, sizes.max_hidden)),
-        vocab_size_(RandomInt(rng, 1, sizes.max_vocab_size)),
+        vocab_size_(RandomInt(rng, sizes.min_rows, sizes.max_vocab_size)),
         num_tokens_(RandomInt(rng, 0, 3) == 0
                         ? RandomInt(rng, 1, sizes.max_tokens)
                         : RandomInt(rng, 1, std::min<int64_t>(9, sizes.max_tokens))),
-        row_capacity_(RandomInt(rng, 1, vocab_size_)),
+        row_capacity_(RandomInt(rng, sizes.min_rows, vocab_size_)),
         tail_capacity_(RandomInt(rng, 0, 1) *
                        RandomInt(rng, 0, std::min<int64_t>(70, vocab_size_))),
         rows_(machine, rng, format, vocab_size_, hidden_),

@@ -173,8 +173,6 @@ TEST(HeadPlanTest, FitsEveryDeviceWhateverTheBatchAndK) {
       const HeadPlan plan =
           PlanHead(Args(RowFormat::kBf16, 4096, num_tokens, 100000, 64), k, kH200);
       EXPECT_GT(plan.num_blocks, 0);
-      EXPECT_EQ(plan.ring_offset % 16, 0);
-      EXPECT_EQ(plan.shared_bytes - plan.ring_offset, RingBytes(KernelTokenTiles(num_tokens)));
       EXPECT_LE(plan.shared_bytes, kLeastShared) << num_tokens << " " << k;
     }
   }
