@@ -11,7 +11,7 @@ namespace shortlist {
 
 inline constexpr int kHeadThreads = 128;
 inline constexpr int kHeadWarps = kHeadThreads / 32;
-inline constexpr int kSelectThreads = 256;
+inline constexpr int kSelectThreads = 512;
 inline constexpr int kSelectWarps = kSelectThreads / 32;
 inline constexpr int kPartRows = 4096;  // logits that one block selects from
 inline constexpr int kTileRows = 16;   // rows of one tensor core tile

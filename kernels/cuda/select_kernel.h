@@ -10,6 +10,10 @@
 
 namespace shortlist {
 
+SHORTLIST_DEVICE_CALL inline float NoisyScore(float logit, uint64_t noise_key, int32_t id) {
+  return PerturbedScore(logit, noise_key, id);
+}
+
 /// What a block has found of a token.
 struct Found {
   BestOfLane best;  // in each lane of warp 0
@@ -29,6 +33,7 @@ SHORTLIST_DEVICE Found MergeWarps(Found own, SelectShared& shared) {
   const int warp = Device::Warp();
   const int lane = Device::Lane();
   if (lane == 0) shared.sums[warp] = own.sum;
+  SHORTLIST_DEVICE_LOOP
   for (int half = kSelectWarps / 2; half > 0; half /= 2) {
     if (warp >= half && warp < 2 * half) {
       shared.keys[warp][lane] = own.best.key;
@@ -101,7 +106,7 @@ SHORTLIST_DEVICE void SelectPart(const HeadJob& job, SelectShared& shared) {
   for (int b = 0; b < kBatches; ++b) {
     // What has no probability is never chosen; a row whose id is out of range is -infinity.
     if (!(values[b] > -kFloatInfinity)) continue;
-    const float score = noisy ? PerturbedScore(values[b], noise_key, ids[b]) : values[b];
+    const float score = noisy ? NoisyScore(values[b], noise_key, ids[b]) : values[b];
     candidates[b] = {CandidateKey(score, ids[b]), values[b]};
   }
   found.best = BestOf<Device>(job.k, candidates);
@@ -124,6 +129,7 @@ SHORTLIST_DEVICE void MergeParts(const HeadJob& job, SelectShared& shared) {
   const int num_parts = job.plan.num_parts;
   const int64_t first = int64_t{token} * num_parts;
   Found found;
+  SHORTLIST_DEVICE_LOOP
   for (int i = Device::Warp() * 32; i < num_parts * job.k; i += kSelectThreads) {
     BestOfLane own;
     if (i + lane < num_parts * job.k) {
@@ -133,6 +139,7 @@ SHORTLIST_DEVICE void MergeParts(const HeadJob& job, SelectShared& shared) {
     MergeSorted<Device>(own, found.best);
   }
   SumExp sum;
+  SHORTLIST_DEVICE_LOOP
   for (int p = Device::Thread(); p < num_parts; p += kSelectThreads) {
     sum = AddSumExp(sum, job.part_sums[first + p]);
   }

@@ -30,7 +30,9 @@ SHORTLIST_DEVICE void CompareExchange(int distance, bool keep_better, BestOfLane
 template <class Device>
 SHORTLIST_DEVICE void SortCandidates(BestOfLane& own) {
   const int lane = Device::Lane();
+  SHORTLIST_DEVICE_LOOP
   for (int size = 2; size <= 32; size *= 2) {
+    SHORTLIST_DEVICE_LOOP
     for (int distance = size / 2; distance > 0; distance /= 2) {
       const bool best_first = (lane & size) == 0;
       CompareExchange<Device>(distance, ((lane & distance) == 0) == best_first, own);
@@ -45,6 +47,7 @@ SHORTLIST_DEVICE void MergeSorted(const BestOfLane& other, BestOfLane& best) {
   const uint64_t key = Device::Shuffle(other.key, 31 - lane);
   const float logit = Device::Shuffle(other.logit, 31 - lane);
   if (key > best.key) best = {key, logit};
+  SHORTLIST_DEVICE_LOOP
   for (int distance = 16; distance > 0; distance /= 2) {
     CompareExchange<Device>(distance, (lane & distance) == 0, best);
   }
@@ -56,6 +59,7 @@ template <class Device>
 SHORTLIST_DEVICE void InsertCandidates(int k, const BestOfLane& own, BestOfLane& best) {
   const int lane = Device::Lane();
   uint32_t better = Device::Ballot(own.key > Device::Shuffle(best.key, k - 1));
+  SHORTLIST_DEVICE_LOOP
   for (; better != 0; better &= better - 1) {
     const int owner = Device::FirstLane(better);
     const uint64_t top = Device::Shuffle(own.key, owner);
@@ -112,6 +116,7 @@ SHORTLIST_DEVICE SumExp WarpSumExp(const float (&values)[kValues]) {
 /// The sum of the lanes' sums, in one order, in every lane.
 template <class Device>
 SHORTLIST_DEVICE SumExp SumOfLanes(SumExp sum) {
+  SHORTLIST_DEVICE_LOOP
   for (int distance = 16; distance > 0; distance /= 2) {
     const SumExp other{Device::ShuffleXor(sum.max, distance),
                        Device::ShuffleXor(sum.sum, distance)};
