@@ -29,6 +29,7 @@ SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter, StepVoca
                                      Options options, KvCache cache, TargetHead head)
     : target_(target),
       drafter_(drafter),
+      draft_side_(drafter),
       options_(std::move(options)),
       discovery_(options_.discovery, options_.emit_size, drafter != nullptr),
       vocabs_(std::move(vocabs)),
@@ -150,9 +151,9 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
                        options_.verify, target_.config().context_len);
     }
     results_[chunk.index].num_emitted = sequence.num_tokens() - before;
-    TellDrafter(work[chunk.index], hidden.narrow(0, chunk.first_row, chunk.len));
+    draft_side_.Accept(work[chunk.index], hidden.narrow(0, chunk.first_row, chunk.len));
   }
-  CompletePrompts(work);
+  draft_side_.CompletePrompts(work);
   return TakeResults(work);
 }
 
@@ -160,8 +161,9 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
 std::span<const StepResult> SpeculativeEngine::TakeResults(std::span<const StepWork> work) {
   for (size_t i = 0; i < work.size(); ++i) {
     results_[i].cached_len = work[i].sequence->cached_len;
-    results_[i].shareable_len = ShareableLen(*work[i].sequence);
+    results_[i].shareable_len = draft_side_.ShareableLen(*work[i].sequence);
   }
+  stats_.num_draft_failures = draft_side_.num_failures();
   return results_;
 }
 
@@ -169,11 +171,8 @@ void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
                                     std::span<const TokenId> rows) {
   SHORTLIST_CHECK(len >= 0 && len < sequence.num_tokens());
   sequence.cached_len = len;
-  const bool drafts = DraftsFor(sequence) && len <= drafter_->context_len();
-  Speculation& speculation = SpeculationOf(sequence);
-  speculation.draft_state = drafts ? drafter_->NewState(len) : nullptr;
-  speculation.shareable_len = 0;
-  speculation.adopted_rows.assign(rows.begin(), rows.end());
+  draft_side_.Adopt(sequence, len);
+  SpeculationOf(sequence).adopted_rows.assign(rows.begin(), rows.end());
 }
 
 void SpeculativeEngine::AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) {
@@ -182,19 +181,6 @@ void SpeculativeEngine::AddContinuations(Sequence& sequence, std::vector<TokenId
 
 int64_t SpeculativeEngine::num_continuations(const Sequence& sequence) const {
   return discovery_.num_continuations(sequence);
-}
-
-bool SpeculativeEngine::DraftsFor(const Sequence& sequence) const {
-  return drafter_ != nullptr && sequence.speculates() &&
-         sequence.prompt_len() < drafter_->context_len();
-}
-
-int64_t SpeculativeEngine::ShareableLen(const Sequence& sequence) const {
-  if (!DraftsFor(sequence)) return sequence.cached_len;
-  const Speculation* const speculation = FindSpeculation(sequence);
-  if (speculation == nullptr) return 0;
-  if (speculation->draft_state == nullptr) return speculation->shareable_len;
-  return std::min(sequence.cached_len, drafter_->CachedLen(sequence));
 }
 
 std::vector<TokenId> SpeculativeEngine::TailRows(const Sequence& sequence) const {
@@ -210,7 +196,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   const EngineStats before = stats_;
   // A vocabulary that does not fit costs its requests their drafts, and nobody anything else.
   for (const StepVocabs::Snapshot& snapshot : vocabs_.Take(work)) {
-    if (!snapshot.fit.ok()) CountDraftFailure(snapshot.fit);
+    if (!snapshot.fit.ok()) draft_side_.CountFailure(snapshot.fit);
   }
   const double begin_ms = NowMs();
   const std::vector<DraftTask> tasks = Propose(work);
@@ -220,10 +206,10 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   stats_.verify_ms += NowMs() - drafted_ms;
   ++stats_.num_steps;
   UpdatePolicy(tasks, before);
-  EndIdleDrafts(work);
+  if (!options_.draft_p_min && policy_.Rests(std::ssize(work))) draft_side_.EndIdle(work);
   TellSizer(work, tasks, before);
   vocabs_.Clear();
-  CompletePrompts(work);
+  draft_side_.CompletePrompts(work);
   return TakeResults(work);
 }
 
@@ -271,7 +257,7 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
     Learn(work[i], task, num_accepted, num_emitted,
           LikeliestLast(std::span(verdict_.top).subspan(row * num_top, num_emitted * num_top),
                         num_top));
-    if (num_emitted > 0) TellDrafter(work[i], hidden.narrow(0, row, num_emitted));
+    if (num_emitted > 0) draft_side_.Accept(work[i], hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
   return absl::OkStatus();
@@ -317,25 +303,6 @@ void SpeculativeEngine::UpdatePolicy(std::span<const DraftTask> tasks, const Eng
   drafting_rests_ = !options_.draft_p_min && policy_.Rests(step.num_requests);
 }
 
-/// While drafting rests, the drafter falls behind. What it lacks it would have to compute before it
-/// drafts again, for more than that can earn: such sequences decode plainly from here on, and later
-/// ones try again. What others could share of them so far they still can.
-void SpeculativeEngine::EndIdleDrafts(std::span<const StepWork> work) {
-  constexpr int64_t kMostLeft = 192;
-  if (options_.draft_p_min || !policy_.Rests(std::ssize(work))) return;
-  for (const StepWork& of : work) {
-    Sequence& sequence = *of.sequence;
-    const Speculation* const speculation = FindSpeculation(sequence);
-    if (speculation == nullptr || speculation->draft_state == nullptr) continue;
-    const int64_t left = sequence.num_tokens() - drafter_->CachedLen(sequence);
-    if (left <= kMostLeft || sequence.finished()) continue;
-    const int64_t shareable = ShareableLen(sequence);
-    Speculation& ended = SpeculationOf(sequence);
-    ended.draft_state = nullptr;
-    ended.shareable_len = shareable;
-  }
-}
-
 /// A step that another vocabulary had a part in says nothing about the sizes.
 void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                                   const EngineStats& before) {
@@ -359,9 +326,7 @@ void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<cons
 
 int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
   const Sequence& sequence = *work.sequence;
-  const Speculation* const speculation = FindSpeculation(sequence);
-  const bool drafts = speculation != nullptr && speculation->draft_state != nullptr;
-  if (drafter_ == nullptr || !drafts) return 0;
+  if (!draft_side_.HasState(sequence)) return 0;
   // The last token of a step is the target's own, so one fewer draft than tokens still wanted; each
   // draft token needs a slot behind the last token and a position in both contexts.
   const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
@@ -433,7 +398,7 @@ std::vector<DraftTask> SpeculativeEngine::Propose(std::span<const StepWork> work
   });
   const bool wants_distributions = options_.verify == VerifyMode::kRejection;
   if (const absl::Status drafted = drafter_->Draft(drafting, wants_distributions); !drafted.ok()) {
-    CountDraftFailure(drafted);  // the step goes on as plain decoding
+    draft_side_.CountFailure(drafted);  // the step goes on as plain decoding
     return tasks;
   }
   int64_t longest = 0;
@@ -472,54 +437,6 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
       vocab.Observe(coverage.scored, coverage.shared_drafted, &active, coverage.held);
   if (!coverage.unscored.empty()) status.Update(vocab.Add(coverage.unscored));
   SHORTLIST_CHECK(status.ok());  // ids of the target and of the snapshot are in range
-}
-
-void SpeculativeEngine::TellDrafter(const StepWork& work, const at::Tensor& features) {
-  Sequence& sequence = *work.sequence;
-  if (!DraftsFor(sequence)) return;
-  if (sequence.finished() && !LacksPrompt(work)) return;
-  std::unique_ptr<DrafterState>& draft_state = SpeculationOf(sequence).draft_state;
-  if (sequence.cached_len > drafter_->context_len()) {  // too long for this drafter, now and ever
-    draft_state = nullptr;
-    return;
-  }
-  if (draft_state == nullptr) {
-    // A drafter joins at the start of a sequence or not at all: it must see every position once.
-    if (sequence.cached_len != features.size(0)) return;
-    draft_state = drafter_->NewState(/*cached_len=*/0);
-  }
-  if (const absl::Status status = drafter_->Accept(work, features); !status.ok()) {
-    draft_state = nullptr;  // this sequence decodes plainly from here on
-    CountDraftFailure(status);
-  }
-}
-
-/// Whether the drafter lacks a part of a prompt that others may share, other than its last token.
-bool SpeculativeEngine::LacksPrompt(const StepWork& work) const {
-  const Sequence& sequence = *work.sequence;
-  if (!work.shares_prompt || sequence.finish_reason() == FinishReason::kError) return false;
-  return ShareableLen(sequence) < sequence.prompt_len() - 1;
-}
-
-/// For sequences that have ended. One that goes on does it with its next draft.
-void SpeculativeEngine::CompletePrompts(std::span<const StepWork> work) {
-  if (drafter_ == nullptr) return;
-  std::vector<StepWork> ended;
-  for (const StepWork& of : work) {
-    const Speculation* const speculation = FindSpeculation(*of.sequence);
-    const bool drafts = speculation != nullptr && speculation->draft_state != nullptr;
-    if (of.sequence->finished() && drafts && LacksPrompt(of)) ended.push_back(of);
-  }
-  if (ended.empty()) return;
-  const absl::Status status = drafter_->CatchUp(ended);
-  if (status.ok()) return;
-  for (const StepWork& of : ended) SpeculationOf(*of.sequence).draft_state = nullptr;
-  CountDraftFailure(status);
-}
-
-void SpeculativeEngine::CountDraftFailure(const absl::Status& why) {
-  ++stats_.num_draft_failures;
-  draft_error_ = why;
 }
 
 }  // namespace shortlist

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "draft/draft_policy.h"
+#include "draft/draft_side.h"
 #include "draft/drafter.h"
 #include "draft/engine_options.h"
 #include "draft/engine_stats.h"
@@ -65,10 +66,8 @@ class SpeculativeEngine {
   /// The most of them that are of use to `sequence`; 0: none.
   int64_t num_continuations(const Sequence& sequence) const;
 
-  /// True if the drafter computes keys and values for `sequence`: there is one, the sequence
-  /// speculates, and its prompt fits the drafter's context. Prefixes are shared among sequences
-  /// with equal answers.
-  bool DraftsFor(const Sequence& sequence) const;
+  /// DraftSide's. Prefixes are shared among sequences with equal answers.
+  bool DraftsFor(const Sequence& sequence) const { return draft_side_.DraftsFor(sequence); }
 
   /// The rows that `sequence` has added to the active vocabulary, by token id; without guesses.
   std::vector<TokenId> TailRows(const Sequence& sequence) const;
@@ -84,7 +83,7 @@ class SpeculativeEngine {
   /// What it has learned of the costs of decoding.
   const DraftPolicy& policy() const { return policy_; }
   /// Why drafting failed last; ok while it never has.
-  const absl::Status& draft_error() const { return draft_error_; }
+  const absl::Status& draft_error() const { return draft_side_.error(); }
   const Decoder& target() const { return target_; }
   int64_t vocab_size() const { return target_.config().vocab_size; }
   int64_t context_len() const { return target_.config().context_len; }
@@ -111,7 +110,6 @@ class SpeculativeEngine {
   int64_t NumPromptBest(std::span<const StepWork> work, std::span<const Chunk> chunks) const;
   bool MayGuess(const StepWork& work) const;
   std::span<const StepResult> TakeResults(std::span<const StepWork> work);
-  int64_t ShareableLen(const Sequence& sequence) const;
   std::vector<DraftTask> Propose(std::span<const StepWork> work);
   DraftTask NewTask(const StepWork& work);
   int64_t NumDraftTokens(const StepWork& work) const;
@@ -121,16 +119,12 @@ class SpeculativeEngine {
   void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted, int64_t num_emitted,
              std::span<const TokenId> likely);
   void UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before);
-  void EndIdleDrafts(std::span<const StepWork> work);
   void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                  const EngineStats& before);
-  void TellDrafter(const StepWork& work, const at::Tensor& features);
-  bool LacksPrompt(const StepWork& work) const;
-  void CompletePrompts(std::span<const StepWork> work);
-  void CountDraftFailure(const absl::Status& why);
 
   Decoder& target_;
   Drafter* const drafter_;
+  DraftSide draft_side_;
   const Options options_;
   const TailDiscovery discovery_;
   StepVocabs vocabs_;
@@ -146,7 +140,6 @@ class SpeculativeEngine {
   ChainThresholds thresholds_;  // of the step
   bool drafting_rests_ = false;
   bool step_caught_up_ = false;  // DraftPolicy::Step::caught_up
-  absl::Status draft_error_;
 };
 
 }  // namespace shortlist

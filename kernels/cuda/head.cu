@@ -20,7 +20,8 @@ extern template cudaError_t LaunchScore<RowFormat::kF32>(const HeadJob&, cudaStr
 
 namespace {
 
-__global__ void __launch_bounds__(kSelectThreads) SelectKernel(const __grid_constant__ HeadJob job) {
+__global__ void __launch_bounds__(kSelectThreads)
+    SelectKernel(const __grid_constant__ HeadJob job) {
   __shared__ SelectShared shared;
   SelectPart<CudaDevice>(job, shared);
 }

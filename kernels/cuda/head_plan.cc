@@ -124,8 +124,7 @@ HeadPlan PlanHead(const CudaHeadArgs& args, int64_t k, int num_processors) {
   plan.shared_items = static_cast<int>(CeilDivide(args.row_capacity, plan.item_rows()));
   plan.tail_items = static_cast<int>(CeilDivide(args.tail_capacity, plan.item_rows()));
   plan.shared_bytes = kMeetBytes + RingBytes(KernelTokenTiles(num_tokens));
-  plan.num_blocks =
-      args.tail_capacity > 0 ? most_blocks : std::min(plan.shared_items, most_blocks);
+  plan.num_blocks = args.tail_capacity > 0 ? most_blocks : std::min(plan.shared_items, most_blocks);
   if (k == 0) return plan;
 
   const int64_t stride = args.row_capacity + args.tail_capacity;

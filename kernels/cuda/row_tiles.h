@@ -133,8 +133,8 @@ class RowTiles {
   }
 
  private:
-  static constexpr bool kTensors = kFormat == RowFormat::kBf16 || kFormat == RowFormat::kF16 ||
-                                   kFormat == RowFormat::kFp8;
+  static constexpr bool kTensors =
+      kFormat == RowFormat::kBf16 || kFormat == RowFormat::kF16 || kFormat == RowFormat::kFp8;
   static constexpr bool kRowsAreColumns = kTensors && kTokenTiles > 1;  // the side of 8
   static constexpr int kSumRowTiles = kRowsAreColumns ? 2 * kRowTiles : kRowTiles;
   static constexpr int kSumTokenTiles = kRowsAreColumns ? kTokenTiles / 2 : kTokenTiles;
@@ -235,8 +235,7 @@ class RowTiles {
       SHORTLIST_DEVICE_UNROLL
       for (int which = 0; which < kStatePieces; ++which) {
         const int token = TokenAt(n, kQuad ? row_ : 2 * piece_ + which);
-        const int byte =
-            kQuad ? ByteOf(step) * kStatePieces + which * kPieceBytes : ByteOf(step);
+        const int byte = kQuad ? ByteOf(step) * kStatePieces + which * kPieceBytes : ByteOf(step);
         const uint8_t* const from = codes + (token * state_bytes + byte);
         Device::CopyAsync16(StatePiece(n, step, which), from, inside);
       }
@@ -360,8 +359,8 @@ class RowTiles {
       SHORTLIST_DEVICE_UNROLL
       for (int p = 0; p < kProducts; ++p) {
         const int w = word + 2 * p;
-        Device::MultiplyInt8(dots, low.words[w], high.words[w], low.words[w + 1],
-                             high.words[w + 1], b.words[w], b.words[w + 1]);
+        Device::MultiplyInt8(dots, low.words[w], high.words[w], low.words[w + 1], high.words[w + 1],
+                             b.words[w], b.words[w + 1]);
       }
       const float w0 = ScaleOf(scales[2 * r], which) * kFactor;
       const float w1 = ScaleOf(scales[2 * r + 1], which) * kFactor;
@@ -385,8 +384,8 @@ class RowTiles {
   uint8_t* const ring_;  // this lane's first piece
   const int first_token_;
   const int num_tokens_;
-  const int row_;         // g
-  const int piece_;       // t
+  const int row_;                 // g
+  const int piece_;               // t
   uint32_t rows_[2 * kRowTiles];  // where rows g, g + 8, ... begin, in pieces
   float sums_[kSumRowTiles][kSumTokenTiles][4];
 };

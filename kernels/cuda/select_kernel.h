@@ -85,7 +85,7 @@ SHORTLIST_DEVICE void SelectPart(const HeadJob& job, SelectShared& shared) {
     ids[b] = -1;
     if (place >= num_rows) continue;
     values[b] = job.logits[token * job.stride + place];
-    ids[b] = place >= num_shared        ? args.tail_ids[tail.begin + place - num_shared]
+    ids[b] = place >= num_shared       ? args.tail_ids[tail.begin + place - num_shared]
              : args.row_ids != nullptr ? args.row_ids[place]
                                        : place;
   }

@@ -10,7 +10,6 @@
 
 namespace shortlist {
 
-
 /// Runs the kernels' templates on the host (tests/kernels/cuda_emulator.h). The launches are those
 /// of kernels/cuda/head.cu.
 class EmulatedMachine : public CudaMachine {
