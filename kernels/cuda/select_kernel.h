@@ -40,7 +40,7 @@ SHORTLIST_DEVICE Found MergeWarps(Found own, SelectShared& shared) {
       shared.logits[warp][lane] = own.best.logit;
     }
     Device::SyncBlock();
-    if (warp < half) {
+    if (warp < half && shared.keys[warp + half][0] != 0) {  // the whole warp
       MergeSorted<Device>({shared.keys[warp + half][lane], shared.logits[warp + half][lane]},
                           own.best);
     }
@@ -100,7 +100,8 @@ SHORTLIST_DEVICE void SelectPart(const HeadJob& job, SelectShared& shared) {
     if (noisy) values[b] /= temperature;
   }
   Found found;
-  if (job.out.log_sum_exp != nullptr) found.sum = WarpSumExp<Device>(values);
+  const bool any = first < num_rows;  // of the warp
+  if (any && job.out.log_sum_exp != nullptr) found.sum = WarpSumExp<Device>(values);
   BestOfLane candidates[kBatches];
   SHORTLIST_DEVICE_UNROLL
   for (int b = 0; b < kBatches; ++b) {
@@ -109,7 +110,7 @@ SHORTLIST_DEVICE void SelectPart(const HeadJob& job, SelectShared& shared) {
     const float score = noisy ? NoisyScore(values[b], noise_key, ids[b]) : values[b];
     candidates[b] = {CandidateKey(score, ids[b]), values[b]};
   }
-  found.best = BestOf<Device>(job.k, candidates);
+  if (any) found.best = BestOf<Device>(job.k, candidates);
   found = MergeWarps<Device>(found, shared);
   if (num_parts == 1) return WriteResult<Device>(job, token, found);
   if (Device::Warp() != 0) return;
