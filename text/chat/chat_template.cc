@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "text/chat/final_message.h"
+#include "text/chat/special_tokens.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
 
@@ -23,8 +24,6 @@ using Sources = std::map<std::string, absl::StatusOr<std::string>>;  // by name
 using Variables = std::vector<std::pair<std::string, jinja::Value>>;
 
 constexpr size_t kMaxVariables = 64;
-constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                          "pad_token", "cls_token", "mask_token"};
 constexpr const char* kReasoning[] = {"reasoning_content", "thinking", "reasoning"};
 
 absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
@@ -39,22 +38,6 @@ absl::StatusOr<json> ReadOptionalJson(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
   }
   return document;
-}
-
-/// Adds the special tokens of `config` that `tokens` does not have: each a text, or an object with
-/// its text as "content".
-absl::Status AddSpecialTokens(const json& config, const std::string& path,
-                              std::map<std::string, std::string>& tokens) {
-  for (const char* name : kSpecialTokens) {
-    if (!config.contains(name) || config[name].is_null()) continue;
-    const json& token = config[name];
-    const json& text = token.is_object() && token.contains("content") ? token["content"] : token;
-    if (!text.is_string()) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": ", name, " is not a text"));
-    }
-    tokens.emplace(name, text.get<std::string>());
-  }
-  return absl::OkStatus();
 }
 
 /// The templates of a `chat_template` member.
@@ -249,11 +232,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir) {
         model_dir, ": no chat template in chat_template.jinja, tokenizer_config.json or ",
         "chat_template.json"));
   }
-  std::map<std::string, std::string> tokens;
-  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokens(config, config_path, tokens));
-  const std::string map_path = (dir / "special_tokens_map.json").string();
-  SHORTLIST_ASSIGN_OR_RETURN(const json map, ReadOptionalJson(map_path));
-  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokens(map, map_path, tokens));
+  SHORTLIST_ASSIGN_OR_RETURN(auto tokens, ReadTemplateTokens(model_dir));
   auto result = CreateOf(sources, std::move(tokens));
   if (!result.ok()) return WithOrigin(result.status(), model_dir);
   return result;

@@ -54,9 +54,9 @@ class ChatTemplate {
 
   /// The template of a model directory, from the first that is there: chat_template.jinja (further
   /// ones in additional_chat_templates/*.jinja), `chat_template` of tokenizer_config.json (one, or
-  /// a list of named ones), chat_template.json. Special tokens come from tokenizer_config.json, and
-  /// from special_tokens_map.json those that it does not name. NotFound where there is no template;
-  /// InvalidArgument names the file. An additional file that cannot be read costs only itself.
+  /// a list of named ones), chat_template.json. Special tokens are those of
+  /// text/chat/special_tokens.h. NotFound where there is no template; InvalidArgument names the
+  /// file. An additional file that cannot be read costs only itself.
   static absl::StatusOr<ChatTemplate> Load(const std::string& model_dir);
 
   /// The prompt, as transformers' apply_chat_template (5.x) gives it: members of a message that are

@@ -349,6 +349,8 @@ TEST(ChatTemplateTest, LoadsFromEachPlace) {
   with_tools.tools = ordered_json::array();
   const std::string config = R"({"chat_template": "config {{ bos_token }}", "bos_token": "<s>"})";
   EXPECT_EQ(ModelDir(Files{{"tokenizer_config.json", config}}).Render(chat), "config <s>");
+  const std::string image = R"({"chat_template": "{{ image_token }}", "image_token": "<i>"})";
+  EXPECT_EQ(ModelDir(Files{{"tokenizer_config.json", image}}).Render(chat), "<i>");
   const std::string named = R"({"chat_template": [{"name": "default", "template": "one"},
                                                   {"name": "tool_use", "template": "two"}]})";
   EXPECT_EQ(ModelDir(Files{{"tokenizer_config.json", named}}).Render(chat), "one");
@@ -360,7 +362,7 @@ TEST(ChatTemplateTest, LoadsFromEachPlace) {
        {"special_tokens_map.json", R"({"eos_token": {"content": "</s>"}, "bos_token": "other"})"},
        {"chat_template.jinja", "file {{ bos_token ~ eos_token }}\n"},
        {"additional_chat_templates/tool_use.jinja", "tools"}});
-  EXPECT_EQ(files.Render(chat), "file <s></s>");
+  EXPECT_EQ(files.Render(chat), "file other</s>");
   EXPECT_EQ(files.Render(with_tools), "tools");
 }
 
