@@ -167,6 +167,38 @@ std::tm LocalTime() {
   return now;
 }
 
+/// Short chats with a message of the role "tool", whose content is kToolContent, with tools and
+/// without.
+constexpr char kToolContent[] = "xToolSaysx";
+
+std::vector<Chat> ChatsWithTool() {
+  const ordered_json user = {{"role", "user"}, {"content", "q"}};
+  const ordered_json call = {{"id", "c"},
+                             {"type", "function"},
+                             {"function", {{"name", "f"}, {"arguments", ordered_json::object()}}}};
+  const ordered_json assistant = {
+      {"role", "assistant"}, {"content", ""}, {"tool_calls", ordered_json::array({call})}};
+  const ordered_json tool = {
+      {"role", "tool"}, {"content", kToolContent}, {"tool_call_id", "c"}, {"name", "f"}};
+  std::vector<Chat> chats;
+  for (const ordered_json& tools : {ordered_json(), ordered_json::array()}) {
+    chats.push_back({.messages = ordered_json::array({user, tool}), .tools = tools});
+    chats.push_back({.messages = ordered_json::array({user, assistant, tool}), .tools = tools});
+  }
+  return chats;
+}
+
+bool RendersWithoutToolContent(const ChatTemplate& chat_template) {
+  bool renders = false;
+  for (const Chat& chat : ChatsWithTool()) {
+    const auto rendered = chat_template.Render(chat);
+    if (!rendered.ok()) continue;
+    if (rendered->text.find(kToolContent) != std::string::npos) return false;
+    renders = true;
+  }
+  return renders;
+}
+
 }  // namespace
 
 struct ChatTemplate::Parsed {
@@ -211,6 +243,8 @@ absl::StatusOr<ChatTemplate> ChatTemplate::CreateOf(
       return absl::InvalidArgumentError(absl::StrCat(name, ": invalid UTF-8"));
   }
   result.special_tokens_ = std::move(special_tokens);
+  result.ignores_tool_role_ = !result.KnowsRole("\"tool\"") && !result.KnowsRole("'tool'") &&
+                              RendersWithoutToolContent(result);
   return result;
 }
 

@@ -71,6 +71,11 @@ class ChatTemplate {
   /// its source spells it.
   bool KnowsRole(std::string_view name) const;
 
+  /// Whether messages of the role "tool" would leave no trace in prompts: no template spells the
+  /// role, and short chats with such a message render without its content. False where they do not
+  /// render: Render then says why.
+  bool IgnoresToolRole() const { return ignores_tool_role_; }
+
   /// The text of the template that is named "default".
   const std::string& source() const { return source_; }
 
@@ -89,6 +94,7 @@ class ChatTemplate {
   std::string source_;
   std::map<std::string, absl::StatusOr<std::shared_ptr<const Parsed>>> templates_;
   std::map<std::string, std::string> special_tokens_;
+  bool ignores_tool_role_ = false;
 };
 
 }  // namespace shortlist

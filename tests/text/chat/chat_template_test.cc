@@ -290,6 +290,26 @@ TEST(ChatTemplateTest, KnowsTheRolesThatItsSourceSpells) {
   EXPECT_TRUE(one_of_two->KnowsRole("developer"));
 }
 
+TEST(ChatTemplateTest, IgnoresTheToolRoleWhereItsContentIsNowhere) {
+  const std::string begin = "{% for m in messages %}", end = "{% endfor %}";
+  const std::string user = "{% if m.role == 'user' %}{{ m.content }}{% endif %}";
+  const std::string alternates =
+      "{% if (m.role == 'user') != (loop.index0 % 2 == 0) or m.role == 'x' %}"
+      "{{ raise_exception('roles') }}{% endif %}";
+  const std::string strict =
+      "{% if m.role not in ['user', 'assistant'] %}{{ raise_exception('role') }}{% endif %}";
+  EXPECT_FALSE(FromSource(begin + "{{ m.role ~ m.content }}" + end).IgnoresToolRole());
+  EXPECT_FALSE(FromSource(begin + "{{ m }}" + end).IgnoresToolRole());
+  EXPECT_FALSE(FromSource(begin + strict + user + end).IgnoresToolRole());
+  EXPECT_FALSE(FromSource(begin + user + "{{ 'tool' }}" + end).IgnoresToolRole());
+  EXPECT_TRUE(FromSource(begin + user + end).IgnoresToolRole());
+  EXPECT_TRUE(FromSource(begin + alternates + user + end).IgnoresToolRole());
+  const auto of_two = ChatTemplate::Create(
+      {{"default", begin + user + end}, {"tool_use", begin + "{{ m.content }}" + end}}, {});
+  ASSERT_TRUE(of_two.ok()) << of_two.status();
+  EXPECT_FALSE(of_two->IgnoresToolRole());
+}
+
 TEST(ChatTemplateTest, RefusesWhatIsNoChat) {
   const auto refusal = [](const Chat& chat) {
     return std::string(RenderText("{{ messages }}", chat).status().message());
