@@ -19,6 +19,7 @@ import datetime
 import json
 import pathlib
 import random
+import re
 
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
@@ -284,6 +285,70 @@ def language_cases():
     return {"values": VALUES, "cases": cases}
 
 
+# What gives a generator, or nearly, and what is asked of one: each with each.
+GENERATORS = [
+    "xs|map('string')", "ds|map(attribute='k')", "words|map('upper')|map('lower')", "xs|select", "xs|select('odd')",
+    "xs|reject('odd')", "ds|selectattr('k', 'eq', 1)", "ds|rejectattr('k')", "words|unique", "ds|unique(attribute='k')",
+    "xs|reverse", "(1, 2)|reverse", "range(3)|reverse", "d|reverse", "d.keys()|reverse", "d.values()|reverse",
+    "d.items()|reverse", "s|reverse", "xs|map('int')|reverse", "d|items", "{}|items", "missing|items", "no|items", "xs|items",
+    "no|map('upper')", "missing|map('upper')", "missing|reverse", "no|reverse", "no|select", "no|unique", "n|map('abs')",
+    "[]|map('int')", "[2, no, 4]|map('abs')", "[no, 4]|map('abs')", "[1, [2], 3]|unique", "xs|map", "xs|map(foo='a')",
+    "xs|selectattr", "xs|list|map('string')|list", "xs|sort",
+]
+CONSUMERS = [
+    "{% if g %}T{% else %}F{% endif %}", "{{ not g }}{{ g and 1 }}", "{{ (g or [5])|list }}", "{{ g|list }}{{ g|list }}",
+    "{{ g|first }},{{ g|first }},{{ g|list }}", "{{ g|last }}", "{{ g|length }}", "{{ g|count }}", "{{ g|join(',') }}",
+    "{{ '-'.join(g|map('string')) }}{{ g|list }}", "{{ '-'.join(g) }}", "{{ g[0] }}", "{{ g[0] is defined }}", "{{ g[-1] }}",
+    "{{ g[:1] }}", "{{ g['x'] is defined }}{{ g.x is defined }}", "{{ g.x.y }}", "{{ g + [1] }}", "{{ [1] + g }}", "{{ g ~ 'x' }}",
+    "{{ g * 2 }}", "{{ g < g }}", "{{ g == g }}{{ g != g }}{{ g == [] }}{{ [g] == [g] }}", "{{ 1 in g }}{{ g|list }}",
+    "{{ 'zz' not in g }}{{ g|list }}", "{{ g }}", "{{ [g] }}", "{{ g|string }}", "{{ g|tojson }}", "{{ [g]|tojson }}",
+    "{{ g is iterable }}{{ g is sequence }}{{ g is defined }}{{ g is mapping }}{{ g is string }}{{ g is none }}",
+    "{{ g is number }}{{ g is callable }}{{ g is sameas g }}{{ g is undefined }}{{ g is in [g] }}", "{{ g is odd }}",
+    "{% for x in g %}{{ x }};{% else %}none{% endfor %}{% for x in g %}{{ x }};{% else %}none{% endfor %}",
+    "{% for x in g %}{{ loop.index }}/{{ loop.length }}{{ loop.last }}{{ loop.first }}{{ loop.revindex }}{{ x }};{% endfor %}",
+    "{% for x in g %}{{ x }}<{{ loop.previtem }}>{{ loop.nextitem }};{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.last }};{% endfor %}", "{% for x in g %}{{ loop }}{% endfor %}",
+    "{% for x in g %}{{ x }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.index }}{% if loop.index == 2 %}{% break %}{% endif %}{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.last }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.nextitem }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.length }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x in g if x %}{{ x }}{{ loop.revindex0 }}{% endfor %}{{ g|list }}",
+    "{% for x in g if x != 'a' %}{{ x }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x, y in g %}{{ x }}={{ y }};{% endfor %}", "{% set a, b = g %}{{ a }}{{ b }}", "{% set a, b, c = g %}{{ a }}{{ b }}{{ c }}",
+    "{{ g|map('string')|sort }}{{ g|list }}", "{{ g|min }}", "{{ g|max }}{{ g|max }}", "{{ g|sum }}", "{{ g|reverse }}", "{{ g|reverse|list }}{{ g|list }}",
+    "{{ g|unique|list }}", "{{ g|map('string')|list }}{{ g|list }}", "{{ g|select|list|length }}", "{{ g|map('string')|first }}",
+    "{{ g|default('x')|list }}", "{{ g|default('x', true)|list }}", "{{ g|int(7) }}", "{{ g|float(7) }}", "{{ g|trim }}", "{{ g|upper }}",
+    "{{ g|items|list }}", "{{ g|dictsort }}", "{{ g|abs }}", "{{ g|round }}", "{{ g|indent }}", "{{ g|replace('a', 'b') }}",
+    "{{ g() }}", "{{ g.keys() }}", "{% macro m(p) %}{{ p|list }}{% endmacro %}{{ m(g) }}{{ m(g) }}",
+    "{% macro m(p, q) %}{{ p }}+{{ q }}{% endmacro %}{{ m(*g) }}", "{% set h = g|map('string') %}{{ h|list }}{{ g|list }}",
+    "{% set ns = namespace(g=g) %}{{ ns.g|list }}{{ g|list }}", "{{ {'g': g}['g']|list }}{{ g|list }}", "{{ g|list is sequence }}",
+]
+LOOPS = [  # where a condition is asked, and when
+    "{% set ns = namespace(on=true) %}{% for x in xs if ns.on %}{{ x }}{% set ns.on = false %}{% else %}E{% endfor %}",
+    "{% set ns = namespace(n=0) %}{% for x in xs if ns.n < 2 %}{{ x }}{{ loop.last }}{% set ns.n = ns.n + 1 %}{% endfor %}",
+    "{% set ns = namespace(n=0) %}{% for x in xs if ns.n < 2 %}{{ x }}{{ loop.length }}{% set ns.n = ns.n + 1 %}{% endfor %}",
+    "{% set ns = namespace(n=0) %}{% for x in xs if ns.n < 2 %}{{ x }}{{ loop.nextitem }}{% set ns.n = 2 %}{% endfor %}",
+    "{% for x in xs if x / (x - 2) %}{{ x }}{% endfor %}", "{% for x in xs if x / (x - 2) %}{{ x }}{% break %}{% endfor %}",
+    "{% for x in xs if loop.first %}{{ x }}{% endfor %}", "{% for x in [[1], [2]] %}{% for y in x if loop.last %}{{ y }}{% endfor %}{% endfor %}",
+]
+
+
+def rendered(template):
+    """What a template prints of VALUES; null for an error, and for a print that names an address."""
+    try:
+        text = chat_template_utils._compile_jinja_template(template).render(**VALUES)
+    except Exception:
+        return None
+    return None if re.search("0x[0-9a-f]{6}", text, re.IGNORECASE) else text
+
+
+def generator_cases():
+    texts = [[rendered("{% set g = " + source + " %}" + consumer) for consumer in CONSUMERS] for source in GENERATORS]
+    return {"values": VALUES, "generators": GENERATORS, "consumers": CONSUMERS, "texts": texts,
+            "loops": [{"template": loop, "text": rendered(loop)} for loop in LOOPS]}
+
+
 def continued_cases(num_cases, seed):
     """Conversations whose last message is left open, in the families' templates."""
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()), **SPECIAL_TOKENS)
@@ -357,6 +422,8 @@ def main():
         path.with_suffix(".json").write_text(json.dumps(family, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     (GOLDEN_DIR / "language.json").write_text(
         json.dumps(language_cases(), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    (GOLDEN_DIR / "generators.json").write_text(
+        json.dumps(generator_cases(), ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
     (GOLDEN_DIR / "continued.json").write_text(
         json.dumps(continued_cases(8, options.seed), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     (GOLDEN_DIR / "conversations.json").write_text(

@@ -131,40 +131,54 @@ class Interpreter {
 
   absl::StatusOr<Flow> ExecFor(const Statement& statement, Scope& scope, Text& out) {
     SHORTLIST_ASSIGN_OR_RETURN(const Value iterated, Eval(*statement.exprs[0], scope));
-    SHORTLIST_ASSIGN_OR_RETURN(std::vector<Value> items, Items(iterated));
     SHORTLIST_RETURN_IF_ERROR(budget_.Work(iterated.own_bytes()));
-    if (statement.exprs[1] != nullptr) {
-      SHORTLIST_RETURN_IF_ERROR(KeepWhere(statement, scope, items));
+    Source source(iterated);
+    const auto items = std::make_shared<LoopItems>();
+    if (statement.exprs[1] == nullptr && !iterated.Is(Kind::kGenerator)) {
+      SHORTLIST_ASSIGN_OR_RETURN(items->values, Items(iterated));
+    } else {
+      items->pull = [&] { return PullItem(statement, scope, source, items->values); };
     }
-    if (items.empty()) {
-      Scope inner{.outer = &scope};
-      return ExecBlock(statement.bodies[1], inner, out);
-    }
-    const auto shared = std::make_shared<const std::vector<Value>>(std::move(items));
-    for (size_t i = 0; i < shared->size(); ++i) {
-      SHORTLIST_RETURN_IF_ERROR(budget_.Step());
-      Scope inner{.outer = &scope};
-      SHORTLIST_RETURN_IF_ERROR(
-          inner.Set("loop", std::make_shared<const Loop>(Loop{.items = shared, .index0 = i})));
-      SHORTLIST_RETURN_IF_ERROR(Assign(statement.target, (*shared)[i], inner));
-      const absl::StatusOr<Flow> flow = ExecBlock(statement.bodies[0], inner, out);
-      if (!flow.ok()) return flow;
-      if (*flow == Flow::kBreak) break;
-    }
-    return Flow::kNext;
+    const absl::StatusOr<Flow> flow = ExecRounds(statement, scope, items, out);
+    items->pull = nullptr;  // a namespace may keep the loop
+    return flow;
   }
 
-  /// Drops the items for which the condition of `for ... if` does not hold.
-  absl::Status KeepWhere(const Statement& statement, Scope& scope, std::vector<Value>& items) {
-    std::vector<Value> kept;
-    for (const Value& item : items) {
+  absl::StatusOr<Flow> ExecRounds(const Statement& statement, Scope& scope,
+                                  const std::shared_ptr<LoopItems>& items, Text& out) {
+    for (size_t i = 0;; ++i) {
+      SHORTLIST_ASSIGN_OR_RETURN(const bool is_there, items->Has(i));
       Scope inner{.outer = &scope};
-      SHORTLIST_RETURN_IF_ERROR(Assign(statement.target, item, inner));
-      SHORTLIST_ASSIGN_OR_RETURN(const Value holds, Eval(*statement.exprs[1], inner));
-      if (holds.IsTrue()) kept.push_back(item);
+      if (!is_there && i == 0) return ExecBlock(statement.bodies[1], inner, out);
+      if (!is_there) return Flow::kNext;
+      SHORTLIST_RETURN_IF_ERROR(budget_.Step());
+      SHORTLIST_RETURN_IF_ERROR(
+          inner.Set("loop", std::make_shared<const Loop>(Loop{.items = items, .index0 = i})));
+      SHORTLIST_RETURN_IF_ERROR(Assign(statement.target, items->values[i], inner));
+      const absl::StatusOr<Flow> flow = ExecBlock(statement.bodies[0], inner, out);
+      if (!flow.ok()) return flow;
+      if (*flow == Flow::kBreak) return Flow::kNext;
     }
-    items = std::move(kept);
-    return absl::OkStatus();
+  }
+
+  /// Appends the next item for which the condition of the for statement, if any, holds. False where
+  /// there is none.
+  absl::StatusOr<bool> PullItem(const Statement& statement, Scope& scope, Source& source,
+                                std::vector<Value>& items) {
+    for (;;) {
+      SHORTLIST_ASSIGN_OR_RETURN(std::optional<Value> item, source.Next());
+      if (!item) return false;
+      bool holds = true;
+      if (statement.exprs[1] != nullptr) {
+        Scope inner{.outer = &scope};
+        SHORTLIST_RETURN_IF_ERROR(Assign(statement.target, *item, inner));
+        SHORTLIST_ASSIGN_OR_RETURN(const Value condition, Eval(*statement.exprs[1], inner));
+        holds = condition.IsTrue();
+      }
+      if (!holds) continue;
+      items.push_back(*std::move(item));
+      return true;
+    }
   }
 
   /// A set block or a filter block: its body's text through its filters.

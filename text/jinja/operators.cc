@@ -181,22 +181,27 @@ Value MethodOf(const Value& value, std::string_view name) {
   return std::make_shared<const Function>(Function{.name = std::string(name), .receiver = value});
 }
 
-Value LoopAttribute(const Value& value, std::string_view name) {
+absl::StatusOr<Value> LoopAttribute(const Value& value, std::string_view name) {
   const Loop& loop = value.loop();
-  const auto& items = *loop.items;
-  const auto count = static_cast<int64_t>(items.size());
+  LoopItems& items = *loop.items;
   const auto index0 = static_cast<int64_t>(loop.index0);
   if (name == "index0") return index0;
   if (name == "index") return index0 + 1;
   if (name == "first") return index0 == 0;
-  if (name == "last") return index0 + 1 == count;
-  if (name == "length") return count;
-  if (name == "revindex0") return count - 1 - index0;
-  if (name == "revindex") return count - index0;
+  if (name == "last" || name == "nextitem") {
+    SHORTLIST_ASSIGN_OR_RETURN(const bool has_next, items.Has(loop.index0 + 1));
+    if (name == "last") return Value(!has_next);
+    if (has_next) return items.values[loop.index0 + 1];
+  }
+  if (name == "length" || name == "revindex0" || name == "revindex") {
+    SHORTLIST_ASSIGN_OR_RETURN(const size_t size, items.Count());
+    const auto count = static_cast<int64_t>(size);
+    if (name == "length") return Value(count);
+    return Value(name == "revindex" ? count - index0 : count - 1 - index0);
+  }
   if (name == "depth0") return int64_t{0};  // counts recursive loops, which there are none of
   if (name == "depth") return int64_t{1};
-  if (name == "previtem" && index0 > 0) return items[loop.index0 - 1];
-  if (name == "nextitem" && index0 + 1 < count) return items[loop.index0 + 1];
+  if (name == "previtem" && index0 > 0) return items.values[loop.index0 - 1];
   if (name == "previtem" || name == "nextitem") {
     return Value::MakeUndefined(absl::StrCat("there is not a loop.", std::string(name)));
   }
@@ -265,6 +270,12 @@ absl::StatusOr<bool> Contains(const Value& container, const Value& item) {
       return std::any_of(items.begin(), items.end(),
                          [&](const Value& v) { return Equal(v, item); });
     }
+    case Kind::kGenerator:
+      for (;;) {
+        SHORTLIST_ASSIGN_OR_RETURN(const auto next, container.generator().Next());
+        if (!next) return false;
+        if (Equal(*next, item)) return true;
+      }
     default:
       break;
   }

@@ -183,6 +183,34 @@ absl::StatusOr<Value> Value::MakeDict(Dict dict) {
   return value;
 }
 
+absl::StatusOr<Value> Value::MakeGenerator(std::vector<Value> items, absl::Status end,
+                                           const char* type) {
+  auto generator = std::make_shared<Generator>(
+      Generator{.items = std::move(items), .end = std::move(end), .type = type});
+  for (const Value& item : generator->items) Count(item, generator->depth, generator->deep_bytes);
+  SHORTLIST_RETURN_IF_ERROR(CheckBounds(generator->depth, generator->deep_bytes));
+  return Value(std::move(generator));
+}
+
+absl::StatusOr<std::optional<Value>> Generator::Next() {
+  if (num_given < items.size()) return items[num_given++];
+  if (!end.ok()) return end;
+  return std::nullopt;
+}
+
+absl::StatusOr<bool> LoopItems::Has(size_t index) {
+  while (index >= values.size() && pull) {
+    SHORTLIST_ASSIGN_OR_RETURN(const bool pulled, pull());
+    if (!pulled) pull = nullptr;
+  }
+  return index < values.size();
+}
+
+absl::StatusOr<size_t> LoopItems::Count() {
+  SHORTLIST_RETURN_IF_ERROR(Has(SIZE_MAX).status());
+  return values.size();
+}
+
 std::optional<int64_t> Value::AsInt() const {
   if (Is(Kind::kBool)) return boolean();
   if (Is(Kind::kInt)) return integer();
@@ -215,6 +243,7 @@ bool Value::IsTrue() const {
     case Kind::kNamespace:
     case Kind::kLoop:
     case Kind::kFunction:
+    case Kind::kGenerator:
       return true;
   }
   return false;
@@ -244,6 +273,8 @@ const char* Value::TypeName() const {
       return "loop";
     case Kind::kFunction:
       return "function";
+    case Kind::kGenerator:
+      return generator().type;
   }
   return "";
 }
@@ -252,6 +283,7 @@ int Value::depth() const {
   if (Is(Kind::kList)) return list().depth;
   if (Is(Kind::kDict)) return dict().depth;
   if (Is(Kind::kFunction)) return 1 + function().receiver.depth();
+  if (Is(Kind::kGenerator)) return generator().depth;
   return 0;
 }
 
@@ -260,6 +292,7 @@ int64_t Value::deep_bytes() const {
   if (Is(Kind::kList)) return kBytesOfValue + list().deep_bytes;
   if (Is(Kind::kDict)) return kBytesOfValue + dict().deep_bytes;
   if (Is(Kind::kFunction)) return kBytesOfValue + function().receiver.deep_bytes();
+  if (Is(Kind::kGenerator)) return kBytesOfValue + generator().deep_bytes;
   return kBytesOfValue;
 }
 
@@ -267,6 +300,7 @@ int64_t Value::own_bytes() const {
   if (Is(Kind::kText)) return static_cast<int64_t>(bytes().size());
   if (Is(Kind::kList)) return static_cast<int64_t>(list().items.size() * sizeof(Value));
   if (Is(Kind::kDict)) return static_cast<int64_t>(dict().entries.size()) * kBytesOfValue;
+  if (Is(Kind::kGenerator)) return static_cast<int64_t>(generator().items.size() * sizeof(Value));
   return 0;
 }
 
@@ -284,6 +318,8 @@ const void* Value::address() const {
       return &loop();
     case Kind::kFunction:
       return &function();
+    case Kind::kGenerator:
+      return &generator();
     default:
       return this;
   }
@@ -382,9 +418,24 @@ absl::StatusOr<std::vector<Value>> Items(const Value& value) {
       }
       return items;
     }
+    case Kind::kGenerator:
+      for (;;) {
+        SHORTLIST_ASSIGN_OR_RETURN(std::optional<Value> item, value.generator().Next());
+        if (!item) return items;
+        items.push_back(*std::move(item));
+      }
     default:
       return absl::InvalidArgumentError(absl::StrCat("'", value.TypeName(), "' is not iterable"));
   }
+}
+
+absl::StatusOr<std::optional<Value>> Source::Next() {
+  if (value_.Is(Kind::kGenerator)) return value_.generator().Next();
+  if (!items_) {
+    SHORTLIST_ASSIGN_OR_RETURN(items_, Items(value_));
+  }
+  if (num_given_ == items_->size()) return std::nullopt;
+  return (*items_)[num_given_++];
 }
 
 absl::StatusOr<Value> FromJson(const nlohmann::ordered_json& json) {

@@ -167,6 +167,28 @@ TEST(ChatTemplateTest, ReadsTheLanguageAsJinja) {
   }
 }
 
+TEST(ChatTemplateTest, GeneratorsAreThoseOfJinja) {
+  const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "generators.json").string()));
+  Chat chat = ChatOf(kHello);
+  chat.variables = golden["values"];
+  const auto check = [&chat](const std::string& source, const ordered_json& expected) {
+    const auto rendered = RenderText(source, chat);
+    EXPECT_EQ(rendered.ok(), expected.is_string())
+        << source << "\n gives    " << rendered.status() << rendered.value_or("") << "\n expected "
+        << expected;
+    if (!rendered.ok() || !expected.is_string()) return;
+    EXPECT_EQ(*rendered, expected.get<std::string>()) << source;
+  };
+  const ordered_json& consumers = golden["consumers"];
+  for (size_t i = 0; i < golden["generators"].size(); ++i) {
+    const std::string begin = "{% set g = " + golden["generators"][i].get<std::string>() + " %}";
+    for (size_t k = 0; k < consumers.size(); ++k) {
+      check(begin + consumers[k].get<std::string>(), golden["texts"][i][k]);
+    }
+  }
+  for (const ordered_json& loop : golden["loops"]) check(loop["template"], loop["text"]);
+}
+
 TEST(ChatTemplateTest, RendersGivenCasesAsTransformers) {
   const char* path = std::getenv("SHORTLIST_CHAT_CASES");
   if (path == nullptr) GTEST_SKIP() << "SHORTLIST_CHAT_CASES names no file of make_chat_golden.py";
