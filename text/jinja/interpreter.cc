@@ -93,6 +93,8 @@ class Interpreter {
         SHORTLIST_RETURN_IF_ERROR(scope.Set(
             statement.name, std::make_shared<const Function>(Function{.macro = &statement})));
         return Flow::kNext;
+      case Statement::Kind::kWith:
+        return ExecWith(statement, scope, out);
       case Statement::Kind::kSetBlock:
       case Statement::Kind::kFilter:
         return ExecFiltered(statement, scope, out);
@@ -179,6 +181,16 @@ class Interpreter {
       items.push_back(*std::move(item));
       return true;
     }
+  }
+
+  /// The values are those of the scope around it.
+  absl::StatusOr<Flow> ExecWith(const Statement& statement, Scope& scope, Text& out) {
+    Scope inner{.outer = &scope};
+    for (size_t i = 0; i < statement.exprs.size(); ++i) {
+      SHORTLIST_ASSIGN_OR_RETURN(Value value, Eval(*statement.exprs[i], scope));
+      SHORTLIST_RETURN_IF_ERROR(Assign(statement.target.parts[i], std::move(value), inner));
+    }
+    return ExecBlock(statement.bodies[0], inner, out);
   }
 
   /// A set block or a filter block: its body's text through its filters.
@@ -278,6 +290,10 @@ class Interpreter {
   Result Variable(const std::string& name, const Scope& scope) {
     if (const Value* value = scope.Find(name)) return *value;
     if (HasFunction(name)) return Value(std::make_shared<const Function>(Function{.name = name}));
+    for (const std::string_view other : {"cycler", "joiner", "lipsum", "self"}) {
+      if (name != other) continue;  // Jinja has one, so it is not undefined
+      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is not supported"));
+    }
     return Value::MakeUndefined(absl::StrCat("'", name.substr(0, 80), "' is undefined"));
   }
 
@@ -441,23 +457,38 @@ class Interpreter {
   }
 
   Result CallMacro(const Statement& macro, const Arguments& arguments) {
-    if (arguments.positional.size() > macro.parameters.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("macro '", macro.name, "' takes at most ",
-                                                     macro.parameters.size(), " arguments"));
+    const size_t num_parameters = macro.parameters.size();
+    const size_t num_placed = std::min(arguments.positional.size(), num_parameters);
+    if (arguments.positional.size() > num_parameters && !macro.takes_more) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("macro '", macro.name, "' takes at most ", num_parameters, " arguments"));
     }
+    Dict more_named;
     for (const auto& [name, value] : arguments.named) {
       const auto found = std::find(macro.parameters.begin(), macro.parameters.end(), name.bytes());
       const auto index = static_cast<size_t>(found - macro.parameters.begin());
-      if (found == macro.parameters.end() || index < arguments.positional.size()) {
+      if (found != macro.parameters.end() && index >= num_placed) continue;
+      if (!macro.takes_more_named || name.bytes() == "caller") {
         return absl::InvalidArgumentError(absl::StrCat("macro '", macro.name,
                                                        "' takes no further argument '",
                                                        name.bytes().substr(0, 40), "'"));
       }
+      more_named.Set(name, value);
     }
     Scope scope{.outer = &root_};
     for (size_t i = 0; i < macro.parameters.size(); ++i) {
       SHORTLIST_ASSIGN_OR_RETURN(Value value, Parameter(macro, i, arguments, scope));
       SHORTLIST_RETURN_IF_ERROR(scope.Set(macro.parameters[i], std::move(value)));
+    }
+    if (macro.takes_more) {
+      const auto first = arguments.positional.begin() + static_cast<int64_t>(num_placed);
+      SHORTLIST_ASSIGN_OR_RETURN(
+          Value more, Value::MakeList({first, arguments.positional.end()}, ListKind::kTuple));
+      SHORTLIST_RETURN_IF_ERROR(scope.Set("varargs", std::move(more)));
+    }
+    if (macro.takes_more_named) {
+      SHORTLIST_ASSIGN_OR_RETURN(Value more, Value::MakeDict(std::move(more_named)));
+      SHORTLIST_RETURN_IF_ERROR(scope.Set("kwargs", std::move(more)));
     }
     Text out;
     SHORTLIST_RETURN_IF_ERROR(ExecBlock(macro.bodies[0], scope, out).status());

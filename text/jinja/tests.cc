@@ -89,9 +89,7 @@ absl::StatusOr<bool> ApplyTest(std::string_view name, const Value& input,
   }
   if (name == "lower" || name == "upper") {
     SHORTLIST_ASSIGN_OR_RETURN(const Text text, Str(input));
-    const Value other = name == "lower" ? Upper(text) : Lower(text);
-    const Value same = name == "lower" ? Lower(text) : Upper(text);
-    return same.bytes() == text.bytes() && other.bytes() != text.bytes();
+    return HasOneCase(text, name == "upper");
   }
   const auto comparing = ComparingTest(name);
   if (!comparing && name != "divisibleby" && name != "sameas") {

@@ -191,6 +191,7 @@ struct LoopItems {
   std::vector<Value> values;
   /// Appends a value, or returns false behind the last one; empty: all values are there.
   std::function<absl::StatusOr<bool>()> pull;
+  std::optional<std::vector<Value>> last_changed;  // what loop.changed was called with last
 
   /// Whether there is a value at `index`; pulls what it takes to know that.
   absl::StatusOr<bool> Has(size_t index);

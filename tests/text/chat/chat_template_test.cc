@@ -167,6 +167,30 @@ TEST(ChatTemplateTest, ReadsTheLanguageAsJinja) {
   }
 }
 
+/// What Jinja renders and is refused here, by name.
+constexpr const char* kRefused[] = {"joiner is defined",  "cycler is defined", "lipsum is defined",
+                                    "self is defined",    "\"%c\" % 65",       "\"%r\" % \"a\"",
+                                    "\"{:c}\".format(65)"};
+
+TEST(ChatTemplateTest, FormatsAndMacrosAreThoseOfJinja) {
+  const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "more_language.json").string()));
+  Chat chat = ChatOf(kHello);
+  chat.variables = golden["values"];
+  for (const ordered_json& expected : golden["cases"]) {
+    const auto source = expected["template"].get<std::string>();
+    const bool is_refused = std::any_of(
+        std::begin(kRefused), std::end(kRefused),
+        [&](const char* refused) { return source == std::string("{{ ") + refused + " }}"; });
+    const auto rendered = RenderText(source, chat);
+    const bool renders = expected["text"].is_string() && !is_refused;
+    EXPECT_EQ(rendered.ok(), renders)
+        << source << " gives " << rendered.status() << rendered.value_or("") << "\n expected "
+        << expected["text"];
+    if (!rendered.ok() || !renders) continue;
+    EXPECT_EQ(*rendered, expected["text"].get<std::string>()) << source;
+  }
+}
+
 TEST(ChatTemplateTest, GeneratorsAreThoseOfJinja) {
   const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "generators.json").string()));
   Chat chat = ChatOf(kHello);
