@@ -66,6 +66,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   }
   std::optional<EmbeddingConfig> embedding;
   if (!is_clip && !yes_no && !is_classifier) {
+    SHORTLIST_RETURN_IF_ERROR(RefuseOtherCrossEncoder(dir));
     SHORTLIST_ASSIGN_OR_RETURN(embedding, ReadEmbeddingConfig(dir));
   }
   SHORTLIST_ASSIGN_OR_RETURN(OpenedTokenizer opened,
