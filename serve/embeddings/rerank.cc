@@ -158,8 +158,8 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
       std::make_shared<const std::string>(fields.String("query", "", Tokenizer::kMaxTextBytes));
   if (fields.Find("query") == nullptr) fields.Fail("query", "missing");
   ReadDocuments(fields, documents, query, batch);
-  batch.cut = ReadEncodeCut(fields, encoder,
-                            /*truncates=*/fields.Bool("truncation", shape != Shape::kSglang));
+  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/shape != Shape::kSglang,
+                            /*has_truncation=*/true);
   batch.instruction = ReadPairInstruction(fields, encoder);
   const bool raw = fields.Bool("raw_scores", false);
   batch.wish.scores = raw      ? EncodeWish::Scores::kRaw

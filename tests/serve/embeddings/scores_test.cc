@@ -103,6 +103,28 @@ TEST_F(RerankTest, RerankWithTruncationIsVoyages) {
   EXPECT_EQ(Post("/v2/rerank", {{"query", "q"}, {"documents", {words}}}).at("results").size(), 1);
 }
 
+TEST_F(RerankTest, WaysToCutMustAgreeOnEveryRoute) {
+  StartAll();
+  const json contradictions[] = {{{"truncate", false}, {"truncate_prompt_tokens", 8}},
+                                 {{"truncation_side", "left"}, {"truncation_direction", "right"}}};
+  for (const json& fields : contradictions) {
+    for (const char* path : {"/rerank", "/v1/rerank", "/v2/rerank"}) {
+      json body = body_;
+      body.update(fields);
+      Post(path, body, 400);
+    }
+    json texts = {{"query", "q"}, {"texts", {"a"}}}, inputs = {{"inputs", "a"}};
+    texts.update(fields);
+    inputs.update(fields);
+    Post("/rerank", texts, 400);
+    Post("/embed", inputs, 400);
+    Post("/predict", inputs, 400);
+  }
+  json body = body_;
+  body.update({{"truncate", true}, {"truncation", false}});
+  Post("/v2/rerank", body, 400);
+}
+
 TEST_F(RerankTest, RerankWithTextsIsTeis) {
   StartAll();
   json body = {{"query", "q"}, {"texts", {"a", "b b b"}}, {"raw_scores", true}};
