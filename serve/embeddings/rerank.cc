@@ -212,6 +212,12 @@ absl::StatusOr<EncodeAsked> ParseV2(const Service& service, const std::string& t
   return Read(service, fields, "documents", Shape::kCohere);
 }
 
+absl::StatusOr<EncodeAsked> ParseInfinity(const Service& service, const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  JsonFields fields(body);
+  return Read(service, fields, "documents", Shape::kInfinity);
+}
+
 /// TEI's with "texts"; with "documents" Jina's, or Voyage's or Infinity's with the field that their
 /// clients always send.
 absl::StatusOr<EncodeAsked> ParseAny(const Service& service, const std::string& text) {
@@ -237,6 +243,8 @@ absl::Status AddRerankRoutes(const Service& service, RouteTable& routes) {
       EncodeRoute(service, "/v1/rerank", ParseV1, openapi::Rerank("documents"), VoyageErrorBody)));
   SHORTLIST_RETURN_IF_ERROR(
       routes.Add(EncodeRoute(service, "/v2/rerank", ParseV2, openapi::Rerank("documents"))));
+  SHORTLIST_RETURN_IF_ERROR(routes.Add(
+      EncodeRoute(service, "/infinity/rerank", ParseInfinity, openapi::Rerank("documents"))));
   return routes.Add(
       EncodeRoute(service, "/rerank", ParseAny, openapi::Rerank("texts"), AnyErrorBody));
 }

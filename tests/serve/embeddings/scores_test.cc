@@ -75,6 +75,15 @@ TEST_F(RerankTest, RerankWithDocumentsAndRawScoresIsInfinitys) {
   EXPECT_FALSE(Post("/rerank", body).at("results")[0].contains("document"));
 }
 
+TEST_F(RerankTest, InfinityRerankIsInfinitysWithoutRawScoresToo) {
+  StartAll();
+  // What LiteLLM sends to Infinity and to vLLM.
+  const json body = json::parse(R"({"model": "judge", "query": "q", "documents": ["a", "b b b"],
+                                    "return_documents": true, "top_n": 1})");
+  EXPECT_EQ(Post("/infinity/rerank", body).at("results")[0].at("document"), "b b b");
+  EXPECT_EQ(Post("/rerank", body).at("results")[0].at("document"), (json{{"text", "b b b"}}));
+}
+
 TEST_F(RerankTest, RerankWithTruncationIsVoyages) {
   StartAll();
   json body = {{"query", "q"},
