@@ -178,6 +178,24 @@ bool IsSequenceClassifier(const std::string& dir) {
   return file.ok() && ReadArchitecture(file->fields()).ok();
 }
 
+absl::Status RefuseOtherCrossEncoder(const std::string& dir) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model,
+                             ReadModuleConfig(dir, "config_sentence_transformers.json"));
+  const json* const type = model.fields().Find("model_type");
+  if (type == nullptr || *type != "CrossEncoder") return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  for (size_t i = 0; modules && i < modules->size(); ++i) {
+    if ((*modules)[i].type != "LogitScore") continue;
+    return absl::UnimplementedError(absl::StrCat(
+        dir, "/modules.json: module ", i,
+        ": LogitScore is supported of Qwen3-Reranker and bge-reranker-v2-gemma: the directory's "
+        "name must hold one of these, or the chat template be Qwen3-Reranker's"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
+                             RequireModuleConfig(TransformerDir(dir), "config.json"));
+  return ReadArchitecture(file.fields()).status();
+}
+
 absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(dir, "config.json"));
   const ConfigFields fields = file.fields();

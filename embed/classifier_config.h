@@ -57,6 +57,11 @@ bool IsSequenceClassifier(const std::string& dir);
 /// supported.
 absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir);
 
+/// Of a directory that is neither a sequence classifier nor a model that answers yes or no
+/// (embed/yes_no_format.h): Unimplemented, and why, where sentence-transformers saved a
+/// CrossEncoder there. OK for any other.
+absl::Status RefuseOtherCrossEncoder(const std::string& dir);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_EMBED_CLASSIFIER_CONFIG_H_

@@ -63,6 +63,7 @@ struct EmbeddingConfig {
 /// What a sentence-transformers CrossEncoder's directory says beside its classifier.
 struct PairConfig {
   std::optional<int64_t> max_seq_len;  // as EmbeddingConfig's
+  bool do_lower_case = false;          // both texts, before the tokenizer gets them
   TokenizerArguments tokenizer;        // in place of tokenizer_config.json's
   std::string default_prompt;          // goes before the first text, where there is no other
 };

@@ -335,6 +335,8 @@ absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir) {
                              ReadTransformerFile(modules->front().dir));
   pair.max_seq_len = transformer.max_seq_len;
   pair.tokenizer = transformer.tokenizer;
+  SHORTLIST_ASSIGN_OR_RETURN(pair.do_lower_case,
+                             transformer.file.fields().Bool("do_lower_case", false));
   EmbeddingConfig config;
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadCrossEncoderFile(dir));
   SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));

@@ -37,7 +37,7 @@ absl::StatusOr<std::optional<std::vector<std::string>>> ReadFramingTokens(const 
 
 /// What is said of the way from a pair of texts to a score, in addition to the classifier: the
 /// default prompt of config_sentence_transformers.json where that file counts
-/// (ReadCrossEncoderFile), and the length and the tokenizer's arguments as above. Without
+/// (ReadCrossEncoderFile), and length, letter case and the tokenizer's arguments as above. Without
 /// modules.json tokenizer_config.json alone says the length, as in sentence-transformers. Errors as
 /// above.
 absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir);

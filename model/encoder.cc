@@ -75,6 +75,8 @@ struct Encoder::Impl {
   at::Tensor Forward(const EncoderBatch& batch);
   /// token_ids, token_type_ids (may be null): [pass.num_tokens()]; hidden: [.., hidden].
   void Embed(const int32_t* token_ids, const int32_t* token_type_ids, float* hidden);
+  /// token_ids: as above. Returns the rows of `positions`, [pass.num_tokens()].
+  std::vector<int32_t> PositionRows(const int32_t* token_ids) const;
   void RunPass(float* hidden);
 
   const EncoderConfig config;
@@ -144,6 +146,21 @@ absl::Status Encoder::Impl::LoadWeights(const std::string& dir, std::optional<DT
   return checkpoint.CheckNothingUnknown(heads);
 }
 
+/// RoBERTa counts the tokens that are not padding, and padding has the row before the first of
+/// these (create_position_ids_from_input_ids of transformers).
+std::vector<int32_t> Encoder::Impl::PositionRows(const int32_t* token_ids) const {
+  const auto first = static_cast<int32_t>(config.first_position);
+  std::vector<int32_t> rows(pass.positions(), pass.positions() + pass.num_tokens());
+  if (config.family != Family::kRoberta) return rows;
+  const int32_t pad = first - 1;
+  int32_t next = first;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] == 0) next = first;
+    rows[i] = token_ids[i] == pad ? pad : next++;
+  }
+  return rows;
+}
+
 void Encoder::Impl::Embed(const int32_t* token_ids, const int32_t* token_type_ids, float* hidden) {
   const int64_t num_tokens = pass.num_tokens();
   EmbeddingCpu(tokens.data_ptr(), dtype, config.hidden, token_ids, num_tokens, hidden, pool);
@@ -155,9 +172,9 @@ void Encoder::Impl::Embed(const int32_t* token_ids, const int32_t* token_type_id
                     pool);
   }
   if (positions.defined()) {
-    const char* const first = static_cast<const char*>(positions.data_ptr()) +
-                              config.first_position * config.hidden * DTypeBytes(dtype);
-    AddEmbeddingCpu(first, dtype, config.hidden, pass.positions(), num_tokens, hidden, pool);
+    const std::vector<int32_t> rows = PositionRows(token_ids);
+    AddEmbeddingCpu(positions.data_ptr(), dtype, config.hidden, rows.data(), num_tokens, hidden,
+                    pool);
   }
   LayerNormCpu(hidden, /*addend=*/nullptr, embedding_norm.View(config), num_tokens, config.hidden,
                hidden, pool);

@@ -66,6 +66,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
   }
   std::optional<EmbeddingConfig> embedding;
   if (!is_clip && !yes_no && !is_classifier) {
+    SHORTLIST_RETURN_IF_ERROR(RefuseOtherCrossEncoder(dir));
     SHORTLIST_ASSIGN_OR_RETURN(embedding, ReadEmbeddingConfig(dir));
   }
   SHORTLIST_ASSIGN_OR_RETURN(OpenedTokenizer opened,
@@ -105,6 +106,11 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
                              ReadInputSettings(opened.dir, pair.tokenizer));
   TextInputs::Options inputs = InputOptions(body.config(), pair.max_seq_len, settings);
   inputs.pair_prompt = std::move(pair.default_prompt);
+  inputs.lowers = pair.do_lower_case;
+  if (yes_no && pair.do_lower_case) {
+    return absl::UnimplementedError(
+        absl::StrCat(dir, ": do_lower_case is not supported for a model that is asked yes or no"));
+  }
   if (yes_no) {
     auto prompt = YesNoPrompt::Create(*yes_no, tokenizer);
     if (!prompt.ok()) return WithDir(dir, prompt.status());

@@ -42,6 +42,7 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction, st
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t most, MostTokens(cut));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(instruction, "instruction"));
   SHORTLIST_RETURN_IF_ERROR(CheckUtf8(text, "text"));
+  if (second) SHORTLIST_RETURN_IF_ERROR(CheckUtf8(*second, "text"));
   if (cut.max_second_tokens && second) {
     return PrepareShortSecond(instruction, text, *second, cut);
   }
@@ -50,7 +51,6 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction, st
     return PrepareSequence(instruction, text, second, most, cut, /*parse_special=*/false);
   }
   if (!second) return absl::InvalidArgumentError("not a pair of texts, which this model judges");
-  SHORTLIST_RETURN_IF_ERROR(CheckUtf8(*second, "text"));
   SHORTLIST_ASSIGN_OR_RETURN(
       std::vector<TokenId> ids,
       options_.yes_no->Encode(instruction, text, *second, most,
@@ -98,7 +98,11 @@ absl::StatusOr<EncodeInput> TextInputs::PrepareSequence(std::string_view instruc
                                                         bool parse_special) const {
   const bool lowers = options_.lowers;
   std::string first = absl::StrCat(std::string(instruction), std::string(text));
-  if (lowers) first = LowerCase(first);
+  std::string lower_second;
+  if (lowers) {
+    first = LowerCase(first);
+    if (second) second = lower_second = LowerCase(*second);
+  }
   Truncation truncation{.strategy = cut.strategy, .side = SideOf(cut)};
   EncodeOptions options{.parse_special = parse_special};
   if (cut.truncates) {

@@ -24,7 +24,7 @@ class TextInputs {
     int64_t num_token_types = 0;   // 2 or more: the texts of a pair have types of their own
     int64_t max_input_tokens = 0;  // of an input, those that the checkpoint puts round it included
     Truncation::Side side = Truncation::Side::kRight;  // of a Cut that names none
-    bool lowers = false;                               // the text, before the tokenizer gets it
+    bool lowers = false;                               // texts, before the tokenizer gets them
     bool counts_prompt = false;                        // EncodeInput::num_prompt_tokens is wanted
     std::optional<TokenId> dropped_at_end;             // such tokens are, but for an input's first
     std::string pair_prompt;            // goes before the first text where there is no instruction

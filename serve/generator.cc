@@ -201,6 +201,7 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
                                    options_.stop_token_ids.end());
   }
   OutputText::Options text{.stop = std::move(request.stop),
+                           .stop_after = request.stop_after,
                            .stop_token_ids = sampling.stop_token_ids,
                            .trims_stop = request.trims_stop,
                            .skips_special_tokens = request.skips_special_tokens};

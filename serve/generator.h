@@ -50,6 +50,7 @@ struct GenerateRequest {
   std::optional<int64_t> truncate_prompt_tokens;
   bool ignore_eos = false;           // the model's own stop tokens do not end it
   std::vector<std::string> stop;     // texts that end it; not part of the output
+  int64_t stop_after = 0;            // such a text counts that ends behind so many tokens
   bool trims_stop = true;            // false: the stop text is part of the output
   bool skips_special_tokens = true;  // false: control tokens are written as they are spelled
   bool speculates = true;            // false: no tokens are drafted for it

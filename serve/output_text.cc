@@ -12,6 +12,7 @@ OutputText::OutputText(const Tokenizer& tokenizer, Options options)
       matcher_(options_.stop) {}
 
 std::string OutputText::Append(TokenId id, std::string& text) {
+  ++num_tokens_;
   std::string piece = detokenizer_.Append(id);
   if (!options_.skips_special_tokens) piece += tokenizer_.ControlPiece(id);
   if (ended()) return piece;
@@ -27,7 +28,8 @@ std::string OutputText::Append(TokenId id, std::string& text) {
 }
 
 void OutputText::Tell(const std::string& piece, std::string& text) {
-  text += matcher_.Append(piece);
+  const bool passes = num_tokens_ <= options_.stop_after;
+  text += passes ? matcher_.Pass(piece) : matcher_.Append(piece);
   if (matcher_.matched() && !options_.trims_stop) text += matcher_.match();
 }
 

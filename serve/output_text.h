@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_SERVE_OUTPUT_TEXT_H_
 #define SHORTLIST_SERVE_OUTPUT_TEXT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ class OutputText {
  public:
   struct Options {
     std::vector<std::string> stop;        // none of them empty
+    int64_t stop_after = 0;               // a stop text ends no earlier than behind so many tokens
     std::vector<TokenId> stop_token_ids;  // end the output with the token
     bool trims_stop = true;               // false: what ended the output is written
     bool skips_special_tokens = true;     // false: control tokens are written as spelled
@@ -43,6 +45,7 @@ class OutputText {
   const Options options_;
   Detokenizer detokenizer_;
   StopMatcher matcher_;
+  int64_t num_tokens_ = 0;
   std::optional<TokenId> matched_token_;
 };
 

@@ -9,7 +9,7 @@ std::string StopMatcher::Append(std::string_view text) {
   held_ += text;
   size_t first_end = held_.npos;
   for (const std::string& stop : stops_) {
-    const size_t begin = held_.find(stop);
+    const size_t begin = held_.find(stop, num_passed_ - std::min(num_passed_, stop.size() - 1));
     if (begin == held_.npos) continue;
     const size_t end = begin + stop.size();
     if (end > first_end || (end == first_end && stop.size() < match_.size())) continue;
@@ -21,6 +21,17 @@ std::string StopMatcher::Append(std::string_view text) {
     held_.clear();
     return before;
   }
+  return TellUnheld();
+}
+
+std::string StopMatcher::Pass(std::string_view text) {
+  if (matched()) return {};
+  held_ += text;
+  num_passed_ = held_.size();
+  return TellUnheld();
+}
+
+std::string StopMatcher::TellUnheld() {
   size_t num_held = 0;
   for (const std::string& stop : stops_) {
     size_t len = std::min(stop.size() - 1, held_.size());
@@ -29,6 +40,7 @@ std::string StopMatcher::Append(std::string_view text) {
   }
   std::string known = held_.substr(0, held_.size() - num_held);
   held_.erase(0, known.size());
+  num_passed_ -= std::min(num_passed_, known.size());
   return known;
 }
 

@@ -22,6 +22,8 @@ class StopMatcher {
   /// What can be told of the text now; of a text with a stop in it, what comes before the stop.
   /// Nothing once matched().
   std::string Append(std::string_view text);
+  /// The same of a text in which no stop may end; one may begin there.
+  std::string Pass(std::string_view text);
   /// The rest, when no more text comes.
   std::string Finish() { return std::exchange(held_, {}); }
 
@@ -29,8 +31,11 @@ class StopMatcher {
   const std::string& match() const { return match_; }
 
  private:
+  std::string TellUnheld();
+
   const std::vector<std::string> stops_;
-  std::string held_;  // a proper prefix of a stop
+  std::string held_;       // a proper prefix of a stop
+  size_t num_passed_ = 0;  // bytes of held_ in which no stop ends
   std::string match_;
 };
 

@@ -30,7 +30,8 @@ struct EncoderConfig {
   int64_t head_dim = 0;         // num_heads * head_dim = hidden; even for kModernBert
   int64_t context_len = 0;      // tokens of the longest sequence
   int64_t num_positions = 0;    // rows of the position embeddings; 0: positions are rotary
-  int64_t first_position = 0;   // the row of a sequence's first token; kRoberta: pad_token_id + 1
+  int64_t first_position = 0;   // the row of a sequence's first token; kRoberta: pad_token_id + 1,
+                                // of the first that is not padding
   int64_t num_token_types = 0;  // rows of the token type embeddings; 0: there are none
   Activation activation = Activation::kGeluErf;
   double norm_eps = 1e-12;

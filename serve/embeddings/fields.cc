@@ -214,21 +214,38 @@ void ReadDocuments(JsonFields& fields, const char* name, std::shared_ptr<const s
   }
 }
 
-EncodeCut ReadEncodeCut(JsonFields& fields, const ServedEncoder& encoder, bool truncates) {
+EncodeCut ReadEncodeCut(JsonFields& fields, const ServedEncoder& encoder, bool truncates,
+                        bool has_truncation) {
   EncodeCut cut;
-  cut.truncates = fields.Bool("truncate", truncates);
+  std::optional<bool> asked;
+  for (const char* name : {"truncate", "truncation"}) {
+    const bool is_read = name == std::string_view("truncate") || has_truncation;
+    if (!is_read || fields.Find(name) == nullptr) continue;
+    const bool value = fields.Bool(name, truncates);
+    if (asked.value_or(value) != value) fields.Fail(name, "truncate has another value");
+    asked = value;
+  }
   if (const auto most =
           fields.OptionalInteger("truncate_prompt_tokens", -1, encoder.max_input_tokens)) {
     if (*most == 0) fields.Fail("truncate_prompt_tokens", "0 tokens are no input");
-    cut.truncates = true;
+    if (!asked.value_or(true)) {
+      const char* const name = fields.Find("truncate") != nullptr ? "truncate" : "truncation";
+      fields.Fail("truncate_prompt_tokens", absl::StrCat(name, " is false"));
+    }
+    asked = true;
     if (*most > 0) cut.max_tokens = *most;
   }
+  cut.truncates = asked.value_or(truncates);
   for (const char* name : {"truncation_side", "truncation_direction"}) {
     std::optional<std::string> side = fields.OptionalString(name, kMaxNameBytes);
     if (!side) continue;
     absl::AsciiStrToLower(&*side);
     if (*side != "left" && *side != "right") fields.Fail(name, "neither \"left\" nor \"right\"");
-    cut.keeps_end = cut.keeps_end.value_or(false) || *side == "left";
+    const bool keeps_end = *side == "left";
+    if (cut.keeps_end.value_or(keeps_end) != keeps_end) {
+      fields.Fail(name, "truncation_side has another value");
+    }
+    cut.keeps_end = keeps_end;
   }
   return cut;
 }
@@ -340,6 +357,7 @@ std::string ReadEncodeScheduling(JsonFields& fields, EncodeBatch& batch) {
   batch.priority = static_cast<int32_t>(fields.Integer("priority", 0, -1'000'000, 1'000'000));
   const std::string request_id = fields.String("request_id", "", kMaxNameBytes);  // as vLLM has it
   std::string rid = fields.String("rid", request_id, kMaxNameBytes);
+  if (!request_id.empty() && rid != request_id) fields.Fail("request_id", "rid has another value");
   return rid.empty() ? NewRequestId() : rid;
 }
 

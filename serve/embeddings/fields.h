@@ -40,9 +40,12 @@ void ReadEncodeSources(JsonFields& fields, const char* name, const ServedEncoder
 void ReadDocuments(JsonFields& fields, const char* name, std::shared_ptr<const std::string> query,
                    EncodeBatch& batch);
 
-/// "truncate" and "truncate_prompt_tokens" (-1: what the model takes), and from which end:
-/// "truncation_side" or "truncation_direction". `truncates`: where nothing says otherwise.
-EncodeCut ReadEncodeCut(JsonFields& fields, const ServedEncoder& encoder, bool truncates);
+/// "truncate", which is also "truncation" where `has_truncation` (Voyage's name), and
+/// "truncate_prompt_tokens" (-1: what the model takes), which truncates; from which end:
+/// "truncation_side" or "truncation_direction". Fails where two of them contradict each other.
+/// `truncates`: where nothing says otherwise.
+EncodeCut ReadEncodeCut(JsonFields& fields, const ServedEncoder& encoder, bool truncates,
+                        bool has_truncation = false);
 
 /// What goes before each text: "instruction" itself, or the model's prompt called "prompt_name", or
 /// that of "input_type", else the model's default.

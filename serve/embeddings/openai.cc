@@ -75,8 +75,7 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   const ServedEncoder& encoder = service.generator->options().encoders[batch.model];
   const bool is_base64 = ReadEncodingFormat(fields);
   ReadEncodeSources(fields, "input", encoder, batch);
-  // As Voyage calls it; its client always sends it.
-  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/fields.Bool("truncation", false));
+  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/false, /*has_truncation=*/true);
   batch.instruction = ReadInstruction(fields, encoder);
   batch.wish = ReadVectorWish(fields, encoder);
   const int64_t dimensions = batch.wish.dimensions;

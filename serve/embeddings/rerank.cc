@@ -158,8 +158,8 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
       std::make_shared<const std::string>(fields.String("query", "", Tokenizer::kMaxTextBytes));
   if (fields.Find("query") == nullptr) fields.Fail("query", "missing");
   ReadDocuments(fields, documents, query, batch);
-  batch.cut = ReadEncodeCut(fields, encoder,
-                            /*truncates=*/fields.Bool("truncation", shape != Shape::kSglang));
+  batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/shape != Shape::kSglang,
+                            /*has_truncation=*/true);
   batch.instruction = ReadPairInstruction(fields, encoder);
   const bool raw = fields.Bool("raw_scores", false);
   batch.wish.scores = raw      ? EncodeWish::Scores::kRaw
@@ -212,6 +212,12 @@ absl::StatusOr<EncodeAsked> ParseV2(const Service& service, const std::string& t
   return Read(service, fields, "documents", Shape::kCohere);
 }
 
+absl::StatusOr<EncodeAsked> ParseInfinity(const Service& service, const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
+  JsonFields fields(body);
+  return Read(service, fields, "documents", Shape::kInfinity);
+}
+
 /// TEI's with "texts"; with "documents" Jina's, or Voyage's or Infinity's with the field that their
 /// clients always send.
 absl::StatusOr<EncodeAsked> ParseAny(const Service& service, const std::string& text) {
@@ -237,6 +243,8 @@ absl::Status AddRerankRoutes(const Service& service, RouteTable& routes) {
       EncodeRoute(service, "/v1/rerank", ParseV1, openapi::Rerank("documents"), VoyageErrorBody)));
   SHORTLIST_RETURN_IF_ERROR(
       routes.Add(EncodeRoute(service, "/v2/rerank", ParseV2, openapi::Rerank("documents"))));
+  SHORTLIST_RETURN_IF_ERROR(routes.Add(
+      EncodeRoute(service, "/infinity/rerank", ParseInfinity, openapi::Rerank("documents"))));
   return routes.Add(
       EncodeRoute(service, "/rerank", ParseAny, openapi::Rerank("texts"), AnyErrorBody));
 }

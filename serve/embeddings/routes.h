@@ -22,8 +22,9 @@ absl::Status AddCohereEmbedRoute(const Service& service, RouteTable& routes);
 /// POST /v1/rerank as SGLang's (a bare array), /v2/rerank as Cohere's and Jina's, and /rerank,
 /// which is TEI's with "texts", Infinity's with "documents" and "raw_scores", which its client
 /// always sends, and else Jina's. Both /v1/rerank and /rerank are Voyage's with "truncation", which
-/// its client always sends. Without a model that scores pairs an
-/// encoder's multi-vectors rank: the mean over the query's of the largest dot product, as it is.
+/// its client always sends. /infinity/rerank is Infinity's whatever is sent. Without a model that
+/// scores pairs an encoder's multi-vectors rank: the mean over the query's of the largest dot
+/// product, as it is.
 absl::Status AddRerankRoutes(const Service& service, RouteTable& routes);
 /// TEI's POST /embed, /embed_sparse and /predict.
 absl::Status AddTeiRoutes(const Service& service, RouteTable& routes);

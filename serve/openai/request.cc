@@ -114,6 +114,7 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
   const bool is_bounded = !sampling.clamps_max_new_tokens;
   sampling.sampling.min_new_tokens = fields.Integer(
       "min_tokens", 0, 0, is_bounded ? sampling.max_new_tokens.value_or(kMaxCount) : kMaxCount);
+  sampling.stop_after = sampling.sampling.min_new_tokens;
   if (sampling.max_new_tokens.has_value()) {
     sampling.max_new_tokens = std::max(*sampling.max_new_tokens, sampling.sampling.min_new_tokens);
   }

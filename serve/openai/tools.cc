@@ -91,11 +91,9 @@ absl::StatusOr<ordered_json> ReadToolCalls(const ordered_json& ordered, const st
 }
 
 absl::Status CheckToolRole(const std::string& where, const ChatTemplate* chat_template) {
-  if (Spells(chat_template, "\"tool\"") || Spells(chat_template, "'tool'")) {
-    return absl::OkStatus();
-  }
+  if (chat_template != nullptr && !chat_template->IgnoresToolRole()) return absl::OkStatus();
   return Refused(absl::StrCat(where, ".role"),
-                 "the chat template of this model knows no role \"tool\"");
+                 "the chat template of this model ignores the role \"tool\"");
 }
 
 }  // namespace shortlist

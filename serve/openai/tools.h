@@ -31,8 +31,8 @@ absl::StatusOr<nlohmann::ordered_json> ReadToolCalls(const nlohmann::ordered_jso
                                                      const std::string& where,
                                                      const ChatTemplate* chat_template);
 
-/// InvalidArgument, naming `where`, for a message of the role "tool" that the template does not
-/// know.
+/// InvalidArgument, naming `where`, for a message of the role "tool" that the template ignores. A
+/// template that refuses it says so itself.
 absl::Status CheckToolRole(const std::string& where, const ChatTemplate* chat_template);
 
 }  // namespace shortlist

@@ -52,6 +52,7 @@ BODIES = {
     "/v1/embeddings": [{"input": _TEXTS}, {"input": "a"}, {"input": _TEXTS, "embedding_types": ["sparse", "colbert"]}],
     "/v1/rerank": [_RERANK],
     "/v2/rerank": [_RERANK],
+    "/infinity/rerank": [_RERANK],
     "/v2/embed": [{"input_type": "search_document", "texts": ["a", "b"]}],
     "/rerank": [{"query": "q", "texts": _TEXTS}],
     "/worker_get_embeddings": [{"input": _TEXTS}],

@@ -223,6 +223,7 @@ def _routes():
     yield Route("/v1/rerank", **rerank)
     truncating = rerank | {"valid": rerank["valid"] | {"truncate": False}}
     yield Route("/v2/rerank", **truncating)
+    yield Route("/infinity/rerank", **truncating)
     yield Route("/rerank", **truncating | {"required": missing("query")}, dialect="tei")
     texts = {"query": "return", "texts": ["one token", "you", "text"], "truncate": False}
     yield Route("/rerank", texts, SCHEDULING | CUT | RANKING | {"return_text": BOOL, "query": QUERY},

@@ -104,6 +104,22 @@ TEST(ClassifierConfigTest, OneLabelHasTheFunctionOfACrossEncoder) {
   }
 }
 
+TEST(ClassifierConfigTest, OtherCrossEncodersAreRefusedForWhatTheyAre) {
+  ModelDir dir = GoodDir();
+  dir.Change(kConfig, "/architectures", R"(["MPNetForSequenceClassification"])");
+  EXPECT_TRUE(RefuseOtherCrossEncoder(dir.Write()).ok());
+  AddCrossEncoderModules(dir);
+  ExpectError(RefuseOtherCrossEncoder(dir.Write()), kUnimplemented,
+              {kConfig, "MPNetForSequenceClassification", "ModernBert-"});
+  dir.Change("modules.json", "/1",
+             R"({"path": "1_LogitScore",
+                 "type": "sentence_transformers.cross_encoder.modules.logit_score.LogitScore"})");
+  ExpectError(RefuseOtherCrossEncoder(dir.Write()), kUnimplemented,
+              {"modules.json", "module 1", "LogitScore", "Qwen3-Reranker"});
+  dir.Change(kModel, "/model_type", "\"SentenceTransformer\"");
+  EXPECT_TRUE(RefuseOtherCrossEncoder(dir.Write()).ok());
+}
+
 TEST(ClassifierConfigTest, SoftmaxOverOneLabelIsNoScore) {
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/id2label", R"({"0": "relevance"})");

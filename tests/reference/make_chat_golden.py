@@ -19,6 +19,7 @@ import datetime
 import json
 import pathlib
 import random
+import re
 
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
@@ -284,6 +285,105 @@ def language_cases():
     return {"values": VALUES, "cases": cases}
 
 
+FORMATS = r"""
+"%s-%05d" % (s, 3) | "%.2f" % 1.005 | "%5.1f|%-6d|%+d" % (2.25, 7, 3) | "%x %X %#x %o" % (255, 255, 255, 8) | "%d%%" % 5 | "%s" % [1] | "%s %s" % (1,)
+"%s" % (1, 2) | "a" % [] | "a" % {} | "a" % 1 | "%(k)s=%(v)03d" % {"k": "x", "v": 7} | "%(z)s" % {} | "%d" % 3.9 | "%d" % "3" | "%s" % none | "%e %g %G" % (12345.678, 1e-7, 1e20)
+"%c" % 65 | "%r" % "a" | "%" % 1 | "%5s|%-5s|%.2s" % ("ab", "ab", "abc") | "%05s" % "a" | "%i" % true | "%x" % 1.5 | "%+.3d" % 5 | "% d" % 4 | "%05d" % -3 | "%s" % missing
+"%s %s"|format("a", 1) | "%(a)s"|format(a=2) | "%s"|format | "%f"|format(1.5) | "%d %d"|format(1)
+"{:>4}|{:<4}|{:^5}".format("a", "b", "cd") | "{:*^9}".format("wö") | "{:05d} {:+} {:,}".format(42, 7, 1234567) | "{:.3f} {:8.2f} {:e}".format(3.14159, 2.5, 1500.0)
+"{:x} {:#X} {:b} {:o}".format(255, 255, 5, 8) | "{:.1%}".format(0.256) | "{:s}".format("a") | "{:s}".format(1) | "{:d}".format("a") | "{:5}|{:<5}".format(3, 3) | "{:5}".format(true) | "{}".format(true)
+"{0:>3}{1:<3}|".format("a", "b") | "{x:>5}".format(x=1.5) | "{:_}".format(123456) | "{:,.2f}".format(1234567.891) | "{:<05}".format(5) | "{:*<05}".format(5) | "{:=+6}".format(5) | "{:06.1f}".format(-2.55)
+"{:.2}".format("abc") | "{:5}".format(none) | "{:5}".format([1]) | "{}".format([1, "a"]) | "{0}{}".format(1, 2) | "{:g} {:G}".format(1e20, 0.0001) | "{:05}".format("a") | "{:0}".format(7) | "{:c}".format(65)
+"abcabc".startswith("b", 1) | "abc".startswith("", 3) | "abc".startswith("", 4) | "abc".endswith("b", 0, 2) | "abc".endswith(("b", "x"), -3, -1) | "abcabc".find("c", 3) | "abcabc".find("a", 1, 3) | "wöwö".find("w", 1) | "abc".find("", 9)
+"abcabc".index("c") | "abcabc".rindex("c") | "abc".index("z") | "abcabc".rfind("a", 0, 3) | "aaa".count("a", 1) | "aaa".count("", 1, 2) | "aaa".count("", 9) | "abc".find("c", -1) | "abc".find("a", -2)
+"abc".isalpha() | "a1".isalpha() | "".isalpha() | "a1".isalnum() | "a 1".isalnum() | " \n\u3000".isspace() | "".isspace() | "ABÇ".isupper() | "Ab".isupper() | "1".isupper() | "ab1".islower()
+"7".zfill(3) | "-7".zfill(4) | "+7".zfill(4) | "abc".zfill(2) | "ö".ljust(3) ~ "." | "a".rjust(3, "-") | "ab".center(5, "*") | "abc".center(6, "*") | "a".center(4) ~ "." | "a".ljust(3, "ab") | "a"|center(5) ~ "." | ("abc"|center)|length
+"a-b-c".partition("-") | "a-b-c".rpartition("-") | "abc".partition("x") | "abc".rpartition("x") | "abc".partition("") | html|escape | html|e | "<"|e|e | ("<"|e) + "<" | n|e | missing|e | "<"|safe|e
+"a b/ö?&=~"|urlencode | {"a b": "c/d", "n": 1}|urlencode | 5|urlencode | {}|urlencode
+joiner is defined | cycler is defined | lipsum is defined | self is defined | varargs is defined | kwargs is defined | caller is defined
+""".strip()
+MACROS = [
+    "{% macro m(a, b=1) %}{{ a }}{% endmacro %}{{ m.name }}{{ m.arguments }}{{ m.catch_varargs }}{{ m.catch_kwargs }}{{ m.nothing is defined }}",
+    "{% macro m(a) %}{{ a }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1) }}{{ m(1, 2, 3) }}{{ m(1, 2, k=3, z='q') }}{{ m(k=1) }}{{ m.catch_varargs }}{{ m.catch_kwargs }}",
+    "{% macro m(a) %}{{ a }}{{ kwargs }}{% endmacro %}{{ m(1, a=2) }}{{ m(a=2, b=3) }}", "{% macro m(a) %}{{ kwargs }}{% endmacro %}{{ m(1, 2) }}",
+    "{% macro m(a) %}{{ varargs }}{% endmacro %}{{ m(1, b=2) }}", "{% macro m() %}{{ varargs|length }}{{ varargs is sequence }}{% endmacro %}{{ m(*xs) }}",
+    "{% macro m() %}{% for k, v in kwargs.items() %}{{ k }}{{ v }}{% endfor %}{% endmacro %}{{ m(**{'p': 1, 'q': 2}) }}",
+    "{% with a=1, b=n %}{{ a + b }}{% endwith %}{{ a is defined }}", "{% with %}{% set q = 1 %}{{ q }}{% endwith %}{{ q is defined }}",
+    "{% set a = 1 %}{% with a=2, b=a %}{{ a }}{{ b }}{% endwith %}{{ a }}", "{% for x in xs %}{% with y=x %}{% if y == 1 %}{% break %}{% endif %}{{ y }}{% endwith %}{% endfor %}",
+    "{% with a, b = (1, 2) %}{{ a }}{{ b }}{% endwith %}", "{% with a=1 b=2 %}{% endwith %}", "{% with a %}{% endwith %}", "{% with a=1 %}", "{% with a=1, %}{{ a }}{% endwith %}",
+    "{% for x in [1, 1, 2, 1] %}{{ loop.changed(x) }}{% endfor %}", "{% for x in [1, 1, 2] %}{{ loop.changed(x, 1) }}{{ loop.changed(x, 1) }}{% endfor %}",
+    "{% for x in [1, 1] %}{{ loop.changed() }}{% endfor %}",
+]
+
+# What gives a generator, or nearly, and what is asked of one: each with each.
+GENERATORS = [
+    "xs|map('string')", "ds|map(attribute='k')", "words|map('upper')|map('lower')", "xs|select", "xs|select('odd')",
+    "xs|reject('odd')", "ds|selectattr('k', 'eq', 1)", "ds|rejectattr('k')", "words|unique", "ds|unique(attribute='k')",
+    "xs|reverse", "(1, 2)|reverse", "range(3)|reverse", "d|reverse", "d.keys()|reverse", "d.values()|reverse",
+    "d.items()|reverse", "s|reverse", "xs|map('int')|reverse", "d|items", "{}|items", "missing|items", "no|items", "xs|items",
+    "no|map('upper')", "missing|map('upper')", "missing|reverse", "no|reverse", "no|select", "no|unique", "n|map('abs')",
+    "[]|map('int')", "[2, no, 4]|map('abs')", "[no, 4]|map('abs')", "[1, [2], 3]|unique", "xs|map", "xs|map(foo='a')",
+    "xs|selectattr", "xs|list|map('string')|list", "xs|sort",
+]
+CONSUMERS = [
+    "{% if g %}T{% else %}F{% endif %}", "{{ not g }}{{ g and 1 }}", "{{ (g or [5])|list }}", "{{ g|list }}{{ g|list }}",
+    "{{ g|first }},{{ g|first }},{{ g|list }}", "{{ g|last }}", "{{ g|length }}", "{{ g|count }}", "{{ g|join(',') }}",
+    "{{ '-'.join(g|map('string')) }}{{ g|list }}", "{{ '-'.join(g) }}", "{{ g[0] }}", "{{ g[0] is defined }}", "{{ g[-1] }}",
+    "{{ g[:1] }}", "{{ g['x'] is defined }}{{ g.x is defined }}", "{{ g.x.y }}", "{{ g + [1] }}", "{{ [1] + g }}", "{{ g ~ 'x' }}",
+    "{{ g * 2 }}", "{{ g < g }}", "{{ g == g }}{{ g != g }}{{ g == [] }}{{ [g] == [g] }}", "{{ 1 in g }}{{ g|list }}",
+    "{{ 'zz' not in g }}{{ g|list }}", "{{ g }}", "{{ [g] }}", "{{ g|string }}", "{{ g|tojson }}", "{{ [g]|tojson }}",
+    "{{ g is iterable }}{{ g is sequence }}{{ g is defined }}{{ g is mapping }}{{ g is string }}{{ g is none }}",
+    "{{ g is number }}{{ g is callable }}{{ g is sameas g }}{{ g is undefined }}{{ g is in [g] }}", "{{ g is odd }}",
+    "{% for x in g %}{{ x }};{% else %}none{% endfor %}{% for x in g %}{{ x }};{% else %}none{% endfor %}",
+    "{% for x in g %}{{ loop.index }}/{{ loop.length }}{{ loop.last }}{{ loop.first }}{{ loop.revindex }}{{ x }};{% endfor %}",
+    "{% for x in g %}{{ x }}<{{ loop.previtem }}>{{ loop.nextitem }};{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.last }};{% endfor %}", "{% for x in g %}{{ loop }}{% endfor %}",
+    "{% for x in g %}{{ x }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.index }}{% if loop.index == 2 %}{% break %}{% endif %}{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.last }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.nextitem }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x in g %}{{ x }}{{ loop.length }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x in g if x %}{{ x }}{{ loop.revindex0 }}{% endfor %}{{ g|list }}",
+    "{% for x in g if x != 'a' %}{{ x }}{% break %}{% endfor %}{{ g|list }}",
+    "{% for x, y in g %}{{ x }}={{ y }};{% endfor %}", "{% set a, b = g %}{{ a }}{{ b }}", "{% set a, b, c = g %}{{ a }}{{ b }}{{ c }}",
+    "{{ g|map('string')|sort }}{{ g|list }}", "{{ g|min }}", "{{ g|max }}{{ g|max }}", "{{ g|sum }}", "{{ g|reverse }}", "{{ g|reverse|list }}{{ g|list }}",
+    "{{ g|unique|list }}", "{{ g|map('string')|list }}{{ g|list }}", "{{ g|select|list|length }}", "{{ g|map('string')|first }}",
+    "{{ g|default('x')|list }}", "{{ g|default('x', true)|list }}", "{{ g|int(7) }}", "{{ g|float(7) }}", "{{ g|trim }}", "{{ g|upper }}",
+    "{{ g|items|list }}", "{{ g|dictsort }}", "{{ g|abs }}", "{{ g|round }}", "{{ g|indent }}", "{{ g|replace('a', 'b') }}",
+    "{{ g() }}", "{{ g.keys() }}", "{% macro m(p) %}{{ p|list }}{% endmacro %}{{ m(g) }}{{ m(g) }}",
+    "{% macro m(p, q) %}{{ p }}+{{ q }}{% endmacro %}{{ m(*g) }}", "{% set h = g|map('string') %}{{ h|list }}{{ g|list }}",
+    "{% set ns = namespace(g=g) %}{{ ns.g|list }}{{ g|list }}", "{{ {'g': g}['g']|list }}{{ g|list }}", "{{ g|list is sequence }}",
+]
+LOOPS = [  # where a condition is asked, and when
+    "{% set ns = namespace(on=true) %}{% for x in xs if ns.on %}{{ x }}{% set ns.on = false %}{% else %}E{% endfor %}",
+    "{% set ns = namespace(n=0) %}{% for x in xs if ns.n < 2 %}{{ x }}{{ loop.last }}{% set ns.n = ns.n + 1 %}{% endfor %}",
+    "{% set ns = namespace(n=0) %}{% for x in xs if ns.n < 2 %}{{ x }}{{ loop.length }}{% set ns.n = ns.n + 1 %}{% endfor %}",
+    "{% set ns = namespace(n=0) %}{% for x in xs if ns.n < 2 %}{{ x }}{{ loop.nextitem }}{% set ns.n = 2 %}{% endfor %}",
+    "{% for x in xs if x / (x - 2) %}{{ x }}{% endfor %}", "{% for x in xs if x / (x - 2) %}{{ x }}{% break %}{% endfor %}",
+    "{% for x in xs if loop.first %}{{ x }}{% endfor %}", "{% for x in [[1], [2]] %}{% for y in x if loop.last %}{{ y }}{% endfor %}{% endfor %}",
+]
+
+
+def rendered(template):
+    """What a template prints of VALUES; null for an error, and for a print that names an address."""
+    try:
+        text = chat_template_utils._compile_jinja_template(template).render(**VALUES)
+    except Exception:
+        return None
+    return None if re.search("0x[0-9a-f]{6}", text, re.IGNORECASE) else text
+
+
+def generator_cases():
+    texts = [[rendered("{% set g = " + source + " %}" + consumer) for consumer in CONSUMERS] for source in GENERATORS]
+    return {"values": VALUES, "generators": GENERATORS, "consumers": CONSUMERS, "texts": texts,
+            "loops": [{"template": loop, "text": rendered(loop)} for loop in LOOPS]}
+
+
+def more_language_cases():
+    templates = ["{{ " + expression + " }}" for line in FORMATS.split("\n") for expression in line.split(" | ")] + MACROS
+    return {"values": VALUES, "cases": [{"template": template, "text": rendered(template)} for template in templates]}
+
+
 def continued_cases(num_cases, seed):
     """Conversations whose last message is left open, in the families' templates."""
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()), **SPECIAL_TOKENS)
@@ -357,6 +457,10 @@ def main():
         path.with_suffix(".json").write_text(json.dumps(family, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     (GOLDEN_DIR / "language.json").write_text(
         json.dumps(language_cases(), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    (GOLDEN_DIR / "generators.json").write_text(
+        json.dumps(generator_cases(), ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    (GOLDEN_DIR / "more_language.json").write_text(
+        json.dumps(more_language_cases(), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     (GOLDEN_DIR / "continued.json").write_text(
         json.dumps(continued_cases(8, options.seed), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     (GOLDEN_DIR / "conversations.json").write_text(

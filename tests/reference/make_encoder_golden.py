@@ -88,12 +88,15 @@ CASES = {
 }
 
 
-def sequences(num_token_types):
-    """Lengths 1, some and the longest; ids that are no padding."""
+def sequences(num_token_types, pad):
+    """Lengths 1, some and the longest; ids that are no padding. For RoBERTa (`pad` is its padding
+    id, else None), which skips padding where it counts positions, one with padding in it too."""
     for length in (1, 2, 17, CONTEXT_LEN):
         ids = [3 + (11 * i * i + 5 * i + length) % (VOCAB_SIZE - 3) for i in range(length)]
         types = [int(num_token_types > 1 and 3 * i > length) for i in range(length)]
         yield ids, types
+    if pad is not None:
+        yield [pad, 5, pad, pad, 9, 30, pad], [0] * 7
 
 
 def make_case(name, model_type, kind, fields, architecture):
@@ -107,7 +110,8 @@ def make_case(name, model_type, kind, fields, architecture):
             shapes[key] = list(parameter.shape)
             parameter.copy_(torch.from_numpy(weights(key, shapes[key])))
     cases = []
-    for ids, types in sequences(fields.get("type_vocab_size", 0)):
+    pad = fields["pad_token_id"] if "roberta" in model_type else None
+    for ids, types in sequences(fields.get("type_vocab_size", 0), pad):
         inputs = dict(input_ids=torch.tensor([ids]))
         if "type_vocab_size" in fields:
             inputs["token_type_ids"] = torch.tensor([types])

@@ -375,6 +375,33 @@ TEST_F(EncodingModelTest, TextIsLoweredBeforeACasedTokenizerWhereTheModelSaysSo)
   EXPECT_EQ(Input(upper).ids, lower);
 }
 
+TEST_F(EncodingModelTest, BothTextsOfAPairAreLoweredWhereACrossEncoderSaysSo) {
+  TinyEncoder tiny("bert_classification", "bert_cased");
+  tiny.AddFile("tokenizer_config.json", {{"tokenizer_class", "PreTrainedTokenizerFast"}});
+  tiny.AddFile("modules.json",
+               {{{"path", ""}, {"type", "sentence_transformers.models.Transformer"}}});
+  tiny.AddFile("config_sentence_transformers.json", {{"model_type", "CrossEncoder"}});
+  Open(tiny);
+  const auto pair = [&](std::string_view query, std::string_view document) {
+    return model_->Prepare("", query, document, {}).value().ids;
+  };
+  const std::vector<TokenId> lower = pair("return \xC3\xA4", "the \xCF\x83");
+  EXPECT_NE(pair("return \xC3\xA4", "THE \xCE\xA3"), lower);
+  tiny.AddFile("sentence_bert_config.json", {{"do_lower_case", true}});
+  Open(tiny);
+  EXPECT_EQ(pair("RETURN \xC3\x84", "THE \xCE\xA3"), lower);
+  EXPECT_EQ(model_->Prepare("Return ", "\xC3\x84", "THE \xCE\xA3", {}).value().ids, lower);
+}
+
+TEST_F(EncodingModelTest, ACrossEncoderOfAnotherArchitectureIsRefusedForThat) {
+  TinyEncoder tiny;
+  tiny.AddFile("modules.json",
+               {{{"path", ""}, {"type", "sentence_transformers.models.Transformer"}}});
+  tiny.AddFile("config_sentence_transformers.json", {{"model_type", "CrossEncoder"}});
+  const auto model = EncodingModel::Open({.model = tiny.Write()}, pool_);
+  ExpectError(model.status(), absl::StatusCode::kUnimplemented, {"\"BertModel\""});
+}
+
 TEST_F(EncodingModelTest, TokensOfAPromptAreLeftOutWhereTheModelSaysSo) {
   TinyEncoder tiny;
   tiny.AddModules(/*normalize=*/false, /*include_prompt=*/false);

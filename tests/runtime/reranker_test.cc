@@ -162,6 +162,19 @@ TEST(RerankerOpenTest, ADefaultPromptIsTheInstruction) {
   EXPECT_NE((*model)->Prepare("", "q", "d", {})->ids, (*model)->Prepare("x", "q", "d", {})->ids);
 }
 
+TEST(RerankerOpenTest, LoweredTextsAreRefused) {
+  TinyDecoder tiny("rerankers/qwen3");
+  tiny.AddFile("tokenizer.json", tiny.golden()["tokenizer"]);
+  tiny.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
+  tiny.AddFile("modules.json",
+               {{{"path", ""}, {"type", "sentence_transformers.models.Transformer"}}});
+  tiny.AddFile("config_sentence_transformers.json", {{"model_type", "CrossEncoder"}});
+  tiny.AddFile("sentence_bert_config.json", {{"do_lower_case", true}});
+  ThreadPool pool(1);
+  const auto model = EncodingModel::Open({.model = tiny.Write()}, pool);
+  EXPECT_THAT(std::string(model.status().message()), HasSubstr("do_lower_case"));
+}
+
 TEST(RerankerOpenTest, NeedsAnswersOfOneToken) {
   TinyDecoder tiny("rerankers/qwen3");
   nlohmann::json tokenizer = tiny.golden()["tokenizer"];

@@ -103,6 +103,44 @@ TEST_F(ApiTest, StopTextsCutWhereverTheyFall) {
   EXPECT_EQ(openai["choices"][0]["finish_reason"], "stop");
 }
 
+TEST_F(ApiTest, MinTokensHoldStopTextsBackWhereVllmDoes) {
+  Start();
+  const std::vector<TokenId> ids = Ids(kPrompt, 20);
+  // A text that ends with the fourth token, and one that ends later.
+  const std::string four = Text({ids.begin(), ids.begin() + 4}), whole = Text(ids);
+  const std::string early = four.substr(four.size() - 2), late = whole.substr(whole.size() - 4);
+  HttpClient client = Connect();
+  const auto complete = [&](int64_t min_tokens, const std::string& stop) {
+    return client
+        .Post("/v1/completions", json{{"prompt", kPrompt},
+                                      {"temperature", 0},
+                                      {"max_tokens", 20},
+                                      {"min_tokens", min_tokens},
+                                      {"stop", stop}})
+        .Json()["choices"][0];
+  };
+  const auto expected = [&](const std::string& stop, size_t num_passed) {
+    const size_t passed = Text({ids.begin(), ids.begin() + num_passed}).size();
+    const size_t from = passed < stop.size() ? 0 : passed - stop.size() + 1;
+    return whole.substr(0, whole.find(stop, num_passed == 0 ? 0 : from));
+  };
+  for (const std::string& stop : {early, late}) {
+    for (const size_t min_tokens : {0, 3, 4, 7, 19, 20}) {
+      EXPECT_EQ(complete(min_tokens, stop)["text"], expected(stop, min_tokens)) << min_tokens;
+    }
+  }
+  EXPECT_NE(expected(early, 3), expected(early, 4));
+  const json generated = client
+                             .Post("/generate", json{{"text", kPrompt},
+                                                     {"sampling_params",
+                                                      {{"temperature", 0},
+                                                       {"max_new_tokens", 20},
+                                                       {"min_new_tokens", 20},
+                                                       {"stop", early}}}})
+                             .Json();
+  EXPECT_EQ(generated["text"], expected(early, 0));
+}
+
 TEST_F(ApiTest, AStopTokenIsNotWritten) {
   Start();
   const std::vector<TokenId> ids = Ids(kPrompt, 10);

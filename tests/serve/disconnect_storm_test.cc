@@ -71,6 +71,7 @@ std::map<std::string, std::vector<std::string>> Bodies() {
   return {{"/v1/embeddings", {json{{"input", texts}}.dump(), json{{"input", "a"}}.dump()}},
           {"/v1/rerank", rerank},
           {"/v2/rerank", rerank},
+          {"/infinity/rerank", rerank},
           {"/v2/embed", {json{{"input_type", "search_document"}, {"texts", {"a", "b"}}}.dump()}},
           {"/rerank", {json{{"query", "q"}, {"texts", texts}}.dump()}},
           {"/worker_get_embeddings", {json{{"input", texts}}.dump()}},

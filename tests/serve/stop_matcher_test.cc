@@ -18,6 +18,18 @@ TEST(StopMatcherTest, HoldsBackWhatMayBecomeAStop) {
   EXPECT_EQ(matcher.Append("more"), "");
 }
 
+TEST(StopMatcherTest, AStopMayBeginButNotEndInWhatIsPassed) {
+  StopMatcher matcher({"abcd", "bc"});
+  EXPECT_EQ(matcher.Pass("bcab"), "bc");
+  EXPECT_EQ(matcher.Pass("c"), "");
+  EXPECT_EQ(matcher.Append("d"), "");
+  EXPECT_EQ(matcher.match(), "abcd");
+  StopMatcher other({"abcd", "bc"});
+  EXPECT_EQ(other.Pass("abc"), "");
+  EXPECT_EQ(other.Append("bcd"), "abc");
+  EXPECT_EQ(other.match(), "bc");
+}
+
 TEST(StopMatcherTest, TellsTheRestAtTheEnd) {
   StopMatcher matcher({"stop"});
   EXPECT_EQ(matcher.Append("sto"), "");
@@ -25,10 +37,12 @@ TEST(StopMatcherTest, TellsTheRestAtTheEnd) {
   EXPECT_FALSE(matcher.matched());
 }
 
-/// The text before the stop that ends first, by looking at every prefix of the whole.
+/// The text before the stop that ends first, behind `num_passed` bytes, by looking at every prefix
+/// of the whole.
 std::pair<std::string, std::string> Oracle(const std::string& text,
-                                           const std::vector<std::string>& stops) {
-  for (size_t end = 0; end <= text.size(); ++end) {
+                                           const std::vector<std::string>& stops,
+                                           size_t num_passed) {
+  for (size_t end = num_passed + 1; end <= text.size(); ++end) {
     std::string longest;
     for (const std::string& stop : stops) {
       if (text.substr(0, end).ends_with(stop) && stop.size() > longest.size()) longest = stop;
@@ -53,15 +67,19 @@ TEST(StopMatcherTest, PiecesMakeNoDifference) {
     const std::string text = word(24);
     StopMatcher matcher(stops);
     std::string told;
+    const size_t least_passed = i % 2 == 0 ? 0 : random() % 12;
+    size_t num_passed = 0;
     for (size_t begin = 0; begin < text.size();) {
-      const size_t len = 1 + random() % 4;
-      told += matcher.Append(text.substr(begin, len));
-      begin += len;
-      const auto [before, stop] = Oracle(text, stops);
+      const std::string piece = text.substr(begin, 1 + random() % 4);
+      const bool passes = begin < least_passed;
+      told += passes ? matcher.Pass(piece) : matcher.Append(piece);
+      begin += piece.size();
+      if (passes) num_passed = begin;
+      const auto [before, stop] = Oracle(text.substr(0, begin), stops, num_passed);
       ASSERT_TRUE(before.starts_with(told)) << text;  // never a byte of the stop
     }
     if (!matcher.matched()) told += matcher.Finish();
-    const auto [before, stop] = Oracle(text, stops);
+    const auto [before, stop] = Oracle(text, stops, num_passed);
     ASSERT_EQ(told, before) << text;
     ASSERT_EQ(matcher.match(), stop) << text;
   }

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "text/chat/final_message.h"
+#include "text/chat/special_tokens.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
 
@@ -23,8 +24,6 @@ using Sources = std::map<std::string, absl::StatusOr<std::string>>;  // by name
 using Variables = std::vector<std::pair<std::string, jinja::Value>>;
 
 constexpr size_t kMaxVariables = 64;
-constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                          "pad_token", "cls_token", "mask_token"};
 constexpr const char* kReasoning[] = {"reasoning_content", "thinking", "reasoning"};
 
 absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
@@ -39,22 +38,6 @@ absl::StatusOr<json> ReadOptionalJson(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
   }
   return document;
-}
-
-/// Adds the special tokens of `config` that `tokens` does not have: each a text, or an object with
-/// its text as "content".
-absl::Status AddSpecialTokens(const json& config, const std::string& path,
-                              std::map<std::string, std::string>& tokens) {
-  for (const char* name : kSpecialTokens) {
-    if (!config.contains(name) || config[name].is_null()) continue;
-    const json& token = config[name];
-    const json& text = token.is_object() && token.contains("content") ? token["content"] : token;
-    if (!text.is_string()) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": ", name, " is not a text"));
-    }
-    tokens.emplace(name, text.get<std::string>());
-  }
-  return absl::OkStatus();
 }
 
 /// The templates of a `chat_template` member.
@@ -184,6 +167,38 @@ std::tm LocalTime() {
   return now;
 }
 
+/// Short chats with a message of the role "tool", whose content is kToolContent, with tools and
+/// without.
+constexpr char kToolContent[] = "xToolSaysx";
+
+std::vector<Chat> ChatsWithTool() {
+  const ordered_json user = {{"role", "user"}, {"content", "q"}};
+  const ordered_json call = {{"id", "c"},
+                             {"type", "function"},
+                             {"function", {{"name", "f"}, {"arguments", ordered_json::object()}}}};
+  const ordered_json assistant = {
+      {"role", "assistant"}, {"content", ""}, {"tool_calls", ordered_json::array({call})}};
+  const ordered_json tool = {
+      {"role", "tool"}, {"content", kToolContent}, {"tool_call_id", "c"}, {"name", "f"}};
+  std::vector<Chat> chats;
+  for (const ordered_json& tools : {ordered_json(), ordered_json::array()}) {
+    chats.push_back({.messages = ordered_json::array({user, tool}), .tools = tools});
+    chats.push_back({.messages = ordered_json::array({user, assistant, tool}), .tools = tools});
+  }
+  return chats;
+}
+
+bool RendersWithoutToolContent(const ChatTemplate& chat_template) {
+  bool renders = false;
+  for (const Chat& chat : ChatsWithTool()) {
+    const auto rendered = chat_template.Render(chat);
+    if (!rendered.ok()) continue;
+    if (rendered->text.find(kToolContent) != std::string::npos) return false;
+    renders = true;
+  }
+  return renders;
+}
+
 }  // namespace
 
 struct ChatTemplate::Parsed {
@@ -228,6 +243,8 @@ absl::StatusOr<ChatTemplate> ChatTemplate::CreateOf(
       return absl::InvalidArgumentError(absl::StrCat(name, ": invalid UTF-8"));
   }
   result.special_tokens_ = std::move(special_tokens);
+  result.ignores_tool_role_ = !result.KnowsRole("\"tool\"") && !result.KnowsRole("'tool'") &&
+                              RendersWithoutToolContent(result);
   return result;
 }
 
@@ -249,11 +266,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir) {
         model_dir, ": no chat template in chat_template.jinja, tokenizer_config.json or ",
         "chat_template.json"));
   }
-  std::map<std::string, std::string> tokens;
-  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokens(config, config_path, tokens));
-  const std::string map_path = (dir / "special_tokens_map.json").string();
-  SHORTLIST_ASSIGN_OR_RETURN(const json map, ReadOptionalJson(map_path));
-  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokens(map, map_path, tokens));
+  SHORTLIST_ASSIGN_OR_RETURN(auto tokens, ReadTemplateTokens(model_dir));
   auto result = CreateOf(sources, std::move(tokens));
   if (!result.ok()) return WithOrigin(result.status(), model_dir);
   return result;

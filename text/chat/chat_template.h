@@ -54,9 +54,9 @@ class ChatTemplate {
 
   /// The template of a model directory, from the first that is there: chat_template.jinja (further
   /// ones in additional_chat_templates/*.jinja), `chat_template` of tokenizer_config.json (one, or
-  /// a list of named ones), chat_template.json. Special tokens come from tokenizer_config.json, and
-  /// from special_tokens_map.json those that it does not name. NotFound where there is no template;
-  /// InvalidArgument names the file. An additional file that cannot be read costs only itself.
+  /// a list of named ones), chat_template.json. Special tokens are those of
+  /// text/chat/special_tokens.h. NotFound where there is no template; InvalidArgument names the
+  /// file. An additional file that cannot be read costs only itself.
   static absl::StatusOr<ChatTemplate> Load(const std::string& model_dir);
 
   /// The prompt, as transformers' apply_chat_template (5.x) gives it: members of a message that are
@@ -70,6 +70,11 @@ class ChatTemplate {
   /// Whether a template knows the role `name`, other than by writing down whatever role there is:
   /// its source spells it.
   bool KnowsRole(std::string_view name) const;
+
+  /// Whether messages of the role "tool" would leave no trace in prompts: no template spells the
+  /// role, and short chats with such a message render without its content. False where they do not
+  /// render: Render then says why.
+  bool IgnoresToolRole() const { return ignores_tool_role_; }
 
   /// The text of the template that is named "default".
   const std::string& source() const { return source_; }
@@ -89,6 +94,7 @@ class ChatTemplate {
   std::string source_;
   std::map<std::string, absl::StatusOr<std::shared_ptr<const Parsed>>> templates_;
   std::map<std::string, std::string> special_tokens_;
+  bool ignores_tool_role_ = false;
 };
 
 }  // namespace shortlist

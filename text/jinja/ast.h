@@ -92,6 +92,7 @@ struct Statement {
     kSetBlock,    // target, bodies[0], exprs[0]: filters over kBlockText
     kFilter,      // bodies[0], exprs[0]: filters over kBlockText
     kMacro,       // name, parameters, exprs: their defaults or null, bodies[0]
+    kWith,        // target.parts, exprs: what each is assigned, bodies[0]
     kGeneration,  // bodies[0]: what the assistant wrote
     kBreak,
     kContinue
@@ -102,6 +103,9 @@ struct Statement {
   Text text;
   std::string name;
   std::vector<std::string> parameters;
+  // Of a macro whose body reads varargs or kwargs, which hold further arguments.
+  bool takes_more = false;
+  bool takes_more_named = false;
   Target target;
   std::vector<ExprPtr> exprs;
   std::vector<Block> bodies;

@@ -10,8 +10,9 @@
 namespace shortlist::jinja {
 
 bool HasFilter(std::string_view name);
-/// input | name(arguments), as Jinja 3.1 has it with transformers' tojson. What Jinja gives as a
-/// generator is a list here. InvalidArgument for an unknown filter.
+/// input | name(arguments), as Jinja 3.1 has it with transformers' tojson. A generator is
+/// gone through when another is made of it, not when that one is read. InvalidArgument for an
+/// unknown filter.
 absl::StatusOr<Value> ApplyFilter(std::string_view name, const Value& input,
                                   const Arguments& arguments);
 

@@ -93,6 +93,8 @@ class Interpreter {
         SHORTLIST_RETURN_IF_ERROR(scope.Set(
             statement.name, std::make_shared<const Function>(Function{.macro = &statement})));
         return Flow::kNext;
+      case Statement::Kind::kWith:
+        return ExecWith(statement, scope, out);
       case Statement::Kind::kSetBlock:
       case Statement::Kind::kFilter:
         return ExecFiltered(statement, scope, out);
@@ -131,40 +133,64 @@ class Interpreter {
 
   absl::StatusOr<Flow> ExecFor(const Statement& statement, Scope& scope, Text& out) {
     SHORTLIST_ASSIGN_OR_RETURN(const Value iterated, Eval(*statement.exprs[0], scope));
-    SHORTLIST_ASSIGN_OR_RETURN(std::vector<Value> items, Items(iterated));
     SHORTLIST_RETURN_IF_ERROR(budget_.Work(iterated.own_bytes()));
-    if (statement.exprs[1] != nullptr) {
-      SHORTLIST_RETURN_IF_ERROR(KeepWhere(statement, scope, items));
+    Source source(iterated);
+    const auto items = std::make_shared<LoopItems>();
+    if (statement.exprs[1] == nullptr && !iterated.Is(Kind::kGenerator)) {
+      SHORTLIST_ASSIGN_OR_RETURN(items->values, Items(iterated));
+    } else {
+      items->pull = [&] { return PullItem(statement, scope, source, items->values); };
     }
-    if (items.empty()) {
-      Scope inner{.outer = &scope};
-      return ExecBlock(statement.bodies[1], inner, out);
-    }
-    const auto shared = std::make_shared<const std::vector<Value>>(std::move(items));
-    for (size_t i = 0; i < shared->size(); ++i) {
-      SHORTLIST_RETURN_IF_ERROR(budget_.Step());
-      Scope inner{.outer = &scope};
-      SHORTLIST_RETURN_IF_ERROR(
-          inner.Set("loop", std::make_shared<const Loop>(Loop{.items = shared, .index0 = i})));
-      SHORTLIST_RETURN_IF_ERROR(Assign(statement.target, (*shared)[i], inner));
-      const absl::StatusOr<Flow> flow = ExecBlock(statement.bodies[0], inner, out);
-      if (!flow.ok()) return flow;
-      if (*flow == Flow::kBreak) break;
-    }
-    return Flow::kNext;
+    const absl::StatusOr<Flow> flow = ExecRounds(statement, scope, items, out);
+    items->pull = nullptr;  // a namespace may keep the loop
+    return flow;
   }
 
-  /// Drops the items for which the condition of `for ... if` does not hold.
-  absl::Status KeepWhere(const Statement& statement, Scope& scope, std::vector<Value>& items) {
-    std::vector<Value> kept;
-    for (const Value& item : items) {
+  absl::StatusOr<Flow> ExecRounds(const Statement& statement, Scope& scope,
+                                  const std::shared_ptr<LoopItems>& items, Text& out) {
+    for (size_t i = 0;; ++i) {
+      SHORTLIST_ASSIGN_OR_RETURN(const bool is_there, items->Has(i));
       Scope inner{.outer = &scope};
-      SHORTLIST_RETURN_IF_ERROR(Assign(statement.target, item, inner));
-      SHORTLIST_ASSIGN_OR_RETURN(const Value holds, Eval(*statement.exprs[1], inner));
-      if (holds.IsTrue()) kept.push_back(item);
+      if (!is_there && i == 0) return ExecBlock(statement.bodies[1], inner, out);
+      if (!is_there) return Flow::kNext;
+      SHORTLIST_RETURN_IF_ERROR(budget_.Step());
+      SHORTLIST_RETURN_IF_ERROR(
+          inner.Set("loop", std::make_shared<const Loop>(Loop{.items = items, .index0 = i})));
+      SHORTLIST_RETURN_IF_ERROR(Assign(statement.target, items->values[i], inner));
+      const absl::StatusOr<Flow> flow = ExecBlock(statement.bodies[0], inner, out);
+      if (!flow.ok()) return flow;
+      if (*flow == Flow::kBreak) return Flow::kNext;
     }
-    items = std::move(kept);
-    return absl::OkStatus();
+  }
+
+  /// Appends the next item for which the condition of the for statement, if any, holds. False where
+  /// there is none.
+  absl::StatusOr<bool> PullItem(const Statement& statement, Scope& scope, Source& source,
+                                std::vector<Value>& items) {
+    for (;;) {
+      SHORTLIST_ASSIGN_OR_RETURN(std::optional<Value> item, source.Next());
+      if (!item) return false;
+      bool holds = true;
+      if (statement.exprs[1] != nullptr) {
+        Scope inner{.outer = &scope};
+        SHORTLIST_RETURN_IF_ERROR(Assign(statement.target, *item, inner));
+        SHORTLIST_ASSIGN_OR_RETURN(const Value condition, Eval(*statement.exprs[1], inner));
+        holds = condition.IsTrue();
+      }
+      if (!holds) continue;
+      items.push_back(*std::move(item));
+      return true;
+    }
+  }
+
+  /// The values are those of the scope around it.
+  absl::StatusOr<Flow> ExecWith(const Statement& statement, Scope& scope, Text& out) {
+    Scope inner{.outer = &scope};
+    for (size_t i = 0; i < statement.exprs.size(); ++i) {
+      SHORTLIST_ASSIGN_OR_RETURN(Value value, Eval(*statement.exprs[i], scope));
+      SHORTLIST_RETURN_IF_ERROR(Assign(statement.target.parts[i], std::move(value), inner));
+    }
+    return ExecBlock(statement.bodies[0], inner, out);
   }
 
   /// A set block or a filter block: its body's text through its filters.
@@ -264,6 +290,10 @@ class Interpreter {
   Result Variable(const std::string& name, const Scope& scope) {
     if (const Value* value = scope.Find(name)) return *value;
     if (HasFunction(name)) return Value(std::make_shared<const Function>(Function{.name = name}));
+    for (const std::string_view other : {"cycler", "joiner", "lipsum", "self"}) {
+      if (name != other) continue;  // Jinja has one, so it is not undefined
+      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is not supported"));
+    }
     return Value::MakeUndefined(absl::StrCat("'", name.substr(0, 80), "' is undefined"));
   }
 
@@ -427,23 +457,38 @@ class Interpreter {
   }
 
   Result CallMacro(const Statement& macro, const Arguments& arguments) {
-    if (arguments.positional.size() > macro.parameters.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("macro '", macro.name, "' takes at most ",
-                                                     macro.parameters.size(), " arguments"));
+    const size_t num_parameters = macro.parameters.size();
+    const size_t num_placed = std::min(arguments.positional.size(), num_parameters);
+    if (arguments.positional.size() > num_parameters && !macro.takes_more) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("macro '", macro.name, "' takes at most ", num_parameters, " arguments"));
     }
+    Dict more_named;
     for (const auto& [name, value] : arguments.named) {
       const auto found = std::find(macro.parameters.begin(), macro.parameters.end(), name.bytes());
       const auto index = static_cast<size_t>(found - macro.parameters.begin());
-      if (found == macro.parameters.end() || index < arguments.positional.size()) {
+      if (found != macro.parameters.end() && index >= num_placed) continue;
+      if (!macro.takes_more_named || name.bytes() == "caller") {
         return absl::InvalidArgumentError(absl::StrCat("macro '", macro.name,
                                                        "' takes no further argument '",
                                                        name.bytes().substr(0, 40), "'"));
       }
+      more_named.Set(name, value);
     }
     Scope scope{.outer = &root_};
     for (size_t i = 0; i < macro.parameters.size(); ++i) {
       SHORTLIST_ASSIGN_OR_RETURN(Value value, Parameter(macro, i, arguments, scope));
       SHORTLIST_RETURN_IF_ERROR(scope.Set(macro.parameters[i], std::move(value)));
+    }
+    if (macro.takes_more) {
+      const auto first = arguments.positional.begin() + static_cast<int64_t>(num_placed);
+      SHORTLIST_ASSIGN_OR_RETURN(
+          Value more, Value::MakeList({first, arguments.positional.end()}, ListKind::kTuple));
+      SHORTLIST_RETURN_IF_ERROR(scope.Set("varargs", std::move(more)));
+    }
+    if (macro.takes_more_named) {
+      SHORTLIST_ASSIGN_OR_RETURN(Value more, Value::MakeDict(std::move(more_named)));
+      SHORTLIST_RETURN_IF_ERROR(scope.Set("kwargs", std::move(more)));
     }
     Text out;
     SHORTLIST_RETURN_IF_ERROR(ExecBlock(macro.bodies[0], scope, out).status());

@@ -42,6 +42,19 @@ absl::StatusOr<Value> CallListMethod(const List& list, std::string_view name,
   return Value(count);
 }
 
+/// loop.changed: whether its arguments are others than in the call before.
+absl::StatusOr<Value> Changed(LoopItems& items, const Arguments& arguments) {
+  if (!arguments.named.empty()) {
+    return absl::InvalidArgumentError("changed: an argument by name, which it does not take");
+  }
+  const auto& values = arguments.positional;
+  const bool same =
+      items.last_changed && std::equal(values.begin(), values.end(), items.last_changed->begin(),
+                                       items.last_changed->end(), Equal);
+  if (!same) items.last_changed = values;
+  return Value(!same);
+}
+
 constexpr std::string_view kDictMethods[] = {"get", "items", "keys", "values", "copy"};
 constexpr std::string_view kListMethods[] = {"index", "count"};
 constexpr std::string_view kDictChanges[] = {"clear", "pop", "popitem", "setdefault", "update"};
@@ -64,7 +77,7 @@ bool HasMethod(const Value& receiver, std::string_view name) {
     case Kind::kList:
       return receiver.IsSequence() && IsOneOf(name, kListMethods);
     case Kind::kLoop:
-      return name == "cycle";
+      return name == "cycle" || name == "changed";
     default:
       return false;
   }
@@ -81,6 +94,7 @@ absl::StatusOr<Value> CallMethod(const Value& receiver, std::string_view name,
   if (receiver.Is(Kind::kText)) return CallTextMethod(receiver.text(), name, arguments);
   if (receiver.Is(Kind::kDict)) return CallDictMethod(receiver, name, arguments);
   if (receiver.Is(Kind::kList)) return CallListMethod(receiver.list(), name, arguments);
+  if (name == "changed") return Changed(*receiver.loop().items, arguments);
   if (arguments.positional.empty()) return absl::InvalidArgumentError("cycle: no argument");
   return arguments.positional[receiver.loop().index0 % arguments.positional.size()];
 }

@@ -1,5 +1,6 @@
 #include "text/jinja/names.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
@@ -95,7 +96,26 @@ class NameCheck {
   std::vector<std::pair<std::string, int>> called_;  // names that are no function, and where
 };
 
+bool Reads(const ExprPtr& expr, std::string_view name) {
+  if (expr == nullptr) return false;
+  if (expr->kind == Expr::Kind::kName && expr->name == name) return true;
+  return std::any_of(expr->children.begin(), expr->children.end(),
+                     [&](const ExprPtr& child) { return Reads(child, name); }) ||
+         std::any_of(expr->named.begin(), expr->named.end(),
+                     [&](const auto& named) { return Reads(named.second, name); }) ||
+         Reads(expr->unpacked, name) || Reads(expr->unpacked_named, name);
+}
+
 }  // namespace
+
+bool Reads(const Block& block, std::string_view name) {
+  return std::any_of(block.begin(), block.end(), [name](const Statement& statement) {
+    return std::any_of(statement.exprs.begin(), statement.exprs.end(),
+                       [name](const ExprPtr& expr) { return Reads(expr, name); }) ||
+           std::any_of(statement.bodies.begin(), statement.bodies.end(),
+                       [name](const Block& body) { return Reads(body, name); });
+  });
+}
 
 absl::Status CheckNames(const Block& block) { return NameCheck().Run(block); }
 

@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "text/jinja/format.h"
 #include "text/jinja/methods.h"
+#include "text/jinja/text_methods.h"
 
 namespace shortlist::jinja {
 namespace {
@@ -97,25 +99,6 @@ absl::StatusOr<Value> FloatArithmetic(Operator op, double left, double right) {
   return Value(remainder != 0 && (remainder < 0) != (right < 0) ? remainder + right : remainder);
 }
 
-Text EscapedForHtml(const Text& text) {
-  const std::string& bytes = text.bytes();
-  Text escaped;
-  for (size_t begin = 0; begin < bytes.size();) {
-    const size_t end = std::min(bytes.find_first_of("&<>'\"", begin), bytes.size());
-    escaped.Append(text.Slice(begin, end));
-    if (end == bytes.size()) break;
-    const char c = bytes[end];
-    escaped.AppendRespelled(c == '&'   ? "&amp;"
-                            : c == '<' ? "&lt;"
-                            : c == '>' ? "&gt;"
-                            : c == '"' ? "&#34;"
-                                       : "&#39;",
-                            text.Slice(end, end + 1));
-    begin = end + 1;
-  }
-  return escaped;
-}
-
 Value JoinTexts(const Text& left, const Text& right) {
   const bool is_safe = left.is_safe() || right.is_safe();
   Text joined = is_safe && !left.is_safe() ? EscapedForHtml(left) : left;
@@ -181,22 +164,27 @@ Value MethodOf(const Value& value, std::string_view name) {
   return std::make_shared<const Function>(Function{.name = std::string(name), .receiver = value});
 }
 
-Value LoopAttribute(const Value& value, std::string_view name) {
+absl::StatusOr<Value> LoopAttribute(const Value& value, std::string_view name) {
   const Loop& loop = value.loop();
-  const auto& items = *loop.items;
-  const auto count = static_cast<int64_t>(items.size());
+  LoopItems& items = *loop.items;
   const auto index0 = static_cast<int64_t>(loop.index0);
   if (name == "index0") return index0;
   if (name == "index") return index0 + 1;
   if (name == "first") return index0 == 0;
-  if (name == "last") return index0 + 1 == count;
-  if (name == "length") return count;
-  if (name == "revindex0") return count - 1 - index0;
-  if (name == "revindex") return count - index0;
+  if (name == "last" || name == "nextitem") {
+    SHORTLIST_ASSIGN_OR_RETURN(const bool has_next, items.Has(loop.index0 + 1));
+    if (name == "last") return Value(!has_next);
+    if (has_next) return items.values[loop.index0 + 1];
+  }
+  if (name == "length" || name == "revindex0" || name == "revindex") {
+    SHORTLIST_ASSIGN_OR_RETURN(const size_t size, items.Count());
+    const auto count = static_cast<int64_t>(size);
+    if (name == "length") return Value(count);
+    return Value(name == "revindex" ? count - index0 : count - 1 - index0);
+  }
   if (name == "depth0") return int64_t{0};  // counts recursive loops, which there are none of
   if (name == "depth") return int64_t{1};
-  if (name == "previtem" && index0 > 0) return items[loop.index0 - 1];
-  if (name == "nextitem" && index0 + 1 < count) return items[loop.index0 + 1];
+  if (name == "previtem" && index0 > 0) return items.values[loop.index0 - 1];
   if (name == "previtem" || name == "nextitem") {
     return Value::MakeUndefined(absl::StrCat("there is not a loop.", std::string(name)));
   }
@@ -221,6 +209,25 @@ Value NumberAttribute(const Value& value, std::string_view name) {
   return MissingAttribute(value, name);
 }
 
+absl::StatusOr<Value> MacroAttribute(const Value& value, std::string_view name) {
+  const Statement& macro = *value.function().macro;
+  if (name == "name") return Value(Text::FromTemplate(macro.name));
+  if (name == "catch_varargs") return Value(macro.takes_more);
+  if (name == "catch_kwargs") return Value(macro.takes_more_named);
+  if (name == "arguments") {
+    std::vector<Value> names;
+    for (const std::string& parameter : macro.parameters) {
+      names.emplace_back(Text::FromTemplate(parameter));
+    }
+    return Value::MakeList(std::move(names), ListKind::kTuple);
+  }
+  if (name == "caller" || name == "explicit_caller") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", std::string(name), "' of a macro is not supported"));
+  }
+  return MissingAttribute(value, name);
+}
+
 }  // namespace
 
 absl::Status BeyondInt64() { return absl::InvalidArgumentError("an integer beyond 64 bits"); }
@@ -230,6 +237,7 @@ absl::StatusOr<Value> Arithmetic(Operator op, const Value& left, const Value& ri
   if (left_int && right_int) return IntegerArithmetic(op, *left_int, *right_int);
   const auto left_float = left.AsFloat(), right_float = right.AsFloat();
   if (left_float && right_float) return FloatArithmetic(op, *left_float, *right_float);
+  if (op == Operator::kModulo && left.Is(Kind::kText)) return FormatPercent(left.text(), right);
   // A range and a view of a dictionary are neither joined nor repeated.
   const auto is_list = [](const Value& value) {
     return value.Is(Kind::kList) && value.list().kind <= ListKind::kTuple;
@@ -265,6 +273,12 @@ absl::StatusOr<bool> Contains(const Value& container, const Value& item) {
       return std::any_of(items.begin(), items.end(),
                          [&](const Value& v) { return Equal(v, item); });
     }
+    case Kind::kGenerator:
+      for (;;) {
+        SHORTLIST_ASSIGN_OR_RETURN(const auto next, container.generator().Next());
+        if (!next) return false;
+        if (Equal(*next, item)) return true;
+      }
     default:
       break;
   }
@@ -311,6 +325,9 @@ absl::StatusOr<Value> GetAttribute(const Value& value, std::string_view name) {
   if (HasMethod(value, name)) return MethodOf(value, name);
   if (value.Is(Kind::kLoop)) return LoopAttribute(value, name);
   if (value.AsFloat()) return NumberAttribute(value, name);
+  if (value.Is(Kind::kFunction) && value.function().macro != nullptr) {
+    return MacroAttribute(value, name);
+  }
   if (value.Is(Kind::kList) && value.list().kind == ListKind::kRange) {
     return RangeAttribute(value, name);
   }

@@ -79,6 +79,8 @@ class Parser {
       SHORTLIST_RETURN_IF_ERROR(ParseSet(statement));
     } else if (word == "macro") {
       SHORTLIST_RETURN_IF_ERROR(ParseMacro(statement));
+    } else if (word == "with") {
+      SHORTLIST_RETURN_IF_ERROR(ParseWith(statement));
     } else if (word == "filter") {
       statement.kind = Statement::Kind::kFilter;
       ExprPtr input = BlockText(statement.line);
@@ -165,6 +167,23 @@ class Parser {
     return absl::OkStatus();
   }
 
+  absl::Status ParseWith(Statement& statement) {
+    statement.kind = Statement::Kind::kWith;
+    while (!tokens_.At(TokenKind::kBlockEnd)) {
+      if (!statement.exprs.empty()) SHORTLIST_RETURN_IF_ERROR(tokens_.ExpectOperator(","));
+      SHORTLIST_ASSIGN_OR_RETURN(Target target, ParseTargets());
+      if (!target.attribute.empty()) return tokens_.Error("with sets variables, not attributes");
+      SHORTLIST_RETURN_IF_ERROR(tokens_.ExpectOperator("="));
+      statement.target.parts.push_back(std::move(target));
+      SHORTLIST_ASSIGN_OR_RETURN(statement.exprs.emplace_back(), ParseExpression(tokens_));
+    }
+    ++nested_scopes_;
+    SHORTLIST_ASSIGN_OR_RETURN(statement.bodies.emplace_back(), ParseBody({"endwith"}));
+    --nested_scopes_;
+    tokens_.Take();
+    return absl::OkStatus();
+  }
+
   absl::Status ParseMacro(Statement& statement) {
     if (nested_scopes_ > 0) return tokens_.Error("a macro must stand at the top level");
     statement.kind = Statement::Kind::kMacro;
@@ -184,6 +203,8 @@ class Parser {
     const int loops = std::exchange(loops_, 0);
     ++nested_scopes_;
     SHORTLIST_ASSIGN_OR_RETURN(statement.bodies.emplace_back(), ParseBody({"endmacro"}));
+    statement.takes_more = Reads(statement.bodies.back(), "varargs");
+    statement.takes_more_named = Reads(statement.bodies.back(), "kwargs");
     --nested_scopes_;
     loops_ = loops;
     tokens_.Take();

@@ -285,9 +285,11 @@ absl::StatusOr<Text> Str(const Value& value) {
       SHORTLIST_RETURN_IF_ERROR(AppendRepr(value, out));
       return out;
     }
-    case Kind::kLoop:
-      return Text::FromTemplate(absl::StrCat("<LoopContext ", value.loop().index0 + 1, "/",
-                                             value.loop().items->size(), ">"));
+    case Kind::kLoop: {
+      SHORTLIST_ASSIGN_OR_RETURN(const size_t count, value.loop().items->Count());
+      return Text::FromTemplate(
+          absl::StrCat("<LoopContext ", value.loop().index0 + 1, "/", count, ">"));
+    }
     case Kind::kFunction:
       if (value.function().macro == nullptr) return NotPrintable(value);
       return Text::FromTemplate(absl::StrCat("<Macro '", value.function().macro->name, "'>"));

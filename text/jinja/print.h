@@ -9,8 +9,8 @@
 namespace shortlist::jinja {
 
 /// Python's str(): texts as they are, lists and dictionaries as their repr(), nothing for
-/// undefined. InvalidArgument for a namespace, and for a function other than a macro, whose print
-/// shows an address.
+/// undefined. InvalidArgument for a namespace, a generator, and a function other than a macro,
+/// whose print shows an address.
 absl::StatusOr<Text> Str(const Value& value);
 /// The same at the end of `out`. InvalidArgument when that gets too long.
 absl::Status AppendStr(const Value& value, Text& out);

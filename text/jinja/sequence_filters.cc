@@ -2,7 +2,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -112,11 +114,34 @@ Result ToList(const Value& input, const Arguments& arguments) {
 
 Result DictItems(const Value& input, const Arguments& arguments) {
   SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
-  if (input.Is(Kind::kUndefined)) return Value::MakeList({});
+  if (input.Is(Kind::kUndefined)) return Value::MakeGenerator({});
   if (!input.Is(Kind::kDict)) {
-    return absl::InvalidArgumentError(absl::StrCat("items of a value of type ", input.TypeName()));
+    return Value::MakeGenerator({}, absl::InvalidArgumentError(absl::StrCat(
+                                        "items of a value of type ", input.TypeName())));
   }
-  return CallMethod(input, "items", arguments);
+  SHORTLIST_ASSIGN_OR_RETURN(const Value pairs, CallMethod(input, "items", {}));
+  return Value::MakeGenerator(pairs.list().items);
+}
+
+/// Python's name of what reversed() gives.
+const char* ReversedType(const Value& input) {
+  if (input.Is(Kind::kDict)) return "dict_reversekeyiterator";
+  if (!input.Is(Kind::kList)) return "reversed";
+  switch (input.list().kind) {
+    case ListKind::kList:
+      return "list_reverseiterator";
+    case ListKind::kTuple:
+      return "reversed";
+    case ListKind::kRange:
+      return "range_iterator";
+    case ListKind::kKeys:
+      return "dict_reversekeyiterator";
+    case ListKind::kValues:
+      return "dict_reversevalueiterator";
+    case ListKind::kItems:
+      return "dict_reverseitemiterator";
+  }
+  return "reversed";
 }
 
 Result Reverse(const Value& input, const Arguments& arguments) {
@@ -124,12 +149,19 @@ Result Reverse(const Value& input, const Arguments& arguments) {
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<Value> items, Items(input));
   std::reverse(items.begin(), items.end());
   if (input.Is(Kind::kText)) return Join(Text(), items);
-  return Value::MakeList(std::move(items));
+  // What Python cannot go through backwards becomes a list.
+  if (input.Is(Kind::kGenerator)) return Value::MakeList(std::move(items));
+  return Value::MakeGenerator(std::move(items), absl::OkStatus(), ReversedType(input));
 }
 
 template <bool is_last>
 Result Edge(const Value& input, const Arguments& arguments) {
   SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
+  if (input.Is(Kind::kGenerator)) {
+    if (is_last) return absl::InvalidArgumentError(absl::StrCat("last of a ", input.TypeName()));
+    SHORTLIST_ASSIGN_OR_RETURN(auto first, input.generator().Next());
+    return first ? *std::move(first) : Value::MakeUndefined("first of nothing");
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Value> items, Items(input));
   if (items.empty()) return Value::MakeUndefined("first or last of nothing");
   return is_last ? items.back() : items.front();
@@ -173,7 +205,11 @@ Result DictSort(const Value& input, const Arguments& arguments) {
   if (by != "key" && by != "value") {
     return absl::InvalidArgumentError("dictsort: by neither 'key' nor 'value'");
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const Value pairs, DictItems(input, {}));
+  if (input.Is(Kind::kUndefined)) return absl::InvalidArgumentError(input.undefined_what());
+  if (!input.Is(Kind::kDict)) {
+    return absl::InvalidArgumentError(absl::StrCat("dictsort of a ", input.TypeName()));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const Value pairs, CallMethod(input, "items", {}));
   const Value part(int64_t{by == "value"});
   std::vector<Value> keys;
   for (const Value& pair : pairs.list().items) {
@@ -194,64 +230,84 @@ Value WholeNumber(Value value) {
   return static_cast<double>(whole) == value.real() ? Value(whole) : value;
 }
 
+/// A generator of what `each` makes of the elements of `input`: a value, none, or an error, which
+/// ends it.
+Result Generate(const Value& input,
+                const std::function<absl::StatusOr<std::optional<Value>>(const Value&)>& each) {
+  Source source(input);
+  std::vector<Value> made;
+  int64_t deep_bytes = 0;
+  while (deep_bytes <= kMaxValueBytes) {  // else MakeGenerator refuses it
+    auto item = source.Next();
+    if (item.ok() && !*item) break;
+    auto value = item.ok() ? each(**item) : std::move(item);
+    if (!value.ok()) return Value::MakeGenerator(std::move(made), value.status());
+    if (!*value) continue;
+    deep_bytes += (*value)->deep_bytes();
+    made.push_back(**std::move(value));
+  }
+  return Value::MakeGenerator(std::move(made));
+}
+
 Result Unique(const Value& input, const Arguments& arguments) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"case_sensitive", "attribute"}));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Value> items, Items(input));
   std::set<std::pair<bool, std::string>> seen;  // {is a text, its print}
-  std::vector<Value> unique;
-  for (const Value& item : items) {
+  return Generate(input, [&](const Value& item) -> absl::StatusOr<std::optional<Value>> {
     SHORTLIST_ASSIGN_OR_RETURN(Value key, SortKey(item, bound[1], IsTrue(bound[0])));
     if (key.Is(Kind::kList) || key.Is(Kind::kDict)) {
       return absl::InvalidArgumentError(absl::StrCat("unique: of values of type ", key.TypeName()));
     }
     key = WholeNumber(std::move(key));
     SHORTLIST_ASSIGN_OR_RETURN(const Text print, Str(key));
-    if (seen.emplace(key.Is(Kind::kText), print.bytes()).second) unique.push_back(item);
-  }
-  return Value::MakeList(std::move(unique));
+    if (!seen.emplace(key.Is(Kind::kText), print.bytes()).second) return std::nullopt;
+    return item;
+  });
 }
 
 Result Map(const Value& input, const Arguments& arguments) {
-  SHORTLIST_ASSIGN_OR_RETURN(std::vector<Value> items, Items(input));
+  if (!input.IsTrue()) return Value::MakeGenerator({});  // even of what has no elements
   if (arguments.positional.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"attribute", "default"}));
-    if (bound[0] == nullptr) return absl::InvalidArgumentError("map: neither filter nor attribute");
-    for (Value& item : items) {
-      SHORTLIST_ASSIGN_OR_RETURN(item, AtPath(item, *bound[0], bound[1]));
+    const auto bound = arguments.Bind({"attribute", "default"});
+    if (!bound.ok()) return Value::MakeGenerator({}, bound.status());
+    const Value *const attribute = (*bound)[0], *const fallback = (*bound)[1];
+    if (attribute == nullptr) {
+      return Value::MakeGenerator({},
+                                  absl::InvalidArgumentError("map: neither filter nor attribute"));
     }
-    return Value::MakeList(std::move(items));
+    return Generate(input, [&](const Value& item) -> absl::StatusOr<std::optional<Value>> {
+      return AtPath(item, *attribute, fallback);
+    });
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string name, TextOr(&arguments.positional[0], ""));
+  const auto name = TextOr(&arguments.positional[0], "");
+  if (!name.ok()) return Value::MakeGenerator({}, name.status());
   Arguments rest = arguments;
   rest.positional.erase(rest.positional.begin());
-  int64_t deep_bytes = 0;
-  for (Value& item : items) {
-    SHORTLIST_ASSIGN_OR_RETURN(item, ApplyFilter(name, item, rest));
-    deep_bytes += item.deep_bytes();
-    if (deep_bytes > kMaxValueBytes) break;  // MakeList refuses it
-  }
-  return Value::MakeList(std::move(items));
+  return Generate(input, [&](const Value& item) -> absl::StatusOr<std::optional<Value>> {
+    return ApplyFilter(*name, item, rest);
+  });
 }
 
 /// select and reject, selectattr and rejectattr: by a test, or by truth where none is named.
 template <bool wanted, bool by_attribute>
 Result Select(const Value& input, const Arguments& arguments) {
-  if (!input.IsTrue()) return Value::MakeList({});  // even of what has no elements, such as none
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Value> items, Items(input));
+  if (!input.IsTrue()) return Value::MakeGenerator({});  // even of what has no elements
   Arguments rest = arguments;
   Value attribute;
   if (by_attribute) {
-    if (rest.positional.empty()) return absl::InvalidArgumentError("selectattr: no attribute");
+    if (rest.positional.empty()) {
+      return Value::MakeGenerator({}, absl::InvalidArgumentError("selectattr: no attribute"));
+    }
     attribute = rest.positional[0];
     rest.positional.erase(rest.positional.begin());
   }
   std::string test;
   if (!rest.positional.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(test, TextOr(&rest.positional[0], ""));
+    const auto name = TextOr(&rest.positional[0], "");
+    if (!name.ok()) return Value::MakeGenerator({}, name.status());
+    test = *name;
     rest.positional.erase(rest.positional.begin());
   }
-  std::vector<Value> selected;
-  for (const Value& item : items) {
+  return Generate(input, [&](const Value& item) -> absl::StatusOr<std::optional<Value>> {
     Value subject = item;
     if (by_attribute) {
       SHORTLIST_ASSIGN_OR_RETURN(subject, AtPath(item, attribute));
@@ -260,9 +316,9 @@ Result Select(const Value& input, const Arguments& arguments) {
     if (!test.empty()) {
       SHORTLIST_ASSIGN_OR_RETURN(holds, ApplyTest(test, subject, rest));
     }
-    if (holds == wanted) selected.push_back(item);
-  }
-  return Value::MakeList(std::move(selected));
+    if (holds != wanted) return std::nullopt;
+    return item;
+  });
 }
 
 Result Sum(const Value& input, const Arguments& arguments) {

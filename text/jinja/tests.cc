@@ -15,15 +15,17 @@ namespace {
 /// Tests without argument.
 std::optional<bool> PlainTest(std::string_view name, const Value& input) {
   const Kind kind = input.kind();
-  const bool is_iterable =
-      kind == Kind::kText || kind == Kind::kList || kind == Kind::kDict || kind == Kind::kUndefined;
+  const bool is_iterable = kind == Kind::kText || kind == Kind::kList || kind == Kind::kDict ||
+                           kind == Kind::kUndefined || kind == Kind::kGenerator;
   if (name == "defined") return kind != Kind::kUndefined;
   if (name == "undefined") return kind == Kind::kUndefined;
   if (name == "none") return kind == Kind::kNone;
   if (name == "string") return kind == Kind::kText;
   if (name == "mapping") return kind == Kind::kDict;
   if (name == "iterable") return is_iterable;
-  if (name == "sequence") return is_iterable && (kind != Kind::kList || input.IsSequence());
+  if (name == "sequence") {
+    return is_iterable && kind != Kind::kGenerator && (kind != Kind::kList || input.IsSequence());
+  }
   if (name == "number") return input.AsFloat().has_value();
   if (name == "integer") return kind == Kind::kInt;
   if (name == "float") return kind == Kind::kFloat;
@@ -87,9 +89,7 @@ absl::StatusOr<bool> ApplyTest(std::string_view name, const Value& input,
   }
   if (name == "lower" || name == "upper") {
     SHORTLIST_ASSIGN_OR_RETURN(const Text text, Str(input));
-    const Value other = name == "lower" ? Upper(text) : Lower(text);
-    const Value same = name == "lower" ? Lower(text) : Upper(text);
-    return same.bytes() == text.bytes() && other.bytes() != text.bytes();
+    return HasOneCase(text, name == "upper");
   }
   const auto comparing = ComparingTest(name);
   if (!comparing && name != "divisibleby" && name != "sameas") {

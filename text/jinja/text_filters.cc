@@ -4,9 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "text/jinja/filter_groups.h"
+#include "text/jinja/format.h"
 #include "text/jinja/print.h"
 #include "text/jinja/text_methods.h"
 
@@ -33,6 +36,82 @@ Result Safe(const Value& input, const Arguments& arguments) {
   SHORTLIST_ASSIGN_OR_RETURN(Text text, Str(input));
   text.MarkSafe();
   return Value(std::move(text));
+}
+
+Result Escape(const Value& input, const Arguments& arguments) {
+  SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
+  SHORTLIST_ASSIGN_OR_RETURN(const Text text, Str(input));
+  if (text.is_safe()) return Value(text);
+  Text escaped = EscapedForHtml(text);
+  escaped.MarkSafe();
+  return Value(std::move(escaped));
+}
+
+Result Center(const Value& input, const Arguments& arguments) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"width"}));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t width, IntOr(bound[0], 80));
+  SHORTLIST_ASSIGN_OR_RETURN(const Text text, Str(input));
+  SHORTLIST_ASSIGN_OR_RETURN(Text padded,
+                             Pad(text, width, Text::FromTemplate(" "), Align::kCenter));
+  return Value(std::move(padded));
+}
+
+/// text % (...), with the arguments of the filter.
+Result FormatFilter(const Value& input, const Arguments& arguments) {
+  SHORTLIST_ASSIGN_OR_RETURN(const Text text, Str(input));
+  if (arguments.named.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(const Value values,
+                               Value::MakeList(arguments.positional, ListKind::kTuple));
+    return FormatPercent(text, values);
+  }
+  if (!arguments.positional.empty()) {
+    return absl::InvalidArgumentError("format: arguments both by place and by name");
+  }
+  Dict named;
+  for (const auto& [name, value] : arguments.named) named.Set(name, value);
+  SHORTLIST_ASSIGN_OR_RETURN(const Value values, Value::MakeDict(std::move(named)));
+  return FormatPercent(text, values);
+}
+
+absl::StatusOr<Text> UrlQuoted(const Value& value, bool in_query) {
+  SHORTLIST_ASSIGN_OR_RETURN(const Text text, Str(value));
+  std::string quoted;
+  for (const char c : text.bytes()) {
+    const bool stays = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' ||
+                       c == '-' || c == '~' || (c == '/' && !in_query);
+    if (stays) {
+      quoted += c;
+    } else if (c == ' ' && in_query) {
+      quoted += '+';
+    } else {
+      absl::StrAppendFormat(&quoted, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  Text out;
+  out.AppendRespelled(quoted, text);
+  return out;
+}
+
+/// Of a dictionary a query; other values as texts.
+Result UrlEncode(const Value& input, const Arguments& arguments) {
+  SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
+  if (input.Is(Kind::kList) || input.Is(Kind::kGenerator)) {
+    return absl::InvalidArgumentError(absl::StrCat("urlencode of a ", input.TypeName()));
+  }
+  Text out;
+  if (!input.Is(Kind::kDict)) {
+    SHORTLIST_ASSIGN_OR_RETURN(out, UrlQuoted(input, /*in_query=*/false));
+    return Value(std::move(out));
+  }
+  for (const auto& [key, value] : input.dict().entries) {
+    if (!out.bytes().empty()) out.AppendTemplate("&");
+    SHORTLIST_ASSIGN_OR_RETURN(const Text name, UrlQuoted(key, /*in_query=*/true));
+    SHORTLIST_ASSIGN_OR_RETURN(const Text content, UrlQuoted(value, /*in_query=*/true));
+    out.Append(name);
+    out.AppendTemplate("=");
+    out.Append(content);
+  }
+  return Value(std::move(out));
 }
 
 Result Trim(const Value& input, const Arguments& arguments) {
@@ -110,10 +189,21 @@ Result ToJsonFilter(const Value& input, const Arguments& arguments) {
 }
 
 constexpr NamedFilter kTextFilters[] = {
-    {"capitalize", OfText<Capitalize>}, {"indent", Indent},       {"lower", OfText<Lower>},
-    {"replace", ReplaceFilter},         {"safe", Safe},           {"string", ToText},
-    {"title", OfText<TitleOfWords>},    {"tojson", ToJsonFilter}, {"trim", Trim},
+    {"capitalize", OfText<Capitalize>},
+    {"center", Center},
+    {"e", Escape},
+    {"escape", Escape},
+    {"format", FormatFilter},
+    {"indent", Indent},
+    {"lower", OfText<Lower>},
+    {"replace", ReplaceFilter},
+    {"safe", Safe},
+    {"string", ToText},
+    {"title", OfText<TitleOfWords>},
+    {"tojson", ToJsonFilter},
+    {"trim", Trim},
     {"upper", OfText<Upper>},
+    {"urlencode", UrlEncode},
 };
 
 }  // namespace

@@ -6,10 +6,13 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "text/jinja/format.h"
 #include "text/jinja/letter_case.h"
 #include "text/jinja/print.h"
+#include "text/jinja/text_search.h"
 
 namespace shortlist::jinja {
 namespace {
@@ -74,13 +77,6 @@ absl::StatusOr<Value> SplitAtSpace(const Text& text, size_t limit, bool from_rig
   return ToList(text, pieces);
 }
 
-/// The search from the right takes the product of both lengths at worst.
-absl::Status CheckSearchedFromRight(const std::string& part) {
-  if (part.size() <= 256) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a search from the right for ", part.size(), " bytes, above the bound of 256"));
-}
-
 absl::StatusOr<Value> SplitAt(const Text& text, const std::string& separator, size_t limit,
                               bool from_right) {
   if (separator.empty()) return absl::InvalidArgumentError("a split at an empty separator");
@@ -122,91 +118,42 @@ absl::StatusOr<Value> StripMethod(const Text& text, const Arguments& arguments, 
   return Strip(text, side, bound[0]);
 }
 
-/// startswith and endswith: one text or a tuple of them.
-absl::StatusOr<Value> HasAffix(const Text& text, const Arguments& arguments, bool at_start) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({at_start ? "prefix" : "suffix"}));
-  if (bound[0] == nullptr) return absl::InvalidArgumentError("startswith, endswith: no argument");
-  std::vector<Value> affixes = {*bound[0]};
-  if (bound[0]->Is(Kind::kList) && bound[0]->list().kind == ListKind::kTuple) {
-    affixes = bound[0]->list().items;
-  }
-  for (const Value& affix : affixes) {
-    if (!affix.Is(Kind::kText)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("startswith, endswith: an argument of type ", affix.TypeName()));
+/// ljust, rjust and center.
+absl::StatusOr<Value> Justify(const Text& text, const Arguments& arguments, Align align) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"width", "fillchar"}));
+  if (bound[0] == nullptr) return absl::InvalidArgumentError("ljust, rjust, center: no width");
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t width, IntOr(bound[0], 0));
+  Text fill = Text::FromTemplate(" ");
+  if (bound[1] != nullptr) {
+    if (!bound[1]->Is(Kind::kText) || CountCodePoints(bound[1]->bytes()) != 1) {
+      return absl::InvalidArgumentError("ljust, rjust, center: padding that is not one character");
     }
-    const std::string& bytes = text.bytes();
-    if (at_start ? bytes.starts_with(affix.bytes()) : bytes.ends_with(affix.bytes())) {
-      return Value(true);
-    }
+    fill = bound[1]->text();
   }
-  return Value(false);
+  SHORTLIST_ASSIGN_OR_RETURN(Text padded, Pad(text, width, fill, align));
+  return Value(std::move(padded));
 }
 
-/// removeprefix and removesuffix.
-absl::StatusOr<Value> RemoveAffix(const Text& text, const Arguments& arguments, bool at_start) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({at_start ? "prefix" : "suffix"}));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string affix, TextOr(bound[0], ""));
-  const std::string& bytes = text.bytes();
-  if (at_start && bytes.starts_with(affix)) return Value(text.Slice(affix.size(), bytes.size()));
-  if (!at_start && bytes.ends_with(affix)) return Value(text.Slice(0, bytes.size() - affix.size()));
-  return Value(text);
+absl::StatusOr<Value> FillWithZeros(const Text& text, const Arguments& arguments) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"width"}));
+  if (bound[0] == nullptr) return absl::InvalidArgumentError("zfill: no width");
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t width, IntOr(bound[0], 0));
+  const bool has_sign = text.bytes().starts_with('+') || text.bytes().starts_with('-');
+  SHORTLIST_ASSIGN_OR_RETURN(
+      Text padded, Pad(text, width, Text::FromTemplate("0"), Align::kInner, has_sign ? 1 : 0));
+  return Value(std::move(padded));
 }
 
-/// find, rfind and count, in code points.
-absl::StatusOr<Value> Search(const Text& text, const Arguments& arguments, std::string_view name) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"sub"}));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string part, TextOr(bound[0], ""));
-  const std::string& bytes = text.bytes();
-  if (name == "count") {
-    if (part.empty()) return Value(static_cast<int64_t>(CountCodePoints(bytes)) + 1);
-    int64_t count = 0;
-    for (size_t i = Find(bytes, part); i != npos; i = Find(bytes, part, i + part.size())) ++count;
-    return Value(count);
+/// isalpha and isalnum, of ASCII alone: there are no tables of the letters of other scripts here.
+absl::StatusOr<Value> IsOfLetters(const std::string& bytes, bool or_digits) {
+  bool holds = !bytes.empty();
+  for (const char c : bytes) {
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      return absl::InvalidArgumentError("isalpha, isalnum: of a text that is not ASCII");
+    }
+    holds = holds && (absl::ascii_isalpha(c) || (or_digits && absl::ascii_isdigit(c)));
   }
-  if (name == "rfind") SHORTLIST_RETURN_IF_ERROR(CheckSearchedFromRight(part));
-  const size_t found = name == "find" ? Find(bytes, part) : bytes.rfind(part);
-  if (found == npos) return Value(int64_t{-1});
-  return Value(static_cast<int64_t>(CountCodePoints(std::string_view(bytes).substr(0, found))));
-}
-
-/// str.format with the fields {}, {0} and {name}.
-absl::StatusOr<Value> Format(const Text& text, const Arguments& arguments) {
-  const std::string& bytes = text.bytes();
-  Text out;
-  size_t next_argument = 0;
-  for (size_t i = 0; i < bytes.size();) {
-    const size_t brace = bytes.find_first_of("{}", i);
-    out.Append(text.Slice(i, std::min(brace, bytes.size())));
-    if (brace == npos) break;
-    if (brace + 1 < bytes.size() && bytes[brace + 1] == bytes[brace]) {
-      out.Append(text.Slice(brace, brace + 1));
-      i = brace + 2;
-      continue;
-    }
-    const size_t end = bytes.find('}', brace);
-    if (bytes[brace] == '}' || end == npos)
-      return absl::InvalidArgumentError("format: a lone brace");
-    const std::string field = bytes.substr(brace + 1, end - brace - 1);
-    const Value* value = nullptr;
-    const bool is_number = !field.empty() && std::all_of(field.begin(), field.end(), [](char c) {
-      return c >= '0' && c <= '9';
-    });
-    if (field.empty() || (is_number && field.size() < 4)) {
-      const size_t index = field.empty() ? next_argument++ : std::stoul(field);
-      if (index < arguments.positional.size()) value = &arguments.positional[index];
-    }
-    for (const auto& [name, named] : arguments.named) {
-      if (name.bytes() == field) value = &named;
-    }
-    if (value == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("format: no argument for the field '", field.substr(0, 40), "'"));
-    }
-    SHORTLIST_RETURN_IF_ERROR(AppendStr(*value, out));
-    i = end + 1;
-  }
-  return Value(std::move(out));
+  return Value(holds);
 }
 
 /// `text` in another spelling.
@@ -217,9 +164,11 @@ Value Respelled(const Text& text, std::string (*spell)(std::string_view)) {
 }
 
 constexpr std::string_view kTextMethods[] = {
-    "strip",        "lstrip",       "rstrip", "split", "rsplit", "splitlines", "startswith",
-    "endswith",     "replace",      "upper",  "lower", "title",  "find",       "capitalize",
-    "removeprefix", "removesuffix", "rfind",  "count", "join",   "format",     "isdigit"};
+    "strip",        "lstrip",       "rstrip",  "split",   "rsplit",  "splitlines", "startswith",
+    "endswith",     "replace",      "upper",   "lower",   "title",   "find",       "capitalize",
+    "removeprefix", "removesuffix", "rfind",   "count",   "join",    "format",     "isdigit",
+    "index",        "rindex",       "ljust",   "rjust",   "center",  "zfill",      "partition",
+    "rpartition",   "isalpha",      "isalnum", "isspace", "isupper", "islower"};
 
 }  // namespace
 
@@ -239,8 +188,15 @@ absl::StatusOr<Value> CallTextMethod(const Text& text, std::string_view name,
   if (name == "removeprefix" || name == "removesuffix") {
     return RemoveAffix(text, arguments, name == "removeprefix");
   }
-  if (name == "find" || name == "rfind" || name == "count") return Search(text, arguments, name);
-  if (name == "format") return Format(text, arguments);
+  if (name.ends_with("find") || name.ends_with("index") || name == "count") {
+    return Search(text, arguments, name);
+  }
+  if (name.ends_with("partition")) return Partition(text, arguments, name == "rpartition");
+  if (name == "ljust") return Justify(text, arguments, Align::kLeft);
+  if (name == "rjust") return Justify(text, arguments, Align::kRight);
+  if (name == "center") return Justify(text, arguments, Align::kCenter);
+  if (name == "zfill") return FillWithZeros(text, arguments);
+  if (name == "format") return FormatFields(text, arguments);
   if (name == "replace") {
     SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"old", "new", "count"}));
     SHORTLIST_ASSIGN_OR_RETURN(const int64_t count, IntOr(bound[2], -1));
@@ -275,11 +231,19 @@ absl::StatusOr<Value> CallTextMethod(const Text& text, std::string_view name,
   if (name == "lower") return Lower(text);
   if (name == "capitalize") return Capitalize(text);
   if (name == "title") return Title(text);
-  const std::string& bytes = text.bytes();  // isdigit
+  if (name == "isupper" || name == "islower") return Value(HasOneCase(text, name == "isupper"));
+  const std::string& bytes = text.bytes();
+  if (name == "isalpha" || name == "isalnum") return IsOfLetters(bytes, name == "isalnum");
   for (size_t i = 0; i < bytes.size();) {
-    if (!IsDigit(NextCodePoint(bytes, i))) return Value(false);
+    const char32_t c = NextCodePoint(bytes, i);
+    if (!(name == "isdigit" ? IsDigit(c) : IsSpace(c))) return Value(false);
   }
   return Value(!bytes.empty());
+}
+
+bool HasOneCase(const Text& text, bool upper) {
+  const Value same = upper ? Upper(text) : Lower(text), other = upper ? Lower(text) : Upper(text);
+  return same.bytes() == text.bytes() && other.bytes() != text.bytes();
 }
 
 absl::StatusOr<Value> Strip(const Text& text, Side side, const Value* characters) {
@@ -316,6 +280,25 @@ absl::StatusOr<Value> Replace(const Text& text, const Text& from, const Text& to
   }
   out.Append(text.Slice(begin, bytes.size()));
   return Value(std::move(out));
+}
+
+Text EscapedForHtml(const Text& text) {
+  const std::string& bytes = text.bytes();
+  Text escaped;
+  for (size_t begin = 0; begin < bytes.size();) {
+    const size_t end = std::min(bytes.find_first_of("&<>'\"", begin), bytes.size());
+    escaped.Append(text.Slice(begin, end));
+    if (end == bytes.size()) break;
+    const char c = bytes[end];
+    escaped.AppendRespelled(c == '&'   ? "&amp;"
+                            : c == '<' ? "&lt;"
+                            : c == '>' ? "&gt;"
+                            : c == '"' ? "&#34;"
+                                       : "&#39;",
+                            text.Slice(end, end + 1));
+    begin = end + 1;
+  }
+  return escaped;
 }
 
 Value Upper(const Text& text) { return Respelled(text, UpperCase); }

@@ -30,7 +30,11 @@ Value Lower(const Text& text);
 Value Capitalize(const Text& text);
 Value Title(const Text& text);
 Value TitleOfWords(const Text& text);
+/// str.isupper or str.islower: there are letters with a case, and all are of this one.
+bool HasOneCase(const Text& text, bool upper);
 absl::StatusOr<Value> Join(const Text& separator, const std::vector<Value>& items);
+/// With "&lt;" for "<", and so on for & > ' and ".
+Text EscapedForHtml(const Text& text);
 /// Python's splitlines().
 std::vector<Text> SplitLines(const Text& text, bool keep_ends);
 

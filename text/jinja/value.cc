@@ -10,8 +10,6 @@
 namespace shortlist::jinja {
 namespace {
 
-constexpr size_t kMaxItems = 1'000'000;
-
 /// About what a value takes in memory beside its text.
 constexpr int64_t kBytesOfValue = 128;
 
@@ -183,6 +181,15 @@ absl::StatusOr<Value> Value::MakeDict(Dict dict) {
   return value;
 }
 
+absl::StatusOr<Value> Value::MakeGenerator(std::vector<Value> items, absl::Status end,
+                                           const char* type) {
+  auto generator = std::make_shared<Generator>(
+      Generator{.items = std::move(items), .end = std::move(end), .type = type});
+  for (const Value& item : generator->items) Count(item, generator->depth, generator->deep_bytes);
+  SHORTLIST_RETURN_IF_ERROR(CheckBounds(generator->depth, generator->deep_bytes));
+  return Value(std::move(generator));
+}
+
 std::optional<int64_t> Value::AsInt() const {
   if (Is(Kind::kBool)) return boolean();
   if (Is(Kind::kInt)) return integer();
@@ -215,6 +222,7 @@ bool Value::IsTrue() const {
     case Kind::kNamespace:
     case Kind::kLoop:
     case Kind::kFunction:
+    case Kind::kGenerator:
       return true;
   }
   return false;
@@ -244,6 +252,8 @@ const char* Value::TypeName() const {
       return "loop";
     case Kind::kFunction:
       return "function";
+    case Kind::kGenerator:
+      return generator().type;
   }
   return "";
 }
@@ -252,6 +262,7 @@ int Value::depth() const {
   if (Is(Kind::kList)) return list().depth;
   if (Is(Kind::kDict)) return dict().depth;
   if (Is(Kind::kFunction)) return 1 + function().receiver.depth();
+  if (Is(Kind::kGenerator)) return generator().depth;
   return 0;
 }
 
@@ -260,6 +271,7 @@ int64_t Value::deep_bytes() const {
   if (Is(Kind::kList)) return kBytesOfValue + list().deep_bytes;
   if (Is(Kind::kDict)) return kBytesOfValue + dict().deep_bytes;
   if (Is(Kind::kFunction)) return kBytesOfValue + function().receiver.deep_bytes();
+  if (Is(Kind::kGenerator)) return kBytesOfValue + generator().deep_bytes;
   return kBytesOfValue;
 }
 
@@ -267,6 +279,7 @@ int64_t Value::own_bytes() const {
   if (Is(Kind::kText)) return static_cast<int64_t>(bytes().size());
   if (Is(Kind::kList)) return static_cast<int64_t>(list().items.size() * sizeof(Value));
   if (Is(Kind::kDict)) return static_cast<int64_t>(dict().entries.size()) * kBytesOfValue;
+  if (Is(Kind::kGenerator)) return static_cast<int64_t>(generator().items.size() * sizeof(Value));
   return 0;
 }
 
@@ -284,6 +297,8 @@ const void* Value::address() const {
       return &loop();
     case Kind::kFunction:
       return &function();
+    case Kind::kGenerator:
+      return &generator();
     default:
       return this;
   }
@@ -356,35 +371,6 @@ absl::StatusOr<bool> Less(const Value& a, const Value& b) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no order between '", a.TypeName(), "' and '", b.TypeName(), "'"));
-}
-
-absl::StatusOr<std::vector<Value>> Items(const Value& value) {
-  std::vector<Value> items;
-  switch (value.kind()) {
-    case Kind::kUndefined:
-      return items;
-    case Kind::kList:
-      return value.list().items;
-    case Kind::kDict:
-      for (const auto& [key, item] : value.dict().entries) items.push_back(key);
-      return items;
-    case Kind::kText: {
-      const size_t count = CountCodePoints(value.bytes());
-      if (count > kMaxItems) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("a list of ", count, " elements, above the bound of ", kMaxItems));
-      }
-      for (size_t begin = 0; begin < value.bytes().size();) {
-        size_t end = begin;
-        NextCodePoint(value.bytes(), end);
-        items.emplace_back(value.text().Slice(begin, end));
-        begin = end;
-      }
-      return items;
-    }
-    default:
-      return absl::InvalidArgumentError(absl::StrCat("'", value.TypeName(), "' is not iterable"));
-  }
 }
 
 absl::StatusOr<Value> FromJson(const nlohmann::ordered_json& json) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct Dict;
 struct Namespace;
 struct Loop;
 struct Function;
+struct Generator;
 
 /// What a missing variable, key or attribute gives. Prints as nothing, is false, has no elements;
 /// whatever else is asked of it fails with `what`.
@@ -54,10 +56,12 @@ enum class Kind {
   kDict,
   kNamespace,
   kLoop,
-  kFunction
+  kFunction,
+  kGenerator
 };
 
-/// A value of the template language. Everything but a Namespace is immutable and cheap to copy.
+/// A value of the template language, cheap to copy. Everything is immutable but a Namespace, and a
+/// Generator, which may be gone through once.
 class Value {
  public:
   Value() : Value(None{}) {}
@@ -72,6 +76,7 @@ class Value {
   Value(std::shared_ptr<Namespace> value) : data_(std::move(value)) {}
   Value(std::shared_ptr<const Loop> value) : data_(std::move(value)) {}
   Value(std::shared_ptr<const Function> value) : data_(std::move(value)) {}
+  Value(std::shared_ptr<Generator> value) : data_(std::move(value)) {}
   // NOLINTEND(google-explicit-constructor)
 
   static Value MakeUndefined(std::string what);
@@ -83,6 +88,9 @@ class Value {
   /// Keys, values or pairs of `dict`, as `kind` says.
   static absl::StatusOr<Value> MakeView(const Value& dict, ListKind kind);
   static absl::StatusOr<Value> MakeDict(Dict dict);
+  /// Gives `items` and then `end`, an error or OK; `type` is Python's name of it, a literal.
+  static absl::StatusOr<Value> MakeGenerator(std::vector<Value> items, absl::Status end = {},
+                                             const char* type = "generator");
 
   Kind kind() const { return static_cast<Kind>(data_.index()); }
   bool Is(Kind kind) const { return this->kind() == kind; }
@@ -100,6 +108,7 @@ class Value {
   Namespace& name_space() const { return *std::get<std::shared_ptr<Namespace>>(data_); }
   const Loop& loop() const { return *std::get<std::shared_ptr<const Loop>>(data_); }
   const Function& function() const { return *std::get<std::shared_ptr<const Function>>(data_); }
+  Generator& generator() const { return *std::get<std::shared_ptr<Generator>>(data_); }
   const std::string& undefined_what() const { return *std::get<Undefined>(data_).what; }
 
   /// A bool or an int, as Python counts with both.
@@ -128,7 +137,8 @@ class Value {
   // In the order of Kind.
   std::variant<Undefined, None, bool, int64_t, double, std::shared_ptr<const Text>,
                std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<Namespace>,
-               std::shared_ptr<const Loop>, std::shared_ptr<const Function>>
+               std::shared_ptr<const Loop>, std::shared_ptr<const Function>,
+               std::shared_ptr<Generator>>
       data_;
 };
 
@@ -161,9 +171,37 @@ struct Namespace {
   std::unordered_map<std::string, Value> attributes;
 };
 
+/// An iterator of Python, which several filters give: true whatever is in it, without a length, and
+/// empty after it has been gone through. Its elements are computed when it is made; an error that
+/// one of them makes comes where Python would compute that element.
+struct Generator {
+  std::vector<Value> items;
+  absl::Status end;  // after the items
+  const char* type = "";
+  size_t num_given = 0;  // items that Next has given
+  int depth = 1;
+  int64_t deep_bytes = 0;
+
+  /// The next element; nullopt behind the last one.
+  absl::StatusOr<std::optional<Value>> Next();
+};
+
+/// What a for statement goes through, as far as it is known.
+struct LoopItems {
+  std::vector<Value> values;
+  /// Appends a value, or returns false behind the last one; empty: all values are there.
+  std::function<absl::StatusOr<bool>()> pull;
+  std::optional<std::vector<Value>> last_changed;  // what loop.changed was called with last
+
+  /// Whether there is a value at `index`; pulls what it takes to know that.
+  absl::StatusOr<bool> Has(size_t index);
+  /// How many there are; pulls all.
+  absl::StatusOr<size_t> Count();
+};
+
 /// `loop` within one round of a for statement.
 struct Loop {
-  std::shared_ptr<const std::vector<Value>> items;
+  std::shared_ptr<LoopItems> items;
   size_t index0 = 0;
 };
 
@@ -186,9 +224,24 @@ bool Equal(const Value& a, const Value& b);
 /// that it does not order.
 absl::StatusOr<bool> Less(const Value& a, const Value& b);
 
-/// What a for statement goes through: elements, keys, code points; nothing for undefined.
-/// InvalidArgument for the rest, and past a million.
+/// What a for statement goes through: elements, keys, code points, what is left of a generator
+/// (which then is empty); nothing for undefined. InvalidArgument for the rest, and past a million;
+/// the error of a generator.
 absl::StatusOr<std::vector<Value>> Items(const Value& value);
+
+/// One element of a value after the other.
+class Source {
+ public:
+  explicit Source(const Value& value) : value_(value) {}
+  /// Those of Items, but of a generator only the one that is asked for; nullopt behind the last
+  /// one. The same errors.
+  absl::StatusOr<std::optional<Value>> Next();
+
+ private:
+  Value value_;
+  std::optional<std::vector<Value>> items_;
+  size_t num_given_ = 0;
+};
 
 /// The JSON's value; all text is content. InvalidArgument names what is not UTF-8, an integer
 /// beyond 64 bits signed, or nesting past kMaxValueDepth.

@@ -118,6 +118,35 @@ TEST_F(EmbeddingsTest, CutsWhatIsTooLongWhereThatIsAskedFor) {
   EXPECT_EQ(end.at("data")[0].at("embedding")[1], 12 + 2 * 2);
 }
 
+TEST_F(EmbeddingsTest, WaysToCutMustAgree) {
+  StartAll();
+  struct Case {
+    json fields;
+    const char* param;  // null: they agree
+  };
+  const Case cases[] = {
+      {{{"truncate", true}, {"truncation", false}}, "truncation"},
+      {{{"truncate", false}, {"truncation", true}}, "truncation"},
+      {{{"truncate", true}, {"truncation", true}}, nullptr},
+      {{{"truncate", nullptr}, {"truncation", false}}, nullptr},
+      {{{"truncate", false}, {"truncate_prompt_tokens", 8}}, "truncate_prompt_tokens"},
+      {{{"truncation", false}, {"truncate_prompt_tokens", -1}}, "truncate_prompt_tokens"},
+      {{{"truncation", true}, {"truncate_prompt_tokens", 8}}, nullptr},
+      {{{"truncation_side", "left"}, {"truncation_direction", "Right"}}, "truncation_direction"},
+      {{{"truncation_side", "right"}, {"truncation_direction", "left"}}, "truncation_direction"},
+      {{{"truncation_side", "left"}, {"truncation_direction", "Left"}}, nullptr},
+      {{{"rid", "a"}, {"request_id", "b"}}, "request_id"},
+      {{{"rid", "a"}, {"request_id", "a"}}, nullptr},
+  };
+  for (const Case& expected : cases) {
+    json body = {{"input", "a bb"}};
+    body.update(expected.fields);
+    const json reply = Post(kPath, body, expected.param == nullptr ? 200 : 400);
+    if (expected.param == nullptr) continue;
+    EXPECT_EQ(reply.at("error").at("param"), expected.param) << expected.fields;
+  }
+}
+
 TEST_F(EmbeddingsTest, RefusesWhatItDoesNotTake) {
   StartAll();
   struct Case {

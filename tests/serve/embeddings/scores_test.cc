@@ -75,6 +75,15 @@ TEST_F(RerankTest, RerankWithDocumentsAndRawScoresIsInfinitys) {
   EXPECT_FALSE(Post("/rerank", body).at("results")[0].contains("document"));
 }
 
+TEST_F(RerankTest, InfinityRerankIsInfinitysWithoutRawScoresToo) {
+  StartAll();
+  // What LiteLLM sends to Infinity and to vLLM.
+  const json body = json::parse(R"({"model": "judge", "query": "q", "documents": ["a", "b b b"],
+                                    "return_documents": true, "top_n": 1})");
+  EXPECT_EQ(Post("/infinity/rerank", body).at("results")[0].at("document"), "b b b");
+  EXPECT_EQ(Post("/rerank", body).at("results")[0].at("document"), (json{{"text", "b b b"}}));
+}
+
 TEST_F(RerankTest, RerankWithTruncationIsVoyages) {
   StartAll();
   json body = {{"query", "q"},
@@ -101,6 +110,28 @@ TEST_F(RerankTest, RerankWithTruncationIsVoyages) {
     EXPECT_THAT(Connect().Post(path, body.dump()).body, HasSubstr("documents[0]")) << path;
   }
   EXPECT_EQ(Post("/v2/rerank", {{"query", "q"}, {"documents", {words}}}).at("results").size(), 1);
+}
+
+TEST_F(RerankTest, WaysToCutMustAgreeOnEveryRoute) {
+  StartAll();
+  const json contradictions[] = {{{"truncate", false}, {"truncate_prompt_tokens", 8}},
+                                 {{"truncation_side", "left"}, {"truncation_direction", "right"}}};
+  for (const json& fields : contradictions) {
+    for (const char* path : {"/rerank", "/v1/rerank", "/v2/rerank"}) {
+      json body = body_;
+      body.update(fields);
+      Post(path, body, 400);
+    }
+    json texts = {{"query", "q"}, {"texts", {"a"}}}, inputs = {{"inputs", "a"}};
+    texts.update(fields);
+    inputs.update(fields);
+    Post("/rerank", texts, 400);
+    Post("/embed", inputs, 400);
+    Post("/predict", inputs, 400);
+  }
+  json body = body_;
+  body.update({{"truncate", true}, {"truncation", false}});
+  Post("/v2/rerank", body, 400);
 }
 
 TEST_F(RerankTest, RerankWithTextsIsTeis) {

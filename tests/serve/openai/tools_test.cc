@@ -204,9 +204,21 @@ TEST_F(ToolsTest, TemplateThatReadsNoToolsRefusesThemByName) {
   json body = Chat();
   EXPECT_EQ(Error(body)["param"], "messages[1].tool_calls");
   body["messages"].erase(1);
+  EXPECT_EQ(Error(body)["param"], "tools");
+  body.erase("tools");
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+  // It writes whatever role there is.
+  EXPECT_EQ(LastPrompt(), "user: Rain?\ntool: dry\nuser: Sure?\nassistant:");
+}
+
+TEST_F(ToolsTest, TemplateThatIgnoresTheRoleToolRefusesItByName) {
+  StartWith(
+      "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}\n"
+      "{% endif %}{% endfor %}");
+  json body = Chat();
+  body["messages"].erase(1);
   EXPECT_EQ(Error(body)["param"], "messages[1].role");
   body["messages"].erase(1);
-  EXPECT_EQ(Error(body)["param"], "tools");
   body.erase("tools");
   EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
 }

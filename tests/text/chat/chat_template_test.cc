@@ -167,6 +167,52 @@ TEST(ChatTemplateTest, ReadsTheLanguageAsJinja) {
   }
 }
 
+/// What Jinja renders and is refused here, by name.
+constexpr const char* kRefused[] = {"joiner is defined",  "cycler is defined", "lipsum is defined",
+                                    "self is defined",    "\"%c\" % 65",       "\"%r\" % \"a\"",
+                                    "\"{:c}\".format(65)"};
+
+TEST(ChatTemplateTest, FormatsAndMacrosAreThoseOfJinja) {
+  const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "more_language.json").string()));
+  Chat chat = ChatOf(kHello);
+  chat.variables = golden["values"];
+  for (const ordered_json& expected : golden["cases"]) {
+    const auto source = expected["template"].get<std::string>();
+    const bool is_refused = std::any_of(
+        std::begin(kRefused), std::end(kRefused),
+        [&](const char* refused) { return source == std::string("{{ ") + refused + " }}"; });
+    const auto rendered = RenderText(source, chat);
+    const bool renders = expected["text"].is_string() && !is_refused;
+    EXPECT_EQ(rendered.ok(), renders)
+        << source << " gives " << rendered.status() << rendered.value_or("") << "\n expected "
+        << expected["text"];
+    if (!rendered.ok() || !renders) continue;
+    EXPECT_EQ(*rendered, expected["text"].get<std::string>()) << source;
+  }
+}
+
+TEST(ChatTemplateTest, GeneratorsAreThoseOfJinja) {
+  const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "generators.json").string()));
+  Chat chat = ChatOf(kHello);
+  chat.variables = golden["values"];
+  const auto check = [&chat](const std::string& source, const ordered_json& expected) {
+    const auto rendered = RenderText(source, chat);
+    EXPECT_EQ(rendered.ok(), expected.is_string())
+        << source << "\n gives    " << rendered.status() << rendered.value_or("") << "\n expected "
+        << expected;
+    if (!rendered.ok() || !expected.is_string()) return;
+    EXPECT_EQ(*rendered, expected.get<std::string>()) << source;
+  };
+  const ordered_json& consumers = golden["consumers"];
+  for (size_t i = 0; i < golden["generators"].size(); ++i) {
+    const std::string begin = "{% set g = " + golden["generators"][i].get<std::string>() + " %}";
+    for (size_t k = 0; k < consumers.size(); ++k) {
+      check(begin + consumers[k].get<std::string>(), golden["texts"][i][k]);
+    }
+  }
+  for (const ordered_json& loop : golden["loops"]) check(loop["template"], loop["text"]);
+}
+
 TEST(ChatTemplateTest, RendersGivenCasesAsTransformers) {
   const char* path = std::getenv("SHORTLIST_CHAT_CASES");
   if (path == nullptr) GTEST_SKIP() << "SHORTLIST_CHAT_CASES names no file of make_chat_golden.py";
@@ -290,6 +336,26 @@ TEST(ChatTemplateTest, KnowsTheRolesThatItsSourceSpells) {
   EXPECT_TRUE(one_of_two->KnowsRole("developer"));
 }
 
+TEST(ChatTemplateTest, IgnoresTheToolRoleWhereItsContentIsNowhere) {
+  const std::string begin = "{% for m in messages %}", end = "{% endfor %}";
+  const std::string user = "{% if m.role == 'user' %}{{ m.content }}{% endif %}";
+  const std::string alternates =
+      "{% if (m.role == 'user') != (loop.index0 % 2 == 0) or m.role == 'x' %}"
+      "{{ raise_exception('roles') }}{% endif %}";
+  const std::string strict =
+      "{% if m.role not in ['user', 'assistant'] %}{{ raise_exception('role') }}{% endif %}";
+  EXPECT_FALSE(FromSource(begin + "{{ m.role ~ m.content }}" + end).IgnoresToolRole());
+  EXPECT_FALSE(FromSource(begin + "{{ m }}" + end).IgnoresToolRole());
+  EXPECT_FALSE(FromSource(begin + strict + user + end).IgnoresToolRole());
+  EXPECT_FALSE(FromSource(begin + user + "{{ 'tool' }}" + end).IgnoresToolRole());
+  EXPECT_TRUE(FromSource(begin + user + end).IgnoresToolRole());
+  EXPECT_TRUE(FromSource(begin + alternates + user + end).IgnoresToolRole());
+  const auto of_two = ChatTemplate::Create(
+      {{"default", begin + user + end}, {"tool_use", begin + "{{ m.content }}" + end}}, {});
+  ASSERT_TRUE(of_two.ok()) << of_two.status();
+  EXPECT_FALSE(of_two->IgnoresToolRole());
+}
+
 TEST(ChatTemplateTest, RefusesWhatIsNoChat) {
   const auto refusal = [](const Chat& chat) {
     return std::string(RenderText("{{ messages }}", chat).status().message());
@@ -349,6 +415,8 @@ TEST(ChatTemplateTest, LoadsFromEachPlace) {
   with_tools.tools = ordered_json::array();
   const std::string config = R"({"chat_template": "config {{ bos_token }}", "bos_token": "<s>"})";
   EXPECT_EQ(ModelDir(Files{{"tokenizer_config.json", config}}).Render(chat), "config <s>");
+  const std::string image = R"({"chat_template": "{{ image_token }}", "image_token": "<i>"})";
+  EXPECT_EQ(ModelDir(Files{{"tokenizer_config.json", image}}).Render(chat), "<i>");
   const std::string named = R"({"chat_template": [{"name": "default", "template": "one"},
                                                   {"name": "tool_use", "template": "two"}]})";
   EXPECT_EQ(ModelDir(Files{{"tokenizer_config.json", named}}).Render(chat), "one");
@@ -360,7 +428,7 @@ TEST(ChatTemplateTest, LoadsFromEachPlace) {
        {"special_tokens_map.json", R"({"eos_token": {"content": "</s>"}, "bos_token": "other"})"},
        {"chat_template.jinja", "file {{ bos_token ~ eos_token }}\n"},
        {"additional_chat_templates/tool_use.jinja", "tools"}});
-  EXPECT_EQ(files.Render(chat), "file <s></s>");
+  EXPECT_EQ(files.Render(chat), "file other</s>");
   EXPECT_EQ(files.Render(with_tools), "tools");
 }
 

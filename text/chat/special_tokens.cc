@@ -1,0 +1,109 @@
+#include "text/chat/special_tokens.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using Tokens = std::map<std::string, std::string>;
+
+constexpr std::string_view kStandard[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                          "pad_token", "cls_token", "mask_token"};
+constexpr std::string_view kTaken[] = {"messages", "tools", "documents", "add_generation_prompt"};
+constexpr const char* kExtra[] = {"additional_special_tokens", "extra_special_tokens"};
+
+bool IsOneOf(std::string_view name, const auto& names) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+absl::StatusOr<json> ReadObject(const std::string& path) {
+  auto document = ReadJsonFile(path, kMaxConfigBytes);
+  if (absl::IsNotFound(document.status())) return json::object();
+  if (document.ok() && !document->is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  }
+  return document;
+}
+
+bool IsToken(const json& value) {
+  return value.is_string() ||
+         (value.is_object() && value.contains("content") && value["content"].is_string());
+}
+
+/// Does nothing for null.
+absl::Status AddToken(const std::string& path, const std::string& name, const json& value,
+                      Tokens& tokens) {
+  if (value.is_null()) return absl::OkStatus();
+  if (!IsToken(value)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", Excerpt(name), " is not a text"));
+  }
+  if (IsOneOf(name, kTaken)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the name of the token ", name, " is taken"));
+  }
+  tokens[name] = (value.is_object() ? value["content"] : value).get<std::string>();
+  return absl::OkStatus();
+}
+
+absl::Status AddMembers(const std::string& path, const json& object, const char* group,
+                        Tokens& tokens) {
+  if (!object.contains(group) || !object[group].is_object()) return absl::OkStatus();
+  for (const auto& [name, value] : object[group].items()) {
+    SHORTLIST_RETURN_IF_ERROR(AddToken(path, name, value, tokens));
+  }
+  return absl::OkStatus();
+}
+
+/// Tokens under names of their own: a text says that it is one by its name, an object also by
+/// itself.
+absl::Status AddNamed(const std::string& path, const json& file, Tokens& standard, Tokens& texts,
+                      Tokens& objects) {
+  for (const auto& [name, value] : file.items()) {
+    if (IsOneOf(name, kStandard)) {
+      SHORTLIST_RETURN_IF_ERROR(AddToken(path, name, value, standard));
+    } else if (name.ends_with("_token") && IsToken(value)) {
+      SHORTLIST_RETURN_IF_ERROR(AddToken(path, name, value, value.is_string() ? texts : objects));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Tokens> ReadTemplateTokens(const std::string& dir) {
+  const std::string config_path = dir + "/tokenizer_config.json";
+  const std::string map_path = dir + "/special_tokens_map.json";
+  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadObject(config_path));
+  SHORTLIST_ASSIGN_OR_RETURN(json map, ReadObject(map_path));
+  if (config.contains("added_tokens_decoder")) map = json::object();
+  Tokens standard, texts, objects;
+  SHORTLIST_RETURN_IF_ERROR(AddNamed(config_path, config, standard, texts, objects));
+  Tokens specific = std::move(texts);
+  for (const char* group : kExtra) {
+    SHORTLIST_RETURN_IF_ERROR(AddMembers(config_path, config, group, specific));
+  }
+  if (specific.empty()) {
+    constexpr char kSpecific[] = "model_specific_special_tokens";
+    SHORTLIST_RETURN_IF_ERROR(AddMembers(config_path, config, kSpecific, specific));
+  }
+  // Of the older file both kinds of named tokens come after those of the config.
+  SHORTLIST_RETURN_IF_ERROR(AddNamed(map_path, map, standard, objects, objects));
+  for (const char* group : kExtra) {
+    SHORTLIST_RETURN_IF_ERROR(AddMembers(map_path, map, group, specific));
+  }
+  Tokens tokens = std::move(specific);
+  tokens.merge(objects);
+  tokens.merge(standard);
+  return tokens;
+}
+
+}  // namespace shortlist
