@@ -58,8 +58,41 @@ absl::Status CheckRows(const at::Tensor& projected) {
   return absl::OkStatus();
 }
 
-/// The bf16 bits of a scale whose codes reach kMostCode at most, but for rounding.
-uint16_t ScaleBits(float largest) { return FloatToBf16(largest / kMostCode); }
+/// Of dimensions first .. first + count - 1 of a row.
+struct RowScale {
+  RowScale(const at::Tensor& projected, int64_t row, int64_t first, int64_t count)
+      : values(projected.data_ptr<float>() + first * projected.size(1) + row),
+        stride(projected.size(1)) {
+    float largest = 0.0f;
+    for (int64_t k = 0; k < count; ++k) largest = std::max(largest, std::abs(values[k * stride]));
+    bits = FloatToBf16(largest / kMostCode);
+    scale = Bf16ToFloat(bits);
+  }
+
+  /// The code of its dimension k, as it is stored.
+  int CodeAt(int64_t k) const {
+    const float code = scale > 0.0f ? std::nearbyint(values[k * stride] / scale) : 0.0f;
+    return static_cast<int>(std::clamp(code, -kMostCode, kMostCode)) + 8;
+  }
+
+  const float* const values;
+  const int64_t stride;
+  uint16_t bits;
+  float scale;
+};
+
+// Of the rows, whose further dimensions are looked at.
+constexpr int64_t kCandidateShare = 9;
+// With fewer first dimensions too many of the best rows are lost.
+constexpr int64_t kLeastFirstRank = 24;
+
+/// Dimensions that all rows have; the others are kSketchFineRank or none.
+int64_t FirstRank(int64_t rank) {
+  return rank >= kLeastFirstRank + kSketchFineRank ? rank - kSketchFineRank : rank;
+}
+int64_t CandidatesOf(int64_t num_rows, int64_t num_ranked) {
+  return std::clamp(num_rows / kCandidateShare, num_ranked, num_rows);
+}
 
 }  // namespace
 
@@ -84,43 +117,68 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
     sketch->num_rows_ = num_rows;
     sketch->num_states_ = basis.num_states;
     sketch->states_ = basis.states;
-    const int64_t padded = sketch->rows().num_panels() * kSketchPanelRows;
-    sketch->codes_ = Arena(padded * rank / 2);
-    sketch->scales_ = Arena(padded * static_cast<int64_t>(sizeof(uint16_t)));
-    auto* const codes = static_cast<uint8_t*>(sketch->codes_.data());
-    auto* const scales = static_cast<uint16_t*>(sketch->scales_.data());
-    const float* const values = projected.data_ptr<float>();
-    for (int64_t row = 0; row < num_rows; ++row) {
-      float largest = 0.0f;
-      for (int64_t k = 0; k < rank; ++k) {
-        const float value = values[k * num_rows + row];
-        largest = std::max(largest, std::abs(value));
-      }
-      scales[row] = ScaleBits(largest);
-      const float scale = Bf16ToFloat(scales[row]);
-      uint8_t* const panel = codes + row / kSketchPanelRows * kSketchPanelRows * rank / 2;
-      for (int64_t k = 0; k < rank; ++k) {
-        const float code = scale > 0.0f ? std::nearbyint(values[k * num_rows + row] / scale) : 0.0f;
-        const int stored = static_cast<int>(std::clamp(code, -kMostCode, kMostCode)) + 8;
-        const int64_t word = k / kSketchStep * kSketchPanelRows + row % kSketchPanelRows;
-        const int shift = k % kSketchStep < 4 ? 0 : 4;
-        panel[word * 4 + k % 4] |= static_cast<uint8_t>(stored << shift);  // zeroed before
-      }
-    }
+    sketch->has_fine_ = FirstRank(rank) < rank;
+    sketch->FillRows(projected);
+    if (sketch->has_fine_) sketch->FillFine(projected);
     return absl::OkStatus();
   }));
   return sketch;
 }
 
+void Sketch::FillRows(const at::Tensor& projected) {
+  const int64_t rank = FirstRank(rank_);
+  const int64_t padded = rows().num_panels() * kSketchPanelRows;
+  codes_ = Arena(padded * rank / 2);
+  scales_ = Arena(padded * static_cast<int64_t>(sizeof(uint16_t)));
+  auto* const codes = static_cast<uint8_t*>(codes_.data());
+  auto* const scales = static_cast<uint16_t*>(scales_.data());
+  for (int64_t row = 0; row < num_rows_; ++row) {
+    const RowScale scale(projected, row, /*first=*/0, rank);
+    scales[row] = scale.bits;
+    uint8_t* const panel = codes + row / kSketchPanelRows * kSketchPanelRows * rank / 2;
+    for (int64_t k = 0; k < rank; ++k) {
+      const int64_t word = k / kSketchStep * kSketchPanelRows + row % kSketchPanelRows;
+      const int shift = k % kSketchStep < 4 ? 0 : 4;
+      panel[word * 4 + k % 4] |= static_cast<uint8_t>(scale.CodeAt(k) << shift);  // zeroed before
+    }
+  }
+}
+
+void Sketch::FillFine(const at::Tensor& projected) {
+  fine_codes_ = Arena(num_rows_ * kSketchFineRank / 2);
+  fine_scales_ = Arena(num_rows_ * static_cast<int64_t>(sizeof(uint16_t)));
+  auto* codes = static_cast<uint8_t*>(fine_codes_.data());
+  auto* const scales = static_cast<uint16_t*>(fine_scales_.data());
+  for (int64_t row = 0; row < num_rows_; ++row, codes += kSketchFineRank / 2) {
+    const RowScale scale(projected, row, FirstRank(rank_), kSketchFineRank);
+    scales[row] = scale.bits;
+    for (int64_t k = 0; k < kSketchFineRank; ++k) {
+      const int shift = k % kSketchStep < 4 ? 0 : 4;
+      codes[k / kSketchStep * 4 + k % 4] |= static_cast<uint8_t>(scale.CodeAt(k) << shift);
+    }
+  }
+}
+
 SketchRows Sketch::rows() const {
   return {static_cast<const uint8_t*>(codes_.data()), static_cast<const uint16_t*>(scales_.data()),
-          num_rows_, rank_};
+          num_rows_, FirstRank(rank_)};
+}
+
+SketchFine Sketch::fine() const {
+  return {static_cast<const uint8_t*>(fine_codes_.data()),
+          static_cast<const uint16_t*>(fine_scales_.data())};
+}
+
+int64_t Sketch::NumCandidates(int64_t num_ranked) const {
+  return has_fine_ ? CandidatesOf(num_rows_, num_ranked) : num_ranked;
 }
 
 int64_t Sketch::Bytes(int64_t num_rows, int64_t rank, int64_t hidden) {
   const int64_t num_panels = (num_rows + kSketchPanelRows - 1) / kSketchPanelRows;
   const auto scale_bytes = static_cast<int64_t>(sizeof(uint16_t));
-  return num_panels * kSketchPanelRows * (rank / 2 + scale_bytes) +
+  const int64_t num_fine = FirstRank(rank) < rank ? CandidatesOf(num_rows, /*num_ranked=*/0) : 0;
+  return num_panels * kSketchPanelRows * (FirstRank(rank) / 2 + scale_bytes) +
+         num_fine * (kSketchFineRank / 2 + scale_bytes) +
          rank * hidden * static_cast<int64_t>(sizeof(float));
 }
 
@@ -135,6 +193,7 @@ SketchChooser::SketchChooser(std::shared_ptr<const Sketch> sketch, int64_t num_r
                              ThreadPool& pool, std::shared_ptr<HeadKernels> kernels)
     : sketch_(std::move(sketch)),
       num_ranked_(std::min(num_ranked, sketch_->rows().num_rows)),
+      num_candidates_(sketch_->NumCandidates(num_ranked_)),
       num_chosen_(num_ranked_),
       pool_(pool),
       kernels_(std::move(kernels)) {}
@@ -145,31 +204,51 @@ void SketchChooser::set_num_chosen(int64_t num_rows) {
 
 absl::Status SketchChooser::Choose(const float* hidden, int64_t num_tokens,
                                    std::span<const SketchRace> races) {
-  const auto rank = static_cast<size_t>(sketch_->rank());
   const auto size = static_cast<size_t>(num_tokens);
-  if (queries_.size() < size * rank) queries_.resize(size * rank);
-  if (ids_.size() < size * num_ranked_) {
-    ids_.resize(size * num_ranked_);
-    keys_.resize(size * num_ranked_);
-  }
+  const SketchRows rows = sketch_->rows();
+  const auto grow = [size](auto& values, int64_t of_token) {
+    if (values.size() < size * of_token) values.resize(size * of_token);
+  };
+  grow(queries_, rows.rank);
+  grow(ids_, num_ranked_);
+  grow(keys_, num_ranked_);
   HeadArgs args;
   args.weight = sketch_->states();
-  args.vocab_size = args.num_rows = sketch_->rank();
+  args.vocab_size = args.num_rows = rows.rank;
   args.hidden = sketch_->hidden();
   args.x = hidden;
   args.num_tokens = num_tokens;
-  HeadLogitsCpu(args, queries_.data(), sketch_->rank(), pool_);
-  if (kernels_ != nullptr) {
-    return CatchTorch("sketch on a device", [&] { return ChooseOnDevice(num_tokens, races); });
+  HeadLogitsCpu(args, queries_.data(), rows.rank, pool_);
+  if (sketch_->has_fine()) {
+    grow(fine_queries_, kSketchFineRank);
+    grow(candidate_ids_, num_candidates_);
+    grow(candidate_keys_, num_candidates_);
+    args.weight = sketch_->states() + rows.rank * sketch_->hidden();
+    args.vocab_size = args.num_rows = kSketchFineRank;
+    HeadLogitsCpu(args, fine_queries_.data(), kSketchFineRank, pool_);
   }
-  SketchRankCpu(sketch_->rows(), queries_.data(), races.empty() ? nullptr : races.data(),
-                num_tokens, num_ranked_, ids_.data(), keys_.data(), pool_);
+  std::vector<int32_t>& ids = sketch_->has_fine() ? candidate_ids_ : ids_;
+  std::vector<uint32_t>& keys = sketch_->has_fine() ? candidate_keys_ : keys_;
+  const SketchRace* const given = races.empty() ? nullptr : races.data();
+  if (kernels_ != nullptr) {
+    SHORTLIST_RETURN_IF_ERROR(CatchTorch("sketch on a device", [&] {
+      return ChooseOnDevice(num_tokens, races, ids.data(), keys.data());
+    }));
+  } else {
+    SketchRankCpu(rows, queries_.data(), given, num_tokens, num_candidates_, ids.data(),
+                  keys.data(), pool_);
+  }
+  if (!sketch_->has_fine()) return absl::OkStatus();
+  SketchRefineCpu(rows, sketch_->fine(), queries_.data(), fine_queries_.data(), given, num_tokens,
+                  num_candidates_, ids.data(), keys.data(), num_ranked_, ids_.data(), keys_.data(),
+                  pool_);
   return absl::OkStatus();
 }
 
 /// Queries, which are small, are made on the host, so that their bits are the CPU's. One copy
 /// brings them and the races there, one brings ids and keys back.
-absl::Status SketchChooser::ChooseOnDevice(int64_t num_tokens, std::span<const SketchRace> races) {
+absl::Status SketchChooser::ChooseOnDevice(int64_t num_tokens, std::span<const SketchRace> races,
+                                           int32_t* ids, uint32_t* keys) {
   const at::TensorOptions bytes = at::TensorOptions(kernels_->device()).dtype(at::kByte);
   const auto send = [&](const void* from, int64_t size) {
     at::Tensor there = at::empty({size}, bytes);
@@ -192,20 +271,20 @@ absl::Status SketchChooser::ChooseOnDevice(int64_t num_tokens, std::span<const S
   std::memcpy(input.data() + races_bytes, queries_.data(), queries_bytes);
   const at::Tensor there = send(input.data(), std::ssize(input));
   const auto* const first = there.data_ptr<uint8_t>();
-  const int64_t count = num_tokens * num_ranked_;
+  const int64_t count = num_tokens * num_candidates_;
   const at::Tensor words = at::empty({2 * count}, bytes.dtype(at::kInt));
-  auto* const ids = words.data_ptr<int32_t>();
+  auto* const chosen = words.data_ptr<int32_t>();
   SHORTLIST_RETURN_IF_ERROR(kernels_->SelectSketch(
       {.rows = rows,
        .query = reinterpret_cast<const float*>(first + races_bytes),
        .races = races.empty() ? nullptr : reinterpret_cast<const SketchRace*>(first),
        .num_tokens = num_tokens,
-       .num_chosen = num_ranked_,
-       .ids = ids,
-       .keys = reinterpret_cast<uint32_t*>(ids + count)}));
+       .num_chosen = num_candidates_,
+       .ids = chosen,
+       .keys = reinterpret_cast<uint32_t*>(chosen + count)}));
   const at::Tensor here = words.cpu();
-  std::memcpy(ids_.data(), here.data_ptr<int32_t>(), count * sizeof(int32_t));
-  std::memcpy(keys_.data(), here.data_ptr<int32_t>() + count, count * sizeof(uint32_t));
+  std::memcpy(ids, here.data_ptr<int32_t>(), count * sizeof(int32_t));
+  std::memcpy(keys, here.data_ptr<int32_t>() + count, count * sizeof(uint32_t));
   return absl::OkStatus();
 }
 

@@ -19,8 +19,9 @@
 namespace shortlist {
 
 /// All rows of a head in a few dimensions and int4: it tells for little which of them a hidden
-/// state is likely to score highest, so that only these need exact logits. Immutable; any thread
-/// may read it.
+/// state is likely to score highest, so that only these need exact logits. Where the basis has
+/// kSketchFineRank dimensions to spare, its last so many are looked at for a ninth of the rows
+/// only, which the first ones choose. Immutable; any thread may read it.
 class Sketch {
  public:
   static constexpr int64_t kDefaultRows = 256;
@@ -33,7 +34,14 @@ class Sketch {
                                                               const HeadWeight& head,
                                                               int64_t num_rows, ThreadPool& pool);
 
+  /// The first dimensions, of all rows.
   SketchRows rows() const;
+  bool has_fine() const { return has_fine_; }
+  /// The others; there are some.
+  SketchFine fine() const;
+  /// Rows whose other dimensions are looked at when `num_ranked` are wanted; as many where there
+  /// are no others.
+  int64_t NumCandidates(int64_t num_ranked) const;
   int64_t rank() const { return rank_; }
   int64_t hidden() const { return hidden_; }
   /// [rank, hidden] f32: hidden states times this are queries of kernels/sketch.h.
@@ -50,9 +58,13 @@ class Sketch {
  private:
   Sketch() = default;
 
+  void FillRows(const at::Tensor& projected);
+  void FillFine(const at::Tensor& projected);
+
   int64_t rank_ = 0, hidden_ = 0, num_rows_ = 0, num_states_ = 0;
+  bool has_fine_ = false;
   at::Tensor states_;
-  Arena codes_, scales_;
+  Arena codes_, scales_, fine_codes_, fine_scales_;
 };
 
 /// The rows that a sketch chooses for the tokens of a draft pass. Holds scratch; one per thread.
@@ -85,13 +97,16 @@ class SketchChooser {
   void set_num_chosen(int64_t num_rows);
 
  private:
-  absl::Status ChooseOnDevice(int64_t num_tokens, std::span<const SketchRace> races);
+  absl::Status ChooseOnDevice(int64_t num_tokens, std::span<const SketchRace> races, int32_t* ids,
+                              uint32_t* keys);
 
   const std::shared_ptr<const Sketch> sketch_;
-  const int64_t num_ranked_;
+  const int64_t num_ranked_, num_candidates_;
   int64_t num_chosen_;
   ThreadPool& pool_;
-  std::vector<float> queries_;
+  std::vector<float> queries_, fine_queries_;
+  std::vector<int32_t> candidate_ids_;       // [tokens, num_candidates]
+  std::vector<uint32_t> candidate_keys_;     // likewise
   std::vector<int32_t> ids_;                 // [tokens, num_ranked]
   std::vector<uint32_t> keys_;               // likewise
   std::vector<int32_t> chosen_;              // of one token

@@ -43,8 +43,8 @@ struct SketchBasis {
   at::Tensor probes;               // [probe_ids.size(), rank] f32: (rows w) of each
   int64_t num_states = 0;          // hidden states that it was fitted to; 0: none, or not known
 
-  /// An eighth of `hidden`, so that a sketch is a ninth of a head in int4 and a thirtieth of one in
-  /// bf16; at least kLeastDefaultRank, or what a narrow head has room for.
+  /// Of a wide head, a twenty-fourth of `hidden` (32 to 64) and kSketchFineRank for what these
+  /// choose (Sketch); otherwise an eighth, at least kLeastDefaultRank, or what it has room for.
   static int64_t DefaultRank(int64_t hidden);
   /// InvalidArgument unless `rank` is a multiple of 8 in [8, min(256, hidden)].
   static absl::Status CheckRank(int64_t rank, int64_t hidden);

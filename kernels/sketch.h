@@ -31,6 +31,16 @@ struct SketchRows {
   }
 };
 
+/// Further dimensions of the same rows, row by row, with scales of their own: looked at for the few
+/// rows that the first ones choose. A view.
+inline constexpr int64_t kSketchFineRank = 128;
+struct SketchFine {
+  // [num_rows][kSketchFineRank / 2], aligned to 64 bytes, so that a row is one cache line; the codes
+  // of four bytes as in SketchRows.
+  const uint8_t* codes = nullptr;
+  const uint16_t* scales = nullptr;  // bf16, in [0, kMaxSketchScale]
+};
+
 /// How one token's rows compete: by score, or, with inverse_temperature above 0, by
 ///   score * inverse_temperature + Gumbel noise of (seed, position, row)
 /// where the noise is, to within 0.06, the one that SampleRaceCpu (kernels/sampling.h) has in

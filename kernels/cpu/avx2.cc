@@ -28,6 +28,7 @@ const KernelTable kAvx2Kernels = {
     .activate = Activate,
     .activate_mul = ActivateMul,
     .sketch = Sketch<MaddBytes<Int4Codes>>,
+    .sketch_fine = SketchFineRows<MaddBytes<Int4Codes>>,
 };
 
 }  // namespace shortlist

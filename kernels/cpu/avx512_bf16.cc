@@ -29,6 +29,7 @@ const KernelTable kAvx512Bf16Kernels = {
     .activate = Activate,
     .activate_mul = ActivateMul,
     .sketch = Sketch<VnniBytes<Int4Codes>>,
+    .sketch_fine = SketchFineRows<VnniBytes<Int4Codes>>,
 };
 
 }  // namespace shortlist

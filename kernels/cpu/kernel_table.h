@@ -83,6 +83,7 @@ struct AttendJob {
 };
 
 struct SketchJob;      // cpu/sketch_job.h
+struct SketchFineJob;  // likewise
 struct SequenceTiles;  // cpu/sequence_tiles.h
 
 /// The kernels of one instruction set. Each function runs on one thread; the drivers in cpu/*.cc
@@ -129,6 +130,7 @@ struct KernelTable {
   /// Appends the rows whose key is above the bound, in order, at keys and ids, which it may
   /// overwrite as far as they go. Returns how many they are.
   int64_t (*sketch)(const SketchJob& job);
+  void (*sketch_fine)(const SketchFineJob& job);
 };
 
 extern const KernelTable kReferenceKernels;

@@ -275,6 +275,19 @@ int64_t Sketch(const SketchJob& job) {
   return count;
 }
 
+void SketchFineRows(const SketchFineJob& job) {
+  constexpr int kRowBytes = kSketchFineRank / 2;
+  for (int64_t i = 0; i < job.count; ++i) {
+    const int64_t row = job.ids[i];
+    int32_t dot = job.offset;
+    for (int k = 0; k < kRowBytes; ++k) {
+      const int byte = job.fine.codes[row * kRowBytes + k];
+      dot += (byte & 15) * job.query[0][k] + (byte >> 4) * job.query[1][k];
+    }
+    job.keys[i] += static_cast<float>(dot) * Bf16ToFloat(job.fine.scales[row]) * job.factor;
+  }
+}
+
 }  // namespace
 
 const KernelTable kReferenceKernels = {
@@ -295,6 +308,7 @@ const KernelTable kReferenceKernels = {
     .activate = Activate,
     .activate_mul = ActivateMul,
     .sketch = Sketch,
+    .sketch_fine = SketchFineRows,
 };
 
 }  // namespace shortlist

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
@@ -76,6 +77,44 @@ struct Kept {
   }
 };
 
+/// The largest magnitude; infinity where a value is not finite.
+float Largest(const float* values, int64_t count) {
+  float largest = 0.0f;
+  for (int64_t k = 0; k < count; ++k) {
+    const float magnitude = std::abs(values[k]);
+    if (!(magnitude < std::numeric_limits<float>::infinity())) {
+      return std::numeric_limits<float>::infinity();
+    }
+    largest = std::max(largest, magnitude);
+  }
+  return largest;
+}
+
+/// A token's part of a refinement. Scores of the further dimensions count as those of the first do
+/// (SketchQuery::factor).
+SketchFineJob FineJob(const SketchFine& fine, const float* query, int64_t rank,
+                      const float* fine_query, const SketchRace& race) {
+  // More, and the first dimensions say nothing.
+  constexpr double kMostFactor = 1e6;
+  SketchFineJob job{.fine = fine};
+  SketchQuery first;
+  first.Set(query, rank, race);
+  const float largest = Largest(query, rank), fine_largest = Largest(fine_query, kSketchFineRank);
+  if (std::isinf(largest) || std::isinf(fine_largest) || fine_largest < 1e-30f) return job;
+  // first.factor is what a score counts for whose query is in steps of `step`.
+  const double step = std::max(largest, 1e-30f) / 127.0;
+  job.factor = static_cast<float>(
+      std::min(first.factor / step * (fine_largest / 127.0), kMostFactor));
+  int32_t sum = 0;
+  for (int64_t k = 0; k < kSketchFineRank; ++k) {
+    const auto code = static_cast<int8_t>(std::nearbyint(fine_query[k] * (127.0f / fine_largest)));
+    job.query[k % kSketchStep / 4][k / kSketchStep * 4 + k % 4] = code;
+    sum += code;
+  }
+  job.offset = -8 * sum;
+  return job;
+}
+
 }  // namespace
 
 void SketchSelectCpu(const SketchRows& rows, const float* query, const SketchRace* races,
@@ -145,6 +184,39 @@ void SketchRankCpu(const SketchRows& rows, const float* query, const SketchRace*
     std::copy(all.ids, all.ids + all.count, ids + m * num_chosen);
     if (chosen_keys == nullptr) continue;
     std::transform(all.keys, all.keys + all.count, chosen_keys + m * num_chosen, OrderedBits);
+  }
+}
+
+void SketchRefineCpu(const SketchRows& rows, const SketchFine& fine, const float* query,
+                     const float* fine_query, const SketchRace* races, int64_t num_tokens,
+                     int64_t num_candidates, const int32_t* candidate_ids,
+                     const uint32_t* candidate_keys, int64_t num_chosen, int32_t* ids,
+                     uint32_t* keys, ThreadPool& pool) {
+  if (num_chosen == 0) return;
+  constexpr int64_t kGrain = 1024;  // candidates
+  thread_local std::vector<float> refined;
+  thread_local std::vector<int32_t> refined_ids;
+  refined.resize(num_candidates);
+  for (int64_t m = 0; m < num_tokens; ++m) {
+    const int32_t* const of_token = candidate_ids + m * num_candidates;
+    std::transform(candidate_keys + m * num_candidates, candidate_keys + (m + 1) * num_candidates,
+                   refined.begin(), OrderedValue);
+    SketchFineJob job = FineJob(fine, query + m * rows.rank, rows.rank,
+                                fine_query + m * kSketchFineRank,
+                                races != nullptr ? races[m] : SketchRace());
+    job.keys = refined.data();
+    pool.ParallelFor(num_candidates, kGrain, [&](int64_t begin, int64_t end) {
+      SketchFineJob part = job;
+      part.ids = of_token + begin;
+      part.keys += begin;
+      part.count = end - begin;
+      CurrentKernels().sketch_fine(part);
+    });
+    refined_ids.assign(of_token, of_token + num_candidates);
+    Kept all{refined.data(), refined_ids.data(), num_candidates};
+    all.Tighten(num_chosen, num_chosen);
+    std::copy(all.ids, all.ids + num_chosen, ids + m * num_chosen);
+    std::transform(all.keys, all.keys + num_chosen, keys + m * num_chosen, OrderedBits);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -70,6 +71,42 @@ class SketchTest : public testing::Test {
 TEST_F(SketchTest, AsManyDimensionsAsTheHeadHasLoseNothingButToRounding) {
   EXPECT_GE(NumHits(Fit(kHidden, /*moments=*/nullptr), States(2, 200, kHidden), /*num_chosen=*/8),
             198);
+}
+
+/// A head of 256 numbers a row, states mostly in the first 40 dimensions: a few first dimensions
+/// and the others for a ninth of the rows lose next to nothing against all dimensions of all rows.
+TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
+  constexpr int64_t kWide = 256, kRows = 4000, kStates = 300;
+  ThreadPool pool(2);
+  std::vector<float> values = NormalValues(11, kRows * kWide);
+  const HeadWeight head{values.data(), DType::kF32, kRows, kWide};
+  std::vector<float> state_values = NormalValues(12, kStates * kWide);
+  for (int64_t i = 0; i < std::ssize(state_values); ++i) {
+    state_values[i] *= std::pow(0.94f, static_cast<float>(i % kWide));
+  }
+  const at::Tensor states = at::tensor(state_values).view({kStates, kWide});
+  StateMoments moments;
+  moments.Add(states);
+  const auto basis = SketchBasis::Fit(head, kRows, /*rank=*/160, &moments, pool);
+  ASSERT_TRUE(basis.ok()) << basis.status();
+  const auto sketch = Sketch::Create(*basis, head, kRows, pool);
+  ASSERT_TRUE(sketch.ok()) << sketch.status();
+  EXPECT_TRUE((*sketch)->has_fine());
+  EXPECT_EQ((*sketch)->rows().rank, 32);
+  EXPECT_EQ((*sketch)->NumCandidates(16), kRows / 9);
+  EXPECT_EQ((*sketch)->NumCandidates(1000), 1000);
+  EXPECT_LT((*sketch)->bytes(), Sketch::Bytes(kRows, /*rank=*/128, kWide));
+
+  SketchChooser chooser(*sketch, /*num_ranked=*/16, pool);
+  ASSERT_TRUE(chooser.Choose(states.data_ptr<float>(), kStates, {}).ok());
+  const at::Tensor best =
+      at::mm(states, at::tensor(values).view({kRows, kWide}).t()).argmax(/*dim=*/1);
+  int num_hits = 0;
+  for (int64_t m = 0; m < kStates; ++m) {
+    num_hits += std::ranges::binary_search(chooser.of_token(m),
+                                           static_cast<int32_t>(best.data_ptr<int64_t>()[m]));
+  }
+  EXPECT_GE(num_hits, 297);
 }
 
 TEST_F(SketchTest, MomentsOfTheStatesTellWhichDimensionsMatter) {

@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "gtest/gtest.h"
 #include "kernels/sampling.h"
+#include "kernels/sketch_query.h"
 #include "kernels/sketch_rank.h"
 #include "tests/kernels/kernel_testing.h"
 #include "tests/kernels/sketch_fixture.h"
@@ -96,6 +97,97 @@ TEST(SketchSelectTest, ChoosesTheBestRowsByDefinitionOnEveryInstructionSet) {
             << num_chosen << " chosen, " << num_threads << " threads";
       }
     }
+  }
+}
+
+/// Candidates by the first dimensions, and what all of them together make of these.
+TEST(SketchRefineTest, ChoosesTheBestCandidatesInAllDimensions) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 rng(seed);
+  for (int trial = 0; trial < 20; ++trial) {
+    const int64_t num_rows = RandomInt(rng, 50, 3000);
+    const SketchFixture first(rng, num_rows, /*rank=*/32, /*largest=*/7);
+    const SketchFixture others(rng, num_rows, kSketchFineRank, /*largest=*/7);
+    std::vector<uint8_t> codes(num_rows * kSketchFineRank / 2);
+    for (int64_t i = 0; i < num_rows * kSketchFineRank; ++i) {
+      const int64_t k = i % kSketchFineRank;
+      uint8_t& byte = codes[i / kSketchFineRank * (kSketchFineRank / 2) + k / 8 * 4 + k % 4];
+      byte |= static_cast<uint8_t>((others.unpacked[i] + 8) << (k % 8 < 4 ? 0 : 4));
+    }
+    const SketchFine fine{codes.data(), others.scales.data()};
+    const std::vector<float> query = RandomFloats(rng, first.rank);
+    std::vector<float> fine_query = RandomFloats(rng, others.rank);
+    for (float& value : fine_query) value *= 0.3f;
+    const SketchRace race{.inverse_temperature = trial % 2 == 0 ? 0.0f : 1.25f, .seed = rng()};
+    const int64_t num_candidates = RandomInt(rng, 20, num_rows);
+    const int64_t num_chosen = RandomInt(rng, 1, 20);
+
+    std::vector<int32_t> candidates(num_candidates), chosen(num_chosen);
+    std::vector<uint32_t> candidate_keys(num_candidates), keys(num_chosen);
+    ThreadPool one(1), three(3);
+    SketchRankCpu(first.view(), query.data(), &race, /*num_tokens=*/1, num_candidates,
+                  candidates.data(), candidate_keys.data(), one);
+    const auto refine = [&](ThreadPool& pool) {
+      SketchRefineCpu(first.view(), fine, query.data(), fine_query.data(), &race, /*num_tokens=*/1,
+                      num_candidates, candidates.data(), candidate_keys.data(), num_chosen,
+                      chosen.data(), keys.data(), pool);
+    };
+    refine(one);
+    EXPECT_TRUE(std::ranges::is_sorted(chosen));
+    // What a candidate counts for, in double precision.
+    std::vector<double> exact;
+    for (int64_t i = 0; i < num_candidates; ++i) {
+      const int32_t row = candidates[i];
+      double noise = 0;
+      if (race.inverse_temperature > 0) {
+        noise = SketchNoise(NoiseKey(race.seed, race.position, /*stream=*/0), row);
+      }
+      const double score = static_cast<double>(first.Score(query.data(), row)) +
+                           static_cast<double>(others.Score(fine_query.data(), row));
+      exact.push_back(race.inverse_temperature > 0
+                          ? score * race.inverse_temperature * 1.44269504 + noise
+                          : score);
+    }
+    std::vector<double> sorted = exact;
+    std::ranges::sort(sorted, std::greater<>());
+    for (const int32_t row : chosen) {
+      const auto at = std::ranges::lower_bound(candidates, row);
+      ASSERT_TRUE(at != candidates.end() && *at == row);
+      EXPECT_GE(exact[at - candidates.begin()], sorted[num_chosen - 1] - 1e-4);
+    }
+    const std::vector<int32_t> expected = chosen;
+    const std::vector<uint32_t> expected_keys = keys;
+    for (const Isa isa : SupportedIsas()) {
+      const ScopedIsa scoped(isa);
+      for (ThreadPool* pool : {&one, &three}) {
+        refine(*pool);
+        ASSERT_EQ(chosen, expected) << IsaName(isa);
+        ASSERT_EQ(keys, expected_keys) << IsaName(isa);
+      }
+    }
+  }
+}
+
+TEST(SketchRefineTest, AQueryThatIsNotFiniteLeavesTheCandidatesAsTheyWere) {
+  std::mt19937 rng(3);
+  const SketchFixture first(rng, /*rows=*/64, /*rank=*/8, /*largest=*/7);
+  const std::vector<uint8_t> codes(64 * kSketchFineRank / 2, 0x3c);
+  const std::vector<uint16_t> scales(64, FloatToBf16(1.0f));
+  const std::vector<float> query = RandomFloats(rng, first.rank);
+  std::vector<int32_t> candidates(64), chosen(4), before(4);
+  std::vector<uint32_t> candidate_keys(64), keys(4);
+  ThreadPool pool(1);
+  SketchRankCpu(first.view(), query.data(), /*races=*/nullptr, 1, 4, before.data(), keys.data(),
+                pool);
+  SketchRankCpu(first.view(), query.data(), /*races=*/nullptr, 1, 64, candidates.data(),
+                candidate_keys.data(), pool);
+  for (const float value : {kNan, kInf, 0.0f}) {
+    const std::vector<float> fine_query(kSketchFineRank, value);
+    SketchRefineCpu(first.view(), {codes.data(), scales.data()}, query.data(), fine_query.data(),
+                    /*races=*/nullptr, 1, 64, candidates.data(), candidate_keys.data(), 4,
+                    chosen.data(), keys.data(), pool);
+    EXPECT_EQ(chosen, before) << value;
   }
 }
 
