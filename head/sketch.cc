@@ -82,7 +82,7 @@ struct RowScale {
 };
 
 // Of the rows, whose further dimensions are looked at.
-constexpr int64_t kCandidateShare = 9;
+constexpr int64_t kCandidateShare = 8;
 // With fewer first dimensions too many of the best rows are lost.
 constexpr int64_t kLeastFirstRank = 24;
 

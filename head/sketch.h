@@ -20,7 +20,7 @@ namespace shortlist {
 
 /// All rows of a head in a few dimensions and int4: it tells for little which of them a hidden
 /// state is likely to score highest, so that only these need exact logits. Where the basis has
-/// kSketchFineRank dimensions to spare, its last so many are looked at for a ninth of the rows
+/// kSketchFineRank dimensions to spare, its last so many are looked at for an eighth of the rows
 /// only, which the first ones choose. Immutable; any thread may read it.
 class Sketch {
  public:

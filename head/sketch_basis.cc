@@ -92,7 +92,8 @@ absl::StatusOr<Components> FirstComponents(const at::Tensor& lower, const at::Te
 int64_t SketchBasis::DefaultRank(int64_t hidden) {
   constexpr int64_t kWide = 768;
   if (hidden >= kWide) {
-    return std::min<int64_t>(hidden / 24 / kSketchStep * kSketchStep, 64) + kSketchFineRank;
+    return std::min<int64_t>((hidden / 24 + kSketchStep - 1) / kSketchStep * kSketchStep, 64) +
+           kSketchFineRank;
   }
   const int64_t eighth = hidden / 8 / kSketchStep * kSketchStep;
   return std::min(

@@ -43,7 +43,7 @@ struct SketchBasis {
   at::Tensor probes;               // [probe_ids.size(), rank] f32: (rows w) of each
   int64_t num_states = 0;          // hidden states that it was fitted to; 0: none, or not known
 
-  /// Of a wide head, a twenty-fourth of `hidden` (32 to 64) and kSketchFineRank for what these
+  /// Of a wide head, a twenty-fourth of `hidden` (up to 64) and kSketchFineRank for what these
   /// choose (Sketch); otherwise an eighth, at least kLeastDefaultRank, or what it has room for.
   static int64_t DefaultRank(int64_t hidden);
   /// InvalidArgument unless `rank` is a multiple of 8 in [8, min(256, hidden)].

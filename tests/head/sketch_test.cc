@@ -74,7 +74,7 @@ TEST_F(SketchTest, AsManyDimensionsAsTheHeadHasLoseNothingButToRounding) {
 }
 
 /// A head of 256 numbers a row, states mostly in the first 40 dimensions: a few first dimensions
-/// and the others for a ninth of the rows lose next to nothing against all dimensions of all rows.
+/// and the others for an eighth of the rows lose next to nothing against all dimensions of all rows.
 TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
   constexpr int64_t kWide = 256, kRows = 4000, kStates = 300;
   ThreadPool pool(2);
@@ -93,7 +93,7 @@ TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
   ASSERT_TRUE(sketch.ok()) << sketch.status();
   EXPECT_TRUE((*sketch)->has_fine());
   EXPECT_EQ((*sketch)->rows().rank, 32);
-  EXPECT_EQ((*sketch)->NumCandidates(16), kRows / 9);
+  EXPECT_EQ((*sketch)->NumCandidates(16), kRows / 8);
   EXPECT_EQ((*sketch)->NumCandidates(1000), 1000);
   EXPECT_LT((*sketch)->bytes(), Sketch::Bytes(kRows, /*rank=*/128, kWide));
 
