@@ -5,7 +5,7 @@ the options and special tokens of tokenizer_config.json, special_tokens_map.json
 Each case says which major version of transformers is its reference. Run the script once with either version: it fills in
 the rows of the version that it finds and keeps the others.
 
-Needs: pip install transformers (5.24.0 and 4.57.6 wrote the committed file)
+Needs: pip install transformers (5.24.0 and 4.57.1 wrote the committed file)
 """
 
 import json
@@ -246,6 +246,23 @@ def cases():
         case(f"ALBERT of 4 {flags}", "albert", PIECES, {"tokenizer_class": "AlbertTokenizer"} | flags, model=saved)
     case("GPT-NeoX of 4", "neox_with_ends", BYTES, {"tokenizer_class": "GPTNeoXTokenizer", "pad_token": "<|endoftext|>"},
          model=saved)
+    # Classes of transformers 4 that make the template of their flags.
+    for flags in [{}, {"add_bos_token": True}, {"add_bos_token": False}, {"add_bos_token": None}, {"add_eos_token": True},
+                  {"add_bos_token": True, "add_eos_token": True}, {"add_bos_token": False, "add_eos_token": True}]:
+        named = {"pad_token": "<unk>"}
+        for name in ["LlamaTokenizer", "LlamaTokenizerFast", "GemmaTokenizer", "PreTrainedTokenizerFast"]:
+            case(f"{name} of 4 {flags}", "sentencepiece", SPACES, {"tokenizer_class": name, **ENDS, **named, **flags}, 4,
+                 {"transformers_version": "4.57.1", "model_type": "llama"})
+        for name in ["CohereTokenizerFast", "GPTNeoXTokenizer"]:
+            case(f"{name} of 4 {flags}", "bytes", BYTES, {"tokenizer_class": name, **ENDS, **flags}, 4,
+                 {"transformers_version": "4.57.1"})
+        case(f"Llama over bytes of 4 {flags}", "bytes", BYTES, {"tokenizer_class": "LlamaTokenizerFast", **ENDS, **flags}, 4,
+             {"transformers_version": "4.57.1", "model_type": "llama"})
+        case(f"Llama of Mistral 4 {flags}", "sentencepiece", SPACES, {"tokenizer_class": "LlamaTokenizer", **ENDS, **flags}, 4,
+             {"transformers_version": "4.57.1", "model_type": "mistral"})
+    for model_type in ["llama", "mistral", "phi3", "gemma2"]:
+        case(f"no class, {model_type} of 4", "sentencepiece", SPACES, {**ENDS, "pad_token": "<unk>", "add_eos_token": True}, 4,
+             {"transformers_version": "4.57.1", "model_type": model_type})
     # ALBERT's template is that of the file; without one the class's own, of the tokens that are named.
     for named in [{}, {"cls_token": "<s>"}, {"cls_token": "<s>", "sep_token": "<pad>"}]:
         for model in [{}, saved]:

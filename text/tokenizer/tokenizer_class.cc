@@ -83,6 +83,32 @@ constexpr std::string_view kGenericModelTypes =
 constexpr std::string_view kUsualClassCounts =
     "qwen2 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen4_exp hyperclovax_vision_v2";
 
+/// Whose class it is in transformers 4, and whether it puts BOS before a text by default. These
+/// five classes build the template anew, of their tokens and add_bos_token and add_eos_token.
+struct ClassWithEnds {
+  std::string_view name;         // without "Fast"
+  std::string_view model_types;  // whose usual class it is
+  bool adds_bos;
+};
+
+// transformers 4.57: models/*/tokenization_*_fast.py and models/auto/tokenization_auto.py.
+constexpr ClassWithEnds kClassesWithEnds[] = {
+    {"LlamaTokenizer",
+     "arcee aria chameleon colpali deepseek_v2 deepseek_v3 deepseek_vl deepseek_vl_hybrid "
+     "diffllama ernie4_5 ernie4_5_moe idefics idefics2 idefics3 jamba janus jetmoe llama llama4 "
+     "llama4_text llava llava_next llava_next_video llava_onevision mistral mixtral mllama "
+     "paligemma persimmon phi3 phimoe video_llava vipllava voxtral zamba zamba2",
+     true},
+    {"GemmaTokenizer",
+     "gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text recurrent_gemma shieldgemma2 siglip2 "
+     "t5gemma",
+     true},
+    {"CodeLlamaTokenizer", "code_llama", true},
+    {"CohereTokenizer", "aya_vision cohere cohere2", true},
+    {"GPTNeoXTokenizer",
+     "falcon_mamba gpt_neox mamba mamba2 mpt olmo olmo2 olmoe rwkv stablelm xlstm", false},
+};
+
 /// Classes that transformers 5 derives from a known one without a constructor: named, they leave
 /// tokenizer.json as it is.
 constexpr std::string_view kBareSubclasses =
@@ -143,6 +169,37 @@ const ClassRule* ChooseRule(const ClassParts& parts, const json& config, const j
   return FindByName(name);
 }
 
+/// The template of transformers 4's class and its special tokens, where it is one of those five.
+absl::Status SetEnds(const json& config, const json& model_config, ClassParts& parts) {
+  const std::string name = ClassName(config, model_config);
+  const std::string model_type = TextOf(model_config, "model_type");
+  const auto* const found = std::find_if(
+      std::begin(kClassesWithEnds), std::end(kClassesWithEnds), [&](const ClassWithEnds& row) {
+        return name.empty() ? HasWord(row.model_types, model_type) : row.name == name;
+      });
+  if (found == std::end(kClassesWithEnds)) return absl::OkStatus();
+  const auto adds = [&config](const char* member, bool otherwise) -> absl::StatusOr<bool> {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto flag, ReadOptionalBool(config, member));
+    return flag.value_or(config.contains(member) ? false : otherwise);  // null is false
+  };
+  SHORTLIST_ASSIGN_OR_RETURN(const bool adds_bos, adds("add_bos_token", found->adds_bos));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool adds_eos, adds("add_eos_token", false));
+  ClassTemplate ends;
+  for (const auto& [text, type_id] : {std::pair("A", 0), std::pair("B", 1)}) {
+    if (adds_bos) ends.pair.push_back({"bos_token", type_id});
+    ends.pair.push_back({text, type_id});
+    if (adds_eos) ends.pair.push_back({"eos_token", type_id});
+    if (ends.single.empty()) ends.single = ends.pair;
+  }
+  parts.sequence_template = std::move(ends);
+  if (parts.special_tokens.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(const ClassParts built,
+                               FindByName(found->name)->build(config, parts));
+    parts.special_tokens = built.special_tokens;
+  }
+  return absl::OkStatus();
+}
+
 bool SavedByTransformers4(const json& config, const json& model_config) {
   std::string version = TextOf(model_config, "transformers_version");
   if (version.empty()) version = TextOf(config, "transformers_version");
@@ -182,11 +239,6 @@ absl::StatusOr<ClassParts> WithFlags(const ClassRule* rule, const json& config, 
   if (rule != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(ClassParts built, rule->build(config, parts));
     parts.special_tokens = std::move(built.special_tokens);
-    SHORTLIST_ASSIGN_OR_RETURN(const bool add_bos, ReadBool(config, "add_bos_token", false));
-    SHORTLIST_ASSIGN_OR_RETURN(const bool add_eos, ReadBool(config, "add_eos_token", false));
-    if (rule->build == BuildGptNeox && !add_bos && !add_eos) {
-      parts.sequence_template = std::move(built.sequence_template);
-    }
   }
   return parts;
 }
@@ -209,6 +261,7 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
   const bool is_bare = HasWord(kBareSubclasses, ClassName(config, model_config));
   if (parts.as_transformers_4) {
     SHORTLIST_ASSIGN_OR_RETURN(parts, WithFlags(rule, config, std::move(parts)));
+    SHORTLIST_RETURN_IF_ERROR(SetEnds(config, model_config, parts));
   } else if (rule != nullptr && !is_bare) {
     SHORTLIST_ASSIGN_OR_RETURN(parts, rule->build(config, std::move(parts)));
   }

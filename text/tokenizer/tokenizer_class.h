@@ -61,10 +61,11 @@ struct ClassParts {
 ///    since that wrote the first from 4.26 on, and transformers 5 writes both;
 /// 3. otherwise as transformers 5.
 ///
-/// Three classes go further where a checkpoint is as transformers 4 saved it. As transformers 5 has
+/// Some classes go further where a checkpoint is as transformers 4 saved it. As transformers 5 has
 /// them: ALBERT is built anew, and add_prefix_space counts for Qwen 2 although its ByteLevel is
-/// inside a Sequence. As both versions have it: GPT-NeoX puts nothing around a text, whatever
-/// tokenizer.json says, unless `config` asks for BOS or EOS.
+/// inside a Sequence. As transformers 4 has them: Llama, Gemma, Code Llama, Cohere and GPT-NeoX put
+/// BOS and EOS round a text as add_bos_token (missing: true, of GPT-NeoX false) and add_eos_token
+/// (missing: false) say, whatever the template of tokenizer.json.
 ///
 /// So a Llama-2 directory (4.31, Prepend and Replace in tokenizer.json) and a SmolLM2 directory
 /// (4.42, class GPT2Tokenizer, digits split in tokenizer.json) keep their tokenizer.json.
