@@ -111,7 +111,7 @@ class Tokenizer {
   virtual std::optional<TokenId> eos() const = 0;
 
   /// What a user should know of the files though they make a tokenizer: special tokens that are
-  /// named, but have no id.
+  /// named, but have no id; a class of the tokenizer that does not fit its file.
   virtual std::span<const std::string> warnings() const { return {}; }
 
   /// True when text begins with a space that encoding added and decoding takes away again.

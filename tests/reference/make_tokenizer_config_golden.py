@@ -69,6 +69,15 @@ def unigram(names):
     return result
 
 
+def marks():
+    tokens = ["<unk>", "<s>", "</s>", *"▁abcdefgh", "ab", "▁ab"]
+    result = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, [("a", "b"), ("▁", "ab")], unk_token="<unk>",
+                                  fuse_unk=True))
+    result.decoder = decoders.Metaspace()
+    result.add_special_tokens(["<unk>", "</s>"])
+    return result
+
+
 def albert_with_ends():
     result = unigram(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "<s>"])
     result.post_processor = processors.TemplateProcessing(
@@ -110,6 +119,8 @@ DOCUMENTS = {
     "xlm_r": unigram(["<s>", "<pad>", "</s>", "<unk>", "<mask>"]),
     "t5": unigram(["<pad>", "</s>", "<unk>"]), "albert": unigram(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]),
     "deberta_v2": unigram(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]),
+    "albert_mark": unigram(["<pad>", "</s>", "<s>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]), "marks": marks(),
+    "rembert": unigram(["<pad>", "[CLS]", "<unk>", "[SEP]", "[MASK]"]),
     "xlnet": unigram(["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]),
     "albert_with_ends": albert_with_ends(), "qwen": qwen(), "neox_with_ends": neox_with_ends(), "clip": clip(),
 }
@@ -182,6 +193,14 @@ def cases():
             ("XLNetTokenizer", "xlnet", {"do_lower_case": True, "cls_token": "<s>", "additional_special_tokens": ["<eod>"]}),
             ("PreTrainedTokenizerFast", "xlm_r", {"add_prefix_space": False})]:
         case(f"{name} {flags}", document, PIECES, {"tokenizer_class": name, **flags})
+    for name, document, texts, flags in [
+            ("BlenderbotTokenizer", "bytes", BYTES, {}), ("BlenderbotTokenizer", "bytes", BYTES, {"add_prefix_space": False}),
+            ("BigBirdTokenizer", "albert_mark", PIECES, {}), ("BigBirdTokenizer", "albert_mark", PIECES, {"add_prefix_space": False}),
+            ("RemBertTokenizer", "rembert", PIECES, {}), ("RemBertTokenizer", "rembert", PIECES, {"do_lower_case": True}),
+            ("RemBertTokenizer", "rembert", PIECES, {"keep_accents": False, "add_prefix_space": False}),
+            ("BarthezTokenizer", "xlm_r", PIECES, {}), ("BarthezTokenizer", "xlm_r", PIECES, {"add_prefix_space": False}),
+            ("ReformerTokenizer", "marks", SPACES, {})]:
+        case(f"{name} {flags}", document, texts, {"tokenizer_class": name, **flags})
     # Without a class: that of the model's type, or of config.json.
     case("no class, bert", "bert_cased", WORDS, {}, model={"model_type": "bert"})
     case("no class, gpt2", "bytes_digits", BYTES, {"add_prefix_space": True}, model={"model_type": "gpt2"})

@@ -1,5 +1,7 @@
 #include "text/tokenizer/json_tokenizer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -124,7 +126,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(const json& docume
   SHORTLIST_ASSIGN_OR_RETURN(AddedTokens added, ReadAddedTokens(document, config, model_config,
                                                                 parts, *pipeline.vocabulary));
   pipeline.added_tokens = std::move(added.tokens);
-  pipeline.warnings = std::move(added.warnings);
+  pipeline.warnings = parts.warnings;
+  std::ranges::move(added.warnings, std::back_inserter(pipeline.warnings));
   SHORTLIST_RETURN_IF_ERROR(CheckComplete(*pipeline.vocabulary, pipeline.added_tokens));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string suffix, ReadEndOfWordSuffix(*model_spec));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.decoder, ParseDecoder(parts.decoder, suffix));

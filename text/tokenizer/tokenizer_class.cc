@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -16,11 +18,15 @@ using nlohmann::json;
 
 using Builder = absl::StatusOr<ClassParts> (*)(const json& config, ClassParts parts);
 
+/// Of which kind a class makes the model.
+enum class ModelKind { kWordPiece, kUnigram, kBytes, kMarks };  // the last two: BPE
+
 /// A class of transformers 5 that builds the parts anew.
 struct ClassRule {
   std::string_view names;        // of the class, without "Fast", divided by spaces
   std::string_view model_types;  // whose usual class it is
   Builder build;
+  ModelKind kind;
 };
 
 // transformers 5.24: models/*/tokenization_*.py and models/auto/tokenization_auto.py.
@@ -30,41 +36,47 @@ constexpr ClassRule kClasses[] = {
      "DPRContextEncoderTokenizer DPRReaderTokenizer",
      "bert distilbert electra mobilebert convbert squeezebert layoutlm lxmert dpr align blip bros "
      "chinese_clip ernie flava git megatron-bert nezha nomic_bert vilt visual_bert",
-     BuildBert},
-    {"FunnelTokenizer", "funnel", BuildFunnel},
-    {"MPNetTokenizer", "mpnet", BuildMpnet},
+     BuildBert, ModelKind::kWordPiece},
+    {"FunnelTokenizer", "funnel", BuildFunnel, ModelKind::kWordPiece},
+    {"MPNetTokenizer", "mpnet", BuildMpnet, ModelKind::kWordPiece},
     {"GPT2Tokenizer CodeGenTokenizer",
      "gpt2 gpt_neo gptj opt phi codegen dbrx emu3 jais2 starcoder2 blip-2 hyperclovax_vision_v2",
-     BuildGpt2},
+     BuildGpt2, ModelKind::kBytes},
     {"RobertaTokenizer BartTokenizer LongformerTokenizer LEDTokenizer MvpTokenizer",
      "roberta roberta-prelayernorm bart longformer led mvp bridgetower clap data2vec-text ibert "
      "lilt mega mra florence2",
-     BuildRoberta},
-    {"DebertaTokenizer", "deberta", BuildDeberta},
+     BuildRoberta, ModelKind::kBytes},
+    {"DebertaTokenizer", "deberta", BuildDeberta, ModelKind::kBytes},
     {"GPTNeoXTokenizer", "gpt_neox falcon_mamba mamba mamba2 mpt olmo olmoe rwkv xlstm",
-     BuildGptNeox},
+     BuildGptNeox, ModelKind::kBytes},
     {"Qwen2Tokenizer",
      "qwen2 qwen2_moe qwen2_vl qwen2_5_vl qwen2_audio qwen2_5_omni qwen3 qwen3_moe qwen3_next "
      "qwen3_vl qwen3_vl_moe qwen3_omni_moe colqwen2 internvl ovis2",
-     BuildQwen2},
-    {"Qwen3_5Tokenizer", "qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text qwen4_exp",
-     BuildQwen35},
-    {"CohereTokenizer", "cohere cohere2 aya_vision", BuildCohere},
+     BuildQwen2, ModelKind::kBytes},
+    {"Qwen3_5Tokenizer", "qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text qwen4_exp", BuildQwen35,
+     ModelKind::kBytes},
+    {"CohereTokenizer", "cohere cohere2 aya_vision", BuildCohere, ModelKind::kBytes},
     {"GemmaTokenizer",
      "gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text recurrent_gemma shieldgemma2 t5gemma",
-     BuildGemma},
-    {"LlamaTokenizer Phi3Tokenizer", "idefics idefics2", BuildLlama},
-    {"CodeLlamaTokenizer", "code_llama", BuildCodeLlama},
+     BuildGemma, ModelKind::kMarks},
+    {"LlamaTokenizer Phi3Tokenizer", "idefics idefics2", BuildLlama, ModelKind::kMarks},
+    {"CodeLlamaTokenizer", "code_llama", BuildCodeLlama, ModelKind::kMarks},
     {"XLMRobertaTokenizer", "xlm-roberta gte jina_embeddings_v3 metaclip_2 trocr xmod",
-     BuildXlmRoberta},
-    {"CamembertTokenizer", "camembert", BuildCamembert},
-    {"T5Tokenizer", "t5 mt5 musicgen musicgen_melody switch_transformers", BuildT5},
-    {"AlbertTokenizer", "albert yoso", BuildAlbert},
-    {"DebertaV2Tokenizer", "deberta-v2", BuildDebertaV2},
-    {"XLNetTokenizer", "xlnet", BuildXlnet},
+     BuildXlmRoberta, ModelKind::kUnigram},
+    {"CamembertTokenizer", "camembert", BuildCamembert, ModelKind::kUnigram},
+    {"T5Tokenizer", "t5 mt5 musicgen musicgen_melody switch_transformers", BuildT5,
+     ModelKind::kUnigram},
+    {"AlbertTokenizer", "albert yoso", BuildAlbert, ModelKind::kUnigram},
+    {"DebertaV2Tokenizer", "deberta-v2", BuildDebertaV2, ModelKind::kUnigram},
+    {"XLNetTokenizer", "xlnet", BuildXlnet, ModelKind::kUnigram},
     {"CLIPTokenizer",
      "clip clipseg aimv2 groupvit omdet-turbo oneformer owlv2 owlvit sam3 sam3_video xclip",
-     BuildClip},
+     BuildClip, ModelKind::kBytes},
+    {"BlenderbotTokenizer", "blenderbot", BuildBlenderbot, ModelKind::kBytes},
+    {"BigBirdTokenizer", "big_bird", BuildBigBird, ModelKind::kUnigram},
+    {"RemBertTokenizer", "rembert", BuildRemBert, ModelKind::kUnigram},
+    {"BarthezTokenizer", "", BuildBarthez, ModelKind::kUnigram},
+    {"ReformerTokenizer", "reformer", BuildReformer, ModelKind::kMarks},
 };
 
 /// Model types for which transformers 5 takes tokenizer.json as it is when the class that is named
@@ -114,6 +126,14 @@ constexpr ClassWithEnds kClassesWithEnds[] = {
 constexpr std::string_view kBareSubclasses =
     "ConvBertTokenizer DPRQuestionEncoderTokenizer DPRContextEncoderTokenizer DPRReaderTokenizer";
 
+/// Further classes that transformers 5 builds anew, and this table does not.
+constexpr std::string_view kClassesNotFollowed =
+    "EsmcTokenizer HerbertTokenizer LasrTokenizer LayoutLMv2Tokenizer LayoutLMv3Tokenizer "
+    "LayoutXLMTokenizer LukeTokenizer MarkupLMTokenizer MBartTokenizer MBart50Tokenizer "
+    "MLukeTokenizer NllbTokenizer NougatTokenizer OpenAIGPTTokenizer ParakeetTokenizer "
+    "PegasusTokenizer SeamlessM4TTokenizer Siglip2Tokenizer SplinterTokenizer Tipsv2Tokenizer "
+    "UdopTokenizer VideoPrismTokenizer WhisperTokenizer XGLMTokenizer";
+
 bool HasWord(std::string_view words, std::string_view word) {
   for (size_t at = words.find(word); !word.empty() && at != std::string_view::npos;
        at = words.find(word, at + 1)) {
@@ -146,6 +166,33 @@ std::string TextOf(const json& object, const char* name) {
 bool HasByteLevel(const json& spec) {
   if (spec.is_object() && TextOf(spec, "type") == "ByteLevel") return true;
   return spec.is_structured() && std::any_of(spec.begin(), spec.end(), HasByteLevel);
+}
+
+/// None where tokenizer.json has no model of a known type.
+std::optional<ModelKind> KindOf(const json& document, const ClassParts& parts) {
+  const auto model = document.find("model");
+  const std::string type =
+      model == document.end() || !model->is_object() ? "" : TextOf(*model, "type");
+  if (type == "WordPiece") return ModelKind::kWordPiece;
+  if (type == "Unigram") return ModelKind::kUnigram;
+  if (type != "BPE") return std::nullopt;
+  const bool has_bytes = HasByteLevel(parts.normalizer) || HasByteLevel(parts.pre_tokenizer) ||
+                         HasByteLevel(parts.decoder);
+  return has_bytes ? ModelKind::kBytes : ModelKind::kMarks;
+}
+
+const char* NameOf(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::kWordPiece:
+      return "WordPiece";
+    case ModelKind::kUnigram:
+      return "Unigram";
+    case ModelKind::kBytes:
+      return "byte-level BPE";
+    case ModelKind::kMarks:
+      return "BPE with marks for spaces";
+  }
+  return "";
 }
 
 /// The class that is named, without "Fast"; empty for none.
@@ -243,6 +290,29 @@ absl::StatusOr<ClassParts> WithFlags(const ClassRule* rule, const json& config, 
   return parts;
 }
 
+/// Where the class that transformers 5 would build is not one for this file, or is not built here.
+void WarnOfClass(const ClassRule* rule, const json& document, const json& config,
+                 const json& model_config, ClassParts& parts) {
+  const std::string name = ClassName(config, model_config);
+  if (rule == nullptr) {
+    if (!HasWord(kClassesNotFollowed, name)) return;
+    parts.warnings.push_back("tokenizer_class " + name +
+                             " is built anew by transformers, which is not done here: "
+                             "tokenizer.json counts as it is");
+    return;
+  }
+  const std::optional<ModelKind> kind = KindOf(document, parts);
+  if (!kind || *kind == rule->kind) return;
+  const bool is_named = HasWord(rule->names, name);
+  const std::string whose = is_named
+                                ? "tokenizer_class " + name
+                                : "the class of model_type " + TextOf(model_config, "model_type");
+  parts.warnings.push_back(whose + " is one of " + NameOf(rule->kind) +
+                           ", but tokenizer.json holds " + NameOf(*kind) +
+                           ": ids may not be those that the model knows; tokenizer_class "
+                           "PreTrainedTokenizerFast takes tokenizer.json as it is");
+}
+
 json MemberOrNull(const json& object, const char* name) {
   const auto member = object.find(name);
   return member == object.end() ? json() : *member;
@@ -262,8 +332,12 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
   if (parts.as_transformers_4) {
     SHORTLIST_ASSIGN_OR_RETURN(parts, WithFlags(rule, config, std::move(parts)));
     SHORTLIST_RETURN_IF_ERROR(SetEnds(config, model_config, parts));
-  } else if (rule != nullptr && !is_bare) {
-    SHORTLIST_ASSIGN_OR_RETURN(parts, rule->build(config, std::move(parts)));
+  } else {
+    const ClassRule* const built = is_bare ? nullptr : rule;
+    WarnOfClass(built, document, config, model_config, parts);
+    if (built != nullptr) {
+      SHORTLIST_ASSIGN_OR_RETURN(parts, built->build(config, std::move(parts)));
+    }
   }
   // ALBERT's class takes the template of the file where there is one.
   if (rule != nullptr && rule->build == BuildAlbert &&

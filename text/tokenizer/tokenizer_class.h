@@ -2,6 +2,7 @@
 #define SHORTLIST_TEXT_TOKENIZER_TOKENIZER_CLASS_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -41,6 +42,8 @@ struct ClassParts {
   /// The class adds every special token that is named once more, as a special one without lstrip,
   /// rstrip and single_word: flags of the files do not count for these tokens.
   bool special_tokens_are_plain = false;
+  /// Tokenizer::warnings: the class is not one for this file, or is not built here.
+  std::vector<std::string> warnings;
 };
 
 /// The parts that count after the class of the tokenizer is applied, as AutoTokenizer of
@@ -72,7 +75,9 @@ struct ClassParts {
 ///
 /// The file counts as it is for generic classes (PreTrainedTokenizerFast, TokenizersBackend), for
 /// model types whose class transformers 5 does not trust (Mistral, Phi-3, ModernBERT ...), for a
-/// Llama class over a byte-level file, and for classes that are not listed in tokenizer_class.cc.
+/// Llama class over a byte-level file, and for classes that are not listed in tokenizer_class.cc;
+/// those of them that transformers 5 builds anew are named in a warning. So is a class whose model
+/// is of another kind than that of tokenizer.json, such as WordPiece over BPE.
 ///
 /// InvalidArgument names an option of the wrong type.
 absl::StatusOr<ClassParts> PartsOfClass(const nlohmann::json& document,
