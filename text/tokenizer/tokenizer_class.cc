@@ -79,6 +79,13 @@ constexpr ClassRule kClasses[] = {
     {"ReformerTokenizer", "reformer", BuildReformer, ModelKind::kMarks},
 };
 
+/// Classes of transformers 5 whose model_input_names hold "token_type_ids".
+constexpr std::string_view kTypedClasses =
+    "BertTokenizer CanineTokenizer ConvBertTokenizer DPRContextEncoderTokenizer "
+    "DPRQuestionEncoderTokenizer DebertaTokenizer ElectraTokenizer FNetTokenizer "
+    "DebertaV2Tokenizer LayoutLMTokenizer LayoutLMv2Tokenizer LxmertTokenizer TapasTokenizer "
+    "MarkupLMTokenizer MobileBertTokenizer SqueezeBertTokenizer";
+
 /// Model types for which transformers 5 takes tokenizer.json as it is when the class that is named
 /// is not the usual one: their own usual class is the generic one.
 constexpr std::string_view kGenericModelTypes =
@@ -319,6 +326,15 @@ json MemberOrNull(const json& object, const char* name) {
 }
 
 }  // namespace
+
+bool GivesTokenTypes(std::string_view class_name, std::string_view model_type) {
+  if (class_name.ends_with("Fast")) class_name.remove_suffix(4);
+  if (!class_name.empty()) return HasWord(kTypedClasses, class_name);
+  if (model_type.empty()) return true;
+  // Where no class is named, it is the first of the row.
+  const ClassRule* const rule = FindByModelType(model_type);
+  return rule != nullptr && HasWord(kTypedClasses, rule->names.substr(0, rule->names.find(' ')));
+}
 
 absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config,
                                         const json& model_config) {

@@ -46,6 +46,10 @@ struct ClassParts {
   std::vector<std::string> warnings;
 };
 
+/// Whether the class of a tokenizer gives token types to a pair of texts, by its name; where it is
+/// empty, the usual class of `model_type`, and where that is empty too, true.
+bool GivesTokenTypes(std::string_view class_name, std::string_view model_type);
+
 /// The parts that count after the class of the tokenizer is applied, as AutoTokenizer of
 /// transformers applies it.
 ///
