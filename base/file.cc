@@ -9,7 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -40,6 +41,38 @@ bool WriteAll(int fd, std::string_view bytes) {
   return true;
 }
 
+/// False with errno set on an error; fewer bytes where the file ends.
+bool ReadUpTo(int fd, std::string& bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = read(fd, bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    if (got == 0) break;
+    done += got;
+  }
+  bytes.resize(done);
+  return true;
+}
+
+absl::StatusOr<std::string> ReadAll(int fd, const std::string& path, int64_t max_bytes) {
+  const std::optional<FileVersion> before = VersionOf(fd);
+  if (!before) return Failed(path, "read");
+  if (before->size > max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": ", before->size, " bytes, more than the ", max_bytes, " admitted here"));
+  }
+  std::string contents(before->size, '\0');
+  if (!ReadUpTo(fd, contents)) return Failed(path, "read");
+  // Not `changed_ns`: a file that another one has replaced meanwhile is read whole.
+  const std::optional<FileVersion> after = VersionOf(fd);
+  if (!after || std::ssize(contents) != before->size || after->size != before->size ||
+      after->written_ns != before->written_ns) {
+    return absl::UnavailableError(absl::StrCat(path, ": changed while it was read"));
+  }
+  return contents;
+}
+
 std::string FolderOf(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   return folder.empty() ? "." : folder.string();
@@ -51,6 +84,17 @@ absl::Status WriteToDevice(const std::string& path, const std::string& contents)
   const absl::Status status = WriteAll(fd, contents) ? absl::OkStatus() : Failed(path, "write");
   close(fd);
   return status;
+}
+
+FileVersion VersionOf(const struct stat& info) {
+  const auto nanoseconds = [](const timespec& time) {
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {.device = info.st_dev,
+          .inode = info.st_ino,
+          .size = info.st_size,
+          .written_ns = nanoseconds(info.st_mtim),
+          .changed_ns = nanoseconds(info.st_ctim)};
 }
 
 /// A new file in the folder of a path, removed unless it is renamed. Functions that return bool
@@ -133,6 +177,16 @@ bool FileExists(const std::string& path) {
          std::filesystem::file_type::not_found;
 }
 
+std::optional<FileVersion> VersionOf(int fd) {
+  struct stat info = {};
+  return fstat(fd, &info) == 0 ? std::optional(VersionOf(info)) : std::nullopt;
+}
+
+std::optional<FileVersion> VersionOf(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0 ? std::optional(VersionOf(info)) : std::nullopt;
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -145,17 +199,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
   if (!std::filesystem::is_regular_file(status)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   }
-  const uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) return absl::UnavailableError(absl::StrCat(path, ": ", error.message()));
-  if (size > static_cast<uintmax_t>(max_bytes)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", size, " bytes, more than the ", max_bytes, " admitted here"));
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::string contents(size, '\0');
-  if (!in.read(contents.data(), static_cast<std::streamsize>(size))) {
-    return absl::UnavailableError(absl::StrCat(path, ": cannot read: ", std::strerror(errno)));
-  }
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return Failed(path, "open");
+  absl::StatusOr<std::string> contents = ReadAll(fd, path, max_bytes);
+  close(fd);
   return contents;
 }
 

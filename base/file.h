@@ -2,6 +2,7 @@
 #define SHORTLIST_BASE_FILE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,9 +14,24 @@ namespace shortlist {
 /// says so instead of going on without it.
 bool FileExists(const std::string& path);
 
+/// What tells that a file has been written, replaced, renamed or removed: any of these changes
+/// when that happens, as far as the clock of the file system has moved on (some milliseconds). New
+/// permissions and further links change the last one, too.
+struct FileVersion {
+  uint64_t device = 0, inode = 0;
+  int64_t size = 0;
+  int64_t written_ns = 0, changed_ns = 0;  // mtime, ctime
+
+  bool operator==(const FileVersion&) const = default;
+};
+
+/// Of an open file, or of what has that name; nullopt where the system refuses to say.
+std::optional<FileVersion> VersionOf(int fd);
+std::optional<FileVersion> VersionOf(const std::string& path);
+
 /// Reads a whole regular file. NotFound when it does not exist, InvalidArgument when it is no
 /// regular file, a symbolic link to nothing, or longer than `max_bytes` (the message names both
-/// sizes), Unavailable on a read error.
+/// sizes), Unavailable on a read error, and where it was written to while it was read.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
 /// Writes `contents` to a new file in the folder of `path`, brings it to the disk and renames it:

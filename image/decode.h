@@ -22,19 +22,21 @@ inline constexpr int64_t kMaxJpegBytes = int64_t{192} << 20;
 inline constexpr int64_t kMaxWebpBytes = int64_t{768} << 20;
 
 /// The picture in a JPEG, PNG or WebP file, as transformers' convert_to_rgb makes it of what
-/// `PIL.Image.open` gives, bit for bit:
+/// `PIL.Image.open` and `load` give, bit for bit:
 ///   - grey and palettes become RGB
 ///   - behind transparency there is white; a PNG's transparent colour is compared as PIL does it:
 ///   in
-///     the lower 8 bits with what is here, but for the one bit of a pixel that is black or white
+///     the lower 8 bits with what is here, but for the one bit of a pixel that is black or white;
+///     it may stand anywhere in the file, and the last one counts
 ///   - of 16 bits a channel the upper 8 count; but 16-bit grey is cut at 255, which PIL does
 ///   - CMYK and YCCK JPEGs are inverted ones, as Adobe writes them; ICC profiles and gamma are not
 ///     applied
 ///   - the orientation that EXIF tells is not applied: a model sees what PIL's users show it
 ///   - an animated PNG is the picture that it shows where nothing is animated
 /// What a header says is checked before memory is taken for it. A broken file is refused where PIL
-/// refuses it (LOAD_TRUNCATED_IMAGES is off), and so is a PNG whose pixels have a wrong checksum or
-/// lack their last bytes, which PIL reads. After the last pixel a file may end.
+/// refuses it (LOAD_TRUNCATED_IMAGES is off): checksums of a PNG's pixels do not count, and after
+/// the last pixel a file may end. So are some that PIL reads: a PNG that does not begin with IHDR,
+/// that has two of them or lacks its palette, or whose pixels end with a row before the last one.
 ///
 /// InvalidArgument names format and reason: a file that is too long, empty, truncated, broken, of
 /// another format (named, where it is a known one), an animated WebP, or one of more than

@@ -3,17 +3,16 @@
 #include <png.h>
 
 #include <algorithm>
-#include <array>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "image/decode.h"
 #include "image/over_white.h"
+#include "image/png_chunks.h"
 
 namespace shortlist {
 namespace {
@@ -58,12 +57,10 @@ bool ReadHeader(PngReader& reader) {
   reader.info = png_create_info_struct(reader.png);
   if (reader.info == nullptr) return false;
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
-  // Whichever chunk before the pixels has a wrong checksum, PIL refuses the file.
-  png_set_crc_action(reader.png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+  // ReadPngChunks has looked at those that count.
+  png_set_crc_action(reader.png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
   // CheckPictureSize has looked at the size; libpng's own bound is a million of either side.
   png_set_user_limits(reader.png, kMaxPixels, kMaxPixels);
-  // Texts, profiles and whatever else may be packed into a chunk: skipped, not unpacked.
-  png_set_keep_unknown_chunks(reader.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_read_fn(reader.png, &reader, Read);
   png_read_info(reader.png, reader.info);
   return true;
@@ -73,28 +70,14 @@ bool ReadHeader(PngReader& reader) {
 struct Layout {
   bool is_deep_grey = false;  // of 16 bits
   bool has_alpha = false;     // of its own, or by its colour in the palette
-  std::optional<std::array<uint8_t, 3>> see_through = std::nullopt;  // the transparent colour
 };
 
-Layout LayoutOf(const PngReader& reader) {
+Layout LayoutOf(const PngReader& reader, bool has_clear_entries) {
   const int color = png_get_color_type(reader.png, reader.info);
-  const int depth = png_get_bit_depth(reader.png, reader.info);
-  Layout layout{.is_deep_grey = color == PNG_COLOR_TYPE_GRAY && depth == 16,
-                .has_alpha = (color & PNG_COLOR_MASK_ALPHA) != 0};
-  png_bytep alphas = nullptr;
-  int num_alphas = 0;
-  png_color_16p key = nullptr;
-  if (png_get_tRNS(reader.png, reader.info, &alphas, &num_alphas, &key) == 0) return layout;
-  const auto low = [](png_uint_16 value) { return static_cast<uint8_t>(value); };
-  if (color == PNG_COLOR_TYPE_PALETTE) {
-    layout.has_alpha = true;
-  } else if (color == PNG_COLOR_TYPE_RGB) {
-    layout.see_through = {low(key->red), low(key->green), low(key->blue)};
-  } else if (color == PNG_COLOR_TYPE_GRAY) {
-    const auto grey = depth == 1 ? static_cast<uint8_t>(key->gray == 0 ? 0 : 255) : low(key->gray);
-    layout.see_through = {grey, grey, grey};
-  }
-  return layout;
+  return {.is_deep_grey =
+              color == PNG_COLOR_TYPE_GRAY && png_get_bit_depth(reader.png, reader.info) == 16,
+          .has_alpha = (color & PNG_COLOR_MASK_ALPHA) != 0 ||
+                       (color == PNG_COLOR_TYPE_PALETTE && has_clear_entries)};
 }
 
 /// What libpng is to make of pixels: RGB of 8 bits, with alpha where there is some, or 16-bit grey
@@ -106,7 +89,6 @@ bool Prepare(PngReader& reader, bool is_deep_grey) {
     png_set_swap(png);
     return true;
   }
-  // Of other colours it would make alpha of the transparent one.
   if (png_get_color_type(png, reader.info) == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
   png_set_expand_gray_1_2_4_to_8(png);
   png_set_strip_16(png);
@@ -114,9 +96,14 @@ bool Prepare(PngReader& reader, bool is_deep_grey) {
   return true;
 }
 
+/// Behind the last row libpng looks for the end of the packed bytes, which PIL does not miss.
 bool ReadRows(PngReader& reader, uint8_t* rows, int64_t stride, int64_t num_rows,
               size_t row_bytes) {
-  if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
+  constexpr int kNumInterlacedPasses = 7;
+  if (setjmp(png_jmpbuf(reader.png)) != 0) {
+    return png_get_current_row_number(reader.png) >= num_rows ||
+           png_get_current_pass_number(reader.png) >= kNumInterlacedPasses;
+  }
   const int num_passes = png_set_interlace_handling(reader.png);
   png_read_update_info(reader.png, reader.info);
   if (png_get_rowbytes(reader.png, reader.info) != row_bytes) {
@@ -156,15 +143,16 @@ absl::StatusOr<Picture> DecodePng(std::string_view bytes) {
   Picture picture{
       .width = HeaderNumber(bytes, kWidthAt), .height = HeaderNumber(bytes, kHeightAt), .rgb = {}};
   SHORTLIST_RETURN_IF_ERROR(CheckPictureSize("PNG", picture.width, picture.height));
+  SHORTLIST_ASSIGN_OR_RETURN(const PngChunks chunks, ReadPngChunks(bytes));
   PngReader reader;
-  reader.bytes = bytes.data();
-  reader.size = bytes.size();
+  reader.bytes = chunks.file.data();
+  reader.size = chunks.file.size();
   if (!ReadHeader(reader)) return reader.Error();
   if (png_get_image_width(reader.png, reader.info) != picture.width ||
       png_get_image_height(reader.png, reader.info) != picture.height) {
     return absl::InvalidArgumentError("PNG: two sizes");
   }
-  const Layout layout = LayoutOf(reader);
+  const Layout layout = LayoutOf(reader, chunks.has_clear_entries);
   if (!Prepare(reader, layout.is_deep_grey)) return reader.Error();
   const int64_t stride = picture.width * (layout.has_alpha ? 4 : 3);
   picture.rgb.resize(static_cast<size_t>(stride * picture.height));
@@ -176,7 +164,7 @@ absl::StatusOr<Picture> DecodePng(std::string_view bytes) {
     DeepGreyToRgb(picture.rgb.data() + y * stride, picture.width);
   }
   if (layout.has_alpha) PutOverWhite(picture.rgb);
-  if (layout.see_through) WhitenColor(*layout.see_through, picture.rgb);
+  if (chunks.see_through) WhitenColor(*chunks.see_through, picture.rgb);
   return picture;
 }
 

@@ -1,8 +1,10 @@
 #include "image/webp.h"
 
 #include <webp/decode.h>
+#include <webp/demux.h>
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -27,31 +29,23 @@ const char* Problem(VP8StatusCode status) {
   }
 }
 
-uint32_t LittleEndian(std::string_view bytes, size_t at) {
-  uint32_t number = 0;
-  for (size_t i = 4; i-- > 0;) number = number << 8 | static_cast<uint8_t>(bytes[at + i]);
-  return number;
-}
+/// The parts of a file; it must outlive this.
+using Demuxer = std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)>;
 
-/// The file up to the end of the pixels' chunk, for libwebp's decoder reads past it where a broken
-/// stream leads there, and PIL's does not; empty where nothing follows that chunk, or none is
-/// found.
-std::string CutBehindPixels(std::string_view bytes) {
-  constexpr size_t kFrame = 8;  // kind and length of a chunk
-  for (size_t at = kFrame + 4; at + kFrame <= bytes.size();) {
-    const std::string_view kind = bytes.substr(at, 4);
-    const size_t length = LittleEndian(bytes, at + 4);
-    const size_t end = at + kFrame + length + length % 2;
-    if (end >= bytes.size()) return "";
-    if (kind == "VP8 " || kind == "VP8L") {
-      std::string cut(bytes.substr(0, end));
-      for (size_t i = 0; i < 4; ++i) cut[4 + i] = static_cast<char>((end - kFrame) >> (8 * i));
-      return cut;
-    }
-    at = end;
-  }
-  return "";
-}
+/// One picture of a file, of all of its chunks.
+class Frame {
+ public:
+  Frame() = default;
+  ~Frame() { WebPDemuxReleaseIterator(&iterator_); }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  bool Find(const Demuxer& demuxer) { return WebPDemuxGetFrame(demuxer.get(), 1, &iterator_) != 0; }
+  const WebPIterator& operator*() const { return iterator_; }
+
+ private:
+  WebPIterator iterator_ = {};
+};
 
 absl::Status Error(VP8StatusCode status) {
   if (status == VP8_STATUS_OUT_OF_MEMORY) {
@@ -63,21 +57,37 @@ absl::Status Error(VP8StatusCode status) {
 }  // namespace
 
 absl::StatusOr<Picture> DecodeWebp(std::string_view bytes) {
-  const std::string cut = CutBehindPixels(bytes);
-  if (!cut.empty()) bytes = cut;
-  const auto* const data = reinterpret_cast<const uint8_t*>(bytes.data());
+  // Versions of libwebp differ in whether it may be longer.
+  constexpr size_t kKindAt = 12, kSizeAt = 16, kExtendedBytes = 10;
+  if (bytes.size() > kSizeAt && bytes.substr(kKindAt, 4) == "VP8X" &&
+      bytes[kSizeAt] != kExtendedBytes) {
+    return absl::InvalidArgumentError("WebP: VP8X: not 10 bytes");
+  }
+  const WebPData file = {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
+  WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
+  const Demuxer demuxer(WebPDemuxPartial(&file, &state), WebPDemuxDelete);
+  if (state != WEBP_DEMUX_DONE) {
+    return Error(state == WEBP_DEMUX_PARSE_ERROR ? VP8_STATUS_BITSTREAM_ERROR
+                                                 : VP8_STATUS_NOT_ENOUGH_DATA);
+  }
+  if (demuxer == nullptr) return Error(VP8_STATUS_OUT_OF_MEMORY);
+  if ((WebPDemuxGetI(demuxer.get(), WEBP_FF_FORMAT_FLAGS) & ANIMATION_FLAG) != 0) {
+    return absl::InvalidArgumentError("WebP: animated, where one picture is wanted");
+  }
+  Frame frame;
+  if (!frame.Find(demuxer)) return Error(VP8_STATUS_BITSTREAM_ERROR);
+  // The chunks of pixels and alpha alone: libwebp's decoder would read past them where a broken
+  // stream leads there, and PIL's does not. What VP8X says of alpha does not count.
+  const WebPData& pixels = (*frame).fragment;
   WebPDecoderConfig config;
   SHORTLIST_CHECK(WebPInitDecoderConfig(&config) != 0);
-  if (const auto status = WebPGetFeatures(data, bytes.size(), &config.input);
+  if (const auto status = WebPGetFeatures(pixels.bytes, pixels.size, &config.input);
       status != VP8_STATUS_OK) {
     return Error(status);
   }
-  if (config.input.has_animation != 0) {
-    return absl::InvalidArgumentError("WebP: animated, where one picture is wanted");
-  }
   Picture picture{.width = config.input.width, .height = config.input.height, .rgb = {}};
   SHORTLIST_RETURN_IF_ERROR(CheckPictureSize("WebP", picture.width, picture.height));
-  const bool has_alpha = config.input.has_alpha != 0;
+  const bool has_alpha = (*frame).has_alpha != 0;
   const int64_t stride = picture.width * (has_alpha ? 4 : 3);
   picture.rgb.resize(static_cast<size_t>(stride * picture.height));
   config.output.colorspace = has_alpha ? MODE_RGBA : MODE_RGB;
@@ -87,7 +97,7 @@ absl::StatusOr<Picture> DecodeWebp(std::string_view bytes) {
   // One at a time, for the sake of kMaxWebpBytes.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  const VP8StatusCode status = WebPDecode(data, bytes.size(), &config);
+  const VP8StatusCode status = WebPDecode(pixels.bytes, pixels.size, &config);
   WebPFreeDecBuffer(&config.output);
   if (status != VP8_STATUS_OK) return Error(status);
   if (has_alpha) PutOverWhite(picture.rgb);

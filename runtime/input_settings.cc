@@ -1,7 +1,6 @@
 #include "runtime/input_settings.h"
 
-#include <algorithm>
-#include <string_view>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -11,6 +10,7 @@
 #include "embed/transformer_file.h"
 #include "model/checkpoint/quote.h"
 #include "nlohmann/json.hpp"
+#include "text/tokenizer/tokenizer_class.h"
 
 namespace shortlist {
 namespace {
@@ -19,22 +19,6 @@ using nlohmann::json;
 
 constexpr int64_t kMaxTokenizerBytes = int64_t{256} << 20;
 constexpr size_t kMaxNameBytes = 256;
-
-/// Classes of transformers 5 whose model_input_names hold "token_type_ids", without "Tokenizer" and
-/// "Fast" at the end.
-constexpr std::string_view kTypedClasses[] = {
-    "Bert",    "Canine",   "ConvBert",   "DPRContextEncoder", "DPRQuestionEncoder", "Deberta",
-    "Electra", "FNet",     "DebertaV2",  "LayoutLM",          "LayoutLMv2",         "Lxmert",
-    "Tapas",   "MarkupLM", "MobileBert", "SqueezeBert",
-};
-
-/// Models whose tokenizer has one of these classes where no file names the class.
-constexpr std::string_view kTypedModels[] = {"bert", "distilbert"};
-
-template <typename Names>
-bool Contains(const Names& names, std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
 
 /// The member "truncation" of tokenizer.json; null where there is none. Nothing else of a file that
 /// may be large is built.
@@ -76,15 +60,8 @@ absl::StatusOr<bool> ClassGivesTokenTypes(const std::string& dir, const ConfigFi
   if (!name) {
     SHORTLIST_ASSIGN_OR_RETURN(name, OptionalText(fields, kClass, kMaxNameBytes));
   }
-  if (!name) {
-    SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, "model_type", kMaxNameBytes));
-    return !type || Contains(kTypedModels, *type);
-  }
-  std::string_view stem = *name;
-  for (const std::string_view end : {"Fast", "Tokenizer"}) {
-    if (stem.ends_with(end)) stem.remove_suffix(end.size());
-  }
-  return stem.size() < name->size() && Contains(kTypedClasses, stem);
+  SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, "model_type", kMaxNameBytes));
+  return GivesTokenTypes(name.value_or(""), type.value_or(""));
 }
 
 }  // namespace

@@ -6,15 +6,14 @@
 namespace shortlist {
 
 OutputText::OutputText(const Tokenizer& tokenizer, Options options)
-    : tokenizer_(tokenizer),
-      options_(std::move(options)),
-      detokenizer_(tokenizer, /*at_start=*/false),
+    : options_(std::move(options)),
+      detokenizer_(tokenizer, /*at_start=*/false,
+                   /*shows_controls=*/!options_.skips_special_tokens),
       matcher_(options_.stop) {}
 
 std::string OutputText::Append(TokenId id, std::string& text) {
   ++num_tokens_;
   std::string piece = detokenizer_.Append(id);
-  if (!options_.skips_special_tokens) piece += tokenizer_.ControlPiece(id);
   if (ended()) return piece;
   const std::vector<TokenId>& stops = options_.stop_token_ids;
   if (std::find(stops.begin(), stops.end(), id) != stops.end()) {

@@ -41,7 +41,6 @@ class OutputText {
  private:
   void Tell(const std::string& piece, std::string& text);
 
-  const Tokenizer& tokenizer_;
   const Options options_;
   Detokenizer detokenizer_;
   StopMatcher matcher_;

@@ -1,6 +1,7 @@
 #include "text/tokenizer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "text/space_cleaner.h"
 
 namespace shortlist {
 namespace {
@@ -185,15 +187,43 @@ std::string_view Tokenizer::NextBytes(TokenId id, bool& at_start) const {
   return bytes;
 }
 
-std::string Tokenizer::Decode(std::span<const TokenId> ids) const {
+std::string_view Tokenizer::NextSpelling(TokenId id, bool& at_start) const {
+  at_start = false;
+  return ControlPiece(id);
+}
+
+std::string Tokenizer::Decode(std::span<const TokenId> ids, bool shows_controls) const {
   std::string bytes;
   bool at_start = true;
-  for (const TokenId id : ids) bytes.append(NextBytes(id, at_start));
+  size_t run_begin = 0;  // in `bytes`, of a run of byte tokens
+  size_t num_in_run = 0;
+  const auto end_run = [&] {
+    if (num_in_run > 0 && FindInvalidUtf8(std::string_view(bytes).substr(run_begin))) {
+      bytes.resize(run_begin);
+      for (size_t i = 0; i < num_in_run; ++i) bytes.append("\uFFFD");
+    }
+    num_in_run = 0;
+  };
+  for (const TokenId id : ids) {
+    const bool is_special = IsSpecial(id);
+    if (is_special && !shows_controls) {  // in a run it does not count
+      bytes.append(NextBytes(id, at_start));
+      continue;
+    }
+    const bool is_byte = !is_special && IsByteToken(id);
+    if (!is_byte) end_run();
+    if (is_byte && num_in_run++ == 0) run_begin = bytes.size();
+    bytes.append(is_special ? NextSpelling(id, at_start) : NextBytes(id, at_start));
+  }
+  end_run();
   std::string text;
   text.reserve(bytes.size());
   AppendReplaced(AppendUtf8(bytes, text, replacement()), text, replacement());
   if (strips_trailing_space() && text.ends_with(' ')) text.pop_back();
-  return text;
+  if (!cleans_up_spaces()) return text;
+  SpaceCleaner cleaner;
+  const std::string cleaned = cleaner.Append(std::move(text));
+  return cleaned + cleaner.Finish();
 }
 
 std::string Tokenizer::Fingerprint() const {

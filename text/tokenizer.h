@@ -111,7 +111,7 @@ class Tokenizer {
   virtual std::optional<TokenId> eos() const = 0;
 
   /// What a user should know of the files though they make a tokenizer: special tokens that are
-  /// named, but have no id.
+  /// named, but have no id; a class of the tokenizer that does not fit its file.
   virtual std::span<const std::string> warnings() const { return {}; }
 
   /// True when text begins with a space that encoding added and decoding takes away again.
@@ -123,18 +123,29 @@ class Tokenizer {
   /// a text at its start and any other token ends it.
   virtual std::string_view NextBytes(TokenId id, bool& at_start) const;
 
+  /// The same of a control token in a text that shows them: its spelling, and the space before it
+  /// where a decoder joins words by spaces. It ends the start of a text.
+  virtual std::string_view NextSpelling(TokenId id, bool& at_start) const;
+
+  /// True for a token that stands for one byte, beside others that are text (byte fallback).
+  virtual bool IsByteToken(TokenId) const { return false; }
+
+  /// True when spaces before punctuation go from a decoded text (SpaceCleaner).
+  virtual bool cleans_up_spaces() const { return false; }
+
   /// True when the space at the end of a text goes: a token's end is written as a space, and that
   /// of the last one as nothing.
   virtual bool strips_trailing_space() const { return false; }
 
   /// What stands in a text for bytes that are not UTF-8: with byte tokens beside pieces of text
-  /// (SentencePiece, byte fallback) one U+FFFD for each, as SentencePiece has it. The tokenizers
-  /// library has so too, but gives up a whole run of byte tokens for one that is wrong.
+  /// (SentencePiece, byte fallback) one U+FFFD for each, as SentencePiece has it.
   virtual Replacement replacement() const { return Replacement::kPerSubpart; }
 
   /// Whole text of `ids`: their bytes joined, an added leading space and one at the end that goes
-  /// removed, bytes that are not UTF-8 replaced.
-  std::string Decode(std::span<const TokenId> ids) const;
+  /// removed, bytes that are not UTF-8 replaced, spaces cleaned up. As in the tokenizers library a
+  /// run of byte tokens that is not UTF-8 as a whole becomes as many U+FFFD. `shows_controls`:
+  /// control tokens are written too, as spelled.
+  std::string Decode(std::span<const TokenId> ids, bool shows_controls = false) const;
 
   /// The byte string that a fingerprint hashes: ControlPiece(id) for a control token,
   /// TokenBytes(id) for any other.

@@ -4,6 +4,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -130,14 +131,34 @@ class XzSource : public PackedSource {
  public:
   XzSource(std::unique_ptr<PlainSource> plain, std::string head)
       : PackedSource(std::move(plain), std::move(head)) {
-    SHORTLIST_CHECK(lzma_stream_decoder(&stream_, kMaxXzMemory, LZMA_CONCATENATED) == LZMA_OK);
+    Begin();
   }
   ~XzSource() override { lzma_end(&stream_); }
 
  private:
+  void Begin() {
+    SHORTLIST_CHECK(lzma_stream_decoder(&stream_, kMaxXzMemory, /*flags=*/0) == LZMA_OK);
+  }
+
+  /// Behind a stream: zero bytes, four at a time, and perhaps another stream, which begins then.
+  absl::Status PassPadding(const std::string& in, size_t& used) {
+    const size_t end = std::min(in.find_first_not_of('\0', used), in.size());
+    num_padding_ += end - used;
+    used = end;
+    is_complete_ = num_padding_ % 4 == 0;
+    if (used == in.size()) return absl::OkStatus();
+    if (in[used] != '\xfd' || !is_complete_) {
+      return Damaged("xz: bytes behind its end, which are no xz stream");
+    }
+    is_between_ = is_complete_ = false;
+    Begin();
+    return absl::OkStatus();
+  }
+
   absl::Status Step(const std::string& in, size_t& used, bool at_end, std::string& out,
                     size_t& num_out) override {
-    if (is_complete_) return absl::OkStatus();
+    if (is_between_) SHORTLIST_RETURN_IF_ERROR(PassPadding(in, used));
+    if (is_between_) return absl::OkStatus();
     stream_.next_in = reinterpret_cast<const uint8_t*>(in.data()) + used;
     stream_.avail_in = in.size() - used;
     stream_.next_out = reinterpret_cast<uint8_t*>(out.data()) + num_out;
@@ -145,7 +166,8 @@ class XzSource : public PackedSource {
     const lzma_ret result = lzma_code(&stream_, at_end ? LZMA_FINISH : LZMA_RUN);
     used = in.size() - stream_.avail_in;
     num_out = out.size() - stream_.avail_out;
-    is_complete_ = result == LZMA_STREAM_END;
+    is_complete_ = is_between_ = result == LZMA_STREAM_END;
+    num_padding_ = 0;
     if (result == LZMA_OK || result == LZMA_STREAM_END || result == LZMA_BUF_ERROR) {
       return absl::OkStatus();
     }
@@ -153,6 +175,8 @@ class XzSource : public PackedSource {
   }
 
   lzma_stream stream_ = LZMA_STREAM_INIT;
+  bool is_between_ = false;  // a stream has ended
+  size_t num_padding_ = 0;   // behind it
 };
 
 class ZstdSource : public PackedSource {

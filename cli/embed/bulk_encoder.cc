@@ -123,8 +123,12 @@ void AddEncodingFlags(CLI::App& command, EncodingFlags& flags) {
 }
 
 absl::StatusOr<std::unique_ptr<BulkEncoder>> BulkEncoder::Open(const EncodingFlags& flags,
-                                                               const std::string& model) {
+                                                               const std::string& model,
+                                                               Keeps keeps) {
   std::unique_ptr<BulkEncoder> encoder(new BulkEncoder(flags));
+  if (keeps == Keeps::kVectors) {
+    SHORTLIST_ASSIGN_OR_RETURN(encoder->files_, ModelFiles::Read(model));
+  }
   EncodingModel::Options options = flags.model;
   options.model = model;
   SHORTLIST_ASSIGN_OR_RETURN(encoder->model_, EncodingModel::Open(options, encoder->pool_));
@@ -132,6 +136,7 @@ absl::StatusOr<std::unique_ptr<BulkEncoder>> BulkEncoder::Open(const EncodingFla
   if (encoder->model_->clip() != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(encoder->pictures_, PictureReader::Open(*encoder->model_));
   }
+  if (encoder->files_) SHORTLIST_RETURN_IF_ERROR(encoder->files_->CheckUnchanged());
   return encoder;
 }
 

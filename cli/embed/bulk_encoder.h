@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
+#include "cli/embed/model_files.h"
 #include "cli/embed/text_rows.h"
 #include "cli/picture_reader.h"
 #include "request/encoding.h"
@@ -38,9 +39,18 @@ void AddEncodingFlags(CLI::App& command, EncodingFlags& flags);
 /// ahead of those that compute. Used by one thread.
 class BulkEncoder {
  public:
-  /// `model` is opened in place of that of `flags`. Errors as EncodingModel::Open.
+  /// Whether the vectors go into a file that names what made them.
+  enum class Keeps { kNothing, kVectors };
+
+  /// `model` is opened in place of that of `flags`. Errors as EncodingModel::Open, and, for
+  /// kVectors, as ModelFiles.
   static absl::StatusOr<std::unique_ptr<BulkEncoder>> Open(const EncodingFlags& flags,
-                                                           const std::string& model);
+                                                           const std::string& model,
+                                                           Keeps keeps = Keeps::kNothing);
+
+  const EncodingFlags& flags() const { return flags_; }
+  /// What the model was loaded from; null unless opened with Keeps::kVectors.
+  const ModelFiles* files() const { return files_ ? &*files_ : nullptr; }
 
   EncodingModel& model() { return *model_; }
   ThreadPool& pool() { return pool_; }
@@ -72,6 +82,7 @@ class BulkEncoder {
 
   const EncodingFlags flags_;
   ThreadPool pool_;
+  std::optional<ModelFiles> files_;
   std::unique_ptr<EncodingModel> model_;
   std::optional<PictureReader> pictures_;  // of a model that reads them
   std::atomic<int64_t> num_cut_ = 0, num_tokens_ = 0;

@@ -85,8 +85,11 @@ void AddEmbedFlags(CLI::App& command, EmbedFlags& flags) {
 
 absl::Status Embed(const EmbedFlags& flags, std::istream& in, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const TextRows texts, ReadTexts(flags, in));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
-                             BulkEncoder::Open(flags.encoding, flags.encoding.model.model));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<BulkEncoder> encoder,
+      BulkEncoder::Open(
+          flags.encoding, flags.encoding.model.model,
+          flags.out_path.empty() ? BulkEncoder::Keeps::kNothing : BulkEncoder::Keeps::kVectors));
   SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config,
                              EmbeddingOf(*encoder, flags.sparse));
   EmbedTask task{.texts = texts,

@@ -94,11 +94,17 @@ std::string RowJson(const EmbedTask& task, int64_t row, const EncodeResult& resu
 
 nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task) {
   EncodingModel& model = encoder.model();
-  nlohmann::ordered_json settings = {
-      {"model", NameOf(model.dir())},         {"tokenizer", model.tokenizer().Fingerprint()},
-      {"dtype", DTypeName(model.dtype())},    {"weights", DTypeName(model.weight_dtype())},
-      {"dimensions", WidthOf(encoder, task)}, {"instruction", task.instruction},
-      {"num_texts", task.texts.rows.size()},  {"texts", HashOf(task.texts)}};
+  nlohmann::ordered_json settings = {{"model", NameOf(model.dir())},
+                                     {"tokenizer", model.tokenizer().Fingerprint()},
+                                     {"dtype", DTypeName(model.dtype())},
+                                     {"weights", DTypeName(model.weight_dtype())},
+                                     {"dimensions", WidthOf(encoder, task)},
+                                     {"max_input_tokens", model.max_input_tokens()},
+                                     {"truncates", encoder.flags().truncates},
+                                     {"instruction", task.instruction},
+                                     {"num_texts", task.texts.rows.size()},
+                                     {"texts", HashOf(task.texts)},
+                                     {kFilesSetting, encoder.files()->hashes()}};
   if (task.sparse) settings["sparse_top_n"] = task.sparse_top_n;
   return settings;
 }

@@ -29,8 +29,9 @@ absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder, bool sp
 /// A row as .jsonl has it: VectorJson's or SparseJson's.
 std::string RowJson(const EmbedTask& task, int64_t row, const EncodeResult& result);
 
-/// What vectors depend on: the model's directory, tokenizer and weights' types, the task's
-/// settings and a hash of the texts.
+/// What vectors depend on: the model's directory, what is in its files, tokenizer and weights'
+/// types, how inputs are cut, the task's settings and a hash of the texts. `encoder` was opened
+/// with Keeps::kVectors.
 nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task);
 
 /// The vectors of texts from row `begin` on, to `sink`. Errors as BulkEncoder::Run.

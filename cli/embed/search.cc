@@ -98,8 +98,11 @@ absl::StatusOr<std::vector<float>> ColbertScores(BulkEncoder& encoder,
 /// The best rows by their vectors.
 absl::StatusOr<std::vector<ScoredRow>> Retrieve(const SearchFlags& flags, const TextRows& texts,
                                                 int64_t count) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,
-                             BulkEncoder::Open(flags.encoding, flags.encoding.model.model));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<BulkEncoder> encoder,
+      BulkEncoder::Open(
+          flags.encoding, flags.encoding.model.model,
+          flags.index_path.empty() ? BulkEncoder::Keeps::kNothing : BulkEncoder::Keeps::kVectors));
   const TextRows queries{.origin = "QUERY", .rows = {{flags.query, 1}}};
   if (flags.scoring != SearchScoring::kDense) {
     const EncodingModel& model = encoder->model();

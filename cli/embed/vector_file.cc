@@ -70,6 +70,17 @@ absl::Status CheckPart(const std::string& part, const nlohmann::ordered_json& se
   return RefuseName(settings_path, "tells of no vectors");
 }
 
+/// The first of two sets of files that they do not share; empty for none.
+std::string OtherFile(const nlohmann::json& a, const nlohmann::json& b) {
+  for (const auto& [name, hash] : a.items()) {
+    if (!b.is_object() || b.value(name, nlohmann::json()) != hash) return name;
+  }
+  for (const auto& [name, unused] : b.items()) {
+    if (!a.contains(name)) return name;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string VectorJson(int64_t row, std::span<const float> values) {
@@ -104,6 +115,16 @@ absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json
     const nlohmann::json has =
         found.is_object() && found.contains(key) ? found[key] : nlohmann::json();
     if (has == wanted) continue;
+    if (has.is_null()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          settings_path, ": does not say with which ", Quote(key), " ", path,
+          " was made, as an older version may have left it; remove ", path, " to begin anew"));
+    }
+    if (key == kFilesSetting) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          settings_path, ": ", path, " was made with another ", Quote(OtherFile(wanted, has)),
+          " in the model's directory; remove ", path, " to begin anew"));
+    }
     return absl::InvalidArgumentError(
         absl::StrCat(settings_path, ": ", path, " was made with ", Quote(key), " ", Quote(has),
                      ", this run has ", Quote(wanted), "; remove ", path, " to begin anew"));

@@ -23,8 +23,13 @@ std::string SparseJson(int64_t row, std::span<const SparseWeight> weights);
 /// Where what a file of vectors was made of is written down: model, settings and texts.
 std::string SettingsPath(const std::string& path);
 
+/// The setting that holds hashes of the model's files, by their names: one that differs is named
+/// without its value.
+inline constexpr const char* kFilesSetting = "files";
+
 /// InvalidArgument names the first of `settings` that `path`'s own settings file has another value
-/// for, and both; NotFound where there is no such file.
+/// for, and both, or none, as one that an older version wrote may; NotFound where there is no such
+/// file.
 absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json& settings);
 
 /// Whether `path` is there already, whole and of these settings; false where nothing has its name,

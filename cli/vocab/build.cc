@@ -21,6 +21,7 @@
 #include "base/thread_pool.h"
 #include "cli/flags/flag_kinds.h"
 #include "cli/vocab/corpus_counter.h"
+#include "cli/vocab/file_lock.h"
 #include "cli/vocab/list_tokenizer.h"
 #include "cli/vocab/loss_note.h"
 #include "cli/vocab/stop_signals.h"
@@ -214,9 +215,10 @@ absl::Status CheckMix(const std::vector<TextCorpus>& texts, const Counts& counts
 }
 
 /// Counts what `counts` lack of the texts. A signal ends the process, and where counts are kept
-/// they are kept first.
+/// they are kept first, and `lock` is given back.
 absl::Status CountTexts(const BuildFlags& flags, const ListTokenizer& tokenizer,
-                        const std::vector<TextCorpus>& texts, std::istream& in, Counts& counts) {
+                        const std::vector<TextCorpus>& texts, std::istream& in,
+                        std::unique_ptr<FileLock>& lock, Counts& counts) {
   ThreadPool pool(static_cast<int>(flags.num_threads));
   const EncodeText encode = tokenizer.encode();
   CorpusCounter counter({.fields = flags.texts.fields,
@@ -231,6 +233,7 @@ absl::Status CountTexts(const BuildFlags& flags, const ListTokenizer& tokenizer,
   std::cerr << absl::StrFormat(
       "build: stopped; what is counted is kept in %s, and the same command goes on from there\n",
       flags.counts_path);
+  lock.reset();
   StopSignals::EndProcess();
 }
 
@@ -272,13 +275,17 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   SHORTLIST_RETURN_IF_ERROR(CheckFiles(flags, texts, added_counts));
   const VocabTarget target = tokenizer.target();
   Counts counts{.vocab_size = target.vocab_size, .fingerprint = target.fingerprint};
+  std::unique_ptr<FileLock> lock;
+  if (!flags.counts_path.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(lock, FileLock::Take(flags.counts_path));
+  }
   if (!flags.counts_path.empty() && FileExists(flags.counts_path)) {
     SHORTLIST_ASSIGN_OR_RETURN(counts, ReadCounts(flags.counts_path, target.vocab_size,
                                                   target.fingerprint, flags.max_pairs));
   }
   SHORTLIST_RETURN_IF_ERROR(AddCounts(flags, added_counts, target, counts));
   if (flags.out_path.empty()) {
-    SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, counts));
+    SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, lock, counts));
     std::ranges::move(counts.added, std::back_inserter(counts.corpora));
     out << absl::StrFormat("%s: %s of %s\n", flags.counts_path,
                            Counted(std::ssize(counts.corpora), "corpus", "corpora"),
@@ -290,7 +297,7 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   options.pinned = PinnedIds(tokenizer, flags.pins);
   SHORTLIST_RETURN_IF_ERROR(options.Validate(target.vocab_size));
   SHORTLIST_RETURN_IF_ERROR(CheckMix(texts, counts));
-  SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, counts));
+  SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, lock, counts));
   std::ranges::move(counts.added, std::back_inserter(counts.corpora));
   SHORTLIST_ASSIGN_OR_RETURN(VocabList list, BuildList(counts.corpora, options));
   list.source = flags.source.empty() ? SourceOf(counts.corpora) : flags.source;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 
@@ -31,7 +32,9 @@ absl::StatusOr<RawFile> RawFile::Open(const std::string& path) {
     return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno)));
   if (!S_ISREG(info.st_mode))
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
-  file.size_ = info.st_size;
+  const std::optional<FileVersion> version = VersionOf(raw);
+  if (!version) return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno)));
+  file.version_ = *version;
   return file;
 }
 
@@ -48,6 +51,10 @@ absl::Status RawFile::Read(int64_t offset, int64_t count, void* out) const {
     next += got;
     offset += got;
     count -= got;
+  }
+  // Behind the bytes: a write changes the times of a file before it changes its bytes.
+  if (VersionOf(*descriptor_) != version_) {
+    return absl::UnavailableError("changed while it was read");
   }
   return absl::OkStatus();
 }

@@ -7,11 +7,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/file.h"
 
 namespace shortlist {
 
 /// An open regular file that is read in place, never mapped: one that is cut short later is an
-/// error, not a bus error. Copies share the descriptor. Immutable; any thread may read.
+/// error, not a bus error, and so is one that is written to. Copies share the descriptor.
+/// Immutable; any thread may read.
 class RawFile {
  public:
   /// NotFound when there is no such file; InvalidArgument when it is not a regular file;
@@ -19,16 +21,20 @@ class RawFile {
   static absl::StatusOr<RawFile> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
-  int64_t size() const { return size_; }  // when it was opened
+  /// When it was opened.
+  int64_t size() const { return version_.size; }
+  const FileVersion& version() const { return version_; }
 
   /// Copies bytes [offset, offset + count) into `out`; the range lies below size(). Unavailable,
-  /// without the path, when the file has been cut short since, or cannot be read.
+  /// without the path, when the file has changed since it was opened (FileVersion), so that what is
+  /// read may be a mixture, or cannot be read. A file that another one has replaced by a rename is
+  /// still read whole, but its ctime may be new, which is refused too.
   absl::Status Read(int64_t offset, int64_t count, void* out) const;
 
  private:
   RawFile() = default;
   std::string path_;
-  int64_t size_ = 0;
+  FileVersion version_;
   std::shared_ptr<const int> descriptor_;
 };
 

@@ -39,7 +39,7 @@ class TensorFile {
 
   /// Copies bytes [begin, begin + count) of an entry's data into `out`, on the caller's thread;
   /// both are whole elements. A strided entry takes as much memory as it spans in the file.
-  /// Unavailable when the file has been cut short since it was opened, or cannot be read.
+  /// Unavailable when the file has changed since it was opened (RawFile), or cannot be read.
   absl::Status Read(const TensorEntry& entry, int64_t begin, int64_t count, void* out) const;
 
   /// The elements of a tensor of one dimension, of integers or BOOL: InvalidArgument for any other,

@@ -268,6 +268,12 @@ class StateDict {
         entry.num_elements <= storage_size) {
       return absl::OkStatus();
     }
+    if (offset <= storage_size && span && *span <= storage_size - offset) {
+      return Invalid(absl::StrCat(entry.num_elements, " elements (shape ", ShapeString(entry.shape),
+                                  ", strides ", ShapeString(entry.strides), ") share a storage of ",
+                                  storage_size,
+                                  ", as torch.Tensor.expand makes them; save a contiguous copy"));
+    }
     return Invalid(
         absl::StrCat(entry.num_elements, " elements",
                      is_strided ? absl::StrCat(" (shape ", ShapeString(entry.shape), ", strides ",

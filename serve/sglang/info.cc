@@ -258,24 +258,6 @@ absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::stri
   return TokenizeReply(service, Joined(lists, is_list), Joined(counts, is_list));
 }
 
-/// The text of `ids`, control tokens as they are spelled unless they are skipped.
-std::string Detokenized(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
-                        bool skips_special_tokens) {
-  if (skips_special_tokens) return tokenizer.Decode(ids);
-  std::string text;
-  std::vector<TokenId> run;
-  for (const TokenId id : ids) {
-    if (!tokenizer.IsSpecial(id)) {
-      run.push_back(id);
-      continue;
-    }
-    text += tokenizer.Decode(run);
-    text += tokenizer.ControlPiece(id);
-    run.clear();
-  }
-  return text + tokenizer.Decode(run);
-}
-
 /// The reply to a /detokenize. On a worker thread.
 absl::StatusOr<std::string> DetokenizeBody(const Service& service, const std::string& request) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(request));
@@ -292,7 +274,7 @@ absl::StatusOr<std::string> DetokenizeBody(const Service& service, const std::st
   ordered_json texts = ordered_json::array();
   for (const Prompt& list : lists.prompts) {
     if (const auto* ids = std::get_if<std::vector<TokenId>>(&list)) {
-      texts.push_back(Detokenized(tokenizer, *ids, skips));
+      texts.push_back(tokenizer.Decode(*ids, /*shows_controls=*/!skips));
     } else {
       fields.Fail("tokens", "a text stands where token ids are wanted");
     }

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +37,26 @@ class FileTest : public testing::Test {
 
   std::filesystem::path folder_;
 };
+
+TEST_F(FileTest, AVersionTellsThatAFileIsAnother) {
+  const std::string path = Path("a"), other = Path("b");
+  EXPECT_EQ(VersionOf(path), std::nullopt);
+  ASSERT_TRUE(WriteFileAtomically(path, "abc").ok());
+  ASSERT_TRUE(WriteFileAtomically(other, "abc").ok());
+  const auto before = VersionOf(path);
+  ASSERT_TRUE(before.has_value());
+  EXPECT_EQ(VersionOf(path), before);
+  EXPECT_NE(VersionOf(other), before);
+  // Written in place, its time set back.
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  const auto time = std::filesystem::last_write_time(path);
+  std::ofstream(path) << "xyz";
+  std::filesystem::last_write_time(path, time);
+  EXPECT_NE(VersionOf(path), before);
+  const auto written = VersionOf(path);
+  std::filesystem::rename(other, path);
+  EXPECT_NE(VersionOf(path), written);
+}
 
 TEST_F(FileTest, ReadsBackWhatWasWritten) {
   for (const std::string& contents :

@@ -41,4 +41,16 @@ std::vector<GoldenPicture> GoldenPictures() {
   return pictures;
 }
 
+std::vector<OddPicture> OddPictures() {
+  const auto cases = ReadJsonFile(std::string(kDir) + "chunks.json", /*max_bytes=*/1 << 20);
+  SHORTLIST_CHECK(cases.ok());
+  std::vector<OddPicture> pictures;
+  for (const auto& [name, odd] : cases->items()) {
+    const std::vector<uint8_t> file = Bytes(odd["file"]);
+    pictures.push_back({.name = name, .bytes = {file.begin(), file.end()}, .rgb = std::nullopt});
+    if (!odd["rgb"].is_null()) pictures.back().rgb = Bytes(odd["rgb"]);
+  }
+  return pictures;
+}
+
 }  // namespace shortlist

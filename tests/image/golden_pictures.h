@@ -2,6 +2,7 @@
 #define SHORTLIST_TESTS_IMAGE_GOLDEN_PICTURES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ struct GoldenPicture {
 };
 
 std::vector<GoldenPicture> GoldenPictures();
+/// A file whose chunks stand where, or say what, they should not (make_picture_chunks_golden.py).
+struct OddPicture {
+  std::string name, bytes;
+  std::optional<std::vector<uint8_t>> rgb;  // nullopt where PIL refuses it
+};
+
+std::vector<OddPicture> OddPictures();
 /// The bytes of one of the files.
 std::string GoldenPictureFile(const std::string& name);
 

@@ -5,7 +5,7 @@ the options and special tokens of tokenizer_config.json, special_tokens_map.json
 Each case says which major version of transformers is its reference. Run the script once with either version: it fills in
 the rows of the version that it finds and keeps the others.
 
-Needs: pip install transformers (5.24.0 and 4.57.6 wrote the committed file)
+Needs: pip install transformers (5.24.0 and 4.57.1 wrote the committed file)
 """
 
 import json
@@ -69,6 +69,15 @@ def unigram(names):
     return result
 
 
+def marks():
+    tokens = ["<unk>", "<s>", "</s>", *"▁abcdefgh", "ab", "▁ab"]
+    result = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, [("a", "b"), ("▁", "ab")], unk_token="<unk>",
+                                  fuse_unk=True))
+    result.decoder = decoders.Metaspace()
+    result.add_special_tokens(["<unk>", "</s>"])
+    return result
+
+
 def albert_with_ends():
     result = unigram(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "<s>"])
     result.post_processor = processors.TemplateProcessing(
@@ -110,6 +119,8 @@ DOCUMENTS = {
     "xlm_r": unigram(["<s>", "<pad>", "</s>", "<unk>", "<mask>"]),
     "t5": unigram(["<pad>", "</s>", "<unk>"]), "albert": unigram(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]),
     "deberta_v2": unigram(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]),
+    "albert_mark": unigram(["<pad>", "</s>", "<s>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]), "marks": marks(),
+    "rembert": unigram(["<pad>", "[CLS]", "<unk>", "[SEP]", "[MASK]"]),
     "xlnet": unigram(["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]),
     "albert_with_ends": albert_with_ends(), "qwen": qwen(), "neox_with_ends": neox_with_ends(), "clip": clip(),
 }
@@ -182,6 +193,14 @@ def cases():
             ("XLNetTokenizer", "xlnet", {"do_lower_case": True, "cls_token": "<s>", "additional_special_tokens": ["<eod>"]}),
             ("PreTrainedTokenizerFast", "xlm_r", {"add_prefix_space": False})]:
         case(f"{name} {flags}", document, PIECES, {"tokenizer_class": name, **flags})
+    for name, document, texts, flags in [
+            ("BlenderbotTokenizer", "bytes", BYTES, {}), ("BlenderbotTokenizer", "bytes", BYTES, {"add_prefix_space": False}),
+            ("BigBirdTokenizer", "albert_mark", PIECES, {}), ("BigBirdTokenizer", "albert_mark", PIECES, {"add_prefix_space": False}),
+            ("RemBertTokenizer", "rembert", PIECES, {}), ("RemBertTokenizer", "rembert", PIECES, {"do_lower_case": True}),
+            ("RemBertTokenizer", "rembert", PIECES, {"keep_accents": False, "add_prefix_space": False}),
+            ("BarthezTokenizer", "xlm_r", PIECES, {}), ("BarthezTokenizer", "xlm_r", PIECES, {"add_prefix_space": False}),
+            ("ReformerTokenizer", "marks", SPACES, {})]:
+        case(f"{name} {flags}", document, texts, {"tokenizer_class": name, **flags})
     # Without a class: that of the model's type, or of config.json.
     case("no class, bert", "bert_cased", WORDS, {}, model={"model_type": "bert"})
     case("no class, gpt2", "bytes_digits", BYTES, {"add_prefix_space": True}, model={"model_type": "gpt2"})
@@ -246,6 +265,23 @@ def cases():
         case(f"ALBERT of 4 {flags}", "albert", PIECES, {"tokenizer_class": "AlbertTokenizer"} | flags, model=saved)
     case("GPT-NeoX of 4", "neox_with_ends", BYTES, {"tokenizer_class": "GPTNeoXTokenizer", "pad_token": "<|endoftext|>"},
          model=saved)
+    # Classes of transformers 4 that make the template of their flags.
+    for flags in [{}, {"add_bos_token": True}, {"add_bos_token": False}, {"add_bos_token": None}, {"add_eos_token": True},
+                  {"add_bos_token": True, "add_eos_token": True}, {"add_bos_token": False, "add_eos_token": True}]:
+        named = {"pad_token": "<unk>"}
+        for name in ["LlamaTokenizer", "LlamaTokenizerFast", "GemmaTokenizer", "PreTrainedTokenizerFast"]:
+            case(f"{name} of 4 {flags}", "sentencepiece", SPACES, {"tokenizer_class": name, **ENDS, **named, **flags}, 4,
+                 {"transformers_version": "4.57.1", "model_type": "llama"})
+        for name in ["CohereTokenizerFast", "GPTNeoXTokenizer"]:
+            case(f"{name} of 4 {flags}", "bytes", BYTES, {"tokenizer_class": name, **ENDS, **flags}, 4,
+                 {"transformers_version": "4.57.1"})
+        case(f"Llama over bytes of 4 {flags}", "bytes", BYTES, {"tokenizer_class": "LlamaTokenizerFast", **ENDS, **flags}, 4,
+             {"transformers_version": "4.57.1", "model_type": "llama"})
+        case(f"Llama of Mistral 4 {flags}", "sentencepiece", SPACES, {"tokenizer_class": "LlamaTokenizer", **ENDS, **flags}, 4,
+             {"transformers_version": "4.57.1", "model_type": "mistral"})
+    for model_type in ["llama", "mistral", "phi3", "gemma2"]:
+        case(f"no class, {model_type} of 4", "sentencepiece", SPACES, {**ENDS, "pad_token": "<unk>", "add_eos_token": True}, 4,
+             {"transformers_version": "4.57.1", "model_type": model_type})
     # ALBERT's template is that of the file; without one the class's own, of the tokens that are named.
     for named in [{}, {"cls_token": "<s>"}, {"cls_token": "<s>", "sep_token": "<pad>"}]:
         for model in [{}, saved]:

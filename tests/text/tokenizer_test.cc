@@ -49,6 +49,8 @@ TEST(TokenizerTest, EncodesWithBosAsTheCheckpointSays) {
   EXPECT_THAT(RawIds(Open(AbModel())->Encode("ab")), ElementsAre(1, 6, 5));
   EXPECT_THAT(RawIds(Open(AbModel(), R"({"add_bos_token": false})")->Encode("ab")),
               ElementsAre(6, 5));
+  EXPECT_THAT(RawIds(Open(AbModel(), R"({"add_bos_token": null})")->Encode("ab")),
+              ElementsAre(6, 5));
   EXPECT_THAT(RawIds(Open(AbModel(), R"({"add_eos_token": true})")->Encode("ab")),
               ElementsAre(1, 6, 5, 2));
   EXPECT_THAT(RawIds(Open(AbModel(), R"({"bos_token": null})")->Encode("ab")), ElementsAre(6, 5));

@@ -101,6 +101,24 @@ TEST(ByteSourceTest, ADamagedArchiveSaysSoAndWhatCameBeforeStands) {
   }
 }
 
+TEST(ByteSourceTest, WhatFollowsAWholeArchiveIsNotTakenForAnArchiveCutShort) {
+  const std::string packed = PackXz("text");
+  for (const std::string& rest : {std::string("x"), std::string(40, 'x'), std::string("\0x", 2),
+                                  std::string(3, '\0') + PackXz("more")}) {
+    const auto [read, status] = ReadAll(packed + rest);
+    EXPECT_EQ(read, "text");
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("it: damaged: xz: bytes behind its end, which are no xz stream"));
+  }
+  for (const std::string& padding : {std::string(4, '\0'), std::string(400, '\0')}) {
+    EXPECT_EQ(ReadAll(packed + padding).first, "text");
+    EXPECT_TRUE(ReadAll(packed + padding).second.ok());
+    EXPECT_EQ(ReadAll(packed + padding + PackXz("more")).first, "textmore");
+  }
+  EXPECT_THAT(std::string(ReadAll(packed.substr(0, packed.size() - 1)).second.message()),
+              HasSubstr("cut short"));
+}
+
 TEST(ByteSourceTest, FilesThatAreNone) {
   EXPECT_EQ(ByteSource::Open(TempPath("absent.xz")).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ByteSource::Open(testing::TempDir()).status().code(),

@@ -218,6 +218,8 @@ absl::StatusOr<SequenceEnds> ReadEnds(const json& json_config, const SentencePie
       ends.eos, FindNamed(config.eos, config.names_eos, "eos_token", model, model.eos()));
   if (config.add_bos.has_value()) {
     ends.add_bos = *config.add_bos;
+  } else if (json_config.contains("add_bos_token")) {
+    ends.add_bos = false;  // null, as transformers 4 and 5 have it
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(ends.add_bos,
                                DefaultAddsBos(config.tokenizer_class, ends.bos.has_value()));

@@ -167,6 +167,14 @@ absl::StatusOr<ClassParts> BuildRoberta(const json& config, ClassParts parts) {
   return BuildByteLevel(config, nullptr, std::move(parts));
 }
 
+absl::StatusOr<ClassParts> BuildBlenderbot(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
+  SHORTLIST_ASSIGN_OR_RETURN(parts, BuildRoberta(config, std::move(parts)));
+  parts.pre_tokenizer = ByteLevel(prefix);
+  parts.sequence_template.reset();
+  return parts;
+}
+
 absl::StatusOr<ClassParts> BuildDeberta(const json& config, ClassParts parts) {
   parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
   parts.special_tokens = {{"sep_token", "[SEP]"},
@@ -330,6 +338,62 @@ absl::StatusOr<ClassParts> BuildDebertaV2(const json& config, ClassParts parts) 
                           {"pad_token", "[PAD]"},
                           {"cls_token", "[CLS]"},
                           {"mask_token", "[MASK]"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildBigBird(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
+  parts.normalizer = ReplaceRegex(" {2,}", kSpaceMark);
+  parts.pre_tokenizer = parts.decoder = MetaspaceOf(prefix ? "always" : "never");
+  parts.sequence_template = ClsAndSep();
+  parts.special_tokens = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"unk_token", "<unk>"},
+                          {"sep_token", "[SEP]"},  {"pad_token", "<pad>"}, {"cls_token", "[CLS]"},
+                          {"mask_token", "[MASK]"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildRemBert(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool lower, ReadBool(config, "do_lower_case", false));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool keep_accents, ReadBool(config, "keep_accents", true));
+  json steps = {ReplaceText("``", "\""), ReplaceText("''", "\""), ReplaceRegex(" {2,}", " ")};
+  if (!keep_accents) {
+    steps.push_back({{"type", "NFKD"}});
+    steps.push_back({{"type", "StripAccents"}});
+  }
+  if (lower) steps.push_back({{"type", "Lowercase"}});
+  if (json charsmap = FindCharsmap(parts.normalizer); !charsmap.is_null()) {
+    steps.push_back(std::move(charsmap));
+  }
+  parts.normalizer = Sequence("normalizers", std::move(steps));
+  parts.pre_tokenizer = parts.decoder = MetaspaceOf(prefix ? "always" : "never");
+  parts.special_tokens = {{"bos_token", "[CLS]"},  {"eos_token", "[SEP]"}, {"unk_token", "<unk>"},
+                          {"sep_token", "[SEP]"},  {"pad_token", "<pad>"}, {"cls_token", "[CLS]"},
+                          {"mask_token", "[MASK]"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildBarthez(const json& config, ClassParts parts) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
+  parts.normalizer =
+      Sequence("normalizers", {ReplaceRegex(R"(\s{2,}|[\n\r\t])", " "),
+                               {{"type", "NFC"}},
+                               {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}});
+  parts.pre_tokenizer = parts.decoder = MetaspaceOf(prefix ? "always" : "never");
+  parts.special_tokens = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"sep_token", "</s>"},
+                          {"cls_token", "<s>"},    {"unk_token", "<unk>"}, {"pad_token", "<pad>"},
+                          {"mask_token", "<mask>"}};
+  return parts;
+}
+
+absl::StatusOr<ClassParts> BuildReformer(const json& /*config*/, ClassParts parts) {
+  json charsmap = FindCharsmap(parts.normalizer);
+  parts.normalizer = nullptr;
+  if (!charsmap.is_null()) {
+    parts.normalizer = Sequence("normalizers", {std::move(charsmap), ReplaceRegex(" {2,}", " ")});
+  }
+  parts.pre_tokenizer = parts.decoder = MetaspaceOf("always");
+  parts.special_tokens = {{"eos_token", "</s>"}, {"unk_token", "<unk>"}};
   return parts;
 }
 

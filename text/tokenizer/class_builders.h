@@ -16,6 +16,7 @@ absl::StatusOr<ClassParts> BuildFunnel(const nlohmann::json& config, ClassParts 
 absl::StatusOr<ClassParts> BuildMpnet(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildGpt2(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildRoberta(const nlohmann::json& config, ClassParts parts);
+absl::StatusOr<ClassParts> BuildBlenderbot(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildDeberta(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildGptNeox(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildQwen2(const nlohmann::json& config, ClassParts parts);
@@ -29,6 +30,10 @@ absl::StatusOr<ClassParts> BuildCamembert(const nlohmann::json& config, ClassPar
 absl::StatusOr<ClassParts> BuildT5(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildAlbert(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildDebertaV2(const nlohmann::json& config, ClassParts parts);
+absl::StatusOr<ClassParts> BuildBigBird(const nlohmann::json& config, ClassParts parts);
+absl::StatusOr<ClassParts> BuildRemBert(const nlohmann::json& config, ClassParts parts);
+absl::StatusOr<ClassParts> BuildBarthez(const nlohmann::json& config, ClassParts parts);
+absl::StatusOr<ClassParts> BuildReformer(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildXlnet(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildClip(const nlohmann::json& config, ClassParts parts);
 

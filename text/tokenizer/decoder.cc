@@ -45,17 +45,15 @@ std::string ReplaceMatches(const Pattern& pattern, std::string token, const std:
   return status.ok() ? out.append(token, done) : token;
 }
 
-/// <0x00> to <0xFF> are bytes.
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char upper = static_cast<char>(c & ~0x20);
+  return upper >= 'A' && upper <= 'F' ? upper - 'A' + 10 : -1;
+}
+
 std::string ReadByteToken(std::string token, bool) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    const char upper = static_cast<char>(c & ~0x20);
-    return upper >= 'A' && upper <= 'F' ? upper - 'A' + 10 : -1;
-  };
-  if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return token;
-  const int high = digit(token[3]), low = digit(token[4]);
-  if (high < 0 || low < 0) return token;
-  return std::string(1, static_cast<char>(high * 16 + low));
+  if (!IsByteToken(token)) return token;
+  return std::string(1, static_cast<char>(HexDigit(token[3]) * 16 + HexDigit(token[4])));
 }
 
 /// What the reference tidies up in English text, token by token.
@@ -198,6 +196,11 @@ class Parser {
 };
 
 }  // namespace
+
+bool IsByteToken(std::string_view token) {
+  return token.size() == 6 && token.starts_with("<0x") && token[5] == '>' &&
+         HexDigit(token[3]) >= 0 && HexDigit(token[4]) >= 0;
+}
 
 std::string TokenDecoder::Read(std::string_view token, bool first) const {
   std::string text(token);

@@ -29,6 +29,9 @@ struct TokenDecoder {
   std::string Read(std::string_view token, bool first) const;
 };
 
+/// Whether a token stands for one byte where there are byte tokens: "<0x00>" to "<0xFF>".
+bool IsByteToken(std::string_view token);
+
 /// The member "decoder", which may be null (tokens are joined with spaces). InvalidArgument names a
 /// type that is not known, and what would need more than one token at a time.
 /// `end_of_word_suffix`: the BPE model's; it reads as a space, at the end of a text too.

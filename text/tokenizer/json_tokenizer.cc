@@ -1,5 +1,7 @@
 #include "text/tokenizer/json_tokenizer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -80,6 +82,15 @@ void FollowClass(const json& config, const ClassParts& parts, TokenizerPipeline&
   pipeline.sequence_template = {.single = *std::move(single), .pair = *std::move(pair)};
 }
 
+/// As transformers 5 has it: what BPE writes is not cleaned up unless a second member insists.
+absl::StatusOr<bool> CleansUpSpaces(const json& config, std::string_view kind) {
+  SHORTLIST_ASSIGN_OR_RETURN(const bool cleans,
+                             ReadBool(config, "clean_up_tokenization_spaces", false));
+  if (!cleans || kind != "BPE") return cleans;
+  return ReadBool(config, "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
+                  false);
+}
+
 absl::StatusOr<std::optional<TokenId>> FindNamed(const std::optional<std::string>& token,
                                                  const char* name,
                                                  const TokenizerPipeline& pipeline) {
@@ -115,10 +126,12 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(const json& docume
   SHORTLIST_ASSIGN_OR_RETURN(AddedTokens added, ReadAddedTokens(document, config, model_config,
                                                                 parts, *pipeline.vocabulary));
   pipeline.added_tokens = std::move(added.tokens);
-  pipeline.warnings = std::move(added.warnings);
+  pipeline.warnings = parts.warnings;
+  std::ranges::move(added.warnings, std::back_inserter(pipeline.warnings));
   SHORTLIST_RETURN_IF_ERROR(CheckComplete(*pipeline.vocabulary, pipeline.added_tokens));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string suffix, ReadEndOfWordSuffix(*model_spec));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.decoder, ParseDecoder(parts.decoder, suffix));
+  SHORTLIST_ASSIGN_OR_RETURN(pipeline.cleans_up_spaces, CleansUpSpaces(config, pipeline.kind));
   SHORTLIST_ASSIGN_OR_RETURN(
       pipeline.sequence_template,
       ParseSequenceTemplate(MemberOrNull(document, "post_processor"), pipeline.size()));

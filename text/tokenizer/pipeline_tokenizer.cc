@@ -99,7 +99,7 @@ PipelineTokenizer::PipelineTokenizer(TokenizerPipeline pipeline,
       is_bert_(IsBert(pipeline_)),
       words_have_ids_(!pipeline_.model->drops_words()),
       word_bytes_per_id_(pipeline_.model->max_token_bytes()) {
-  ReadTokens();
+  ReadTokens(normalized_spellings);
   FindMaxTokenBytes(normalized_spellings);
 }
 
@@ -121,15 +121,17 @@ void PipelineTokenizer::FindMaxTokenBytes(const std::vector<std::string>& normal
   max_token_bytes_ = longest;
 }
 
-void PipelineTokenizer::ReadTokens() {
+void PipelineTokenizer::ReadTokens(const std::vector<std::string>& normalized_spellings) {
   const size_t size = static_cast<size_t>(pipeline_.size());
   const TokenDecoder& decoder = pipeline_.decoder;
   texts_.resize(size);
   if (decoder.first_differs) first_texts_.resize(size);
   is_special_.resize(size, true);  // what stands for no text: gaps too
   spellings_.resize(size);
+  if (decoder.has_byte_tokens) is_byte_.resize(size);
   const auto read = [&](int32_t id, const std::string& token) {
     is_special_[id] = false;
+    if (decoder.has_byte_tokens) is_byte_[id] = shortlist::IsByteToken(token);
     texts_[id] = decoder.Read(token, /*first=*/false);
     if (decoder.first_differs) first_texts_[id] = decoder.Read(token, /*first=*/true);
   };
@@ -137,12 +139,20 @@ void PipelineTokenizer::ReadTokens() {
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
     if (vocabulary.Has(id)) read(id, vocabulary.token(id));
   }
+  size_t num_normalized = 0;
   for (const AddedToken& token : pipeline_.added_tokens) {
-    read(token.id, token.content);
-    if (!token.special) continue;
+    // What stands for it in the text is what it is decoded to, as in the tokenizers library.
+    const std::string& content =
+        token.normalized ? normalized_spellings[num_normalized++] : token.content;
+    if (!token.special) {
+      read(token.id, content);
+      continue;
+    }
     is_special_[token.id] = true;
     texts_[token.id].clear();
     spellings_[token.id] = token.content;
+    shown_[token.id] = {.first = decoder.Read(token.content, /*first=*/true),
+                        .later = decoder.Read(token.content, /*first=*/false)};
   }
 }
 
@@ -163,6 +173,17 @@ std::string_view PipelineTokenizer::NextBytes(TokenId id, bool& at_start) const 
   at_start = !decoder.first_differs && bytes.empty();
   if (decoder.strips_leading_space && bytes.starts_with(' ')) bytes.remove_prefix(1);
   return bytes;
+}
+
+std::string_view PipelineTokenizer::NextSpelling(TokenId id, bool& at_start) const {
+  const bool is_first = std::exchange(at_start, false);
+  const auto shown = shown_.find(Checked(id));
+  if (shown == shown_.end()) return "";
+  std::string_view text = is_first ? shown->second.first : shown->second.later;
+  if (is_first && pipeline_.decoder.strips_leading_space && text.starts_with(' ')) {
+    text.remove_prefix(1);
+  }
+  return text;
 }
 
 struct PipelineTokenizer::Call {

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_TOKENIZER_PIPELINE_TOKENIZER_H_
 #define SHORTLIST_TEXT_TOKENIZER_PIPELINE_TOKENIZER_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +33,7 @@ struct TokenizerPipeline {
   PreTokenizer pre_tokenizer;
   std::vector<AddedToken> added_tokens;
   TokenDecoder decoder;
+  bool cleans_up_spaces = false;  // Tokenizer::cleans_up_spaces
   SequenceTemplate sequence_template;
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
@@ -64,7 +66,12 @@ class PipelineTokenizer final : public Tokenizer {
   Replacement replacement() const override {
     return pipeline_.decoder.has_byte_tokens ? Replacement::kPerByte : Replacement::kPerSubpart;
   }
+  bool cleans_up_spaces() const override { return pipeline_.cleans_up_spaces; }
+  bool IsByteToken(TokenId id) const override {
+    return pipeline_.decoder.has_byte_tokens && is_byte_[Checked(id)];
+  }
   std::string_view NextBytes(TokenId id, bool& at_start) const override;
+  std::string_view NextSpelling(TokenId id, bool& at_start) const override;
 
  protected:
   absl::Status EncodeText(std::string_view text, const EncodeOptions& options, EncodeBudget& budget,
@@ -76,7 +83,7 @@ class PipelineTokenizer final : public Tokenizer {
 
   PipelineTokenizer(TokenizerPipeline pipeline,
                     const std::vector<std::string>& normalized_spellings);
-  void ReadTokens();
+  void ReadTokens(const std::vector<std::string>& normalized_spellings);
   void FindMaxTokenBytes(const std::vector<std::string>& normalized_spellings);
   int32_t Checked(TokenId id) const;
 
@@ -102,7 +109,12 @@ class PipelineTokenizer final : public Tokenizer {
   std::vector<std::string> texts_;        // [size] bytes of each token
   std::vector<std::string> first_texts_;  // [size] the same for the first of a text; may be empty
   std::vector<bool> is_special_;          // [size]
+  std::vector<bool> is_byte_;             // [size], where there are byte tokens
   std::vector<std::string> spellings_;    // [size] of special tokens
+  struct ShownSpelling {
+    std::string first, later;  // at the start of a text, and behind others
+  };
+  std::map<int32_t, ShownSpelling> shown_;  // of special tokens
   mutable LendingPool<Scratch> scratch_pool_;
 };
 

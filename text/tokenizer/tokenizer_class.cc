@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -16,11 +18,15 @@ using nlohmann::json;
 
 using Builder = absl::StatusOr<ClassParts> (*)(const json& config, ClassParts parts);
 
+/// Of which kind a class makes the model.
+enum class ModelKind { kWordPiece, kUnigram, kBytes, kMarks };  // the last two: BPE
+
 /// A class of transformers 5 that builds the parts anew.
 struct ClassRule {
   std::string_view names;        // of the class, without "Fast", divided by spaces
   std::string_view model_types;  // whose usual class it is
   Builder build;
+  ModelKind kind;
 };
 
 // transformers 5.24: models/*/tokenization_*.py and models/auto/tokenization_auto.py.
@@ -30,42 +36,55 @@ constexpr ClassRule kClasses[] = {
      "DPRContextEncoderTokenizer DPRReaderTokenizer",
      "bert distilbert electra mobilebert convbert squeezebert layoutlm lxmert dpr align blip bros "
      "chinese_clip ernie flava git megatron-bert nezha nomic_bert vilt visual_bert",
-     BuildBert},
-    {"FunnelTokenizer", "funnel", BuildFunnel},
-    {"MPNetTokenizer", "mpnet", BuildMpnet},
+     BuildBert, ModelKind::kWordPiece},
+    {"FunnelTokenizer", "funnel", BuildFunnel, ModelKind::kWordPiece},
+    {"MPNetTokenizer", "mpnet", BuildMpnet, ModelKind::kWordPiece},
     {"GPT2Tokenizer CodeGenTokenizer",
      "gpt2 gpt_neo gptj opt phi codegen dbrx emu3 jais2 starcoder2 blip-2 hyperclovax_vision_v2",
-     BuildGpt2},
+     BuildGpt2, ModelKind::kBytes},
     {"RobertaTokenizer BartTokenizer LongformerTokenizer LEDTokenizer MvpTokenizer",
      "roberta roberta-prelayernorm bart longformer led mvp bridgetower clap data2vec-text ibert "
      "lilt mega mra florence2",
-     BuildRoberta},
-    {"DebertaTokenizer", "deberta", BuildDeberta},
+     BuildRoberta, ModelKind::kBytes},
+    {"DebertaTokenizer", "deberta", BuildDeberta, ModelKind::kBytes},
     {"GPTNeoXTokenizer", "gpt_neox falcon_mamba mamba mamba2 mpt olmo olmoe rwkv xlstm",
-     BuildGptNeox},
+     BuildGptNeox, ModelKind::kBytes},
     {"Qwen2Tokenizer",
      "qwen2 qwen2_moe qwen2_vl qwen2_5_vl qwen2_audio qwen2_5_omni qwen3 qwen3_moe qwen3_next "
      "qwen3_vl qwen3_vl_moe qwen3_omni_moe colqwen2 internvl ovis2",
-     BuildQwen2},
-    {"Qwen3_5Tokenizer", "qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text qwen4_exp",
-     BuildQwen35},
-    {"CohereTokenizer", "cohere cohere2 aya_vision", BuildCohere},
+     BuildQwen2, ModelKind::kBytes},
+    {"Qwen3_5Tokenizer", "qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text qwen4_exp", BuildQwen35,
+     ModelKind::kBytes},
+    {"CohereTokenizer", "cohere cohere2 aya_vision", BuildCohere, ModelKind::kBytes},
     {"GemmaTokenizer",
      "gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text recurrent_gemma shieldgemma2 t5gemma",
-     BuildGemma},
-    {"LlamaTokenizer Phi3Tokenizer", "idefics idefics2", BuildLlama},
-    {"CodeLlamaTokenizer", "code_llama", BuildCodeLlama},
+     BuildGemma, ModelKind::kMarks},
+    {"LlamaTokenizer Phi3Tokenizer", "idefics idefics2", BuildLlama, ModelKind::kMarks},
+    {"CodeLlamaTokenizer", "code_llama", BuildCodeLlama, ModelKind::kMarks},
     {"XLMRobertaTokenizer", "xlm-roberta gte jina_embeddings_v3 metaclip_2 trocr xmod",
-     BuildXlmRoberta},
-    {"CamembertTokenizer", "camembert", BuildCamembert},
-    {"T5Tokenizer", "t5 mt5 musicgen musicgen_melody switch_transformers", BuildT5},
-    {"AlbertTokenizer", "albert yoso", BuildAlbert},
-    {"DebertaV2Tokenizer", "deberta-v2", BuildDebertaV2},
-    {"XLNetTokenizer", "xlnet", BuildXlnet},
+     BuildXlmRoberta, ModelKind::kUnigram},
+    {"CamembertTokenizer", "camembert", BuildCamembert, ModelKind::kUnigram},
+    {"T5Tokenizer", "t5 mt5 musicgen musicgen_melody switch_transformers", BuildT5,
+     ModelKind::kUnigram},
+    {"AlbertTokenizer", "albert yoso", BuildAlbert, ModelKind::kUnigram},
+    {"DebertaV2Tokenizer", "deberta-v2", BuildDebertaV2, ModelKind::kUnigram},
+    {"XLNetTokenizer", "xlnet", BuildXlnet, ModelKind::kUnigram},
     {"CLIPTokenizer",
      "clip clipseg aimv2 groupvit omdet-turbo oneformer owlv2 owlvit sam3 sam3_video xclip",
-     BuildClip},
+     BuildClip, ModelKind::kBytes},
+    {"BlenderbotTokenizer", "blenderbot", BuildBlenderbot, ModelKind::kBytes},
+    {"BigBirdTokenizer", "big_bird", BuildBigBird, ModelKind::kUnigram},
+    {"RemBertTokenizer", "rembert", BuildRemBert, ModelKind::kUnigram},
+    {"BarthezTokenizer", "", BuildBarthez, ModelKind::kUnigram},
+    {"ReformerTokenizer", "reformer", BuildReformer, ModelKind::kMarks},
 };
+
+/// Classes of transformers 5 whose model_input_names hold "token_type_ids".
+constexpr std::string_view kTypedClasses =
+    "BertTokenizer CanineTokenizer ConvBertTokenizer DPRContextEncoderTokenizer "
+    "DPRQuestionEncoderTokenizer DebertaTokenizer ElectraTokenizer FNetTokenizer "
+    "DebertaV2Tokenizer LayoutLMTokenizer LayoutLMv2Tokenizer LxmertTokenizer TapasTokenizer "
+    "MarkupLMTokenizer MobileBertTokenizer SqueezeBertTokenizer";
 
 /// Model types for which transformers 5 takes tokenizer.json as it is when the class that is named
 /// is not the usual one: their own usual class is the generic one.
@@ -83,10 +102,44 @@ constexpr std::string_view kGenericModelTypes =
 constexpr std::string_view kUsualClassCounts =
     "qwen2 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen4_exp hyperclovax_vision_v2";
 
+/// Whose class it is in transformers 4, and whether it puts BOS before a text by default. These
+/// five classes build the template anew, of their tokens and add_bos_token and add_eos_token.
+struct ClassWithEnds {
+  std::string_view name;         // without "Fast"
+  std::string_view model_types;  // whose usual class it is
+  bool adds_bos;
+};
+
+// transformers 4.57: models/*/tokenization_*_fast.py and models/auto/tokenization_auto.py.
+constexpr ClassWithEnds kClassesWithEnds[] = {
+    {"LlamaTokenizer",
+     "arcee aria chameleon colpali deepseek_v2 deepseek_v3 deepseek_vl deepseek_vl_hybrid "
+     "diffllama ernie4_5 ernie4_5_moe idefics idefics2 idefics3 jamba janus jetmoe llama llama4 "
+     "llama4_text llava llava_next llava_next_video llava_onevision mistral mixtral mllama "
+     "paligemma persimmon phi3 phimoe video_llava vipllava voxtral zamba zamba2",
+     true},
+    {"GemmaTokenizer",
+     "gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text recurrent_gemma shieldgemma2 siglip2 "
+     "t5gemma",
+     true},
+    {"CodeLlamaTokenizer", "code_llama", true},
+    {"CohereTokenizer", "aya_vision cohere cohere2", true},
+    {"GPTNeoXTokenizer",
+     "falcon_mamba gpt_neox mamba mamba2 mpt olmo olmo2 olmoe rwkv stablelm xlstm", false},
+};
+
 /// Classes that transformers 5 derives from a known one without a constructor: named, they leave
 /// tokenizer.json as it is.
 constexpr std::string_view kBareSubclasses =
     "ConvBertTokenizer DPRQuestionEncoderTokenizer DPRContextEncoderTokenizer DPRReaderTokenizer";
+
+/// Further classes that transformers 5 builds anew, and this table does not.
+constexpr std::string_view kClassesNotFollowed =
+    "EsmcTokenizer HerbertTokenizer LasrTokenizer LayoutLMv2Tokenizer LayoutLMv3Tokenizer "
+    "LayoutXLMTokenizer LukeTokenizer MarkupLMTokenizer MBartTokenizer MBart50Tokenizer "
+    "MLukeTokenizer NllbTokenizer NougatTokenizer OpenAIGPTTokenizer ParakeetTokenizer "
+    "PegasusTokenizer SeamlessM4TTokenizer Siglip2Tokenizer SplinterTokenizer Tipsv2Tokenizer "
+    "UdopTokenizer VideoPrismTokenizer WhisperTokenizer XGLMTokenizer";
 
 bool HasWord(std::string_view words, std::string_view word) {
   for (size_t at = words.find(word); !word.empty() && at != std::string_view::npos;
@@ -122,6 +175,33 @@ bool HasByteLevel(const json& spec) {
   return spec.is_structured() && std::any_of(spec.begin(), spec.end(), HasByteLevel);
 }
 
+/// None where tokenizer.json has no model of a known type.
+std::optional<ModelKind> KindOf(const json& document, const ClassParts& parts) {
+  const auto model = document.find("model");
+  const std::string type =
+      model == document.end() || !model->is_object() ? "" : TextOf(*model, "type");
+  if (type == "WordPiece") return ModelKind::kWordPiece;
+  if (type == "Unigram") return ModelKind::kUnigram;
+  if (type != "BPE") return std::nullopt;
+  const bool has_bytes = HasByteLevel(parts.normalizer) || HasByteLevel(parts.pre_tokenizer) ||
+                         HasByteLevel(parts.decoder);
+  return has_bytes ? ModelKind::kBytes : ModelKind::kMarks;
+}
+
+const char* NameOf(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::kWordPiece:
+      return "WordPiece";
+    case ModelKind::kUnigram:
+      return "Unigram";
+    case ModelKind::kBytes:
+      return "byte-level BPE";
+    case ModelKind::kMarks:
+      return "BPE with marks for spaces";
+  }
+  return "";
+}
+
 /// The class that is named, without "Fast"; empty for none.
 std::string ClassName(const json& config, const json& model_config) {
   std::string name = TextOf(config, "tokenizer_class");
@@ -141,6 +221,37 @@ const ClassRule* ChooseRule(const ClassParts& parts, const json& config, const j
       (HasByteLevel(parts.pre_tokenizer) || HasByteLevel(parts.decoder)))
     return nullptr;
   return FindByName(name);
+}
+
+/// The template of transformers 4's class and its special tokens, where it is one of those five.
+absl::Status SetEnds(const json& config, const json& model_config, ClassParts& parts) {
+  const std::string name = ClassName(config, model_config);
+  const std::string model_type = TextOf(model_config, "model_type");
+  const auto* const found = std::find_if(
+      std::begin(kClassesWithEnds), std::end(kClassesWithEnds), [&](const ClassWithEnds& row) {
+        return name.empty() ? HasWord(row.model_types, model_type) : row.name == name;
+      });
+  if (found == std::end(kClassesWithEnds)) return absl::OkStatus();
+  const auto adds = [&config](const char* member, bool otherwise) -> absl::StatusOr<bool> {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto flag, ReadOptionalBool(config, member));
+    return flag.value_or(config.contains(member) ? false : otherwise);  // null is false
+  };
+  SHORTLIST_ASSIGN_OR_RETURN(const bool adds_bos, adds("add_bos_token", found->adds_bos));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool adds_eos, adds("add_eos_token", false));
+  ClassTemplate ends;
+  for (const auto& [text, type_id] : {std::pair("A", 0), std::pair("B", 1)}) {
+    if (adds_bos) ends.pair.push_back({"bos_token", type_id});
+    ends.pair.push_back({text, type_id});
+    if (adds_eos) ends.pair.push_back({"eos_token", type_id});
+    if (ends.single.empty()) ends.single = ends.pair;
+  }
+  parts.sequence_template = std::move(ends);
+  if (parts.special_tokens.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(const ClassParts built,
+                               FindByName(found->name)->build(config, parts));
+    parts.special_tokens = built.special_tokens;
+  }
+  return absl::OkStatus();
 }
 
 bool SavedByTransformers4(const json& config, const json& model_config) {
@@ -182,13 +293,31 @@ absl::StatusOr<ClassParts> WithFlags(const ClassRule* rule, const json& config, 
   if (rule != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(ClassParts built, rule->build(config, parts));
     parts.special_tokens = std::move(built.special_tokens);
-    SHORTLIST_ASSIGN_OR_RETURN(const bool add_bos, ReadBool(config, "add_bos_token", false));
-    SHORTLIST_ASSIGN_OR_RETURN(const bool add_eos, ReadBool(config, "add_eos_token", false));
-    if (rule->build == BuildGptNeox && !add_bos && !add_eos) {
-      parts.sequence_template = std::move(built.sequence_template);
-    }
   }
   return parts;
+}
+
+/// Where the class that transformers 5 would build is not one for this file, or is not built here.
+void WarnOfClass(const ClassRule* rule, const json& document, const json& config,
+                 const json& model_config, ClassParts& parts) {
+  const std::string name = ClassName(config, model_config);
+  if (rule == nullptr) {
+    if (!HasWord(kClassesNotFollowed, name)) return;
+    parts.warnings.push_back("tokenizer_class " + name +
+                             " is built anew by transformers, which is not done here: "
+                             "tokenizer.json counts as it is");
+    return;
+  }
+  const std::optional<ModelKind> kind = KindOf(document, parts);
+  if (!kind || *kind == rule->kind) return;
+  const bool is_named = HasWord(rule->names, name);
+  const std::string whose = is_named
+                                ? "tokenizer_class " + name
+                                : "the class of model_type " + TextOf(model_config, "model_type");
+  parts.warnings.push_back(whose + " is one of " + NameOf(rule->kind) +
+                           ", but tokenizer.json holds " + NameOf(*kind) +
+                           ": ids may not be those that the model knows; tokenizer_class "
+                           "PreTrainedTokenizerFast takes tokenizer.json as it is");
 }
 
 json MemberOrNull(const json& object, const char* name) {
@@ -197,6 +326,15 @@ json MemberOrNull(const json& object, const char* name) {
 }
 
 }  // namespace
+
+bool GivesTokenTypes(std::string_view class_name, std::string_view model_type) {
+  if (class_name.ends_with("Fast")) class_name.remove_suffix(4);
+  if (!class_name.empty()) return HasWord(kTypedClasses, class_name);
+  if (model_type.empty()) return true;
+  // Where no class is named, it is the first of the row.
+  const ClassRule* const rule = FindByModelType(model_type);
+  return rule != nullptr && HasWord(kTypedClasses, rule->names.substr(0, rule->names.find(' ')));
+}
 
 absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config,
                                         const json& model_config) {
@@ -209,8 +347,13 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
   const bool is_bare = HasWord(kBareSubclasses, ClassName(config, model_config));
   if (parts.as_transformers_4) {
     SHORTLIST_ASSIGN_OR_RETURN(parts, WithFlags(rule, config, std::move(parts)));
-  } else if (rule != nullptr && !is_bare) {
-    SHORTLIST_ASSIGN_OR_RETURN(parts, rule->build(config, std::move(parts)));
+    SHORTLIST_RETURN_IF_ERROR(SetEnds(config, model_config, parts));
+  } else {
+    const ClassRule* const built = is_bare ? nullptr : rule;
+    WarnOfClass(built, document, config, model_config, parts);
+    if (built != nullptr) {
+      SHORTLIST_ASSIGN_OR_RETURN(parts, built->build(config, std::move(parts)));
+    }
   }
   // ALBERT's class takes the template of the file where there is one.
   if (rule != nullptr && rule->build == BuildAlbert &&

@@ -2,6 +2,7 @@
 #define SHORTLIST_TEXT_TOKENIZER_TOKENIZER_CLASS_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -41,7 +42,13 @@ struct ClassParts {
   /// The class adds every special token that is named once more, as a special one without lstrip,
   /// rstrip and single_word: flags of the files do not count for these tokens.
   bool special_tokens_are_plain = false;
+  /// Tokenizer::warnings: the class is not one for this file, or is not built here.
+  std::vector<std::string> warnings;
 };
+
+/// Whether the class of a tokenizer gives token types to a pair of texts, by its name; where it is
+/// empty, the usual class of `model_type`, and where that is empty too, true.
+bool GivesTokenTypes(std::string_view class_name, std::string_view model_type);
 
 /// The parts that count after the class of the tokenizer is applied, as AutoTokenizer of
 /// transformers applies it.
@@ -61,17 +68,20 @@ struct ClassParts {
 ///    since that wrote the first from 4.26 on, and transformers 5 writes both;
 /// 3. otherwise as transformers 5.
 ///
-/// Three classes go further where a checkpoint is as transformers 4 saved it. As transformers 5 has
+/// Some classes go further where a checkpoint is as transformers 4 saved it. As transformers 5 has
 /// them: ALBERT is built anew, and add_prefix_space counts for Qwen 2 although its ByteLevel is
-/// inside a Sequence. As both versions have it: GPT-NeoX puts nothing around a text, whatever
-/// tokenizer.json says, unless `config` asks for BOS or EOS.
+/// inside a Sequence. As transformers 4 has them: Llama, Gemma, Code Llama, Cohere and GPT-NeoX put
+/// BOS and EOS round a text as add_bos_token (missing: true, of GPT-NeoX false) and add_eos_token
+/// (missing: false) say, whatever the template of tokenizer.json.
 ///
 /// So a Llama-2 directory (4.31, Prepend and Replace in tokenizer.json) and a SmolLM2 directory
 /// (4.42, class GPT2Tokenizer, digits split in tokenizer.json) keep their tokenizer.json.
 ///
 /// The file counts as it is for generic classes (PreTrainedTokenizerFast, TokenizersBackend), for
 /// model types whose class transformers 5 does not trust (Mistral, Phi-3, ModernBERT ...), for a
-/// Llama class over a byte-level file, and for classes that are not listed in tokenizer_class.cc.
+/// Llama class over a byte-level file, and for classes that are not listed in tokenizer_class.cc;
+/// those of them that transformers 5 builds anew are named in a warning. So is a class whose model
+/// is of another kind than that of tokenizer.json, such as WordPiece over BPE.
 ///
 /// InvalidArgument names an option of the wrong type.
 absl::StatusOr<ClassParts> PartsOfClass(const nlohmann::json& document,

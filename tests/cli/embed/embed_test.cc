@@ -147,8 +147,76 @@ TEST_F(EmbedTest, AnInterruptedRunThatDisagreesIsRefused) {
   std::vector<float> bias(36, 0.25f);
   tiny_.SetTensor("encoder.layer.1.output.LayerNorm.bias", bias);
   tiny_.Write();
-  ExpectRefused(kTexts, "its first vector is not what this model makes of the first text");
+  ExpectRefused(kTexts, "made with another \"model.safetensors\" in the model's directory");
   EXPECT_EQ(Contents(part), before);
+}
+
+TEST_F(EmbedTest, VectorsOfAnotherModelUnderTheSameNameAreRefused) {
+  for (const char* const name : {"v.npy", "part.npy"}) {
+    flags_.out_path = dir_.Join(name);
+    ASSERT_TRUE(Run(kTexts).status.ok());
+  }
+  const std::string part = flags_.out_path + ".part";
+  fs::rename(flags_.out_path, part);
+  fs::rename(SettingsPath(flags_.out_path), SettingsPath(part));
+  const auto expect_refused = [&](const std::string& words) {
+    for (const char* const name : {"v.npy", "part.npy"}) {
+      flags_.out_path = dir_.Join(name);
+      ExpectRefused(kTexts, words);
+    }
+    flags_.out_path = dir_.Join("v.npy");
+  };
+  const std::string dir = flags_.encoding.model.model;
+  const auto with = [&](const std::string& file, const nlohmann::json& contents) {
+    const fs::path path = fs::path(dir) / file;
+    const bool was_there = fs::exists(path);
+    const std::string before = was_there ? Contents(path) : "";
+    tiny_.AddFile(file, contents);
+    tiny_.Write();
+    expect_refused("was made with another \"" + file + "\" in the model's directory");
+    if (was_there) {
+      tiny_.AddFile(file, nlohmann::json::parse(before));
+    } else {
+      fs::remove(path);
+    }
+    EXPECT_TRUE(Run(kTexts).status.ok());
+  };
+  with("1_Pooling/config.json",
+       {{"word_embedding_dimension", 36}, {"pooling_mode_cls_token", true}});
+  with("tokenizer_config.json", {{"truncation_side", "left"}});
+  with("config_sentence_transformers.json",
+       {{"prompts", {{"query", "a query: "}, {"document", ""}}}});
+  flags_.encoding.truncates = false;
+  expect_refused("\"truncates\" true, this run has false");
+  flags_.encoding.truncates = true;
+
+  // A shorter input: both the file that says so, and what follows from it.
+  tiny_.AddFile("sentence_bert_config.json", {{"max_seq_length", 7}, {"do_lower_case", false}});
+  tiny_.Write();
+  expect_refused("\"max_input_tokens\"");
+  fs::remove(fs::path(dir) / "sentence_bert_config.json");
+  EXPECT_TRUE(Run(kTexts).status.ok());
+
+  // A single bit of the weights that the first text does not see.
+  const std::string weights = dir + "/model.safetensors";
+  std::string bytes = Contents(weights);
+  bytes.back() ^= 1;
+  ASSERT_TRUE(WriteFileAtomically(weights, bytes).ok());
+  expect_refused("was made with another \"model.safetensors\"");
+  bytes.back() ^= 1;
+  ASSERT_TRUE(WriteFileAtomically(weights, bytes).ok());
+  EXPECT_TRUE(Run(kTexts).status.ok());
+}
+
+TEST_F(EmbedTest, VectorsOfAnOlderVersionAreRefusedWithAWord) {
+  flags_.out_path = dir_.Join("v.npy");
+  ASSERT_TRUE(Run(kTexts).status.ok());
+  auto settings = nlohmann::ordered_json::parse(Contents(SettingsPath(flags_.out_path)));
+  settings.erase(kFilesSetting);
+  dir_.Write("v.npy.json", settings.dump());
+  ExpectRefused(kTexts, "does not say with which \"files\" " + flags_.out_path +
+                            " was made, as an older version may have left it; remove " +
+                            flags_.out_path + " to begin anew");
 }
 
 TEST_F(EmbedTest, WhatGoesBeforeATextIsAPromptOrAnInstruction) {
@@ -178,12 +246,12 @@ TEST_F(EmbedTest, LongTextsAreCutOrRefused) {
   EXPECT_EQ(Vectors(text + "more"), want);
   flags_.encoding.truncates = false;
   ExpectRefused("one\n" + text + "more\n", "standard input line 2: more than 30 tokens");
-  // What came before it is there, and the run goes on when it may cut.
+  // What came before it is there, but a run that cuts makes another file.
   flags_.out_path = dir_.Join("v.npy");
   ExpectRefused("one\n" + text + "more\n", "line 2");
   EXPECT_TRUE(fs::exists(flags_.out_path + ".part"));
   flags_.encoding.truncates = true;
-  EXPECT_TRUE(Run("one\n" + text + "more\n").status.ok());
+  ExpectRefused("one\n" + text + "more\n", "\"truncates\" false, this run has true");
 }
 
 TEST_F(EmbedTest, WhatIsNoTextOrNoModelIsRefused) {

@@ -133,7 +133,7 @@ TEST_F(SearchTest, AnIndexKeepsTheVectors) {
   dir_.Write("index.npy", whole);
   embedder_.SetTensor("encoder.layer.1.output.LayerNorm.bias", std::vector<float>(36, 0.25f));
   embedder_.Write();
-  ExpectRefused(RunSearch(), "its first vector is not what this model makes");
+  ExpectRefused(RunSearch(), "index.npy was made with another \"model.safetensors\"");
   fs::remove(search_.index_path + ".json");
   ExpectRefused(RunSearch(), "index.npy.json");
   search_.index_path = dir_.Join("index.bin");

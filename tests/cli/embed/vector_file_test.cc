@@ -174,7 +174,7 @@ TEST_P(VectorFileTest, WhatAnotherRunHasLeftIsRefused) {
   dir_.Write(fs::path(SettingsPath(part_)).filename(), R"({"model": "m", "dtype": "bf16"})");
   ExpectRefused("was made with \"dtype\" \"bf16\", this run has \"f32\"; remove " + part_);
   dir_.Write(fs::path(SettingsPath(part_)).filename(), "[]");
-  ExpectRefused("was made with \"model\" null");
+  ExpectRefused("does not say with which \"model\"");
   dir_.Write(fs::path(SettingsPath(part_)).filename(), "{");
   ExpectRefused("not valid JSON");
   fs::remove(SettingsPath(part_));

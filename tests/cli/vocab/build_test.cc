@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "cli/vocab/corpus_counter.h"
 #include "cli/vocab/counted_already.h"
+#include "cli/vocab/file_lock.h"
 #include "cli/vocab/stop_signals.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -282,6 +283,31 @@ TEST_F(BuildTest, WhatIsAddedIsWhatTheFileHoldsNow) {
   EXPECT_EQ(most(), 2 * once);
   ExpectRefused({"--add-counts", dir_.Join("absent"), "--counts", merged}, "absent: no such file");
   ExpectRefused({"--add-counts", merged, "--counts", merged}, "the same file as --add-counts ");
+}
+
+TEST_F(BuildTest, CountsThatAnotherRunWritesAreRefused) {
+  const std::string a = dir_.Write("a.txt", kText), b = dir_.Write("b.txt", kText),
+                    counts = dir_.Join("c"), link = dir_.Join("link");
+  {
+    const auto lock = FileLock::Take(counts);
+    ASSERT_TRUE(lock.ok()) << lock.status();
+    ExpectRefused({"--text", b, "--counts", counts}, counts + ": another run is writing to it");
+    EXPECT_FALSE(fs::exists(counts));
+    EXPECT_TRUE(Run({"--text", b, "--counts", dir_.Join("other")}).status.ok());
+  }
+  EXPECT_FALSE(fs::exists(counts + ".lock"));
+  dir_.Write("c.lock", "");  // as a run that was killed leaves it
+  ASSERT_TRUE(Run({"--text", a, "--counts", counts}).status.ok());
+  EXPECT_FALSE(fs::exists(counts + ".lock"));
+  // By whatever name, and once more after the other run.
+  fs::create_symlink(counts, link);
+  {
+    const auto lock = FileLock::Take(link);
+    ASSERT_TRUE(lock.ok()) << lock.status();
+    ExpectRefused({"--text", a, b, "--counts", counts}, "another run is writing to it");
+  }
+  EXPECT_TRUE(Run({"--text", a, b, "--counts", link}).status.ok());
+  EXPECT_EQ(*FileLock::Take("/dev/null"), nullptr);
 }
 
 TEST_F(BuildTest, WeightsOfAddedCountsAreKept) {

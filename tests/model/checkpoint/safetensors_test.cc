@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "model/checkpoint/safetensors_writer.h"
@@ -53,6 +56,26 @@ TEST_F(SafetensorsTest, ReadsWhatWasWritten) {
   EXPECT_EQ(Bf16ToFloat(last), 8.0f);
   EXPECT_EQ(file->entries().at("empty").num_bytes, 0);
   EXPECT_EQ(file->entries().at("s").num_elements, 1);
+}
+
+TEST_F(SafetensorsTest, AFileThatIsWrittenWhileItIsOpenIsRefused) {
+  const auto file = Open(GoodFile());
+  ASSERT_TRUE(file.ok()) << file.status();
+  const TensorEntry& a = file->entries().at("a");
+  float values[6];
+  ASSERT_TRUE(file->Read(a, /*begin=*/0, sizeof values, values).ok());
+  const auto copy = *file;
+  // The clock of a file system goes in steps.
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  std::fstream(file->path(), std::ios::in | std::ios::out | std::ios::binary)
+          .seekp(-1, std::ios::end)
+      << 'x';
+  for (const TensorFile* opened : {&*file, &copy}) {
+    const absl::Status status = opened->Read(a, /*begin=*/0, sizeof values, values);
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(file->path()), HasSubstr("changed while it was read")));
+  }
 }
 
 TEST_F(SafetensorsTest, TheWritersFileIsReadBackAndItsDataAligned) {

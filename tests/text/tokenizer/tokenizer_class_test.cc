@@ -124,6 +124,36 @@ TEST(TokenizerConfigTest, TheVersionThatSavedACheckpointDecides) {
             "class");
 }
 
+TEST(TokenizerConfigTest, AClassThatDoesNotFitItsFileIsAWarning) {
+  const auto warnings = [](const char* document, const json& config, const json& model_config) {
+    const auto tokenizer = ParseJsonTokenizer(Document(document), config, model_config);
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+    const auto found = (*tokenizer)->warnings();
+    return std::vector<std::string>(found.begin(), found.end());
+  };
+  const json none = json::object();
+  EXPECT_THAT(warnings("bytes", {{"tokenizer_class", "BertTokenizerFast"}}, none),
+              ElementsAre(HasSubstr("tokenizer_class BertTokenizer is one of WordPiece, but "
+                                    "tokenizer.json holds byte-level BPE")));
+  EXPECT_THAT(
+      warnings("sentencepiece", {{"tokenizer_class", "LlamaTokenizer"}}, {{"model_type", "qwen2"}}),
+      ElementsAre(HasSubstr("the class of model_type qwen2 is one of byte-level BPE, but "
+                            "tokenizer.json holds BPE with marks for spaces")));
+  EXPECT_THAT(warnings("t5", {{"tokenizer_class", "LlamaTokenizer"}}, none),
+              ElementsAre(HasSubstr("but tokenizer.json holds Unigram")));
+  EXPECT_THAT(warnings("xlm_r", {{"tokenizer_class", "MBartTokenizer"}}, none),
+              ElementsAre(HasSubstr("tokenizer_class MBartTokenizer is built anew by transformers, "
+                                    "which is not done here: tokenizer.json counts as it is")));
+  // Transformers 4 took the file as it was.
+  const json older = {{"transformers_version", "4.44.0"}};
+  EXPECT_THAT(warnings("bytes", {{"tokenizer_class", "BertTokenizerFast"}}, older),
+              ::testing::IsEmpty());
+  EXPECT_THAT(warnings("xlm_r", {{"tokenizer_class", "MBartTokenizer"}}, older),
+              ::testing::IsEmpty());
+  EXPECT_THAT(warnings("bytes", {{"tokenizer_class", "SomebodysTokenizer"}}, none),
+              ::testing::IsEmpty());
+}
+
 TEST(TokenizerConfigTest, OptionsOfAWrongTypeAreRefusedByName) {
   const auto error = [](const char* document, const json& config) {
     const auto tokenizer = ParseJsonTokenizer(Document(document), config);

@@ -1,0 +1,105 @@
+#include "cli/embed/model_files.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+#include "cli/embed/xxh64.h"
+#include "embed/modules_file.h"
+#include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/raw_file.h"
+
+namespace shortlist {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kBlockBytes = 1 << 20;
+
+bool Decides(const std::string& name, bool has_safetensors) {
+  constexpr std::array kEndings = {".json", ".txt", ".model", ".tiktoken", ".safetensors"};
+  if (std::ranges::any_of(kEndings, [&](const char* ending) { return name.ends_with(ending); })) {
+    return true;
+  }
+  if (name == "sparse_linear.pt" || name == "colbert_linear.pt") return true;
+  return name.starts_with("pytorch_model") && name.ends_with(".bin") && !has_safetensors;
+}
+
+/// The paths of a folder's files that decide.
+absl::StatusOr<std::vector<std::string>> FilesThatDecide(const std::string& folder) {
+  const bool has_safetensors = FileExists(absl::StrCat(folder, "/model.safetensors")) ||
+                               FileExists(absl::StrCat(folder, "/model.safetensors.index.json"));
+  std::vector<std::string> paths;
+  std::error_code error, ignored;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (!Decides(it->path().filename().string(), has_safetensors)) continue;
+    if (it->is_regular_file(ignored)) paths.push_back(it->path().string());
+  }
+  if (error) return absl::UnavailableError(absl::StrCat(folder, ": ", error.message()));
+  return paths;
+}
+
+absl::StatusOr<std::string> HashOf(const RawFile& file) {
+  Xxh64 hash;
+  std::string block(std::min(kBlockBytes, file.size()), '\0');
+  for (int64_t done = 0; done < file.size();) {
+    const int64_t count = std::min(kBlockBytes, file.size() - done);
+    if (const absl::Status read = file.Read(done, count, block.data()); !read.ok()) {
+      return absl::Status(read.code(), absl::StrCat(file.path(), ": ", read.message()));
+    }
+    hash.Add(std::string_view(block).substr(0, count));
+    done += count;
+  }
+  return absl::StrFormat("xxh64:%016x", hash.Digest());
+}
+
+}  // namespace
+
+absl::StatusOr<ModelFiles> ModelFiles::Read(const std::string& model) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
+  std::set<std::string> folders = {dir, TransformerDir(dir)};
+  // What is wrong with modules.json is for loading the model to say.
+  if (const auto modules = ReadModulesFile(dir); modules.ok() && modules->has_value()) {
+    for (const ModuleEntry& module : **modules) folders.insert(module.dir);
+  }
+  ModelFiles files;
+  for (const std::string& folder : folders) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored)) continue;
+    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesThatDecide(folder));
+    for (const std::string& path : paths) {
+      const std::string below = fs::path(path).lexically_relative(dir).lexically_normal().string();
+      std::string name;
+      AppendReplaced(AppendUtf8(below, name), name, Replacement::kPerSubpart);
+      if (files.files_.contains(name)) continue;
+      SHORTLIST_ASSIGN_OR_RETURN(const RawFile file, RawFile::Open(path));
+      SHORTLIST_ASSIGN_OR_RETURN(std::string hash, HashOf(file));
+      files.files_.emplace(name, File{path, file.version(), std::move(hash)});
+    }
+  }
+  return files;
+}
+
+absl::Status ModelFiles::CheckUnchanged() const {
+  for (const auto& [name, file] : files_) {
+    if (VersionOf(file.path) == file.version) continue;
+    return absl::UnavailableError(absl::StrCat(file.path, ": changed while the model was read"));
+  }
+  return absl::OkStatus();
+}
+
+nlohmann::ordered_json ModelFiles::hashes() const {
+  nlohmann::ordered_json hashes = nlohmann::ordered_json::object();
+  for (const auto& [name, file] : files_) hashes[name] = file.hash;
+  return hashes;
+}
+
+}  // namespace shortlist
