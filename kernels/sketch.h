@@ -35,8 +35,8 @@ struct SketchRows {
 /// rows that the first ones choose. A view.
 inline constexpr int64_t kSketchFineRank = 128;
 struct SketchFine {
-  // [num_rows][kSketchFineRank / 2], aligned to 64 bytes, so that a row is one cache line; the codes
-  // of four bytes as in SketchRows.
+  // [num_rows][kSketchFineRank / 2], aligned to 64 bytes, so that a row is one cache line; the
+  // codes of four bytes as in SketchRows.
   const uint8_t* codes = nullptr;
   const uint16_t* scales = nullptr;  // bf16, in [0, kMaxSketchScale]
 };

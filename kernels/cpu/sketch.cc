@@ -103,8 +103,8 @@ SketchFineJob FineJob(const SketchFine& fine, const float* query, int64_t rank,
   if (std::isinf(largest) || std::isinf(fine_largest) || fine_largest < 1e-30f) return job;
   // first.factor is what a score counts for whose query is in steps of `step`.
   const double step = std::max(largest, 1e-30f) / 127.0;
-  job.factor = static_cast<float>(
-      std::min(first.factor / step * (fine_largest / 127.0), kMostFactor));
+  job.factor =
+      static_cast<float>(std::min(first.factor / step * (fine_largest / 127.0), kMostFactor));
   int32_t sum = 0;
   for (int64_t k = 0; k < kSketchFineRank; ++k) {
     const auto code = static_cast<int8_t>(std::nearbyint(fine_query[k] * (127.0f / fine_largest)));
@@ -201,9 +201,9 @@ void SketchRefineCpu(const SketchRows& rows, const SketchFine& fine, const float
     const int32_t* const of_token = candidate_ids + m * num_candidates;
     std::transform(candidate_keys + m * num_candidates, candidate_keys + (m + 1) * num_candidates,
                    refined.begin(), OrderedValue);
-    SketchFineJob job = FineJob(fine, query + m * rows.rank, rows.rank,
-                                fine_query + m * kSketchFineRank,
-                                races != nullptr ? races[m] : SketchRace());
+    SketchFineJob job =
+        FineJob(fine, query + m * rows.rank, rows.rank, fine_query + m * kSketchFineRank,
+                races != nullptr ? races[m] : SketchRace());
     job.keys = refined.data();
     pool.ParallelFor(num_candidates, kGrain, [&](int64_t begin, int64_t end) {
       SketchFineJob part = job;

@@ -74,7 +74,8 @@ TEST_F(SketchTest, AsManyDimensionsAsTheHeadHasLoseNothingButToRounding) {
 }
 
 /// A head of 256 numbers a row, states mostly in the first 40 dimensions: a few first dimensions
-/// and the others for an eighth of the rows lose next to nothing against all dimensions of all rows.
+/// and the others for an eighth of the rows lose next to nothing against all dimensions of all
+/// rows.
 TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
   constexpr int64_t kWide = 256, kRows = 4000, kStates = 300;
   ThreadPool pool(2);
