@@ -116,7 +116,9 @@ absl::Status SketchOptions::Open(Models& models, DecodingOptions& decoding) cons
   cache = CachedSketchPath(models.draft_dir(), num_sketched);
   if (cache.empty() || !FileExists(cache)) return absl::OkStatus();
   absl::StatusOr<std::shared_ptr<const Sketch>> sketch = models.OpenSketch(cache);
-  if (!sketch.ok()) return absl::OkStatus();  // of another head, say: a new one replaces it
+  // Of another head or made otherwise, say: a new one replaces it.
+  const int64_t rank = SketchBasis::DefaultRank(models.draft_head().hidden);
+  if (!sketch.ok() || (*sketch)->rank() != rank) return absl::OkStatus();
   decoding.sketch = *std::move(sketch);
   decoding.learning->num_known = decoding.sketch->num_states();
   return absl::OkStatus();

@@ -17,7 +17,7 @@ namespace shortlist {
 /// model.safetensors; sparse_linear.pt and colbert_linear.pt).
 ///
 /// All of their bytes are hashed: a single one that differs is noticed, wherever it is. That reads
-/// as fast as memory or disk can, 15 GB in 3 s from the page cache, and loading the model then
+/// about as fast as memory or disk can, and loading the model then
 /// finds the files there. Immutable.
 class ModelFiles {
  public:

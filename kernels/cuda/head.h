@@ -28,15 +28,16 @@ cudaError_t PrepareHeadStatesCuda(RowFormat format, int64_t hidden, const float*
 cudaError_t HeadLogitsCuda(const CudaHeadArgs& args, float* logits, int64_t stride,
                            cudaStream_t stream);
 
-/// Bytes of workspace that HeadTopKCuda takes for these arguments on the current device: of
-/// num_tokens, k, format, hidden and the capacities.
+/// Bytes of workspace that HeadTopKCuda takes for these arguments, of which num_tokens, k and the
+/// capacities count: four for each logit, and a little more.
 cudaError_t HeadTopKWorkspace(const CudaHeadArgs& args, int64_t k, int64_t* bytes);
 
 /// The k best rows of each token, best first, ties to the lower id, as token ids, and the
 /// log-sum-exp over all its rows. Logits of NaN and -infinity are never chosen: id -1 and logit
 /// -infinity where a token has fewer than k others. k = 1 is the argmax; with noise, a draw from
-/// the softmax (or, for k > 1, k draws without replacement). Logits do not reach memory. workspace:
-/// 16-byte aligned device memory, free again when the stream is past the call. Two launches.
+/// the softmax (or, for k > 1, k draws without replacement). workspace: 16-byte aligned device
+/// memory, through which the logits go, free again when the stream is past the call. Two launches,
+/// three where row_capacity + tail_capacity is above kPartRows (head_plan.h).
 cudaError_t HeadTopKCuda(const CudaHeadArgs& args, int64_t k, const HeadNoise& noise,
                          const HeadTopKOutputs& out, void* workspace, int64_t workspace_bytes,
                          cudaStream_t stream);

@@ -358,15 +358,20 @@ TEST(DeviceDrafterTest, SwappedRowsLowerTheAcceptanceAndTelemetrySaysSo) {
   EXPECT_EQ(sound_output, faulty_output);  // which is why only telemetry can tell
 }
 
-TEST(DeviceSketchTest, ChoosesTheRowsOfTheCpu) {
-  constexpr int64_t kRows = 5000, kWidth = 32, kStates = 3;
+/// By the rank: in one step, and in two, of which the device does the first.
+class DeviceSketchTest : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, DeviceSketchTest, testing::Values(16, 160));
+
+TEST_P(DeviceSketchTest, ChoosesTheRowsOfTheCpu) {
+  constexpr int64_t kRows = 5000, kWidth = 192, kStates = 3;
   ThreadPool pool(2);
   const at::Tensor weight = at::randn({kRows, kWidth});
   const HeadWeight head{weight.data_ptr<float>(), DType::kF32, kRows, kWidth};
-  const auto basis = SketchBasis::Fit(head, kRows, /*rank=*/16, /*moments=*/nullptr, pool);
+  const auto basis = SketchBasis::Fit(head, kRows, /*rank=*/GetParam(), /*moments=*/nullptr, pool);
   ASSERT_TRUE(basis.ok()) << basis.status();
   const auto sketch = Sketch::Create(*basis, head, kRows, pool);
   ASSERT_TRUE(sketch.ok()) << sketch.status();
+  EXPECT_EQ((*sketch)->has_fine(), GetParam() == 160);
   const auto kernels = std::make_shared<EmulatedHeadKernels>();
   SketchChooser here(*sketch, /*num_ranked=*/100, pool);
   SketchChooser there(*sketch, /*num_ranked=*/100, pool, kernels);
