@@ -107,6 +107,41 @@ void SetMarkedWords(const char* scheme, ClassParts& parts) {
   parts.decoder = MetaspaceOf(scheme);
 }
 
+/// `steps`, what the options say, then the Precompiled step of the file's `normalizer`.
+json Normalizer(json steps, bool keep_accents, bool lower, const json& normalizer) {
+  if (!keep_accents) {
+    steps.push_back({{"type", "NFKD"}});
+    steps.push_back({{"type", "StripAccents"}});
+  }
+  if (lower) steps.push_back({{"type", "Lowercase"}});
+  if (json charsmap = FindCharsmap(normalizer); !charsmap.is_null()) {
+    steps.push_back(std::move(charsmap));
+  }
+  return Sequence("normalizers", std::move(steps));
+}
+
+using SpecialTokens = decltype(ClassParts::special_tokens);
+
+SpecialTokens BertTokens() {
+  return {{"unk_token", "[UNK]"},
+          {"sep_token", "[SEP]"},
+          {"pad_token", "[PAD]"},
+          {"cls_token", "[CLS]"},
+          {"mask_token", "[MASK]"}};
+}
+
+SpecialTokens RobertaTokens() {
+  return {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"sep_token", "</s>"},
+          {"cls_token", "<s>"},    {"unk_token", "<unk>"}, {"pad_token", "<pad>"},
+          {"mask_token", "<mask>"}};
+}
+
+SpecialTokens AlbertTokens() {
+  return {{"bos_token", "[CLS]"},  {"eos_token", "[SEP]"}, {"unk_token", "<unk>"},
+          {"sep_token", "[SEP]"},  {"pad_token", "<pad>"}, {"cls_token", "[CLS]"},
+          {"mask_token", "[MASK]"}};
+}
+
 }  // namespace
 
 absl::Status SetBertFlags(const json& config, json& normalizer) {
@@ -125,11 +160,7 @@ absl::StatusOr<ClassParts> BuildBert(const json& config, ClassParts parts) {
   parts.decoder = WordPieceDecoder();
   parts.sequence_template = ClsAndSep();
   parts.names_unk_of_model = true;
-  parts.special_tokens = {{"unk_token", "[UNK]"},
-                          {"sep_token", "[SEP]"},
-                          {"pad_token", "[PAD]"},
-                          {"cls_token", "[CLS]"},
-                          {"mask_token", "[MASK]"}};
+  parts.special_tokens = BertTokens();
   return parts;
 }
 
@@ -161,9 +192,7 @@ absl::StatusOr<ClassParts> BuildGpt2(const json& config, ClassParts parts) {
 
 absl::StatusOr<ClassParts> BuildRoberta(const json& config, ClassParts parts) {
   parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
-  parts.special_tokens = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"sep_token", "</s>"},
-                          {"cls_token", "<s>"},    {"unk_token", "<unk>"}, {"pad_token", "<pad>"},
-                          {"mask_token", "<mask>"}};
+  parts.special_tokens = RobertaTokens();
   return BuildByteLevel(config, nullptr, std::move(parts));
 }
 
@@ -177,11 +206,7 @@ absl::StatusOr<ClassParts> BuildBlenderbot(const json& config, ClassParts parts)
 
 absl::StatusOr<ClassParts> BuildDeberta(const json& config, ClassParts parts) {
   parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
-  parts.special_tokens = {{"sep_token", "[SEP]"},
-                          {"cls_token", "[CLS]"},
-                          {"unk_token", "[UNK]"},
-                          {"pad_token", "[PAD]"},
-                          {"mask_token", "[MASK]"}};
+  parts.special_tokens = BertTokens();
   return BuildByteLevel(config, nullptr, std::move(parts));
 }
 
@@ -271,9 +296,7 @@ absl::StatusOr<ClassParts> BuildXlmRoberta(const json& config, ClassParts parts)
   parts.normalizer = FindCharsmap(parts.normalizer);
   SetMarkedWords(prefix ? "always" : "never", parts);
   parts.sequence_template = DoubleSeparator("bos_token", "eos_token");
-  parts.special_tokens = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"sep_token", "</s>"},
-                          {"cls_token", "<s>"},    {"unk_token", "<unk>"}, {"pad_token", "<pad>"},
-                          {"mask_token", "<mask>"}};
+  parts.special_tokens = RobertaTokens();
   return parts;
 }
 
@@ -299,20 +322,10 @@ absl::StatusOr<ClassParts> BuildAlbert(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(const bool lower, ReadBool(config, "do_lower_case", true));
   SHORTLIST_ASSIGN_OR_RETURN(const bool keep_accents, ReadBool(config, "keep_accents", false));
   json steps = {ReplaceText("``", "\""), ReplaceText("''", "\"")};
-  if (!keep_accents) {
-    steps.push_back({{"type", "NFKD"}});
-    steps.push_back({{"type", "StripAccents"}});
-  }
-  if (lower) steps.push_back({{"type", "Lowercase"}});
-  if (json charsmap = FindCharsmap(parts.normalizer); !charsmap.is_null()) {
-    steps.push_back(std::move(charsmap));
-  }
-  parts.normalizer = Sequence("normalizers", std::move(steps));
+  parts.normalizer = Normalizer(std::move(steps), keep_accents, lower, parts.normalizer);
   SetMarkedWords(prefix ? "always" : "never", parts);
   parts.sequence_template = ClsAndSep();
-  parts.special_tokens = {{"bos_token", "[CLS]"},  {"eos_token", "[SEP]"}, {"unk_token", "<unk>"},
-                          {"sep_token", "[SEP]"},  {"pad_token", "<pad>"}, {"cls_token", "[CLS]"},
-                          {"mask_token", "[MASK]"}};
+  parts.special_tokens = AlbertTokens();
   return parts;
 }
 
@@ -333,11 +346,7 @@ absl::StatusOr<ClassParts> BuildDebertaV2(const json& config, ClassParts parts) 
   parts.pre_tokenizer = Sequence("pretokenizers", std::move(cuts));
   parts.decoder = MetaspaceOf(scheme);
   parts.sequence_template = ClsAndSep();
-  parts.special_tokens = {{"unk_token", "[UNK]"},
-                          {"sep_token", "[SEP]"},
-                          {"pad_token", "[PAD]"},
-                          {"cls_token", "[CLS]"},
-                          {"mask_token", "[MASK]"}};
+  parts.special_tokens = BertTokens();
   return parts;
 }
 
@@ -357,19 +366,9 @@ absl::StatusOr<ClassParts> BuildRemBert(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(const bool lower, ReadBool(config, "do_lower_case", false));
   SHORTLIST_ASSIGN_OR_RETURN(const bool keep_accents, ReadBool(config, "keep_accents", true));
   json steps = {ReplaceText("``", "\""), ReplaceText("''", "\""), ReplaceRegex(" {2,}", " ")};
-  if (!keep_accents) {
-    steps.push_back({{"type", "NFKD"}});
-    steps.push_back({{"type", "StripAccents"}});
-  }
-  if (lower) steps.push_back({{"type", "Lowercase"}});
-  if (json charsmap = FindCharsmap(parts.normalizer); !charsmap.is_null()) {
-    steps.push_back(std::move(charsmap));
-  }
-  parts.normalizer = Sequence("normalizers", std::move(steps));
+  parts.normalizer = Normalizer(std::move(steps), keep_accents, lower, parts.normalizer);
   parts.pre_tokenizer = parts.decoder = MetaspaceOf(prefix ? "always" : "never");
-  parts.special_tokens = {{"bos_token", "[CLS]"},  {"eos_token", "[SEP]"}, {"unk_token", "<unk>"},
-                          {"sep_token", "[SEP]"},  {"pad_token", "<pad>"}, {"cls_token", "[CLS]"},
-                          {"mask_token", "[MASK]"}};
+  parts.special_tokens = AlbertTokens();
   return parts;
 }
 
@@ -380,9 +379,7 @@ absl::StatusOr<ClassParts> BuildBarthez(const json& config, ClassParts parts) {
                                {{"type", "NFC"}},
                                {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}});
   parts.pre_tokenizer = parts.decoder = MetaspaceOf(prefix ? "always" : "never");
-  parts.special_tokens = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"sep_token", "</s>"},
-                          {"cls_token", "<s>"},    {"unk_token", "<unk>"}, {"pad_token", "<pad>"},
-                          {"mask_token", "<mask>"}};
+  parts.special_tokens = RobertaTokens();
   return parts;
 }
 
@@ -400,15 +397,8 @@ absl::StatusOr<ClassParts> BuildReformer(const json& /*config*/, ClassParts part
 absl::StatusOr<ClassParts> BuildXlnet(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(const bool lower, ReadBool(config, "do_lower_case", false));
   // remove_space and keep_accents are options of the class too, and change nothing.
-  json steps = {ReplaceText("``", "\""),
-                ReplaceText("''", "\""),
-                {{"type", "NFKD"}},
-                {{"type", "StripAccents"}}};
-  if (lower) steps.push_back({{"type", "Lowercase"}});
-  if (json charsmap = FindCharsmap(parts.normalizer); !charsmap.is_null()) {
-    steps.push_back(std::move(charsmap));
-  }
-  parts.normalizer = Sequence("normalizers", std::move(steps));
+  parts.normalizer = Normalizer({ReplaceText("``", "\""), ReplaceText("''", "\"")},
+                                /*keep_accents=*/false, lower, parts.normalizer);
   SetMarkedWords("always", parts);
   parts.sequence_template =
       ClassTemplate{.single = {{"A"}, {"sep_token"}, {"cls_token", 2}},
