@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "draft/nucleus.h"
 #include "kernels/sampling.h"
 
 namespace shortlist {
@@ -155,21 +156,7 @@ void TokenChooser::ApplyFilters() {
   if (kept.empty()) return;
   const float best = scores_[*std::min_element(kept.begin(), kept.end(), better)];
 
-  if (params.top_p < 1.0) {
-    // Best first off a heap until their mass is reached: most rows need few of many.
-    double total = 0.0;
-    for (int32_t s : kept) total += std::exp(static_cast<double>(scores_[s] - best));
-    const auto worse = [&better](int32_t a, int32_t b) { return better(b, a); };
-    std::make_heap(kept.begin(), kept.end(), worse);
-    double mass = 0.0;
-    auto end = kept.end();
-    while (end != kept.begin() && mass < params.top_p * total) {
-      std::pop_heap(kept.begin(), end, worse);
-      --end;
-      mass += std::exp(static_cast<double>(scores_[*end] - best));
-    }
-    kept.erase(kept.begin(), end);
-  }
+  if (params.top_p < 1.0) KeepNucleus(scores_, token_ids_, params.top_p, kept);
   const double lowest =
       params.min_p > 0.0 ? best + std::log(params.min_p) : -std::numeric_limits<double>::infinity();
   std::vector<float> filtered(size, kExcluded);
