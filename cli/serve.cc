@@ -203,12 +203,13 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
                            .dir = session->models().model_dir(),
                            .conv_template = flags.conv_template,
                            .num_rows = session->models().config().vocab_size}));
+  SHORTLIST_RETURN_IF_ERROR(session->models().CheckUnchanged());  // the chat template is of them
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<ClientVocabs> clients,
                              OpenClientVocabs(flags, options.keys, session->models()));
   DecodingOptions decoding = session->decoding();
   decoding.num_shared_rows = NumSharedRows(flags, options.keys);
   // What followed a prompt elsewhere tells of others too.
-  if (options.keys.api.size() > 1) decoding.discovery.continuation_rows = 0;
+  if (options.keys.api.size() > 1) decoding.continuation_rows = 0;
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
       Engine::Create(session->models(), decoding, flags.scheduler, encoders.Loops()));

@@ -9,6 +9,7 @@
 #include "embed/modules_file.h"
 #include "embed/sentence_transformers.h"
 #include "embed/yes_no_format.h"
+#include "model/checkpoint/folder_versions.h"
 #include "model/checkpoint/hub_cache.h"
 #include "model/checkpoint/other_models.h"
 #include "runtime/clip_encoder.h"
@@ -53,9 +54,18 @@ TextInputs::Options InputOptions(const EncoderConfig& config, std::optional<int6
 
 absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options& options,
                                                                    ThreadPool& pool) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(options.model));
+  const FolderVersions files = FolderVersions::Of(dir);
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<EncodingModel> model, OpenDir(dir, options, pool));
+  SHORTLIST_RETURN_IF_ERROR(files.CheckUnchanged());
+  return model;
+}
+
+absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::OpenDir(const std::string& dir,
+                                                                      const Options& options,
+                                                                      ThreadPool& pool) {
   std::unique_ptr<EncodingModel> model(new EncodingModel());
-  SHORTLIST_ASSIGN_OR_RETURN(model->dir_, ResolveModelDir(options.model));
-  const std::string& dir = model->dir_;
+  model->dir_ = dir;
   for (const std::string& folder : {dir, TransformerDir(dir)}) {
     SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(folder));
   }

@@ -34,7 +34,7 @@ class EncodingModel {
 
   /// `pool` must outlive this. Errors name what does not fit: those of ResolveModelDir,
   /// OpenTokenizer, DetectYesNoFormat, ReadEmbeddingConfig, EncodingBody::Load and what loads the
-  /// outputs.
+  /// outputs, and of FolderVersions::CheckUnchanged.
   static absl::StatusOr<std::unique_ptr<EncodingModel>> Open(const Options& options,
                                                              ThreadPool& pool);
 
@@ -102,6 +102,9 @@ class EncodingModel {
 
  private:
   EncodingModel() = default;
+  static absl::StatusOr<std::unique_ptr<EncodingModel>> OpenDir(const std::string& dir,
+                                                                const Options& options,
+                                                                ThreadPool& pool);
 
   std::string dir_;
   std::unique_ptr<Tokenizer> own_tokenizer_;

@@ -1,6 +1,5 @@
 #include "runtime/models.h"
 
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +11,6 @@
 #include "model/kv_cache.h"
 #include "runtime/sketch_file.h"
 #include "vocab/formats/list_file.h"
-#include "vocab/surface_variants.h"
 
 namespace shortlist {
 namespace {
@@ -52,8 +50,10 @@ absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options
     models->head_kernels_ = *std::move(kernels);
   }
   SHORTLIST_ASSIGN_OR_RETURN(models->model_dir_, ResolveModelDir(options.model));
+  models->model_files_ = FolderVersions::Of(models->model_dir_);
   if (!options.draft.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(models->draft_dir_, ResolveModelDir(options.draft));
+    models->draft_files_ = FolderVersions::Of(models->draft_dir_);
   }
   SHORTLIST_ASSIGN_OR_RETURN(models->config_, ReadModelConfig(models->model_dir_));
   if (models->has_draft()) {
@@ -73,9 +73,16 @@ absl::Status Models::Load() {
   SHORTLIST_ASSIGN_OR_RETURN(target_,
                              Decoder::Load(model_dir_, options_.dtype, pool_, options_.quantize));
   SHORTLIST_RETURN_IF_ERROR(CheckHead("--model", model_dir_, *target_));
-  if (!has_draft()) return absl::OkStatus();
-  SHORTLIST_RETURN_IF_ERROR(LoadDraft());
-  return MoveHead();
+  if (has_draft()) {
+    SHORTLIST_RETURN_IF_ERROR(LoadDraft());
+    SHORTLIST_RETURN_IF_ERROR(MoveHead());
+  }
+  return CheckUnchanged();
+}
+
+absl::Status Models::CheckUnchanged() const {
+  SHORTLIST_RETURN_IF_ERROR(model_files_.CheckUnchanged());
+  return draft_files_.CheckUnchanged();
 }
 
 absl::Status Models::LoadDraft() {
@@ -150,12 +157,6 @@ absl::StatusOr<std::shared_ptr<const BaseLadder>> Models::SelectLadder(
       BaseLadder::Create(options, *std::move(list), vocab_target());
   if (!ladder.ok()) return Prefixed("--vocab", ladder.status());
   return ladder;
-}
-
-std::shared_ptr<const std::vector<std::vector<TokenId>>> Models::Variants() const {
-  std::vector<std::string_view> pieces(config_.vocab_size);
-  for (int32_t id = 0; id < num_ids(); ++id) pieces[id] = tokenizer_->TokenBytes(TokenId{id});
-  return std::make_shared<const std::vector<std::vector<TokenId>>>(SurfaceVariants(pieces));
 }
 
 int64_t Models::kv_slot_bytes() const {

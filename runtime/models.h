@@ -17,6 +17,7 @@
 #include "head/head_kernels.h"
 #include "head/sketch.h"
 #include "model/checkpoint/config.h"
+#include "model/checkpoint/folder_versions.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
@@ -49,8 +50,11 @@ class Models {
   static absl::StatusOr<std::unique_ptr<Models>> Open(const ModelOptions& options,
                                                       ThreadPool& pool);
   /// Reads the weights, once. InvalidArgument or FailedPrecondition for a draft with another
-  /// tokenizer (both fingerprints); errors of Decoder::Load and EagleModel::Load.
+  /// tokenizer (both fingerprints); errors of Decoder::Load, EagleModel::Load and CheckUnchanged.
   absl::Status Load();
+  /// Unavailable names a file of the directories that changed since Open: what was read before and
+  /// after may be of two models.
+  absl::Status CheckUnchanged() const;
 
   const std::string& model_dir() const { return model_dir_; }
   const std::string& draft_dir() const { return draft_dir_; }  // empty: there is no draft
@@ -71,8 +75,6 @@ class Models {
   /// The bases among which a size is found (VocabOptions::auto_size); null: `options` choose one.
   /// Errors as SelectBase's.
   absl::StatusOr<std::shared_ptr<const BaseLadder>> SelectLadder(const VocabOptions& options) const;
-  /// SurfaceVariants of the tokenizer's ids, for the target's vocabulary.
-  std::shared_ptr<const std::vector<std::vector<TokenId>>> Variants() const;
 
   // After Load.
 
@@ -104,6 +106,7 @@ class Models {
   const ModelOptions options_;
   ThreadPool& pool_;
   std::string model_dir_, draft_dir_;
+  FolderVersions model_files_, draft_files_;  // as they were before anything was read
   ModelConfig config_;
   ModelConfig draft_config_;  // with a draft only
   GenerationConfig generation_;
