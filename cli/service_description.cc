@@ -162,7 +162,7 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
                       " dynamic_rows=", run.dynamic_rows,
                       " list=", quoted(flags.run.vocab.custom_vocab_path));
       if (session.sketch() != nullptr || decoding.sketch_alone) {
-        const std::string learned = decoding.learning ? decoding.learning->cache : "";
+        const std::string learned = decoding.learning ? decoding.learning->sketch_cache : "";
         absl::StrAppend(&summary, " sketch_rows=", decoding.num_sketch_rows,
                         " sketch=", quoted(run.sketch.path.empty() ? learned : run.sketch.path));
       }

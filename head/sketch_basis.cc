@@ -108,6 +108,9 @@ absl::Status SketchBasis::CheckRank(int64_t rank, int64_t hidden) {
                                                  "]"));
 }
 
+StateMoments::StateMoments(const at::Tensor& mean, int64_t num_states)
+    : num_states_(num_states), sum_(mean * static_cast<double>(num_states)) {}
+
 void StateMoments::Add(const at::Tensor& states) {
   const at::Tensor finite = at::isfinite(states).all(/*dim=*/1).nonzero().squeeze(1);
   if (finite.numel() == 0) return;

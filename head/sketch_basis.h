@@ -14,9 +14,13 @@
 
 namespace shortlist {
 
-/// Second moments of hidden states that a head has met. Not thread-safe.
+/// Second moments of hidden states that a head has met. Copies share nothing. Not thread-safe.
 class StateMoments {
  public:
+  StateMoments() = default;
+  /// Of `num_states` states with this mean of x x^T: [hidden, hidden] f64.
+  StateMoments(const at::Tensor& mean, int64_t num_states);
+
   /// states: [n, hidden] f32 on the CPU, of one `hidden` for good. Those that are not finite do not
   /// count.
   void Add(const at::Tensor& states);

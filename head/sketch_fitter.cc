@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -18,10 +19,14 @@ constexpr int64_t kMostWaiting = 8 * kBlockStates;
 
 }  // namespace
 
-SketchFitter::SketchFitter(const HeadWeight& head, int64_t num_rows, int64_t num_known,
-                           OnFit on_fit)
-    : head_(head), num_rows_(num_rows), num_known_(num_known), on_fit_(std::move(on_fit)) {
-  is_done_ = num_known_ >= *std::prev(std::end(kFitAt));
+SketchFitter::SketchFitter(const HeadWeight& head, int64_t num_rows, Known known, Keep keep)
+    : head_(head),
+      num_rows_(num_rows),
+      num_fitted_(known.num_fitted),
+      keep_(std::move(keep)),
+      moments_(std::move(known.moments)),
+      num_kept_(moments_.num_states()) {
+  is_done_ = num_fitted_ >= *std::prev(std::end(kFitAt));
   if (!is_done_) thread_ = std::thread([this] { Run(); });
 }
 
@@ -36,16 +41,16 @@ SketchFitter::~SketchFitter() {
 
 void SketchFitter::Add(const at::Tensor& states) {
   if (done()) return;
-  bool is_block = false;
+  bool suffices = false;
   {
     const std::lock_guard lock(mutex_);
     const int64_t room = kMostWaiting * head_.hidden - std::ssize(states_);
     if (states.numel() > room) return;
     const auto* const values = states.data_ptr<float>();
     states_.insert(states_.end(), values, values + states.numel());
-    is_block = std::ssize(states_) >= kBlockStates * head_.hidden;
+    suffices = std::ssize(states_) >= num_awaited_ * head_.hidden;
   }
-  if (is_block) changed_.notify_one();
+  if (suffices) changed_.notify_one();
 }
 
 std::shared_ptr<const Sketch> SketchFitter::TakeNext() {
@@ -61,48 +66,68 @@ absl::Status SketchFitter::error() const {
 }
 
 void SketchFitter::Run() {
-  const absl::Status status = CatchTorch("sketch of the draft's head", [this] { return FitAll(); });
+  absl::Status status = CatchTorch("sketch of the draft's head", [this]() -> absl::Status {
+    SHORTLIST_RETURN_IF_ERROR(FitAll());
+    AddWaiting();
+    return moments_.num_states() > num_kept_ ? keep_.moments(moments_) : absl::OkStatus();
+  });
   const std::lock_guard lock(mutex_);
-  if (!status.ok() && !stop_) error_ = status;
+  if (!status.ok() && !stop_) error_ = std::move(status);
   states_ = {};
   is_done_ = true;
 }
 
-/// Waits for a block of them; none: it is to stop.
-std::vector<float> SketchFitter::TakeStates() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stop_ || std::ssize(states_) >= kBlockStates * head_.hidden; });
-  if (stop_) return {};
-  return std::exchange(states_, {});
-}
-
 absl::Status SketchFitter::FitAll() {
-  ThreadPool alone(1);  // the engine has the others
-  StateMoments moments;
   for (const int64_t fit_at : kFitAt) {
-    if (fit_at <= num_known_) continue;
-    while (moments.num_states() < fit_at) {
-      std::vector<float> states = TakeStates();
-      if (states.empty()) return absl::OkStatus();
-      const int64_t count = std::ssize(states) / head_.hidden;
-      moments.Add(at::from_blob(states.data(), {count, head_.hidden}, at::kFloat));
+    if (fit_at <= num_fitted_) continue;
+    while (moments_.num_states() < fit_at) {
+      if (!AwaitStates(fit_at - moments_.num_states())) return absl::OkStatus();
+      AddWaiting();
     }
-    SHORTLIST_ASSIGN_OR_RETURN(
-        const SketchBasis basis,
-        SketchBasis::Fit(head_, num_rows_, SketchBasis::DefaultRank(head_.hidden), &moments, alone,
-                         &stop_));
-    SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const Sketch> sketch,
-                               Sketch::Create(basis, head_, num_rows_, alone));
-    {
-      const std::lock_guard lock(mutex_);
-      next_ = std::move(sketch);
-      has_next_ = true;
-    }
-    const absl::Status kept = on_fit_(basis);
-    const std::lock_guard lock(mutex_);
-    error_ = kept;
+    const absl::Status fitted = FitOnce();
+    if (absl::IsCancelled(fitted)) return absl::OkStatus();
+    SHORTLIST_RETURN_IF_ERROR(fitted);
   }
   return absl::OkStatus();
+}
+
+absl::Status SketchFitter::FitOnce() {
+  ThreadPool alone(1);  // the engine has the others
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const SketchBasis basis,
+      SketchBasis::Fit(head_, num_rows_, SketchBasis::DefaultRank(head_.hidden), &moments_, alone,
+                       &stop_));
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const Sketch> sketch,
+                             Sketch::Create(basis, head_, num_rows_, alone));
+  {
+    const std::lock_guard lock(mutex_);
+    next_ = std::move(sketch);
+    has_next_ = true;
+  }
+  num_kept_ = moments_.num_states();
+  absl::Status kept = keep_.basis(basis);
+  kept.Update(keep_.moments(moments_));
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(kept);
+  return absl::OkStatus();
+}
+
+/// Waits for `count` states, or a block of them; false: it is to stop.
+bool SketchFitter::AwaitStates(int64_t count) {
+  std::unique_lock lock(mutex_);
+  num_awaited_ = std::min(count, kBlockStates);
+  changed_.wait(lock, [&] { return stop_ || std::ssize(states_) >= num_awaited_ * head_.hidden; });
+  return !stop_;
+}
+
+void SketchFitter::AddWaiting() {
+  std::vector<float> states;
+  {
+    const std::lock_guard lock(mutex_);
+    states.swap(states_);
+  }
+  const int64_t count = std::ssize(states) / head_.hidden;
+  if (count > 0) moments_.Add(at::from_blob(states.data(), {count, head_.hidden}, at::kFloat));
 }
 
 }  // namespace shortlist

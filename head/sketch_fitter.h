@@ -27,14 +27,22 @@ class SketchFitter {
  public:
   /// Numbers of states after which a sketch is fitted.
   static constexpr int64_t kFitAt[] = {128, 512, 2048, 16384};
-  /// Called on the fitter's thread with each basis that was fitted, to keep it.
-  using OnFit = std::function<absl::Status(const SketchBasis&)>;
 
-  /// Of rows 0 .. num_rows - 1 of `head`, which must outlive this. A sketch that was fitted to
-  /// `num_known` states is there already: only ones of more states follow. Throws std::system_error
-  /// where the system has no more threads.
-  SketchFitter(const HeadWeight& head, int64_t num_rows, int64_t num_known, OnFit on_fit);
-  /// Gives up what is under way; waits for about a second at most.
+  /// What earlier runs learned.
+  struct Known {
+    int64_t num_fitted = 0;  // states of the latest sketch; 0: there is none
+    StateMoments moments;    // of all states so far, those of the sketch among them
+  };
+  /// Where a run keeps what it learned, for the next. Both are called on the fitter's thread.
+  struct Keep {
+    std::function<absl::Status(const SketchBasis&)> basis;     // each that was fitted
+    std::function<absl::Status(const StateMoments&)> moments;  // after each fit and at the end
+  };
+
+  /// Of rows 0 .. num_rows - 1 of `head`, which must outlive this. Fits sketches of more states
+  /// than known.num_fitted only. Throws std::system_error if the system has no more threads.
+  SketchFitter(const HeadWeight& head, int64_t num_rows, Known known, Keep keep);
+  /// Gives up a fit that is under way, within about a second; keeps the moments of all states.
   ~SketchFitter();
   SketchFitter(const SketchFitter&) = delete;
   SketchFitter& operator=(const SketchFitter&) = delete;
@@ -54,21 +62,26 @@ class SketchFitter {
  private:
   void Run();
   absl::Status FitAll();
-  std::vector<float> TakeStates();
+  absl::Status FitOnce();
+  bool AwaitStates(int64_t count);
+  void AddWaiting();
 
   const HeadWeight head_;
-  const int64_t num_rows_, num_known_;
-  const OnFit on_fit_;
+  const int64_t num_rows_, num_fitted_;
+  const Keep keep_;
   std::atomic<bool> stop_ = false, is_done_ = false, has_next_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::vector<float> states_;  // [n, hidden] that wait
+  int64_t num_awaited_ = 0;    // that the thread waits for
   std::shared_ptr<const Sketch> next_;
   absl::Status error_;
 
-  std::thread thread_;  // last: it uses all of the above
+  StateMoments moments_;  // the thread's
+  int64_t num_kept_ = 0;  // states of the moments that were kept; the thread's
+  std::thread thread_;    // last: it uses all of the above
 };
 
 }  // namespace shortlist

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -86,6 +87,15 @@ absl::StatusOr<std::optional<int64_t>> ReadNumber(const TensorFile& file, const 
   return number;
 }
 
+/// The tensor "num_states"; 0 where there is none.
+absl::StatusOr<int64_t> ReadNumStates(const TensorFile& file) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> read, ReadNumber(file, "num_states"));
+  const int64_t num_states = read.value_or(0);
+  if (num_states >= 0 && num_states <= kMaxStates) return num_states;
+  return BadFile(file.path(),
+                 absl::StrCat("num_states is ", num_states, ", not in [0, ", kMaxStates, "]"));
+}
+
 /// FNV-1a, which is the same everywhere.
 uint64_t HashOf(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -93,14 +103,34 @@ uint64_t HashOf(std::string_view text) {
   return hash;
 }
 
-/// Of all that a basis is, so that a damaged file shows: a draft by it would only be slow.
-int64_t ChecksumOf(const SketchBasis& basis) {
-  uint64_t sum = static_cast<uint64_t>(basis.num_states);
-  for (const at::Tensor* matrix : {&basis.rows, &basis.states, &basis.probes}) {
+/// Of all values of a file, so that a damaged file shows: a draft by it would only be slow.
+int64_t Checksum(int64_t num_states, std::initializer_list<const at::Tensor*> matrices) {
+  auto sum = static_cast<uint64_t>(num_states);
+  for (const at::Tensor* matrix : matrices) {
     const at::Tensor values = matrix->contiguous();
     sum = sum * 31 + HashOf({static_cast<const char*>(values.data_ptr()), values.nbytes()});
   }
   return static_cast<int64_t>(sum);
+}
+
+int64_t ChecksumOf(const SketchBasis& basis) {
+  return Checksum(basis.num_states, {&basis.rows, &basis.states, &basis.probes});
+}
+
+absl::Status CheckSum(const TensorFile& file, int64_t expected) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> checksum, ReadNumber(file, "checksum"));
+  if (!checksum || *checksum == expected) return absl::OkStatus();
+  return BadFile(file.path(), "is damaged: its checksum is another");
+}
+
+void AddNumber(const char* name, const int64_t& number, SafetensorsWriter& writer) {
+  writer.Add(name, "I64", std::vector<int64_t>{1},
+             {reinterpret_cast<const char*>(&number), sizeof(number)});
+}
+
+void AddMatrix(const char* name, const at::Tensor& matrix, SafetensorsWriter& writer) {
+  const at::Tensor rows = matrix.contiguous();
+  writer.Add(name, "F32", rows.sizes(), {static_cast<const char*>(rows.data_ptr()), rows.nbytes()});
 }
 
 std::string Variable(const char* name) {
@@ -121,39 +151,44 @@ absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path) {
   SHORTLIST_ASSIGN_OR_RETURN(basis.probe_ids, ReadProbeIds(file));
   SHORTLIST_ASSIGN_OR_RETURN(basis.probes,
                              ReadMatrix(file, "probes", std::ssize(basis.probe_ids), rank));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> num_states,
-                             ReadNumber(file, "num_states"));
-  basis.num_states = num_states.value_or(0);
-  if (basis.num_states < 0 || basis.num_states > kMaxStates) {
-    return BadFile(
-        path, absl::StrCat("num_states is ", basis.num_states, ", not in [0, ", kMaxStates, "]"));
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> checksum, ReadNumber(file, "checksum"));
-  if (checksum && *checksum != ChecksumOf(basis)) {
-    return BadFile(path, "is damaged: its checksum is another");
-  }
+  SHORTLIST_ASSIGN_OR_RETURN(basis.num_states, ReadNumStates(file));
+  SHORTLIST_RETURN_IF_ERROR(CheckSum(file, ChecksumOf(basis)));
   return basis;
 }
 
 absl::Status WriteSketchFile(const SketchBasis& basis, const std::string& path) {
   SafetensorsWriter writer;
   writer.SetMetadata("format", "shortlist sketch 1");
-  const auto add = [&writer](const char* name, const char* dtype, std::vector<int64_t> shape,
-                             const void* values, size_t num_bytes) {
-    writer.Add(name, dtype, shape, {static_cast<const char*>(values), num_bytes});
-  };
-  const auto add_matrix = [&](const char* name, const at::Tensor& matrix) {
-    const at::Tensor rows = matrix.contiguous();
-    add(name, "F32", {rows.size(0), rows.size(1)}, rows.data_ptr(), rows.nbytes());
-  };
-  add("probe_ids", "I64", {std::ssize(basis.probe_ids)}, basis.probe_ids.data(),
-      basis.probe_ids.size() * sizeof(int64_t));
-  if (basis.num_states > 0) add("num_states", "I64", {1}, &basis.num_states, sizeof(int64_t));
+  writer.Add("probe_ids", "I64", std::vector{std::ssize(basis.probe_ids)},
+             {reinterpret_cast<const char*>(basis.probe_ids.data()),
+              basis.probe_ids.size() * sizeof(int64_t)});
+  if (basis.num_states > 0) AddNumber("num_states", basis.num_states, writer);
   const int64_t checksum = ChecksumOf(basis);
-  add("checksum", "I64", {1}, &checksum, sizeof(checksum));
-  add_matrix("rows", basis.rows);
-  add_matrix("states", basis.states);
-  add_matrix("probes", basis.probes);
+  AddNumber("checksum", checksum, writer);
+  AddMatrix("rows", basis.rows, writer);
+  AddMatrix("states", basis.states, writer);
+  AddMatrix("probes", basis.probes, writer);
+  return WriteFileAtomically(path, writer.File());
+}
+
+absl::StatusOr<StateMoments> ReadMomentsFile(const std::string& path, int64_t hidden) {
+  SHORTLIST_ASSIGN_OR_RETURN(const TensorFile file, OpenSafetensors(path));
+  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor mean, ReadMatrix(file, "mean", hidden, hidden));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_states, ReadNumStates(file));
+  if (num_states < 1) return BadFile(path, "num_states is 0, not at least 1");
+  SHORTLIST_RETURN_IF_ERROR(CheckSum(file, Checksum(num_states, {&mean})));
+  return StateMoments(mean.to(at::kDouble), num_states);
+}
+
+absl::Status WriteMomentsFile(const StateMoments& moments, const std::string& path) {
+  SafetensorsWriter writer;
+  writer.SetMetadata("format", "shortlist state moments 1");
+  const int64_t num_states = moments.num_states();
+  const at::Tensor mean = moments.Mean().to(at::kFloat);
+  const int64_t checksum = Checksum(num_states, {&mean});
+  AddNumber("num_states", num_states, writer);
+  AddNumber("checksum", checksum, writer);
+  AddMatrix("mean", mean, writer);
   return WriteFileAtomically(path, writer.File());
 }
 

@@ -23,6 +23,15 @@ absl::StatusOr<SketchBasis> ReadSketchFile(const std::string& path);
 /// Replaces the file at once or not at all. Unavailable names the path and the reason.
 absl::Status WriteSketchFile(const SketchBasis& basis, const std::string& path);
 
+// The moments of the states that a head has met, likewise: F32 "mean" [hidden, hidden], and I64
+// "num_states" [1], at least 1, and "checksum" [1].
+
+/// Of a head of this width. Errors of ReadSketchFile.
+absl::StatusOr<StateMoments> ReadMomentsFile(const std::string& path, int64_t hidden);
+
+/// There is at least one state. As WriteSketchFile.
+absl::Status WriteMomentsFile(const StateMoments& moments, const std::string& path);
+
 /// Where the sketch of the draft in `draft_dir` is kept between runs: in $XDG_CACHE_HOME/shortlist
 /// or ~/.cache/shortlist, under the draft's name and, as names are not unique, what tells its path
 /// and the number of rows from others. Empty: this user has no home.

@@ -129,7 +129,7 @@ TEST_F(StepCoverageTest, WhatOtherPartsHoldIsHeldWhateverTheSizeOfTheBase) {
   };
   EXPECT_TRUE(held(RowSource::kShared, 90));
   EXPECT_TRUE(held(RowSource::kGiven, 90));
-  EXPECT_TRUE(held(RowSource::kVariants, 90));
+  EXPECT_TRUE(held(RowSource::kContinuations, 90));
   EXPECT_FALSE(held(RowSource::kBase, 90));
   EXPECT_TRUE(held(RowSource::kBase, 90, /*sizes_base=*/false));
   EXPECT_TRUE(held(RowSource::kSuccessors, 90, /*sizes_base=*/false));
@@ -193,11 +193,13 @@ TEST_F(StepCoverageEngineTest, ASketchIsLearnedWhileItRunsAndTheOutputStays) {
       VocabSizer sizer(*manager, ladder, {kSketchRows}, /*max_draft_tokens=*/4,
                        /*awaits_sketch=*/true);
       std::atomic<int64_t> num_states = 0;
-      SketchFitter fitter(pair_->HeadOf(kind), pair_->emit_size(), /*num_known=*/0,
-                          [&](const SketchBasis& basis) {
-                            num_states = basis.num_states;
-                            return absl::OkStatus();
-                          });
+      SketchFitter fitter(pair_->HeadOf(kind), pair_->emit_size(), {},
+                          {.basis =
+                               [&](const SketchBasis& basis) {
+                                 num_states = basis.num_states;
+                                 return absl::OkStatus();
+                               },
+                           .moments = [](const StateMoments&) { return absl::OkStatus(); }});
       config.fitter = &fitter;
       config.sizer = &sizer;
       config.sizer_vocab = manager.get();

@@ -31,13 +31,22 @@ class SketchFitterTest : public testing::Test {
  protected:
   HeadWeight head() const { return {rows_.data(), DType::kF32, kVocab, kHidden}; }
 
-  std::unique_ptr<SketchFitter> NewFitter(int64_t num_known) {
-    return std::make_unique<SketchFitter>(head(), kVocab, num_known,
-                                          [this](const SketchBasis& basis) {
-                                            const std::lock_guard lock(mutex_);
-                                            fitted_.push_back(basis.num_states);
-                                            return kept_;
-                                          });
+  SketchFitter::Keep Keep() {
+    return {.basis =
+                [this](const SketchBasis& basis) {
+                  const std::lock_guard lock(mutex_);
+                  fitted_.push_back(basis.num_states);
+                  return kept_;
+                },
+            .moments =
+                [this](const StateMoments& moments) {
+                  const std::lock_guard lock(mutex_);
+                  moments_ = moments;
+                  return absl::OkStatus();
+                }};
+  }
+  std::unique_ptr<SketchFitter> NewFitter(SketchFitter::Known known = {}) {
+    return std::make_unique<SketchFitter>(head(), kVocab, std::move(known), Keep());
   }
 
   /// Waits up to a minute.
@@ -67,11 +76,13 @@ class SketchFitterTest : public testing::Test {
   const std::vector<float> rows_ = NormalValues(1, kVocab* kHidden);
   absl::Status kept_;
   std::mutex mutex_;
-  std::vector<int64_t> fitted_;  // guarded by mutex_: their states
+  // Guarded by mutex_.
+  std::vector<int64_t> fitted_;  // their states
+  StateMoments moments_;         // kept last
 };
 
 TEST_F(SketchFitterTest, FitsSoonAndAgainWithMoreStates) {
-  const auto fitter = NewFitter(/*num_known=*/0);
+  const auto fitter = NewFitter();
   EXPECT_EQ(fitter->TakeNext(), nullptr);
   for (unsigned i = 0; i < 127; ++i) fitter->Add(States(100 + i, 1));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -90,24 +101,41 @@ TEST_F(SketchFitterTest, FitsSoonAndAgainWithMoreStates) {
   EXPECT_TRUE(fitter->error().ok());
 }
 
-TEST_F(SketchFitterTest, GoesOnFromWhatIsKnown) {
-  const auto fitter = NewFitter(/*num_known=*/128);
-  fitter->Add(States(2, 256));
-  fitter->Add(States(3, 256));
-  ASSERT_NE(Await(*fitter), nullptr);
+TEST_F(SketchFitterTest, FitsOnlySketchesOfMoreStatesThanKnown) {
+  StateMoments known;
+  known.Add(States(1, 300));
+  const auto fitter = NewFitter({.num_fitted = 128, .moments = known});
+  fitter->Add(States(2, 212));
+  const auto sketch = Await(*fitter);
+  ASSERT_NE(sketch, nullptr);
+  EXPECT_EQ(sketch->num_states(), 512);
   const std::lock_guard lock(mutex_);
   EXPECT_EQ(fitted_, std::vector<int64_t>{512});
 }
 
+TEST_F(SketchFitterTest, ShortRunsLearnTogether) {
+  StateMoments all;
+  for (unsigned run = 0; run < 3; ++run) {
+    all.Add(States(run, 50));
+    const auto fitter = NewFitter({.moments = moments_});
+    fitter->Add(States(run, 50));
+    if (run < 2) continue;
+    ASSERT_NE(Await(*fitter), nullptr);  // 150 states by now
+  }
+  EXPECT_EQ(fitted_, std::vector<int64_t>{150});
+  EXPECT_EQ(moments_.num_states(), 150);
+  EXPECT_TRUE(at::allclose(moments_.Mean(), all.Mean()));
+}
+
 TEST_F(SketchFitterTest, OfManyStatesThereIsNothingToLearn) {
-  const auto fitter = NewFitter(/*num_known=*/16384);
+  const auto fitter = NewFitter({.num_fitted = 16384});
   EXPECT_TRUE(fitter->done());
   fitter->Add(States(2, 1000));
   EXPECT_EQ(fitter->TakeNext(), nullptr);
 }
 
 TEST_F(SketchFitterTest, StatesThatAreNotFiniteDoNotCount) {
-  const auto fitter = NewFitter(/*num_known=*/0);
+  const auto fitter = NewFitter();
   at::Tensor states = States(2, 200);
   states.narrow(0, 0, 100).fill_(std::numeric_limits<float>::quiet_NaN());
   fitter->Add(states);
@@ -119,7 +147,7 @@ TEST_F(SketchFitterTest, StatesThatAreNotFiniteDoNotCount) {
 
 TEST_F(SketchFitterTest, TellsThatWhatItFittedCouldNotBeKept) {
   kept_ = absl::UnavailableError("disk full");
-  const auto fitter = NewFitter(/*num_known=*/0);
+  const auto fitter = NewFitter();
   fitter->Add(States(2, 128));
   ASSERT_NE(Await(*fitter), nullptr);
   for (int i = 0; i < 60'000 && fitter->error().ok(); ++i) {
@@ -131,8 +159,7 @@ TEST_F(SketchFitterTest, TellsThatWhatItFittedCouldNotBeKept) {
 
 TEST_F(SketchFitterTest, AHeadThatCannotBeSketchedEndsIt) {
   const std::vector<float> zeros(kVocab * kHidden);
-  SketchFitter fitter({zeros.data(), DType::kF32, kVocab, kHidden}, kVocab, /*num_known=*/0,
-                      [](const SketchBasis&) { return absl::OkStatus(); });
+  SketchFitter fitter({zeros.data(), DType::kF32, kVocab, kHidden}, kVocab, {}, Keep());
   fitter.Add(States(2, 128));
   for (int i = 0; i < 60'000 && !fitter.done(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -143,7 +170,7 @@ TEST_F(SketchFitterTest, AHeadThatCannotBeSketchedEndsIt) {
 
 TEST_F(SketchFitterTest, CanEndAtAnyTime) {
   for (int wait_ms = 0; wait_ms < 20; ++wait_ms) {
-    const auto fitter = NewFitter(/*num_known=*/0);
+    const auto fitter = NewFitter();
     fitter->Add(States(2, 600));
     std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
   }

@@ -145,6 +145,24 @@ TEST_F(SketchFileTest, ATensorThatIsMissingIsNamed) {
   EXPECT_TRUE(absl::IsNotFound(ReadSketchFile(dir_.Join("none")).status()));
 }
 
+TEST_F(SketchFileTest, MomentsSurviveAndDamageIsReported) {
+  StateMoments moments;
+  moments.Add(at::arange(30, at::kFloat).view({3, 10}) * 0.1);
+  ASSERT_TRUE(WriteMomentsFile(moments, path()).ok());
+  const auto read = ReadMomentsFile(path(), /*hidden=*/10);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->num_states(), 3);
+  EXPECT_TRUE(at::allclose(read->Mean(), moments.Mean(), /*rtol=*/1e-6));
+  EXPECT_THAT(std::string(ReadMomentsFile(path(), /*hidden=*/11).status().message()),
+              HasSubstr("not F32 [11, 11]"));
+  EXPECT_THAT(std::string(ReadSketchFile(path()).status().message()), HasSubstr("no tensor rows"));
+  std::string damaged = *ReadFile(path(), 1 << 20);
+  damaged.back() ^= 1;
+  ASSERT_TRUE(WriteFileAtomically(path(), damaged).ok());
+  EXPECT_THAT(std::string(ReadMomentsFile(path(), /*hidden=*/10).status().message()),
+              HasSubstr("checksum"));
+}
+
 TEST_F(SketchFileTest, WhatCannotBeWrittenLeavesTheOldFile) {
   const std::string blocked = dir_.Join("no/such/folder/demo.sketch");
   const absl::Status status = WriteSketchFile(SmallBasis(), blocked);
