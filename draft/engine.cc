@@ -31,7 +31,7 @@ SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter, StepVoca
       drafter_(drafter),
       draft_side_(drafter),
       options_(std::move(options)),
-      discovery_(options_.discovery, options_.emit_size, drafter != nullptr),
+      discovery_(options_.continuation_rows, drafter != nullptr),
       vocabs_(std::move(vocabs)),
       cache_(std::move(cache)),
       head_(std::move(head)) {}
@@ -78,7 +78,7 @@ absl::Status SpeculativeEngine::MeasureVerify() {
       batch_.Clear();
       batch_.AddChain(std::span(tokens).first(rows), /*begin=*/0, std::span(slots).first(rows));
       SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
-      SHORTLIST_RETURN_IF_ERROR(head_.Judge(hidden, RowDetail::kBest, {}, 0).status());
+      SHORTLIST_RETURN_IF_ERROR(head_.Judge(hidden, RowDetail::kBest, {}).status());
       if (round > 0) policy_.AddVerify(rows, NowMs() - begin);
     }
   }
@@ -132,9 +132,8 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
   for (const Chunk& chunk : chunks) {
     if (chunk.completes) last_rows.push_back(chunk.first_row + chunk.len - 1);
   }
-  const int64_t num_top = NumPromptBest(work, chunks);
   SHORTLIST_ASSIGN_OR_RETURN(const TargetHead::Verdict verdict,
-                             head_.Judge(GatherRows(hidden, last_rows), detail, {}, num_top));
+                             head_.Judge(GatherRows(hidden, last_rows), detail, {}));
   int64_t verdict_row = 0;
   for (Chunk& chunk : chunks) {
     Sequence& sequence = *work[chunk.index].sequence;
@@ -143,10 +142,6 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
     std::move(chunk.prompt_infos.begin(), chunk.prompt_infos.end(),
               std::back_inserter(sequence.prompt_infos));
     if (chunk.completes) {
-      if (num_top > 0 && MayGuess(work[chunk.index])) {
-        SpeculationOf(sequence).prompt_likely =
-            LikeliestLast(std::span(verdict.top).subspan(verdict_row * num_top, num_top), num_top);
-      }
       verifier_.Verify(sequence, /*tokens=*/{}, /*distributions=*/{}, verdict.From(verdict_row++),
                        options_.verify, target_.config().context_len);
     }
@@ -230,8 +225,7 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
     detail = std::max(detail, DetailFor(sequence));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
-  const int64_t num_top = NumTargetBest(work);
-  SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_), num_top));
+  SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
 
   int64_t row = 0;
   num_step_judged_ = num_step_accepted_ = 0;
@@ -254,37 +248,11 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
     task.Learn(num_accepted);
     num_step_accepted_ += num_accepted;
     num_step_judged_ += std::min(num_emitted, std::ssize(task.tokens));
-    Learn(work[i], task, num_accepted, num_emitted,
-          LikeliestLast(std::span(verdict_.top).subspan(row * num_top, num_emitted * num_top),
-                        num_top));
+    Learn(work[i], task, num_accepted, num_emitted);
     if (num_emitted > 0) draft_side_.Accept(work[i], hidden.narrow(0, row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
   return absl::OkStatus();
-}
-
-/// Before a step.
-bool SpeculativeEngine::MayGuess(const StepWork& work) const {
-  return discovery_.MayGuess(*work.sequence, *vocabs_.ManagerOf(work).Active());
-}
-
-/// The target's best of the last rows of prompts that are looked at.
-int64_t SpeculativeEngine::NumPromptBest(std::span<const StepWork> work,
-                                         std::span<const Chunk> chunks) const {
-  const int64_t num_best = discovery_.num_prompt_best();
-  const bool anyone = num_best > 0 && std::ranges::any_of(chunks, [&](const Chunk& chunk) {
-                        return chunk.completes && MayGuess(work[chunk.index]);
-                      });
-  return anyone ? num_best : 0;
-}
-
-/// The same of each row of a step.
-int64_t SpeculativeEngine::NumTargetBest(std::span<const StepWork> work) const {
-  const int64_t num_best = discovery_.num_target_best();
-  const bool anyone = num_best > 0 && std::ranges::any_of(work, [&](const StepWork& of) {
-                        return discovery_.MayGuess(*of.sequence, *vocabs_.Of(of).active);
-                      });
-  return anyone ? num_best : 0;
 }
 
 void SpeculativeEngine::UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before) {
@@ -414,9 +382,8 @@ std::vector<DraftTask> SpeculativeEngine::Propose(std::span<const StepWork> work
 }
 
 /// Of the `num_emitted` tokens that came of `task`, the first `num_accepted` were drafted.
-/// `likely`: the target's best where each of them was chosen, the likeliest last.
 void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
-                              int64_t num_emitted, std::span<const TokenId> likely) {
+                              int64_t num_emitted) {
   Sequence& sequence = *work.sequence;
   const StepVocabs::Snapshot& snapshot = vocabs_.Of(work);
   const ActiveVocab& active = *snapshot.active;
@@ -430,7 +397,7 @@ void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64
     TellSizerOfTokens(step, coverage, *options_.sizer);
   }
   const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(num_emitted);
-  discovery_.AfterStep(sequence, active, emitted, likely);
+  discovery_.AfterStep(sequence, active, emitted);
   if (!snapshot.fit.ok()) return;
   DynamicVocabularyManager& vocab = vocabs_.ManagerOf(work);
   absl::Status status =

@@ -107,17 +107,14 @@ class SpeculativeEngine {
   absl::Status MeasureVerify();
   double NowMs() const;
   std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
-  int64_t NumPromptBest(std::span<const StepWork> work, std::span<const Chunk> chunks) const;
-  bool MayGuess(const StepWork& work) const;
   std::span<const StepResult> TakeResults(std::span<const StepWork> work);
   std::vector<DraftTask> Propose(std::span<const StepWork> work);
   DraftTask NewTask(const StepWork& work);
   int64_t NumDraftTokens(const StepWork& work) const;
   int64_t NumSketchRows() const;
   absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
-  int64_t NumTargetBest(std::span<const StepWork> work) const;
-  void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted, int64_t num_emitted,
-             std::span<const TokenId> likely);
+  void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
+             int64_t num_emitted);
   void UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before);
   void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                  const EngineStats& before);

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "head/lm_head.h"
 
 namespace shortlist {
 namespace {
@@ -26,10 +25,7 @@ absl::Status EngineOptions::Validate() const {
   SHORTLIST_RETURN_IF_ERROR(CheckCount("num_draft_tokens", num_draft_tokens, 0, kMaxDraftTokens));
   SHORTLIST_RETURN_IF_ERROR(CheckShare("draft_p_min", draft_p_min.value_or(0.0)));
   SHORTLIST_RETURN_IF_ERROR(CheckShare("coverage_floor", coverage_floor));
-  SHORTLIST_RETURN_IF_ERROR(
-      CheckCount("target_top_k", discovery.target_top_k, 1, LmHead::kMaxTopK));
-  SHORTLIST_RETURN_IF_ERROR(
-      CheckCount("prompt_target_rows", discovery.prompt_target_rows, 0, LmHead::kMaxTopK));
+  SHORTLIST_RETURN_IF_ERROR(CheckCount("continuation_rows", continuation_rows, 0, 1 << 20));
   if (num_slots >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("num_slots ", num_slots, " below 1"));
 }

@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "draft/verifier.h"
-#include "vocab/discovery.h"
 #include "vocab/vocab_sizer.h"
 
 namespace shortlist {
@@ -28,7 +27,9 @@ struct EngineOptions {
   // A request is drafted for with the full head while less than this share of its latest tokens is
   // in its active vocabulary (CoverageGuard); in [0, 1]; 0: never.
   double coverage_floor = 0.65;
-  DiscoveryOptions discovery;   // what the tails of requests get besides prompt and output
+  // Rows of a request's tail that may hold what followed the same prefix in other requests; in
+  // [0, 2^20].
+  int64_t continuation_rows = 64;
   VocabSizer* sizer = nullptr;  // of the engine's vocabulary, outlives it. Null: the size stays
   int64_t num_slots = 0;        // KV slots of the target, and of the drafter's cache; at least 1
   int64_t emit_size = 0;        // token ids at or above this are padding, never emitted: the

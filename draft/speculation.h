@@ -26,10 +26,9 @@ struct Speculation final : Sequence::EngineState {
 
   RequestTail tail;
   std::vector<TokenId> given;  // that whoever sent the request named
-  // All three enter the tail with the next step.
+  // Both enter the tail with the next step.
   std::vector<TokenId> adopted_rows;
   std::vector<TokenId> continuations;
-  std::vector<TokenId> prompt_likely;  // the target's best behind the prompt, likeliest last
   bool tail_has_prompt = false;
   CoverageGuard guard;
   std::unique_ptr<DrafterState> draft_state;  // null: it is decoded plainly

@@ -39,54 +39,17 @@ absl::StatusOr<TargetHead> TargetHead::Create(const HeadWeight& weight, int64_t 
                     ActiveVocab::FullHead(weight.vocab_size));
 }
 
-namespace {
-
-/// The best of each row, from its logits.
-void TakeTop(const TokenLogits& logits, int64_t num_top, std::vector<TokenId>& top) {
-  std::vector<int32_t> best;
-  for (int64_t m = 0; m < std::ssize(logits.ids); ++m) {
-    const std::span<const float> row = logits.of_token(m);
-    best.clear();
-    for (int32_t id = 0; id < std::ssize(row); ++id) {
-      const bool is_full = std::ssize(best) == num_top;
-      if (!(row[id] > (is_full ? row[best.back()] : -std::numeric_limits<float>::infinity()))) {
-        continue;
-      }
-      if (is_full) best.pop_back();
-      const auto place = std::find_if(best.begin(), best.end(),
-                                      [&](int32_t other) { return row[id] > row[other]; });
-      best.insert(place, id);
-    }
-    best.resize(num_top, -1);
-    for (const int32_t id : best) top.push_back(TokenId{id});
-  }
-}
-
-}  // namespace
-
 absl::StatusOr<TargetHead::Verdict> TargetHead::Judge(const at::Tensor& hidden, RowDetail detail,
-                                                      Verdict storage, int64_t num_top) {
+                                                      Verdict storage) {
   Verdict verdict = std::move(storage);
   verdict.detail = detail;
   verdict.padding.ids.clear();
-  verdict.top.clear();
-  if (detail == RowDetail::kBest && num_top > 0) {
-    SHORTLIST_ASSIGN_OR_RETURN(const std::vector<LmHead::Best> top,
-                               tokens_.TopK(hidden, {*all_rows_}, num_top));
-    verdict.best.clear();
-    for (int64_t i = 0; i < std::ssize(top); ++i) {
-      if (i % num_top == 0) verdict.best.push_back(top[i]);
-      verdict.top.push_back(top[i].id);
-    }
-    return verdict;
-  }
   if (detail == RowDetail::kBest) {
     SHORTLIST_ASSIGN_OR_RETURN(verdict.best, tokens_.Argmax(hidden, {*all_rows_}));
     return verdict;
   }
   SHORTLIST_ASSIGN_OR_RETURN(verdict.logits,
                              tokens_.Logits(hidden, {*all_rows_}, std::move(verdict.logits)));
-  if (num_top > 0) TakeTop(verdict.logits, num_top, verdict.top);
   if (detail == RowDetail::kLogprobs && padding_.has_value()) {
     SHORTLIST_ASSIGN_OR_RETURN(verdict.padding,
                                padding_->Logits(hidden, {*all_rows_}, std::move(verdict.padding)));

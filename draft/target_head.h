@@ -35,7 +35,6 @@ class TargetHead {
   struct Verdict {
     RowDetail detail = RowDetail::kBest;
     std::vector<LmHead::Best> best;  // [num_tokens], for kBest alone
-    std::vector<TokenId> top;        // [num_tokens, num_top] likeliest first; -1: no more
     TokenLogits logits;              // for the others
     TokenLogits padding;             // for kLogprobs, where there are such rows
 
@@ -49,9 +48,8 @@ class TargetHead {
                                            ThreadPool& pool);
 
   /// hidden: [num_tokens, hidden] f32. The memory of `storage`, an earlier verdict or an empty one,
-  /// is used again. Tells the `num_top` best tokens of each row besides, in [0, LmHead::kMaxTopK].
-  absl::StatusOr<Verdict> Judge(const at::Tensor& hidden, RowDetail detail, Verdict storage,
-                                int64_t num_top = 0);
+  /// is used again.
+  absl::StatusOr<Verdict> Judge(const at::Tensor& hidden, RowDetail detail, Verdict storage);
 
  private:
   TargetHead(LmHead tokens, std::optional<LmHead> padding,

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -36,27 +37,57 @@ std::vector<int64_t> SketchShares(const Models& models, const DecodingOptions& o
   return shares;
 }
 
-absl::Status KeepSketch(const SketchBasis& basis, const std::string& path) {
+/// Calls `write` with `path`, unless it is empty, once its folder is there.
+absl::Status KeepIn(const std::string& path,
+                    absl::FunctionRef<absl::Status(const std::string&)> write) {
+  if (path.empty()) return absl::OkStatus();
   std::error_code error;
-  // A pipe, say, would wait for a reader.
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+  // A pipe would wait for a reader, and a link may lead to a file of the user's.
+  const std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     return absl::UnavailableError(absl::StrCat(path, " is not a regular file"));
   }
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  return WriteSketchFile(basis, path);  // which fails where there is no folder
+  return write(path);  // which fails where there is no folder
 }
 
 /// Null where the system has no thread for it: the sketch that there is stays, or the full head.
 std::unique_ptr<SketchFitter> NewFitter(const Models& models, const SketchLearning& learning) {
-  const auto keep = [cache = learning.cache](const SketchBasis& basis) {
-    return cache.empty() ? absl::OkStatus() : KeepSketch(basis, cache);
+  SketchFitter::Keep keep;
+  keep.basis = [path = learning.sketch_cache](const SketchBasis& basis) {
+    return KeepIn(path, [&](const std::string& file) { return WriteSketchFile(basis, file); });
+  };
+  keep.moments = [path = learning.moments_cache](const StateMoments& moments) {
+    return KeepIn(path, [&](const std::string& file) { return WriteMomentsFile(moments, file); });
   };
   try {
     return std::make_unique<SketchFitter>(models.draft_head(), models.num_sketched_rows(),
-                                          learning.num_known, keep);
+                                          learning.known, std::move(keep));
   } catch (const std::system_error&) {
     return nullptr;
   }
+}
+
+/// Opens what earlier runs learned about the draft's head. Files that do not fit it, or are
+/// damaged, are ignored, and replaced once there is something new.
+void OpenCached(Models& models, DecodingOptions& decoding) {
+  SketchLearning& learning = *decoding.learning;
+  const int64_t hidden = models.draft_head().hidden;
+  learning.sketch_cache = CachedSketchPath(models.draft_dir(), models.num_sketched_rows());
+  if (learning.sketch_cache.empty()) return;
+  learning.moments_cache =
+      std::filesystem::path(learning.sketch_cache).replace_extension("moments.safetensors");
+  if (FileExists(learning.sketch_cache)) {
+    absl::StatusOr<std::shared_ptr<const Sketch>> sketch = models.OpenSketch(learning.sketch_cache);
+    if (!sketch.ok()) return;  // of another head, say, whose states were others too
+    if ((*sketch)->rank() == SketchBasis::DefaultRank(hidden)) {
+      learning.known.num_fitted = (*sketch)->num_states();
+      decoding.sketch = *std::move(sketch);
+    }
+  }
+  if (!FileExists(learning.moments_cache)) return;
+  absl::StatusOr<StateMoments> moments = ReadMomentsFile(learning.moments_cache, hidden);
+  if (moments.ok()) learning.known.moments = *std::move(moments);
 }
 
 }  // namespace
@@ -112,15 +143,7 @@ absl::Status SketchOptions::Open(Models& models, DecodingOptions& decoding) cons
   decoding.num_sketch_rows = num_rows > 0 ? num_rows : kAloneRows;
   decoding.min_sketch_rows = min_rows;
   decoding.learning.emplace();
-  std::string& cache = decoding.learning->cache;
-  cache = CachedSketchPath(models.draft_dir(), num_sketched);
-  if (cache.empty() || !FileExists(cache)) return absl::OkStatus();
-  absl::StatusOr<std::shared_ptr<const Sketch>> sketch = models.OpenSketch(cache);
-  // Of another head or made otherwise, say: a new one replaces it.
-  const int64_t rank = SketchBasis::DefaultRank(models.draft_head().hidden);
-  if (!sketch.ok() || (*sketch)->rank() != rank) return absl::OkStatus();
-  decoding.sketch = *std::move(sketch);
-  decoding.learning->num_known = decoding.sketch->num_states();
+  OpenCached(models, decoding);
   return absl::OkStatus();
 }
 
@@ -163,14 +186,12 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
           /*awaits_sketch=*/options.sketch_alone && options.sketch == nullptr);
     }
   }
-  DiscoveryOptions discovery = options.discovery;
-  if (drafts && discovery.variant_rows > 0) discovery.variants = models.Variants();
   const SpeculativeEngine::Options engine{.num_draft_tokens = drafts ? options.num_draft_tokens : 0,
                                           .draft_p_min = options.draft_p_min,
                                           .prompt_lookup = options.prompt_lookup,
                                           .verify = options.verify,
                                           .coverage_floor = options.coverage_floor,
-                                          .discovery = std::move(discovery),
+                                          .continuation_rows = options.continuation_rows,
                                           .sizer = made.sizer.get(),
                                           .num_slots = num_slots,
                                           .emit_size = models.num_ids()};

@@ -17,7 +17,6 @@
 #include "runtime/models.h"
 #include "vocab/active_vocab.h"
 #include "vocab/base_ladder.h"
-#include "vocab/discovery.h"
 #include "vocab/dynamic_vocabulary_manager.h"
 #include "vocab/vocab_sizer.h"
 
@@ -25,8 +24,10 @@ namespace shortlist {
 
 /// Sketches that are fitted to the hidden states of a draft while it runs (SketchFitter).
 struct SketchLearning {
-  std::string cache;      // a file for the latest, which its folder is made for; empty: none
-  int64_t num_known = 0;  // states that DecodingOptions::sketch was fitted to
+  // Files for the latest sketch and for the moments of all states so far; their folder is made.
+  // Empty: nothing is kept.
+  std::string sketch_cache, moments_cache;
+  SketchFitter::Known known;  // num_fitted is of DecodingOptions::sketch
 };
 
 /// How models decode, whoever schedules them.
@@ -51,7 +52,7 @@ struct DecodingOptions {
   bool prompt_lookup = SpeculativeEngine::Options{}.prompt_lookup;
   VerifyMode verify = SpeculativeEngine::Options{}.verify;
   double coverage_floor = SpeculativeEngine::Options{}.coverage_floor;
-  DiscoveryOptions discovery;  // its variants are the models'
+  int64_t continuation_rows = SpeculativeEngine::Options{}.continuation_rows;
 };
 
 /// How a sketch is asked for.

@@ -20,9 +20,6 @@ enum class RowSource : uint8_t {
   kPrefix,  // escapes of requests with the same prefix, kept in the radix cache
   // What may come:
   kContinuations,  // tokens that followed the same prefix in other requests
-  kPromptTarget,   // what the target held likely behind the prompt
-  kTarget,         // what it holds likely besides its choice, step by step
-  kVariants,       // the same word with another case, or with a space in front
   kSketch,         // what the draft's hidden state speaks for (head/sketch.h), not in the tail
   kFallback,  // none of these: the full head, which stood in for the vocabulary (coverage guard)
 };
@@ -34,8 +31,8 @@ constexpr size_t Index(RowSource source) { return static_cast<size_t>(source); }
 /// As metrics and tables name it: "base", "prompt", ...
 constexpr const char* RowSourceName(RowSource source) {
   constexpr std::array<const char*, kNumRowSources> kNames = {
-      "none",   "base",          "shared",        "successors", "given",    "prompt", "output",
-      "prefix", "continuations", "prompt_target", "target",     "variants", "sketch", "fallback"};
+      "none",   "base",   "shared",        "successors", "given",   "prompt",
+      "output", "prefix", "continuations", "sketch",     "fallback"};
   return kNames[Index(source)];
 }
 

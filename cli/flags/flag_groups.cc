@@ -67,17 +67,9 @@ void AddVocabFlags(CLI::App& command, RunFlags& flags) {
                       "Rows of the part that requests share, which learns from all of them")
       ->each([&flags](const std::string&) { flags.given.dynamic_capacity = true; })
       ->default_str("0; of serve and chat: as --dynamic-rows");
-  auto parse_discovery = [&flags](const std::string& text) {
-    absl::StatusOr<DiscoveryOptions> options = ParseDiscoveryFlag(text);
-    if (!options.ok()) {
-      throw CLI::ValidationError("--discover", std::string(options.status().message()));
-    }
-    flags.decoding.discovery = *std::move(options);
-  };
-  command
-      .add_option_function<std::string>("--discover", parse_discovery,
-                                        "Of --dynamic-rows, those that guesses may take")
-      ->type_name("continuations=N,prompt_target=N,target=N,top=K,variants=N");
+  AddInteger<int64_t>(
+      command, "--continuation-rows", flags.decoding.continuation_rows, 0, 1 << 20,
+      "Of --dynamic-rows, those for tokens that followed the same prefix in other requests");
   AddReal(command, "--coverage-floor", flags.decoding.coverage_floor, 0.0, 1.0, Low::kIncluded,
           "A request is drafted for with the full head while less than this share of its latest "
           "tokens is in its active vocabulary; 0: never");

@@ -86,6 +86,7 @@ constexpr Answer kSpeculation[] = {
     {"--speculative-num-draft-tokens,--num-speculative-tokens,--speculative-num-steps,--draft-max",
      kDraftTokens},
     {"--draft-min", "did you mean --draft-p-min P, which ends a chain that is unlikely?"},
+    {"--discover", "did you mean --continuation-rows N? Its other guesses are gone"},
     {"--speculative-eagle-topk", "drafts are chains: leave it out"},
     {"--speculative-token-map", "did you mean --vocab FILE?"},
     {"--speculative-draft-tensor-parallel-size,--gpu-layers-draft", kNothing},

@@ -66,8 +66,8 @@ TEST(GenerateTest, OutputIsThatOfPlainDecoding) {
       DemoPair() +
           Args{"--vocab", list + ":coverage=0.8", "--dynamic-rows", "64", "--threads", "1"},
       DemoPair() + Args{"--vocab", list + ":auto=256..4096:successors=64", "--dynamic-rows", "64",
-                        "--dynamic-capacity", "16", "--discover", "target=32,variants=8",
-                        "--coverage-floor", "0.95"},
+                        "--dynamic-capacity", "16", "--continuation-rows", "8", "--coverage-floor",
+                        "0.95"},
       DemoTarget() + Args{"--draft", small},
       DemoTarget() + Args{"--draft", small, "--vocab", list + ":ratio=0.05", "--dynamic-rows", "32",
                           "--num-draft-tokens", "6", "--batch", "8"},

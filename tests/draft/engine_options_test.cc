@@ -15,7 +15,7 @@ TEST(EngineOptionsTest, BoundsAreInside) {
   EXPECT_TRUE((EngineOptions{.num_draft_tokens = 0,
                              .draft_p_min = 0.0,
                              .coverage_floor = 1.0,
-                             .discovery = {.prompt_target_rows = 32, .target_top_k = 1},
+                             .continuation_rows = 0,
                              .num_slots = 1})
                   .Validate()
                   .ok());
@@ -32,12 +32,9 @@ TEST(EngineOptionsTest, WhatLiesOutsideIsNamedWithItsBound) {
       {{.draft_p_min = kNan, .num_slots = 8}, "draft_p_min nan not in [0, 1]"},
       {{.coverage_floor = 1.1, .num_slots = 8}, "coverage_floor 1.1 not in [0, 1]"},
       {{.coverage_floor = kNan, .num_slots = 8}, "coverage_floor nan not in [0, 1]"},
-      {{.discovery = {.target_top_k = 0}, .num_slots = 8}, "target_top_k 0 not in [1, 32]"},
-      {{.discovery = {.target_top_k = 33}, .num_slots = 8}, "target_top_k 33 not in [1, 32]"},
-      {{.discovery = {.prompt_target_rows = -1}, .num_slots = 8},
-       "prompt_target_rows -1 not in [0, 32]"},
-      {{.discovery = {.prompt_target_rows = 33}, .num_slots = 8},
-       "prompt_target_rows 33 not in [0, 32]"},
+      {{.continuation_rows = -1, .num_slots = 8}, "continuation_rows -1 not in [0, 1048576]"},
+      {{.continuation_rows = (1 << 20) + 1, .num_slots = 8},
+       "continuation_rows 1048577 not in [0, 1048576]"},
       {{.num_slots = 0}, "num_slots 0 below 1"},
   };
   for (const auto& [options, message] : refused) {

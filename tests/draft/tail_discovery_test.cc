@@ -25,13 +25,8 @@ std::shared_ptr<const ActiveVocab> Over(std::initializer_list<int32_t> base) {
       ->Active();
 }
 
-TEST(TailDiscoveryTest, LikeliestLastPutsTheBestOfEveryRowBehindAllSeconds) {
-  EXPECT_EQ(LikeliestLast(Ids({1, 2, 3, 4, 5, -1}), /*num_top=*/2), Ids({2, 4, 1, 3, 5}));
-  EXPECT_TRUE(LikeliestLast({}, /*num_top=*/0).empty());
-}
-
 TEST(TailDiscoveryTest, PromptAndOutputEnterOnceAndAgainBehindTheFullHead) {
-  const TailDiscovery discovery({}, /*emit_size=*/kVocabSize, /*has_drafter=*/true);
+  const TailDiscovery discovery(/*continuation_rows=*/64, /*has_drafter=*/true);
   const auto sequence = MakeSequence(Ids({3, 5, 7}), {.max_tail_rows = 10}, kVocabSize);
   sequence->Emit(TokenId{9}, /*context_len=*/50);
   const StepWork work = {.sequence = sequence.get()};
@@ -52,7 +47,7 @@ TEST(TailDiscoveryTest, PromptAndOutputEnterOnceAndAgainBehindTheFullHead) {
 }
 
 TEST(TailDiscoveryTest, WhatWaitsForTheStepEntersWithItAndIsGone) {
-  const TailDiscovery discovery({.continuation_rows = 2}, kVocabSize, /*has_drafter=*/true);
+  const TailDiscovery discovery(/*continuation_rows=*/2, /*has_drafter=*/true);
   const auto sequence = MakeSequence(Ids({3}), {.max_tail_rows = 10}, kVocabSize);
   Speculation& speculation = SpeculationOf(*sequence);
   speculation.adopted_rows = Ids({20});
@@ -68,18 +63,13 @@ TEST(TailDiscoveryTest, WhatWaitsForTheStepEntersWithItAndIsGone) {
   EXPECT_TRUE(speculation.continuations.empty());
 }
 
-TEST(TailDiscoveryTest, GuessesAreOfUseToRequestsWithRowsOfTheirOwnAlone) {
-  const TailDiscovery discovery({.continuation_rows = 8}, kVocabSize, /*has_drafter=*/true);
-  const TailDiscovery plain({.continuation_rows = 8}, kVocabSize, /*has_drafter=*/false);
+TEST(TailDiscoveryTest, OnlyRequestsWithRowsOfTheirOwnUseContinuations) {
+  const TailDiscovery discovery(/*continuation_rows=*/8, /*has_drafter=*/true);
+  const TailDiscovery plain(/*continuation_rows=*/8, /*has_drafter=*/false);
   const auto with = MakeSequence(Ids({3}), {.max_tail_rows = 10}, kVocabSize);
   const auto without = MakeSequence(Ids({3}), {.max_tail_rows = 0}, kVocabSize);
   const auto silent =
       MakeSequence(Ids({3}), {.max_tail_rows = 10, .speculates = false}, kVocabSize);
-  EXPECT_TRUE(discovery.MayGuess(*with, *Over({1})));
-  EXPECT_FALSE(discovery.MayGuess(*with, *ActiveVocab::FullHead(kVocabSize)));
-  EXPECT_FALSE(discovery.MayGuess(*without, *Over({1})));
-  EXPECT_FALSE(discovery.MayGuess(*silent, *Over({1})));
-  EXPECT_FALSE(plain.MayGuess(*with, *Over({1})));
   EXPECT_EQ(discovery.num_continuations(*with), 32);
   EXPECT_EQ(discovery.num_continuations(*without), 0);
   EXPECT_EQ(discovery.num_continuations(*silent), 0);
@@ -127,43 +117,6 @@ TEST_F(TailDiscoveryEngineTest, IdsOfTheRequestAreRowsFromTheFirstStepOn) {
   const auto without = Run(of, {});
   EXPECT_LT(without->stats.coverage(), 1.0);
   EXPECT_EQ(without->tokens(), plain->tokens());
-}
-
-TEST_F(TailDiscoveryEngineTest, TheTargetsBestTokensBecomeRowsGreedyAndSampled) {
-  for (const double temperature : {0.0, 0.8}) {
-    Sequence::Options of{.sampling = UpTo(60), .max_tail_rows = 200};
-    of.sampling.temperature = temperature;
-    const auto plain = Run(of, {}, /*use_draft=*/false);
-    const auto with = Run(of, {.coverage_floor = 0.0, .discovery = {.target_rows = 100}});
-    const auto without = Run(of, {.coverage_floor = 0.0});
-    EXPECT_EQ(with->tokens(), plain->tokens());
-    EXPECT_EQ(without->tokens(), plain->tokens());
-    EXPECT_GT(with->stats.num_rows_added[Index(RowSource::kTarget)], 0);
-    EXPECT_EQ(without->stats.num_rows_added[Index(RowSource::kTarget)], 0);
-    EXPECT_GE(with->stats.num_covered, without->stats.num_covered);
-    int64_t num_held = 0;
-    for (const int64_t held : with->stats.num_held) num_held += held;
-    EXPECT_EQ(num_held, with->stats.num_step_tokens);
-    EXPECT_EQ(num_held - Held(*with, RowSource::kNone), with->stats.num_covered);
-  }
-}
-
-TEST_F(TailDiscoveryEngineTest, TheTargetsBestBehindThePromptBecomeRowsOnce) {
-  constexpr int64_t kBudget = 8;
-  for (const double temperature : {0.0, 0.8}) {
-    Sequence::Options of{.sampling = UpTo(40), .max_tail_rows = 200};
-    of.sampling.temperature = temperature;
-    const auto plain = Run(of, {}, /*use_draft=*/false);
-    const auto with =
-        Run(of, {.coverage_floor = 0.0, .discovery = {.prompt_target_rows = kBudget}});
-    EXPECT_EQ(with->tokens(), plain->tokens());
-    const int64_t num_added = with->stats.num_rows_added[Index(RowSource::kPromptTarget)];
-    EXPECT_GT(num_added, 0);
-    EXPECT_LE(num_added, kBudget);
-    EXPECT_EQ(with->stats.num_rows_added[Index(RowSource::kTarget)], 0);
-    const auto without = Run(of, {.coverage_floor = 0.0});
-    EXPECT_EQ(without->stats.num_rows_added[Index(RowSource::kPromptTarget)], 0);
-  }
 }
 
 }  // namespace

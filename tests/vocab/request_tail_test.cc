@@ -66,25 +66,25 @@ TEST(RequestTailTest, ASourceKeepsToItsBudgetAndOthersKeepTheirRows) {
   RequestTail tail(/*capacity=*/4);
   const ActiveVocab active = Active(1, {0});
   EXPECT_EQ(tail.Add(Ids({10}), active, RowSource::kPrompt), 1);
-  EXPECT_EQ(tail.Add(Ids({20, 21, 22}), active, RowSource::kTarget, /*budget=*/2), 2);
+  EXPECT_EQ(tail.Add(Ids({20, 21, 22}), active, RowSource::kContinuations, /*budget=*/2), 2);
   EXPECT_THAT(ToVector(tail.ids()), ElementsAre(10, 21, 22));
-  EXPECT_EQ(tail.Add(Ids({23}), active, RowSource::kTarget, /*budget=*/2), 1);
+  EXPECT_EQ(tail.Add(Ids({23}), active, RowSource::kContinuations, /*budget=*/2), 1);
   EXPECT_THAT(ToVector(tail.ids()), ElementsAre(10, 23, 22));
-  EXPECT_EQ(tail.Add(Ids({24}), active, RowSource::kTarget, /*budget=*/0), 0);
+  EXPECT_EQ(tail.Add(Ids({24}), active, RowSource::kContinuations, /*budget=*/0), 0);
 }
 
 TEST(RequestTailTest, ARowBelongsToTheFirstOfItsSources) {
   RequestTail tail(/*capacity=*/4);
   const ActiveVocab active = Active(1, {0});
-  tail.Add(Ids({10, 11}), active, RowSource::kTarget, /*budget=*/2);
+  tail.Add(Ids({10, 11}), active, RowSource::kContinuations, /*budget=*/2);
   EXPECT_EQ(tail.Add(Ids({10}), active, RowSource::kOutput), 0);
-  tail.Add(Ids({10}), active, RowSource::kVariants);
+  tail.Add(Ids({10}), active, RowSource::kFallback);
   EXPECT_EQ(tail.SourceOf(TokenId{10}), RowSource::kOutput);
-  EXPECT_EQ(tail.SourceOf(TokenId{11}), RowSource::kTarget);
+  EXPECT_EQ(tail.SourceOf(TokenId{11}), RowSource::kContinuations);
   EXPECT_EQ(tail.SourceOf(TokenId{12}), RowSource::kNone);
   EXPECT_THAT(RawIds(tail.IdsUpTo(RowSource::kPrefix)), ElementsAre(10));
   // The row that was taken over no longer counts in the budget.
-  EXPECT_EQ(tail.Add(Ids({12}), active, RowSource::kTarget, /*budget=*/2), 1);
+  EXPECT_EQ(tail.Add(Ids({12}), active, RowSource::kContinuations, /*budget=*/2), 1);
   EXPECT_THAT(ToVector(tail.ids()), ElementsAre(10, 11, 12));
 }
 
@@ -183,7 +183,7 @@ TEST(RequestTailTest, MatchesAnOracleAndKeepsRows) {
       } else {
         const auto ids = RandomIds(random, static_cast<int>(random() % 20), kVocabSize);
         const bool is_guess = random() % 3 == 0;
-        const RowSource source = is_guess ? RowSource::kTarget : RowSource::kOutput;
+        const RowSource source = is_guess ? RowSource::kContinuations : RowSource::kOutput;
         const int64_t budget = is_guess ? 3 : INT64_MAX;
         tail.Add(Ids(ids), *active, source, budget);
         oracle.Add(ids, active_ids, source, budget);

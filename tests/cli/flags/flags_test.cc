@@ -43,16 +43,16 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
 TEST(FlagsTest, WhatFindsRowsAndSizes) {
   const auto flags =
       ParseRunFlags(kLeast + Args{"--vocab", "l.json:auto=5..9", "--dynamic-capacity", "7",
-                                  "--discover", "target=3,top=2", "--coverage-floor", "0.5"});
+                                  "--continuation-rows", "3", "--coverage-floor", "0.5"});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_TRUE(flags->vocab.auto_size);
   EXPECT_EQ(flags->vocab.max_rows, 9);
   EXPECT_EQ(flags->dynamic_capacity, 7);
   EXPECT_TRUE(flags->given.dynamic_capacity);
-  EXPECT_EQ(flags->decoding.discovery.target_rows, 3);
+  EXPECT_EQ(flags->decoding.continuation_rows, 3);
   EXPECT_EQ(flags->decoding.coverage_floor, 0.5);
   for (const Args& bad : {Args{"--dynamic-capacity", "-1"}, Args{"--dynamic-capacity", "x"},
-                          Args{"--discover", "prompt=1"}, Args{"--discover", "target=-1"},
+                          Args{"--continuation-rows", "x"}, Args{"--continuation-rows", "-1"},
                           Args{"--coverage-floor", "1.1"}, Args{"--coverage-floor", "nan"}}) {
     const auto refused = ParseRunFlags(kLeast + bad);
     EXPECT_FALSE(refused.ok()) << bad[1];
