@@ -37,6 +37,7 @@ def parse_arguments():
     parser.add_argument("--temperatures", default="0,0.8")
     parser.add_argument("--max-new-tokens", type=int, default=96)
     parser.add_argument("--repetitions", type=int, default=1)
+    parser.add_argument("--p-min", type=float, help="in place of measured costs: accept lengths compare then")
     parser.add_argument("--sweep", action="store_true", help="fixed chain lengths and p_min too")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="JSON, rewritten after every run")
     arguments = parser.parse_args()
@@ -65,8 +66,10 @@ def measure(arguments, prompts, run):
     command = [arguments.shortlist, "compare", "--json", "--model", arguments.target, "--draft", arguments.draft,
                *FORMATS[run["format"]], "--prompts", prompts, "--temperature", run["temperature"],
                "--max-new-tokens", arguments.max_new_tokens, "--repetitions", arguments.repetitions]  # fmt: skip
+    if run["length"] is not None:
+        command += ["--num-draft-tokens", run["length"]]
     if run["p_min"] is not None:
-        command += ["--num-draft-tokens", run["length"], "--draft-p-min", run["p_min"]]
+        command += ["--draft-p-min", run["p_min"]]
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"run.py: exit code {done.returncode} from {' '.join(map(str, command))}")
@@ -75,7 +78,7 @@ def measure(arguments, prompts, run):
 
 def ways(run, source):
     """By name, the rows of a report about `source`."""
-    rows = [row for row in run["rows"] if row["group"] == "source" and row["source"] == source]
+    rows = [row for row in run["rows"] if row["group"] == "all" and row["source"] == source]
     plain = next(row for row in rows if row["decoding"] == "plain")
     full = next(row for row in rows if row["decoding"].startswith("draft, full head"))
     alone = next(row for row in rows if row["decoding"].startswith("draft, no list"))
@@ -84,8 +87,8 @@ def ways(run, source):
 
 def table(runs, sources):
     lines = [COLUMNS]
-    for auto in (run for run in runs if run["p_min"] is None):
-        swept = [run for run in runs if run["p_min"] is not None
+    for auto in (run for run in runs if run["length"] is None):
+        swept = [run for run in runs if run["length"] is not None
                  and (run["format"], run["temperature"]) == (auto["format"], auto["temperature"])]
         for source in sources:
             plain, full, alone = ways(auto, source)
@@ -108,7 +111,7 @@ def main():
     runs = []
     for form in arguments.formats.split(","):
         for temperature in map(float, arguments.temperatures.split(",")):
-            for length, p_min in [(None, None)] + (SWEEP if arguments.sweep else []):
+            for length, p_min in [(None, arguments.p_min)] + (SWEEP if arguments.sweep else []):
                 run = {"format": form, "temperature": temperature, "length": length, "p_min": p_min}
                 print(" ".join(f"{name} {value}" for name, value in run.items() if value is not None), flush=True)
                 runs.append(measure(arguments, prompts, run))
