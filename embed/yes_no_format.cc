@@ -11,6 +11,8 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "embed/modules_file.h"
+#include "embed/text_field.h"
+#include "embed/transformer_file.h"
 #include "text/chat/chat_template.h"
 
 namespace shortlist {
@@ -126,13 +128,24 @@ bool HasArchitecture(const json& config, std::string_view name) {
   return list != config.end() && list->is_array() && list->size() == 1 && (*list)[0] == name;
 }
 
-/// The ids of a LogitScore module, where there is one.
+/// The ids of a LogitScore module, where there is one. Unimplemented where it reads pairs without
+/// the chat template.
 absl::Status ReadLogitScore(const std::string& dir, YesNoFormat& format) {
   constexpr int64_t kMaxId = std::numeric_limits<int32_t>::max();
   SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
   if (!modules || modules->back().type != "LogitScore") return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
                              RequireModuleConfig(modules->back().dir, "config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer,
+                             ReadTransformerFile(modules->front().dir));
+  const ConfigFields of_texts = transformer.file.fields();
+  SHORTLIST_ASSIGN_OR_RETURN(const json* const modalities,
+                             OptionalObject(of_texts, "modality_config"));
+  if (modalities != nullptr && !modalities->contains("message")) {
+    return of_texts.Unsupported("modality_config", *modalities,
+                                "one with \"message\" is: without it, LogitScore judges query and "
+                                "document without the chat template");
+  }
   const ConfigFields fields = file.fields();
   const auto read = [&](const char* name, std::optional<TokenId>& id) {
     const absl::StatusOr<int64_t> value = fields.Int(name, 0, kMaxId);
