@@ -150,7 +150,8 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::Open(const Options
     }
     model->outputs_ = std::move(outputs);
   } else {
-    auto outputs = YesNoOutputs::Load(body.decoder(), *inputs.yes_no, pool);
+    SHORTLIST_ASSIGN_OR_RETURN(const ScoreFunction function, ReadYesNoFunction(dir));
+    auto outputs = YesNoOutputs::Load(body.decoder(), *inputs.yes_no, function, pool);
     if (!outputs.ok()) return WithDir(dir, outputs.status());
     model->outputs_ = *std::move(outputs);
   }

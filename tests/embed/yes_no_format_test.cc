@@ -176,7 +176,8 @@ TEST(YesNoFormatTest, LogitScoreModuleNamesTheTokens) {
   ExpectError(DetectYesNoFormat(dir.Write(), kModel).status(), absl::StatusCode::kUnimplemented,
               {kTransformer, "modality_config", "without the chat template"});
   dir.Change(kTransformer, "", R"({"modality_config": {"text": {}, "message": {}}})");
-  EXPECT_TRUE(DetectYesNoFormat(dir.Write(), kModel).ok());
+  ExpectError(DetectYesNoFormat(dir.Write(), kModel).status(), absl::StatusCode::kUnimplemented,
+              {kTransformer, "modality_config", "only Qwen3-Reranker's is"});
 }
 
 TEST(YesNoFormatTest, DamagedFilesAreRefused) {
