@@ -11,8 +11,10 @@
 #include "embed/masked_lm_head.h"
 #include "embed/modules_file.h"
 #include "embed/sentence_transformers.h"
+#include "embed/yes_no_format.h"
 #include "model/checkpoint/config.h"
 #include "nlohmann/json.hpp"
+#include "text/chat/chat_template.h"
 
 namespace shortlist {
 namespace {
@@ -51,16 +53,15 @@ std::string Quoted(const std::string& text) {
                                  ordered_json::error_handler_t::replace);
 }
 
-std::string DescribeScores(const ClassifierConfig& classifier) {
+std::string DescribeScores(const std::vector<std::string>& all, ScoreFunction function) {
   constexpr size_t kMostLabels = 8;
   std::vector<std::string> labels;
-  for (const std::string& label : classifier.labels) {
+  for (const std::string& label : all) {
     labels.push_back(labels.size() < kMostLabels ? Quoted(label) : "...");
     if (labels.size() > kMostLabels) break;
   }
-  return absl::StrCat("scores of ", Counted(std::ssize(classifier.labels), "label"), ": ",
-                      absl::StrJoin(labels, ", "), "; ",
-                      ScoreFunctionName(classifier.score_function));
+  return absl::StrCat("scores of ", Counted(std::ssize(all), "label"), ": ",
+                      absl::StrJoin(labels, ", "), "; ", ScoreFunctionName(function));
 }
 
 std::string DescribeVectors(const EmbeddingConfig& embedding) {
@@ -119,6 +120,26 @@ absl::Status ReadEncodingFacts(const std::string& dir, EncodingFacts& facts) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::optional<ScoreFacts>> ReadScoreFacts(const std::string& name,
+                                                         const std::string& dir) {
+  ScoreFacts facts;
+  if (IsSequenceClassifier(dir)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig classifier, ReadClassifierConfig(dir));
+    SHORTLIST_ASSIGN_OR_RETURN(const PairConfig pair, ReadPairConfig(dir));
+    facts.labels = classifier.labels;
+    facts.function = classifier.score_function;
+    facts.reads_messages =
+        pair.messages && (!pair.messages->pairs_alone || ChatTemplate::Load(dir).ok());
+    return facts;
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no, DetectYesNoFormat(dir, name));
+  if (!yes_no) return std::nullopt;
+  SHORTLIST_ASSIGN_OR_RETURN(facts.function, ReadYesNoFunction(dir));
+  facts.labels = {"yes"};
+  facts.answers = true;
+  return facts;
+}
+
 void ReadWeights(const WeightFiles& weights, EncodingFacts& facts) {
   for (const auto& [name, location] : weights.tensors()) {
     facts.num_parameters += location.entry->num_elements;
@@ -148,7 +169,9 @@ void AppendLines(const EncodingFacts& facts,
                      c.head_dim, ", context ", c.context_len));
     lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens"));
   }
-  if (facts.classifier) lines.emplace_back("gives", DescribeScores(*facts.classifier));
+  if (facts.classifier)
+    lines.emplace_back("gives",
+                       DescribeScores(facts.classifier->labels, facts.classifier->score_function));
   if (facts.embedding) {
     const std::string vectors = DescribeVectors(*facts.embedding);
     lines.emplace_back("gives", vectors.empty() ? "nothing: sparse vectors need a head that is not "
@@ -168,6 +191,22 @@ void AppendLines(const EncodingFacts& facts,
   if (facts.num_bytes == 0) return;
   lines.emplace_back("parameters", absl::StrCat(facts.num_parameters));
   lines.emplace_back("weights", absl::StrCat(FormatBytes(facts.num_bytes), " in the files"));
+}
+
+void AppendLines(const ScoreFacts& facts, std::vector<std::pair<std::string, std::string>>& lines) {
+  lines.emplace_back("gives", facts.answers
+                                  ? absl::StrCat("scores of pairs by the answer yes or no; ",
+                                                 ScoreFunctionName(facts.function))
+                                  : DescribeScores(facts.labels, facts.function));
+  if (facts.reads_messages) {
+    lines.emplace_back("pairs", "messages of the roles query and document, by the chat template");
+  }
+}
+
+void SetMembers(const ScoreFacts& facts, ordered_json& json) {
+  json["makes"] = {"scores"};
+  json["labels"] = facts.labels;
+  json["score_function"] = ScoreFunctionName(facts.function);
 }
 
 void SetMembers(const EncodingFacts& facts, ordered_json& json) {

@@ -33,6 +33,19 @@ struct EncodingFacts {
   int64_t num_bytes = 0;
 };
 
+/// What `show` tells of a decoder that scores texts: a classifier, or one that answers yes or no.
+struct ScoreFacts {
+  std::vector<std::string> labels;
+  ScoreFunction function = ScoreFunction::kSigmoid;
+  bool answers = false;         // yes or no
+  bool reads_messages = false;  // a pair goes through the chat template
+};
+
+/// Those of the decoder in `dir`, which the user calls `name`; nullopt where it scores nothing.
+/// Errors as DetectYesNoFormat, ReadClassifierConfig and ReadPairConfig.
+absl::StatusOr<std::optional<ScoreFacts>> ReadScoreFacts(const std::string& name,
+                                                         const std::string& dir);
+
 /// True when the config.json of `dir`'s transformer is an encoder's or a CLIPModel's.
 bool IsEncoderDir(const std::string& dir);
 
@@ -45,7 +58,9 @@ void ReadWeights(const WeightFiles& weights, EncodingFacts& facts);
 /// Appends pairs of a name and its value, for people; sets members of `json`, an object.
 void AppendLines(const EncodingFacts& facts,
                  std::vector<std::pair<std::string, std::string>>& lines);
+void AppendLines(const ScoreFacts& facts, std::vector<std::pair<std::string, std::string>>& lines);
 void SetMembers(const EncodingFacts& facts, nlohmann::ordered_json& json);
+void SetMembers(const ScoreFacts& facts, nlohmann::ordered_json& json);
 
 /// "86.7 MB"
 std::string FormatBytes(int64_t bytes);

@@ -40,6 +40,7 @@ struct Facts {
   std::optional<ModelConfig> config;
   std::optional<DType> dtype;
   std::optional<EncodingFacts> encoding;  // of an encoder, which has neither of the two above
+  std::optional<ScoreFacts> scores;       // of a decoder that makes some
   std::unique_ptr<Tokenizer> tokenizer;
   bool has_chat_template = false;
   std::string fallback_template;  // of conversations, where there is no chat template
@@ -181,6 +182,12 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const std::string& dir)
   }
   SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(dir, facts));
   ReadTemplate(name, dir, facts);
+  absl::StatusOr<std::optional<ScoreFacts>> scores = ReadScoreFacts(name, dir);
+  if (scores.ok()) {
+    facts.scores = *std::move(scores);
+  } else if (absl::IsUnimplemented(scores.status())) {
+    facts.unsupported.emplace_back(scores.status().message());
+  }
   return facts;
 }
 
@@ -245,6 +252,7 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
     json["parameters"] = NumParameters(c);
   }
   if (facts.encoding) SetMembers(*facts.encoding, json);
+  if (facts.scores) SetMembers(*facts.scores, json);
   if (facts.dtype) {
     json["dtype"] = DTypeName(*facts.dtype);
     json["weight_bytes"] = WeightBytes(*facts.config, *facts.dtype, *facts.dtype);
@@ -296,6 +304,7 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
     }
   }
   if (facts.encoding) AppendLines(*facts.encoding, lines);
+  if (facts.scores) AppendLines(*facts.scores, lines);
   if (facts.dtype) {
     const ModelConfig& c = *facts.config;
     const auto bytes = [&](DType weight_dtype) {

@@ -109,8 +109,8 @@ absl::StatusOr<std::optional<ScoreFunction>> ReadProblemType(const ConfigFields&
       kName, *type, "regression, single_label_classification and multi_label_classification are");
 }
 
-/// The function that a CrossEncoder was saved with; nullopt where nothing names one.
-absl::StatusOr<std::optional<ScoreFunction>> ReadSavedFunction(const std::string& dir,
+/// The first function that is named; nullopt where none is.
+absl::StatusOr<std::optional<ScoreFunction>> FindSavedFunction(const std::string& dir,
                                                                const ConfigFields& fields) {
   constexpr char kName[] = "activation_fn";
   constexpr char kOwner[] = "sentence_transformers";
@@ -124,15 +124,22 @@ absl::StatusOr<std::optional<ScoreFunction>> ReadSavedFunction(const std::string
   return ReadFunction(fields, "sbert_ce_default_activation_function");
 }
 
+/// The function that a CrossEncoder was saved with; nullopt where nothing names one.
+absl::StatusOr<std::optional<ScoreFunction>> ReadSavedFunction(const std::string& dir,
+                                                               const ConfigFields& fields,
+                                                               int64_t num_labels) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto saved, FindSavedFunction(dir, fields));
+  if (!saved) return saved;
+  const absl::Status status = CheckScoreFunction(*saved, num_labels);
+  if (status.ok()) return saved;
+  return absl::Status(status.code(), absl::StrCat(fields.where(), ": ", status.message()));
+}
+
 absl::StatusOr<ScoreFunction> ReadScoreFunction(const std::string& dir, const ConfigFields& fields,
                                                 int64_t num_labels) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto saved, ReadSavedFunction(dir, fields));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto saved, ReadSavedFunction(dir, fields, num_labels));
   SHORTLIST_ASSIGN_OR_RETURN(const auto of_problem, ReadProblemType(fields));
-  if (saved) {
-    const absl::Status status = CheckScoreFunction(*saved, num_labels);
-    if (status.ok()) return *saved;
-    return absl::Status(status.code(), absl::StrCat(fields.where(), ": ", status.message()));
-  }
+  if (saved) return *saved;
   if (num_labels == 1) return ScoreFunction::kSigmoid;
   return of_problem.value_or(ScoreFunction::kSoftmax);
 }
@@ -194,6 +201,13 @@ absl::Status RefuseOtherCrossEncoder(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
                              RequireModuleConfig(TransformerDir(dir), "config.json"));
   return ReadArchitecture(file.fields()).status();
+}
+
+absl::StatusOr<ScoreFunction> ReadYesNoFunction(const std::string& dir) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(dir, "config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto saved,
+                             ReadSavedFunction(dir, file.fields(), /*num_labels=*/1));
+  return saved.value_or(ScoreFunction::kSigmoid);
 }
 
 absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {

@@ -57,6 +57,10 @@ bool IsSequenceClassifier(const std::string& dir);
 /// supported.
 absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir);
 
+/// The score function of a model that answers yes or no: 1 to 4 of the above, of one label. Errors
+/// as above.
+absl::StatusOr<ScoreFunction> ReadYesNoFunction(const std::string& dir);
+
 /// Of a directory that is neither a sequence classifier nor a model that answers yes or no
 /// (embed/yes_no_format.h): Unimplemented, and why, where sentence-transformers saved a
 /// CrossEncoder there. OK for any other.

@@ -9,6 +9,7 @@
 
 #include "embed/dense_layer.h"
 #include "embed/hidden_states.h"
+#include "embed/message_config.h"
 
 namespace shortlist {
 
@@ -51,8 +52,9 @@ struct EmbeddingConfig {
   // Longer texts are cut to so many tokens, special ones included; nullopt: to what the model's
   // config.json admits.
   std::optional<int64_t> max_seq_len;
-  bool do_lower_case = false;    // the text, before the tokenizer gets it
-  TokenizerArguments tokenizer;  // in place of tokenizer_config.json's
+  bool do_lower_case = false;             // the text, before the tokenizer gets it
+  TokenizerArguments tokenizer;           // in place of tokenizer_config.json's
+  std::optional<MessageConfig> messages;  // nullopt: texts go to the tokenizer as they are
 
   // Name -> what goes before a text. "query" and "document" are always there.
   std::map<std::string, std::string> prompts = {{"query", ""}, {"document", ""}};
@@ -66,6 +68,9 @@ struct PairConfig {
   bool do_lower_case = false;          // both texts, before the tokenizer gets them
   TokenizerArguments tokenizer;        // in place of tokenizer_config.json's
   std::string default_prompt;          // goes before the first text, where there is no other
+  // nullopt: texts go to the tokenizer as they are. With `pairs_alone` (no file says it) they do so
+  // as well where there is no chat template.
+  std::optional<MessageConfig> messages;
 };
 
 }  // namespace shortlist

@@ -1,7 +1,6 @@
 #include "embed/sentence_transformers.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -82,38 +81,8 @@ const char* HiddenName(const ConfigFields& fields) {
   return is_distilled ? "dim" : "hidden_size";
 }
 
-struct ExpectedText {
-  const char* name;
-  const char* value;
-};
-
-/// Unimplemented for a field that is there and has another value.
-absl::Status CheckTexts(const ConfigFields& fields, std::initializer_list<ExpectedText> expected) {
-  for (const auto& [name, value] : expected) {
-    SHORTLIST_ASSIGN_OR_RETURN(const auto text, OptionalText(fields, name, kMaxNameBytes));
-    if (text && *text != value) {
-      return fields.Unsupported(name, *text, absl::StrCat("only \"", value, "\" is"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 /// What comes out of a transformer: its hidden states, or a masked language model's logits.
 enum class TransformerTask { kHiddenStates, kMaskedLm };
-
-/// Where that of a text comes from.
-absl::Status CheckTextModality(const ConfigFields& fields, TransformerTask task) {
-  SHORTLIST_ASSIGN_OR_RETURN(const json* const modalities,
-                             OptionalObject(fields, "modality_config"));
-  if (modalities == nullptr) return absl::OkStatus();
-  const ConfigFields members(absl::StrCat(fields.where(), ": modality_config"), *modalities);
-  SHORTLIST_ASSIGN_OR_RETURN(const json* const text, OptionalObject(members, "text"));
-  if (text == nullptr) return members.Invalid("text", "is missing");
-  return CheckTexts(ConfigFields(absl::StrCat(members.where(), ": text"), *text),
-                    {{"method", "forward"},
-                     {"method_output_name",
-                      task == TransformerTask::kMaskedLm ? "logits" : "last_hidden_state"}});
-}
 
 /// What would make another encoder of it: a further task, or fields of config.json that are
 /// replaced.
@@ -122,7 +91,6 @@ absl::Status CheckTransformerTask(const ConfigFields& fields, TransformerTask ta
   SHORTLIST_RETURN_IF_ERROR(
       CheckTexts(fields, {{"transformer_task", is_masked_lm ? "fill-mask" : "feature-extraction"},
                           {"module_output_name", "token_embeddings"}}));
-  SHORTLIST_RETURN_IF_ERROR(CheckTextModality(fields, task));
   for (const char* name : {"config_args", "config_kwargs"}) {
     SHORTLIST_ASSIGN_OR_RETURN(const json* const values, OptionalObject(fields, name));
     if (values == nullptr) continue;
@@ -134,6 +102,13 @@ absl::Status CheckTransformerTask(const ConfigFields& fields, TransformerTask ta
   return absl::OkStatus();
 }
 
+/// The letters of a template would be lowered too.
+absl::Status CheckLetterCase(const ConfigFields& fields,
+                             const std::optional<MessageConfig>& messages, bool lowers) {
+  if (!messages || !lowers) return absl::OkStatus();
+  return fields.Unsupported("do_lower_case", true, "false is, where a chat template renders texts");
+}
+
 absl::Status ReadTransformerModule(const std::string& dir, TransformerTask task,
                                    EmbeddingConfig& config) {
   config.transformer_dir = dir;
@@ -142,6 +117,11 @@ absl::Status ReadTransformerModule(const std::string& dir, TransformerTask task,
   config.tokenizer = transformer.tokenizer;
   const ConfigFields fields = transformer.file.fields();
   SHORTLIST_ASSIGN_OR_RETURN(config.do_lower_case, fields.Bool("do_lower_case", false));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      config.messages,
+      ReadMessageConfig(fields,
+                        task == TransformerTask::kMaskedLm ? "logits" : "last_hidden_state"));
+  SHORTLIST_RETURN_IF_ERROR(CheckLetterCase(fields, config.messages, config.do_lower_case));
   return CheckTransformerTask(fields, task);
 }
 
@@ -329,14 +309,17 @@ absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
   if (!modules) {
     SHORTLIST_ASSIGN_OR_RETURN(pair.max_seq_len, ReadTokenizerMaxLength(dir));
+    pair.messages = MessageConfig{.pairs_alone = true};
     return pair;
   }
   SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer,
                              ReadTransformerFile(modules->front().dir));
   pair.max_seq_len = transformer.max_seq_len;
   pair.tokenizer = transformer.tokenizer;
-  SHORTLIST_ASSIGN_OR_RETURN(pair.do_lower_case,
-                             transformer.file.fields().Bool("do_lower_case", false));
+  const ConfigFields fields = transformer.file.fields();
+  SHORTLIST_ASSIGN_OR_RETURN(pair.do_lower_case, fields.Bool("do_lower_case", false));
+  SHORTLIST_ASSIGN_OR_RETURN(pair.messages, ReadMessageConfig(fields, "logits"));
+  SHORTLIST_RETURN_IF_ERROR(CheckLetterCase(fields, pair.messages, pair.do_lower_case));
   EmbeddingConfig config;
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadCrossEncoderFile(dir));
   SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));

@@ -39,4 +39,15 @@ absl::StatusOr<const json*> OptionalObject(const ConfigFields& fields, const cha
   return value;
 }
 
+absl::Status CheckTexts(const ConfigFields& fields, std::initializer_list<ExpectedText> expected) {
+  constexpr size_t kMaxBytes = 256;
+  for (const auto& [name, value] : expected) {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto text, OptionalText(fields, name, kMaxBytes));
+    if (text && *text != value) {
+      return fields.Unsupported(name, *text, absl::StrCat("only \"", value, "\" is"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace shortlist

@@ -2,6 +2,7 @@
 #define SHORTLIST_EMBED_TEXT_FIELD_H_
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,14 @@ absl::StatusOr<std::string> RequiredText(const ConfigFields& fields, const char*
 
 /// An object; null when the field is absent. InvalidArgument when it is something else.
 absl::StatusOr<const nlohmann::json*> OptionalObject(const ConfigFields& fields, const char* name);
+
+struct ExpectedText {
+  const char* name;
+  const char* value;
+};
+
+/// Unimplemented for a field that is there and has another value.
+absl::Status CheckTexts(const ConfigFields& fields, std::initializer_list<ExpectedText> expected);
 
 }  // namespace shortlist
 

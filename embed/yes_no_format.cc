@@ -11,6 +11,8 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "embed/modules_file.h"
+#include "embed/text_field.h"
+#include "embed/transformer_file.h"
 #include "text/chat/chat_template.h"
 
 namespace shortlist {
@@ -126,13 +128,33 @@ bool HasArchitecture(const json& config, std::string_view name) {
   return list != config.end() && list->is_array() && list->size() == 1 && (*list)[0] == name;
 }
 
-/// The ids of a LogitScore module, where there is one.
-absl::Status ReadLogitScore(const std::string& dir, YesNoFormat& format) {
+/// Unimplemented where a LogitScore module behind the transformer in `dir` reads pairs in another
+/// way than the format: `is_template` says whether that is the chat template's.
+absl::Status CheckPairsOf(const std::string& dir, bool is_template) {
+  SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer, ReadTransformerFile(dir));
+  const ConfigFields fields = transformer.file.fields();
+  SHORTLIST_ASSIGN_OR_RETURN(const json* const modalities,
+                             OptionalObject(fields, "modality_config"));
+  if (modalities == nullptr) return absl::OkStatus();
+  if (!modalities->contains("message")) {
+    return fields.Unsupported("modality_config", *modalities,
+                              "one with \"message\" is: without it, LogitScore judges query and "
+                              "document without the chat template");
+  }
+  if (is_template) return absl::OkStatus();
+  return fields.Unsupported("modality_config", *modalities,
+                            "with \"message\", LogitScore judges what the chat template makes of a "
+                            "pair: only Qwen3-Reranker's is");
+}
+
+/// The ids of a LogitScore module, where there is one. Errors as CheckPairsOf.
+absl::Status ReadLogitScore(const std::string& dir, bool is_template, YesNoFormat& format) {
   constexpr int64_t kMaxId = std::numeric_limits<int32_t>::max();
   SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
   if (!modules || modules->back().type != "LogitScore") return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
                              RequireModuleConfig(modules->back().dir, "config.json"));
+  SHORTLIST_RETURN_IF_ERROR(CheckPairsOf(modules->front().dir, is_template));
   const ConfigFields fields = file.fields();
   const auto read = [&](const char* name, std::optional<TokenId>& id) {
     const absl::StatusOr<int64_t> value = fields.Int(name, 0, kMaxId);
@@ -186,14 +208,16 @@ absl::StatusOr<std::optional<YesNoFormat>> DetectYesNoFormat(const std::string& 
     });
   };
   YesNoFormat format;
-  if (absl::StrReplaceAll(source, {{"\\\"", "\""}}).find(kMarker) != std::string::npos) {
+  const bool is_template =
+      absl::StrReplaceAll(source, {{"\\\"", "\""}}).find(kMarker) != std::string::npos;
+  if (is_template) {
     SHORTLIST_RETURN_IF_ERROR(ReadTemplateFormat(dir, source, format));
   } else if (HasArchitecture(config.object, "GemmaForCausalLM") && is_called("bge-reranker")) {
     format.kind = Kind::kBgeGemma;
   } else if (!HasArchitecture(config.object, "Qwen3ForCausalLM") || !is_called("qwen3-reranker")) {
     return std::nullopt;
   }
-  SHORTLIST_RETURN_IF_ERROR(ReadLogitScore(dir, format));
+  SHORTLIST_RETURN_IF_ERROR(ReadLogitScore(dir, is_template, format));
   return format;
 }
 

@@ -62,7 +62,7 @@ struct YesNoFormat {
 /// The name is the last part of the path, links and dots resolved or not, or that of a model in
 /// the Hugging Face cache. InvalidArgument for a damaged config.json, chat template, modules.json
 /// or LogitScore module; Unimplemented for a template with another task, other parts or another
-/// order.
+/// order, and for a LogitScore module that reads pairs in another way.
 absl::StatusOr<std::optional<YesNoFormat>> DetectYesNoFormat(const std::string& dir,
                                                              std::string_view model);
 

@@ -89,8 +89,11 @@ absl::Status CheckKind(const ProcessorFields& fields) {
       return fields.Unsupported(name, "only true is");
     }
   }
-  if (const json* pads = fields.Find("do_pad"); pads != nullptr && *pads != false) {
-    return fields.Unsupported("do_pad", "only false is");
+  // use_square_size, of KOSMOS-2, turns shortest_edge into height and width.
+  for (const char* name : {"do_pad", "use_square_size"}) {
+    if (const json* does = fields.Find(name); does != nullptr && *does != false) {
+      return fields.Unsupported(name, "only false is");
+    }
   }
   return absl::OkStatus();
 }

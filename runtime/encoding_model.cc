@@ -16,6 +16,7 @@
 #include "runtime/input_settings.h"
 #include "runtime/score_outputs.h"
 #include "runtime/vector_outputs.h"
+#include "text/chat/chat_template.h"
 
 namespace shortlist {
 namespace {
@@ -39,6 +40,17 @@ absl::StatusOr<OpenedTokenizer> OpenTokenizerOf(const std::string& dir,
 absl::Status WithDir(const std::string& dir, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(dir, ": ", status.message()));
+}
+
+/// The chat template in `tokenizer_dir` that texts go through, if there is one to go through.
+absl::StatusOr<std::optional<MessagePrompt>> OpenMessages(const std::string& tokenizer_dir,
+                                                          const Tokenizer& tokenizer,
+                                                          std::optional<MessageConfig> config) {
+  if (!config) return std::nullopt;
+  absl::StatusOr<ChatTemplate> chat_template = ChatTemplate::Load(tokenizer_dir);
+  if (config->pairs_alone && absl::IsNotFound(chat_template.status())) return std::nullopt;
+  if (!chat_template.ok()) return chat_template.status();
+  return MessagePrompt(*std::move(config), *std::move(chat_template), tokenizer);
 }
 
 TextInputs::Options InputOptions(const EncoderConfig& config, std::optional<int64_t> max_seq_len,
@@ -105,7 +117,10 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::OpenDir(const std:
                                ReadInputSettings(opened.dir, embedding->tokenizer));
     TextInputs::Options inputs = InputOptions(body.config(), embedding->max_seq_len, settings);
     inputs.lowers = embedding->do_lower_case;
-    inputs.counts_prompt = !embedding->include_prompt;
+    SHORTLIST_ASSIGN_OR_RETURN(inputs.messages,
+                               OpenMessages(opened.dir, tokenizer, std::move(embedding->messages)));
+    // As in sentence-transformers, a prompt that is a message of its own is pooled too.
+    inputs.counts_prompt = !embedding->include_prompt && !inputs.messages;
     SHORTLIST_ASSIGN_OR_RETURN(
         model->outputs_, VectorOutputs::Load(dir, *std::move(embedding), body, tokenizer, pool));
     model->inputs_.emplace(tokenizer, std::move(inputs));
@@ -121,6 +136,11 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::OpenDir(const std:
     return absl::UnimplementedError(
         absl::StrCat(dir, ": do_lower_case is not supported for a model that is asked yes or no"));
   }
+  if (yes_no && pair.messages && !pair.messages->variables.empty()) {
+    return absl::UnimplementedError(absl::StrCat(
+        dir, ": processing_kwargs: chat_template: \"", pair.messages->variables.begin().key(),
+        "\" is not supported for a model that is asked yes or no"));
+  }
   if (yes_no) {
     auto prompt = YesNoPrompt::Create(*yes_no, tokenizer);
     if (!prompt.ok()) return WithDir(dir, prompt.status());
@@ -131,9 +151,17 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::OpenDir(const std:
                                ClassifierOutputs::Load(dir, pool));
     const int32_t pad = outputs->config().pad_token_id;
     if (pad >= 0) inputs.dropped_at_end = TokenId{pad};
+    const bool is_cross_encoder = pair.messages && !pair.messages->pairs_alone;
+    SHORTLIST_ASSIGN_OR_RETURN(inputs.messages,
+                               OpenMessages(opened.dir, tokenizer, std::move(pair.messages)));
+    // Without files of sentence-transformers it may be a reward model, which reads texts.
+    if (is_cross_encoder) {
+      SHORTLIST_RETURN_IF_ERROR(WithDir(dir, inputs.messages->pair_status()));
+    }
     model->outputs_ = std::move(outputs);
   } else {
-    auto outputs = YesNoOutputs::Load(body.decoder(), *inputs.yes_no, pool);
+    SHORTLIST_ASSIGN_OR_RETURN(const ScoreFunction function, ReadYesNoFunction(dir));
+    auto outputs = YesNoOutputs::Load(body.decoder(), *inputs.yes_no, function, pool);
     if (!outputs.ok()) return WithDir(dir, outputs.status());
     model->outputs_ = *std::move(outputs);
   }

@@ -33,8 +33,9 @@ class EncodingModel {
   };
 
   /// `pool` must outlive this. Errors name what does not fit: those of ResolveModelDir,
-  /// OpenTokenizer, DetectYesNoFormat, ReadEmbeddingConfig, EncodingBody::Load and what loads the
-  /// outputs, and of FolderVersions::CheckUnchanged.
+  /// OpenTokenizer, DetectYesNoFormat, ReadEmbeddingConfig, EncodingBody::Load, MessagePrompt, what
+  /// loads the outputs, and FolderVersions::CheckUnchanged; Unimplemented for a CrossEncoder whose
+  /// chat template carries no pair.
   static absl::StatusOr<std::unique_ptr<EncodingModel>> Open(const Options& options,
                                                              ThreadPool& pool);
 
@@ -64,8 +65,11 @@ class EncodingModel {
   /// What the scores of an input are of; empty where it makes vectors.
   std::vector<std::string> labels() const { return outputs_->labels(); }
   bool makes_scores() const { return embedding() == nullptr; }
-  /// Whether an instruction may go before a pair (YesNoFormat).
-  bool instructs_pairs() const { return inputs_->options().yes_no.has_value(); }
+  /// Whether an instruction may go before a pair (YesNoFormat, or a chat template's system
+  /// message).
+  bool instructs_pairs() const {
+    return inputs_->options().yes_no.has_value() || inputs_->options().messages.has_value();
+  }
   /// Of a decoder whose prefixes are shared; null for any other model.
   const CausalEncoder::Stats* prefixes() const {
     return outputs_->ReadsLastAlone({}) ? body_->prefixes() : nullptr;

@@ -1,5 +1,6 @@
 #include "runtime/models.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -121,7 +122,9 @@ std::vector<TokenId> Models::stop_token_ids() const {
     ids.push_back(TokenId{id});
   }
   const std::optional<TokenId> eos = tokenizer_->eos();
-  if (ids.empty() && eos.has_value() && Raw(*eos) < num_ids()) ids.push_back(*eos);
+  const bool is_new = eos.has_value() && Raw(*eos) < num_ids() &&
+                      std::find(ids.begin(), ids.end(), *eos) == ids.end();
+  if (is_new) ids.push_back(*eos);
   return ids;
 }
 

@@ -63,7 +63,8 @@ class Models {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   /// How the target's generation_config.json wants it to be sampled.
   const SamplingDefaults& sampling() const { return generation_.sampling; }
-  /// The target's end of text.
+  /// The target's end of text: eos_token_id of its generation_config.json, else of its config.json,
+  /// and its tokenizer's EOS, as vLLM and SGLang stop at both.
   std::vector<TokenId> stop_token_ids() const;
   /// Ids from this on are neither read nor emitted: the tokenizer or the target has no such id.
   int64_t num_ids() const { return std::min(tokenizer_->size(), config_.vocab_size); }

@@ -53,6 +53,7 @@ absl::StatusOr<std::vector<EncodeResult>> ClassifierOutputs::Run(EncodingItems i
 
 absl::StatusOr<std::unique_ptr<YesNoOutputs>> YesNoOutputs::Load(const Decoder* decoder,
                                                                  const YesNoPrompt& prompt,
+                                                                 ScoreFunction function,
                                                                  ThreadPool& pool) {
   if (decoder == nullptr || !decoder->has_head()) {
     return absl::InvalidArgumentError("a reranker that answers yes or no needs an LM head");
@@ -61,7 +62,8 @@ absl::StatusOr<std::unique_ptr<YesNoOutputs>> YesNoOutputs::Load(const Decoder* 
       LmHead rows, LmHead::Create(decoder->head_weight(), decoder->config().vocab_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(YesNoHead head,
                              YesNoHead::Create(std::move(rows), prompt.yes(), prompt.no()));
-  return std::unique_ptr<YesNoOutputs>(new YesNoOutputs(std::move(head), prompt.no().has_value()));
+  return std::unique_ptr<YesNoOutputs>(
+      new YesNoOutputs(std::move(head), function, prompt.no().has_value()));
 }
 
 absl::StatusOr<std::vector<EncodeResult>> YesNoOutputs::Run(EncodingItems items,
@@ -72,7 +74,7 @@ absl::StatusOr<std::vector<EncodeResult>> YesNoOutputs::Run(EncodingItems items,
   std::vector<EncodeResult> results;
   for (size_t i = 0; i < items.size(); ++i) {
     if (logits[i].ok()) {
-      const auto function = FunctionOf(items[i].wish->scores, ScoreFunction::kSigmoid);
+      const auto function = FunctionOf(items[i].wish->scores, function_);
       results.push_back(ScoreAnswer(*logits[i], function));
     } else {
       results.push_back({.status = logits[i].status()});

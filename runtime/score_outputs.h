@@ -45,10 +45,11 @@ class ClassifierOutputs final : public EncodingOutputs {
 /// Scores of the answer of a decoder that is asked yes or no.
 class YesNoOutputs final : public EncodingOutputs {
  public:
-  /// Of `decoder`, which must outlive it, as `pool` must. InvalidArgument where it has no LM head;
-  /// errors as YesNoHead::Create.
+  /// Of `decoder`, which must outlive it, as `pool` must. `function` is the model's own.
+  /// InvalidArgument where it has no LM head; errors as YesNoHead::Create.
   static absl::StatusOr<std::unique_ptr<YesNoOutputs>> Load(const Decoder* decoder,
                                                             const YesNoPrompt& prompt,
+                                                            ScoreFunction function,
                                                             ThreadPool& pool);
 
   int64_t result_size() const override { return 1; }
@@ -58,11 +59,13 @@ class YesNoOutputs final : public EncodingOutputs {
                                                 const EncodedStates& states) override;
 
  private:
-  YesNoOutputs(YesNoHead head, bool knows_no) : head_(std::move(head)), knows_no_(knows_no) {}
+  YesNoOutputs(YesNoHead head, ScoreFunction function, bool knows_no)
+      : head_(std::move(head)), function_(function), knows_no_(knows_no) {}
 
   EncodeResult ScoreAnswer(float logit, ScoreFunction function) const;
 
   YesNoHead head_;
+  ScoreFunction function_;
   bool knows_no_;  // false: the logit of yes has nothing to be compared to
 };
 

@@ -47,16 +47,23 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction, st
     return PrepareShortSecond(instruction, text, *second, cut);
   }
   if (instruction.empty()) instruction = options_.pair_prompt;
-  if (!options_.yes_no) {
+  const bool is_message =
+      options_.messages && (second.has_value() || options_.messages->takes_texts());
+  if (!options_.yes_no && !is_message) {
     return PrepareSequence(instruction, text, second, most, cut, /*parse_special=*/false);
   }
-  if (!second) return absl::InvalidArgumentError("not a pair of texts, which this model judges");
+  if (options_.yes_no && !second) {
+    return absl::InvalidArgumentError("not a pair of texts, which this model judges");
+  }
+  const auto side = cut.truncates ? std::optional(SideOf(cut)) : std::nullopt;
   SHORTLIST_ASSIGN_OR_RETURN(
       std::vector<TokenId> ids,
-      options_.yes_no->Encode(instruction, text, *second, most,
-                              cut.truncates ? std::optional(SideOf(cut)) : std::nullopt));
+      options_.yes_no ? options_.yes_no->Encode(instruction, text, *second, most, side)
+                      : options_.messages->Encode(instruction, text, second, most, side));
   SHORTLIST_RETURN_IF_ERROR(CheckRows(ids, *tokenizer_, options_.vocab_size));
-  return EncodeInput{.ids = std::move(ids)};
+  EncodeInput input{.ids = std::move(ids)};
+  DropAtEnd(input);
+  return input;
 }
 
 /// What a pair without its second text has in tokens tells how long all of it may be, where the
@@ -81,6 +88,7 @@ absl::StatusOr<EncodeInput> TextInputs::PrepareShortSecond(std::string_view inst
   if (!rest.ok()) return rest.status();
   whole.truncates = true;
   whole.strategy = Truncation::Strategy::kOnlySecond;
+  if (options_.messages) whole.side = Truncation::Side::kRight;  // where the second text stands
   whole.max_tokens = std::min(most, std::ssize(rest->ids) + *cut.max_second_tokens);
   return Prepare(instruction, text, second, whole);
 }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "request/encoding.h"
+#include "runtime/message_prompt.h"
 #include "runtime/yes_no_prompt.h"
 #include "text/tokenizer.h"
 
@@ -29,6 +30,7 @@ class TextInputs {
     std::optional<TokenId> dropped_at_end;             // such tokens are, but for an input's first
     std::string pair_prompt;            // goes before the first text where there is no instruction
     std::optional<YesNoPrompt> yes_no;  // inputs are pairs alone, in this format
+    std::optional<MessagePrompt> messages;  // texts and pairs that it takes, without yes_no
   };
   /// `tokenizer` must outlive this.
   TextInputs(const Tokenizer& tokenizer, Options options)
@@ -46,7 +48,8 @@ class TextInputs {
   };
 
   /// The input of `text`, or of a pair, with `instruction` before the first; of a YesNoPrompt the
-  /// second loses what is cut. OutOfRange names length and bound of one that is too long,
+  /// second loses what is cut, of a MessagePrompt all but what its template puts at the end,
+  /// whatever the strategy. OutOfRange names length and bound of one that is too long,
   /// InvalidArgument what else is wrong with it.
   absl::StatusOr<EncodeInput> Prepare(std::string_view instruction, std::string_view text,
                                       std::optional<std::string_view> second, const Cut& cut) const;

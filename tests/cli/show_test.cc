@@ -15,6 +15,7 @@
 #include "model/checkpoint/safetensors.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
+#include "tests/runtime/tiny_decoder.h"
 #include "tests/runtime/tiny_encoder.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
@@ -271,6 +272,25 @@ TEST(ShowTest, AClassifierTellsItsLabels) {
   EXPECT_EQ(shown["labels"], nlohmann::json({"LABEL_0"}));
   EXPECT_THAT(RunShow(dir, /*json=*/false).out,
               HasSubstr("scores of 1 label: \"LABEL_0\"; sigmoid"));
+}
+
+TEST(ShowTest, ADecoderThatScoresTellsHow) {
+  TinyDecoder reranker("rerankers/qwen3");
+  reranker.AddFile("tokenizer.json", reranker.golden()["tokenizer"]);
+  reranker.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
+  const std::string answers = reranker.Write();
+  EXPECT_EQ(ShowJson(answers)["makes"], nlohmann::json({"scores"}));
+  EXPECT_EQ(ShowJson(answers)["score_function"], "sigmoid");
+  EXPECT_THAT(RunShow(answers, /*json=*/false).out,
+              HasSubstr("scores of pairs by the answer yes or no; sigmoid"));
+
+  const TempDir dir;
+  fs::copy(SourcePath("tests/reference/golden/outputs/classifier_qwen3"), dir.Join("m"));
+  EXPECT_THAT(RunShow(dir.Join("m"), /*json=*/false).out, HasSubstr("gives         scores of "));
+  EXPECT_FALSE(ShowJson(dir.Join("m"))["labels"].empty());
+  dir.Write("m/chat_template.jinja", "{% for m in messages %}{{ m.content }} {% endfor %}");
+  EXPECT_THAT(RunShow(dir.Join("m"), /*json=*/false).out,
+              HasSubstr("pairs         messages of the roles query and document"));
 }
 
 }  // namespace

@@ -169,6 +169,15 @@ TEST(YesNoFormatTest, LogitScoreModuleNamesTheTokens) {
   refuse(R"({"true_token_id": -1})", "true_token_id = -1 not in [0, 2147483647]");
   refuse(R"({"true_token_id": 1, "false_token_id": "no"})", "false_token_id");
   refuse(R"({"true_token_id": 4294967296})", "4294967296");
+
+  dir.Change(kScore, "", R"({"true_token_id": 5})");
+  constexpr char kTransformer[] = "sentence_bert_config.json";
+  dir.Change(kTransformer, "", R"({"modality_config": {"text": {}}})");
+  ExpectError(DetectYesNoFormat(dir.Write(), kModel).status(), absl::StatusCode::kUnimplemented,
+              {kTransformer, "modality_config", "without the chat template"});
+  dir.Change(kTransformer, "", R"({"modality_config": {"text": {}, "message": {}}})");
+  ExpectError(DetectYesNoFormat(dir.Write(), kModel).status(), absl::StatusCode::kUnimplemented,
+              {kTransformer, "modality_config", "only Qwen3-Reranker's is"});
 }
 
 TEST(YesNoFormatTest, DamagedFilesAreRefused) {

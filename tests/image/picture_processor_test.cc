@@ -85,6 +85,8 @@ TEST(PictureProcessorTest, ReadsWhatExportsOfAnyAgeSay) {
 
 TEST(PictureProcessorTest, WhatWouldChangeTheResultIsRefusedByName) {
   EXPECT_THAT(ErrorOf({{"resample", 1}}), HasSubstr("resample = 1 is not supported"));
+  EXPECT_THAT(ErrorOf({{"use_square_size", true}}),
+              HasSubstr("use_square_size = true is not supported"));
   EXPECT_THAT(ErrorOf({{"do_resize", false}}), HasSubstr("do_resize = false is not supported"));
   EXPECT_THAT(ErrorOf({{"do_center_crop", false}, {"image_processor_type", "CLIPImageProcessor"}}),
               HasSubstr("do_center_crop = false"));

@@ -22,11 +22,34 @@ TEST(ModelsTest, AllButTheWeightsIsKnownBeforeTheyAreRead) {
   const auto models = Models::Open({.model = dir.Join("m")}, pool);
   ASSERT_TRUE(models.ok()) << models.status();
   EXPECT_FALSE((*models)->has_draft());
-  EXPECT_EQ((*models)->stop_token_ids(), std::vector<TokenId>({TokenId{5}, TokenId{9}}));
+  EXPECT_EQ((*models)->stop_token_ids(),
+            std::vector<TokenId>({TokenId{5}, TokenId{9}, (*models)->tokenizer().eos().value()}));
   EXPECT_EQ((*models)->sampling().max_new_tokens, 7);
   EXPECT_EQ((*models)->vocab_target().vocab_size, (*models)->config().vocab_size);
   EXPECT_LE((*models)->num_ids(), (*models)->tokenizer().size());
   EXPECT_FALSE((*models)->Load().ok());
+}
+
+/// A fine-tune with "<|im_end|>" at the end of a turn often changes the tokenizer's files alone.
+TEST(ModelsTest, TheTokenizersEosStopsBesideTheConfigs) {
+  const auto stops = [](const char* config_eos, const char* tokenizer_config) {
+    const TempDir dir;
+    std::filesystem::copy(SourcePath("models/demo/target"), dir.Join("m"));
+    dir.Write("m/tokenizer_config.json", tokenizer_config);
+    dir.Write("m/generation_config.json", config_eos);
+    ThreadPool pool(1);
+    const auto models = Models::Open({.model = dir.Join("m")}, pool);
+    EXPECT_TRUE(models.ok()) << models.status();
+    std::vector<int32_t> ids;
+    if (!models.ok()) return ids;
+    for (const TokenId id : (*models)->stop_token_ids()) ids.push_back(Raw(id));
+    return ids;
+  };
+  using Ids = std::vector<int32_t>;
+  constexpr char kOwn[] = R"({"eos_token": "<s>"})";
+  EXPECT_EQ(stops(R"({"eos_token_id": 2})", kOwn), Ids({2, 1}));
+  EXPECT_EQ(stops(R"({"eos_token_id": [1, 2]})", kOwn), Ids({1, 2}));
+  EXPECT_EQ(stops("{}", kOwn), Ids({2, 1}));
 }
 
 TEST(ModelsTest, ADraftBringsTheTargetsTokenizerAndMemoryOfItsOwn) {

@@ -162,6 +162,37 @@ TEST(RerankerOpenTest, ADefaultPromptIsTheInstruction) {
   EXPECT_NE((*model)->Prepare("", "q", "d", {})->ids, (*model)->Prepare("x", "q", "d", {})->ids);
 }
 
+TEST(RerankerOpenTest, TheSavedFunctionMakesTheScore) {
+  const auto open = [](TinyDecoder& tiny, const char* function, ThreadPool& pool) {
+    tiny.AddFile("tokenizer.json", tiny.golden()["tokenizer"]);
+    tiny.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
+    tiny.AddFile("modules.json",
+                 {{{"path", ""}, {"type", "sentence_transformers.models.Transformer"}}});
+    tiny.AddFile("config_sentence_transformers.json",
+                 {{"model_type", "CrossEncoder"},
+                  {"activation_fn", std::string("torch.nn.modules.") + function}});
+    return EncodingModel::Open({.model = tiny.Write()}, pool);
+  };
+  ThreadPool pool(1);
+  const auto score = [](EncodingModel& model, EncodeWish::Scores scores) {
+    const EncodeInput input = model.Prepare("", "q", "d", {}).value();
+    const EncodeWish wish{.scores = scores};
+    const EncodingLoop::Item item{&input, &wish};
+    return model.Encode({&item, 1})[0].values.at(0);
+  };
+  using enum EncodeWish::Scores;
+  TinyDecoder identity("rerankers/qwen3"), sigmoid("rerankers/qwen3"), tanh("rerankers/qwen3");
+  const auto raw = open(identity, "linear.Identity", pool);
+  ASSERT_TRUE(raw.ok()) << raw.status();
+  EXPECT_EQ(score(**raw, kModels), score(**raw, kRaw));
+  EXPECT_NE(score(**raw, kModels), score(**raw, kSigmoid));
+  const auto squashed = open(sigmoid, "activation.Sigmoid", pool);
+  ASSERT_TRUE(squashed.ok()) << squashed.status();
+  EXPECT_EQ(score(**squashed, kModels), score(**squashed, kSigmoid));
+  EXPECT_THAT(std::string(open(tanh, "activation.Tanh", pool).status().message()),
+              HasSubstr("activation_fn = \"torch.nn.modules.activation.Tanh\" is not supported"));
+}
+
 TEST(RerankerOpenTest, LoweredTextsAreRefused) {
   TinyDecoder tiny("rerankers/qwen3");
   tiny.AddFile("tokenizer.json", tiny.golden()["tokenizer"]);

@@ -65,13 +65,29 @@ absl::StatusOr<Sources> ReadMember(const json& config, const std::string& path) 
   return sources;
 }
 
-/// chat_template.jinja and additional_chat_templates/*.jinja.
-absl::StatusOr<Sources> ReadTemplateFiles(const std::filesystem::path& dir) {
+struct FoundSources {
   Sources sources;
-  auto main = ReadFile((dir / "chat_template.jinja").string(), ChatTemplate::kMaxBytes);
-  if (absl::IsNotFound(main.status())) return sources;
-  SHORTLIST_RETURN_IF_ERROR(main.status());
-  sources["default"] = *std::move(main);
+  std::string path;  // of the file that has them
+};
+
+/// Those of the first file that has any. An empty `sources`: there is none.
+absl::StatusOr<FoundSources> FindSources(const std::filesystem::path& dir) {
+  const std::string config_path = (dir / "tokenizer_config.json").string();
+  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadOptionalJson(config_path));
+  const std::string main_path = (dir / "chat_template.jinja").string();
+  auto main = ReadFile(main_path, ChatTemplate::kMaxBytes);
+  if (main.ok()) return FoundSources{{{"default", *std::move(main)}}, main_path};
+  if (!absl::IsNotFound(main.status())) return main.status();
+  SHORTLIST_ASSIGN_OR_RETURN(Sources sources, ReadMember(config, config_path));
+  if (!sources.empty()) return FoundSources{std::move(sources), config_path};
+  const std::string path = (dir / "chat_template.json").string();
+  SHORTLIST_ASSIGN_OR_RETURN(const json document, ReadOptionalJson(path));
+  SHORTLIST_ASSIGN_OR_RETURN(sources, ReadMember(document, path));
+  return FoundSources{std::move(sources), path};
+}
+
+/// additional_chat_templates/*.jinja, which go before others of their names.
+void AddAdditional(const std::filesystem::path& dir, Sources& sources) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(dir / "additional_chat_templates", error), end;
        !error && it != end; it.increment(error)) {
@@ -79,7 +95,6 @@ absl::StatusOr<Sources> ReadTemplateFiles(const std::filesystem::path& dir) {
     sources.insert_or_assign(it->path().stem().string(),
                              ReadFile(it->path().string(), ChatTemplate::kMaxBytes));
   }
-  return sources;
 }
 
 bool IsPlainWord(const std::string& text) {
@@ -249,22 +264,17 @@ absl::StatusOr<ChatTemplate> ChatTemplate::CreateOf(
 }
 
 absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir) {
-  const std::filesystem::path dir(model_dir);
-  const std::string config_path = (dir / "tokenizer_config.json").string();
-  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadOptionalJson(config_path));
-  SHORTLIST_ASSIGN_OR_RETURN(auto sources, ReadTemplateFiles(dir));
-  if (sources.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(sources, ReadMember(config, config_path));
-  }
-  if (sources.empty()) {
-    const std::string path = (dir / "chat_template.json").string();
-    SHORTLIST_ASSIGN_OR_RETURN(const json document, ReadOptionalJson(path));
-    SHORTLIST_ASSIGN_OR_RETURN(sources, ReadMember(document, path));
-  }
+  SHORTLIST_ASSIGN_OR_RETURN(FoundSources found, FindSources(model_dir));
+  auto& [sources, path] = found;
   if (sources.empty()) {
     return absl::NotFoundError(absl::StrCat(
         model_dir, ": no chat template in chat_template.jinja, tokenizer_config.json or ",
         "chat_template.json"));
+  }
+  AddAdditional(model_dir, sources);
+  if (!sources.contains("default")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": chat_template: none is named \"default\""));
   }
   SHORTLIST_ASSIGN_OR_RETURN(auto tokens, ReadTemplateTokens(model_dir));
   auto result = CreateOf(sources, std::move(tokens));

@@ -52,9 +52,11 @@ class ChatTemplate {
   static absl::StatusOr<ChatTemplate> Create(const std::map<std::string, std::string>& sources,
                                              std::map<std::string, std::string> special_tokens);
 
-  /// The template of a model directory, from the first that is there: chat_template.jinja (further
-  /// ones in additional_chat_templates/*.jinja), `chat_template` of tokenizer_config.json (one, or
-  /// a list of named ones), chat_template.json. Special tokens are those of
+  /// The template of a model directory, from the first that is there: chat_template.jinja,
+  /// `chat_template` of tokenizer_config.json (one, or a list of named ones), chat_template.json.
+  /// Further ones, or others of their names, are in additional_chat_templates/*.jinja. Without a
+  /// chat_template.jinja, transformers 5.24 has these alone, and renders nothing without tools.
+  /// Special tokens are those of
   /// text/chat/special_tokens.h. NotFound where there is no template; InvalidArgument names the
   /// file. An additional file that cannot be read costs only itself.
   static absl::StatusOr<ChatTemplate> Load(const std::string& model_dir);

@@ -463,6 +463,25 @@ TEST(ChatTemplateTest, ANamedTemplateThatIsWrongCostsOnlyItself) {
   }
 }
 
+TEST(ChatTemplateTest, AdditionalFilesStandBesideAnyOtherSource) {
+  const Chat chat = ChatOf(kHello);
+  Chat with_tools = chat;
+  with_tools.tools = ordered_json::array({ordered_json::object()});
+  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
+    const ModelDir dir(Files{{name, R"({"chat_template": "one"})"},
+                             {"additional_chat_templates/tool_use.jinja", "two"}});
+    EXPECT_EQ(dir.Render(chat), "one");
+    EXPECT_EQ(dir.Render(with_tools), "two");
+  }
+  const ModelDir named(
+      Files{{"tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "one"},
+                                                  {"name": "tool_use", "template": "three"}]})"},
+            {"additional_chat_templates/tool_use.jinja", "two"}});
+  EXPECT_EQ(named.Render(with_tools), "two");
+  const ModelDir alone(Files{{"additional_chat_templates/tool_use.jinja", "two"}});
+  EXPECT_THAT(alone.Render(with_tools), HasSubstr("NOT_FOUND"));
+}
+
 TEST(ChatTemplateTest, RefusesDamagedFiles) {
   const auto refusal = [](const std::string& name, const std::string& text) {
     return ModelDir(Files{{name, text}}).Render(ChatOf(kHello));
@@ -476,7 +495,7 @@ TEST(ChatTemplateTest, RefusesDamagedFiles) {
               HasSubstr("neither"));
   EXPECT_THAT(
       refusal("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": ""}]})"),
-      HasSubstr("none is named \"default\""));
+      HasSubstr("tokenizer_config.json: chat_template: none is named \"default\""));
   EXPECT_THAT(refusal("tokenizer_config.json", R"({"chat_template": "", "bos_token": [1]})"),
               HasSubstr("bos_token is not a text"));
   EXPECT_THAT(refusal("chat_template.jinja", "\n{% if %}"), HasSubstr("line 2: expected an expr"));
