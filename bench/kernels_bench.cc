@@ -27,7 +27,7 @@
 #include "kernels/linear.h"
 #include "kernels/quant.h"
 #include "kernels/sampling.h"
-#include "kernels/sketch.h"
+#include "kernels/sketch_rank.h"
 
 namespace shortlist {
 namespace {
@@ -240,43 +240,62 @@ void Head(benchmark::State& state, const Shape& shape, DType dtype, Rows rows) {
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
-/// A sketch of rank 64 that chooses 128 rows, with noise or without, between two uses of the full
-/// head for one token, which it is to be cheap beside: of_head is its share of the head's time.
-void SketchSelect(benchmark::State& state, const Shape& shape) {
-  constexpr int64_t kRank = 64, kNumChosen = 128;
+/// A sketch in two steps: 40 dimensions of all rows choose an eighth of them, 128 more of these
+/// choose 1,024; with noise or without, between two uses of the full head in int4 for one token,
+/// which it is to be cheap beside: of_head is its share of the head's time.
+void SketchChoice(benchmark::State& state, const Shape& shape) {
+  constexpr int64_t kRank = 40, kNumChosen = 1024;
   const int64_t num_tokens = state.range(0);
   const int64_t padded =
       (shape.vocab_size + kSketchPanelRows - 1) / kSketchPanelRows * kSketchPanelRows;
-  const int64_t bytes = padded * (kRank / 2 + 2), num_copies = kColdBytes / bytes + 1;
+  const int64_t num_candidates = shape.vocab_size / 8;
+  const int64_t bytes = padded * (kRank / 2 + 2) + num_candidates * (kSketchFineRank / 2 + 2);
+  const int64_t num_copies = kColdBytes / bytes + 1;
   Arena codes(num_copies * padded * kRank / 2), scales(num_copies * padded * 2);
+  Arena fine_codes(num_copies * padded * kSketchFineRank / 2);
   std::mt19937 random(4);
-  auto* const code = static_cast<uint8_t*>(codes.data());
-  for (int64_t i = 0; i < codes.bytes(); ++i)
-    code[i] = static_cast<uint8_t>(0x11 * (1 + random() % 15));
+  for (Arena* arena : {&codes, &fine_codes}) {
+    constexpr int64_t kRandomBytes = 1 << 20;
+    auto* const code = static_cast<uint8_t*>(arena->data());
+    for (int64_t i = 0; i < arena->bytes(); ++i) {
+      code[i] = i < kRandomBytes
+                    ? static_cast<uint8_t>((1 + random() % 15) << 4 | (1 + random() % 15))
+                    : code[i - kRandomBytes + 1];
+    }
+  }
   std::fill_n(static_cast<uint16_t*>(scales.data()), scales.bytes() / 2, uint16_t{0x3c00});
-  Arena weight(shape.vocab_size * shape.hidden * 2);
-  FillRows(weight.data(), DType::kBf16, shape.vocab_size, shape.hidden);
-  const std::vector<float> x = Activations(shape.hidden), query = Activations(num_tokens * kRank);
+  Arena weight(shape.vocab_size * RowBytes(DType::kInt4, shape.hidden));
+  FillRows(weight.data(), DType::kInt4, shape.vocab_size, shape.hidden);
+  const std::vector<float> x = Activations(shape.hidden), query = Activations(num_tokens * kRank),
+                           fine_query = Activations(num_tokens * kSketchFineRank);
   HeadArgs head;
   head.weight = weight.data();
-  head.dtype = DType::kBf16;
+  head.dtype = DType::kInt4;
   head.vocab_size = head.num_rows = shape.vocab_size;
   head.hidden = shape.hidden;
   head.x = x.data();
   head.num_tokens = 1;
   std::vector<SketchRace> races(num_tokens);
   if (state.range(1) != 0) std::fill(races.begin(), races.end(), SketchRace{1.25f, 1, 1});
-  std::vector<int32_t> ids(num_tokens * kNumChosen);
+  std::vector<int32_t> candidates(num_tokens * num_candidates), ids(num_tokens * kNumChosen);
+  std::vector<uint32_t> candidate_keys(candidates.size()), keys(ids.size());
   int32_t best = 0;
   int64_t iteration = 0;
-  double kernel = 0.0, limit = 0.0, of_head = 0.0;
+  double kernel = 0.0, first_step = 0.0, limit = 0.0, of_head = 0.0;
   for (auto _ : state) {
     const int64_t copy = iteration++ % num_copies;
-    const SketchRows rows = {code + copy * padded * kRank / 2,
-                             static_cast<uint16_t*>(scales.data()) + copy * padded,
+    auto* const scale = static_cast<uint16_t*>(scales.data()) + copy * padded;
+    const SketchRows rows = {static_cast<uint8_t*>(codes.data()) + copy * padded * kRank / 2, scale,
                              shape.vocab_size, kRank};
+    const SketchFine fine = {
+        static_cast<uint8_t*>(fine_codes.data()) + copy * padded * kSketchFineRank / 2, scale};
     const double begin = SteadySeconds();
-    SketchSelectCpu(rows, query.data(), races.data(), num_tokens, kNumChosen, ids.data(), Pool());
+    SketchRankCpu(rows, query.data(), races.data(), num_tokens, num_candidates, candidates.data(),
+                  candidate_keys.data(), Pool());
+    first_step += SteadySeconds() - begin;
+    SketchRefineCpu(rows, fine, query.data(), fine_query.data(), races.data(), num_tokens,
+                    num_candidates, candidates.data(), candidate_keys.data(), kNumChosen,
+                    ids.data(), keys.data(), Pool());
     const double seconds = SteadySeconds() - begin;
     state.SetIterationTime(seconds);
     kernel += seconds;
@@ -287,6 +306,7 @@ void SketchSelect(benchmark::State& state, const Shape& shape) {
   }
   state.counters["of_read"] = limit / kernel;
   state.counters["of_head"] = kernel / of_head;
+  state.counters["first_step"] = first_step / kernel;
   state.SetBytesProcessed(state.iterations() * bytes);
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
@@ -433,7 +453,7 @@ void RegisterShape(const Shape& shape, DType dtype) {
         ->Arg(8192);
   }
   if (dtype != DType::kBf16) return;
-  add("Sketch", [&shape](benchmark::State& s) { SketchSelect(s, shape); })
+  add("Sketch", [&shape](benchmark::State& s) { SketchChoice(s, shape); })
       ->ArgNames({"tokens", "noise"})
       ->Args({1, 0})
       ->Args({1, 1})

@@ -23,7 +23,7 @@ constexpr double kLoss = 0.98;
 // In a trial the noise is larger.
 constexpr double kClearLoss = 0.85;
 // Every so many steps, in a trial and later, one is plain.
-constexpr int64_t kProbeEarly = 4, kProbeLate = 64;
+constexpr int64_t kProbeEarly = 16, kProbeLate = 64;
 // What a draft may take to catch up, of its passes; longer ones were held up.
 constexpr double kMostCatchUp = 200.0;
 // A rate of fewer steps than this is not one yet.

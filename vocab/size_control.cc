@@ -17,6 +17,8 @@ constexpr double kPassDecay = 1.0 - 1.0 / 512;
 // A pass that took longer than so many times the average was held up by something else.
 constexpr double kHeldUp = 3.0;
 constexpr double kFewPasses = 16.0;
+// Of more passes the average is no surer.
+constexpr double kSureWeight = 256.0;
 constexpr double kSurest = 0.98;  // acceptance of a token that the vocabulary holds, at most
 
 /// Tokens that come of a chain of `length` which are taken with probability `p` each, up to the
@@ -32,9 +34,17 @@ SizeControl::SizeControl(Options options)
       choice_(ChoiceOf(options_.start, options_.start_share)),
       waits_(options_.waits),
       tokens_((options_.rows.size() + 1) * (options_.shares.size() + 1)),
-      pass_times_(options_.rows.size() * options_.shares.size()) {
+      pass_times_(options_.rows.size() * options_.shares.size()),
+      pass_ms_(pass_times_.size()) {
   SHORTLIST_CHECK(options_.start < num_sizes() && options_.start_share < num_shares());
   SHORTLIST_CHECK(std::ranges::is_sorted(options_.rows) && std::ranges::is_sorted(options_.shares));
+  for (size_t choice = 0; choice < pass_times_.size(); ++choice) {
+    // All shares of the full head are one choice.
+    const bool is_full_head =
+        options_.ends_with_full_head && choice / num_shares() + 1 == num_sizes();
+    if (!is_full_head || choice % num_shares() + 1 == num_shares()) by_rows_.push_back(choice);
+  }
+  std::ranges::stable_sort(by_rows_, {}, [this](size_t choice) { return RowsOf(choice); });
 }
 
 void SizeControl::CountToken(size_t first_size, std::optional<size_t> first_share) {
@@ -74,9 +84,13 @@ double SizeControl::RowsOf(size_t choice) const {
 }
 
 double SizeControl::PassMs(size_t size, size_t share) const {
-  const PassTime& measured = pass_times_[ChoiceOf(size, share)];
-  const double line = std::max(line_base_ + line_slope_ * RowsOf(ChoiceOf(size, share)), 0.0);
-  // The line is what other sizes say; it counts as a few passes of this one.
+  return pass_ms_[ChoiceOf(size, share)];
+}
+
+/// What was measured at this choice, and what others say of it: their line counts as a few passes.
+double SizeControl::Blended(size_t choice) const {
+  const PassTime& measured = pass_times_[choice];
+  const double line = std::max(line_base_ + line_slope_ * RowsOf(choice), 0.0);
   return (measured.ms * measured.num_passes + line * kFewPasses) /
          (measured.num_passes + kFewPasses);
 }
@@ -105,7 +119,7 @@ double SizeControl::PredictedSpeed(size_t size, size_t share) const {
 void SizeControl::Fit() {
   double weight = 0.0, x = 0.0, y = 0.0;
   for (size_t i = 0; i < pass_times_.size(); ++i) {
-    const double w = std::min(pass_times_[i].num_passes, 256.0);
+    const double w = std::min(pass_times_[i].num_passes, kSureWeight);
     weight += w;
     x += w * RowsOf(i);
     y += w * pass_times_[i].ms;
@@ -114,13 +128,37 @@ void SizeControl::Fit() {
   x /= weight, y /= weight;
   double spread = 0.0, together = 0.0;
   for (size_t i = 0; i < pass_times_.size(); ++i) {
-    const double w = std::min(pass_times_[i].num_passes, 256.0);
+    const double w = std::min(pass_times_[i].num_passes, kSureWeight);
     const double dx = RowsOf(i) - x;
     spread += w * dx * dx;
     together += w * dx * (pass_times_[i].ms - y);
   }
   if (spread > 0.0) line_slope_ = std::max(together / spread, 0.0);
   line_base_ = y - line_slope_ * x;
+
+  // Pool adjacent violators (Ayer et al. 1955): choices whose time would fall as rows grow share
+  // their mean.
+  struct Level {
+    size_t count;
+    double weight, ms;
+  };
+  std::vector<Level> levels;
+  for (const size_t choice : by_rows_) {
+    Level level = {1, std::min(pass_times_[choice].num_passes, kSureWeight) + kFewPasses,
+                   Blended(choice)};
+    while (!levels.empty() && levels.back().ms >= level.ms) {
+      const Level& before = levels.back();
+      const double sum = before.weight + level.weight;
+      level = {before.count + level.count, sum,
+               (before.ms * before.weight + level.ms * level.weight) / sum};
+      levels.pop_back();
+    }
+    levels.push_back(level);
+  }
+  auto choice = by_rows_.begin();
+  for (const Level& level : levels) {
+    for (size_t i = 0; i < level.count; ++i) pass_ms_[*choice++] = level.ms;
+  }
 }
 
 /// A second choice to measure: far from the first, and rather smaller, as that costs less time.
@@ -146,6 +184,19 @@ void SizeControl::Go() {
   Fit();
   has_probed_ = true;
   ChangeTo(Probe());
+}
+
+/// Of the choices that are about as fast as the fastest, the one of the fewest rows.
+size_t SizeControl::Best() const {
+  const auto speed_of = [this](size_t choice) {
+    return PredictedSpeed(choice / num_shares(), choice % num_shares());
+  };
+  double most = 0.0;
+  for (const size_t choice : by_rows_) most = std::max(most, speed_of(choice));
+  for (const size_t choice : by_rows_) {
+    if (speed_of(choice) >= most * (1.0 - options_.min_gain)) return choice;
+  }
+  return choice_;
 }
 
 void SizeControl::AddStep(const Step& step) {
@@ -181,16 +232,10 @@ void SizeControl::AddStep(const Step& step) {
   }
   probes_ = false;
   const double now = PredictedSpeed(size(), share());
-  double most = now;
-  size_t best = choice_;
-  for (size_t choice = 0; choice < pass_times_.size(); ++choice) {
-    const size_t size = choice / num_shares(), share = choice % num_shares();
-    const bool is_full_head = options_.ends_with_full_head && size + 1 == num_sizes();
-    if (is_full_head && share + 1 < num_shares()) continue;  // all of its shares are one choice
-    const double speed = PredictedSpeed(size, share);
-    if (speed > most) most = speed, best = choice;
-  }
-  if (most > now * (1.0 + options_.min_gain)) ChangeTo(best);
+  const size_t best = Best();
+  const double then = PredictedSpeed(best / num_shares(), best % num_shares());
+  const bool is_smaller = RowsOf(best) < RowsOf(choice_);
+  if (then > now * (is_smaller ? 1.0 - options_.min_gain : 1.0 + options_.min_gain)) ChangeTo(best);
 }
 
 }  // namespace shortlist

@@ -14,8 +14,9 @@ namespace shortlist {
 /// More rows cost time and hold more of what the target emits. Both are measured while requests
 /// run, and neither needs a size to be tried: which of the sizes and shares would have held an
 /// emitted token its ranks tell, and the time of a draft pass is a line over rows, known from two
-/// choices. What acceptance follows from coverage is a model (PredictedSpeed), so that the noise of
-/// requests, which differ by far more than sizes do, cancels out.
+/// choices; more rows never take less time, so what contradicts that is noise. What acceptance
+/// follows from coverage is a model (PredictedSpeed), so that the noise of requests, which differ
+/// by far more than sizes do, cancels out.
 ///
 /// A pure function of what it is told: no clock, no randomness. Used by one thread.
 class SizeControl {
@@ -32,7 +33,8 @@ class SizeControl {
     int64_t min_steps = 64;
     int64_t probe_steps = 64;  // fewer, of that second size
     bool waits = false;        // at the start until Go
-    double min_gain = 0.02;    // predicted; a smaller one changes nothing
+    // Predicted. Speeds that differ by less are alike, and the choice of fewer rows is taken.
+    double min_gain = 0.02;
   };
 
   /// What one step of the engine measured, over all of its requests.
@@ -81,6 +83,8 @@ class SizeControl {
   size_t ChoiceOf(size_t size, size_t share) const { return size * num_shares() + share; }
   double RowsOf(size_t choice) const;
   void Fit();
+  double Blended(size_t choice) const;
+  size_t Best() const;
   void ChangeTo(size_t choice);
   size_t Probe() const;
 
@@ -93,7 +97,9 @@ class SizeControl {
   bool probes_ = false;  // at the second size, which nobody chose
   // [num_sizes + 1, num_shares + 1] tokens by the first that hold them, decayed.
   std::vector<double> tokens_;
+  std::vector<size_t> by_rows_;                // choices, rising
   std::vector<PassTime> pass_times_;           // [num_sizes * num_shares] by choice
+  std::vector<double> pass_ms_;                // likewise: PassMs
   double line_base_ = 0.0, line_slope_ = 0.0;  // ms of a pass, and of one of its rows
   // Sums over late steps, decayed.
   double steps_ = 0.0, requests_ = 0.0, passes_ = 0.0, verify_ms_ = 0.0, emitted_ = 0.0;

@@ -1,7 +1,6 @@
 #include "kernels/sketch.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -9,13 +8,14 @@
 
 #include "base/thread_pool.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/kth_largest.h"
 #include "kernels/cpu/sketch_job.h"
 #include "kernels/cuda/selection.h"
 #include "kernels/sketch_rank.h"
 
 // Rows that beat a bound are kept. Whenever twice as many are kept as are wanted, the bound rises
-// to where about the wanted number beats it, so that fewer and fewer rows are kept at all: the
-// number of rises grows with the logarithm of the rows.
+// to the worst of the wanted number, so that fewer and fewer rows are kept at all: the number of
+// rises grows with the logarithm of the rows. A large choice begins with a bound from a sample.
 
 namespace shortlist {
 namespace {
@@ -26,32 +26,6 @@ constexpr int64_t kBlockRows = 256;
 // Fewer are not worth another thread.
 constexpr int64_t kRowsPerThread = 8192;
 
-/// Order of floats (no NaN) as integers.
-int32_t Rank(float key) {
-  const auto bits = std::bit_cast<int32_t>(key + 0.0f);  // -0 is 0
-  return bits < 0 ? std::numeric_limits<int32_t>::min() - bits : bits;
-}
-float KeyOf(int32_t rank) {
-  return std::bit_cast<float>(rank < 0 ? std::numeric_limits<int32_t>::min() - rank : rank);
-}
-
-/// A value such that at least `least` and at most `most` keys are above it, or none is equal to it
-/// but the `least`-th best. `most` >= `least` >= 1; there are at least `least` keys.
-float FindBound(std::span<const float> keys, int64_t least, int64_t most) {
-  const auto [smallest, largest] = std::ranges::minmax(keys);
-  // More than `most` are above `low` as far as is known, fewer than `least` above `high`.
-  int64_t low = int64_t{Rank(smallest)} - 1, high = Rank(largest);
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    const float bound = KeyOf(static_cast<int32_t>(middle));
-    int32_t above = 0;
-    for (const float key : keys) above += key > bound ? 1 : 0;
-    if (above >= least && above <= most) return bound;
-    (above < least ? high : low) = middle;
-  }
-  return KeyOf(static_cast<int32_t>(high));
-}
-
 /// The rows of some panels that one token still keeps, ascending.
 struct Kept {
   float* keys;
@@ -59,21 +33,23 @@ struct Kept {
   int64_t count = 0;
   float bound = kLowest;
 
-  /// Keeps the `least` best at least, the `most` best at most, as long as ties allow. The bound
-  /// rises so far that what comes later, with a higher id, has to beat it.
-  void Tighten(int64_t least, int64_t most) {
+  /// Keeps the `most` best. The bound rises to the worst of them: what comes later, with a higher
+  /// id, has to beat it.
+  void Tighten(int64_t most) {
     if (count <= most) return;
-    const float found = FindBound({keys, static_cast<size_t>(count)}, least, most);
-    const int64_t above = std::count_if(keys, keys + count, [&](float key) { return key > found; });
-    int64_t num_ties = std::max<int64_t>(least - above, 0);  // those with the lowest ids
+    const float least = KthLargest({keys, static_cast<size_t>(count)}, most);
+    int64_t above = 0;
+    for (int64_t i = 0; i < count; ++i) above += keys[i] > least ? 1 : 0;
+    int64_t num_ties = most - above;  // those with the lowest ids
     int64_t kept = 0;
     for (int64_t i = 0; i < count; ++i) {
-      if (!(keys[i] > found) && !(keys[i] == found && num_ties-- > 0)) continue;
-      keys[kept] = keys[i];
-      ids[kept++] = ids[i];
+      const float key = keys[i];
+      keys[kept] = key;
+      ids[kept] = ids[i];
+      kept += key > least || (key == least && num_ties-- > 0) ? 1 : 0;
     }
     count = kept;
-    bound = found;
+    bound = least;
   }
 };
 
@@ -122,69 +98,163 @@ void SketchSelectCpu(const SketchRows& rows, const float* query, const SketchRac
   SketchRankCpu(rows, query, races, num_tokens, num_chosen, ids, /*keys=*/nullptr, pool);
 }
 
-void SketchRankCpu(const SketchRows& rows, const float* query, const SketchRace* races,
-                   int64_t num_tokens, int64_t num_chosen, int32_t* ids, uint32_t* chosen_keys,
-                   ThreadPool& pool) {
-  if (num_tokens == 0 || num_chosen == 0) return;
-  thread_local std::vector<SketchQuery> queries;
-  queries.resize(num_tokens);
-  for (int64_t m = 0; m < num_tokens; ++m) {
-    queries[m].Set(query + m * rows.rank, rows.rank, races != nullptr ? races[m] : SketchRace());
-  }
-  const int64_t num_ranges =
-      std::clamp<int64_t>(rows.num_rows / kRowsPerThread, 1, pool.num_threads());
-  const int64_t capacity = 2 * num_chosen + kBlockRows + kSketchPanelRows;
+namespace {
+
+/// A bound that somewhat more than `num_chosen` rows beat, as far as every kSampleEvery-th panel
+/// tells.
+float SampledBound(const SketchRows& rows, const SketchQuery& query, int64_t num_chosen) {
+  constexpr int64_t kSampleEvery = 16;
+  constexpr double kMore = 1.25;
   thread_local std::vector<float> keys;
-  thread_local std::vector<int32_t> kept_ids;
-  thread_local std::vector<Kept> kept;  // [range, token]
-  keys.resize(num_ranges * num_tokens * capacity);
-  kept_ids.resize(keys.size());
-  kept.clear();
-  for (int64_t i = 0; i < num_ranges * num_tokens; ++i) {
-    kept.push_back({&keys[i * capacity], &kept_ids[i * capacity]});
+  thread_local std::vector<int32_t> ids;
+  keys.resize((rows.num_panels() / kSampleEvery + 1) * kSketchPanelRows);
+  ids.resize(keys.size());
+  int64_t count = 0;
+  for (int64_t panel = 0; panel < rows.num_panels(); panel += kSampleEvery) {
+    const int64_t first = panel * kSketchPanelRows;
+    count += CurrentKernels().sketch({.rows = rows,
+                                      .first_row = first,
+                                      .end_row = std::min(first + kSketchPanelRows, rows.num_rows),
+                                      .query = &query,
+                                      .bound = kLowest,
+                                      .keys = keys.data() + count,
+                                      .ids = ids.data() + count});
+  }
+  const double share = static_cast<double>(count) / static_cast<double>(rows.num_rows);
+  const auto rank = static_cast<int64_t>(kMore * share * static_cast<double>(num_chosen)) + 1;
+  return rank < count ? KthLargest({keys.data(), static_cast<size_t>(count)}, rank) : kLowest;
+}
+
+/// The choice of SketchRankCpu for some tokens. Used by one thread, which the pool helps.
+class Ranking {
+ public:
+  /// Used again by the next: fresh pages would cost as much as the choice.
+  struct Memory {
+    std::vector<float> keys;
+    std::vector<int32_t> ids;
+    std::vector<Kept> kept;  // [range, token]
+  };
+
+  Ranking(const SketchRows& rows, std::span<const SketchQuery> queries, int64_t num_chosen,
+          ThreadPool& pool, Memory& memory)
+      : rows_(rows),
+        queries_(queries),
+        num_chosen_(num_chosen),
+        num_ranges_(std::clamp<int64_t>(rows.num_rows / kRowsPerThread, 1, pool.num_threads())),
+        pool_(pool),
+        kept_(memory.kept) {
+    const int64_t capacity = 2 * num_chosen + kBlockRows + kSketchPanelRows;
+    const size_t size = num_ranges_ * num_tokens() * capacity;
+    if (memory.keys.size() < size) memory.keys.resize(size), memory.ids.resize(size);
+    kept_.clear();
+    for (int64_t i = 0; i < num_ranges_ * num_tokens(); ++i) {
+      kept_.push_back({&memory.keys[i * capacity], &memory.ids[i * capacity]});
+    }
   }
 
-  const KernelTable& table = CurrentKernels();
-  const int64_t num_blocks = (rows.num_rows + kBlockRows - 1) / kBlockRows;
-  pool.ParallelFor(
-      num_ranges, /*grain=*/1,
-      [&, of_ranges = kept.data(), of_tokens = queries.data()](int64_t range, int64_t end_range) {
-        for (; range < end_range; ++range) {
-          for (int64_t block = num_blocks * range / num_ranges;
-               block < num_blocks * (range + 1) / num_ranges; ++block) {
-            const int64_t first = block * kBlockRows;
-            for (int64_t m = 0; m < num_tokens; ++m) {
-              Kept& mine = of_ranges[range * num_tokens + m];
-              mine.count += table.sketch({.rows = rows,
-                                          .first_row = first,
-                                          .end_row = std::min(first + kBlockRows, rows.num_rows),
-                                          .query = &of_tokens[m],
-                                          .bound = mine.bound,
-                                          .keys = mine.keys + mine.count,
-                                          .ids = mine.ids + mine.count});
-              if (mine.count >= 2 * num_chosen)
-                mine.Tighten(num_chosen, num_chosen + num_chosen / 4);
-            }
-          }
-        }
-      });
+  /// Of a choice this large a sample tells where it ends, nearly.
+  void SetBounds() {
+    constexpr int64_t kLarge = 4096;
+    if (num_chosen_ < kLarge || num_chosen_ > rows_.num_rows / 2) return;
+    pool_.ParallelFor(num_tokens(), /*grain=*/1, [&](int64_t m, int64_t end) {
+      for (; m < end; ++m) {
+        const float bound = SampledBound(rows_, queries_[m], num_chosen_);
+        for (int64_t range = 0; range < num_ranges_; ++range) Of(range, m).bound = bound;
+      }
+    });
+  }
 
-  thread_local std::vector<float> merged_keys;
-  thread_local std::vector<int32_t> merged_ids;
-  for (int64_t m = 0; m < num_tokens; ++m) {
+  void Run() {
+    pool_.ParallelFor(num_ranges_, /*grain=*/1, [&](int64_t range, int64_t end) {
+      for (; range < end; ++range) RunRange(range);
+    });
+  }
+
+  /// Whether enough rows of each token beat the bound; if not, the bounds fall and Run is needed
+  /// again.
+  bool Suffices() {
+    for (int64_t m = 0; m < num_tokens(); ++m) {
+      int64_t count = 0;
+      for (int64_t range = 0; range < num_ranges_; ++range) count += Of(range, m).count;
+      if (count >= num_chosen_) continue;
+      for (Kept& kept : kept_) kept.count = 0, kept.bound = kLowest;
+      return false;
+    }
+    return true;
+  }
+
+  /// keys: null, or as SketchRankCpu's.
+  void Merge(int32_t* ids, uint32_t* keys) {
+    pool_.ParallelFor(num_tokens(), /*grain=*/1, [&](int64_t m, int64_t end) {
+      for (; m < end; ++m) {
+        MergeToken(m, ids + m * num_chosen_, keys == nullptr ? nullptr : keys + m * num_chosen_);
+      }
+    });
+  }
+
+ private:
+  int64_t num_tokens() const { return std::ssize(queries_); }
+  Kept& Of(int64_t range, int64_t m) { return kept_[range * num_tokens() + m]; }
+
+  void RunRange(int64_t range) {
+    const int64_t num_blocks = (rows_.num_rows + kBlockRows - 1) / kBlockRows;
+    for (int64_t block = num_blocks * range / num_ranges_;
+         block < num_blocks * (range + 1) / num_ranges_; ++block) {
+      const int64_t first = block * kBlockRows;
+      for (int64_t m = 0; m < num_tokens(); ++m) {
+        Kept& mine = Of(range, m);
+        mine.count +=
+            CurrentKernels().sketch({.rows = rows_,
+                                     .first_row = first,
+                                     .end_row = std::min(first + kBlockRows, rows_.num_rows),
+                                     .query = &queries_[m],
+                                     .bound = mine.bound,
+                                     .keys = mine.keys + mine.count,
+                                     .ids = mine.ids + mine.count});
+        if (mine.count >= 2 * num_chosen_) mine.Tighten(num_chosen_);
+      }
+    }
+  }
+
+  void MergeToken(int64_t m, int32_t* ids, uint32_t* keys) {
+    thread_local std::vector<float> merged_keys;
+    thread_local std::vector<int32_t> merged_ids;
     merged_keys.clear();
     merged_ids.clear();
-    for (int64_t range = 0; range < num_ranges; ++range) {  // in the order of their rows
-      const Kept& part = kept[range * num_tokens + m];
+    for (int64_t range = 0; range < num_ranges_; ++range) {  // in the order of their rows
+      const Kept& part = Of(range, m);
       merged_keys.insert(merged_keys.end(), part.keys, part.keys + part.count);
       merged_ids.insert(merged_ids.end(), part.ids, part.ids + part.count);
     }
     Kept all{merged_keys.data(), merged_ids.data(), std::ssize(merged_keys)};
-    all.Tighten(num_chosen, num_chosen);
-    std::copy(all.ids, all.ids + all.count, ids + m * num_chosen);
-    if (chosen_keys == nullptr) continue;
-    std::transform(all.keys, all.keys + all.count, chosen_keys + m * num_chosen, OrderedBits);
+    all.Tighten(num_chosen_);
+    std::copy(all.ids, all.ids + all.count, ids);
+    if (keys != nullptr) std::transform(all.keys, all.keys + all.count, keys, OrderedBits);
   }
+
+  const SketchRows& rows_;
+  const std::span<const SketchQuery> queries_;
+  const int64_t num_chosen_, num_ranges_;
+  ThreadPool& pool_;
+  std::vector<Kept>& kept_;
+};
+
+}  // namespace
+
+void SketchRankCpu(const SketchRows& rows, const float* query, const SketchRace* races,
+                   int64_t num_tokens, int64_t num_chosen, int32_t* ids, uint32_t* chosen_keys,
+                   ThreadPool& pool) {
+  if (num_tokens == 0 || num_chosen == 0) return;
+  std::vector<SketchQuery> queries(num_tokens);
+  for (int64_t m = 0; m < num_tokens; ++m) {
+    queries[m].Set(query + m * rows.rank, rows.rank, races != nullptr ? races[m] : SketchRace());
+  }
+  thread_local Ranking::Memory memory;
+  Ranking ranking(rows, queries, num_chosen, pool, memory);
+  ranking.SetBounds();
+  ranking.Run();
+  if (!ranking.Suffices()) ranking.Run();
+  ranking.Merge(ids, chosen_keys);
 }
 
 void SketchRefineCpu(const SketchRows& rows, const SketchFine& fine, const float* query,
@@ -193,30 +263,43 @@ void SketchRefineCpu(const SketchRows& rows, const SketchFine& fine, const float
                      const uint32_t* candidate_keys, int64_t num_chosen, int32_t* ids,
                      uint32_t* keys, ThreadPool& pool) {
   if (num_chosen == 0) return;
-  constexpr int64_t kGrain = 1024;  // candidates
-  thread_local std::vector<float> refined;
-  thread_local std::vector<int32_t> refined_ids;
-  refined.resize(num_candidates);
-  for (int64_t m = 0; m < num_tokens; ++m) {
+  constexpr int64_t kGrain = 1024;                          // candidates
+  const bool by_tokens = num_tokens >= pool.num_threads();  // else all threads share each of them
+  const auto refine = [&](int64_t m) {
+    thread_local std::vector<float> refined;
+    thread_local std::vector<int32_t> refined_ids;
     const int32_t* const of_token = candidate_ids + m * num_candidates;
+    refined.resize(num_candidates);
     std::transform(candidate_keys + m * num_candidates, candidate_keys + (m + 1) * num_candidates,
                    refined.begin(), OrderedValue);
     SketchFineJob job =
         FineJob(fine, query + m * rows.rank, rows.rank, fine_query + m * kSketchFineRank,
                 races != nullptr ? races[m] : SketchRace());
     job.keys = refined.data();
-    pool.ParallelFor(num_candidates, kGrain, [&](int64_t begin, int64_t end) {
+    const auto run = [&](int64_t begin, int64_t end) {
       SketchFineJob part = job;
       part.ids = of_token + begin;
       part.keys += begin;
       part.count = end - begin;
       CurrentKernels().sketch_fine(part);
-    });
+    };
+    if (by_tokens) {
+      run(0, num_candidates);
+    } else {
+      pool.ParallelFor(num_candidates, kGrain, run);
+    }
     refined_ids.assign(of_token, of_token + num_candidates);
     Kept all{refined.data(), refined_ids.data(), num_candidates};
-    all.Tighten(num_chosen, num_chosen);
+    all.Tighten(num_chosen);
     std::copy(all.ids, all.ids + num_chosen, ids + m * num_chosen);
     std::transform(all.keys, all.keys + num_chosen, keys + m * num_chosen, OrderedBits);
+  };
+  if (by_tokens) {
+    pool.ParallelFor(num_tokens, /*grain=*/1, [&](int64_t m, int64_t end) {
+      for (; m < end; ++m) refine(m);
+    });
+  } else {
+    for (int64_t m = 0; m < num_tokens; ++m) refine(m);
   }
 }
 
