@@ -22,9 +22,9 @@ constexpr int64_t kMostWaiting = 8 * kBlockStates;
 SketchFitter::SketchFitter(const HeadWeight& head, int64_t num_rows, Known known, Keep keep)
     : head_(head),
       num_rows_(num_rows),
-      num_fitted_(known.num_fitted),
       keep_(std::move(keep)),
       moments_(std::move(known.moments)),
+      num_fitted_(known.num_fitted),
       num_kept_(moments_.num_states()) {
   is_done_ = num_fitted_ >= *std::prev(std::end(kFitAt));
   if (!is_done_) thread_ = std::thread([this] { Run(); });
@@ -104,7 +104,7 @@ absl::Status SketchFitter::FitOnce() {
     next_ = std::move(sketch);
     has_next_ = true;
   }
-  num_kept_ = moments_.num_states();
+  num_fitted_ = num_kept_ = moments_.num_states();
   absl::Status kept = keep_.basis(basis);
   kept.Update(keep_.moments(moments_));
   const std::lock_guard lock(mutex_);

@@ -67,7 +67,7 @@ class SketchFitter {
   void AddWaiting();
 
   const HeadWeight head_;
-  const int64_t num_rows_, num_fitted_;
+  const int64_t num_rows_;
   const Keep keep_;
   std::atomic<bool> stop_ = false, is_done_ = false, has_next_ = false;
 
@@ -80,6 +80,7 @@ class SketchFitter {
   absl::Status error_;
 
   StateMoments moments_;  // the thread's
+  int64_t num_fitted_;    // states of the latest sketch; the thread's
   int64_t num_kept_ = 0;  // states of the moments that were kept; the thread's
   std::thread thread_;    // last: it uses all of the above
 };

@@ -143,7 +143,9 @@ class Ranking {
         num_ranges_(std::clamp<int64_t>(rows.num_rows / kRowsPerThread, 1, pool.num_threads())),
         pool_(pool),
         kept_(memory.kept) {
-    const int64_t capacity = 2 * num_chosen + kBlockRows + kSketchPanelRows;
+    // Of twice as many as are wanted it keeps no more, nor more than a range has.
+    const int64_t most = std::min(2 * num_chosen, rows.num_rows / num_ranges_ + 2 * kBlockRows);
+    const int64_t capacity = most + kBlockRows + kSketchPanelRows;
     const size_t size = num_ranges_ * num_tokens() * capacity;
     if (memory.keys.size() < size) memory.keys.resize(size), memory.ids.resize(size);
     kept_.clear();

@@ -113,6 +113,16 @@ TEST_F(SketchFitterTest, FitsOnlySketchesOfMoreStatesThanKnown) {
   EXPECT_EQ(fitted_, std::vector<int64_t>{512});
 }
 
+TEST_F(SketchFitterTest, ManyKnownStatesMakeOneSketch) {
+  StateMoments known;
+  known.Add(States(1, 3000));
+  const auto fitter = NewFitter({.moments = known});
+  ASSERT_NE(Await(*fitter), nullptr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const std::lock_guard lock(mutex_);
+  EXPECT_EQ(fitted_, std::vector<int64_t>{3000});
+}
+
 TEST_F(SketchFitterTest, ShortRunsLearnTogether) {
   StateMoments all;
   for (unsigned run = 0; run < 3; ++run) {
