@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "cli/session.h"
 #include "cli/transcript.h"
-#include "model/checkpoint/hub_cache.h"
+#include "io/hub_cache.h"
 #include "runtime/engine.h"
 #include "serve/output_text.h"
 #include "text/chat/prompt_encoder.h"

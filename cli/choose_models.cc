@@ -13,10 +13,10 @@
 #include "cli/program_folder.h"
 #include "embed/classifier_config.h"
 #include "embed/yes_no_format.h"
+#include "io/hub_cache.h"
 #include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/encoder_config.h"
-#include "model/checkpoint/hub_cache.h"
 #include "nlohmann/json.hpp"
 #include "serve/model_name.h"
 

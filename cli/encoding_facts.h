@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "embed/classifier_config.h"
 #include "embed/embedding_config.h"
+#include "io/weight_files.h"
 #include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/encoder_config.h"
-#include "model/checkpoint/weight_files.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace shortlist {

@@ -19,7 +19,7 @@
 #include "cli/service_description.h"
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
-#include "model/checkpoint/hub_cache.h"
+#include "io/hub_cache.h"
 #include "runtime/engine.h"
 #include "serve/fastchat/frame.h"
 #include "serve/http/admission.h"

@@ -22,8 +22,8 @@
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "cli/tokenizer_warnings.h"
-#include "model/checkpoint/hub_cache.h"
-#include "model/checkpoint/quote.h"
+#include "io/hub_cache.h"
+#include "io/quote.h"
 #include "nlohmann/json.hpp"
 #include "text/tokenizer.h"
 

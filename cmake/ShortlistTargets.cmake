@@ -58,7 +58,7 @@ function(shortlist_precompile NAME DEPS)
 endfunction()
 
 # Of what shared objects are made: libshortlist.so and the Python package.
-set(SHORTLIST_SHARED_ROOMS base vocab vocab_formats kernels model_checkpoint head_core c)
+set(SHORTLIST_SHARED_ROOMS base io vocab vocab_formats kernels head_core c)
 
 # shortlist_library(NAME SRCS a.cc ... HDRS a.h ... DEPS shortlist::base absl::status ...)
 function(shortlist_library NAME)

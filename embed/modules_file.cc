@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "embed/text_field.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 
 namespace shortlist {
 namespace {

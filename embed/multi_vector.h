@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/dtype.h"
 #include "base/thread_pool.h"
 #include "embed/dense_layer.h"
 #include "embed/hidden_states.h"
 #include "embed/sequence_vectors.h"
-#include "kernels/dtype.h"
 #include "kernels/linear.h"
 
 namespace shortlist {

@@ -13,9 +13,9 @@
 #include "embed/text_field.h"
 #include "embed/transformer_file.h"
 #include "embed/vector_modules.h"
+#include "io/quote.h"
+#include "io/weight_files.h"
 #include "model/checkpoint/other_models.h"
-#include "model/checkpoint/quote.h"
-#include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "embed/modules_file.h"
 #include "embed/text_field.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 
 namespace shortlist {
 namespace {

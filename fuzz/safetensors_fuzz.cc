@@ -4,7 +4,7 @@
 
 #include "fuzz/memory_file.h"
 #include "fuzz/tensor_file_check.h"
-#include "model/checkpoint/safetensors.h"
+#include "io/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const shortlist::MemoryFile file(data, size);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "model/checkpoint/tensor_file.h"
+#include "io/tensor_file.h"
 
 namespace shortlist {
 

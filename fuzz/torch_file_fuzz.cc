@@ -8,7 +8,7 @@
 
 #include "fuzz/memory_file.h"
 #include "fuzz/tensor_file_check.h"
-#include "model/checkpoint/torch_file.h"
+#include "io/torch_file.h"
 
 namespace shortlist {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "base/dtype.h"
 #include "base/thread_pool.h"
-#include "kernels/dtype.h"
 
 namespace shortlist {
 

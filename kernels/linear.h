@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 
+#include "base/dtype.h"
 #include "base/thread_pool.h"
 #include "kernels/activation.h"
 #include "kernels/arena.h"
-#include "kernels/dtype.h"
 
 namespace shortlist {
 

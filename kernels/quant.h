@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "base/dtype.h"
 #include "base/thread_pool.h"
 #include "kernels/arena.h"
-#include "kernels/dtype.h"
 
 namespace shortlist {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/dtype.h"
 #include "base/thread_pool.h"
-#include "kernels/dtype.h"
 
 namespace shortlist {
 

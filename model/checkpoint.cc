@@ -12,9 +12,9 @@
 #include "base/check.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "io/quote.h"
 #include "kernels/arena.h"
 #include "kernels/elementwise.h"
-#include "model/checkpoint/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

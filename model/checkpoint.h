@@ -12,11 +12,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/dtype.h"
 #include "base/thread_pool.h"
+#include "io/weight_files.h"
 #include "kernels/arena.h"
-#include "kernels/dtype.h"
 #include "model/checkpoint/packed_weight.h"
-#include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
 

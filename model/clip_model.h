@@ -11,8 +11,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/dtype.h"
 #include "base/thread_pool.h"
-#include "kernels/dtype.h"
 #include "model/checkpoint/clip_config.h"
 
 namespace shortlist {

@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/dtype.h"
 #include "base/thread_pool.h"
 #include "kernels/arena.h"
-#include "kernels/dtype.h"
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
 #include "model/checkpoint.h"

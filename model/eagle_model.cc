@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/dtype.h"
 #include "base/status_macros.h"
-#include "kernels/dtype.h"
 #include "kernels/elementwise.h"
 #include "kernels/quant.h"
 #include "model/checkpoint.h"

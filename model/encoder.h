@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/dtype.h"
 #include "base/thread_pool.h"
-#include "kernels/dtype.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/encoder_batch.h"
 

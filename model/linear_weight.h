@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/dtype.h"
 #include "base/thread_pool.h"
-#include "kernels/dtype.h"
 #include "kernels/linear.h"
 #include "model/checkpoint.h"
 

@@ -8,7 +8,7 @@
 #include "embed/modules_file.h"
 #include "embed/text_field.h"
 #include "embed/transformer_file.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 #include "nlohmann/json.hpp"
 #include "text/tokenizer/tokenizer_class.h"
 

@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "draft/eagle_drafter.h"
 #include "draft/model_drafter.h"
-#include "model/checkpoint/hub_cache.h"
+#include "io/hub_cache.h"
 #include "model/kv_cache.h"
 #include "runtime/sketch_file.h"
 #include "vocab/formats/list_file.h"

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "model/checkpoint/safetensors.h"
-#include "model/checkpoint/safetensors_writer.h"
+#include "io/safetensors.h"
+#include "io/safetensors_writer.h"
 
 namespace shortlist {
 namespace {

@@ -12,26 +12,27 @@ from pathlib import Path
 # CMake target -> targets that it may include. tests/, bench/, fuzz/ and examples/ may include everything.
 ALLOWED = {
     "base": set(),
-    "vocab": {"base"},
-    "vocab_counting": {"base", "vocab"},
-    "vocab_formats": {"base", "vocab", "kernels", "model_checkpoint"},
+    "io": {"base"},
+    "vocab": {"base", "io"},
+    "vocab_counting": {"base", "io", "vocab"},
+    "vocab_formats": {"base", "io", "vocab"},
     "kernels": {"base"},
     "text": {"base"},
     "text_jinja": {"base"},
     "text_chat": {"base", "text", "text_jinja"},
     "image": {"base"},
     "request": {"base", "vocab"},
-    "model_checkpoint": {"base", "kernels"},
+    "model_checkpoint": {"base", "io", "kernels"},
     "tensor": set(),
-    "model": {"base", "kernels", "model_checkpoint", "tensor"},
+    "model": {"base", "io", "kernels", "model_checkpoint", "tensor"},
     "head_core": {"base", "vocab", "kernels"},
     "head": {"base", "vocab", "kernels", "head_core", "tensor"},
     "c": {"base", "vocab", "vocab_formats", "kernels", "head_core"},
     "draft": {"base", "vocab", "kernels", "request", "head_core", "head", "model", "tensor"},
-    "embed": {"base", "vocab", "request", "kernels", "text_chat", "head_core", "head", "model", "model_checkpoint", "tensor"},
+    "embed": {"base", "io", "vocab", "request", "kernels", "text_chat", "head_core", "head", "model", "model_checkpoint", "tensor"},
     "router_core": {"base", "request"},
     "router": {"base", "request", "router_core", "draft"},
-    "runtime": {"base", "vocab", "vocab_formats", "text", "text_chat", "request", "embed", "head_core", "head", "model",
+    "runtime": {"base", "io", "vocab", "vocab_formats", "text", "text_chat", "request", "embed", "head_core", "head", "model",
                 "model_checkpoint",
                 "draft", "router_core", "router", "tensor"},
     "serve_http": {"base"},
@@ -48,8 +49,8 @@ ROOMS = {
     "serve/http": "serve_http",
 }
 # kernels/ must build without abseil, so it sees only these headers of base/.
-KERNELS_MAY_INCLUDE = {"base/check.h", "base/thread_pool.h"}
-TORCH_FREE = {"base", "vocab", "vocab_counting", "vocab_formats", "kernels", "text", "text_jinja", "text_chat", "image", "request", "model_checkpoint",
+KERNELS_MAY_INCLUDE = {"base/check.h", "base/dtype.h", "base/thread_pool.h"}
+TORCH_FREE = {"base", "io", "vocab", "vocab_counting", "vocab_formats", "kernels", "text", "text_jinja", "text_chat", "image", "request", "model_checkpoint",
               "head_core", "c", "router_core", "serve_http", "serve"}
 TORCH_IN_HEADERS = {"tensor", "model", "head", "draft", "embed", "runtime"}
 TORCH = {"ATen", "c10", "torch"}

@@ -16,8 +16,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "io/byte_source.h"
 #include "nlohmann/json.hpp"
-#include "vocab/byte_source.h"
 #include "vocab/vocab_document.h"
 
 namespace shortlist {

@@ -15,7 +15,7 @@
 #include "cli/embed/picture_rows.h"
 #include "cli/embed/vector_file.h"
 #include "cli/flags/flag_kinds.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 
 namespace shortlist {
 namespace {

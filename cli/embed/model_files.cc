@@ -14,8 +14,8 @@
 #include "base/utf8.h"
 #include "cli/embed/xxh64.h"
 #include "embed/modules_file.h"
-#include "model/checkpoint/hub_cache.h"
-#include "model/checkpoint/raw_file.h"
+#include "io/hub_cache.h"
+#include "io/raw_file.h"
 
 namespace shortlist {
 namespace {

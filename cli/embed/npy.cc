@@ -6,27 +6,15 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "embed/hidden_states.h"
-#include "model/checkpoint/quote.h"
+#include "io/npy.h"
+#include "io/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
-namespace {
-
-constexpr size_t kPrefixBytes = 10;  // magic, version and length
-
-}  // namespace
 
 std::string NpyHeader(int64_t num_rows, int64_t width) {
-  constexpr size_t kAlignment = 64;
-  std::string fields = absl::StrCat("{'descr': '<f4', 'fortran_order': False, 'shape': (", num_rows,
-                                    ", ", width, "), }");
-  const size_t used = kPrefixBytes + fields.size() + 1;
-  fields.append((kAlignment - used % kAlignment) % kAlignment, ' ');
-  fields.push_back('\n');
-  std::string header("\x93NUMPY\x01\x00", 8);
-  header.push_back(static_cast<char>(fields.size() & 0xFF));
-  header.push_back(static_cast<char>(fields.size() >> 8));
-  return header + fields;
+  const int64_t shape[] = {num_rows, width};
+  return NpyHeaderOf("<f4", shape);
 }
 
 absl::StatusOr<std::vector<float>> ReadNpy(const std::string& path, int64_t num_rows,

@@ -13,7 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

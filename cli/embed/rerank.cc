@@ -15,9 +15,9 @@
 #include "embed/classifier_config.h"
 #include "embed/sentence_transformers.h"
 #include "embed/yes_no_format.h"
-#include "model/checkpoint/hub_cache.h"
+#include "io/hub_cache.h"
+#include "io/weight_files.h"
 #include "model/checkpoint/other_models.h"
-#include "model/checkpoint/weight_files.h"
 
 namespace shortlist {
 namespace {

@@ -18,7 +18,7 @@
 #include "cli/embed/top_rows.h"
 #include "cli/flags/flag_kinds.h"
 #include "embed/sparse_pooler.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 
 namespace shortlist {
 namespace {

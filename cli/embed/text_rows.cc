@@ -12,7 +12,7 @@
 #include "base/read_lines.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

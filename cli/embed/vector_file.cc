@@ -20,7 +20,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/embed/npy.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 
 namespace shortlist {
 namespace {

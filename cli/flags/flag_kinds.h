@@ -10,7 +10,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "kernels/dtype.h"
+#include "base/dtype.h"
 
 namespace shortlist {
 

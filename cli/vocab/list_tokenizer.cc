@@ -5,8 +5,8 @@
 #include "CLI/CLI.hpp"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "io/hub_cache.h"
 #include "model/checkpoint/config.h"
-#include "model/checkpoint/hub_cache.h"
 
 namespace shortlist {
 

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "model/checkpoint/hub_cache.h"
+#include "io/hub_cache.h"
 
 namespace shortlist {
 namespace {

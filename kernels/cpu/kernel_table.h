@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "base/dtype.h"
 #include "kernels/activation.h"
-#include "kernels/dtype.h"
 #include "kernels/elementwise.h"
 #include "kernels/quant.h"
 

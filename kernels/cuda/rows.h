@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/dtype.h"
+#include "base/dtype.h"
 #include "kernels/host_device.h"
 
 namespace shortlist {

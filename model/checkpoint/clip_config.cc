@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "io/quote.h"
 #include "model/checkpoint/config_fields.h"
-#include "model/checkpoint/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

@@ -13,14 +13,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "io/hub_cache.h"
+#include "io/quote.h"
+#include "io/weight_files.h"
 #include "model/checkpoint/config_fields.h"
 #include "model/checkpoint/generation_config.h"
-#include "model/checkpoint/hub_cache.h"
 #include "model/checkpoint/other_models.h"
 #include "model/checkpoint/packing_config.h"
-#include "model/checkpoint/quote.h"
 #include "model/checkpoint/rope_config.h"
-#include "model/checkpoint/weight_files.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/dtype.h"
 #include "kernels/activation.h"
-#include "kernels/dtype.h"
 #include "model/checkpoint/packed_weight.h"
 #include "nlohmann/json_fwd.hpp"
 

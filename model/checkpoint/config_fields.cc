@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/dtype.h"
+#include "base/dtype.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace shortlist {

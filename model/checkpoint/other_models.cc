@@ -6,9 +6,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "io/quote.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/encoder_config.h"
-#include "model/checkpoint/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "io/weight_files.h"
 #include "model/checkpoint/config_fields.h"
-#include "model/checkpoint/weight_files.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace shortlist {

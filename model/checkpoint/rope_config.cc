@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "model/checkpoint/quote.h"
+#include "io/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
+#include "io/safetensors.h"
 #include "kernels/isa.h"
-#include "model/checkpoint/safetensors.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/runtime/tiny_decoder.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "model/checkpoint/safetensors.h"
+#include "io/safetensors.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/dtype.h"
+#include "base/dtype.h"
 
 // Saves the registers that a function must keep, and the stack pointer, and takes up another stack.
 // swapcontext would do, but for two system calls a switch.

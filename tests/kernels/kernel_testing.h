@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/dtype.h"
+#include "base/dtype.h"
 #include "kernels/isa.h"
 #include "kernels/quant.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "io/safetensors.h"
 #include "kernels/isa.h"
-#include "model/checkpoint/safetensors.h"
 #include "model/eagle_model.h"
 #include "tests/model/model_fixture.h"
 #include "tests/support/temp_dir.h"

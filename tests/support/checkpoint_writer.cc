@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "model/checkpoint/safetensors.h"
+#include "io/safetensors.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "kernels/dtype.h"
+#include "base/dtype.h"
 
 namespace shortlist {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "vocab/byte_source.h"
+#include "io/byte_source.h"
 
 namespace shortlist {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "model/checkpoint/safetensors_writer.h"
+#include "io/safetensors_writer.h"
 #include "vocab/vocab_list.h"
 
 namespace shortlist {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "model/checkpoint/tensor_file.h"
+#include "io/tensor_file.h"
 
 namespace shortlist {
 

@@ -10,12 +10,12 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "model/checkpoint/safetensors.h"
-#include "model/checkpoint/tensor_file.h"
-#include "model/checkpoint/torch_file.h"
+#include "io/npy.h"
+#include "io/safetensors.h"
+#include "io/tensor_file.h"
+#include "io/torch_file.h"
+#include "io/torch_writer.h"
 #include "vocab/formats/draft_map.h"
-#include "vocab/formats/npy_list.h"
-#include "vocab/formats/torch_writer.h"
 
 namespace shortlist {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "io/byte_source.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/support/temp_dir.h"
-#include "vocab/byte_source.h"
 #include "vocab/formats/list_file.h"
 
 namespace shortlist {

@@ -9,7 +9,7 @@
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/encoder_config.h"
 #include "nlohmann/json.hpp"
-#include "tests/model/checkpoint/torch_archive.h"
+#include "tests/io/torch_archive.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
 

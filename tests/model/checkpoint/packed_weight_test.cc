@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/file.h"
+#include "io/safetensors.h"
+#include "io/safetensors_writer.h"
 #include "model/checkpoint.h"
-#include "model/checkpoint/safetensors.h"
-#include "model/checkpoint/safetensors_writer.h"
 #include "model/decoder.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/model_fixture.h"

@@ -6,8 +6,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "io/byte_source.h"
 #include "tests/vocab/test_util.h"
-#include "vocab/byte_source.h"
 #include "vocab/counting/documents.h"
 
 namespace shortlist {

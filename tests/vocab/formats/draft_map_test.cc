@@ -6,8 +6,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/checkpoint/safetensors.h"
-#include "model/checkpoint/safetensors_writer.h"
+#include "io/safetensors.h"
+#include "io/safetensors_writer.h"
 #include "tests/vocab/test_util.h"
 
 namespace shortlist {

@@ -9,11 +9,11 @@
 #include "base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/checkpoint/torch_file.h"
+#include "io/npy.h"
+#include "io/torch_file.h"
+#include "io/torch_writer.h"
 #include "tests/vocab/test_util.h"
 #include "vocab/formats/draft_map.h"
-#include "vocab/formats/npy_list.h"
-#include "vocab/formats/torch_writer.h"
 
 namespace shortlist {
 namespace {

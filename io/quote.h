@@ -1,0 +1,15 @@
+#ifndef SHORTLIST_IO_QUOTE_H_
+#define SHORTLIST_IO_QUOTE_H_
+
+#include <string>
+
+#include "nlohmann/json_fwd.hpp"
+
+namespace shortlist {
+
+/// A value or name from a file as text for a message: JSON in printable ASCII, cut after 100 bytes.
+std::string Quote(const nlohmann::json& value);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_IO_QUOTE_H_
