@@ -118,8 +118,8 @@ std::unique_ptr<Encoder> MakeEncoder(const Shape& shape, DType dtype) {
   std::filesystem::create_directories(dir);
   WriteModel(shape, dir);
   const bool is_quantized = IsQuantized(dtype);
-  auto encoder = Encoder::Load(dir, is_quantized ? DType::kF32 : dtype, Pool(),
-                               is_quantized ? std::optional(dtype) : std::nullopt);
+  auto encoder = Encoder::Load(ModelSource::OfDirectory(dir), is_quantized ? DType::kF32 : dtype,
+                               Pool(), is_quantized ? std::optional(dtype) : std::nullopt);
   std::filesystem::remove_all(dir);
   if (!encoder.ok()) std::fprintf(stderr, "%s\n", encoder.status().ToString().c_str());
   SHORTLIST_CHECK(encoder.ok());

@@ -95,8 +95,9 @@ class Bench {
 
 absl::StatusOr<std::unique_ptr<Bench>> Bench::Create(const Flags& flags) {
   std::unique_ptr<Bench> bench(new Bench(flags.num_threads));
-  SHORTLIST_ASSIGN_OR_RETURN(bench->target_, Decoder::Load(flags.model_dir, /*dtype=*/std::nullopt,
-                                                           bench->pool_, flags.quantize));
+  SHORTLIST_ASSIGN_OR_RETURN(bench->target_,
+                             Decoder::Load(ModelSource::OfDirectory(flags.model_dir),
+                                           /*dtype=*/std::nullopt, bench->pool_, flags.quantize));
   int64_t num_slots = 0;
   for (const Work& work : kWorks) {
     num_slots = std::max(num_slots, work.num_sequences * (work.prompt_len + work.num_steps));

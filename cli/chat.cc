@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "cli/session.h"
 #include "cli/transcript.h"
-#include "io/hub_cache.h"
+#include "io/model_source.h"
 #include "runtime/engine.h"
 #include "serve/output_text.h"
 #include "text/chat/prompt_encoder.h"
@@ -53,11 +53,11 @@ class InterruptScope {
 /// Its encoder; where the model has no chat template, that is said.
 absl::StatusOr<std::unique_ptr<PromptEncoder>> OpenEncoder(const ChatFlags& flags,
                                                            const Tokenizer& tokenizer,
-                                                           const std::string& model_dir,
+                                                           const ModelSource& source,
                                                            int64_t num_rows) {
   SHORTLIST_ASSIGN_OR_RETURN(PromptEncoder encoder,
                              PromptEncoder::Open(tokenizer, {.name = flags.run.models.model,
-                                                             .dir = model_dir,
+                                                             .source = source,
                                                              .conv_template = flags.conv_template,
                                                              .num_rows = num_rows}));
   if (flags.conv_template.empty() && encoder.template_name() != "checkpoint") {
@@ -81,10 +81,10 @@ class PromptShower final : public Responder {
  public:
   static absl::StatusOr<std::unique_ptr<Responder>> Create(const ChatFlags& flags) {
     auto shower = std::make_unique<PromptShower>();
-    SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.run.models.model));
-    SHORTLIST_ASSIGN_OR_RETURN(shower->tokenizer_, OpenTokenizer(dir));
-    SHORTLIST_ASSIGN_OR_RETURN(
-        shower->encoder_, OpenEncoder(flags, *shower->tokenizer_, dir, shower->tokenizer_->size()));
+    SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.run.models.model));
+    SHORTLIST_ASSIGN_OR_RETURN(shower->tokenizer_, OpenTokenizer(source));
+    SHORTLIST_ASSIGN_OR_RETURN(shower->encoder_, OpenEncoder(flags, *shower->tokenizer_, source,
+                                                             shower->tokenizer_->size()));
     return shower;
   }
 
@@ -111,7 +111,7 @@ class Answerer final : public Responder {
     Session& session = *answerer->session_;
     SHORTLIST_ASSIGN_OR_RETURN(
         answerer->encoder_,
-        OpenEncoder(flags, session.models().tokenizer(), session.models().model_dir(),
+        OpenEncoder(flags, session.models().tokenizer(), session.models().model(),
                     session.models().config().vocab_size));
     answerer->context_len_ =
         std::min(flags.max_total_tokens, session.models().config().context_len);

@@ -8,12 +8,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/program_folder.h"
 #include "embed/classifier_config.h"
 #include "embed/yes_no_format.h"
-#include "io/hub_cache.h"
+#include "io/model_source.h"
 #include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/encoder_config.h"
@@ -51,12 +50,12 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
   return absl::OkStatus();
 }
 
-/// Whether the model in `dir` has nothing to generate text with.
-bool IsEncoder(const std::string& dir) {
-  const absl::StatusOr<nlohmann::json> file = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
+/// Whether the model has nothing to generate text with.
+bool IsEncoder(const ModelSource& source) {
+  const absl::StatusOr<nlohmann::json> file = source.ReadJson("config.json");
   if (!file.ok()) return false;
   if (IsEncoderConfig(*file) || IsClipConfig(*file)) return true;
-  const absl::StatusOr<ModelConfig> config = ParseModelConfig(*file, dir);
+  const absl::StatusOr<ModelConfig> config = ParseModelConfig(*file, source.path());
   return config.ok() && config->is_body;
 }
 
@@ -74,10 +73,10 @@ absl::Status ChooseModels(ServeFlags& flags) {
     }
     return TakeDemoPair(flags);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
-  const absl::StatusOr<std::optional<YesNoFormat>> answers = DetectYesNoFormat(dir, model);
-  const bool scores = IsSequenceClassifier(dir) || (answers.ok() && answers->has_value());
-  if (!flags.is_embedding && !scores && !IsEncoder(dir)) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(model));
+  const absl::StatusOr<std::optional<YesNoFormat>> answers = DetectYesNoFormat(source, model);
+  const bool scores = IsSequenceClassifier(source) || (answers.ok() && answers->has_value());
+  if (!flags.is_embedding && !scores && !IsEncoder(source)) {
     if (flags.served_model_name.empty()) flags.served_model_name = DefaultModelName(model);
     return absl::OkStatus();
   }

@@ -6,7 +6,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/counted.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "embed/masked_lm_head.h"
 #include "embed/modules_file.h"
@@ -85,35 +84,33 @@ std::string DescribeTower(const ClipTowerConfig& tower) {
 
 }  // namespace
 
-bool IsEncoderDir(const std::string& dir) {
-  const absl::StatusOr<nlohmann::json> file =
-      ReadJsonFile(TransformerDir(dir) + "/config.json", kMaxConfigBytes);
+bool IsEncoderSource(const ModelSource& source) {
+  const absl::StatusOr<nlohmann::json> file = TransformerOf(source).ReadJson("config.json");
   return file.ok() && (IsEncoderConfig(*file) || IsClipConfig(*file));
 }
 
-absl::Status ReadEncodingFacts(const std::string& dir, EncodingFacts& facts) {
-  facts.transformer_dir = TransformerDir(dir);
-  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json file,
-                             ReadJsonFile(facts.transformer_dir + "/config.json", kMaxConfigBytes));
+absl::Status ReadEncodingFacts(const ModelSource& source, EncodingFacts& facts) {
+  facts.transformer = TransformerOf(source);
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json file, facts.transformer.ReadJson("config.json"));
   if (IsClipConfig(file)) {
-    if (facts.transformer_dir != dir) {
+    if (facts.transformer != source) {
       return absl::UnimplementedError(
           absl::StrCat("a CLIPModel in a folder of its own is not read; name that one: ",
-                       facts.transformer_dir));
+                       facts.transformer.path()));
     }
-    SHORTLIST_ASSIGN_OR_RETURN(facts.clip, ReadClipConfig(facts.transformer_dir));
+    SHORTLIST_ASSIGN_OR_RETURN(facts.clip, ReadClipConfig(facts.transformer));
     facts.max_input_tokens = facts.clip->context_len;
     return absl::OkStatus();
   }
-  SHORTLIST_ASSIGN_OR_RETURN(facts.encoder, ReadEncoderConfig(facts.transformer_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(facts.encoder, ReadEncoderConfig(facts.transformer));
   facts.max_input_tokens = facts.encoder->context_len;
   std::optional<int64_t> max_seq_len;
-  if (IsSequenceClassifier(dir)) {
-    SHORTLIST_ASSIGN_OR_RETURN(facts.classifier, ReadClassifierConfig(dir));
-    SHORTLIST_ASSIGN_OR_RETURN(const PairConfig pair, ReadPairConfig(dir));
+  if (IsSequenceClassifier(source)) {
+    SHORTLIST_ASSIGN_OR_RETURN(facts.classifier, ReadClassifierConfig(source));
+    SHORTLIST_ASSIGN_OR_RETURN(const PairConfig pair, ReadPairConfig(source));
     max_seq_len = pair.max_seq_len;
   } else {
-    SHORTLIST_ASSIGN_OR_RETURN(facts.embedding, ReadEmbeddingConfig(dir));
+    SHORTLIST_ASSIGN_OR_RETURN(facts.embedding, ReadEmbeddingConfig(source));
     max_seq_len = facts.embedding->max_seq_len;
   }
   if (max_seq_len) facts.max_input_tokens = std::min(facts.max_input_tokens, *max_seq_len);
@@ -121,20 +118,21 @@ absl::Status ReadEncodingFacts(const std::string& dir, EncodingFacts& facts) {
 }
 
 absl::StatusOr<std::optional<ScoreFacts>> ReadScoreFacts(const std::string& name,
-                                                         const std::string& dir) {
+                                                         const ModelSource& source) {
   ScoreFacts facts;
-  if (IsSequenceClassifier(dir)) {
-    SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig classifier, ReadClassifierConfig(dir));
-    SHORTLIST_ASSIGN_OR_RETURN(const PairConfig pair, ReadPairConfig(dir));
+  if (IsSequenceClassifier(source)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig classifier, ReadClassifierConfig(source));
+    SHORTLIST_ASSIGN_OR_RETURN(const PairConfig pair, ReadPairConfig(source));
     facts.labels = classifier.labels;
     facts.function = classifier.score_function;
     facts.reads_messages =
-        pair.messages && (!pair.messages->pairs_alone || ChatTemplate::Load(dir).ok());
+        pair.messages && (!pair.messages->pairs_alone || ChatTemplate::Load(source).ok());
     return facts;
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no, DetectYesNoFormat(dir, name));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
+                             DetectYesNoFormat(source, name));
   if (!yes_no) return std::nullopt;
-  SHORTLIST_ASSIGN_OR_RETURN(facts.function, ReadYesNoFunction(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(facts.function, ReadYesNoFunction(source));
   facts.labels = {"yes"};
   facts.answers = true;
   return facts;

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "embed/classifier_config.h"
 #include "embed/embedding_config.h"
+#include "io/model_source.h"
 #include "io/weight_files.h"
 #include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/encoder_config.h"
@@ -20,7 +21,7 @@ namespace shortlist {
 /// What `show` tells of an encoder or a CLIPModel: what its files of configuration say, and the
 /// headers of its weights.
 struct EncodingFacts {
-  std::string transformer_dir;  // of config.json, weights and tokenizer
+  ModelSource transformer;  // of config.json, weights and tokenizer
   // At most one of the two; neither: what there is is not supported.
   std::optional<EncoderConfig> encoder;
   std::optional<ClipConfig> clip;
@@ -41,17 +42,17 @@ struct ScoreFacts {
   bool reads_messages = false;  // a pair goes through the chat template
 };
 
-/// Those of the decoder in `dir`, which the user calls `name`; nullopt where it scores nothing.
+/// Those of the decoder in `source`, which the user calls `name`; nullopt where it scores nothing.
 /// Errors as DetectYesNoFormat, ReadClassifierConfig and ReadPairConfig.
 absl::StatusOr<std::optional<ScoreFacts>> ReadScoreFacts(const std::string& name,
-                                                         const std::string& dir);
+                                                         const ModelSource& source);
 
-/// True when the config.json of `dir`'s transformer is an encoder's or a CLIPModel's.
-bool IsEncoderDir(const std::string& dir);
+/// True when the config.json of the transformer in `source` is an encoder's or a CLIPModel's.
+bool IsEncoderSource(const ModelSource& source);
 
 /// What could be read stands in `facts`, whatever the status. Errors as ReadEncoderConfig,
 /// ReadClipConfig, ReadEmbeddingConfig, ReadClassifierConfig and ReadPairConfig.
-absl::Status ReadEncodingFacts(const std::string& dir, EncodingFacts& facts);
+absl::Status ReadEncodingFacts(const ModelSource& source, EncodingFacts& facts);
 /// Sparse vectors need a head that not every checkpoint of its architecture holds.
 void ReadWeights(const WeightFiles& weights, EncodingFacts& facts);
 

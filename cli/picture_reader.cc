@@ -15,10 +15,10 @@ namespace shortlist {
 absl::StatusOr<PictureReader> PictureReader::Open(const EncodingModel& model) {
   SHORTLIST_CHECK(model.clip() != nullptr);
   const ClipConfig& config = *model.clip();
-  SHORTLIST_ASSIGN_OR_RETURN(PictureProcessor processor, PictureProcessor::Read(model.dir()));
+  SHORTLIST_ASSIGN_OR_RETURN(PictureProcessor processor, PictureProcessor::Read(model.source()));
   if (processor.width() != config.picture_size || processor.height() != config.picture_size) {
     return absl::InvalidArgumentError(absl::StrCat(
-        model.dir(), ": the processor makes pictures of ", processor.width(), " x ",
+        model.source().path(), ": the processor makes pictures of ", processor.width(), " x ",
         processor.height(), ", the model reads ", config.picture_size, " x ", config.picture_size));
   }
   return PictureReader(std::move(processor), config.picture_tokens());

@@ -18,6 +18,7 @@
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/trace.h"
+#include "io/model_source.h"
 #include "model/checkpoint/config.h"
 #include "nlohmann/json.hpp"
 #include "router/simulator.h"
@@ -125,7 +126,8 @@ absl::StatusOr<std::vector<TraceRow>> TraceRows(const ReplayFlags& flags) {
   if (!shape.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--generate: ", shape.status().message()));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.run.models.model));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.run.models.model));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(source));
   std::vector<TraceRow> rows;
   for (GeneratedRequest& request :
        GenerateTrace(*shape, config.vocab_size, flags.run.sampling.seed)) {
@@ -145,9 +147,9 @@ std::vector<size_t> ByArrival(const std::vector<TraceRow>& rows) {
 
 absl::StatusOr<ReplayResult> SimulateTrace(const ReplayFlags& flags,
                                            const std::vector<TraceRow>& rows) {
-  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.run.models.model));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
-                             OpenTokenizer(flags.run.models.model));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.run.models.model));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(source));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, OpenTokenizer(source));
   const PromptEncoder encoder(*tokenizer);
   std::vector<PromptRow> prompts;
   if (flags.generate.empty()) {

@@ -19,7 +19,7 @@
 #include "cli/service_description.h"
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
-#include "io/hub_cache.h"
+#include "io/model_source.h"
 #include "runtime/engine.h"
 #include "serve/fastchat/frame.h"
 #include "serve/http/admission.h"
@@ -80,8 +80,8 @@ int64_t NumSharedRows(const ServeFlags& flags, const Keys& keys) {
 
 /// How FastChat's API server makes prompts; nullopt where it cannot, which --controller refuses.
 absl::StatusOr<std::optional<FastchatFrame>> OpenFastchatFrame(const ServeFlags& flags) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.run.models.model));
-  const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(dir);
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.run.models.model));
+  const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(source);
   absl::StatusOr<FastchatFrame> frame =
       ChooseFastchatFrame(flags.conv_template, own.ok() ? &*own : nullptr, flags.run.models.model);
   if (frame.ok()) return *std::move(frame);
@@ -200,7 +200,7 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
       const PromptEncoder encoder,
       PromptEncoder::Open(session->models().tokenizer(),
                           {.name = flags.run.models.model,
-                           .dir = session->models().model_dir(),
+                           .source = session->models().model(),
                            .conv_template = flags.conv_template,
                            .num_rows = session->models().config().vocab_size}));
   SHORTLIST_RETURN_IF_ERROR(session->models().CheckUnchanged());  // the chat template is of them

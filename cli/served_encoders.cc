@@ -74,7 +74,7 @@ absl::StatusOr<ServedEncoders> ServedEncoders::Open(const ServeFlags& flags, Thr
     Models& models = *generating.models;
     const int64_t context_length = flags.scheduler.context_length;
     const int64_t most = context_length > 0 ? context_length : kMaxStatesTokens;
-    auto over = EncodingModel::Over(models.target(), models.tokenizer(), models.model_dir(),
+    auto over = EncodingModel::Over(models.target(), models.tokenizer(), models.model(),
                                     std::min(most, kMaxStatesTokens), pool);
     if (!over.ok()) return OfFlag("--model", over.status());
     encoders.entries_.push_back(std::make_unique<Entry>(Entry{.flag = "--model",
@@ -93,12 +93,12 @@ absl::Status ServedEncoders::Add(const std::string& flag, const EncoderFlags& en
                                     .quantize = flags.run.models.quantize},
                                    pool);
   if (!model.ok()) return OfFlag(flag, model.status());
-  PrintTokenizerWarnings((*model)->dir(), (*model)->tokenizer());
+  PrintTokenizerWarnings((*model)->source().path(), (*model)->tokenizer());
   if ((*model)->makes_scores() != (flag == kRerankFlag)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": ", (*model)->dir(), ", ", (*model)->config().architecture, ", makes ",
-                     (*model)->makes_scores() ? "scores: give it with --rerank-model"
-                                              : "embeddings: give it with --embed-model"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, ": ", (*model)->source().path(), ", ", (*model)->config().architecture, ", makes ",
+        (*model)->makes_scores() ? "scores: give it with --rerank-model"
+                                 : "embeddings: give it with --embed-model"));
   }
   const std::string name = encoder.name.empty() ? DefaultModelName(encoder.model) : encoder.name;
   auto entry =
@@ -136,7 +136,7 @@ std::vector<ServedEncoder> ServedEncoders::Descriptions() const {
     const EncodingModel& model = *entry->model;
     ServedEncoder& described = descriptions.emplace_back();
     described.name = entry->name;
-    described.path = model.dir();
+    described.path = model.source().path();
     described.max_input_tokens = model.max_input_tokens();
     described.result_size = model.result_size();
     described.vocab_size = model.config().vocab_size;

@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/version.h"
 #include "kernels/head.h"
@@ -80,17 +79,16 @@ int64_t ResidentMegabytes() {
 }  // namespace
 
 absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& session, Engine& engine) {
-  const std::string& dir = session.models().model_dir();
-  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config,
-                             ReadJsonFile(dir + "/config.json", kMaxConfigBytes));
+  const ModelSource& source = session.models().model();
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config, source.ReadJson("config.json"));
   const SchedulerOptions& scheduling = engine.router().scheduler().options();
   Service service;
   service.model_name = flags.served_model_name;
-  service.model_path = dir;
+  service.source = source;
   service.version = kVersion;
   service.model_type = config.value("model_type", "");
   service.architectures = {ArchitectureName(session.models().config().architecture)};
-  service.arguments = {{"draft_path", session.models().draft_dir()},
+  service.arguments = {{"draft_path", session.models().draft().path()},
                        {"host", flags.http.host},
                        {"port", flags.http.port},
                        {"dynamic_rows", session.flags().dynamic_rows},
@@ -107,11 +105,10 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
 
 absl::StatusOr<Service> DescribeService(const ServeFlags& flags, const ServedEncoders& encoders) {
   const EncodingModel& model = encoders.front();
-  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config,
-                             ReadJsonFile(model.dir() + "/config.json", kMaxConfigBytes));
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json config, model.source().ReadJson("config.json"));
   Service service;
   service.model_name = encoders.Descriptions().front().name;
-  service.model_path = model.dir();
+  service.source = model.source();
   service.version = kVersion;
   service.model_type = config.value("model_type", "");
   service.architectures = {model.config().architecture};

@@ -16,7 +16,7 @@ namespace shortlist {
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   std::unique_ptr<Session> session(new Session(flags));
   SHORTLIST_ASSIGN_OR_RETURN(session->models_, Models::Open(flags.models, session->pool_));
-  PrintTokenizerWarnings(session->models_->model_dir(), session->models_->tokenizer());
+  PrintTokenizerWarnings(session->models_->model().path(), session->models_->tokenizer());
   session->TakeSamplingDefaults();
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());

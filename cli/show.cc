@@ -16,7 +16,7 @@
 #include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/encoding_facts.h"
-#include "io/hub_cache.h"
+#include "io/model_source.h"
 #include "io/weight_files.h"
 #include "kernels/isa.h"
 #include "kernels/quant.h"
@@ -36,7 +36,7 @@ constexpr int64_t kKvTokens = 1024;
 
 /// What is known of a model directory. The optional parts are unknown where `unsupported` says why.
 struct Facts {
-  std::string dir;
+  std::string path;
   std::optional<ModelConfig> config;
   std::optional<DType> dtype;
   std::optional<EncodingFacts> encoding;  // of an encoder, which has neither of the two above
@@ -109,8 +109,8 @@ absl::Status Note(const absl::Status& status, Facts& facts) {
   return absl::OkStatus();
 }
 
-absl::Status ReadTokenizer(const std::string& dir, Facts& facts) {
-  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = OpenTokenizer(dir);
+absl::Status ReadTokenizer(const ModelSource& source, Facts& facts) {
+  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = OpenTokenizer(source);
   if (!tokenizer.ok()) {
     // Works on the embeddings of its target, whose tokenizer serves both.
     const bool needs_none = facts.config && facts.config->is_eagle();
@@ -123,8 +123,8 @@ absl::Status ReadTokenizer(const std::string& dir, Facts& facts) {
   return absl::OkStatus();
 }
 
-void ReadTemplate(const std::string& name, const std::string& dir, Facts& facts) {
-  const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(dir);
+void ReadTemplate(const std::string& name, const ModelSource& source, Facts& facts) {
+  const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(source);
   facts.has_chat_template = own.ok();
   facts.fallback_template = FallbackConversation(name).name;
   if (!own.ok() && !absl::IsNotFound(own.status())) {
@@ -153,36 +153,37 @@ absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Facts> ReadEncoder(const std::string& dir) {
+absl::StatusOr<Facts> ReadEncoder(const ModelSource& source) {
   Facts facts;
-  facts.dir = dir;
+  facts.path = source.path();
   EncodingFacts& encoding = facts.encoding.emplace();
-  SHORTLIST_RETURN_IF_ERROR(Note(ReadEncodingFacts(dir, encoding), facts));
-  const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(encoding.transformer_dir);
+  SHORTLIST_RETURN_IF_ERROR(Note(ReadEncodingFacts(source, encoding), facts));
+  const absl::StatusOr<WeightFiles> weights = encoding.transformer.OpenWeights();
   SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
   if (weights.ok()) ReadWeights(*weights, encoding);
-  const bool is_inside = OpenTokenizer(encoding.transformer_dir).ok();
-  SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(is_inside ? encoding.transformer_dir : dir, facts));
+  const bool is_inside = OpenTokenizer(encoding.transformer).ok();
+  SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(is_inside ? encoding.transformer : source, facts));
   return facts;
 }
 
 /// `name`: of the model, as it was given.
-absl::StatusOr<Facts> ReadFacts(const std::string& name, const std::string& dir) {
-  if (IsEncoderDir(dir)) return ReadEncoder(dir);
+absl::StatusOr<Facts> ReadFacts(const std::string& name, const ModelSource& source) {
+  if (IsEncoderSource(source)) return ReadEncoder(source);
   Facts facts;
-  facts.dir = dir;
-  const absl::StatusOr<ModelConfig> config = ReadModelConfig(dir);
+  facts.path = source.path();
+  const absl::StatusOr<ModelConfig> config = ReadModelConfig(source);
   SHORTLIST_RETURN_IF_ERROR(Note(config.status(), facts));
   if (config.ok()) {
-    SHORTLIST_RETURN_IF_ERROR(Note(ReadGenerationConfig(dir, config->vocab_size).status(), facts));
+    SHORTLIST_RETURN_IF_ERROR(
+        Note(ReadGenerationConfig(source, config->vocab_size).status(), facts));
     facts.config = *config;
-    const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
+    const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
     SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
     if (weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
   }
-  SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(dir, facts));
-  ReadTemplate(name, dir, facts);
-  absl::StatusOr<std::optional<ScoreFacts>> scores = ReadScoreFacts(name, dir);
+  SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(source, facts));
+  ReadTemplate(name, source, facts);
+  absl::StatusOr<std::optional<ScoreFacts>> scores = ReadScoreFacts(name, source);
   if (scores.ok()) {
     facts.scores = *std::move(scores);
   } else if (absl::IsUnimplemented(scores.status())) {
@@ -233,7 +234,7 @@ std::vector<std::string> AdmittedIsas() {
 int64_t NumThreads() { return std::max<int64_t>(std::thread::hardware_concurrency(), 1); }
 
 nlohmann::ordered_json ToJson(const Facts& facts) {
-  nlohmann::ordered_json json = {{"model", facts.dir}};
+  nlohmann::ordered_json json = {{"model", facts.path}};
   if (facts.config) {
     const ModelConfig& c = *facts.config;
     json["architecture"] = ArchitectureName(c.architecture);
@@ -282,7 +283,7 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
 
 /// Pairs of a name and its value, in the order of the page.
 std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
-  std::vector<std::pair<std::string, std::string>> lines = {{"model", facts.dir}};
+  std::vector<std::pair<std::string, std::string>> lines = {{"model", facts.path}};
   if (facts.config) {
     const ModelConfig& c = *facts.config;
     lines.emplace_back(
@@ -355,8 +356,8 @@ void AddShowFlags(CLI::App& command, ShowFlags& flags) {
 }
 
 absl::Status Show(const ShowFlags& flags, std::ostream& out) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.model_dir));
-  SHORTLIST_ASSIGN_OR_RETURN(const Facts facts, ReadFacts(flags.model_dir, dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.model_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const Facts facts, ReadFacts(flags.model_dir, source));
   if (flags.json) {
     constexpr int kIndent = 2;
     out << ToJson(facts).dump(kIndent, ' ', /*ensure_ascii=*/false,

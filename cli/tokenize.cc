@@ -22,7 +22,7 @@
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "cli/tokenizer_warnings.h"
-#include "io/hub_cache.h"
+#include "io/model_source.h"
 #include "io/quote.h"
 #include "nlohmann/json.hpp"
 #include "text/tokenizer.h"
@@ -55,9 +55,9 @@ void AddCommonFlags(CLI::App& command, TokenizeFlags& flags) {
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Open(const TokenizeFlags& flags) {
   if (flags.model_dir.empty()) return OpenTokenizerFile(flags.tokenizer_path);
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(flags.model_dir));
-  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, OpenTokenizer(dir));
-  PrintTokenizerWarnings(dir, *tokenizer);
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.model_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, OpenTokenizer(source));
+  PrintTokenizerWarnings(source.path(), *tokenizer);
   return tokenizer;
 }
 

@@ -8,10 +8,10 @@
 
 namespace shortlist {
 
-/// Writes what a user should know of the tokenizer of `dir` to standard error.
-inline void PrintTokenizerWarnings(const std::string& dir, const Tokenizer& tokenizer) {
+/// Writes what a user should know of the tokenizer of the model at `path` to standard error.
+inline void PrintTokenizerWarnings(const std::string& path, const Tokenizer& tokenizer) {
   for (const std::string& warning : tokenizer.warnings()) {
-    std::cerr << "warning: " << dir << ": " << warning << "\n";
+    std::cerr << "warning: " << path << ": " << warning << "\n";
   }
 }
 

@@ -110,11 +110,11 @@ absl::StatusOr<std::optional<ScoreFunction>> ReadProblemType(const ConfigFields&
 }
 
 /// The first function that is named; nullopt where none is.
-absl::StatusOr<std::optional<ScoreFunction>> FindSavedFunction(const std::string& dir,
+absl::StatusOr<std::optional<ScoreFunction>> FindSavedFunction(const ModelSource& source,
                                                                const ConfigFields& fields) {
   constexpr char kName[] = "activation_fn";
   constexpr char kOwner[] = "sentence_transformers";
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadCrossEncoderFile(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadCrossEncoderFile(source));
   SHORTLIST_ASSIGN_OR_RETURN(const auto function, ReadFunction(file.fields(), kName));
   if (function) return function;
   SHORTLIST_ASSIGN_OR_RETURN(const json* const owner, OptionalObject(fields, kOwner));
@@ -125,19 +125,19 @@ absl::StatusOr<std::optional<ScoreFunction>> FindSavedFunction(const std::string
 }
 
 /// The function that a CrossEncoder was saved with; nullopt where nothing names one.
-absl::StatusOr<std::optional<ScoreFunction>> ReadSavedFunction(const std::string& dir,
+absl::StatusOr<std::optional<ScoreFunction>> ReadSavedFunction(const ModelSource& source,
                                                                const ConfigFields& fields,
                                                                int64_t num_labels) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto saved, FindSavedFunction(dir, fields));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto saved, FindSavedFunction(source, fields));
   if (!saved) return saved;
   const absl::Status status = CheckScoreFunction(*saved, num_labels);
   if (status.ok()) return saved;
   return absl::Status(status.code(), absl::StrCat(fields.where(), ": ", status.message()));
 }
 
-absl::StatusOr<ScoreFunction> ReadScoreFunction(const std::string& dir, const ConfigFields& fields,
-                                                int64_t num_labels) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto saved, ReadSavedFunction(dir, fields, num_labels));
+absl::StatusOr<ScoreFunction> ReadScoreFunction(const ModelSource& source,
+                                                const ConfigFields& fields, int64_t num_labels) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto saved, ReadSavedFunction(source, fields, num_labels));
   SHORTLIST_ASSIGN_OR_RETURN(const auto of_problem, ReadProblemType(fields));
   if (saved) return *saved;
   if (num_labels == 1) return ScoreFunction::kSigmoid;
@@ -145,13 +145,14 @@ absl::StatusOr<ScoreFunction> ReadScoreFunction(const std::string& dir, const Co
 }
 
 /// Unimplemented for what is not sentence-transformers' CrossEncoder over this classifier alone.
-absl::Status CheckModules(const std::string& dir) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+absl::Status CheckModules(const ModelSource& source) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(source));
   if (!modules) return absl::OkStatus();
   for (size_t i = 0; i < modules->size(); ++i) {
     const std::string& type = (*modules)[i].type;
     if (i == 0 && type == "Transformer") continue;
-    return absl::UnimplementedError(absl::StrCat(dir, "/modules.json: module ", i, ": ", type,
+    return absl::UnimplementedError(absl::StrCat(source.PathOf("modules.json"), ": module ", i,
+                                                 ": ", type,
                                                  ": of a classifier, only a Transformer is "
                                                  "supported"));
   }
@@ -180,38 +181,38 @@ absl::Status ReadModernBertHead(const ConfigFields& fields, ClassifierConfig& co
 
 }  // namespace
 
-bool IsSequenceClassifier(const std::string& dir) {
-  const auto file = ReadModuleConfig(dir, "config.json");
+bool IsSequenceClassifier(const ModelSource& source) {
+  const auto file = ReadModuleConfig(source, "config.json");
   return file.ok() && ReadArchitecture(file->fields()).ok();
 }
 
-absl::Status RefuseOtherCrossEncoder(const std::string& dir) {
+absl::Status RefuseOtherCrossEncoder(const ModelSource& source) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model,
-                             ReadModuleConfig(dir, "config_sentence_transformers.json"));
+                             ReadModuleConfig(source, "config_sentence_transformers.json"));
   const json* const type = model.fields().Find("model_type");
   if (type == nullptr || *type != "CrossEncoder") return absl::OkStatus();
-  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(source));
   for (size_t i = 0; modules && i < modules->size(); ++i) {
     if ((*modules)[i].type != "LogitScore") continue;
     return absl::UnimplementedError(absl::StrCat(
-        dir, "/modules.json: module ", i,
+        source.PathOf("modules.json"), ": module ", i,
         ": LogitScore is supported of Qwen3-Reranker and bge-reranker-v2-gemma: the directory's "
         "name must hold one of these, or the chat template be Qwen3-Reranker's"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
-                             RequireModuleConfig(TransformerDir(dir), "config.json"));
+                             RequireModuleConfig(TransformerOf(source), "config.json"));
   return ReadArchitecture(file.fields()).status();
 }
 
-absl::StatusOr<ScoreFunction> ReadYesNoFunction(const std::string& dir) {
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(dir, "config.json"));
+absl::StatusOr<ScoreFunction> ReadYesNoFunction(const ModelSource& source) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(source, "config.json"));
   SHORTLIST_ASSIGN_OR_RETURN(const auto saved,
-                             ReadSavedFunction(dir, file.fields(), /*num_labels=*/1));
+                             ReadSavedFunction(source, file.fields(), /*num_labels=*/1));
   return saved.value_or(ScoreFunction::kSigmoid);
 }
 
-absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(dir, "config.json"));
+absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const ModelSource& source) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(source, "config.json"));
   const ConfigFields fields = file.fields();
   ClassifierConfig config;
   SHORTLIST_ASSIGN_OR_RETURN(config.architecture, ReadArchitecture(fields));
@@ -219,10 +220,10 @@ absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(config.hidden,
                              fields.Int(is_distilled ? "dim" : "hidden_size", 1, kMaxHidden));
   if (is_distilled) config.activation = HeadActivation::kRelu;
-  SHORTLIST_RETURN_IF_ERROR(CheckModules(dir));
+  SHORTLIST_RETURN_IF_ERROR(CheckModules(source));
   SHORTLIST_ASSIGN_OR_RETURN(config.labels, ReadLabels(fields));
   SHORTLIST_ASSIGN_OR_RETURN(config.score_function,
-                             ReadScoreFunction(dir, fields, std::ssize(config.labels)));
+                             ReadScoreFunction(source, fields, std::ssize(config.labels)));
   if (config.architecture == Architecture::kDecoder) {
     config.pooling = Pooling::kLast;
     SHORTLIST_ASSIGN_OR_RETURN(

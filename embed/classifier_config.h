@@ -9,6 +9,7 @@
 #include "embed/activation.h"
 #include "embed/hidden_states.h"
 #include "embed/score_function.h"
+#include "io/model_source.h"
 
 namespace shortlist {
 
@@ -35,10 +36,11 @@ struct ClassifierConfig {
   double norm_eps = 1e-5;
 };
 
-/// Whether config.json of `dir` names an architecture that this reads. False where there is none.
-bool IsSequenceClassifier(const std::string& dir);
+/// Whether config.json of `source` names an architecture that this reads. False where there is
+/// none.
+bool IsSequenceClassifier(const ModelSource& source);
 
-/// Reads `dir`'s config.json: architecture, hidden_size (dim), id2label (two labels where it is
+/// Reads config.json: architecture, hidden_size (dim), id2label (two labels where it is
 /// absent, as in transformers).
 ///
 /// The score function is the first that is there of
@@ -55,16 +57,16 @@ bool IsSequenceClassifier(const std::string& dir);
 /// NotFound for a missing config.json; InvalidArgument names file, field, value and bound, and a
 /// softmax over one label; Unimplemented an architecture, function or further module that is not
 /// supported.
-absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const std::string& dir);
+absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const ModelSource& source);
 
 /// The score function of a model that answers yes or no: 1 to 4 of the above, of one label. Errors
 /// as above.
-absl::StatusOr<ScoreFunction> ReadYesNoFunction(const std::string& dir);
+absl::StatusOr<ScoreFunction> ReadYesNoFunction(const ModelSource& source);
 
 /// Of a directory that is neither a sequence classifier nor a model that answers yes or no
 /// (embed/yes_no_format.h): Unimplemented, and why, where sentence-transformers saved a
 /// CrossEncoder there. OK for any other.
-absl::Status RefuseOtherCrossEncoder(const std::string& dir);
+absl::Status RefuseOtherCrossEncoder(const ModelSource& source);
 
 }  // namespace shortlist
 

@@ -10,12 +10,13 @@
 #include "embed/dense_layer.h"
 #include "embed/hidden_states.h"
 #include "embed/message_config.h"
+#include "io/model_source.h"
 
 namespace shortlist {
 
 /// A Dense module, whose weights are yet to be read.
 struct DenseModule {
-  std::string dir;  // of its config.json and weights
+  ModelSource source;  // of its config.json and weights
   DenseShape shape;
 };
 
@@ -33,7 +34,7 @@ struct TokenizerArguments {
 
 /// What a model directory says about the way from text to vector, every value within its bounds.
 struct EmbeddingConfig {
-  std::string transformer_dir;  // of the encoder's or decoder's config.json and weights
+  ModelSource transformer;  // of the encoder's or decoder's config.json and weights
 
   // What it makes, of one pass. kSplade: where its checkpoint holds a masked language model's head.
   bool makes_dense = true;

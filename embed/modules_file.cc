@@ -1,14 +1,10 @@
 #include "embed/modules_file.h"
 
-#include <filesystem>
 #include <set>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "embed/text_field.h"
 #include "io/quote.h"
@@ -17,35 +13,21 @@ namespace shortlist {
 namespace {
 
 using nlohmann::json;
-namespace fs = std::filesystem;
 
 constexpr size_t kMaxTypeBytes = 256;
 constexpr size_t kMaxPathBytes = 255;
+constexpr char kModulesFile[] = "modules.json";
 constexpr char kModelFile[] = "config_sentence_transformers.json";
 constexpr size_t kMaxNameBytes = 255;
 
-bool IsBelow(const fs::path& path, const fs::path& dir) {
-  const auto [in_dir, in_path] = std::mismatch(dir.begin(), dir.end(), path.begin(), path.end());
-  return in_dir == dir.end();
-}
-
-/// The directory that an entry's path names, with its symbolic links followed.
-absl::StatusOr<std::string> ModuleDir(const std::string& dir, const ConfigFields& fields) {
+/// The folder that an entry's path names.
+absl::StatusOr<ModelSource> ModuleFolder(const ModelSource& source, const ConfigFields& fields) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string path, RequiredText(fields, "path", kMaxPathBytes));
-  if (path.empty()) return dir;
-  const absl::Status leaves =
-      fields.Invalid("path", absl::StrCat("= ", Quote(path), " leaves the directory of the model"));
-  if (path.front() == '/' || path.find('\0') != std::string::npos) return leaves;
-  for (const fs::path& part : fs::path(path)) {
-    if (part == "..") return leaves;
+  if (!source.Encloses(path)) {
+    return fields.Invalid("path",
+                          absl::StrCat("= ", Quote(path), " leaves the directory of the model"));
   }
-  std::error_code error;
-  const fs::path root = fs::canonical(dir, error);
-  const fs::path target = error ? fs::path() : fs::canonical(fs::path(dir) / path, error);
-  // Whoever reads the module says that there is none; Normalize needs none.
-  if (error) return absl::StrCat(dir, "/", path);
-  if (!IsBelow(target, root)) return leaves;
-  return absl::StrCat(dir, "/", path);
+  return source.Folder(path);
 }
 
 absl::StatusOr<std::string> ModuleType(const ConfigFields& fields) {
@@ -59,10 +41,10 @@ absl::StatusOr<std::string> ModuleType(const ConfigFields& fields) {
 
 }  // namespace
 
-absl::StatusOr<std::optional<std::vector<ModuleEntry>>> ReadModulesFile(const std::string& dir) {
-  const std::string path = absl::StrCat(dir, "/modules.json");
-  if (!FileExists(path)) return std::nullopt;
-  SHORTLIST_ASSIGN_OR_RETURN(const json list, ReadJsonFile(path, kMaxConfigBytes));
+absl::StatusOr<std::optional<std::vector<ModuleEntry>>> ReadModulesFile(const ModelSource& source) {
+  if (!source.Contains(kModulesFile)) return std::nullopt;
+  const std::string path = source.PathOf(kModulesFile);
+  SHORTLIST_ASSIGN_OR_RETURN(const json list, source.ReadJson(kModulesFile));
   if (!list.is_array() || list.empty() || list.size() > kMaxModules) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": ", Quote(list), " is not a list of 1 to ", kMaxModules, " modules"));
@@ -83,33 +65,33 @@ absl::StatusOr<std::optional<std::vector<ModuleEntry>>> ReadModulesFile(const st
     }
     ModuleEntry module;
     SHORTLIST_ASSIGN_OR_RETURN(module.type, ModuleType(fields));
-    SHORTLIST_ASSIGN_OR_RETURN(module.dir, ModuleDir(dir, fields));
+    SHORTLIST_ASSIGN_OR_RETURN(module.source, ModuleFolder(source, fields));
     modules.push_back(std::move(module));
   }
   return modules;
 }
 
-std::string TransformerDir(const std::string& dir) {
-  const auto modules = ReadModulesFile(dir);
+ModelSource TransformerOf(const ModelSource& source) {
+  const auto modules = ReadModulesFile(source);
   const bool is_known = modules.ok() && modules->has_value() && !(*modules)->empty();
-  return is_known ? (**modules).front().dir : dir;
+  return is_known ? (**modules).front().source : source;
 }
 
-absl::StatusOr<ModuleConfig> ReadModuleConfig(const std::string& dir, const char* name) {
-  SHORTLIST_ASSIGN_OR_RETURN(auto object, ReadOptionalObject(dir, name));
-  ModuleConfig config = {absl::StrCat(dir, "/", name), json::object(), object.has_value()};
+absl::StatusOr<ModuleConfig> ReadModuleConfig(const ModelSource& source, const char* name) {
+  SHORTLIST_ASSIGN_OR_RETURN(auto object, source.ReadObject(name));
+  ModuleConfig config = {source.PathOf(name), json::object(), object.has_value()};
   if (object) config.object = *std::move(object);
   return config;
 }
 
-absl::StatusOr<ModuleConfig> RequireModuleConfig(const std::string& dir, const char* name) {
-  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig config, ReadModuleConfig(dir, name));
+absl::StatusOr<ModuleConfig> RequireModuleConfig(const ModelSource& source, const char* name) {
+  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig config, ReadModuleConfig(source, name));
   if (!config.exists) return absl::NotFoundError(absl::StrCat(config.path, " is missing"));
   return config;
 }
 
-absl::StatusOr<ModuleConfig> ReadModelFile(const std::string& dir, const char* model_type) {
-  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig file, ReadModuleConfig(dir, kModelFile));
+absl::StatusOr<ModuleConfig> ReadModelFile(const ModelSource& source, const char* model_type) {
+  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig file, ReadModuleConfig(source, kModelFile));
   const ConfigFields fields = file.fields();
   SHORTLIST_ASSIGN_OR_RETURN(const auto type, OptionalText(fields, "model_type", kMaxNameBytes));
   if (type && *type != model_type) {
@@ -118,10 +100,10 @@ absl::StatusOr<ModuleConfig> ReadModelFile(const std::string& dir, const char* m
   return file;
 }
 
-absl::StatusOr<ModuleConfig> ReadCrossEncoderFile(const std::string& dir) {
-  const ModuleConfig none = {absl::StrCat(dir, "/", kModelFile), json::object()};
-  if (!FileExists(absl::StrCat(dir, "/modules.json"))) return none;
-  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig file, ReadModelFile(dir, "CrossEncoder"));
+absl::StatusOr<ModuleConfig> ReadCrossEncoderFile(const ModelSource& source) {
+  const ModuleConfig none = {source.PathOf(kModelFile), json::object()};
+  if (!source.Contains(kModulesFile)) return none;
+  SHORTLIST_ASSIGN_OR_RETURN(ModuleConfig file, ReadModelFile(source, "CrossEncoder"));
   return file.fields().Find("model_type") == nullptr ? none : std::move(file);
 }
 

@@ -28,11 +28,11 @@ void Normalize(std::span<float> vector) {
 
 }  // namespace
 
-absl::StatusOr<MultiVectorHead> MultiVectorHead::Load(const std::string& dir, int64_t hidden,
+absl::StatusOr<MultiVectorHead> MultiVectorHead::Load(const ModelSource& source, int64_t hidden,
                                                       DType dtype, ThreadPool& pool) {
-  const std::string path = dir + "/colbert_linear.pt";
+  const std::string path = source.PathOf("colbert_linear.pt");
   std::optional<MultiVectorHead> head;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&]() -> absl::Status {
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&]() -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::OpenStateDict(path));
     SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> stored, checkpoint.StoredShape("weight"));
     if (stored.size() != 2 || stored[0] < 1 || stored[0] > kMaxHidden) {

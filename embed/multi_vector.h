@@ -13,6 +13,7 @@
 #include "embed/dense_layer.h"
 #include "embed/hidden_states.h"
 #include "embed/sequence_vectors.h"
+#include "io/model_source.h"
 #include "kernels/linear.h"
 
 namespace shortlist {
@@ -22,11 +23,11 @@ namespace shortlist {
 /// with its own ThreadPool.
 class MultiVectorHead {
  public:
-  /// Reads colbert_linear.pt of `dir`, whose layer takes `hidden` features; `dtype` is what its
+  /// Reads colbert_linear.pt of `source`, whose layer takes `hidden` features; `dtype` is what its
   /// weight is kept in, not quantised. Errors as Checkpoint, and InvalidArgument for a weight that
   /// is not a matrix; ResourceExhausted when memory is out.
-  static absl::StatusOr<MultiVectorHead> Load(const std::string& dir, int64_t hidden, DType dtype,
-                                              ThreadPool& pool);
+  static absl::StatusOr<MultiVectorHead> Load(const ModelSource& source, int64_t hidden,
+                                              DType dtype, ThreadPool& pool);
 
   /// Dimensions of a token's vector.
   int64_t width() const { return linear_.shape().out_features; }

@@ -48,8 +48,8 @@ absl::StatusOr<Pooler> Pooler::Load(const EmbeddingConfig& config, ThreadPool& p
                      .include_prompt = config.include_prompt,
                      .normalize = config.normalize};
   for (const DenseModule& module : config.dense) {
-    SHORTLIST_RETURN_IF_ERROR(CatchTorch(module.dir, [&]() -> absl::Status {
-      SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(module.dir, {}));
+    SHORTLIST_RETURN_IF_ERROR(CatchTorch(module.source.path(), [&]() -> absl::Status {
+      SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(module.source, {}));
       SHORTLIST_ASSIGN_OR_RETURN(DenseLayer layer,
                                  DenseLayer::Load(checkpoint, "linear", module.shape, pool));
       options.layers.push_back(std::move(layer));

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "embed/modules_file.h"
 #include "embed/text_field.h"
@@ -109,10 +108,10 @@ absl::Status CheckLetterCase(const ConfigFields& fields,
   return fields.Unsupported("do_lower_case", true, "false is, where a chat template renders texts");
 }
 
-absl::Status ReadTransformerModule(const std::string& dir, TransformerTask task,
+absl::Status ReadTransformerModule(const ModelSource& source, TransformerTask task,
                                    EmbeddingConfig& config) {
-  config.transformer_dir = dir;
-  SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer, ReadTransformerFile(dir));
+  config.transformer = source;
+  SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer, ReadTransformerFile(source));
   config.max_seq_len = transformer.max_seq_len;
   config.tokenizer = transformer.tokenizer;
   const ConfigFields fields = transformer.file.fields();
@@ -189,9 +188,9 @@ absl::Status ReadSpladeModules(const std::string& path, const std::vector<Module
   config.makes_dense = false;
   config.sparse = SparseKind::kSplade;
   SHORTLIST_RETURN_IF_ERROR(
-      ReadTransformerModule(modules[0].dir, TransformerTask::kMaskedLm, config));
+      ReadTransformerModule(modules[0].source, TransformerTask::kMaskedLm, config));
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
-                             ReadModuleConfig(modules[1].dir, "config.json"));
+                             ReadModuleConfig(modules[1].source, "config.json"));
   return CheckTexts(file.fields(), {{"pooling_strategy", "max"}, {"activation_function", "relu"}});
 }
 
@@ -203,18 +202,19 @@ absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>
   enum class Stage { kNone, kTransformer, kPooling, kDense, kNormalize };
   Stage stage = Stage::kNone;
   for (size_t i = 0; i < modules.size(); ++i) {
-    const auto& [type, dir] = modules[i];
+    const auto& [type, source] = modules[i];
     if (type == "Transformer" && stage == Stage::kNone) {
-      SHORTLIST_RETURN_IF_ERROR(ReadTransformerModule(dir, TransformerTask::kHiddenStates, config));
+      SHORTLIST_RETURN_IF_ERROR(
+          ReadTransformerModule(source, TransformerTask::kHiddenStates, config));
       stage = Stage::kTransformer;
     } else if (type == "Pooling" && stage == Stage::kTransformer) {
-      SHORTLIST_RETURN_IF_ERROR(ReadPoolingModule(dir, config));
+      SHORTLIST_RETURN_IF_ERROR(ReadPoolingModule(source, config));
       stage = Stage::kPooling;
     } else if (type == "Dense" && (stage == Stage::kPooling || stage == Stage::kDense)) {
-      SHORTLIST_RETURN_IF_ERROR(ReadDenseModule(dir, config));
+      SHORTLIST_RETURN_IF_ERROR(ReadDenseModule(source, config));
       stage = Stage::kDense;
     } else if (type == "Normalize" && (stage == Stage::kPooling || stage == Stage::kDense)) {
-      SHORTLIST_RETURN_IF_ERROR(ReadNormalizeModule(dir, config));
+      SHORTLIST_RETURN_IF_ERROR(ReadNormalizeModule(source, config));
       stage = Stage::kNormalize;
     } else {
       return absl::UnimplementedError(
@@ -232,13 +232,13 @@ absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>
 
 }  // namespace
 
-absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
+absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const ModelSource& source) {
   EmbeddingConfig config;
-  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(source));
   const bool is_splade = modules && HasSpladePooling(*modules);
   SHORTLIST_ASSIGN_OR_RETURN(
       const ModuleConfig model,
-      ReadModelFile(dir, is_splade ? "SparseEncoder" : "SentenceTransformer"));
+      ReadModelFile(source, is_splade ? "SparseEncoder" : "SentenceTransformer"));
   SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));
   SHORTLIST_RETURN_IF_ERROR(ReadSimilarity(model.fields(), config));
   if (model.fields().Find("truncate_dim") != nullptr) {
@@ -250,18 +250,19 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
                                model.fields().Int("max_active_dims", 1, kMaxVocabSize));
   }
   if (modules) {
-    SHORTLIST_RETURN_IF_ERROR(ReadModules(absl::StrCat(dir, "/modules.json"), *modules, config));
+    SHORTLIST_RETURN_IF_ERROR(ReadModules(source.PathOf("modules.json"), *modules, config));
   } else {
-    SHORTLIST_RETURN_IF_ERROR(ReadTransformerModule(dir, TransformerTask::kHiddenStates, config));
+    SHORTLIST_RETURN_IF_ERROR(
+        ReadTransformerModule(source, TransformerTask::kHiddenStates, config));
   }
 
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
-                             RequireModuleConfig(config.transformer_dir, "config.json"));
+                             RequireModuleConfig(config.transformer, "config.json"));
   SHORTLIST_RETURN_IF_ERROR(CheckArchitecture(file.fields()));
   const char* const hidden_name = HiddenName(file.fields());
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t hidden,
                              file.fields().Int(hidden_name, 1, kMaxVectorSize));
-  if (const auto weights = WeightFiles::Open(config.transformer_dir); weights.ok()) {
+  if (const auto weights = config.transformer.OpenWeights(); weights.ok()) {
     SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, hidden));
   }
   if (!modules) {
@@ -275,18 +276,19 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingConfig(const std::string& dir) {
                                  absl::StrCat("= ", hidden, " is not ", config.hidden,
                                               ", the size that the Pooling module says it pools"));
   }
-  if (FileExists(config.transformer_dir + "/sparse_linear.pt")) {
+  if (config.transformer.Contains("sparse_linear.pt")) {
     config.sparse = SparseKind::kTokenWeights;
   }
-  config.makes_multi_vector = FileExists(config.transformer_dir + "/colbert_linear.pt");
+  config.makes_multi_vector = config.transformer.Contains("colbert_linear.pt");
   return config;
 }
 
-absl::StatusOr<std::optional<std::vector<std::string>>> ReadFramingTokens(const std::string& dir) {
+absl::StatusOr<std::optional<std::vector<std::string>>> ReadFramingTokens(
+    const ModelSource& source) {
   std::vector<std::string> tokens;
   bool is_named = false;
   for (const char* file_name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-    SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadModuleConfig(dir, file_name));
+    SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadModuleConfig(source, file_name));
     const ConfigFields fields = file.fields();
     for (const char* name : {"cls_token", "eos_token", "pad_token", "unk_token"}) {
       const json* const value = fields.Find(name);
@@ -304,16 +306,16 @@ absl::StatusOr<std::optional<std::vector<std::string>>> ReadFramingTokens(const 
   return tokens;
 }
 
-absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir) {
+absl::StatusOr<PairConfig> ReadPairConfig(const ModelSource& source) {
   PairConfig pair;
-  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(source));
   if (!modules) {
-    SHORTLIST_ASSIGN_OR_RETURN(pair.max_seq_len, ReadTokenizerMaxLength(dir));
+    SHORTLIST_ASSIGN_OR_RETURN(pair.max_seq_len, ReadTokenizerMaxLength(source));
     pair.messages = MessageConfig{.pairs_alone = true};
     return pair;
   }
   SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer,
-                             ReadTransformerFile(modules->front().dir));
+                             ReadTransformerFile(modules->front().source));
   pair.max_seq_len = transformer.max_seq_len;
   pair.tokenizer = transformer.tokenizer;
   const ConfigFields fields = transformer.file.fields();
@@ -321,7 +323,7 @@ absl::StatusOr<PairConfig> ReadPairConfig(const std::string& dir) {
   SHORTLIST_ASSIGN_OR_RETURN(pair.messages, ReadMessageConfig(fields, "logits"));
   SHORTLIST_RETURN_IF_ERROR(CheckLetterCase(fields, pair.messages, pair.do_lower_case));
   EmbeddingConfig config;
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadCrossEncoderFile(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadCrossEncoderFile(source));
   SHORTLIST_RETURN_IF_ERROR(ReadPrompts(model.fields(), config));
   if (config.default_prompt_name) {
     pair.default_prompt = config.prompts.at(*config.default_prompt_name);

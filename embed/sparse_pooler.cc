@@ -41,12 +41,12 @@ float SparseDot(std::span<const SparseWeight> a, std::span<const SparseWeight> b
 }
 
 absl::StatusOr<std::unique_ptr<TokenWeightPooler>> TokenWeightPooler::Load(
-    const std::string& dir, int64_t hidden, std::vector<TokenId> uncounted, ThreadPool& pool) {
+    const ModelSource& source, int64_t hidden, std::vector<TokenId> uncounted, ThreadPool& pool) {
   SHORTLIST_CHECK(std::is_sorted(uncounted.begin(), uncounted.end()));
   std::unique_ptr<TokenWeightPooler> pooler;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&]() -> absl::Status {
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&]() -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint,
-                               Checkpoint::OpenStateDict(dir + "/sparse_linear.pt"));
+                               Checkpoint::OpenStateDict(source.PathOf("sparse_linear.pt")));
     const DenseShape shape = {
         .in_features = hidden, .out_features = 1, .activation = HeadActivation::kRelu};
     SHORTLIST_ASSIGN_OR_RETURN(DenseLayer linear,

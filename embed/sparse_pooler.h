@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "embed/dense_layer.h"
 #include "embed/hidden_states.h"
+#include "io/model_source.h"
 #include "request/encoding.h"
 
 namespace shortlist {
@@ -41,10 +42,10 @@ class SparsePooler {
 /// text have none.
 class TokenWeightPooler final : public SparsePooler {
  public:
-  /// Reads sparse_linear.pt of `dir`, whose layer takes `hidden` features; `uncounted` are the
+  /// Reads sparse_linear.pt of `source`, whose layer takes `hidden` features; `uncounted` are the
   /// tokens without a weight, ascending. Errors as Checkpoint; ResourceExhausted when memory is
   /// out.
-  static absl::StatusOr<std::unique_ptr<TokenWeightPooler>> Load(const std::string& dir,
+  static absl::StatusOr<std::unique_ptr<TokenWeightPooler>> Load(const ModelSource& source,
                                                                  int64_t hidden,
                                                                  std::vector<TokenId> uncounted,
                                                                  ThreadPool& pool);

@@ -114,19 +114,19 @@ absl::StatusOr<TokenizerArguments> ReadTokenizerArguments(const ConfigFields& fi
   return arguments;
 }
 
-absl::StatusOr<std::optional<int64_t>> ReadTokenizerMaxLength(const std::string& dir) {
+absl::StatusOr<std::optional<int64_t>> ReadTokenizerMaxLength(const ModelSource& source) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
-                             ReadModuleConfig(dir, "tokenizer_config.json"));
+                             ReadModuleConfig(source, "tokenizer_config.json"));
   const char* const name = file.object.contains(kModelMaxLength) ? kModelMaxLength : "max_len";
   return ReadMaxLength(file.fields(), name);
 }
 
-absl::StatusOr<TransformerFile> ReadTransformerFile(const std::string& dir) {
+absl::StatusOr<TransformerFile> ReadTransformerFile(const ModelSource& source) {
   constexpr NeutralField kNeutral[] = {
       {"query_length", "null"}, {"document_length", "null"}, {"query_expansion", "null"}};
   TransformerFile transformer;
   for (const char* name : kFileNames) {
-    SHORTLIST_ASSIGN_OR_RETURN(transformer.file, ReadModuleConfig(dir, name));
+    SHORTLIST_ASSIGN_OR_RETURN(transformer.file, ReadModuleConfig(source, name));
     if (transformer.file.exists) break;
   }
   const ConfigFields fields = transformer.file.fields();
@@ -135,7 +135,7 @@ absl::StatusOr<TransformerFile> ReadTransformerFile(const std::string& dir) {
     SHORTLIST_ASSIGN_OR_RETURN(transformer.max_seq_len,
                                fields.Int("max_seq_length", 1, kMaxSeqLen));
   } else {
-    SHORTLIST_ASSIGN_OR_RETURN(transformer.max_seq_len, ReadTokenizerMaxLength(dir));
+    SHORTLIST_ASSIGN_OR_RETURN(transformer.max_seq_len, ReadTokenizerMaxLength(source));
   }
   // sentence-transformers reads the older name in place of the newer one.
   const char* const name = fields.Find("tokenizer_args") ? "tokenizer_args" : "processor_kwargs";

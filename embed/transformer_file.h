@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "embed/embedding_config.h"
 #include "embed/modules_file.h"
+#include "io/model_source.h"
 
 namespace shortlist {
 
@@ -21,14 +22,14 @@ struct TransformerFile {
   TokenizerArguments tokenizer;
 };
 
-/// Reads the Transformer module's file in `dir`. InvalidArgument names file, field, value and
+/// Reads the Transformer module's file in `source`. InvalidArgument names file, field, value and
 /// bound. Unimplemented names what would change the input in a way that is not supported: another
 /// argument of the tokenizer or of its call, and lengths of queries and documents.
-absl::StatusOr<TransformerFile> ReadTransformerFile(const std::string& dir);
+absl::StatusOr<TransformerFile> ReadTransformerFile(const ModelSource& source);
 
-/// model_max_length (max_len, as older versions call it) of `dir`'s tokenizer_config.json. nullopt
+/// model_max_length (max_len, as older versions call it) of tokenizer_config.json. nullopt
 /// where there is none, or one so large that it bounds nothing.
-absl::StatusOr<std::optional<int64_t>> ReadTokenizerMaxLength(const std::string& dir);
+absl::StatusOr<std::optional<int64_t>> ReadTokenizerMaxLength(const ModelSource& source);
 
 /// truncation_side and model_input_names of `fields`: tokenizer_config.json, or arguments that go
 /// before it. InvalidArgument names object, field and value.

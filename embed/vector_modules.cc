@@ -87,8 +87,8 @@ int64_t VectorSize(const EmbeddingConfig& config) {
 
 }  // namespace
 
-absl::Status ReadPoolingModule(const std::string& dir, EmbeddingConfig& config) {
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(dir, kConfigFile));
+absl::Status ReadPoolingModule(const ModelSource& source, EmbeddingConfig& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(source, kConfigFile));
   const ConfigFields fields = file.fields();
   const char* const width = fields.Find("embedding_dimension") != nullptr
                                 ? "embedding_dimension"
@@ -101,10 +101,10 @@ absl::Status ReadPoolingModule(const std::string& dir, EmbeddingConfig& config) 
   return absl::OkStatus();
 }
 
-absl::Status ReadDenseModule(const std::string& dir, EmbeddingConfig& config) {
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(dir, kConfigFile));
+absl::Status ReadDenseModule(const ModelSource& source, EmbeddingConfig& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, RequireModuleConfig(source, kConfigFile));
   const ConfigFields fields = file.fields();
-  DenseModule module = {.dir = dir};
+  DenseModule module = {.source = source};
   DenseShape& shape = module.shape;
   SHORTLIST_ASSIGN_OR_RETURN(shape.in_features, fields.Int("in_features", 1, kMaxVectorSize));
   SHORTLIST_ASSIGN_OR_RETURN(shape.out_features, fields.Int("out_features", 1, kMaxVectorSize));
@@ -126,9 +126,9 @@ absl::Status ReadDenseModule(const std::string& dir, EmbeddingConfig& config) {
   return absl::OkStatus();
 }
 
-absl::Status ReadNormalizeModule(const std::string& dir, EmbeddingConfig& config) {
+absl::Status ReadNormalizeModule(const ModelSource& source, EmbeddingConfig& config) {
   config.normalize = true;
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadModuleConfig(dir, kConfigFile));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file, ReadModuleConfig(source, kConfigFile));
   return CheckFeature(file.fields());
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "embed/embedding_config.h"
+#include "io/model_source.h"
 
 namespace shortlist {
 
@@ -16,13 +17,13 @@ inline constexpr int64_t kMaxVectorSize = int64_t{1} << 20;
 
 /// Sets pooling, hidden and include_prompt. The file may be of any version: a text `pooling_mode`,
 /// or one flag for each mode (none of them: mean).
-absl::Status ReadPoolingModule(const std::string& dir, EmbeddingConfig& config);
+absl::Status ReadPoolingModule(const ModelSource& source, EmbeddingConfig& config);
 
 /// Appends to config.dense.
-absl::Status ReadDenseModule(const std::string& dir, EmbeddingConfig& config);
+absl::Status ReadDenseModule(const ModelSource& source, EmbeddingConfig& config);
 
 /// Sets normalize.
-absl::Status ReadNormalizeModule(const std::string& dir, EmbeddingConfig& config);
+absl::Status ReadNormalizeModule(const ModelSource& source, EmbeddingConfig& config);
 
 }  // namespace shortlist
 

@@ -43,10 +43,10 @@ size_t CountBreaksBefore(std::string_view text, std::string_view tag) {
   return count;
 }
 
-absl::Status Unknown(const std::string& dir, std::string_view what) {
-  return absl::UnimplementedError(
-      absl::StrCat(dir, ": the chat template is that of a reranker that answers yes or no, but ",
-                   std::string(what), ", as Qwen3-Reranker's has it"));
+absl::Status Unknown(const ModelSource& source, std::string_view what) {
+  return absl::UnimplementedError(absl::StrCat(
+      source.path(), ": the chat template is that of a reranker that answers yes or no, but ",
+      std::string(what), ", as Qwen3-Reranker's has it"));
 }
 
 /// The text of the first default("...") behind `begin`; empty where there is none.
@@ -62,43 +62,45 @@ std::string ReadDefault(std::string_view text, size_t begin) {
 
 /// What a template says, as far as it may differ: what stands between instruction, query and
 /// document and at the end, and the instruction where none is given.
-absl::Status ReadTemplateFormat(const std::string& dir, std::string_view source,
+absl::Status ReadTemplateFormat(const ModelSource& source, std::string_view chat_template,
                                 YesNoFormat& format) {
   // In a string of Jinja's, quotes and line breaks are escaped.
   const std::string text =
-      absl::StrReplaceAll(std::string(source), {{"\\n", "\n"}, {"\\\"", "\""}});
+      absl::StrReplaceAll(std::string(chat_template), {{"\\n", "\n"}, {"\\\"", "\""}});
   if (text.find(kQwenSystem) == std::string::npos) {
-    return Unknown(dir, "its system message is not the task");
+    return Unknown(source, "its system message is not the task");
   }
   const size_t instruct = text.find("<Instruct>: "), query = text.find("<Query>:"),
                document = text.find("<Document>:");
   constexpr size_t kNone = std::string::npos;
   if (instruct == kNone || query == kNone || document == kNone || instruct > query ||
       query > document) {
-    return Unknown(dir, "<Instruct>:, <Query>: and <Document>: do not stand there in this order");
+    return Unknown(source,
+                   "<Instruct>:, <Query>: and <Document>: do not stand there in this order");
   }
   const size_t breaks = CountBreaksBefore(text, "<Query>:");
   if (breaks != CountBreaksBefore(text, "<Document>:") || (breaks != 1 && breaks != 2)) {
-    return Unknown(dir, "<Query>: and <Document>: do not stand behind one or two line breaks each");
+    return Unknown(source,
+                   "<Query>: and <Document>: do not stand behind one or two line breaks each");
   }
   format.separator = std::string(breaks, '\n');
   const size_t suffix = text.find(kQwenSuffix, document);
   if (suffix == kNone) {
-    return Unknown(dir, "the assistant's empty thoughts do not stand behind the document");
+    return Unknown(source, "the assistant's empty thoughts do not stand behind the document");
   }
   // What is left are line breaks, as text or in strings, the file's own last one not counted.
   const std::string_view rest = std::string_view(text).substr(suffix + kQwenSuffix.size());
-  if (rest.find('<') != kNone) return Unknown(dir, "there is more behind the empty thoughts");
+  if (rest.find('<') != kNone) return Unknown(source, "there is more behind the empty thoughts");
   auto num_breaks = std::count(rest.begin(), rest.end(), '\n');
-  if (num_breaks > 0 && source.ends_with('\n')) --num_breaks;
+  if (num_breaks > 0 && chat_template.ends_with('\n')) --num_breaks;
   format.suffix_end = std::string(static_cast<size_t>(num_breaks), '\n');
   format.instruction = ReadDefault(text, 0);
   return absl::OkStatus();
 }
 
 /// The source of the chat template; empty where there is none.
-absl::StatusOr<std::string> ReadTemplate(const std::string& dir) {
-  const auto chat_template = ChatTemplate::Load(dir);
+absl::StatusOr<std::string> ReadTemplate(const ModelSource& source) {
+  const auto chat_template = ChatTemplate::Load(source);
   if (absl::IsNotFound(chat_template.status())) return std::string();
   SHORTLIST_RETURN_IF_ERROR(chat_template.status());
   return chat_template->source();
@@ -110,10 +112,10 @@ std::string LastPart(std::string_view name) {
 }
 
 /// What the model may be called, in lower case.
-std::vector<std::string> ModelNames(const std::string& dir, std::string_view model) {
+std::vector<std::string> ModelNames(const ModelSource& source, std::string_view model) {
   std::vector<std::string> names = {LastPart(model.substr(0, model.find('@')))};
   std::error_code error;
-  const fs::path absolute = fs::absolute(dir, error).lexically_normal();
+  const fs::path absolute = fs::absolute(source.path(), error).lexically_normal();
   if (error) return names;
   names.push_back(LastPart(absolute.string()));
   // .../models--Qwen--Qwen3-Reranker-0.6B/snapshots/REVISION
@@ -128,10 +130,10 @@ bool HasArchitecture(const json& config, std::string_view name) {
   return list != config.end() && list->is_array() && list->size() == 1 && (*list)[0] == name;
 }
 
-/// Unimplemented where a LogitScore module behind the transformer in `dir` reads pairs in another
-/// way than the format: `is_template` says whether that is the chat template's.
-absl::Status CheckPairsOf(const std::string& dir, bool is_template) {
-  SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer, ReadTransformerFile(dir));
+/// Unimplemented where a LogitScore module behind the transformer in `source` reads pairs in
+/// another way than the format: `is_template` says whether that is the chat template's.
+absl::Status CheckPairsOf(const ModelSource& source, bool is_template) {
+  SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer, ReadTransformerFile(source));
   const ConfigFields fields = transformer.file.fields();
   SHORTLIST_ASSIGN_OR_RETURN(const json* const modalities,
                              OptionalObject(fields, "modality_config"));
@@ -148,13 +150,13 @@ absl::Status CheckPairsOf(const std::string& dir, bool is_template) {
 }
 
 /// The ids of a LogitScore module, where there is one. Errors as CheckPairsOf.
-absl::Status ReadLogitScore(const std::string& dir, bool is_template, YesNoFormat& format) {
+absl::Status ReadLogitScore(const ModelSource& source, bool is_template, YesNoFormat& format) {
   constexpr int64_t kMaxId = std::numeric_limits<int32_t>::max();
-  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(source));
   if (!modules || modules->back().type != "LogitScore") return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
-                             RequireModuleConfig(modules->back().dir, "config.json"));
-  SHORTLIST_RETURN_IF_ERROR(CheckPairsOf(modules->front().dir, is_template));
+                             RequireModuleConfig(modules->back().source, "config.json"));
+  SHORTLIST_RETURN_IF_ERROR(CheckPairsOf(modules->front().source, is_template));
   const ConfigFields fields = file.fields();
   const auto read = [&](const char* name, std::optional<TokenId>& id) {
     const absl::StatusOr<int64_t> value = fields.Int(name, 0, kMaxId);
@@ -197,11 +199,11 @@ std::vector<PromptPiece> YesNoFormat::Suffix(std::string_view instruction) const
   return {{.text = "\n"}, {.text = std::string(instruction.empty() ? own : instruction)}};
 }
 
-absl::StatusOr<std::optional<YesNoFormat>> DetectYesNoFormat(const std::string& dir,
+absl::StatusOr<std::optional<YesNoFormat>> DetectYesNoFormat(const ModelSource& source,
                                                              std::string_view model) {
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig config, ReadModuleConfig(dir, "config.json"));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string source, ReadTemplate(dir));
-  const std::vector<std::string> names = ModelNames(dir, model);
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig config, ReadModuleConfig(source, "config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string chat_template, ReadTemplate(source));
+  const std::vector<std::string> names = ModelNames(source, model);
   const auto is_called = [&names](std::string_view word) {
     return std::any_of(names.begin(), names.end(), [word](const std::string& name) {
       return name.find(word) != std::string::npos;
@@ -209,15 +211,15 @@ absl::StatusOr<std::optional<YesNoFormat>> DetectYesNoFormat(const std::string& 
   };
   YesNoFormat format;
   const bool is_template =
-      absl::StrReplaceAll(source, {{"\\\"", "\""}}).find(kMarker) != std::string::npos;
+      absl::StrReplaceAll(chat_template, {{"\\\"", "\""}}).find(kMarker) != std::string::npos;
   if (is_template) {
-    SHORTLIST_RETURN_IF_ERROR(ReadTemplateFormat(dir, source, format));
+    SHORTLIST_RETURN_IF_ERROR(ReadTemplateFormat(source, chat_template, format));
   } else if (HasArchitecture(config.object, "GemmaForCausalLM") && is_called("bge-reranker")) {
     format.kind = Kind::kBgeGemma;
   } else if (!HasArchitecture(config.object, "Qwen3ForCausalLM") || !is_called("qwen3-reranker")) {
     return std::nullopt;
   }
-  SHORTLIST_RETURN_IF_ERROR(ReadLogitScore(dir, is_template, format));
+  SHORTLIST_RETURN_IF_ERROR(ReadLogitScore(source, is_template, format));
   return format;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "io/model_source.h"
 
 namespace shortlist {
 
@@ -53,7 +54,7 @@ struct YesNoFormat {
   std::vector<PromptPiece> Suffix(std::string_view instruction) const;
 };
 
-/// The format of the decoder in `dir`, which the user calls `model` (a directory, or
+/// The format of the decoder in `source`, which the user calls `model` (a directory, or
 /// org/name[@revision]); nullopt where it is no reranker of a kind known here. The first that
 /// applies:
 ///   - its chat template says: answer can only be "yes" or "no"        -> kQwen3, as it says it
@@ -63,7 +64,7 @@ struct YesNoFormat {
 /// the Hugging Face cache. InvalidArgument for a damaged config.json, chat template, modules.json
 /// or LogitScore module; Unimplemented for a template with another task, other parts or another
 /// order, and for a LogitScore module that reads pairs in another way.
-absl::StatusOr<std::optional<YesNoFormat>> DetectYesNoFormat(const std::string& dir,
+absl::StatusOr<std::optional<YesNoFormat>> DetectYesNoFormat(const ModelSource& source,
                                                              std::string_view model);
 
 }  // namespace shortlist

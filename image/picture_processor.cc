@@ -6,8 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -180,17 +178,16 @@ absl::StatusOr<PictureProcessor> PictureProcessor::Parse(const json& object,
   return processor;
 }
 
-absl::StatusOr<PictureProcessor> PictureProcessor::Read(const std::string& dir) {
-  const std::string path = dir + "/preprocessor_config.json";
-  const std::string newer_path = dir + "/processor_config.json";
-  if (!FileExists(path) && FileExists(newer_path)) {
-    SHORTLIST_ASSIGN_OR_RETURN(const json newer, ReadJsonFile(newer_path, kMaxConfigBytes));
+absl::StatusOr<PictureProcessor> PictureProcessor::Read(const ModelSource& source) {
+  constexpr char kName[] = "preprocessor_config.json", kNewerName[] = "processor_config.json";
+  if (!source.Contains(kName) && source.Contains(kNewerName)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const json newer, source.ReadJson(kNewerName));
     if (newer.is_object() && newer.contains("image_processor")) {
-      return Parse(newer["image_processor"], newer_path + ": image_processor");
+      return Parse(newer["image_processor"], source.PathOf(kNewerName) + ": image_processor");
     }
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, kMaxConfigBytes));
-  return Parse(object, path);
+  SHORTLIST_ASSIGN_OR_RETURN(const json object, source.ReadJson(kName));
+  return Parse(object, source.PathOf(kName));
 }
 
 std::vector<uint8_t> PictureProcessor::Apply(const Picture& picture) const {

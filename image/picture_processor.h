@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "image/picture.h"
 #include "image/resize.h"
+#include "io/model_source.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace shortlist {
@@ -22,10 +23,10 @@ class PictureProcessor {
   /// What each value of a channel becomes, by channel and value.
   using Values = std::array<std::array<float, 256>, 3>;
 
-  /// What `dir`/preprocessor_config.json says, or "image_processor" in processor_config.json, which
+  /// What preprocessor_config.json says, or "image_processor" in processor_config.json, which
   /// newer exports have. NotFound where neither is there; InvalidArgument names file, field, value
   /// and bound; Unimplemented, by its name, what would change the result and is not supported.
-  static absl::StatusOr<PictureProcessor> Read(const std::string& dir);
+  static absl::StatusOr<PictureProcessor> Read(const ModelSource& source);
   static absl::StatusOr<PictureProcessor> Parse(const nlohmann::json& object,
                                                 const std::string& where);
 

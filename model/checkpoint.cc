@@ -52,8 +52,9 @@ std::string LinearName(const std::string& weight_name) {
 
 }  // namespace
 
-absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& dir, const WeightPacking& packing) {
-  SHORTLIST_ASSIGN_OR_RETURN(WeightFiles files, WeightFiles::Open(dir));
+absl::StatusOr<Checkpoint> Checkpoint::Open(const ModelSource& source,
+                                            const WeightPacking& packing) {
+  SHORTLIST_ASSIGN_OR_RETURN(WeightFiles files, source.OpenWeights());
   return Checkpoint(std::move(files), packing);
 }
 

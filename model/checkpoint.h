@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/thread_pool.h"
+#include "io/model_source.h"
 #include "io/weight_files.h"
 #include "kernels/arena.h"
 #include "model/checkpoint/packed_weight.h"
@@ -29,7 +30,7 @@ namespace shortlist {
 class Checkpoint {
  public:
   /// Errors as WeightFiles::Open.
-  static absl::StatusOr<Checkpoint> Open(const std::string& dir, const WeightPacking& packing);
+  static absl::StatusOr<Checkpoint> Open(const ModelSource& source, const WeightPacking& packing);
 
   /// As WeightFiles::OpenStateDict.
   static absl::StatusOr<Checkpoint> OpenStateDict(const std::string& path);

@@ -34,7 +34,7 @@ struct ClipModel::Impl {
   Impl(const ClipConfig& clip_config, ThreadPool& thread_pool)
       : config(clip_config), pool(thread_pool) {}
 
-  absl::Status LoadWeights(const std::string& dir, std::optional<DType> wanted,
+  absl::Status LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                            std::optional<DType> quantize);
   absl::Status LoadText(Checkpoint& checkpoint);
   absl::Status LoadVision(Checkpoint& checkpoint);
@@ -115,9 +115,9 @@ absl::Status ClipModel::Impl::LoadVision(Checkpoint& checkpoint) {
   return absl::OkStatus();
 }
 
-absl::Status ClipModel::Impl::LoadWeights(const std::string& dir, std::optional<DType> wanted,
+absl::Status ClipModel::Impl::LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                                           std::optional<DType> quantize) {
-  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, WeightPacking{}));
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, WeightPacking{}));
   SHORTLIST_ASSIGN_OR_RETURN(
       const DType stored, checkpoint.StoredDType("text_model.embeddings.token_embedding.weight"));
   dtype = wanted.value_or(stored);
@@ -223,16 +223,16 @@ at::Tensor ClipModel::Impl::EmbedPictures(std::span<const Pixels> pictures) {
 ClipModel::ClipModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ClipModel::~ClipModel() = default;
 
-absl::StatusOr<std::unique_ptr<ClipModel>> ClipModel::Load(const std::string& dir,
+absl::StatusOr<std::unique_ptr<ClipModel>> ClipModel::Load(const ModelSource& source,
                                                            std::optional<DType> dtype,
                                                            ThreadPool& pool,
                                                            std::optional<DType> quantize) {
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
-  SHORTLIST_ASSIGN_OR_RETURN(const ClipConfig config, ReadClipConfig(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const ClipConfig config, ReadClipConfig(source));
   std::unique_ptr<Impl> impl;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&] {
     impl = std::make_unique<Impl>(config, pool);
-    return impl->LoadWeights(dir, dtype, quantize);
+    return impl->LoadWeights(source, dtype, quantize);
   }));
   return std::unique_ptr<ClipModel>(new ClipModel(std::move(impl)));
 }

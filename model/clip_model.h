@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/thread_pool.h"
+#include "io/model_source.h"
 #include "model/checkpoint/clip_config.h"
 
 namespace shortlist {
@@ -24,10 +25,10 @@ namespace shortlist {
 /// Everything else is immutable.
 class ClipModel {
  public:
-  /// Loads config.json and the weights of `dir`; `dtype`, `quantize` and `pool` as Encoder::Load
+  /// Loads config.json and the weights of `source`; `dtype`, `quantize` and `pool` as Encoder::Load
   /// takes them (positions, patches and classes stay in `dtype`). Errors as Encoder::Load.
   static absl::StatusOr<std::unique_ptr<ClipModel>> Load(
-      const std::string& dir, std::optional<DType> dtype, ThreadPool& pool,
+      const ModelSource& source, std::optional<DType> dtype, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
   ~ClipModel();
 

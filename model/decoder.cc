@@ -22,7 +22,7 @@ struct Decoder::Impl {
   Impl(const ModelConfig& model_config, ThreadPool& thread_pool)
       : config(model_config), pool(thread_pool), rope(model_config) {}
 
-  absl::Status LoadWeights(const std::string& dir, std::optional<DType> wanted,
+  absl::Status LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                            std::optional<DType> quantize);
   absl::Status LoadHead(Checkpoint& checkpoint, bool is_body);
   at::Tensor Forward(const ForwardBatch& batch, KvCache& cache);
@@ -40,9 +40,9 @@ struct Decoder::Impl {
   LayerScratch scratch;
 };
 
-absl::Status Decoder::Impl::LoadWeights(const std::string& dir, std::optional<DType> wanted,
+absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                                         std::optional<DType> quantize) {
-  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, config.packing));
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, config.packing));
   // A body's tensors may be named as those of a whole model, or without its prefix.
   const bool has_prefix = !checkpoint.Contains("embed_tokens.weight");
   const std::string prefix = has_prefix ? "model." : "";
@@ -121,19 +121,19 @@ at::Tensor Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
 Decoder::Decoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Decoder::~Decoder() = default;
 
-absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const std::string& dir,
+absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const ModelSource& source,
                                                        std::optional<DType> dtype, ThreadPool& pool,
                                                        std::optional<DType> quantize) {
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
-  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(source));
   if (config.is_eagle()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(dir, ": an EAGLE draft, which runs beside its target only"));
+        absl::StrCat(source.path(), ": an EAGLE draft, which runs beside its target only"));
   }
   std::unique_ptr<Impl> impl;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&] {
     impl = std::make_unique<Impl>(config, pool);
-    return impl->LoadWeights(dir, dtype, quantize);
+    return impl->LoadWeights(source, dtype, quantize);
   }));
   return std::unique_ptr<Decoder>(new Decoder(std::move(impl)));
 }

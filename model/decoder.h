@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
+#include "io/model_source.h"
 #include "kernels/head.h"
 #include "model/checkpoint/config.h"
 #include "model/forward_batch.h"
@@ -24,14 +25,14 @@ namespace shortlist {
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
 class Decoder {
  public:
-  /// Loads config.json and the safetensors weights of `dir`. `dtype` is what weights and KV cache
-  /// are kept in; nullopt keeps the checkpoint's. `quantize` (kInt8, kInt4) quantises the linear
-  /// layers and the head instead (kernels/quant.h); embeddings and KV cache stay in `dtype`, so a
-  /// head that is tied to the embeddings becomes a quantised copy of them. `pool` must outlive the
-  /// decoder. Errors as ReadModelConfig and Checkpoint, and InvalidArgument for a shape that
+  /// Loads config.json and the safetensors weights of `source`. `dtype` is what weights and KV
+  /// cache are kept in; nullopt keeps the checkpoint's. `quantize` (kInt8, kInt4) quantises the
+  /// linear layers and the head instead (kernels/quant.h); embeddings and KV cache stay in `dtype`,
+  /// so a head that is tied to the embeddings becomes a quantised copy of them. `pool` must outlive
+  /// the decoder. Errors as ReadModelConfig and Checkpoint, and InvalidArgument for a shape that
   /// disagrees with the config or a weight that is not finite (names the tensor).
   static absl::StatusOr<std::unique_ptr<Decoder>> Load(
-      const std::string& dir, std::optional<DType> dtype, ThreadPool& pool,
+      const ModelSource& source, std::optional<DType> dtype, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
   ~Decoder();
 

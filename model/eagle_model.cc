@@ -50,7 +50,7 @@ struct EagleModel::Impl {
         weight_dtype(target_model.weight_dtype()),
         rope(model_config) {}
 
-  absl::Status LoadWeights(const std::string& dir);
+  absl::Status LoadWeights(const ModelSource& source);
   /// EAGLE-1 trains with the target's embedding frozen, and published files carry a copy of it.
   absl::Status CompareEmbedding(Checkpoint& checkpoint);
   bool owns_head() const { return weight_dtype != target.weight_dtype(); }
@@ -72,8 +72,8 @@ struct EagleModel::Impl {
   Arena embedded, joined;  // of JoinInputs
 };
 
-absl::Status EagleModel::Impl::LoadWeights(const std::string& dir) {
-  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, config.packing));
+absl::Status EagleModel::Impl::LoadWeights(const ModelSource& source) {
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, config.packing));
   SHORTLIST_ASSIGN_OR_RETURN(fc, LoadLinear(checkpoint, "fc.weight", config.hidden,
                                             2 * config.hidden, weight_dtype, pool));
   if (config.fc_bias) {
@@ -152,37 +152,38 @@ at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* fea
 EagleModel::EagleModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 EagleModel::~EagleModel() = default;
 
-absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const std::string& dir,
+absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const ModelSource& source,
                                                              const Decoder& target,
                                                              ThreadPool& pool,
                                                              std::optional<DType> quantize) {
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
-  SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(source));
   if (!config.is_eagle()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(dir, ": no EAGLE draft; need LlamaForCausalLMEagle or Qwen2ForCausalLMEagle"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        source.path(), ": no EAGLE draft; need LlamaForCausalLMEagle or Qwen2ForCausalLMEagle"));
   }
   if (config.hidden != target.config().hidden) {
-    return absl::FailedPreconditionError(absl::StrCat(dir, ": hidden_size ", config.hidden,
-                                                      " does not fit the target's ",
+    return absl::FailedPreconditionError(absl::StrCat(source.path(), ": hidden_size ",
+                                                      config.hidden, " does not fit the target's ",
                                                       target.config().hidden));
   }
   const int64_t vocab_size = target.config().vocab_size;
   if (!IsPadding(config.vocab_size, vocab_size)) {
-    return absl::FailedPreconditionError(absl::StrCat(dir, ": vocab_size ", config.vocab_size,
+    return absl::FailedPreconditionError(absl::StrCat(source.path(), ": vocab_size ",
+                                                      config.vocab_size,
                                                       " does not fit the target's ", vocab_size));
   }
   config.vocab_size = vocab_size;
   if (quantize && IsQuantized(target.weight_dtype()) && *quantize != target.weight_dtype()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(dir, ": ", DTypeName(*quantize), " for the draft beside a target in ",
-                     DTypeName(target.weight_dtype()), ", whose head they share"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        source.path(), ": ", DTypeName(*quantize), " for the draft beside a target in ",
+        DTypeName(target.weight_dtype()), ", whose head they share"));
   }
   std::unique_ptr<Impl> impl;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&] {
     impl = std::make_unique<Impl>(config, target, pool);
     impl->weight_dtype = quantize.value_or(target.weight_dtype());
-    return impl->LoadWeights(dir);
+    return impl->LoadWeights(source);
   }));
   return std::unique_ptr<EagleModel>(new EagleModel(std::move(impl)));
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
+#include "io/model_source.h"
 #include "kernels/head.h"
 #include "model/checkpoint/config.h"
 #include "model/decoder.h"
@@ -25,24 +26,24 @@ namespace shortlist {
 /// Threads as Decoder.
 class EagleModel {
  public:
-  /// Loads `dir` for `target`, which must outlive this and whose dtype and weight_dtype it takes.
-  /// `quantize` (kInt8, kInt4) quantises this network's linear layers and a copy of the target's
-  /// head for it, beside a target that is not: drafts get cheaper, and what the target makes of
-  /// them stays the same. Ids are the target's: `dir` may have up to kMaxPaddingRows more or fewer
-  /// of them, which differ by padding. FailedPrecondition, with both values, when hidden size or
-  /// vocab_size do not fit the target, or `quantize` a target that is quantised otherwise; errors
-  /// as Decoder::Load.
+  /// Loads `source` for `target`, which must outlive this and whose dtype and weight_dtype it
+  /// takes. `quantize` (kInt8, kInt4) quantises this network's linear layers and a copy of the
+  /// target's head for it, beside a target that is not: drafts get cheaper, and what the target
+  /// makes of them stays the same. Ids are the target's: `source` may have up to kMaxPaddingRows
+  /// more or fewer of them, which differ by padding. FailedPrecondition, with both values, when
+  /// hidden size or vocab_size do not fit the target, or `quantize` a target that is quantised
+  /// otherwise; errors as Decoder::Load.
   static absl::StatusOr<std::unique_ptr<EagleModel>> Load(
-      const std::string& dir, const Decoder& target, ThreadPool& pool,
+      const ModelSource& source, const Decoder& target, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
   ~EagleModel();
 
   static constexpr int64_t kMaxPaddingRows = 1024;
 
-  /// That of `dir`, with the target's vocab_size.
+  /// That of `source`, with the target's vocab_size.
   const ModelConfig& config() const;
-  /// Rows of a copy of the embedding in `dir` that differ from the target's by more than rounding.
-  /// The target's are used all the same.
+  /// Rows of a copy of the embedding in `source` that differ from the target's by more than
+  /// rounding. The target's are used all the same.
   int64_t num_foreign_embeddings() const;
   /// What scores its predictions: the target's head, or the quantised copy.
   HeadWeight head_weight() const;

@@ -69,7 +69,7 @@ struct Encoder::Impl {
         local_rope(MakeRope(config, config.local_rope_theta)) {}
 
   bool is_modern() const { return config.family == Family::kModernBert; }
-  absl::Status LoadWeights(const std::string& dir, std::optional<DType> wanted,
+  absl::Status LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                            std::optional<DType> quantize);
   absl::Status LoadEmbeddings(Checkpoint& checkpoint, std::optional<DType> wanted);
   at::Tensor Forward(const EncoderBatch& batch);
@@ -124,9 +124,9 @@ absl::Status Encoder::Impl::LoadEmbeddings(Checkpoint& checkpoint, std::optional
   return absl::OkStatus();
 }
 
-absl::Status Encoder::Impl::LoadWeights(const std::string& dir, std::optional<DType> wanted,
+absl::Status Encoder::Impl::LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                                         std::optional<DType> quantize) {
-  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, WeightPacking{}));
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, WeightPacking{}));
   SHORTLIST_RETURN_IF_ERROR(LoadEmbeddings(checkpoint, wanted));
   weight_dtype = quantize.value_or(dtype);
   for (int64_t i = 0; i < config.num_layers; ++i) {
@@ -220,15 +220,15 @@ at::Tensor Encoder::Impl::Forward(const EncoderBatch& batch) {
 Encoder::Encoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Encoder::~Encoder() = default;
 
-absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Load(const std::string& dir,
+absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Load(const ModelSource& source,
                                                        std::optional<DType> dtype, ThreadPool& pool,
                                                        std::optional<DType> quantize) {
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
-  SHORTLIST_ASSIGN_OR_RETURN(const EncoderConfig config, ReadEncoderConfig(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const EncoderConfig config, ReadEncoderConfig(source));
   std::unique_ptr<Impl> impl;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(dir, [&] {
+  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&] {
     impl = std::make_unique<Impl>(config, pool);
-    return impl->LoadWeights(dir, dtype, quantize);
+    return impl->LoadWeights(source, dtype, quantize);
   }));
   return std::unique_ptr<Encoder>(new Encoder(std::move(impl)));
 }

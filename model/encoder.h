@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/thread_pool.h"
+#include "io/model_source.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/encoder_batch.h"
 
@@ -21,15 +22,15 @@ namespace shortlist {
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
 class Encoder {
  public:
-  /// Loads config.json and the weights of `dir`. `dtype` is what weights are kept in; nullopt keeps
-  /// the checkpoint's. `quantize` (kInt8, kInt4) quantises the linear layers instead
+  /// Loads config.json and the weights of `source`. `dtype` is what weights are kept in; nullopt
+  /// keeps the checkpoint's. `quantize` (kInt8, kInt4) quantises the linear layers instead
   /// (kernels/quant.h); embeddings stay in `dtype`. Attention is f32. `pool` must outlive the
   /// encoder. Tensors of the heads that the architectures know (pooler, classifier, the masked
   /// language model's) are left alone. Errors as ReadEncoderConfig and Checkpoint, and
   /// InvalidArgument for a shape that disagrees with the config, a weight that is not finite or a
   /// tensor that has no place (names the tensor).
   static absl::StatusOr<std::unique_ptr<Encoder>> Load(
-      const std::string& dir, std::optional<DType> dtype, ThreadPool& pool,
+      const ModelSource& source, std::optional<DType> dtype, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
   ~Encoder();
 

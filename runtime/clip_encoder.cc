@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -27,17 +26,17 @@ void Scatter(const at::Tensor& from, std::span<const int64_t> places, at::Tensor
 
 }  // namespace
 
-bool ClipEncoder::Fits(const std::string& dir) {
-  const auto config = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
+bool ClipEncoder::Fits(const ModelSource& source) {
+  const auto config = source.ReadJson("config.json");
   return config.ok() && IsClipConfig(*config);
 }
 
-absl::StatusOr<std::unique_ptr<ClipEncoder>> ClipEncoder::Load(const std::string& dir,
+absl::StatusOr<std::unique_ptr<ClipEncoder>> ClipEncoder::Load(const ModelSource& source,
                                                                std::optional<DType> dtype,
                                                                std::optional<DType> quantize,
                                                                ThreadPool& pool) {
   std::unique_ptr<ClipEncoder> encoder(new ClipEncoder());
-  SHORTLIST_ASSIGN_OR_RETURN(encoder->model_, ClipModel::Load(dir, dtype, pool, quantize));
+  SHORTLIST_ASSIGN_OR_RETURN(encoder->model_, ClipModel::Load(source, dtype, pool, quantize));
   const ClipConfig& config = encoder->model_->config();
   encoder->config_.architecture = "CLIPModel";
   encoder->config_.vocab_size = config.vocab_size;
@@ -47,9 +46,9 @@ absl::StatusOr<std::unique_ptr<ClipEncoder>> ClipEncoder::Load(const std::string
   return encoder;
 }
 
-EmbeddingConfig ClipEncoder::embedding(const std::string& dir) const {
+EmbeddingConfig ClipEncoder::embedding(const ModelSource& source) const {
   // Of one state any pooling is the same.
-  return {.transformer_dir = dir, .pooling = Pooling::kCls, .hidden = config_.hidden};
+  return {.transformer = source, .pooling = Pooling::kCls, .hidden = config_.hidden};
 }
 
 absl::StatusOr<std::optional<EncodedStates>> ClipEncoder::Run(EncodingItems items,

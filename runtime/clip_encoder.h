@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "embed/embedding_config.h"
+#include "io/model_source.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/clip_model.h"
 #include "runtime/encoding_body.h"
@@ -18,10 +19,10 @@ namespace shortlist {
 /// but for its length.
 class ClipEncoder final : public EncodingBody {
  public:
-  /// Whether `dir`'s config.json is a CLIPModel's; false where there is none.
-  static bool Fits(const std::string& dir);
+  /// Whether config.json is a CLIPModel's; false where there is none.
+  static bool Fits(const ModelSource& source);
   /// `pool` must outlive it. Errors as ClipModel::Load.
-  static absl::StatusOr<std::unique_ptr<ClipEncoder>> Load(const std::string& dir,
+  static absl::StatusOr<std::unique_ptr<ClipEncoder>> Load(const ModelSource& source,
                                                            std::optional<DType> dtype,
                                                            std::optional<DType> quantize,
                                                            ThreadPool& pool);
@@ -32,7 +33,7 @@ class ClipEncoder final : public EncodingBody {
   DType weight_dtype() const override { return model_->weight_dtype(); }
   const ClipConfig* clip() const override { return &model_->config(); }
   /// What becomes of a state: it is normalised.
-  EmbeddingConfig embedding(const std::string& dir) const;
+  EmbeddingConfig embedding(const ModelSource& source) const;
 
   /// A state for each item, with the same bits as of that item alone.
   absl::StatusOr<std::optional<EncodedStates>> Run(EncodingItems items, bool last_alone,

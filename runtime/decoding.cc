@@ -73,7 +73,7 @@ std::unique_ptr<SketchFitter> NewFitter(const Models& models, const SketchLearni
 void OpenCached(Models& models, DecodingOptions& decoding) {
   SketchLearning& learning = *decoding.learning;
   const int64_t hidden = models.draft_head().hidden;
-  learning.sketch_cache = CachedSketchPath(models.draft_dir(), models.num_sketched_rows());
+  learning.sketch_cache = CachedSketchPath(models.draft().path(), models.num_sketched_rows());
   if (learning.sketch_cache.empty()) return;
   learning.moments_cache =
       std::filesystem::path(learning.sketch_cache).replace_extension("moments.safetensors");

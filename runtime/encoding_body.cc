@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "model/checkpoint/config.h"
 #include "model/encoder.h"
@@ -92,17 +91,16 @@ class DecoderBody final : public EncodingBody {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EncodingBody>> EncodingBody::Load(const std::string& dir,
+absl::StatusOr<std::unique_ptr<EncodingBody>> EncodingBody::Load(const ModelSource& source,
                                                                  std::optional<DType> dtype,
                                                                  std::optional<DType> quantize,
                                                                  ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json file,
-                             ReadJsonFile(dir + "/config.json", kMaxConfigBytes));
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json file, source.ReadJson("config.json"));
   if (IsEncoderConfig(file)) {
-    SHORTLIST_ASSIGN_OR_RETURN(auto encoder, Encoder::Load(dir, dtype, pool, quantize));
+    SHORTLIST_ASSIGN_OR_RETURN(auto encoder, Encoder::Load(source, dtype, pool, quantize));
     return std::make_unique<EncoderBody>(std::move(encoder));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(auto decoder, Decoder::Load(dir, dtype, pool, quantize));
+  SHORTLIST_ASSIGN_OR_RETURN(auto decoder, Decoder::Load(source, dtype, pool, quantize));
   Decoder& body = *decoder;
   auto owner = std::make_unique<DecoderBody>(body, std::move(decoder));
   // So that whoever shares out the free memory sees what is taken.

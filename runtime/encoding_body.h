@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "embed/hidden_states.h"
+#include "io/model_source.h"
 #include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/decoder.h"
@@ -39,9 +40,9 @@ class EncodingBody {
  public:
   virtual ~EncodingBody() = default;
 
-  /// That of `dir`'s config.json. `pool` must outlive it. Errors as Encoder::Load and
+  /// That of config.json. `pool` must outlive it. Errors as Encoder::Load and
   /// Decoder::Load; ResourceExhausted where a decoder has no room for keys and values.
-  static absl::StatusOr<std::unique_ptr<EncodingBody>> Load(const std::string& dir,
+  static absl::StatusOr<std::unique_ptr<EncodingBody>> Load(const ModelSource& source,
                                                             std::optional<DType> dtype,
                                                             std::optional<DType> quantize,
                                                             ThreadPool& pool);

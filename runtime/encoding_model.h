@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "base/thread_pool.h"
 #include "embed/embedding_config.h"
+#include "io/model_source.h"
 #include "request/encoding.h"
 #include "runtime/encoding_body.h"
 #include "runtime/encoding_outputs.h"
@@ -32,7 +33,7 @@ class EncodingModel {
     std::optional<DType> quantize;  // of linear layers; nullopt: not at all
   };
 
-  /// `pool` must outlive this. Errors name what does not fit: those of ResolveModelDir,
+  /// `pool` must outlive this. Errors name what does not fit: those of ModelSource::Open,
   /// OpenTokenizer, DetectYesNoFormat, ReadEmbeddingConfig, EncodingBody::Load, MessagePrompt, what
   /// loads the outputs, and FolderVersions::CheckUnchanged; Unimplemented for a CrossEncoder whose
   /// chat template carries no pair.
@@ -45,11 +46,11 @@ class EncodingModel {
   /// of the decoder's beside one of Encode. Errors are LmHead's.
   static absl::StatusOr<std::unique_ptr<EncodingModel>> Over(Decoder& decoder,
                                                              const Tokenizer& tokenizer,
-                                                             std::string dir,
+                                                             ModelSource source,
                                                              int64_t max_input_tokens,
                                                              ThreadPool& pool);
 
-  const std::string& dir() const { return dir_; }
+  const ModelSource& source() const { return source_; }
   /// Of a decoder that is used as an encoder, as far as an encoder's has the field.
   const EncoderConfig& config() const { return body_->config(); }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -106,11 +107,11 @@ class EncodingModel {
 
  private:
   EncodingModel() = default;
-  static absl::StatusOr<std::unique_ptr<EncodingModel>> OpenDir(const std::string& dir,
-                                                                const Options& options,
-                                                                ThreadPool& pool);
+  static absl::StatusOr<std::unique_ptr<EncodingModel>> OpenSource(const ModelSource& source,
+                                                                   const Options& options,
+                                                                   ThreadPool& pool);
 
-  std::string dir_;
+  ModelSource source_;
   std::unique_ptr<Tokenizer> own_tokenizer_;
   const Tokenizer* tokenizer_ = nullptr;
   std::optional<TextInputs> inputs_;

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "embed/modules_file.h"
 #include "embed/text_field.h"
@@ -17,14 +16,16 @@ namespace {
 
 using nlohmann::json;
 
+constexpr char kTokenizerFile[] = "tokenizer.json";
 constexpr int64_t kMaxTokenizerBytes = int64_t{256} << 20;
 constexpr size_t kMaxNameBytes = 256;
 
 /// The member "truncation" of tokenizer.json; null where there is none. Nothing else of a file that
 /// may be large is built.
-absl::StatusOr<json> ReadTruncation(const std::string& path) {
-  if (!FileExists(path)) return json();
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxTokenizerBytes));
+absl::StatusOr<json> ReadTruncation(const ModelSource& source) {
+  if (!source.Contains(kTokenizerFile)) return json();
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string text,
+                             source.Read(kTokenizerFile, kMaxTokenizerBytes));
   const auto keep = [](int depth, json::parse_event_t event, json& value) {
     return depth != 1 || event != json::parse_event_t::key || value == "truncation";
   };
@@ -33,10 +34,10 @@ absl::StatusOr<json> ReadTruncation(const std::string& path) {
   return file["truncation"];
 }
 
-absl::StatusOr<bool> TruncatesLeft(const std::string& dir) {
+absl::StatusOr<bool> TruncatesLeft(const ModelSource& source) {
   constexpr char kName[] = "direction";
-  const std::string path = dir + "/tokenizer.json";
-  SHORTLIST_ASSIGN_OR_RETURN(const json truncation, ReadTruncation(path));
+  const std::string path = source.PathOf(kTokenizerFile);
+  SHORTLIST_ASSIGN_OR_RETURN(const json truncation, ReadTruncation(source));
   if (truncation.is_null()) return false;
   if (!truncation.is_object()) {
     return absl::InvalidArgumentError(
@@ -52,9 +53,9 @@ absl::StatusOr<bool> TruncatesLeft(const std::string& dir) {
 }
 
 /// Whether the class of the tokenizer gives token types.
-absl::StatusOr<bool> ClassGivesTokenTypes(const std::string& dir, const ConfigFields& config) {
+absl::StatusOr<bool> ClassGivesTokenTypes(const ModelSource& source, const ConfigFields& config) {
   constexpr char kClass[] = "tokenizer_class";
-  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModuleConfig(dir, "config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModuleConfig(source, "config.json"));
   const ConfigFields fields = model.fields();
   SHORTLIST_ASSIGN_OR_RETURN(auto name, OptionalText(config, kClass, kMaxNameBytes));
   if (!name) {
@@ -66,19 +67,19 @@ absl::StatusOr<bool> ClassGivesTokenTypes(const std::string& dir, const ConfigFi
 
 }  // namespace
 
-absl::StatusOr<InputSettings> ReadInputSettings(const std::string& dir,
+absl::StatusOr<InputSettings> ReadInputSettings(const ModelSource& source,
                                                 const TokenizerArguments& overrides) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig file,
-                             ReadModuleConfig(dir, "tokenizer_config.json"));
+                             ReadModuleConfig(source, "tokenizer_config.json"));
   SHORTLIST_ASSIGN_OR_RETURN(TokenizerArguments arguments, ReadTokenizerArguments(file.fields()));
   if (overrides.truncates_left) arguments.truncates_left = overrides.truncates_left;
   if (overrides.gives_token_types) arguments.gives_token_types = overrides.gives_token_types;
   if (!arguments.truncates_left) {
-    SHORTLIST_ASSIGN_OR_RETURN(arguments.truncates_left, TruncatesLeft(dir));
+    SHORTLIST_ASSIGN_OR_RETURN(arguments.truncates_left, TruncatesLeft(source));
   }
   if (!arguments.gives_token_types) {
     SHORTLIST_ASSIGN_OR_RETURN(arguments.gives_token_types,
-                               ClassGivesTokenTypes(dir, file.fields()));
+                               ClassGivesTokenTypes(source, file.fields()));
   }
   return InputSettings{
       .side = *arguments.truncates_left ? Truncation::Side::kLeft : Truncation::Side::kRight,

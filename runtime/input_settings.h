@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "embed/embedding_config.h"
+#include "io/model_source.h"
 #include "text/tokenizer.h"
 
 namespace shortlist {
@@ -15,7 +16,7 @@ struct InputSettings {
   bool gives_token_types = true;                     // to the tokens of a pair
 };
 
-/// The settings of the tokenizer in `dir`, as transformers 5 finds them. `overrides` go before
+/// The settings of the tokenizer in `source`, as transformers 5 finds them. `overrides` go before
 /// tokenizer_config.json.
 ///
 /// `side`: the first that is there of tokenizer_config.json's truncation_side and the direction of
@@ -29,7 +30,7 @@ struct InputSettings {
 /// class that transformers does not know, give none.
 ///
 /// InvalidArgument names file, field and value.
-absl::StatusOr<InputSettings> ReadInputSettings(const std::string& dir,
+absl::StatusOr<InputSettings> ReadInputSettings(const ModelSource& source,
                                                 const TokenizerArguments& overrides = {});
 
 }  // namespace shortlist

@@ -8,7 +8,6 @@
 #include "base/status_macros.h"
 #include "draft/eagle_drafter.h"
 #include "draft/model_drafter.h"
-#include "io/hub_cache.h"
 #include "model/kv_cache.h"
 #include "runtime/sketch_file.h"
 #include "vocab/formats/list_file.h"
@@ -22,21 +21,22 @@ absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
 
 /// Both models must give token ids the same meaning. An EAGLE head often comes without a tokenizer
 /// of its own: it works on the target's embeddings.
-absl::Status CheckSameTokenizer(const std::string& target_dir, const Tokenizer& target,
-                                const std::string& draft_dir, bool is_eagle) {
-  const absl::StatusOr<std::unique_ptr<Tokenizer>> draft = OpenTokenizer(draft_dir);
+absl::Status CheckSameTokenizer(const ModelSource& target_source, const Tokenizer& target,
+                                const ModelSource& draft_source, bool is_eagle) {
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> draft = OpenTokenizer(draft_source);
   if (is_eagle && absl::IsNotFound(draft.status())) return absl::OkStatus();
   if (!draft.ok()) return draft.status();
   const std::string wanted = target.Fingerprint(), found = (*draft)->Fingerprint();
   if (wanted == found) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("draft ", draft_dir, " has tokenizer ", found,
-                                                    ", target ", target_dir, " has ", wanted));
+  return absl::FailedPreconditionError(absl::StrCat("draft ", draft_source.path(),
+                                                    " has tokenizer ", found, ", target ",
+                                                    target_source.path(), " has ", wanted));
 }
 
-absl::Status CheckHead(const char* flag, const std::string& dir, const Decoder& decoder) {
+absl::Status CheckHead(const char* flag, const ModelSource& source, const Decoder& decoder) {
   if (decoder.has_head()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " ", dir,
+      absl::StrCat(flag, " ", source.path(),
                    " has no LM head: it makes embeddings alone (--embed-model, --is-embedding)"));
 }
 
@@ -50,30 +50,28 @@ absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options
     if (!kernels.ok()) return Prefixed("--device cuda", kernels.status());
     models->head_kernels_ = *std::move(kernels);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(models->model_dir_, ResolveModelDir(options.model));
-  models->model_files_ = FolderVersions::Of(models->model_dir_);
-  if (!options.draft.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(models->draft_dir_, ResolveModelDir(options.draft));
-    models->draft_files_ = FolderVersions::Of(models->draft_dir_);
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(models->config_, ReadModelConfig(models->model_dir_));
+  SHORTLIST_ASSIGN_OR_RETURN(models->model_, ModelSource::Open(options.model));
   if (models->has_draft()) {
-    SHORTLIST_ASSIGN_OR_RETURN(models->draft_config_, ReadModelConfig(models->draft_dir_));
+    SHORTLIST_ASSIGN_OR_RETURN(models->draft_, ModelSource::Open(options.draft));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(models->config_, ReadModelConfig(models->model_));
+  if (models->has_draft()) {
+    SHORTLIST_ASSIGN_OR_RETURN(models->draft_config_, ReadModelConfig(models->draft_));
   }
   SHORTLIST_ASSIGN_OR_RETURN(models->generation_,
-                             ReadGenerationConfig(models->model_dir_, models->config_.vocab_size));
-  SHORTLIST_ASSIGN_OR_RETURN(models->tokenizer_, OpenTokenizer(models->model_dir_));
+                             ReadGenerationConfig(models->model_, models->config_.vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(models->tokenizer_, OpenTokenizer(models->model_));
   return models;
 }
 
 absl::Status Models::Load() {
   if (config_.is_eagle()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--model ", model_dir_, " is a draft head, not a model of its own"));
+        absl::StrCat("--model ", model_.path(), " is a draft head, not a model of its own"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(target_,
-                             Decoder::Load(model_dir_, options_.dtype, pool_, options_.quantize));
-  SHORTLIST_RETURN_IF_ERROR(CheckHead("--model", model_dir_, *target_));
+                             Decoder::Load(model_, options_.dtype, pool_, options_.quantize));
+  SHORTLIST_RETURN_IF_ERROR(CheckHead("--model", model_, *target_));
   if (has_draft()) {
     SHORTLIST_RETURN_IF_ERROR(LoadDraft());
     SHORTLIST_RETURN_IF_ERROR(MoveHead());
@@ -82,27 +80,26 @@ absl::Status Models::Load() {
 }
 
 absl::Status Models::CheckUnchanged() const {
-  SHORTLIST_RETURN_IF_ERROR(model_files_.CheckUnchanged());
-  return draft_files_.CheckUnchanged();
+  SHORTLIST_RETURN_IF_ERROR(model_.CheckUnchanged());
+  return draft_.CheckUnchanged();
 }
 
 absl::Status Models::LoadDraft() {
   const bool is_eagle = draft_config_.is_eagle();
-  SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(model_dir_, *tokenizer_, draft_dir_, is_eagle));
+  SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(model_, *tokenizer_, draft_, is_eagle));
   const std::optional<DType> quantize =
       options_.quantize_draft ? options_.quantize_draft : options_.quantize;
   if (is_eagle) {
     if (draft_config_.vocab_size < num_ids()) {
-      return absl::FailedPreconditionError(absl::StrCat("draft ", draft_dir_, ": vocab_size ",
+      return absl::FailedPreconditionError(absl::StrCat("draft ", draft_.path(), ": vocab_size ",
                                                         draft_config_.vocab_size, " is below the ",
-                                                        num_ids(), " ids of ", model_dir_));
+                                                        num_ids(), " ids of ", model_.path()));
     }
-    SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_,
-                               EagleModel::Load(draft_dir_, *target_, pool_, quantize));
+    SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, EagleModel::Load(draft_, *target_, pool_, quantize));
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_,
-                               Decoder::Load(draft_dir_, options_.dtype, pool_, quantize));
-    SHORTLIST_RETURN_IF_ERROR(CheckHead("--draft", draft_dir_, *draft_decoder_));
+                               Decoder::Load(draft_, options_.dtype, pool_, quantize));
+    SHORTLIST_RETURN_IF_ERROR(CheckHead("--draft", draft_, *draft_decoder_));
   }
   return absl::OkStatus();
 }
@@ -182,8 +179,8 @@ absl::StatusOr<std::unique_ptr<ChainDrafter>> Models::NewDrafter(int64_t num_slo
 std::string Models::warning() const {
   const int64_t count = draft_eagle_ ? draft_eagle_->num_foreign_embeddings() : 0;
   if (count == 0) return "";
-  return absl::StrCat("--draft ", draft_dir_, ": ", count,
-                      " of its embeddings differ from those of ", model_dir_,
+  return absl::StrCat("--draft ", draft_.path(), ": ", count,
+                      " of its embeddings differ from those of ", model_.path(),
                       ", which are used: few drafts stand if it was trained beside "
                       "another target");
 }

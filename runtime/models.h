@@ -16,7 +16,7 @@
 #include "head/device_rows.h"
 #include "head/head_kernels.h"
 #include "head/sketch.h"
-#include "io/folder_versions.h"
+#include "io/model_source.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/decoder.h"
@@ -56,9 +56,9 @@ class Models {
   /// after may be of two models.
   absl::Status CheckUnchanged() const;
 
-  const std::string& model_dir() const { return model_dir_; }
-  const std::string& draft_dir() const { return draft_dir_; }  // empty: there is no draft
-  bool has_draft() const { return !draft_dir_.empty(); }
+  const ModelSource& model() const { return model_; }
+  const ModelSource& draft() const { return draft_; }  // without files: there is no draft
+  bool has_draft() const { return !options_.draft.empty(); }
   const ModelConfig& config() const { return config_; }  // the target's
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   /// How the target's generation_config.json wants it to be sampled.
@@ -106,8 +106,7 @@ class Models {
 
   const ModelOptions options_;
   ThreadPool& pool_;
-  std::string model_dir_, draft_dir_;
-  FolderVersions model_files_, draft_files_;  // as they were before anything was read
+  ModelSource model_, draft_;
   ModelConfig config_;
   ModelConfig draft_config_;  // with a draft only
   GenerationConfig generation_;

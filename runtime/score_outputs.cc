@@ -25,10 +25,10 @@ ScoreFunction FunctionOf(EncodeWish::Scores scores, ScoreFunction models) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ClassifierOutputs>> ClassifierOutputs::Load(const std::string& dir,
-                                                                           ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig config, ReadClassifierConfig(dir));
-  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, WeightPacking()));
+absl::StatusOr<std::unique_ptr<ClassifierOutputs>> ClassifierOutputs::Load(
+    const ModelSource& source, ThreadPool& pool) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig config, ReadClassifierConfig(source));
+  SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, WeightPacking()));
   SHORTLIST_ASSIGN_OR_RETURN(ClassifierHead head, ClassifierHead::Load(config, checkpoint, pool));
   return std::unique_ptr<ClassifierOutputs>(new ClassifierOutputs(std::move(head), pool));
 }

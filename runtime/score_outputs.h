@@ -13,6 +13,7 @@
 #include "embed/classifier_head.h"
 #include "embed/score_function.h"
 #include "embed/yes_no_head.h"
+#include "io/model_source.h"
 #include "runtime/encoding_outputs.h"
 #include "runtime/yes_no_prompt.h"
 
@@ -21,9 +22,9 @@ namespace shortlist {
 /// Scores of a sequence classifier's labels: a cross-encoder, a reward model, a judge of topics.
 class ClassifierOutputs final : public EncodingOutputs {
  public:
-  /// Reads config.json and the head of `dir`. `pool` must outlive it. Errors as
+  /// Reads config.json and the head of `source`. `pool` must outlive it. Errors as
   /// ReadClassifierConfig and ClassifierHead::Load.
-  static absl::StatusOr<std::unique_ptr<ClassifierOutputs>> Load(const std::string& dir,
+  static absl::StatusOr<std::unique_ptr<ClassifierOutputs>> Load(const ModelSource& source,
                                                                  ThreadPool& pool);
 
   const ClassifierConfig& config() const { return head_.config(); }

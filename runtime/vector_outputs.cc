@@ -62,42 +62,43 @@ std::vector<TokenId> FindTokens(const Tokenizer& tokenizer,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<VectorOutputs>> VectorOutputs::Load(const std::string& dir,
+absl::StatusOr<std::unique_ptr<VectorOutputs>> VectorOutputs::Load(const ModelSource& source,
                                                                    EmbeddingConfig config,
                                                                    const EncodingBody& body,
                                                                    const Tokenizer& tokenizer,
                                                                    ThreadPool& pool) {
   if (config.hidden != body.config().hidden) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        dir, ": pools states of ", config.hidden, " values, the model has ", body.config().hidden));
+    return absl::InvalidArgumentError(absl::StrCat(source.path(), ": pools states of ",
+                                                   config.hidden, " values, the model has ",
+                                                   body.config().hidden));
   }
   SHORTLIST_ASSIGN_OR_RETURN(Pooler pooler, Pooler::Load(config, pool));
   if (config.truncate_dim > pooler.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(dir, ": truncate_dim = ", config.truncate_dim,
-                                                   " of vectors of ", pooler.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        source.path(), ": truncate_dim = ", config.truncate_dim, " of vectors of ", pooler.size()));
   }
   std::unique_ptr<VectorOutputs> outputs(
       new VectorOutputs(std::move(config), std::move(pooler), pool));
   SHORTLIST_RETURN_IF_ERROR(outputs->LoadSparse(body, tokenizer));
   if (outputs->config_.makes_multi_vector) {
     SHORTLIST_ASSIGN_OR_RETURN(outputs->multi_vector_,
-                               MultiVectorHead::Load(outputs->config_.transformer_dir,
+                               MultiVectorHead::Load(outputs->config_.transformer,
                                                      outputs->config_.hidden, body.dtype(), pool));
   }
   return outputs;
 }
 
 absl::Status VectorOutputs::LoadSparse(const EncodingBody& body, const Tokenizer& tokenizer) {
-  const std::string& dir = config_.transformer_dir;
+  const ModelSource& source = config_.transformer;
   if (config_.sparse == SparseKind::kTokenWeights) {
-    SHORTLIST_ASSIGN_OR_RETURN(const auto framing, ReadFramingTokens(dir));
+    SHORTLIST_ASSIGN_OR_RETURN(const auto framing, ReadFramingTokens(source));
     SHORTLIST_ASSIGN_OR_RETURN(
         sparse_,
-        TokenWeightPooler::Load(dir, config_.hidden, FindTokens(tokenizer, framing), pool_));
+        TokenWeightPooler::Load(source, config_.hidden, FindTokens(tokenizer, framing), pool_));
   }
   if (config_.sparse != SparseKind::kSplade) return absl::OkStatus();
-  return CatchTorch(dir, [&]() -> absl::Status {
-    SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(dir, WeightPacking()));
+  return CatchTorch(source.path(), [&]() -> absl::Status {
+    SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, WeightPacking()));
     // Beside dense vectors sparse ones are a further possibility of the checkpoint.
     if (config_.makes_dense && !MaskedLmHead::IsIn(checkpoint, body.config())) {
       return absl::OkStatus();

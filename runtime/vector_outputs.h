@@ -13,6 +13,7 @@
 #include "embed/next_token_head.h"
 #include "embed/pooler.h"
 #include "embed/sparse_pooler.h"
+#include "io/model_source.h"
 #include "runtime/encoding_outputs.h"
 #include "text/tokenizer.h"
 
@@ -22,10 +23,11 @@ namespace shortlist {
 /// multi-vectors for a query's; and of a generating model, how likely tokens come next.
 class VectorOutputs final : public EncodingOutputs {
  public:
-  /// Of `body`, whose directory is `dir`, what `config` says that it makes. `pool` must outlive it.
-  /// Errors as Pooler::Load, TokenWeightPooler::Load, MaskedLmHead::Load and MultiVectorHead::Load,
-  /// and InvalidArgument where truncate_dim, or the width of the states, does not fit.
-  static absl::StatusOr<std::unique_ptr<VectorOutputs>> Load(const std::string& dir,
+  /// Of `body`, which was read from `source`, what `config` says that it makes. `pool` must outlive
+  /// it. Errors as Pooler::Load, TokenWeightPooler::Load, MaskedLmHead::Load and
+  /// MultiVectorHead::Load, and InvalidArgument where truncate_dim, or the width of the states,
+  /// does not fit.
+  static absl::StatusOr<std::unique_ptr<VectorOutputs>> Load(const ModelSource& source,
                                                              EmbeddingConfig config,
                                                              const EncodingBody& body,
                                                              const Tokenizer& tokenizer,

@@ -17,10 +17,10 @@ ALLOWED = {
     "vocab_counting": {"base", "io", "vocab"},
     "vocab_formats": {"base", "io", "vocab"},
     "kernels": {"base"},
-    "text": {"base"},
+    "text": {"base", "io"},
     "text_jinja": {"base"},
-    "text_chat": {"base", "text", "text_jinja"},
-    "image": {"base"},
+    "text_chat": {"base", "io", "text", "text_jinja"},
+    "image": {"base", "io"},
     "request": {"base", "vocab"},
     "model_checkpoint": {"base", "io", "kernels"},
     "tensor": set(),
@@ -36,7 +36,7 @@ ALLOWED = {
                 "model_checkpoint",
                 "draft", "router_core", "router", "tensor"},
     "serve_http": {"base"},
-    "serve": {"base", "vocab", "request", "router_core", "text", "text_chat", "serve_http"},
+    "serve": {"base", "io", "vocab", "request", "router_core", "text", "text_chat", "serve_http"},
 }
 ALLOWED["cli"] = set(ALLOWED)
 # Folders whose target is not called as they are; the longest that fits counts.

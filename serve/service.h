@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "io/model_source.h"
 #include "nlohmann/json.hpp"
 #include "serve/generator.h"
 #include "serve/http/route_table.h"
@@ -35,7 +36,7 @@ struct Service {
   WorkerThreads* workers = nullptr;  // for what would hold up the I/O thread
   Fetcher* fetcher = nullptr;        // of pictures; null: none is fetched
   std::string model_name;            // --served-model-name
-  std::string model_path;
+  ModelSource source;                // the model's files
   std::string version;
   std::string model_type;                  // config.json's
   std::vector<std::string> architectures;  // likewise

@@ -1,7 +1,5 @@
 #include "serve/tokenizer_info.h"
 
-#include "absl/strings/str_cat.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/http/json_fields.h"
@@ -11,15 +9,6 @@ namespace {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
-
-absl::StatusOr<json> ReadConfig(const std::string& path) {
-  absl::StatusOr<json> config = ReadJsonFile(path, kMaxConfigBytes);
-  if (absl::IsNotFound(config.status())) return json::object();
-  if (config.ok() && !config->is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
-  }
-  return config;
-}
 
 /// A token is a text, or an object with its text as "content".
 ordered_json TokenOf(const json& config, const char* name, const ordered_json& fallback) {
@@ -37,10 +26,10 @@ ordered_json Spelling(const Tokenizer& tokenizer, std::optional<TokenId> id) {
 
 }  // namespace
 
-absl::StatusOr<std::string> TokenizerInfo(const std::string& model_dir,
+absl::StatusOr<std::string> TokenizerInfo(const ModelSource& source,
                                           const Generator::Options& options) {
-  SHORTLIST_ASSIGN_OR_RETURN(const json config,
-                             ReadConfig(absl::StrCat(model_dir, "/tokenizer_config.json")));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto file, source.ReadObject("tokenizer_config.json"));
+  const json config = file.value_or(json::object());
   const Tokenizer& tokenizer = *options.tokenizer;
   const ChatTemplate* const chat_template = options.prompt_encoder->chat_template();
   ordered_json info;

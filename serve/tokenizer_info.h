@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "io/model_source.h"
 #include "serve/generator.h"
 
 namespace shortlist {
@@ -14,9 +15,9 @@ namespace shortlist {
 /// rendered with, null where the model has none), "chat_stops" (texts that end the assistant's
 /// turn, beside its end-of-text tokens) and "model_max_length", as JSON text.
 ///
-/// Tokens are those of `model_dir`/tokenizer_config.json, where it names none the tokenizer's own.
+/// Tokens are those of tokenizer_config.json, where it names none the tokenizer's own.
 /// InvalidArgument for a file of that name that is not a JSON object.
-absl::StatusOr<std::string> TokenizerInfo(const std::string& model_dir,
+absl::StatusOr<std::string> TokenizerInfo(const ModelSource& source,
                                           const Generator::Options& options);
 
 }  // namespace shortlist

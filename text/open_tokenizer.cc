@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <cstdint>
-#include <filesystem>
+#include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "io/model_source.h"
 #include "nlohmann/json.hpp"
 #include "text/sentencepiece/tokenizer.h"
 #include "text/tokenizer.h"
@@ -27,31 +26,26 @@ using nlohmann::json;
 constexpr int64_t kMaxModelBytes = int64_t{64} << 20;
 constexpr int64_t kMaxJsonBytes = int64_t{256} << 20;
 
-/// The *.tiktoken files of `dir`, sorted.
-std::vector<std::string> RanksFiles(const std::filesystem::path& dir) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == ".tiktoken") paths.push_back(entry->path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
+int64_t MaxBytes(const std::string& path) {
+  return path.ends_with(".json") ? kMaxJsonBytes : kMaxModelBytes;
 }
 
-absl::StatusOr<std::string> ChooseFile(const std::filesystem::path& dir) {
+/// The name of the file that holds the tokenizer.
+absl::StatusOr<std::string> ChooseFile(const ModelSource& source) {
   for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
-    if (FileExists((dir / name).string())) return (dir / name).string();
+    if (source.Contains(name)) return name;
   }
-  const std::vector<std::string> ranks = RanksFiles(dir);
+  std::vector<std::string> ranks = source.List();
+  std::erase_if(ranks, [](const std::string& name) { return !name.ends_with(".tiktoken"); });
   if (ranks.size() == 1) return ranks[0];
   if (ranks.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(ranks[0], " and ", ranks[1], ": which of them is the tokenizer?"));
+    return absl::InvalidArgumentError(absl::StrCat(source.PathOf(ranks[0]), " and ",
+                                                   source.PathOf(ranks[1]),
+                                                   ": which of them is the tokenizer?"));
   }
-  return absl::NotFoundError(absl::StrCat("no such file: ", (dir / "tokenizer.json").string(), ", ",
-                                          (dir / "tokenizer.model").string(), " or ",
-                                          (dir / "*.tiktoken").string()));
+  return absl::NotFoundError(absl::StrCat("no such file: ", source.PathOf("tokenizer.json"), ", ",
+                                          source.PathOf("tokenizer.model"), " or ",
+                                          source.PathOf("*.tiktoken")));
 }
 
 /// The configuration files next to a tokenizer.
@@ -62,27 +56,27 @@ struct Configs {
   json model = json::object();           // config.json
 };
 
-/// A file's JSON object; an empty one where there is no such file.
-absl::StatusOr<json> ReadOptionalObject(const std::filesystem::path& path) {
-  if (!FileExists(path.string())) return json::object();
-  SHORTLIST_ASSIGN_OR_RETURN(json document, ReadJsonFile(path.string(), kMaxConfigBytes));
-  if (!document.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(path.string(), ": not a JSON object"));
-  }
-  return document;
+/// The JSON object in the file `name`; an empty one if there is no such file.
+absl::StatusOr<json> ReadObject(const ModelSource& source, const char* name) {
+  SHORTLIST_ASSIGN_OR_RETURN(std::optional<json> object, source.ReadObject(name));
+  return object ? *std::move(object) : json::object();
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> OpenJson(const std::string& path, Configs configs) {
-  SHORTLIST_ASSIGN_OR_RETURN(const json document, ReadJsonFile(path, kMaxJsonBytes));
+absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonFile(const std::string& path,
+                                                         const json& document, Configs configs) {
   SHORTLIST_RETURN_IF_ERROR(AddSpecialTokensMap(configs.special_tokens, configs.tokenizer));
   auto tokenizer = ParseJsonTokenizer(document, configs.tokenizer, configs.model);
   if (!tokenizer.ok()) return Within(path, tokenizer.status());
   return tokenizer;
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> OpenFile(const std::string& path, Configs configs) {
-  if (path.ends_with(".json")) return OpenJson(path, std::move(configs));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, kMaxModelBytes));
+/// The tokenizer in `contents`, those of the file at `path`.
+absl::StatusOr<std::unique_ptr<Tokenizer>> ParseFile(const std::string& path,
+                                                     const std::string& contents, Configs configs) {
+  if (path.ends_with(".json")) {
+    SHORTLIST_ASSIGN_OR_RETURN(const json document, ParseJson(contents, path));
+    return ParseJsonFile(path, document, std::move(configs));
+  }
   if (path.ends_with(".tiktoken") || LooksLikeRanks(contents)) {
     auto tokenizer = ParseRanksTokenizer(contents, configs.tokenizer);
     if (!tokenizer.ok()) return Within(path, tokenizer.status());
@@ -97,19 +91,19 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenFile(const std::string& path, Con
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& model_dir) {
-  const std::filesystem::path dir(model_dir);
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string path, ChooseFile(dir));
-  Configs configs{.tokenizer_path = (dir / "tokenizer_config.json").string()};
-  SHORTLIST_ASSIGN_OR_RETURN(configs.tokenizer, ReadOptionalObject(configs.tokenizer_path));
-  SHORTLIST_ASSIGN_OR_RETURN(configs.special_tokens,
-                             ReadOptionalObject(dir / "special_tokens_map.json"));
-  SHORTLIST_ASSIGN_OR_RETURN(configs.model, ReadOptionalObject(dir / "config.json"));
-  return OpenFile(path, std::move(configs));
+absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const ModelSource& source) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string name, ChooseFile(source));
+  Configs configs{.tokenizer_path = source.PathOf("tokenizer_config.json")};
+  SHORTLIST_ASSIGN_OR_RETURN(configs.tokenizer, ReadObject(source, "tokenizer_config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(configs.special_tokens, ReadObject(source, "special_tokens_map.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(configs.model, ReadObject(source, "config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, source.Read(name, MaxBytes(name)));
+  return ParseFile(source.PathOf(name), contents, std::move(configs));
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizerFile(const std::string& path) {
-  return OpenFile(path, Configs{.tokenizer_path = path});
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, MaxBytes(path)));
+  return ParseFile(path, contents, Configs{.tokenizer_path = path});
 }
 
 }  // namespace shortlist

@@ -14,6 +14,7 @@
 #include "base/byte_range.h"
 #include "base/ids.h"
 #include "base/utf8.h"
+#include "io/model_source.h"
 #include "text/encode_budget.h"
 #include "text/tokenizer/sequence_template.h"
 
@@ -194,7 +195,7 @@ class Tokenizer {
 /// model without byte pieces encodes texts of up to SentencePieceModel::kMaxTextBytesWithoutBytes.
 ///
 /// Ranks (text/tokenizer/tiktoken.h): special tokens are those of tokenizer_config.json.
-absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const std::string& model_dir);
+absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const ModelSource& source);
 
 /// The same for one file, without a tokenizer_config.json: tokenizer.json when the name ends in
 /// ".json", otherwise ranks where the file is text that holds them, otherwise SentencePiece.

@@ -132,7 +132,7 @@ absl::StatusOr<std::unique_ptr<BulkEncoder>> BulkEncoder::Open(const EncodingFla
   EncodingModel::Options options = flags.model;
   options.model = model;
   SHORTLIST_ASSIGN_OR_RETURN(encoder->model_, EncodingModel::Open(options, encoder->pool_));
-  PrintTokenizerWarnings(encoder->model_->dir(), encoder->model_->tokenizer());
+  PrintTokenizerWarnings(encoder->model_->source().path(), encoder->model_->tokenizer());
   if (encoder->model_->clip() != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(encoder->pictures_, PictureReader::Open(*encoder->model_));
   }
@@ -156,7 +156,7 @@ absl::StatusOr<EncodeInput> BulkEncoder::Prepare(std::string_view instruction,
 absl::StatusOr<EncodeInput> BulkEncoder::PreparePicture(const std::string& path) {
   if (!pictures_) {
     return absl::InvalidArgumentError(
-        absl::StrCat(model_->dir(), ", ", model_->config().architecture,
+        absl::StrCat(model_->source().path(), ", ", model_->config().architecture,
                      ", reads texts and no pictures, which a CLIPModel does"));
   }
   absl::StatusOr<EncodeInput> input = pictures_->ReadPath(path);

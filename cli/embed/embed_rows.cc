@@ -73,17 +73,17 @@ absl::StatusOr<const EmbeddingConfig*> EmbeddingOf(BulkEncoder& encoder, bool sp
   const EmbeddingConfig* const config = model.embedding();
   if (config != nullptr && sparse && model.outputs().MaxSparseWeights(1) == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(model.dir(),
+        absl::StrCat(model.source().path(),
                      ": makes no sparse vectors: there is neither sparse_linear.pt nor "
                      "the head of a masked language model"));
   }
   if (config != nullptr && !sparse && !config->makes_dense) {
     return absl::InvalidArgumentError(
-        absl::StrCat(model.dir(), ": makes no dense vectors, but sparse ones"));
+        absl::StrCat(model.source().path(), ": makes no dense vectors, but sparse ones"));
   }
   if (config != nullptr) return config;
   return absl::InvalidArgumentError(
-      absl::StrCat(encoder.model().dir(),
+      absl::StrCat(encoder.model().source().path(),
                    ": a classifier, which scores texts (shortlist rerank) "
                    "and makes no vectors"));
 }
@@ -94,17 +94,13 @@ std::string RowJson(const EmbedTask& task, int64_t row, const EncodeResult& resu
 
 nlohmann::ordered_json SettingsOf(BulkEncoder& encoder, const EmbedTask& task) {
   EncodingModel& model = encoder.model();
-  nlohmann::ordered_json settings = {{"model", NameOf(model.dir())},
-                                     {"tokenizer", model.tokenizer().Fingerprint()},
-                                     {"dtype", DTypeName(model.dtype())},
-                                     {"weights", DTypeName(model.weight_dtype())},
-                                     {"dimensions", WidthOf(encoder, task)},
-                                     {"max_input_tokens", model.max_input_tokens()},
-                                     {"truncates", encoder.flags().truncates},
-                                     {"instruction", task.instruction},
-                                     {"num_texts", task.texts.rows.size()},
-                                     {"texts", HashOf(task.texts)},
-                                     {kFilesSetting, encoder.files()->hashes()}};
+  nlohmann::ordered_json settings = {
+      {"model", NameOf(model.source().path())},  {"tokenizer", model.tokenizer().Fingerprint()},
+      {"dtype", DTypeName(model.dtype())},       {"weights", DTypeName(model.weight_dtype())},
+      {"dimensions", WidthOf(encoder, task)},    {"max_input_tokens", model.max_input_tokens()},
+      {"truncates", encoder.flags().truncates},  {"instruction", task.instruction},
+      {"num_texts", task.texts.rows.size()},     {"texts", HashOf(task.texts)},
+      {kFilesSetting, encoder.files()->hashes()}};
   if (task.sparse) settings["sparse_top_n"] = task.sparse_top_n;
   return settings;
 }

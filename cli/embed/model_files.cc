@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "cli/embed/xxh64.h"
 #include "embed/modules_file.h"
-#include "io/hub_cache.h"
+#include "io/model_source.h"
 #include "io/raw_file.h"
 
 namespace shortlist {
@@ -64,11 +64,12 @@ absl::StatusOr<std::string> HashOf(const RawFile& file) {
 }  // namespace
 
 absl::StatusOr<ModelFiles> ModelFiles::Read(const std::string& model) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
-  std::set<std::string> folders = {dir, TransformerDir(dir)};
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(model));
+  const std::string dir = source.path();
+  std::set<std::string> folders = {dir, TransformerOf(source).path()};
   // What is wrong with modules.json is for loading the model to say.
-  if (const auto modules = ReadModulesFile(dir); modules.ok() && modules->has_value()) {
-    for (const ModuleEntry& module : **modules) folders.insert(module.dir);
+  if (const auto modules = ReadModulesFile(source); modules.ok() && modules->has_value()) {
+    for (const ModuleEntry& module : **modules) folders.insert(module.source.path());
   }
   ModelFiles files;
   for (const std::string& folder : folders) {

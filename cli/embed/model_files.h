@@ -21,8 +21,8 @@ namespace shortlist {
 /// finds the files there. Immutable.
 class ModelFiles {
  public:
-  /// Hashes them, before the model is loaded. `model` is as for ResolveModelDir. Errors as
-  /// ResolveModelDir and RawFile, which names the file.
+  /// Hashes them, before the model is loaded. `model` is as for ModelSource::Open. Errors as
+  /// ModelSource::Open and RawFile, which names the file.
   static absl::StatusOr<ModelFiles> Read(const std::string& model);
 
   /// Once the model is loaded: Unavailable names a file that has been written or replaced since

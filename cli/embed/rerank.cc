@@ -15,7 +15,7 @@
 #include "embed/classifier_config.h"
 #include "embed/sentence_transformers.h"
 #include "embed/yes_no_format.h"
-#include "io/hub_cache.h"
+#include "io/model_source.h"
 #include "io/weight_files.h"
 #include "model/checkpoint/other_models.h"
 
@@ -60,31 +60,31 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags) {
 }
 
 absl::Status CheckReranker(const std::string& model) {
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
-  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(dir));
-  if (IsSequenceClassifier(dir)) {
-    SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig config, ReadClassifierConfig(dir));
-    SHORTLIST_RETURN_IF_ERROR(CheckOneLabel(dir, std::ssize(config.labels)));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(model));
+  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(source));
+  if (IsSequenceClassifier(source)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const ClassifierConfig config, ReadClassifierConfig(source));
+    SHORTLIST_RETURN_IF_ERROR(CheckOneLabel(source.path(), std::ssize(config.labels)));
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(const std::optional<YesNoFormat> yes_no,
-                               DetectYesNoFormat(dir, model));
+                               DetectYesNoFormat(source, model));
     if (!yes_no) {
-      SHORTLIST_RETURN_IF_ERROR(ReadEmbeddingConfig(dir).status());
-      return MakesVectors(dir);
+      SHORTLIST_RETURN_IF_ERROR(ReadEmbeddingConfig(source).status());
+      return MakesVectors(source.path());
     }
   }
-  return WeightFiles::Open(dir).status();
+  return source.OpenWeights().status();
 }
 
 absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
                                               const std::string& instruction, const TextRows& texts,
                                               EncodeWish::Scores scores) {
   const EncodingModel& model = encoder.model();
-  if (!model.makes_scores()) return MakesVectors(model.dir());
-  SHORTLIST_RETURN_IF_ERROR(CheckOneLabel(model.dir(), model.result_size()));
+  if (!model.makes_scores()) return MakesVectors(model.source().path());
+  SHORTLIST_RETURN_IF_ERROR(CheckOneLabel(model.source().path(), model.result_size()));
   if (!instruction.empty() && !model.instructs_pairs()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--instruction: ", model.dir(), " reads pairs without one"));
+        absl::StrCat("--instruction: ", model.source().path(), " reads pairs without one"));
   }
   std::vector<float> result;
   SHORTLIST_RETURN_IF_ERROR(encoder.Run(

@@ -37,7 +37,7 @@ void AddRerankFlags(CLI::App& command, RerankFlags& flags);
 absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& out);
 
 /// Before long work: InvalidArgument for a model (as ModelOptions::model) that makes vectors or has
-/// several labels, as far as its files of configuration tell; errors of ResolveModelDir and
+/// several labels, as far as its files of configuration tell; errors of ModelSource::Open and
 /// WeightFiles::Open. No weight is loaded.
 absl::Status CheckReranker(const std::string& model);
 

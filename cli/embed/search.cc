@@ -108,8 +108,9 @@ absl::StatusOr<std::vector<ScoredRow>> Retrieve(const SearchFlags& flags, const 
     const EncodingModel& model = encoder->model();
     const bool is_sparse = flags.scoring == SearchScoring::kSparse;
     if (!is_sparse && model.outputs().multi_vector_size() == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--scoring: ", model.dir(), ": makes no multi-vectors: there is no colbert_linear.pt"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--scoring: ", model.source().path(),
+                       ": makes no multi-vectors: there is no colbert_linear.pt"));
     }
     SHORTLIST_ASSIGN_OR_RETURN(const EmbeddingConfig* const config,
                                EmbeddingOf(*encoder, /*sparse=*/is_sparse));

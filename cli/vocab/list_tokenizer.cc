@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "CLI/CLI.hpp"
-#include "base/file.h"
 #include "base/status_macros.h"
-#include "io/hub_cache.h"
+#include "io/model_source.h"
 #include "model/checkpoint/config.h"
 
 namespace shortlist {
@@ -31,11 +30,11 @@ absl::StatusOr<ListTokenizer> ListTokenizer::Open(const TokenizerSource& source)
     const int64_t size = tokenizer->size();
     return ListTokenizer(std::move(tokenizer), size);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(source.model));
-  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, OpenTokenizer(dir));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource files, ModelSource::Open(source.model));
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, OpenTokenizer(files));
   int64_t vocab_size = tokenizer->size();
-  if (FileExists(dir + "/config.json")) {
-    SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
+  if (files.Contains("config.json")) {
+    SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(files));
     vocab_size = config.vocab_size;
   }
   return ListTokenizer(std::move(tokenizer), vocab_size);

@@ -30,7 +30,7 @@ void AddTokenizerFlags(CLI::App& command, TokenizerSource& source, bool is_requi
 /// A tokenizer, and what a list of its ids must fit.
 class ListTokenizer {
  public:
-  /// Errors of ResolveModelDir, OpenTokenizer and OpenTokenizerFile, and of ReadModelConfig where
+  /// Errors of ModelSource::Open, OpenTokenizer and OpenTokenizerFile, and of ReadModelConfig where
   /// the directory has a config.json.
   static absl::StatusOr<ListTokenizer> Open(const TokenizerSource& source);
 

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "io/hub_cache.h"
+#include "io/model_source.h"
 
 namespace shortlist {
 namespace {
@@ -34,17 +34,14 @@ std::optional<std::string> Identity(const std::string& path) {
 /// Files of a model directory that have names of a model's; lists and sketches may lie there too.
 void AddModelFiles(const char* flag, const std::string& model, std::vector<UsedFile>& files) {
   if (model.empty()) return;
-  const absl::StatusOr<std::string> dir = ResolveModelDir(model);
-  if (!dir.ok()) return;  // whoever opens it says so
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(*dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  const absl::StatusOr<ModelSource> source = ModelSource::Open(model);
+  if (!source.ok()) return;  // opening the model reports it
+  for (const std::string& name : source->List()) {
     for (const char* const begin : {"config", "generation_config", "tokenizer", "special_tokens",
                                     "model", "pytorch_model", "chat_template"}) {
-      if (name.starts_with(begin)) files.push_back({flag, entry->path().string()});
+      if (name.starts_with(begin)) files.push_back({flag, source->PathOf(name)});
     }
-    if (name.ends_with(".tiktoken")) files.push_back({flag, entry->path().string()});
+    if (name.ends_with(".tiktoken")) files.push_back({flag, source->PathOf(name)});
   }
 }
 

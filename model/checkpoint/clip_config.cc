@@ -130,10 +130,10 @@ absl::StatusOr<ClipConfig> ParseClipConfig(const json& object, const std::string
   return config;
 }
 
-absl::StatusOr<ClipConfig> ReadClipConfig(const std::string& dir) {
-  const std::string path = absl::StrCat(dir, "/config.json");
-  SHORTLIST_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, kMaxConfigBytes));
-  return ParseClipConfig(object, path);
+absl::StatusOr<ClipConfig> ReadClipConfig(const ModelSource& source) {
+  constexpr char kName[] = "config.json";
+  SHORTLIST_ASSIGN_OR_RETURN(const json object, source.ReadJson(kName));
+  return ParseClipConfig(object, source.PathOf(kName));
 }
 
 }  // namespace shortlist

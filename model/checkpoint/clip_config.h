@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "io/model_source.h"
 #include "kernels/activation.h"
 #include "nlohmann/json_fwd.hpp"
 
@@ -44,7 +45,7 @@ bool IsClipConfig(const nlohmann::json& object);
 
 /// As ParseEncoderConfig and ReadEncoderConfig.
 absl::StatusOr<ClipConfig> ParseClipConfig(const nlohmann::json& object, const std::string& path);
-absl::StatusOr<ClipConfig> ReadClipConfig(const std::string& dir);
+absl::StatusOr<ClipConfig> ReadClipConfig(const ModelSource& source);
 
 }  // namespace shortlist
 

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "io/hub_cache.h"
 #include "io/quote.h"
@@ -318,12 +314,12 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
 
 namespace {
 
-/// Unimplemented where the weights of `dir` are those of an EAGLE-3 head; gives `object`, its
+/// Unimplemented where the weights in `source` are those of an EAGLE-3 head; gives `object`, its
 /// config.json, the architecture of an EAGLE-1 head where they are one's. Loading the weights
 /// reports damaged or missing ones.
-absl::Status RecogniseEagle(const std::string& dir, json& object) {
+absl::Status RecogniseEagle(const ModelSource& source, json& object) {
   if (!IsDecoderConfig(object)) return absl::OkStatus();
-  const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir);
+  const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
   if (!weights.ok()) return absl::OkStatus();
   const auto hidden = object.find("hidden_size");
   const bool has_size = hidden != object.end() && hidden->is_number_integer();
@@ -339,29 +335,26 @@ absl::Status RecogniseEagle(const std::string& dir, json& object) {
 }
 
 /// InvalidArgument where there is such a file.
-absl::Status RefuseGguf(const std::string& dir) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == ".gguf") return GgufIsNotRead(entry->path().string());
+absl::Status RefuseGguf(const ModelSource& source) {
+  for (const std::string& name : source.List()) {
+    if (name.ends_with(".gguf")) return GgufIsNotRead(source.PathOf(name));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir) {
-  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(dir));
-  const std::string path = absl::StrCat(dir, "/config.json");
-  if (!FileExists(path)) SHORTLIST_RETURN_IF_ERROR(RefuseGguf(dir));
-  SHORTLIST_ASSIGN_OR_RETURN(json object, ReadJsonFile(path, kMaxConfigBytes));
-  SHORTLIST_RETURN_IF_ERROR(RecogniseEagle(dir, object));
-  SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(object, path));
-  SHORTLIST_ASSIGN_OR_RETURN(const auto packing, ReadOptionalObject(dir, "quantize_config.json"));
+absl::StatusOr<ModelConfig> ReadModelConfig(const ModelSource& source) {
+  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(source));
+  constexpr char kName[] = "config.json";
+  if (!source.Contains(kName)) SHORTLIST_RETURN_IF_ERROR(RefuseGguf(source));
+  SHORTLIST_ASSIGN_OR_RETURN(json object, source.ReadJson(kName));
+  SHORTLIST_RETURN_IF_ERROR(RecogniseEagle(source, object));
+  SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(object, source.PathOf(kName)));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto packing, source.ReadObject("quantize_config.json"));
   if (packing && config.packing.kind == WeightPacking::Kind::kNone) {
     SHORTLIST_ASSIGN_OR_RETURN(
-        config.packing,
-        ReadPacking(ConfigFields(absl::StrCat(dir, "/quantize_config.json"), *packing)));
+        config.packing, ReadPacking(ConfigFields(source.PathOf("quantize_config.json"), *packing)));
   }
   return config;
 }

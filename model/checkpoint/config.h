@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
+#include "io/model_source.h"
 #include "kernels/activation.h"
 #include "model/checkpoint/packed_weight.h"
 #include "nlohmann/json_fwd.hpp"
@@ -75,10 +76,10 @@ bool IsDecoderConfig(const nlohmann::json& object);
 /// or a field that would change the result, that is not supported.
 absl::StatusOr<ModelConfig> ParseModelConfig(const nlohmann::json& object, const std::string& path);
 
-/// Parses `dir`/config.json and, where present, AutoGPTQ's quantize_config.json; looks into the
+/// Parses config.json and, where present, AutoGPTQ's quantize_config.json; looks into the
 /// weights' headers for the fc layer of an EAGLE draft. NotFound for a missing config.json;
 /// Unimplemented for an adapter or an EAGLE-3 head; else as ParseModelConfig.
-absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir);
+absl::StatusOr<ModelConfig> ReadModelConfig(const ModelSource& source);
 
 }  // namespace shortlist
 

@@ -1,25 +1,12 @@
 #include "model/checkpoint/config_fields.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/status_macros.h"
 #include "io/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
 
 using nlohmann::json;
-
-absl::StatusOr<std::optional<json>> ReadOptionalObject(const std::string& dir, const char* name) {
-  const std::string path = absl::StrCat(dir, "/", name);
-  if (!FileExists(path)) return std::nullopt;
-  SHORTLIST_ASSIGN_OR_RETURN(json object, ReadJsonFile(path, kMaxConfigBytes));
-  if (!object.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
-  }
-  return object;
-}
 
 const json* ConfigFields::Find(const char* name) const {
   const auto found = object_.find(name);

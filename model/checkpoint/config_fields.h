@@ -32,11 +32,6 @@ struct NeutralField {
   const char* neutral;  // JSON text
 };
 
-/// The JSON object in the file `dir`/`name`; nullopt when there is no such file. InvalidArgument
-/// for one that is larger than kMaxConfigBytes or holds something else.
-absl::StatusOr<std::optional<nlohmann::json>> ReadOptionalObject(const std::string& dir,
-                                                                 const char* name);
-
 /// Typed access to the fields of one JSON object of a configuration file. Null counts as absent.
 /// Errors name the object, the field, its value and its bound.
 class ConfigFields {

@@ -256,11 +256,11 @@ absl::StatusOr<EncoderConfig> ParseEncoderConfig(const json& object, const std::
   return config;
 }
 
-absl::StatusOr<EncoderConfig> ReadEncoderConfig(const std::string& dir) {
-  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(dir));
-  const std::string path = absl::StrCat(dir, "/config.json");
-  SHORTLIST_ASSIGN_OR_RETURN(const json object, ReadJsonFile(path, kMaxConfigBytes));
-  return ParseEncoderConfig(object, path);
+absl::StatusOr<EncoderConfig> ReadEncoderConfig(const ModelSource& source) {
+  SHORTLIST_RETURN_IF_ERROR(RefuseAdapter(source));
+  constexpr char kName[] = "config.json";
+  SHORTLIST_ASSIGN_OR_RETURN(const json object, source.ReadJson(kName));
+  return ParseEncoderConfig(object, source.PathOf(kName));
 }
 
 }  // namespace shortlist

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
+#include "io/model_source.h"
 #include "kernels/activation.h"
 #include "nlohmann/json_fwd.hpp"
 
@@ -53,9 +54,9 @@ bool IsEncoderConfig(const nlohmann::json& object);
 absl::StatusOr<EncoderConfig> ParseEncoderConfig(const nlohmann::json& object,
                                                  const std::string& path);
 
-/// Parses `dir`/config.json. NotFound for a missing one; Unimplemented for an adapter; else as
+/// Parses config.json. NotFound for a missing one; Unimplemented for an adapter; else as
 /// ParseEncoderConfig.
-absl::StatusOr<EncoderConfig> ReadEncoderConfig(const std::string& dir);
+absl::StatusOr<EncoderConfig> ReadEncoderConfig(const ModelSource& source);
 
 }  // namespace shortlist
 

@@ -120,11 +120,12 @@ absl::StatusOr<GenerationConfig> ParseGenerationConfig(const ConfigFields& field
   return config;
 }
 
-absl::StatusOr<GenerationConfig> ReadGenerationConfig(const std::string& dir, int64_t vocab_size) {
+absl::StatusOr<GenerationConfig> ReadGenerationConfig(const ModelSource& source,
+                                                      int64_t vocab_size) {
   constexpr char kName[] = "generation_config.json";
-  SHORTLIST_ASSIGN_OR_RETURN(const auto object, ReadOptionalObject(dir, kName));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto object, source.ReadObject(kName));
   if (!object) return GenerationConfig();
-  return ParseGenerationConfig(ConfigFields(absl::StrCat(dir, "/", kName), *object), vocab_size);
+  return ParseGenerationConfig(ConfigFields(source.PathOf(kName), *object), vocab_size);
 }
 
 }  // namespace shortlist

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "io/model_source.h"
 #include "model/checkpoint/config_fields.h"
 
 namespace shortlist {
@@ -39,8 +40,9 @@ absl::StatusOr<std::optional<std::vector<int32_t>>> ReadEosIds(const ConfigField
 absl::StatusOr<GenerationConfig> ParseGenerationConfig(const ConfigFields& fields,
                                                        int64_t vocab_size);
 
-/// Parses `dir`/generation_config.json; nothing is set where there is none.
-absl::StatusOr<GenerationConfig> ReadGenerationConfig(const std::string& dir, int64_t vocab_size);
+/// Parses generation_config.json; nothing is set where there is none.
+absl::StatusOr<GenerationConfig> ReadGenerationConfig(const ModelSource& source,
+                                                      int64_t vocab_size);
 
 }  // namespace shortlist
 

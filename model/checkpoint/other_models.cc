@@ -73,16 +73,17 @@ absl::Status CheckArchitecture(const ConfigFields& fields) {
   return names_one ? UnsupportedArchitecture(fields, (*list)[0]) : absl::OkStatus();
 }
 
-absl::Status RefuseAdapter(const std::string& dir) {
+absl::Status RefuseAdapter(const ModelSource& source) {
   constexpr char kFile[] = "adapter_config.json";
-  SHORTLIST_ASSIGN_OR_RETURN(const auto adapter, ReadOptionalObject(dir, kFile));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto adapter, source.ReadObject(kFile));
   if (!adapter) return absl::OkStatus();
-  const ConfigFields fields(absl::StrCat(dir, "/", kFile), *adapter);
+  const ConfigFields fields(source.PathOf(kFile), *adapter);
   const json* const type = fields.Find("peft_type");
   const json* const base = fields.Find("base_model_name_or_path");
   return absl::UnimplementedError(absl::StrCat(
-      dir, " holds an adapter (", kFile, "; peft_type ", type != nullptr ? Quote(*type) : "unknown",
-      ") of the model ", base != nullptr ? Quote(*base) : "unknown",
+      source.path(), " holds an adapter (", kFile, "; peft_type ",
+      type != nullptr ? Quote(*type) : "unknown", ") of the model ",
+      base != nullptr ? Quote(*base) : "unknown",
       ", which is not supported; merge it into that model (merge_and_unload of PEFT) and name the "
       "result"));
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "io/model_source.h"
 #include "io/weight_files.h"
 #include "model/checkpoint/config_fields.h"
 #include "nlohmann/json_fwd.hpp"
@@ -20,9 +21,10 @@ absl::Status UnsupportedArchitecture(const ConfigFields& fields, const nlohmann:
 /// list of another kind.
 absl::Status CheckArchitecture(const ConfigFields& fields);
 
-/// Unimplemented where `dir` holds an adapter of PEFT (adapter_config.json), such as LoRA's, which
-/// transformers would load over a model that lies elsewhere. InvalidArgument for a damaged file.
-absl::Status RefuseAdapter(const std::string& dir);
+/// Unimplemented where `source` holds an adapter of PEFT (adapter_config.json), such as LoRA's,
+/// which transformers would load over a model that lies elsewhere. InvalidArgument for a damaged
+/// file.
+absl::Status RefuseAdapter(const ModelSource& source);
 
 /// Unimplemented for the weights of an EAGLE-3 head: they have d2t or t2d, a layer called midlayer
 /// or with a hidden_norm, or an fc layer over three hidden states.

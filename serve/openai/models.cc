@@ -24,7 +24,7 @@ std::vector<Card> CardsOf(const Service& service) {
   const Generator::Options& options = service.generator->options();
   std::vector<Card> cards;
   if (options.generates) {
-    cards.push_back({service.model_name, service.model_path, options.context_length});
+    cards.push_back({service.model_name, service.source.path(), options.context_length});
   }
   for (const ServedEncoder& encoder : options.encoders) {
     if (encoder.makes == ServedEncoder::Makes::kStates) continue;

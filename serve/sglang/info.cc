@@ -54,7 +54,7 @@ awaitable<absl::Status> Version(const Service& service, const HttpRequest&,
 awaitable<absl::Status> ModelInfo(const Service& service, const HttpRequest&,
                                   HttpResponse& response) {
   ordered_json info = {{"model_path", service.model_path},
-                       {"tokenizer_path", service.model_path},
+                       {"tokenizer_path", service.source.path()},
                        {"is_generation", service.generator->options().generates},
                        {"preferred_sampling_params", nullptr},
                        {"weight_version", "default"},
@@ -342,7 +342,7 @@ const Entry kEntries[] = {
 
 absl::Status AddSglangInfoRoutes(const Service& service, RouteTable& routes) {
   SHORTLIST_ASSIGN_OR_RETURN(std::string info,
-                             TokenizerInfo(service.model_path, service.generator->options()));
+                             TokenizerInfo(service.source, service.generator->options()));
   SHORTLIST_RETURN_IF_ERROR(routes.Add(
       {.method = "GET",
        .path = "/tokenizer_info",

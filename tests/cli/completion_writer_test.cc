@@ -20,7 +20,7 @@ class CompletionWriterTest : public ::testing::Test {
  protected:
   void SetUp() override {
     absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
-        OpenTokenizer(SourcePath("models/demo/target"));
+        OpenTokenizer(ModelSource::OfDirectory(SourcePath("models/demo/target")));
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     tokenizer_ = *std::move(tokenizer);
     requests_.resize(3, {.origin = "test", .token_ids = {TokenId{1}, TokenId{5}}});

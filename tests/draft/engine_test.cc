@@ -190,7 +190,7 @@ TEST(Stories260KTest, SpeculationReproducesTheReferenceText) {
   TempDir dir;
   ASSERT_TRUE(WriteStories260K(*bin, dir.Join("model")).ok());
   ThreadPool pool(2);
-  auto model = Decoder::Load(dir.Join("model"), DType::kF32, pool);
+  auto model = Decoder::Load(ModelSource::OfDirectory(dir.Join("model")), DType::kF32, pool);
   ASSERT_TRUE(model.ok()) << model.status();
   auto pieces = ReadLlama2cPieces(*FindSharedData("weights/stories260K/tok512.bin"), 512);
   ASSERT_TRUE(pieces.ok()) << pieces.status();

@@ -26,7 +26,7 @@ constexpr int64_t kContext = 384;  // slots of one lane; longer sequences are cu
 /// tokens.
 std::vector<std::vector<TokenId>> ReadPrompts(const std::string& path, int64_t count,
                                               int64_t max_len) {
-  auto tokenizer = OpenTokenizer(SourcePath("models/demo/target"));
+  auto tokenizer = OpenTokenizer(ModelSource::OfDirectory(SourcePath("models/demo/target")));
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
   std::vector<std::vector<TokenId>> prompts;
   std::ifstream in(path);
@@ -90,19 +90,20 @@ std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> d
                                          std::optional<DType> quantize_draft) {
   std::unique_ptr<DemoPair> pair(new DemoPair(num_threads));
   const std::string target_dir = SourcePath("models/demo/target");
-  auto target = Decoder::Load(target_dir, dtype, pair->pool_, quantize);
+  auto target = Decoder::Load(ModelSource::OfDirectory(target_dir), dtype, pair->pool_, quantize);
   EXPECT_TRUE(target.ok()) << target.status();
   if (!target.ok()) return nullptr;
   pair->target_ = std::move(*target);
-  auto eagle = EagleModel::Load(SourcePath("models/demo/draft"), *pair->target_, pair->pool_,
-                                quantize_draft);
+  auto eagle = EagleModel::Load(ModelSource::OfDirectory(SourcePath("models/demo/draft")),
+                                *pair->target_, pair->pool_, quantize_draft);
   EXPECT_TRUE(eagle.ok()) << eagle.status();
   if (!eagle.ok()) return nullptr;
   pair->eagle_ = std::move(*eagle);
   TempDir dir;
   const absl::Status cut = TruncateLayers(target_dir, dir.Join("small"), /*num_layers=*/2);
   EXPECT_TRUE(cut.ok()) << cut;
-  auto small = Decoder::Load(dir.Join("small"), dtype, pair->pool_, quantize_draft);
+  auto small = Decoder::Load(ModelSource::OfDirectory(dir.Join("small")), dtype, pair->pool_,
+                             quantize_draft);
   EXPECT_TRUE(small.ok()) << small.status();
   if (!small.ok()) return nullptr;
   pair->small_ = std::move(*small);

@@ -198,8 +198,9 @@ TEST(SmallerDraftTest, ActiveIdsNeedARowInItsHead) {
   tiny.vocab_size = 90;  // of 96: the others are padding
   ASSERT_TRUE(WriteTinyLlama(dir.Join("draft"), tiny, /*seed=*/2).ok());
   ThreadPool pool(1);
-  const auto target = Decoder::Load(dir.Join("target"), std::nullopt, pool);
-  const auto draft = Decoder::Load(dir.Join("draft"), std::nullopt, pool);
+  const auto target =
+      Decoder::Load(ModelSource::OfDirectory(dir.Join("target")), std::nullopt, pool);
+  const auto draft = Decoder::Load(ModelSource::OfDirectory(dir.Join("draft")), std::nullopt, pool);
   ASSERT_TRUE(target.ok() && draft.ok());
   const auto drafter = ModelDrafter::Create(**draft, /*num_slots=*/64, /*emit_size=*/90, pool);
   ASSERT_TRUE(drafter.ok()) << drafter.status();

@@ -41,7 +41,7 @@ void AddCrossEncoderModules(ModelDir& dir) {
 
 TEST(ClassifierConfigTest, ReadsEveryField) {
   ModelDir dir = GoodDir();
-  const auto config = ReadClassifierConfig(dir.Write());
+  const auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->architecture, ClassifierConfig::Architecture::kModernBert);
   EXPECT_EQ(config->hidden, 8);
@@ -52,17 +52,17 @@ TEST(ClassifierConfigTest, ReadsEveryField) {
   EXPECT_TRUE(config->dense_has_bias);
   EXPECT_TRUE(config->norm_has_bias);
   EXPECT_EQ(config->norm_eps, 1e-3);
-  EXPECT_TRUE(IsSequenceClassifier(dir.dir().path()));
+  EXPECT_TRUE(IsSequenceClassifier(ModelSource::OfDirectory(dir.dir().path())));
 }
 
 TEST(ClassifierConfigTest, LabelsAreTransformersTwoWhereNoneAreNamed) {
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/id2label", nullptr);
-  auto config = ReadClassifierConfig(dir.Write());
+  auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_THAT(config->labels, testing::ElementsAre("LABEL_0", "LABEL_1"));
   dir.Change(kConfig, "/num_labels", "1");
-  config = ReadClassifierConfig(dir.Write());
+  config = ReadClassifierConfig(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_THAT(config->labels, testing::ElementsAre("LABEL_0"));
   EXPECT_EQ(config->score_function, ScoreFunction::kSigmoid);
@@ -71,7 +71,7 @@ TEST(ClassifierConfigTest, LabelsAreTransformersTwoWhereNoneAreNamed) {
 TEST(ClassifierConfigTest, NewerFieldsOfTheScoreFunctionOutrankOlderOnes) {
   ModelDir dir = GoodDir();
   const auto expect = [&dir](ScoreFunction function) {
-    const auto config = ReadClassifierConfig(dir.Write());
+    const auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir.Write()));
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_EQ(config->score_function, function);
   };
@@ -98,7 +98,7 @@ TEST(ClassifierConfigTest, OneLabelHasTheFunctionOfACrossEncoder) {
                            {"hidden_size", 8},
                            {"num_labels", 1}});
     ModelDir dir(files);
-    const auto config = ReadClassifierConfig(dir.Write());
+    const auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir.Write()));
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_EQ(ScoreFunctionName(config->score_function), golden["function"].get<std::string>());
   }
@@ -107,28 +107,29 @@ TEST(ClassifierConfigTest, OneLabelHasTheFunctionOfACrossEncoder) {
 TEST(ClassifierConfigTest, OtherCrossEncodersAreRefusedForWhatTheyAre) {
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/architectures", R"(["MPNetForSequenceClassification"])");
-  EXPECT_TRUE(RefuseOtherCrossEncoder(dir.Write()).ok());
+  EXPECT_TRUE(RefuseOtherCrossEncoder(ModelSource::OfDirectory(dir.Write())).ok());
   AddCrossEncoderModules(dir);
-  ExpectError(RefuseOtherCrossEncoder(dir.Write()), kUnimplemented,
+  ExpectError(RefuseOtherCrossEncoder(ModelSource::OfDirectory(dir.Write())), kUnimplemented,
               {kConfig, "MPNetForSequenceClassification", "ModernBert-"});
   dir.Change("modules.json", "/1",
              R"({"path": "1_LogitScore",
                  "type": "sentence_transformers.cross_encoder.modules.logit_score.LogitScore"})");
-  ExpectError(RefuseOtherCrossEncoder(dir.Write()), kUnimplemented,
+  ExpectError(RefuseOtherCrossEncoder(ModelSource::OfDirectory(dir.Write())), kUnimplemented,
               {"modules.json", "module 1", "LogitScore", "Qwen3-Reranker"});
   dir.Change(kModel, "/model_type", "\"SentenceTransformer\"");
-  EXPECT_TRUE(RefuseOtherCrossEncoder(dir.Write()).ok());
+  EXPECT_TRUE(RefuseOtherCrossEncoder(ModelSource::OfDirectory(dir.Write())).ok());
 }
 
 TEST(ClassifierConfigTest, SoftmaxOverOneLabelIsNoScore) {
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/id2label", R"({"0": "relevance"})");
   dir.Change(kConfig, "/problem_type", "\"single_label_classification\"");
-  EXPECT_EQ(ReadClassifierConfig(dir.Write())->score_function, ScoreFunction::kSigmoid);
+  EXPECT_EQ(ReadClassifierConfig(ModelSource::OfDirectory(dir.Write()))->score_function,
+            ScoreFunction::kSigmoid);
   for (const char* name :
        {"/sentence_transformers/activation_fn", "/sbert_ce_default_activation_function"}) {
     dir.Change(kConfig, name, "\"torch.nn.modules.activation.Softmax\"");
-    ExpectError(ReadClassifierConfig(dir.Write()).status(), kInvalid,
+    ExpectError(ReadClassifierConfig(ModelSource::OfDirectory(dir.Write())).status(), kInvalid,
                 {kConfig, "softmax over one label"});
     dir.Change(kConfig, name, nullptr);
   }
@@ -137,16 +138,18 @@ TEST(ClassifierConfigTest, SoftmaxOverOneLabelIsNoScore) {
 TEST(ClassifierConfigTest, FurtherModulesAreRefused) {
   ModelDir dir = GoodDir();
   AddCrossEncoderModules(dir);
-  EXPECT_TRUE(ReadClassifierConfig(dir.Write()).ok());
+  EXPECT_TRUE(ReadClassifierConfig(ModelSource::OfDirectory(dir.Write())).ok());
   dir.Change("modules.json", "/1",
              R"({"path": "1_Dense", "type": "sentence_transformers.models.Dense"})");
-  ExpectError(ReadClassifierConfig(dir.Write()).status(), kUnimplemented,
+  ExpectError(ReadClassifierConfig(ModelSource::OfDirectory(dir.Write())).status(), kUnimplemented,
               {"modules.json", "module 1", "Dense"});
 }
 
 TEST(ClassifierConfigTest, TheProblemTypeSaysWhatBecomesOfLogitsWhereNoFunctionIsNamed) {
   ModelDir dir = GoodDir();
-  const auto function = [&dir] { return ReadClassifierConfig(dir.Write()).value().score_function; };
+  const auto function = [&dir] {
+    return ReadClassifierConfig(ModelSource::OfDirectory(dir.Write())).value().score_function;
+  };
   dir.Change(kConfig, "/problem_type", "\"multi_label_classification\"");
   EXPECT_EQ(function(), ScoreFunction::kSigmoid);
   dir.Change(kConfig, "/problem_type", "\"regression\"");
@@ -165,7 +168,7 @@ TEST(ClassifierConfigTest, ADecoderWithOneLabelHasTheSigmoidToo) {
     dir.Change(kConfig, "/architectures",
                (std::string("[\"") + name + "ForSequenceClassification\"]").c_str());
     dir.Change(kConfig, "/id2label", R"({"0": "reward"})");
-    const auto config = ReadClassifierConfig(dir.Write());
+    const auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir.Write()));
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_EQ(config->score_function, ScoreFunction::kSigmoid);
     EXPECT_EQ(config->pooling, Pooling::kLast);
@@ -192,7 +195,8 @@ TEST_P(WrongFieldTest, IsRefusedByFileFieldValueAndBound) {
   dir.Change(wrong.file, wrong.pointer, wrong.value);
   std::vector<std::string> parts = wrong.message;
   parts.push_back(wrong.file);
-  ExpectError(ReadClassifierConfig(dir.Write()).status(), wrong.code, parts);
+  ExpectError(ReadClassifierConfig(ModelSource::OfDirectory(dir.Write())).status(), wrong.code,
+              parts);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -249,15 +253,15 @@ TEST(ClassifierConfigTest, TooManyLabelsAreRefused) {
   for (int i = 0; i <= 1 << 16; ++i) labels[std::to_string(i)] = "";
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/id2label", labels.dump().c_str());
-  ExpectError(ReadClassifierConfig(dir.Write()).status(), kInvalid,
+  ExpectError(ReadClassifierConfig(ModelSource::OfDirectory(dir.Write())).status(), kInvalid,
               {kConfig, "id2label has 65537 labels, not in [1, 65536]"});
 }
 
 TEST(ClassifierConfigTest, OtherDirectoriesAreNoClassifiers) {
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/architectures", "[\"BertModel\"]");
-  EXPECT_FALSE(IsSequenceClassifier(dir.Write()));
-  EXPECT_FALSE(IsSequenceClassifier(dir.dir().Join("nowhere")));
+  EXPECT_FALSE(IsSequenceClassifier(ModelSource::OfDirectory(dir.Write())));
+  EXPECT_FALSE(IsSequenceClassifier(ModelSource::OfDirectory(dir.dir().Join("nowhere"))));
 }
 
 }  // namespace

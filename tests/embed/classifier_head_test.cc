@@ -24,8 +24,8 @@ class ClassifierHeadTest : public testing::Test {
  protected:
   ClassifierHeadTest() {
     const std::string dir = EmbedGoldenDir("classifier/modernbert_cls");
-    auto config = ReadClassifierConfig(dir);
-    auto checkpoint = Checkpoint::Open(dir, {});
+    auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir));
+    auto checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir), {});
     EXPECT_TRUE(config.ok() && checkpoint.ok());
     auto head = ClassifierHead::Load(*config, *checkpoint, pool_);
     EXPECT_TRUE(head.ok()) << head.status();
@@ -79,7 +79,7 @@ class ClassifierWeightsTest : public testing::Test {
         .architecture = Architecture::kRoberta, .hidden = 2, .labels = {"x"}};
     const TempDir dir;
     EXPECT_TRUE(WriteSafetensors(dir.Join("model.safetensors"), tensors).ok());
-    auto checkpoint = Checkpoint::Open(dir.path(), {});
+    auto checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir.path()), {});
     EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
     const absl::Status status = ClassifierHead::Load(config, *checkpoint, pool_).status();
     if (status.ok()) {
@@ -101,7 +101,7 @@ TEST_F(ClassifierWeightsTest, AllCountAsKnown) { EXPECT_TRUE(Load(tensors_).ok()
 TEST_F(ClassifierWeightsTest, ASoftmaxOverTheirOneLabelFailsEachSequence) {
   const TempDir dir;
   ASSERT_TRUE(WriteSafetensors(dir.Join("model.safetensors"), tensors_).ok());
-  auto checkpoint = Checkpoint::Open(dir.path(), {});
+  auto checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir.path()), {});
   const ClassifierConfig config = {
       .architecture = Architecture::kRoberta, .hidden = 2, .labels = {"x"}};
   const auto head = ClassifierHead::Load(config, *checkpoint, pool_);

@@ -25,9 +25,9 @@ class ClassifierGoldenTest : public testing::TestWithParam<const char*> {};
 TEST_P(ClassifierGoldenTest, LogitsAndScoresAreTransformers) {
   ThreadPool pool(2);
   const std::string dir = EmbedGoldenDir(std::string("classifier/") + GetParam());
-  const auto config = ReadClassifierConfig(dir);
+  const auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir));
   ASSERT_TRUE(config.ok()) << config.status();
-  auto checkpoint = Checkpoint::Open(dir, {});
+  auto checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir), {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const auto head = ClassifierHead::Load(*config, *checkpoint, pool);
   ASSERT_TRUE(head.ok()) << head.status();
@@ -61,7 +61,7 @@ class VectorGoldenTest : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(VectorGoldenTest, SettingsAreSentenceTransformers) {
-  const auto config = ReadEmbeddingConfig(dir_);
+  const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir_));
   ASSERT_TRUE(config.ok()) << config.status();
   const std::map<Pooling, std::string> poolings = {
       {Pooling::kCls, "cls"}, {Pooling::kMean, "mean"}, {Pooling::kLast, "lasttoken"}};
@@ -96,7 +96,7 @@ TEST_P(VectorGoldenTest, SettingsAreSentenceTransformers) {
 
 TEST_P(VectorGoldenTest, VectorsAreSentenceTransformers) {
   ThreadPool pool(2);
-  const auto config = ReadEmbeddingConfig(dir_);
+  const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir_));
   ASSERT_TRUE(config.ok()) << config.status();
   const auto pooler = Pooler::Load(*config, pool);
   ASSERT_TRUE(pooler.ok()) << pooler.status();

@@ -200,7 +200,7 @@ DenseLayer MakeLayer(const TempDir& dir, const DenseShape& shape, const std::vec
     tensors.push_back(MakeTensor("linear.bias", {shape.out_features}, bias, DType::kF32));
   }
   SHORTLIST_CHECK(WriteSafetensors(dir.Join("model.safetensors"), tensors).ok());
-  auto checkpoint = Checkpoint::Open(dir.path(), {});
+  auto checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir.path()), {});
   SHORTLIST_CHECK(checkpoint.ok());
   auto layer = DenseLayer::Load(*checkpoint, "linear", shape, pool);
   SHORTLIST_CHECK(layer.ok());

@@ -59,18 +59,20 @@ ModelDir GoodDir() {
   });
 }
 
-absl::Status StatusOf(ModelDir& dir) { return ReadEmbeddingConfig(dir.Write()).status(); }
+absl::Status StatusOf(ModelDir& dir) {
+  return ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write())).status();
+}
 
 TEST(SentenceTransformersTest, ReadsEveryField) {
   ModelDir dir = GoodDir();
-  const auto config = ReadEmbeddingConfig(dir.Write());
+  const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->transformer_dir, dir.dir().path());
+  EXPECT_EQ(config->transformer.path(), dir.dir().path());
   EXPECT_EQ(config->pooling, Pooling::kCls);
   EXPECT_EQ(config->hidden, 16);
   EXPECT_TRUE(config->include_prompt);
   ASSERT_EQ(config->dense.size(), 1u);
-  EXPECT_EQ(config->dense[0].dir, dir.dir().Join("2_Dense"));
+  EXPECT_EQ(config->dense[0].source.path(), dir.dir().Join("2_Dense"));
   EXPECT_EQ(config->dense[0].shape.out_features, 4);
   EXPECT_EQ(config->dense[0].shape.activation, HeadActivation::kTanh);
   EXPECT_TRUE(config->normalize);
@@ -91,7 +93,7 @@ TEST(SentenceTransformersTest, ASpladePoolingMakesSparseVectorsAlone) {
                 {"1_SpladePooling/config.json",
                  {{"pooling_strategy", "max"}, {"activation_function", "relu"}}},
                 {"config_sentence_transformers.json", {{"model_type", "SparseEncoder"}}}});
-  const auto config = ReadEmbeddingConfig(dir.Write());
+  const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_FALSE(config->makes_dense);
   EXPECT_EQ(config->sparse, SparseKind::kSplade);
@@ -108,11 +110,13 @@ TEST(SentenceTransformersTest, ASpladePoolingMakesSparseVectorsAlone) {
 TEST(SentenceTransformersTest, FramingTokensAreThoseOfTheTokenizersFiles) {
   ModelDir dir({{"tokenizer_config.json", {{"cls_token", "<s>"}, {"mask_token", "<mask>"}}},
                 {"special_tokens_map.json", {{"unk_token", {{"content", "<unk>"}}}}}});
-  EXPECT_THAT(*ReadFramingTokens(dir.Write()).value(), testing::ElementsAre("<s>", "<unk>"));
+  EXPECT_THAT(*ReadFramingTokens(ModelSource::OfDirectory(dir.Write())).value(),
+              testing::ElementsAre("<s>", "<unk>"));
   dir.Change("tokenizer_config.json", "/cls_token", "5");
-  ExpectError(ReadFramingTokens(dir.Write()).status(), kInvalid, {"cls_token", "5"});
+  ExpectError(ReadFramingTokens(ModelSource::OfDirectory(dir.Write())).status(), kInvalid,
+              {"cls_token", "5"});
   ModelDir bare({{"config.json", nlohmann::json::object()}});
-  EXPECT_FALSE(ReadFramingTokens(bare.Write()).value().has_value());
+  EXPECT_FALSE(ReadFramingTokens(ModelSource::OfDirectory(bare.Write())).value().has_value());
 }
 
 struct Malformed {
@@ -383,14 +387,14 @@ TEST(SentenceTransformersTest, DirectoryThatIsALinkItselfIsRead) {
   ModelDir dir = GoodDir();
   const TempDir links;
   std::filesystem::create_directory_symlink(dir.Write(), links.Join("model"));
-  const auto config = ReadEmbeddingConfig(links.Join("model"));
+  const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(links.Join("model")));
   EXPECT_TRUE(config.ok()) << config.status();
 }
 
 TEST(SentenceTransformersTest, OldFlagsWithoutAnyMeanMean) {
   ModelDir dir = GoodDir();
   dir.Change(kPooling, "/pooling_mode_cls_token", "false");
-  const auto config = ReadEmbeddingConfig(dir.Write());
+  const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->pooling, Pooling::kMean);
 }
@@ -417,9 +421,9 @@ TEST(SentenceTransformersTest, TransformerMayLieInADirectoryOfItsOwn) {
   dir.Change(kConfig, "", nullptr);
   dir.Change("0_Transformer/config.json", "/hidden_size", "16");
   dir.Change("0_Transformer/sentence_xlm-roberta_config.json", "/max_seq_length", "77");
-  const auto config = ReadEmbeddingConfig(dir.Write());
+  const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->transformer_dir, dir.dir().Join("0_Transformer"));
+  EXPECT_EQ(config->transformer.path(), dir.dir().Join("0_Transformer"));
   EXPECT_EQ(config->max_seq_len, 77);
 }
 
@@ -430,7 +434,7 @@ TEST(SentenceTransformersTest, TokenizersMaximumCountsWhereThereIsNoOther) {
     ModelDir dir = GoodDir();
     dir.Change(kTransformer, "/max_seq_length", nullptr);
     dir.Change("tokenizer_config.json", "/model_max_length", value);
-    const auto config = ReadEmbeddingConfig(dir.Write());
+    const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_EQ(config->max_seq_len, want) << value;
   }
@@ -451,12 +455,12 @@ TEST(SentenceTransformersTest, WithoutModulesTheArchitectureDecides) {
       {"LlamaForCausalLM", Pooling::kLast}, {"Qwen2ForCausalLM", Pooling::kLast}};
   for (const auto& [architecture, pooling] : cases) {
     ModelDir dir({{kConfig, {{"architectures", {architecture}}, {"hidden_size", 7}}}});
-    const auto config = ReadEmbeddingConfig(dir.Write());
+    const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_EQ(config->pooling, pooling) << architecture;
     EXPECT_EQ(config->hidden, 7);
     EXPECT_TRUE(config->normalize);
-    EXPECT_EQ(config->transformer_dir, dir.dir().path());
+    EXPECT_EQ(config->transformer.path(), dir.dir().path());
   }
   ModelDir unknown({{kConfig, {{"architectures", {"T5EncoderModel"}}, {"hidden_size", 7}}}});
   ExpectError(StatusOf(unknown), kUnimplemented,
@@ -492,7 +496,7 @@ class DenseWeightsTest : public testing::Test {
   /// The status of loading the good directory with these weights of its Dense.
   absl::Status Load(const std::vector<StoredTensor>& tensors) {
     ModelDir dir = GoodDir();
-    const auto config = ReadEmbeddingConfig(dir.Write());
+    const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
     EXPECT_TRUE(config.ok()) << config.status();
     EXPECT_TRUE(WriteSafetensors(dir.dir().Join("2_Dense/model.safetensors"), tensors).ok());
     return Pooler::Load(*config, pool_).status();
@@ -520,7 +524,7 @@ TEST_F(DenseWeightsTest, MissingWrongAndUnknownTensorsAreRefused) {
 
 TEST_F(DenseWeightsTest, MissingFilesAreRefused) {
   ModelDir dir = GoodDir();
-  const auto config = ReadEmbeddingConfig(dir.Write());
+  const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(config.ok()) << config.status();
   ExpectError(Pooler::Load(*config, pool_).status(), kNotFound, {"2_Dense", "no weights"});
 }

@@ -81,7 +81,8 @@ TEST(SparseDotTest, IsTheSumOverCommonIds) {
 class TokenWeightPoolerTest : public testing::Test {
  protected:
   TokenWeightPoolerTest() {
-    auto pooler = TokenWeightPooler::Load(LayersDir(), kHidden, {TokenId{0}, TokenId{2}}, pool_);
+    auto pooler = TokenWeightPooler::Load(ModelSource::OfDirectory(LayersDir()), kHidden,
+                                          {TokenId{0}, TokenId{2}}, pool_);
     SHORTLIST_CHECK(pooler.ok());
     pooler_ = *std::move(pooler);
   }
@@ -137,9 +138,9 @@ TEST(SpladePoolerTest, ALogitThatIsNotANumberIsItsOwnSequencesAlone) {
   std::mt19937 random(Seed());
   ThreadPool pool(2);
   const std::string dir = EmbedGoldenDir("../outputs/splade_bert");
-  const auto config = ReadEncoderConfig(dir);
+  const auto config = ReadEncoderConfig(ModelSource::OfDirectory(dir));
   ASSERT_TRUE(config.ok()) << config.status();
-  auto checkpoint = Checkpoint::Open(dir, {});
+  auto checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir), {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   auto head = MaskedLmHead::Load(*checkpoint, *config, DType::kF32, pool);
   ASSERT_TRUE(head.ok()) << head.status();
@@ -164,9 +165,11 @@ TEST(StateDictTest, ADamagedOrWrongFileIsRefused) {
     const TempDir dir;
     const auto load = [&](int64_t hidden) {
       if (std::string(name) == "sparse_linear.pt") {
-        return TokenWeightPooler::Load(dir.path(), hidden, {}, pool).status();
+        return TokenWeightPooler::Load(ModelSource::OfDirectory(dir.path()), hidden, {}, pool)
+            .status();
       }
-      return MultiVectorHead::Load(dir.path(), hidden, DType::kF32, pool).status();
+      return MultiVectorHead::Load(ModelSource::OfDirectory(dir.path()), hidden, DType::kF32, pool)
+          .status();
     };
     EXPECT_TRUE(absl::IsNotFound(load(kHidden)));
     const std::string bytes = ReadFile(LayersDir() + "/" + name, 1 << 16).value();

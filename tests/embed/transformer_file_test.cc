@@ -18,7 +18,7 @@ constexpr char kFile[] = "sentence_bert_config.json";
 
 TEST(TransformerFileTest, WithoutAFileTheTokenizerSaysTheLength) {
   ModelDir dir({{"tokenizer_config.json", {{"model_max_length", 9}}}});
-  const auto transformer = ReadTransformerFile(dir.Write());
+  const auto transformer = ReadTransformerFile(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(transformer.ok()) << transformer.status();
   EXPECT_FALSE(transformer->file.exists);
   EXPECT_EQ(transformer->max_seq_len, 9);
@@ -34,16 +34,16 @@ TEST(TransformerFileTest, ArgumentsThatLeaveIdsAsTheyAreAreTaken) {
                    {{"text", {{"padding", true}, {"truncation", "longest_first"}}},
                     {"chat_template", {{"add_generation_prompt", true}}}}},
                   {"query_length", nullptr}}}});
-  const auto transformer = ReadTransformerFile(dir.Write());
+  const auto transformer = ReadTransformerFile(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(transformer.ok()) << transformer.status();
   EXPECT_EQ(transformer->max_seq_len, 9);
 }
 
 TEST(TransformerFileTest, AHugeLengthBoundsNothing) {
   ModelDir dir({{kFile, {{"processor_kwargs", {{"model_max_length", 1e30}}}}}});
-  EXPECT_EQ(ReadTransformerFile(dir.Write())->max_seq_len, std::nullopt);
+  EXPECT_EQ(ReadTransformerFile(ModelSource::OfDirectory(dir.Write()))->max_seq_len, std::nullopt);
   dir.Change(kFile, "/max_seq_length", "9");
-  EXPECT_EQ(ReadTransformerFile(dir.Write())->max_seq_len, std::nullopt);
+  EXPECT_EQ(ReadTransformerFile(ModelSource::OfDirectory(dir.Write()))->max_seq_len, std::nullopt);
 }
 
 struct WrongField {
@@ -65,7 +65,8 @@ TEST_P(WrongTransformerFieldTest, IsRefusedByFileFieldAndValue) {
   dir.Change(kFile, wrong.pointer, wrong.value);
   std::vector<std::string> parts = wrong.message;
   parts.push_back(kFile);
-  ExpectError(ReadTransformerFile(dir.Write()).status(), wrong.code, parts);
+  ExpectError(ReadTransformerFile(ModelSource::OfDirectory(dir.Write())).status(), wrong.code,
+              parts);
 }
 
 INSTANTIATE_TEST_SUITE_P(

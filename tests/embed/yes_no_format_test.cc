@@ -44,7 +44,7 @@ TEST(YesNoFormatTest, ChatTemplateTellsTheSeparator) {
   for (const char* separator : {"\n", "\n\n"}) {
     ModelDir dir = DirOf("Qwen2ForCausalLM");
     dir.Change(kTemplate, "", RerankerTemplate(separator).c_str());
-    const auto format = DetectYesNoFormat(dir.Write(), "my/model");
+    const auto format = DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), "my/model");
     ASSERT_TRUE(format.ok()) << format.status();
     ASSERT_TRUE(format->has_value());
     EXPECT_EQ((*format)->kind, Kind::kQwen3);
@@ -62,7 +62,7 @@ TEST(YesNoFormatTest, ChatTemplateMayBuildThePromptOfStrings) {
   for (const char* end :
        {"{{ '\\n\\n' }}\n", "{{- \"\\n\\n\" -}}", "\n{% if x %}\n{% endif %}\n"}) {
     dir.Change(kTemplate, "", (text + end).c_str());
-    const auto format = DetectYesNoFormat(dir.Write(), "");
+    const auto format = DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), "");
     ASSERT_TRUE(format.ok()) << format.status();
     ASSERT_TRUE(format->has_value());
     EXPECT_EQ((*format)->separator, "\n\n");
@@ -82,8 +82,8 @@ TEST(YesNoFormatTest, ChatTemplateWithAnotherPromptIsRefused) {
     text.replace(text.find(from), std::string_view(from).size(), to);
     ModelDir dir = DirOf("Qwen3ForCausalLM");
     dir.Change(kTemplate, "", text.c_str());
-    ExpectError(DetectYesNoFormat(dir.Write(), "m").status(), absl::StatusCode::kUnimplemented,
-                {dir.dir().path(), "as Qwen3-Reranker's has it"});
+    ExpectError(DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), "m").status(),
+                absl::StatusCode::kUnimplemented, {dir.dir().path(), "as Qwen3-Reranker's has it"});
   }
 }
 
@@ -91,8 +91,8 @@ TEST(YesNoFormatTest, ChatTemplateWithOtherSeparatorsIsRefused) {
   for (const char* separator : {"", "\n\n\n", " "}) {
     ModelDir dir = DirOf("Qwen3ForCausalLM");
     dir.Change(kTemplate, "", RerankerTemplate(separator).c_str());
-    ExpectError(DetectYesNoFormat(dir.Write(), "m").status(), absl::StatusCode::kUnimplemented,
-                {dir.dir().path(), "<Query>"});
+    ExpectError(DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), "m").status(),
+                absl::StatusCode::kUnimplemented, {dir.dir().path(), "<Query>"});
   }
 }
 
@@ -115,7 +115,7 @@ TEST(YesNoFormatTest, NameAndArchitectureTellWithoutATemplate) {
         Case{"GemmaForCausalLM", "google/gemma-2b", std::nullopt},
         Case{"GemmaForCausalLM", "", std::nullopt}}) {
     ModelDir dir = DirOf(architecture);
-    const auto format = DetectYesNoFormat(dir.Write(), model);
+    const auto format = DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), model);
     ASSERT_TRUE(format.ok()) << format.status();
     ASSERT_EQ(format->has_value(), kind.has_value()) << model;
     if (kind) {
@@ -130,7 +130,7 @@ TEST(YesNoFormatTest, ADirectoryOfTheCacheIsCalledAsItsModel) {
   const std::string snapshot = written + "/models--Qwen--Qwen3-Reranker-0.6B/snapshots/abc";
   std::filesystem::create_directories(snapshot);
   std::filesystem::copy(written + "/config.json", snapshot + "/config.json");
-  const auto format = DetectYesNoFormat(snapshot, snapshot);
+  const auto format = DetectYesNoFormat(ModelSource::OfDirectory(snapshot), snapshot);
   ASSERT_TRUE(format.ok()) << format.status();
   EXPECT_TRUE(format->has_value());
 }
@@ -138,7 +138,7 @@ TEST(YesNoFormatTest, ADirectoryOfTheCacheIsCalledAsItsModel) {
 TEST(YesNoFormatTest, PlainChatModelIsNoReranker) {
   ModelDir dir = DirOf("Qwen3ForCausalLM");
   dir.Change(kTemplate, "", "{% for message in messages %}{{ message.content }}{% endfor %}");
-  const auto format = DetectYesNoFormat(dir.Write(), "Qwen/Qwen3-0.6B");
+  const auto format = DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), "Qwen/Qwen3-0.6B");
   ASSERT_TRUE(format.ok()) << format.status();
   EXPECT_FALSE(format->has_value());
 }
@@ -151,19 +151,19 @@ TEST(YesNoFormatTest, LogitScoreModuleNamesTheTokens) {
   constexpr char kScore[] = "1_LogitScore/config.json";
   dir.Change(kScore, "", R"({"true_token_id": 9693, "false_token_id": 2152})");
   constexpr char kModel[] = "Qwen/Qwen3-Reranker-0.6B";
-  auto format = DetectYesNoFormat(dir.Write(), kModel);
+  auto format = DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), kModel);
   ASSERT_TRUE(format.ok()) << format.status();
   EXPECT_EQ((*format)->yes_id, TokenId{9693});
   EXPECT_EQ((*format)->no_id, TokenId{2152});
   dir.Change(kScore, "", R"({"true_token_id": 5, "false_token_id": null})");
-  format = DetectYesNoFormat(dir.Write(), kModel);
+  format = DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), kModel);
   ASSERT_TRUE(format.ok()) << format.status();
   EXPECT_FALSE((*format)->no_id.has_value());
 
   const auto refuse = [&](const char* text, const char* message) {
     dir.Change(kScore, "", text);
-    ExpectError(DetectYesNoFormat(dir.Write(), kModel).status(), absl::StatusCode::kInvalidArgument,
-                {kScore, message});
+    ExpectError(DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), kModel).status(),
+                absl::StatusCode::kInvalidArgument, {kScore, message});
   };
   refuse("{}", "true_token_id is missing");
   refuse(R"({"true_token_id": -1})", "true_token_id = -1 not in [0, 2147483647]");
@@ -173,21 +173,24 @@ TEST(YesNoFormatTest, LogitScoreModuleNamesTheTokens) {
   dir.Change(kScore, "", R"({"true_token_id": 5})");
   constexpr char kTransformer[] = "sentence_bert_config.json";
   dir.Change(kTransformer, "", R"({"modality_config": {"text": {}}})");
-  ExpectError(DetectYesNoFormat(dir.Write(), kModel).status(), absl::StatusCode::kUnimplemented,
+  ExpectError(DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), kModel).status(),
+              absl::StatusCode::kUnimplemented,
               {kTransformer, "modality_config", "without the chat template"});
   dir.Change(kTransformer, "", R"({"modality_config": {"text": {}, "message": {}}})");
-  ExpectError(DetectYesNoFormat(dir.Write(), kModel).status(), absl::StatusCode::kUnimplemented,
+  ExpectError(DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), kModel).status(),
+              absl::StatusCode::kUnimplemented,
               {kTransformer, "modality_config", "only Qwen3-Reranker's is"});
 }
 
 TEST(YesNoFormatTest, DamagedFilesAreRefused) {
   ModelDir dir = DirOf("Qwen3ForCausalLM");
   dir.Change(kTemplate, "", "{% if %}");
-  ExpectError(DetectYesNoFormat(dir.Write(), "m").status(), absl::StatusCode::kInvalidArgument, {});
+  ExpectError(DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), "m").status(),
+              absl::StatusCode::kInvalidArgument, {});
   ModelDir other = DirOf("Qwen3ForCausalLM");
   other.Change(kConfig, "", "{");
-  ExpectError(DetectYesNoFormat(other.Write(), "m").status(), absl::StatusCode::kInvalidArgument,
-              {kConfig});
+  ExpectError(DetectYesNoFormat(ModelSource::OfDirectory(other.Write()), "m").status(),
+              absl::StatusCode::kInvalidArgument, {kConfig});
 }
 
 TEST(YesNoFormatTest, Qwen3PromptIsTheModelCards) {

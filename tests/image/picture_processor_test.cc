@@ -101,7 +101,8 @@ TEST(PictureProcessorTest, WhatWouldChangeTheResultIsRefusedByName) {
   EXPECT_THAT(ErrorOf({{"image_mean", 3}}), HasSubstr("not a list of 3 numbers"));
   EXPECT_THAT(ErrorOf({{"rescale_factor", -1}}), HasSubstr("rescale_factor = -1 not in"));
   EXPECT_THAT(ErrorOf(json::array()), HasSubstr("not a JSON object"));
-  EXPECT_EQ(PictureProcessor::Read("/no/such/folder").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(PictureProcessor::Read(ModelSource::OfDirectory("/no/such/folder")).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ TEST(TorchFileTest, BinAndSafetensorsOfOneModelGiveTheSameLogits) {
   dir.Write("config.json", ReadOrDie(Golden("config.json")));
   dir.Write(index, ReadOrDie(Golden(index)));
   dir.Write(first, ReadOrDie(Golden(first)));
-  const absl::Status missing = Decoder::Load(dir.path(), std::nullopt, pool).status();
+  const absl::Status missing =
+      Decoder::Load(ModelSource::OfDirectory(dir.path()), std::nullopt, pool).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.message()), HasSubstr(second));
 }

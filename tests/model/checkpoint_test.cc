@@ -37,7 +37,9 @@ class CheckpointTest : public testing::Test {
   }
   absl::StatusOr<at::Tensor> LoadOnly(const StoredTensor& tensor, DType dtype) {
     WriteFile({tensor});
-    return Checkpoint::Open(dir_.path(), {}).value().Load(tensor.name, tensor.shape, dtype, pool_);
+    return Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {})
+        .value()
+        .Load(tensor.name, tensor.shape, dtype, pool_);
   }
   TempDir dir_;
   ThreadPool pool_{/*num_threads=*/2};
@@ -103,7 +105,7 @@ TEST_F(CheckpointTest, ValuesTooLargeForTheWantedTypeAreNamed) {
 
 TEST_F(CheckpointTest, MissingTensorsWrongShapesAndTypesAreNamed) {
   WriteFile({MakeTensor("w", {2, 3}, {1, 2, 3, 4, 5, 6}, DType::kF32)});
-  Checkpoint checkpoint = Checkpoint::Open(dir_.path(), {}).value();
+  Checkpoint checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {}).value();
   EXPECT_EQ(checkpoint.Load("v", {2, 3}, DType::kF32, pool_).status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(checkpoint.Load("w", {3, 2}, DType::kF32, pool_).status().message()),
@@ -115,14 +117,14 @@ TEST_F(CheckpointTest, MissingTensorsWrongShapesAndTypesAreNamed) {
 
   dir_.Write("model.safetensors",
              SafetensorsBytes(R"({"w":{"dtype":"I8","shape":[4],"data_offsets":[0,4]}})", "abcd"));
-  checkpoint = Checkpoint::Open(dir_.path(), {}).value();
+  checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {}).value();
   const absl::Status status = checkpoint.Load("w", {4}, DType::kF32, pool_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("w"), HasSubstr("I8")));
 }
 
 TEST_F(CheckpointTest, AnEmptyDirectoryNamesBothFilesLookedFor) {
-  const absl::Status status = Checkpoint::Open(dir_.path(), {}).status();
+  const absl::Status status = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("neither model.safetensors nor pytorch_model.bin"));
@@ -137,7 +139,7 @@ class ShardedCheckpointTest : public CheckpointTest {
   }
   absl::Status OpenWith(const std::string& index) {
     dir_.Write("model.safetensors.index.json", index);
-    return Checkpoint::Open(dir_.path(), {}).status();
+    return Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {}).status();
   }
 };
 
@@ -145,7 +147,7 @@ TEST_F(ShardedCheckpointTest, OpensAllShards) {
   EXPECT_TRUE(OpenWith(R"({"metadata": {}, "weight_map":
       {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}})")
                   .ok());
-  Checkpoint checkpoint = Checkpoint::Open(dir_.path(), {}).value();
+  Checkpoint checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {}).value();
   EXPECT_TRUE(checkpoint.Load("c", {1}, DType::kF32, pool_).ok());
   EXPECT_TRUE(checkpoint.Contains("a"));
 }
@@ -215,11 +217,12 @@ class DamagedModelTest : public testing::Test {
     ASSERT_TRUE(WriteFileAtomically(path, config.dump()).ok());
   }
   absl::Status LoadTarget() {
-    return Decoder::Load(dir_.Join("target"), std::nullopt, pool_).status();
+    return Decoder::Load(ModelSource::OfDirectory(dir_.Join("target")), std::nullopt, pool_)
+        .status();
   }
   absl::Status LoadDraft() {
     const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
-    return EagleModel::Load(dir_.Join("draft"), *target, pool_).status();
+    return EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), *target, pool_).status();
   }
   TinyLlamaOptions options_;
   TempDir dir_;
@@ -310,7 +313,8 @@ TEST_F(DamagedModelTest, ADraftsVocabularyMayBePaddedOtherwise) {
   const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
   for (const char* patch : {R"({"vocab_size": 95})", R"({"vocab_size": 1120})"}) {
     ChangeConfig("draft", patch);
-    const auto draft = EagleModel::Load(dir_.Join("draft"), *target, pool_);
+    const auto draft =
+        EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), *target, pool_);
     ASSERT_TRUE(draft.ok()) << draft.status();
     EXPECT_EQ((*draft)->config().vocab_size, 96);
     EXPECT_EQ((*draft)->head_weight().vocab_size, 96);
@@ -333,7 +337,8 @@ TEST_F(DamagedModelTest, RowsOfADraftsOwnEmbeddingThatDifferAreCounted) {
     tensors.push_back(own);
     EXPECT_TRUE(WriteSafetensors(dir_.Join("draft/model.safetensors"), tensors).ok());
     const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
-    const auto draft = EagleModel::Load(dir_.Join("draft"), *target, pool_);
+    const auto draft =
+        EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), *target, pool_);
     EXPECT_TRUE(draft.ok()) << draft.status();
     return draft.ok() ? (*draft)->num_foreign_embeddings() : -1;
   };
@@ -362,32 +367,38 @@ TEST_F(DamagedModelTest, ADraftsOwnEmbeddingOfAnotherShapeIsRefused) {
 
 TEST_F(DamagedModelTest, ADraftIsNotQuantizedOtherwiseThanAQuantizedTarget) {
   const auto plain = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
-  const auto target =
-      std::move(*Decoder::Load(dir_.Join("target"), std::nullopt, pool_, DType::kInt8));
+  const auto target = std::move(*Decoder::Load(ModelSource::OfDirectory(dir_.Join("target")),
+                                               std::nullopt, pool_, DType::kInt8));
   const auto dtype_of_head = [&](const Decoder& beside, DType quantize) {
-    const auto draft = EagleModel::Load(dir_.Join("draft"), beside, pool_, quantize);
+    const auto draft =
+        EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), beside, pool_, quantize);
     EXPECT_TRUE(draft.ok()) << draft.status();
     return (*draft)->head_weight().dtype;
   };
   EXPECT_EQ(dtype_of_head(*plain, DType::kInt4), DType::kInt4);
   EXPECT_EQ(dtype_of_head(*target, DType::kInt8), DType::kInt8);
   const absl::Status status =
-      EagleModel::Load(dir_.Join("draft"), *target, pool_, DType::kInt4).status();
+      EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), *target, pool_, DType::kInt4)
+          .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(MessageOf(status), HasSubstr("int4 for the draft beside a target in int8"));
 }
 
 TEST_F(DamagedModelTest, ArchitecturesAreNotInterchangeable) {
-  EXPECT_THAT(MessageOf(Decoder::Load(dir_.Join("draft"), std::nullopt, pool_).status()),
-              HasSubstr("runs beside its target only"));
+  EXPECT_THAT(
+      MessageOf(Decoder::Load(ModelSource::OfDirectory(dir_.Join("draft")), std::nullopt, pool_)
+                    .status()),
+      HasSubstr("runs beside its target only"));
   const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
-  EXPECT_THAT(MessageOf(EagleModel::Load(dir_.Join("target"), *target, pool_).status()),
-              HasSubstr("need LlamaForCausalLMEagle"));
+  EXPECT_THAT(
+      MessageOf(
+          EagleModel::Load(ModelSource::OfDirectory(dir_.Join("target")), *target, pool_).status()),
+      HasSubstr("need LlamaForCausalLMEagle"));
 }
 
 TEST_F(DamagedModelTest, AnFcLayerMakesAQwen2AnEagleDraftWithBiases) {
   ChangeConfig("draft", R"({"architectures": ["Qwen2ForCausalLM"]})");
-  const auto config = ReadModelConfig(dir_.Join("draft"));
+  const auto config = ReadModelConfig(ModelSource::OfDirectory(dir_.Join("draft")));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->architecture, ModelConfig::Architecture::kQwen2Eagle);
   EXPECT_TRUE(config->qkv_bias);
@@ -396,7 +407,7 @@ TEST_F(DamagedModelTest, AnFcLayerMakesAQwen2AnEagleDraftWithBiases) {
   ChangeConfig("draft", R"({"qkv_bias": false})");
   EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
   ChangeConfig("draft", R"({"architectures": ["LlamaForCausalLM"], "qkv_bias": true})");
-  EXPECT_TRUE(ReadModelConfig(dir_.Join("draft"))->qkv_bias);
+  EXPECT_TRUE(ReadModelConfig(ModelSource::OfDirectory(dir_.Join("draft")))->qkv_bias);
   ChangeConfig("target", R"({"qkv_bias": true})");
   EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("qkv_bias = true is not supported"));
 }
@@ -404,9 +415,10 @@ TEST_F(DamagedModelTest, AnFcLayerMakesAQwen2AnEagleDraftWithBiases) {
 TEST_F(DamagedModelTest, AnFcLayerMakesALlamaAnEagleDraft) {
   ChangeConfig("draft", R"({"architectures": ["LlamaForCausalLM"]})");
   EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
-  EXPECT_EQ(ReadModelConfig(dir_.Join("draft"))->architecture,
+  EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir_.Join("draft")))->architecture,
             ModelConfig::Architecture::kLlamaEagle);
-  EXPECT_EQ(ReadModelConfig(dir_.Join("target"))->architecture, ModelConfig::Architecture::kLlama);
+  EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir_.Join("target")))->architecture,
+            ModelConfig::Architecture::kLlama);
   ChangeTensors("draft", [](auto& tensors) {
     std::erase_if(tensors, [](const StoredTensor& tensor) { return tensor.name == "fc.weight"; });
   });

@@ -32,7 +32,8 @@ const Storage kStorages[] = {{"f32", DType::kF32, std::nullopt, 0.999999},
 
 std::unique_ptr<ClipModel> Loaded(const std::string& dir, const Storage& storage,
                                   ThreadPool& pool) {
-  auto model = ClipModel::Load(dir, storage.dtype, pool, storage.quantize);
+  auto model =
+      ClipModel::Load(ModelSource::OfDirectory(dir), storage.dtype, pool, storage.quantize);
   EXPECT_TRUE(model.ok()) << model.status();
   return std::move(model).value();
 }
@@ -157,7 +158,9 @@ TEST(ClipModelTest, WhatDoesNotFitIsNamed) {
   ThreadPool pool(/*num_threads=*/1);
   GoldenClip golden("quick_gelu");
   const auto error = [&] {
-    return std::string(ClipModel::Load(golden.Write(), std::nullopt, pool).status().message());
+    return std::string(ClipModel::Load(ModelSource::OfDirectory(golden.Write()), std::nullopt, pool)
+                           .status()
+                           .message());
   };
   golden.config["vision_config"]["image_size"] = 32;
   EXPECT_THAT(error(), HasSubstr("vision_model.embeddings.position_embedding.weight"));

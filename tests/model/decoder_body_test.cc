@@ -63,8 +63,9 @@ TEST_P(DecoderBodyTest, ABodyAloneIsReadWithAndWithoutThePrefix) {
                                DType::kF32, pool_, DType::kInt8);
   EXPECT_FALSE(named->has_head());
   // A head that nobody reads is no part of a body.
-  const auto odd = Decoder::Load(Write(body.c_str(), /*has_prefix=*/true, /*has_head=*/true),
-                                 std::nullopt, pool_);
+  const auto odd = Decoder::Load(
+      ModelSource::OfDirectory(Write(body.c_str(), /*has_prefix=*/true, /*has_head=*/true)),
+      std::nullopt, pool_);
   ASSERT_FALSE(odd.ok());
   EXPECT_THAT(std::string(odd.status().message()), testing::HasSubstr("lm_head"));
 }

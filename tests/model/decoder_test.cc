@@ -56,7 +56,7 @@ class Network {
     target_ = LoadOrDie(dir + "/target", dtype, pool);
     if (!eagle) return;
     EXPECT_TRUE(WriteTinyEagle(dir + "/draft", options, /*seed=*/6).ok());
-    draft_ = EagleModel::Load(dir + "/draft", *target_, pool).value();
+    draft_ = EagleModel::Load(ModelSource::OfDirectory(dir + "/draft"), *target_, pool).value();
     std::mt19937_64 random(7);
     std::normal_distribution<float> normal;
     for (int64_t i = 0; i < kNumSlots * options.hidden; ++i) features_.push_back(normal(random));
@@ -281,7 +281,8 @@ TEST_F(DecoderDeathTest, IdsPositionsAndSlotsOutOfRangeBreakAnInvariant) {
 TEST(ShippedPairTest, TheDraftPredictsItsTarget) {
   ThreadPool pool(/*num_threads=*/2);
   const auto target = LoadOrDie(SourcePath("models/demo/target"), std::nullopt, pool);
-  auto draft = EagleModel::Load(SourcePath("models/demo/draft"), *target, pool);
+  auto draft =
+      EagleModel::Load(ModelSource::OfDirectory(SourcePath("models/demo/draft")), *target, pool);
   ASSERT_TRUE(draft.ok()) << draft.status();
   EXPECT_EQ(target->dtype(), DType::kBf16);
 

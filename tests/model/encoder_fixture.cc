@@ -51,7 +51,7 @@ std::string GoldenEncoder::Write() const {
 
 std::unique_ptr<Encoder> LoadEncoderOrDie(const std::string& dir, std::optional<DType> dtype,
                                           ThreadPool& pool, std::optional<DType> quantize) {
-  auto encoder = Encoder::Load(dir, dtype, pool, quantize);
+  auto encoder = Encoder::Load(ModelSource::OfDirectory(dir), dtype, pool, quantize);
   if (!encoder.ok()) std::fprintf(stderr, "%s\n", encoder.status().ToString().c_str());
   SHORTLIST_CHECK(encoder.ok());
   return std::move(encoder).value();

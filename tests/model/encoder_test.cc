@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class EncoderTest : public testing::Test {
  protected:
   absl::Status LoadStatus(const GoldenEncoder& golden) {
-    return Encoder::Load(golden.Write(), std::nullopt, pool_).status();
+    return Encoder::Load(ModelSource::OfDirectory(golden.Write()), std::nullopt, pool_).status();
   }
   static StoredTensor& Find(GoldenEncoder& golden, const std::string& name) {
     return *std::find_if(golden.tensors.begin(), golden.tensors.end(),

@@ -103,7 +103,8 @@ TEST_P(EagleGoldenTest, PredictedFeaturesArePyTorchs) {
   const int64_t num_tokens = static_cast<int64_t>(next_ids.size());
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16}) {
     const auto target = LoadOrDie(GoldenDir(GetParam()) + "/target", dtype, pool_);
-    auto draft = EagleModel::Load(GoldenDir(GetParam()) + "/draft", *target, pool_);
+    auto draft = EagleModel::Load(ModelSource::OfDirectory(GoldenDir(GetParam()) + "/draft"),
+                                  *target, pool_);
     ASSERT_TRUE(draft.ok()) << draft.status();
     const ModelConfig& config = (*draft)->config();
     const at::Tensor features =

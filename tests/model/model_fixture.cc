@@ -16,7 +16,7 @@ namespace shortlist {
 
 std::unique_ptr<Decoder> LoadOrDie(const std::string& dir, std::optional<DType> dtype,
                                    ThreadPool& pool, std::optional<DType> quantize) {
-  auto decoder = Decoder::Load(dir, dtype, pool, quantize);
+  auto decoder = Decoder::Load(ModelSource::OfDirectory(dir), dtype, pool, quantize);
   if (!decoder.ok()) std::cerr << decoder.status() << std::endl;
   SHORTLIST_CHECK(decoder.ok());
   return *std::move(decoder);

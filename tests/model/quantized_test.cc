@@ -140,7 +140,8 @@ TEST(QuantizedTest, AWeightThatIsNoNumberIsRefusedByName) {
   std::fclose(file);
   ThreadPool pool(/*num_threads=*/1);
   for (const DType dtype : kQuantDTypes) {
-    const auto decoder = Decoder::Load(dir.path(), std::nullopt, pool, dtype);
+    const auto decoder =
+        Decoder::Load(ModelSource::OfDirectory(dir.path()), std::nullopt, pool, dtype);
     ASSERT_TRUE(absl::IsInvalidArgument(decoder.status())) << decoder.status();
     EXPECT_NE(decoder.status().message().find("NaN or infinite"), std::string::npos);
     EXPECT_NE(decoder.status().message().find("tensor "), std::string::npos);

@@ -33,8 +33,8 @@ class RouterTest : public testing::Test {
     const TinyLlamaOptions shape;
     EXPECT_TRUE(WriteTinyLlama(dir_.Join("target"), shape, /*seed=*/1).ok());
     EXPECT_TRUE(WriteTinyEagle(dir_.Join("draft"), shape, /*seed=*/2).ok());
-    target_ = *Decoder::Load(dir_.Join("target"), std::nullopt, pool_);
-    eagle_ = *EagleModel::Load(dir_.Join("draft"), *target_, pool_);
+    target_ = *Decoder::Load(ModelSource::OfDirectory(dir_.Join("target")), std::nullopt, pool_);
+    eagle_ = *EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), *target_, pool_);
     drafter_ = *EagleDrafter::Create(*eagle_, *target_, kSlots, kVocab, pool_);
     engine_ = *SpeculativeEngine::Create(
         *target_, drafter_.get(), /*vocab=*/nullptr,

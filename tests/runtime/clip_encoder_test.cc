@@ -122,8 +122,8 @@ TEST_F(ClipEncoderTest, EqualPicturesAreEqualInputs) {
 }
 
 TEST_F(ClipEncoderTest, OnlyClipFits) {
-  EXPECT_TRUE(ClipEncoder::Fits(model_->dir()));
-  EXPECT_FALSE(ClipEncoder::Fits("/no/such/folder"));
+  EXPECT_TRUE(ClipEncoder::Fits(ModelSource::OfDirectory(model_->dir())));
+  EXPECT_FALSE(ClipEncoder::Fits(ModelSource::OfDirectory("/no/such/folder")));
   EXPECT_EQ(model_->config().architecture, "CLIPModel");
   EXPECT_EQ(model_->longest_input(), 21);
   EXPECT_FALSE(model_->makes_scores());

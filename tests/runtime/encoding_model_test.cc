@@ -219,8 +219,8 @@ TEST_F(EncodingModelTest, AClassifierScoresPairsByTokenType) {
   EXPECT_EQ(pair.token_types.front(), 0);
   EXPECT_EQ(pair.token_types.back(), 1);
 
-  const auto checkpoint_config = ReadClassifierConfig(model_->dir());
-  auto checkpoint = Checkpoint::Open(model_->dir(), WeightPacking());
+  const auto checkpoint_config = ReadClassifierConfig(ModelSource::OfDirectory(model_->dir()));
+  auto checkpoint = Checkpoint::Open(ModelSource::OfDirectory(model_->dir()), WeightPacking());
   const auto head = ClassifierHead::Load(*checkpoint_config, *checkpoint, pool_);
   const std::vector<float> hidden = Hidden(pair);
   const std::vector<int32_t> begin = {0, Length(pair)};

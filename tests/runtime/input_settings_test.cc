@@ -74,7 +74,9 @@ TEST(InputSettingsTest, InputsAreThoseOfSentenceTransformers) {
 
 TEST(InputSettingsTest, WhatIsNoSideIsRefusedByFileAndField) {
   const TempDir dir;
-  const auto error = [&dir] { return ReadInputSettings(dir.path()).status(); };
+  const auto error = [&dir] {
+    return ReadInputSettings(ModelSource::OfDirectory(dir.path())).status();
+  };
   dir.Write("tokenizer.json", R"({"truncation": {"direction": "left"}})");
   ExpectError(error(), {"tokenizer.json: truncation", "direction = \"left\"", "\"Left\""});
   dir.Write("tokenizer.json", R"({"truncation": {"direction": 7}})");

@@ -22,9 +22,10 @@ class NextTokensTest : public testing::TestWithParam<const char*> {
     // Of another model, for there must be one.
     TinyDecoder reranker("rerankers/qwen3");
     reranker.AddFile("tokenizer.json", reranker.golden()["tokenizer"]);
-    tokenizer_ = OpenTokenizer(reranker.Write()).value();
-    model_ = EncodingModel::Over(*decoder_, *tokenizer_, "dir", /*max_input_tokens=*/8192, pool_)
-                 .value();
+    tokenizer_ = OpenTokenizer(ModelSource::OfDirectory(reranker.Write())).value();
+    model_ =
+        EncodingModel::Over(*decoder_, *tokenizer_, ModelSource(), /*max_input_tokens=*/8192, pool_)
+            .value();
     // After the prompt, and after so many tokens more.
     const auto prompt = tiny_.golden()["prompt_ids"].get<std::vector<int32_t>>();
     const auto greedy = tiny_.golden()["greedy_ids"].get<std::vector<int32_t>>();

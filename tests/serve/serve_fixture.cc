@@ -6,7 +6,7 @@ namespace shortlist {
 
 const Tokenizer& DemoTokenizer() {
   static const std::unique_ptr<Tokenizer> tokenizer = [] {
-    auto opened = OpenTokenizer("models/demo/target");
+    auto opened = OpenTokenizer(ModelSource::OfDirectory("models/demo/target"));
     EXPECT_TRUE(opened.ok()) << opened.status();
     return *std::move(opened);
   }();
@@ -40,7 +40,7 @@ void ServeTest::Start(const std::function<void(Server::Options&)>& change) {
                        .load = [this] { return engine_.Load(); },
                        .flush_cache = [this] { ++engine_.num_flushes; }};
   options.service.model_name = "demo";
-  options.service.model_path = "models/demo/target";
+  options.service.source = ModelSource::OfDirectory("models/demo/target");
   options.service.version = "test";
   options.service.arguments = nlohmann::json::object();
   options.service.max_running_requests = 256;

@@ -25,7 +25,7 @@ class TokenizerInfoTest : public testing::Test {
     if (!config.empty()) std::ofstream(dir_ / "tokenizer_config.json") << config;
     const PromptEncoder encoder(DemoTokenizer(), std::move(own), **FindConversation("zero_shot"));
     const absl::StatusOr<std::string> info = TokenizerInfo(
-        dir_.string(),
+        ModelSource::OfDirectory(dir_.string()),
         {.tokenizer = &DemoTokenizer(), .prompt_encoder = &encoder, .context_length = 1024});
     if (!info.ok()) return info.status();
     return json::parse(*info);

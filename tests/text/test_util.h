@@ -58,7 +58,7 @@ inline absl::StatusOr<std::unique_ptr<Tokenizer>> OpenBytes(const std::string& m
   const auto dir = FreshDir();
   std::ofstream(dir / "tokenizer.model", std::ios::binary) << model;
   if (!config.empty()) std::ofstream(dir / "tokenizer_config.json") << config;
-  auto tokenizer = OpenTokenizer(dir.string());
+  auto tokenizer = OpenTokenizer(ModelSource::OfDirectory(dir.string()));
   std::filesystem::remove_all(dir);
   return tokenizer;
 }

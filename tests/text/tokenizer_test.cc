@@ -86,16 +86,18 @@ TEST(TokenizerTest, RefusesConfigurationsByName) {
 }
 
 TEST(TokenizerTest, MissingAndDamagedFilesAreNamed) {
-  EXPECT_EQ(OpenTokenizer("/no/such/dir").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(OpenTokenizer("/no/such/dir").status().message()),
-              HasSubstr("/no/such/dir/tokenizer.model"));
+  EXPECT_EQ(OpenTokenizer(ModelSource::OfDirectory("/no/such/dir")).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_THAT(
+      std::string(OpenTokenizer(ModelSource::OfDirectory("/no/such/dir")).status().message()),
+      HasSubstr("/no/such/dir/tokenizer.model"));
   EXPECT_THAT(Error("", ""), HasSubstr("tokenizer.model: empty file"));
   EXPECT_THAT(Error("nonsense", ""), HasSubstr("tokenizer.model: not a SentencePiece model"));
 
   const auto dir = FreshDir();
   std::ofstream(dir / "tokenizer.model") << "x";
   std::filesystem::resize_file(dir / "tokenizer.model", (int64_t{64} << 20) + 1);
-  EXPECT_THAT(std::string(OpenTokenizer(dir.string()).status().message()),
+  EXPECT_THAT(std::string(OpenTokenizer(ModelSource::OfDirectory(dir.string())).status().message()),
               HasSubstr("67108865 bytes, more than the 67108864"));
   std::filesystem::remove_all(dir);
 }
@@ -104,7 +106,7 @@ TEST(TokenizerTest, ADanglingConfigurationIsNamed) {
   const auto dir = FreshDir();
   std::ofstream(dir / "tokenizer.model", std::ios::binary) << AbModel();
   std::filesystem::create_symlink(dir / "nowhere", dir / "tokenizer_config.json");
-  const absl::Status status = OpenTokenizer(dir.string()).status();
+  const absl::Status status = OpenTokenizer(ModelSource::OfDirectory(dir.string())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("tokenizer_config.json: a symbolic link"));
   std::filesystem::remove_all(dir);
@@ -340,7 +342,8 @@ TEST(TokenizerTest, FingerprintTellsTokenizersApart) {
 
 TEST(TokenizerTest, TheShippedListBearsTheDemoTokenizersFingerprint) {
   const auto root = std::filesystem::path(SHORTLIST_SOURCE_DIR);
-  const auto tokenizer = OpenTokenizer((root / "models/demo/target").string());
+  const auto tokenizer =
+      OpenTokenizer(ModelSource::OfDirectory((root / "models/demo/target").string()));
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   const auto list = nlohmann::json::parse(ReadAll((root / "vocab_lists/demo.vocab.json").string()));
   EXPECT_EQ(list["fingerprint"], (*tokenizer)->Fingerprint());

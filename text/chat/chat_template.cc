@@ -1,13 +1,12 @@
 #include "text/chat/chat_template.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/excerpt.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "text/chat/final_message.h"
@@ -30,21 +29,12 @@ absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
   return absl::Status(status.code(), absl::StrCat(origin, ": ", status.message()));
 }
 
-/// A file's JSON, or null when there is none.
-absl::StatusOr<json> ReadOptionalJson(const std::string& path) {
-  auto document = ReadJsonFile(path, kMaxConfigBytes);
-  if (absl::IsNotFound(document.status())) return json();
-  if (document.ok() && !document->is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
-  }
-  return document;
-}
-
-/// The templates of a `chat_template` member.
-absl::StatusOr<Sources> ReadMember(const json& config, const std::string& path) {
+/// The templates of a file's `chat_template` member.
+absl::StatusOr<Sources> ReadMember(const std::optional<json>& config, const std::string& path) {
   Sources sources;
-  if (!config.contains("chat_template") || config["chat_template"].is_null()) return sources;
-  const json& member = config["chat_template"];
+  if (!config || !config->contains("chat_template")) return sources;
+  const json& member = (*config)["chat_template"];
+  if (member.is_null()) return sources;
   if (member.is_string()) {
     sources["default"] = member.get<std::string>();
     return sources;
@@ -71,29 +61,29 @@ struct FoundSources {
 };
 
 /// Those of the first file that has any. An empty `sources`: there is none.
-absl::StatusOr<FoundSources> FindSources(const std::filesystem::path& dir) {
-  const std::string config_path = (dir / "tokenizer_config.json").string();
-  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadOptionalJson(config_path));
-  const std::string main_path = (dir / "chat_template.jinja").string();
-  auto main = ReadFile(main_path, ChatTemplate::kMaxBytes);
-  if (main.ok()) return FoundSources{{{"default", *std::move(main)}}, main_path};
+absl::StatusOr<FoundSources> FindSources(const ModelSource& source) {
+  constexpr char kMain[] = "chat_template.jinja";
+  SHORTLIST_ASSIGN_OR_RETURN(const auto config, source.ReadObject("tokenizer_config.json"));
+  auto main = source.Read(kMain, ChatTemplate::kMaxBytes);
+  if (main.ok()) return FoundSources{{{"default", *std::move(main)}}, source.PathOf(kMain)};
   if (!absl::IsNotFound(main.status())) return main.status();
+  const std::string config_path = source.PathOf("tokenizer_config.json");
   SHORTLIST_ASSIGN_OR_RETURN(Sources sources, ReadMember(config, config_path));
   if (!sources.empty()) return FoundSources{std::move(sources), config_path};
-  const std::string path = (dir / "chat_template.json").string();
-  SHORTLIST_ASSIGN_OR_RETURN(const json document, ReadOptionalJson(path));
+  const std::string path = source.PathOf("chat_template.json");
+  SHORTLIST_ASSIGN_OR_RETURN(const auto document, source.ReadObject("chat_template.json"));
   SHORTLIST_ASSIGN_OR_RETURN(sources, ReadMember(document, path));
   return FoundSources{std::move(sources), path};
 }
 
 /// additional_chat_templates/*.jinja, which go before others of their names.
-void AddAdditional(const std::filesystem::path& dir, Sources& sources) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(dir / "additional_chat_templates", error), end;
-       !error && it != end; it.increment(error)) {
-    if (it->path().extension() != ".jinja") continue;
-    sources.insert_or_assign(it->path().stem().string(),
-                             ReadFile(it->path().string(), ChatTemplate::kMaxBytes));
+void AddAdditional(const ModelSource& source, Sources& sources) {
+  constexpr std::string_view kEnding = ".jinja";
+  const ModelSource folder = source.Folder("additional_chat_templates");
+  for (const std::string& name : folder.List()) {
+    if (!name.ends_with(kEnding) || name.size() == kEnding.size()) continue;
+    sources.insert_or_assign(name.substr(0, name.size() - kEnding.size()),
+                             folder.Read(name, ChatTemplate::kMaxBytes));
   }
 }
 
@@ -263,22 +253,22 @@ absl::StatusOr<ChatTemplate> ChatTemplate::CreateOf(
   return result;
 }
 
-absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir) {
-  SHORTLIST_ASSIGN_OR_RETURN(FoundSources found, FindSources(model_dir));
+absl::StatusOr<ChatTemplate> ChatTemplate::Load(const ModelSource& source) {
+  SHORTLIST_ASSIGN_OR_RETURN(FoundSources found, FindSources(source));
   auto& [sources, path] = found;
   if (sources.empty()) {
     return absl::NotFoundError(absl::StrCat(
-        model_dir, ": no chat template in chat_template.jinja, tokenizer_config.json or ",
+        source.path(), ": no chat template in chat_template.jinja, tokenizer_config.json or ",
         "chat_template.json"));
   }
-  AddAdditional(model_dir, sources);
+  AddAdditional(source, sources);
   if (!sources.contains("default")) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": chat_template: none is named \"default\""));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(auto tokens, ReadTemplateTokens(model_dir));
+  SHORTLIST_ASSIGN_OR_RETURN(auto tokens, ReadTemplateTokens(source));
   auto result = CreateOf(sources, std::move(tokens));
-  if (!result.ok()) return WithOrigin(result.status(), model_dir);
+  if (!result.ok()) return WithOrigin(result.status(), source.path());
   return result;
 }
 

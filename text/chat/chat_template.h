@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "io/model_source.h"
 #include "nlohmann/json.hpp"
 #include "text/jinja/text.h"
 
@@ -52,14 +53,14 @@ class ChatTemplate {
   static absl::StatusOr<ChatTemplate> Create(const std::map<std::string, std::string>& sources,
                                              std::map<std::string, std::string> special_tokens);
 
-  /// The template of a model directory, from the first that is there: chat_template.jinja,
+  /// The template of a model, from the first that is there: chat_template.jinja,
   /// `chat_template` of tokenizer_config.json (one, or a list of named ones), chat_template.json.
   /// Further ones, or others of their names, are in additional_chat_templates/*.jinja. Without a
   /// chat_template.jinja, transformers 5.24 has these alone, and renders nothing without tools.
   /// Special tokens are those of
   /// text/chat/special_tokens.h. NotFound where there is no template; InvalidArgument names the
   /// file. An additional file that cannot be read costs only itself.
-  static absl::StatusOr<ChatTemplate> Load(const std::string& model_dir);
+  static absl::StatusOr<ChatTemplate> Load(const ModelSource& source);
 
   /// The prompt, as transformers' apply_chat_template (5.x) gives it: members of a message that are
   /// null count as missing, "reasoning_content" and "thinking" stand for one another, and

@@ -61,7 +61,7 @@ absl::StatusOr<PromptEncoder> PromptEncoder::Open(const Tokenizer& tokenizer, co
   if (!model.conv_template.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(conversation, FindConversation(model.conv_template));
   } else {
-    absl::StatusOr<ChatTemplate> loaded = ChatTemplate::Load(model.dir);
+    absl::StatusOr<ChatTemplate> loaded = ChatTemplate::Load(model.source);
     if (!loaded.ok() && !absl::IsNotFound(loaded.status())) return loaded.status();
     if (loaded.ok()) chat_template = *std::move(loaded);
   }

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "io/model_source.h"
 #include "text/chat/chat_template.h"
 #include "text/chat/conversation.h"
 #include "text/tokenizer.h"
@@ -41,13 +42,13 @@ class PromptEncoder {
   /// A model, as far as its prompts go.
   struct Model {
     std::string name;           // as the user names it
-    std::string dir;            // where its files are
+    ModelSource source;         // holds its chat template
     std::string conv_template;  // empty: the checkpoint's own, else by the model's name
     int64_t num_rows = std::numeric_limits<int64_t>::max();  // of its embedding
   };
 
   /// Conversations are rendered by the named conversation template, or where there is no name by
-  /// the chat template in the model's directory, or else by FallbackConversation. NotFound lists
+  /// the model's chat template, or else by FallbackConversation. NotFound lists
   /// the names; InvalidArgument names the file of a damaged template. `tokenizer` must outlive
   /// this.
   static absl::StatusOr<PromptEncoder> Open(const Tokenizer& tokenizer, const Model& model);

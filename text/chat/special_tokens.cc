@@ -25,15 +25,6 @@ bool IsOneOf(std::string_view name, const auto& names) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-absl::StatusOr<json> ReadObject(const std::string& path) {
-  auto document = ReadJsonFile(path, kMaxConfigBytes);
-  if (absl::IsNotFound(document.status())) return json::object();
-  if (document.ok() && !document->is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
-  }
-  return document;
-}
-
 bool IsToken(const json& value) {
   return value.is_string() ||
          (value.is_object() && value.contains("content") && value["content"].is_string());
@@ -79,11 +70,13 @@ absl::Status AddNamed(const std::string& path, const json& file, Tokens& standar
 
 }  // namespace
 
-absl::StatusOr<Tokens> ReadTemplateTokens(const std::string& dir) {
-  const std::string config_path = dir + "/tokenizer_config.json";
-  const std::string map_path = dir + "/special_tokens_map.json";
-  SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadObject(config_path));
-  SHORTLIST_ASSIGN_OR_RETURN(json map, ReadObject(map_path));
+absl::StatusOr<Tokens> ReadTemplateTokens(const ModelSource& source) {
+  const std::string config_path = source.PathOf("tokenizer_config.json");
+  const std::string map_path = source.PathOf("special_tokens_map.json");
+  SHORTLIST_ASSIGN_OR_RETURN(const auto config_file, source.ReadObject("tokenizer_config.json"));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto map_file, source.ReadObject("special_tokens_map.json"));
+  const json config = config_file.value_or(json::object());
+  json map = map_file.value_or(json::object());
   if (config.contains("added_tokens_decoder")) map = json::object();
   Tokens standard, texts, objects;
   SHORTLIST_RETURN_IF_ERROR(AddNamed(config_path, config, standard, texts, objects));

@@ -5,10 +5,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "io/model_source.h"
 
 namespace shortlist {
 
-/// The special tokens of the model directory `dir` that are variables of its chat template, by
+/// The special tokens of the model in `source` that are variables of its chat template, by
 /// name, as transformers' tokenizer has them in special_tokens_map (5.24). In
 /// tokenizer_config.json, a later one of the same name counts:
 /// - bos_token, eos_token, unk_token, sep_token, pad_token, cls_token and mask_token;
@@ -21,7 +22,7 @@ namespace shortlist {
 /// A token is a text, or an object with its text as "content". Null is no token. InvalidArgument
 /// names the file and the member that is no text, or that takes the name of another variable of
 /// chat templates.
-absl::StatusOr<std::map<std::string, std::string>> ReadTemplateTokens(const std::string& dir);
+absl::StatusOr<std::map<std::string, std::string>> ReadTemplateTokens(const ModelSource& source);
 
 }  // namespace shortlist
 

@@ -36,7 +36,7 @@ class ConfigTest : public testing::Test {
  protected:
   absl::StatusOr<ModelConfig> Read(const std::string& text) {
     dir_.Write("config.json", text);
-    return ReadModelConfig(dir_.path());
+    return ReadModelConfig(ModelSource::OfDirectory(dir_.path()));
   }
   absl::StatusOr<ModelConfig> ReadWith(const char* patch) {
     json config = GoodConfig();
@@ -53,7 +53,7 @@ class ConfigTest : public testing::Test {
 
 TEST_F(ConfigTest, GgufIsNamedWhereThereIsNothingElse) {
   dir_.Write("m.gguf", "GGUF");
-  const absl::Status status = ReadModelConfig(dir_.path()).status();
+  const absl::Status status = ReadModelConfig(ModelSource::OfDirectory(dir_.path())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("m.gguf: GGUF is not supported"));
   EXPECT_TRUE(Read(GoodConfig().dump()).ok());
@@ -379,8 +379,10 @@ TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
 }
 
 TEST_F(ConfigTest, BrokenFilesAreRefused) {
-  EXPECT_EQ(ReadModelConfig(dir_.path()).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(ReadModelConfig(dir_.Join("nowhere")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir_.path())).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir_.Join("nowhere"))).status().code(),
+            absl::StatusCode::kNotFound);
   for (const std::string text : {"", "{", "[1]", "null", "{\"vocab_size\": NaN}", "\xff\xfe",
                                  "{\"vocab_size\": 1e999}", "{\"a\": 1, \"a\": 2}"}) {
     SCOPED_TRACE(text);

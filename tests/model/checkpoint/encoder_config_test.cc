@@ -272,11 +272,13 @@ TEST(EncoderConfigTest, WhatWouldChangeTheResultIsRefusedByName) {
 
 TEST(EncoderConfigTest, ReadsTheFile) {
   const TempDir dir;
-  EXPECT_EQ(ReadEncoderConfig(dir.path()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadEncoderConfig(ModelSource::OfDirectory(dir.path())).status().code(),
+            absl::StatusCode::kNotFound);
   dir.Write("config.json", BertConfig().dump());
-  EXPECT_EQ(ReadEncoderConfig(dir.path())->hidden, 384);
+  EXPECT_EQ(ReadEncoderConfig(ModelSource::OfDirectory(dir.path()))->hidden, 384);
   dir.Write("config.json", "[]");
-  EXPECT_EQ(ReadEncoderConfig(dir.path()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadEncoderConfig(ModelSource::OfDirectory(dir.path())).status().code(),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Without(BertConfig(), "architectures").status().code(),
             absl::StatusCode::kInvalidArgument);
 }

@@ -19,13 +19,13 @@ class GenerationConfigTest : public testing::Test {
  protected:
   absl::StatusOr<GenerationConfig> Read(const std::string& text) {
     dir_.Write("generation_config.json", text);
-    return ReadGenerationConfig(dir_.path(), /*vocab_size=*/100);
+    return ReadGenerationConfig(ModelSource::OfDirectory(dir_.path()), /*vocab_size=*/100);
   }
   TempDir dir_;
 };
 
 TEST_F(GenerationConfigTest, WithoutAFileNothingIsSet) {
-  const auto config = ReadGenerationConfig(dir_.path(), 100);
+  const auto config = ReadGenerationConfig(ModelSource::OfDirectory(dir_.path()), 100);
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->eos_token_ids, std::nullopt);
   EXPECT_FALSE(config->sampling.do_sample);
@@ -120,7 +120,8 @@ TEST_F(GenerationConfigTest, MayNameALength) {
 
 TEST_F(GenerationConfigTest, ADanglingLinkIsNamed) {
   std::filesystem::create_symlink(dir_.Join("nowhere"), dir_.Join("generation_config.json"));
-  const absl::Status status = ReadGenerationConfig(dir_.path(), 100).status();
+  const absl::Status status =
+      ReadGenerationConfig(ModelSource::OfDirectory(dir_.path()), 100).status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("generation_config.json: a symbolic link"));
 }

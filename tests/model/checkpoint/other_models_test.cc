@@ -70,20 +70,21 @@ TEST(OtherModelsTest, WhatIsSupportedIsNotRefused) {
 
 TEST(OtherModelsTest, AnAdapterIsRefusedByItsKindAndBase) {
   const TempDir dir;
-  EXPECT_TRUE(RefuseAdapter(dir.path()).ok());
+  EXPECT_TRUE(RefuseAdapter(ModelSource::OfDirectory(dir.path())).ok());
   dir.Write("adapter_config.json",
             R"({"peft_type": "LORA", "base_model_name_or_path": "org/base"})");
   const std::vector<std::string> parts = {dir.path(), "\"LORA\"", "\"org/base\"", "merge"};
-  ExpectUnimplemented(RefuseAdapter(dir.path()), parts);
-  ExpectUnimplemented(ReadModelConfig(dir.path()).status(), parts);
-  ExpectUnimplemented(ReadEncoderConfig(dir.path()).status(), parts);
+  ExpectUnimplemented(RefuseAdapter(ModelSource::OfDirectory(dir.path())), parts);
+  ExpectUnimplemented(ReadModelConfig(ModelSource::OfDirectory(dir.path())).status(), parts);
+  ExpectUnimplemented(ReadEncoderConfig(ModelSource::OfDirectory(dir.path())).status(), parts);
   // transformers looks for the model elsewhere, whatever else lies there.
   dir.Write("config.json", LlamaConfig().dump());
-  ExpectUnimplemented(ReadModelConfig(dir.path()).status(), parts);
+  ExpectUnimplemented(ReadModelConfig(ModelSource::OfDirectory(dir.path())).status(), parts);
   dir.Write("adapter_config.json", "{}");
-  ExpectUnimplemented(RefuseAdapter(dir.path()), {"peft_type unknown"});
+  ExpectUnimplemented(RefuseAdapter(ModelSource::OfDirectory(dir.path())), {"peft_type unknown"});
   dir.Write("adapter_config.json", "[]");
-  EXPECT_EQ(RefuseAdapter(dir.path()).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RefuseAdapter(ModelSource::OfDirectory(dir.path())).code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(OtherModelsTest, AnEagle3HeadIsKnownByItsTensors) {
@@ -98,13 +99,15 @@ TEST(OtherModelsTest, AnEagle3HeadIsKnownByItsTensors) {
   for (const char* name :
        {"d2t", "t2d", "midlayer.self_attn.q_proj.weight", "layers.0.hidden_norm.weight"}) {
     write(name, {2});
-    ExpectUnimplemented(ReadModelConfig(dir.path()).status(),
+    ExpectUnimplemented(ReadModelConfig(ModelSource::OfDirectory(dir.path())).status(),
                         {dir.path(), "EAGLE-3", name, "EAGLE-1"});
   }
   write("fc.weight", {2, 6});
-  ExpectUnimplemented(ReadModelConfig(dir.path()).status(), {"EAGLE-3", "fc.weight", "[2, 6]"});
+  ExpectUnimplemented(ReadModelConfig(ModelSource::OfDirectory(dir.path())).status(),
+                      {"EAGLE-3", "fc.weight", "[2, 6]"});
   write("fc.weight", {2, 4});
-  EXPECT_EQ(ReadModelConfig(dir.path())->architecture, ModelConfig::Architecture::kLlamaEagle);
+  EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir.path()))->architecture,
+            ModelConfig::Architecture::kLlamaEagle);
 }
 
 TEST(OtherModelsTest, AnEagle3HeadInABinFileIsKnownToo) {
@@ -116,12 +119,14 @@ TEST(OtherModelsTest, AnEagle3HeadInABinFileIsKnownToo) {
     dir.Write("pytorch_model.bin", TorchArchive(bytes, {{"data/0", std::string(48, '\0')}}));
   };
   write(pickle);
-  EXPECT_TRUE(ReadModelConfig(dir.path()).ok()) << ReadModelConfig(dir.path()).status();
+  EXPECT_TRUE(ReadModelConfig(ModelSource::OfDirectory(dir.path())).ok())
+      << ReadModelConfig(ModelSource::OfDirectory(dir.path())).status();
   const size_t place = pickle.find(std::string("\x01\0\0\0w", 5));
   ASSERT_NE(place, std::string::npos);
   pickle.replace(place, 5, std::string("\x03\0\0\0d2t", 7));
   write(pickle);
-  ExpectUnimplemented(ReadModelConfig(dir.path()).status(), {"EAGLE-3", "d2t"});
+  ExpectUnimplemented(ReadModelConfig(ModelSource::OfDirectory(dir.path())).status(),
+                      {"EAGLE-3", "d2t"});
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ class PackedWeightTest : public testing::Test {
                                   const WeightPacking& packing, DType dtype,
                                   const std::vector<int64_t>& shape = {40, 64}) {
     dir_.Write("model.safetensors", FileOf(tensors));
-    Checkpoint checkpoint = Checkpoint::Open(dir_.path(), packing).value();
+    Checkpoint checkpoint =
+        Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), packing).value();
     const auto loaded = checkpoint.Load("x.weight", shape, dtype, pool_);
     if (loaded.ok()) {
       EXPECT_TRUE(checkpoint.CheckNothingUnknown().ok());
@@ -194,7 +195,7 @@ TEST_F(PackedWeightTest, AllZeroBiasesAreAdmitted) {
 
   tensors.back().bytes[79] = '\x3c';  // the last value is 1
   dir_.Write("model.safetensors", FileOf(tensors));
-  Checkpoint checkpoint = Checkpoint::Open(dir_.path(), kGptq16).value();
+  Checkpoint checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), kGptq16).value();
   ASSERT_TRUE(checkpoint.Load("x.weight", {40, 64}, DType::kF16, pool_).ok());
   EXPECT_THAT(std::string(checkpoint.CheckNothingUnknown().message()),
               HasSubstr("tensor \"x.bias\" [40] has no place in the model"));
@@ -222,7 +223,8 @@ class PackedModelTest : public testing::Test {
       const std::vector<RawTensor> layer =
           RandomLayer(packing, tensor.shape[1], tensor.shape[0], random);
       dir_.Write("model.safetensors", FileOf(layer));
-      Checkpoint checkpoint = Checkpoint::Open(dir_.path(), packing).value();
+      Checkpoint checkpoint =
+          Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), packing).value();
       const at::Tensor weight =
           checkpoint.Load("x.weight", tensor.shape, DType::kF16, pool_).value();
       tensor.bytes.assign(static_cast<const char*>(weight.data_ptr()), weight.nbytes());
@@ -287,7 +289,8 @@ TEST_F(PackedModelTest, LogitsAreThoseOfTheWeightsThePackedOnesStandFor) {
 TEST_F(PackedModelTest, DenseWeightsUnderAQuantizationConfigAreNamed) {
   WriteBoth(kGptq16, {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 16}});
   dir_.Write("plain/config.json", ReadFile(dir_.Join("packed/config.json"), 1 << 16).value());
-  const absl::Status status = Decoder::Load(dir_.Join("plain"), std::nullopt, pool_).status();
+  const absl::Status status =
+      Decoder::Load(ModelSource::OfDirectory(dir_.Join("plain")), std::nullopt, pool_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("tensor model.layers.0.self_attn.q_proj.weight is dense, but"));
@@ -296,7 +299,9 @@ TEST_F(PackedModelTest, DenseWeightsUnderAQuantizationConfigAreNamed) {
 TEST_F(PackedModelTest, AutoGptqsOwnConfigFileSaysItToo) {
   WriteBoth(kGptq16, nullptr);
   EXPECT_THAT(
-      std::string(Decoder::Load(dir_.Join("packed"), std::nullopt, pool_).status().message()),
+      std::string(Decoder::Load(ModelSource::OfDirectory(dir_.Join("packed")), std::nullopt, pool_)
+                      .status()
+                      .message()),
       HasSubstr("no tensor model.layers.0.self_attn.q_proj.weight"));
   dir_.Write("packed/quantize_config.json",
              R"({"bits": 4, "group_size": 16, "desc_act": false, "sym": true})");

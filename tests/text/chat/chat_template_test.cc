@@ -399,7 +399,7 @@ class ModelDir {
   ModelDir& operator=(const ModelDir&) = delete;
 
   std::string Render(const Chat& chat) const {
-    const auto chat_template = ChatTemplate::Load(dir_.string());
+    const auto chat_template = ChatTemplate::Load(ModelSource::OfDirectory(dir_.string()));
     if (!chat_template.ok()) return chat_template.status().ToString();
     const auto rendered = chat_template->Render(chat);
     return rendered.ok() ? rendered->text : rendered.status().ToString();

@@ -19,7 +19,8 @@ using testing::HasSubstr;
 
 /// The demo pair's; opened once.
 const Tokenizer& DemoTokenizer() {
-  static const std::unique_ptr<Tokenizer> tokenizer = *OpenTokenizer("models/demo/target");
+  static const std::unique_ptr<Tokenizer> tokenizer =
+      *OpenTokenizer(ModelSource::OfDirectory("models/demo/target"));
   return *tokenizer;
 }
 

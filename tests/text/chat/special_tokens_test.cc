@@ -19,7 +19,7 @@ absl::StatusOr<Tokens> ReadOf(const json& config, const json& map) {
   const std::filesystem::path dir = FreshDir();
   std::ofstream(dir / "tokenizer_config.json") << config;
   if (!map.is_null()) std::ofstream(dir / "special_tokens_map.json") << map;
-  auto tokens = ReadTemplateTokens(dir.string());
+  auto tokens = ReadTemplateTokens(ModelSource::OfDirectory(dir.string()));
   std::filesystem::remove_all(dir);
   return tokens;
 }

@@ -319,7 +319,7 @@ TEST(JsonTokenizerTest, AnyThreadMayEncode) {
 
 TEST(OpenTokenizerTest, ChoosesByTheFilesThatAreThere) {
   const auto dir = FreshDir();
-  const auto open = [&] { return OpenTokenizer(dir.string()); };
+  const auto open = [&] { return OpenTokenizer(ModelSource::OfDirectory(dir.string())); };
   EXPECT_EQ(open().status().code(), absl::StatusCode::kNotFound);
   std::ofstream(dir / "a.tiktoken") << "YQ== 0\nYg== 2\n";
   EXPECT_THAT(std::string(open().status().message()), HasSubstr("no token has id 1"));
@@ -345,7 +345,7 @@ TEST(OpenTokenizerTest, QwensRanksGiveTheExpectedIds) {
   const auto dir = SharedData() / "tokenizers";
   if (!std::filesystem::exists(dir / "qwen"))
     GTEST_SKIP() << "no tokenizers under " << SharedData();
-  const auto tokenizer = OpenTokenizer((dir / "qwen").string());
+  const auto tokenizer = OpenTokenizer(ModelSource::OfDirectory((dir / "qwen").string()));
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_EQ((*tokenizer)->size(), 151851);
   const std::string marker = "\n__ggml_vocab_test__\n";

@@ -215,7 +215,9 @@ TEST(TokenizerConfigTest, ReadsTheFilesNextToTheTokenizer) {
   std::ofstream(dir / "tokenizer.json") << Document("bytes");
   std::ofstream(dir / "special_tokens_map.json") << R"({"pad_token": "<u>"})";
   std::ofstream(dir / "tokenizer_config.json") << R"({"tokenizer_class": "GPT2Tokenizer"})";
-  const auto ids = [&] { return Ids(**OpenTokenizer(dir.string()), "a<u>"); };
+  const auto ids = [&] {
+    return Ids(**OpenTokenizer(ModelSource::OfDirectory(dir.string())), "a<u>");
+  };
   const json& vocab = Document("bytes")["model"]["vocab"];
   const int u = vocab["<u>"], a = vocab["a"], space_a = vocab["\u0120a"];
   EXPECT_THAT(ids(), ElementsAre(a, u));
@@ -224,7 +226,7 @@ TEST(TokenizerConfigTest, ReadsTheFilesNextToTheTokenizer) {
   std::ofstream(dir / "config.json") << R"({"model_type": "gpt2"})";
   EXPECT_THAT(ids(), ElementsAre(space_a, u));
   std::ofstream(dir / "config.json") << "[]";
-  EXPECT_THAT(std::string(OpenTokenizer(dir.string()).status().message()),
+  EXPECT_THAT(std::string(OpenTokenizer(ModelSource::OfDirectory(dir.string())).status().message()),
               HasSubstr("config.json: not a JSON object"));
   std::filesystem::remove_all(dir);
 }
