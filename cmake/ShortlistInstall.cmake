@@ -1,6 +1,6 @@
 # What `cmake --install` and `cpack -G DEB` put where, and the package that find_package(Shortlist) reads:
 #   include/shortlist.h               the C interface
-#   include/shortlist/<room>/<name>.h the public headers, named below, with what they include
+#   include/shortlist/<room>/<name>.h the public headers, named below, with what they include: #include "shortlist/..."
 #   lib/                              a static library for each room, libshortlist.so, pkg-config files
 #   lib/cmake/Shortlist/              components c, vocab, kernels, head (no libtorch), draft, router, runtime
 #   bin/shortlist                     the command line, where this build has it, with
@@ -88,7 +88,7 @@ function(shortlist_import_lines NAME LINES PACKAGES)
          "  set_target_properties(shortlist::${NAME} PROPERTIES\n"
          "    IMPORTED_LOCATION \${Shortlist_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libshortlist_${NAME}.a\n"
          "    INTERFACE_COMPILE_FEATURES cxx_std_20\n"
-         "    INTERFACE_INCLUDE_DIRECTORIES \${Shortlist_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/shortlist\n"
+         "    INTERFACE_INCLUDE_DIRECTORIES \${Shortlist_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\n"
          "    INTERFACE_LINK_LIBRARIES \"${links}\")\n")
   if(NAME STREQUAL text)  # which opens libshortlist_sentencepiece.so
     string(APPEND ${LINES} "  set_property(TARGET shortlist::text PROPERTY INTERFACE_LINK_OPTIONS\n"
@@ -131,10 +131,13 @@ shortlist_included_headers(headers ${headers})
 foreach(name ${installed})
   install(FILES $<TARGET_FILE:shortlist_${name}> DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endforeach()
-foreach(header ${headers})
-  get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shortlist/${folder})
-endforeach()
+set(public ${PROJECT_BINARY_DIR}/public)
+install(CODE "
+  set(SHORTLIST_HEADERS \"${headers}\")
+  set(SHORTLIST_SOURCE \"${PROJECT_SOURCE_DIR}\")
+  set(SHORTLIST_PUBLIC \"${public}\")
+  include(\"${PROJECT_SOURCE_DIR}/cmake/ShortlistHeaders.cmake\")")
+install(DIRECTORY ${public}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shortlist)
 install(FILES ${PROJECT_SOURCE_DIR}/c/shortlist.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS shortlist_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET shortlist)

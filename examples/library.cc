@@ -5,8 +5,8 @@
 #include <iostream>
 #include <string>
 
-#include "base/status_macros.h"
-#include "runtime/engine.h"
+#include "shortlist/base/status_macros.h"
+#include "shortlist/runtime/engine.h"
 
 namespace shortlist {
 namespace {

@@ -3,7 +3,8 @@
 
 usage: check_public.py PREFIX [SHARED_OBJECT...]
 
-  - every header below PREFIX/include compiles alone, as C++20; shortlist.h as C99 too
+  - every header below PREFIX/include compiles alone, as C++20, and includes none of ours but by shortlist/; shortlist.h
+    as C99 too
   - all macros that ours define begin with SHORTLIST_
   - a shared object exports nothing but names of shortlist's own: shortlist_* and, of a Python module, PyInit_*
 
@@ -53,7 +54,7 @@ def main():
         sys.exit(__doc__)
     include = Path(sys.argv[1]) / "include"
     headers = [(include / "shortlist.h", include)]
-    headers += [(header, include / "shortlist") for header in sorted((include / "shortlist").rglob("*.h"))]
+    headers += [(header, include) for header in sorted((include / "shortlist").rglob("*.h"))]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = sum(pool.map(lambda pair: check_header(*pair), headers), [])
     for library in sys.argv[2:]:

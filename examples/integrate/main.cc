@@ -6,8 +6,8 @@
 #include <iterator>
 #include <vector>
 
-#include "head/pruned_head.h"
-#include "vocab/dynamic_vocabulary_manager.h"
+#include "shortlist/head/pruned_head.h"
+#include "shortlist/vocab/dynamic_vocabulary_manager.h"
 
 using namespace shortlist;
 
