@@ -10,12 +10,12 @@
 
 namespace shortlist {
 
-/// An .npy file of little-endian int64 of one dimension (format 1.0 of numpy.lib.format).
+/// Returns an .npy file of one-dimensional little-endian int64 (format 1.0 of numpy.lib.format).
 std::string NpyFileOf(std::span<const int64_t> values);
 
-/// The integers of such a file, or of one of any little-endian integer dtype, in format 1.0 to 3.0.
-/// InvalidArgument, without a file's name, says what is wrong: another dtype (bool is a mask), more
-/// dimensions, another length, an element that is not below 2^63.
+/// Returns the integers of a one-dimensional .npy file of any little-endian integer dtype, format
+/// 1.0 to 3.0. InvalidArgument, without the file's name, says what is wrong: another dtype (bool is
+/// a mask), more dimensions, another length, an element that is not below 2^63.
 absl::StatusOr<std::vector<int64_t>> ParseNpyIntegers(const std::string& contents);
 
 }  // namespace shortlist
