@@ -74,8 +74,8 @@ class ThreadPool {
 
   // The current loop, in one cache line. Task and context are written before `ticket_` publishes
   // them, and are stable until every claim has finished. The ticket is num_tasks (high 32 bits) and
-  // the next task to claim (low 32 bits) in one word, so a late worker cannot combine a claim with
-  // another loop's count.
+  // the next task to claim (low 32 bits). They are one word, so a late worker cannot combine a
+  // claim with another loop's count.
   alignas(64) std::atomic<uint64_t> ticket_{0};
   std::atomic<Task> task_{nullptr};
   std::atomic<void*> context_{nullptr};

@@ -37,9 +37,9 @@ struct SamplingParams {
   std::shared_ptr<const TokenBans> bans;              // null: none
   uint64_t seed = 0;  // of the request's noise; the output depends only on it and the history
   int64_t max_new_tokens = 128;  // at least 1
-  // stop_token_ids are not emitted before; in [0, max_new_tokens].
+  // Stop tokens are not emitted before this many tokens; in [0, max_new_tokens].
   int64_t min_new_tokens = 0;
-  // They end the request and are emitted last. The caller adds EOS.
+  // These tokens end the request and are emitted last. The caller adds EOS.
   std::vector<TokenId> stop_token_ids;
   // For TokenInfo. -1: no log-probability; n in [0, 20]: those of the token and of the n most
   // likely.

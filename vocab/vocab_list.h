@@ -38,8 +38,8 @@ struct VocabList {
   std::vector<std::vector<TokenId>> successors;
 
   /// InvalidArgument names the index, the value and the bound: an id out of range or repeated, a
-  /// negative or rising count, counts of a list without ranks, different lengths, no id, a number
-  /// of successors lists other than vocab_size.
+  /// negative or rising count, counts of a list without ranks, different lengths, or no id. Also
+  /// if `successors` is neither empty nor of length vocab_size.
   absl::Status Validate() const;
 
   /// Returns every token that the list names, as id, pinned, successor or token with successors:
