@@ -10,7 +10,8 @@
 namespace shortlist {
 namespace {
 
-/// This thread's file of the scheduler's counts, kept open: a reading takes a microsecond.
+/// Reads this thread's counts of the scheduler from a file that stays open: one reading takes a
+/// microsecond.
 class SchedulerCounts {
  public:
   SchedulerCounts() : fd_(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
@@ -20,7 +21,7 @@ class SchedulerCounts {
   SchedulerCounts(const SchedulerCounts&) = delete;
   SchedulerCounts& operator=(const SchedulerCounts&) = delete;
 
-  /// The second number of the file; the first is the time on a processor.
+  /// Returns the second number of the file. The first is the time on a processor.
   int64_t ready_ns() const {
     char text[96];
     const ssize_t size = fd_ < 0 ? -1 : pread(fd_, text, sizeof text - 1, 0);

@@ -5,20 +5,20 @@
 
 namespace shortlist {
 
-/// Seconds of a clock that never goes back.
+/// Returns seconds of a clock that never goes back.
 inline double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Seconds of processor time that all threads of this process have used.
+/// Returns the seconds of processor time used by all threads of this process.
 double ProcessCpuSeconds();
 
-/// Seconds for which this thread was ready to run while other threads had the processors
-/// (/proc/thread-self/schedstat); 0 where the system does not count them.
+/// Returns the seconds for which this thread was ready to run while other threads had the
+/// processors (/proc/thread-self/schedstat). Returns 0 if the system does not count them.
 double ThreadReadySeconds();
 
-/// ProcessCpuSeconds and ThreadReadySeconds: the process ran, or this thread wanted to. While the
-/// process is stopped or frozen neither grows.
+/// Returns ProcessCpuSeconds() + ThreadReadySeconds(): the process ran, or this thread was ready to
+/// run. Neither grows while the process is stopped or frozen.
 inline double BusySeconds() { return ProcessCpuSeconds() + ThreadReadySeconds(); }
 
 }  // namespace shortlist

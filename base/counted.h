@@ -7,8 +7,8 @@
 
 namespace shortlist {
 
-/// A number with its noun: "1 text", "0 texts", "2 texts". `many` is the plural where that is not
-/// `one` with an s ("2 vocabularies").
+/// Returns a number with its noun: "1 text", "0 texts", "2 texts". `many` is the plural if it is
+/// not `one` with an s ("2 vocabularies").
 inline std::string Counted(int64_t number, std::string_view one, std::string_view many = {}) {
   std::string text = std::to_string(number);
   text.append(" ").append(number == 1 || many.empty() ? one : many);

@@ -10,9 +10,9 @@
 
 namespace shortlist {
 
-/// Bytes to insert, drop or replace to make one text of the other (Levenshtein 1966).
+/// Returns the number of bytes to insert, drop or replace to turn `a` into `b` (Levenshtein 1966).
 inline size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);  // from the first i bytes of a
+  std::vector<size_t> row(b.size() + 1);  // distances from the first i bytes of a
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
     size_t diagonal = std::exchange(row[0], i);

@@ -6,9 +6,9 @@
 
 namespace shortlist {
 
-/// What a message shows of a text that came from outside: the whole where it has at most 200 bytes,
-/// otherwise its beginning, cut at a code point, and "...", 200 bytes together. Control characters,
-/// NUL among them, become "?".
+/// Returns an untrusted text as a message shows it. A text of at most 200 bytes is kept whole; a
+/// longer one is cut at a code point and ends in "...", at most 200 bytes in all. Control
+/// characters, NUL included, become "?".
 inline std::string Excerpt(std::string_view text) {
   constexpr size_t kMaxBytes = 200;
   constexpr std::string_view kCut = "...";

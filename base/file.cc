@@ -20,7 +20,7 @@
 namespace shortlist {
 namespace {
 
-/// Unavailable, with the reason that errno has.
+/// Returns Unavailable with the reason in errno.
 absl::Status Failed(const std::string& path, const char* what) {
   const int error = errno;
   return absl::UnavailableError(
@@ -28,10 +28,11 @@ absl::Status Failed(const std::string& path, const char* what) {
                    error == EFBIG ? " (the limit of `ulimit -f`, or the file system's)" : ""));
 }
 
-/// False with errno set on an error.
-/// fsync, where the file system has it.
+/// Calls fsync(); succeeds if the file system does not support it. Returns false with errno set on
+/// an error.
 bool Sync(int fd) { return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP; }
 
+/// Returns false with errno set on an error.
 bool WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
@@ -41,7 +42,7 @@ bool WriteAll(int fd, std::string_view bytes) {
   return true;
 }
 
-/// False with errno set on an error; fewer bytes where the file ends.
+/// Returns false with errno set on an error. Shortens `bytes` if the file ends early.
 bool ReadUpTo(int fd, std::string& bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
@@ -64,7 +65,8 @@ absl::StatusOr<std::string> ReadAll(int fd, const std::string& path, int64_t max
   }
   std::string contents(before->size, '\0');
   if (!ReadUpTo(fd, contents)) return Failed(path, "read");
-  // Not `changed_ns`: a file that another one has replaced meanwhile is read whole.
+  // Does not compare `changed_ns`: replacing the file changes it, but the open file is still read
+  // whole.
   const std::optional<FileVersion> after = VersionOf(fd);
   if (!after || std::ssize(contents) != before->size || after->size != before->size ||
       after->written_ns != before->written_ns) {
@@ -102,12 +104,12 @@ FileVersion VersionOf(const struct stat& info) {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& path) : folder_(FolderOf(path)) {
-    // Room for the rest within the 255 bytes of a name.
+    // Leaves room for the suffix within the 255 bytes of a name.
     prefix_ = absl::StrCat(folder_, "/",
                            std::filesystem::path(path).filename().string().substr(0, 200), ".tmp.");
   }
   ~TemporaryFile() {
-    const int error = errno;  // the caller's, of what failed
+    const int error = errno;  // the caller's error
     if (fd_ >= 0) close(fd_);
     if (!name_.empty()) unlink(name_.c_str());
     errno = error;
@@ -121,9 +123,10 @@ class TemporaryFile {
     fd_ = open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kMode);
     if (fd_ >= 0) {
       if (access(Link().c_str(), F_OK) == 0) return true;
-      close(std::exchange(fd_, -1));  // it could not get a name: /proc is not mounted
+      close(std::exchange(fd_, -1));  // it cannot get a name: /proc is not mounted
     }
-    // Not only where O_TMPFILE is not supported: the errors differ, and a real one comes again.
+    // Tries after every error of O_TMPFILE, as file systems report different ones. A real error
+    // recurs.
     return UnderNewName([this](const std::string& name) {
       fd_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode);
       return fd_ >= 0;
@@ -144,10 +147,10 @@ class TemporaryFile {
  private:
   static constexpr mode_t kMode = 0666;
 
-  /// The path by which the kernel knows a file without a name.
+  /// Returns the path by which the kernel knows a file without a name.
   std::string Link() const { return absl::StrCat("/proc/self/fd/", fd_); }
 
-  /// Tries make(name) with names that nobody can guess, until one is not taken; sets name_.
+  /// Tries make(name) with unguessable names until one is not taken; sets name_.
   template <typename Make>
   bool UnderNewName(Make&& make) {
     for (int i = 0; i < 100; ++i) {
@@ -165,7 +168,7 @@ class TemporaryFile {
 
   const std::string folder_;
   std::string prefix_;
-  std::string name_;  // empty: it has none
+  std::string name_;  // empty: the file has none
   int fd_ = -1;
 };
 
@@ -213,17 +216,18 @@ absl::Status WriteFileAtomically(const std::string& given, const std::string& co
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
     return WriteToDevice(given, contents);
   }
-  // A symbolic link stays one: the file behind it is replaced.
+  // A symbolic link stays one: the file that it leads to is replaced.
   const fs::path behind = fs::exists(status) ? fs::canonical(given, unknown) : fs::path();
   const std::string path = behind.empty() ? given : behind.string();
   if (rlimit limit{}; getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
                       contents.size() > limit.rlim_cur) {
-    errno = EFBIG;  // before the signal that the kernel would send, which ends most processes
+    errno = EFBIG;  // reported before the kernel sends a signal that ends most processes
     return Failed(path, "write");
   }
   TemporaryFile temporary(path);
   if (!temporary.Open()) return Failed(path, "write");
-  // Before the bytes: what others may not read they never may.
+  // Set before the bytes are written: users without access to the old file never get it to the new
+  // one.
   if (fs::is_regular_file(status) &&
       fchmod(temporary.fd(), static_cast<mode_t>(status.permissions())) != 0) {
     return Failed(path, "write");
@@ -248,7 +252,8 @@ absl::Status CheckWritable(const std::string& path) {
   std::error_code unknown;
   const fs::file_status status = fs::status(path, unknown);
   if (fs::is_directory(status)) return absl::InvalidArgumentError(path + ": a directory");
-  fs::path written = path;  // that what is renamed stands beside
+  // What must be writable: a device itself, otherwise the folder of the file.
+  fs::path written = path;
   if (fs::is_regular_file(status)) written = fs::canonical(path, unknown).parent_path() / "";
   if (!fs::exists(status)) {
     written = fs::path(path).parent_path();

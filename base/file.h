@@ -10,13 +10,13 @@
 
 namespace shortlist {
 
-/// True when something has that name. A symbolic link to nothing counts, so that whoever reads it
-/// says so instead of going on without it.
+/// True if a file of any kind has that name. A dangling symbolic link counts, so that reading it
+/// fails instead of being skipped.
 bool FileExists(const std::string& path);
 
-/// What tells that a file has been written, replaced, renamed or removed: any of these changes
-/// when that happens, as far as the clock of the file system has moved on (some milliseconds). New
-/// permissions and further links change the last one, too.
+/// Identifies a version of a file. At least one field changes when the file is written, replaced,
+/// renamed or removed, within the resolution of the file system's clock (some milliseconds). New
+/// permissions and further links change `changed_ns`, too.
 struct FileVersion {
   uint64_t device = 0, inode = 0;
   int64_t size = 0;
@@ -25,37 +25,38 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
-/// Of an open file, or of what has that name; nullopt where the system refuses to say.
+/// Returns the version of an open file or of a path; nullopt if the system call fails.
 std::optional<FileVersion> VersionOf(int fd);
 std::optional<FileVersion> VersionOf(const std::string& path);
 
-/// Reads a whole regular file. NotFound when it does not exist, InvalidArgument when it is no
-/// regular file, a symbolic link to nothing, or longer than `max_bytes` (the message names both
-/// sizes), Unavailable on a read error, and where it was written to while it was read.
+/// Reads a whole regular file. NotFound: it does not exist. InvalidArgument: it is no regular file,
+/// a dangling symbolic link, or longer than `max_bytes` (the message names both sizes).
+/// Unavailable: a read error, or the file was written to during the read.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
-/// Writes `contents` to a new file in the folder of `path`, brings it to the disk and renames it:
+/// Writes `contents` to a new file in the folder of `path`, flushes it to the disk and renames it.
 /// `path` holds either the old bytes or all of the new ones, also after a power failure. The mode
-/// of a file that is replaced is kept. Any number of threads and processes may write one path.
+/// of a replaced file is kept. Any number of threads and processes may write one path.
 ///
-/// The new file has no name until it is whole, where the file system can do that (O_TMPFILE). A
-/// process that is killed then leaves nothing; one that is killed between naming and renaming, or
-/// on another file system, leaves NAME.tmp.RANDOM, which may be removed and which nothing reads. No
-/// file that is there already is opened, and no link followed, under such a name.
+/// The new file has no name until it is complete, if the file system supports this (O_TMPFILE). A
+/// killed process then leaves no file. If it is killed between naming and renaming, or on another
+/// file system, it leaves NAME.tmp.RANDOM, which is never read and may be removed. Under such a
+/// name, no existing file is opened and no link is followed.
 ///
-/// A symbolic link stays one: what it leads to is replaced; where that is nothing, the link is. A
-/// device or a pipe is not replaced: it takes the bytes, and waits for a reader. Unavailable names
-/// the path and the system's reason, also for more bytes than RLIMIT_FSIZE; behind an error a
-/// regular file is as it was, unless the error is that its folder could not be brought to the disk.
+/// A symbolic link stays one: its target is replaced. A dangling link is itself replaced. A device
+/// or a pipe is not replaced: it receives the bytes, and the call waits for a reader. Unavailable
+/// names the path and the system's reason, also for more bytes than RLIMIT_FSIZE. After an error a
+/// regular file is unchanged, unless the error is that its folder could not be flushed to the disk.
 absl::Status WriteFileAtomically(const std::string& path, const std::string& contents);
 
-/// Brings the names in the folder of `path` to the disk, as after a rename. Unavailable names the
-/// path and the system's reason; a folder that may not be read, or a file system that cannot do
-/// this, is no error.
+/// Flushes the names in the folder of `path` to the disk, as needed after a rename. Unavailable
+/// names the path and the system's reason. An unreadable folder, or a file system without support,
+/// is no error.
 absl::Status SyncFolderOf(const std::string& path);
 
-/// Before long work whose result WriteFileAtomically is to write: InvalidArgument names the path
-/// and why that would fail, as far as it shows without writing. Changes nothing.
+/// Checks, before long work, that WriteFileAtomically can write its result to `path`.
+/// InvalidArgument names the path and the reason, as far as it is known without writing. Changes
+/// nothing.
 absl::Status CheckWritable(const std::string& path);
 
 }  // namespace shortlist

@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-/// What the parser found, without its names and numbers: "unexpected '}'; expected a value".
+/// Returns the parser's message without its names and numbers: "unexpected '}'; expected a value".
 std::string Reason(std::string_view what) {
   // "[json.exception.parse_error.101] parse error at line 1, column 6: syntax error while parsing
   // value - unexpected '}'; expected '[', '{', or a literal"
@@ -35,8 +35,8 @@ std::string Reason(std::string_view what) {
       {{"'[', '{', or a literal", "a value"}, {"expected string literal", "expected a string"}});
 }
 
-/// Checks a document without building it: depth, repeated keys, syntax. Parsing into a value comes
-/// after, so no hostile nesting ever becomes a tree.
+/// Checks depth, repeated keys and syntax of a document without building it. Parsing into a value
+/// follows, so hostile nesting never becomes a tree.
 class Screen : public nlohmann::json_sax<json> {
  public:
   Screen(std::string_view text, const std::string& origin, int64_t max_values)
@@ -65,7 +65,8 @@ class Screen : public nlohmann::json_sax<json> {
   }
 
   bool parse_error(size_t position, const std::string&, const json::exception& error) override {
-    // `position` bytes were read, the last of them in vain; one more where there are none.
+    // The last of the `position` bytes read is in error. At the end of the text, `position` counts
+    // one byte more than there are.
     const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     const size_t column = before.size() - before.rfind('\n');  // npos + 1 is 0
@@ -104,7 +105,7 @@ class Screen : public nlohmann::json_sax<json> {
   std::vector<std::set<std::string>> keys_;  // one set per open object or array
 };
 
-/// Builds a document. The library's own way looks for each key among those before it.
+/// Builds a document in linear time: the library's builder searches all earlier keys for each key.
 class OrderedBuilder : public nlohmann::json_sax<ordered_json> {
  public:
   ordered_json Take() { return std::move(root_); }
@@ -139,7 +140,7 @@ class OrderedBuilder : public nlohmann::json_sax<ordered_json> {
     open_.pop_back();
     return true;
   }
-  /// Puts `value` behind what the innermost open object or array holds.
+  /// Appends `value` to the innermost open object or array, or makes it the root.
   ordered_json* Place(ordered_json value) {
     if (open_.empty()) {
       root_ = std::move(value);
@@ -155,7 +156,7 @@ class OrderedBuilder : public nlohmann::json_sax<ordered_json> {
   }
 
   ordered_json root_;
-  std::string key_;                  // of the value to come
+  std::string key_;                  // of the next value
   std::vector<ordered_json*> open_;  // each is the last value of the one before
 };
 

@@ -10,25 +10,26 @@
 
 namespace shortlist {
 
-/// Nesting admitted in any JSON that comes from outside: more than any real file uses, far less
-/// than what would exhaust a stack.
+/// Limit of nesting in JSON from outside: more than any real file uses, far less than what would
+/// exhaust a stack.
 inline constexpr int kMaxJsonDepth = 64;
 
-/// Parses one JSON document. InvalidArgument names `origin` (a path or "request body"), and the
-/// byte where the syntax breaks, an object repeats a key, the nesting passes kMaxJsonDepth, or
-/// there are more than `max_values` values, of which a member of an object counts as 8: parsed, one
-/// takes 16 bytes and a member some 200.
+/// Parses one JSON document. InvalidArgument names `origin` (a path or "request body") and the
+/// problem: the byte of a syntax error, a repeated key of an object, nesting deeper than
+/// kMaxJsonDepth, or more than `max_values` values. A member of an object counts as 8 values:
+/// parsed, a value takes 16 bytes and a member about 200.
 absl::StatusOr<nlohmann::json> ParseJson(const std::string& text, const std::string& origin,
                                          int64_t max_values = std::numeric_limits<int64_t>::max());
 
-/// The value of a document that ParseJson takes, with the members of objects in their order. Time
-/// is linear in the text.
+/// Returns the value of a document that ParseJson accepts, with the members of objects in their
+/// order. Takes time linear in the text.
 nlohmann::ordered_json ParseOrderedJson(const std::string& text);
 
-/// ReadFile, then ParseJson with the path as origin.
+/// Calls ReadFile, then ParseJson with the path as origin.
 absl::StatusOr<nlohmann::json> ReadJsonFile(const std::string& path, int64_t max_bytes);
 
-/// Of a config.json and its like, which people write: more is a mistake, or hostile.
+/// Size limit of files that people write, such as config.json. A larger one is a mistake, or
+/// hostile.
 inline constexpr int64_t kMaxConfigBytes = int64_t{64} << 20;
 
 }  // namespace shortlist

@@ -20,7 +20,8 @@ absl::StatusOr<bool> ReadLine(std::istream& in, int64_t max_bytes, std::string& 
     const Traits::int_type next = bytes.sbumpc();
     if (Traits::eq_int_type(next, Traits::eof())) {
       in.setstate(std::ios_base::eofbit);
-      // A stream does not tell an error from the end; other values of errno are no errors of read.
+      // A stream does not distinguish an error from the end; other errno values are not read
+      // errors.
       const bool has_failed = errno == EIO || errno == EISDIR || errno == EBADF;
       if (!has_failed) return has_any;
       return absl::UnavailableError(absl::StrCat("cannot read: ", std::strerror(errno)));

@@ -10,17 +10,17 @@
 namespace shortlist {
 
 /// Reads the next line of `in` into `line`, without its line break. Returns false at the end of the
-/// input. InvalidArgument names the bound where the line has more than `max_bytes` bytes; at most
-/// that many are held then. Unavailable when reading fails.
+/// input. InvalidArgument names the bound if the line has more than `max_bytes` bytes; `line` never
+/// exceeds the bound. Unavailable if reading fails.
 absl::StatusOr<bool> ReadLine(std::istream& in, int64_t max_bytes, std::string& line);
 
-/// Bounds of what ReadLines holds.
+/// Limits of ReadLines.
 struct LineBounds {
   int64_t max_line_bytes = 0;
   int64_t max_bytes = 0;  // of all lines, line breaks included
 };
 
-/// Reads all of `in`. InvalidArgument names `origin`, the line and the bound that it exceeds.
+/// Reads all of `in`. InvalidArgument names `origin`, the line and the exceeded bound.
 absl::StatusOr<std::string> ReadLines(std::istream& in, const std::string& origin,
                                       const LineBounds& bounds);
 

@@ -10,17 +10,17 @@
 namespace shortlist {
 
 /// A clock that never goes back and stands still while the whole process does: after SIGSTOP, in a
-/// paused container, on a machine that is being migrated. A pause is then charged to no model, and
-/// no deadline passes in it.
+/// paused container, during a migration of the machine. No model is charged for such a pause, and
+/// no deadline passes during it.
 ///
-/// The caller reads it often, before and after each pass of a model, say. Between two readings it
-/// advances by the wall time. If that is more than kLongestGap seconds, it advances by the time for
-/// which the process was busy instead, but by at least kLongestGap and at most the wall time. So it
-/// may also stand still while the caller waits for something to do.
+/// The caller reads the clock often, such as before and after each pass of a model. Between two
+/// readings the clock advances by the wall time. If that is more than kLongestGap seconds, it
+/// advances by the time for which the process was busy, but by at least kLongestGap and at most the
+/// wall time. So the clock may also stand still while the caller waits for work.
 ///
-/// A process that others starve of processor time is not paused: the caller's thread is ready, and
-/// BusySeconds counts its wait. On a system without that count each long gap of a starved process
-/// counts kLongestGap, so that a deadline comes later, but comes.
+/// A process starved of processor time is not paused: the caller's thread is ready, and BusySeconds
+/// counts its wait. On a system without that count, each long gap of a starved process counts as
+/// kLongestGap, so a deadline is late, but passes.
 ///
 /// Used by one thread.
 class RunningClock {

@@ -7,9 +7,9 @@
 namespace shortlist {
 namespace {
 
-// Long enough to bridge the host work between two loops of a decode step (a draw from 16,384 logits
-// and what follows took more than 40 us now and then, and waking a parked worker takes as long
-// again or longer), short enough that an idle engine is idle.
+// Long enough to bridge the host work between two loops of a decode step: a draw from 16,384 logits
+// and the work after it sometimes took more than 40 us, and waking a parked worker takes at least
+// as long. Short enough that an idle engine is idle.
 constexpr std::chrono::microseconds kSpinTime{200};
 
 void Pause() {
@@ -20,7 +20,7 @@ void Pause() {
 #endif
 }
 
-/// Spins until done() holds or kSpinTime has passed; says whether it holds.
+/// Spins until done() holds or kSpinTime has passed; returns true if done() holds.
 template <typename Done>
 bool SpinUntil(Done&& done) {
   const auto spin = [&] {
@@ -30,7 +30,7 @@ bool SpinUntil(Done&& done) {
     }
     return false;
   };
-  if (spin()) return true;  // most often, and without asking the clock
+  if (spin()) return true;  // the common case, without reading the clock
   const auto deadline = std::chrono::steady_clock::now() + kSpinTime;
   do {
     if (spin()) return true;
@@ -50,7 +50,7 @@ ThreadPool::ThreadPool(int num_threads) : num_threads_(num_threads) {
   try {
     for (int i = 1; i < num_threads; ++i) workers_.emplace_back([this] { WorkerLoop(); });
   } catch (...) {
-    Stop();  // those that there are wait for work
+    Stop();  // the workers already started wait for work
     throw;
   }
 }
@@ -74,8 +74,8 @@ void ThreadPool::Run(int64_t num_tasks, Task task, void* context) {
   }
   task_.store(task, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
-  // The first task is ours. Sequentially consistent against num_parked_: either we see the parked
-  // worker, or it sees the work.
+  // This thread runs the first task. The store is sequentially consistent with num_parked_: either
+  // this thread sees the parked worker, or the worker sees the work.
   ticket_.store(static_cast<uint64_t>(num_tasks) << 32 | 1);
   if (num_parked_.load() > 0) {
     { std::lock_guard lock(mutex_); }

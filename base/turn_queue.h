@@ -14,29 +14,29 @@
 
 namespace shortlist {
 
-/// What a queue of `capacity` holds at most: an eighth more (at least 1).
+/// Returns the hard limit of a queue of `capacity`: an eighth more, and at least 1 more.
 inline int64_t MostQueued(int64_t capacity) {
   return capacity + std::max<int64_t>(capacity / 8, 1);
 }
 
-/// Whether a queue takes one more from a client that has `own` of the `total` in it, which come
-/// from `num_clients`, this one included. What is beyond `capacity` is for those with less than
-/// an even share: whoever fills the queue does not shut out the others.
+/// True if a queue accepts one more value from a client that has `own` of its `total` values, which
+/// come from `num_clients` clients, this one included. The places beyond `capacity` are for clients
+/// with less than an even share: a client that fills the queue does not shut out the others.
 inline bool QueueHasRoom(int64_t own, int64_t total, int64_t num_clients, int64_t capacity) {
   if (total < capacity) return true;
   return total < MostQueued(capacity) && own < std::max<int64_t>(capacity / num_clients, 1);
 }
 
-/// A queue between threads from which clients take turns: of one client first come, first served,
-/// but a client that brings many values waits for itself, not others for it. Thread-safe. Once
-/// closed it takes nothing more, and what it holds can still be taken out.
+/// A queue between threads that serves its clients in turn. Values of one client are first come,
+/// first served; a client with many values delays itself, not the others. Thread-safe. A closed
+/// queue accepts no more values, but its values can still be popped.
 template <typename T>
 class TurnQueue {
  public:
-  /// At least 1.
+  /// `capacity` is at least 1.
   explicit TurnQueue(int64_t capacity) : capacity_(capacity) {}
 
-  /// False, and `value` is as it was, when there is no room (QueueHasRoom) or the queue is closed.
+  /// Returns false and keeps `value` if there is no room (QueueHasRoom) or the queue is closed.
   bool TryPush(const std::string& client, T& value) {
     const std::lock_guard lock(mutex_);
     const auto found = of_client_.find(client);
@@ -45,7 +45,7 @@ class TurnQueue {
     const int64_t num_clients = std::ssize(of_client_) + (is_new ? 1 : 0);
     if (closed_ || !QueueHasRoom(own, size_, num_clients, capacity_)) return false;
     if (is_new) {
-      std::list<Turn> turn;  // nothing has changed if memory runs out
+      std::list<Turn> turn;  // built first: nothing has changed if memory runs out
       turn.push_back({client, {}});
       turn.back().values.emplace_back();
       of_client_.emplace(client, turn.begin());
@@ -59,7 +59,7 @@ class TurnQueue {
     return true;
   }
 
-  /// Waits for a value; nullopt when the queue is closed and empty.
+  /// Waits for a value. Returns nullopt if the queue is closed and empty.
   std::optional<T> Pop() {
     std::unique_lock lock(mutex_);
     has_values_.wait(lock, [this] { return closed_ || size_ > 0; });
@@ -92,7 +92,7 @@ class TurnQueue {
   const int64_t capacity_;
   std::mutex mutex_;
   std::condition_variable has_values_;
-  std::list<Turn> turns_;  // whose turn is next is in front
+  std::list<Turn> turns_;  // the next turn is in front
   std::unordered_map<std::string, typename std::list<Turn>::iterator> of_client_;
   int64_t size_ = 0;
   bool closed_ = false;

@@ -14,14 +14,14 @@ struct Sequence {
   size_t size;  // bytes of the sequence, or of its maximal subpart; at least 1
 };
 
-/// The first sequence of `bytes`, which is not empty.
+/// Returns the first sequence of `bytes`, which is not empty.
 Sequence FirstSequence(std::string_view bytes) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   const uint8_t lead = byte(0);
   if (lead < 0x80) return {SequenceKind::kWellFormed, 1};
   if (lead < 0xC2 || lead > 0xF4) return {SequenceKind::kBroken, 1};
   const size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  // The second byte's range shuts out overlong forms, surrogates and what lies above U+10FFFF.
+  // The second byte's range excludes overlong forms, surrogates and all above U+10FFFF.
   uint8_t low = 0x80, high = 0xBF;
   if (lead == 0xE0) low = 0xA0;
   if (lead == 0xED) high = 0x9F;

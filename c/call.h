@@ -10,13 +10,13 @@
 
 namespace shortlist {
 
-/// Remembers what went wrong for shortlist_last_error and gives its number.
+/// Saves the message of an error for shortlist_last_error and returns the status's number.
 shortlist_status Report(const absl::Status& status);
 
-/// The body of every function of the C interface: no exception passes.
+/// Runs the body of a function of the C interface and reports its status. No exception escapes.
 shortlist_status Call(absl::FunctionRef<absl::Status()> body);
 
-/// InvalidArgument names `what` where it is null.
+/// InvalidArgument names `what` if `pointer` is null.
 absl::Status CheckNotNull(const void* pointer, const char* what);
 /// InvalidArgument names `what` for a count below 0, or a null array of more than 0 elements.
 absl::Status CheckArray(const void* array, int64_t count, const char* what);

@@ -14,13 +14,12 @@
 
 namespace shortlist {
 
-/// The objects behind the handles of one kind. A handle is a number that is given once, not an
-/// address, so that one which was freed, or is of another kind, is told from all that live.
-/// Thread-safe.
+/// The objects of one kind of handle. A handle is a number used only once, not an address, so that
+/// freed handles and those of another kind are recognised. Thread-safe.
 template <typename Handle, typename Object>
 class Handles {
  public:
-  /// `what`: the kind, in errors. `kind` tells the numbers of kinds apart, in [1, 15].
+  /// `what`: the kind, in errors. `kind`: number of the kind, in [1, 15], part of each handle.
   constexpr Handles(const char* what, uint64_t kind) : what_(what), kind_(kind) {}
 
   Handle* Add(std::shared_ptr<Object> object) {
@@ -30,7 +29,7 @@ class Handles {
     return reinterpret_cast<Handle*>(static_cast<uintptr_t>(number));
   }
 
-  /// InvalidArgument where the handle is null, freed or none of these.
+  /// InvalidArgument if the handle is null, freed or of another kind.
   absl::StatusOr<std::shared_ptr<Object>> Get(const Handle* handle) const {
     const std::shared_lock lock(mutex_);
     const auto found = objects_.find(NumberOf(handle));
@@ -40,7 +39,7 @@ class Handles {
 
   absl::Status Free(const Handle* handle) {
     if (handle == nullptr) return absl::OkStatus();
-    std::shared_ptr<Object> object;  // dies when the mutex is free
+    std::shared_ptr<Object> object;  // destroyed after the mutex is released
     const std::unique_lock lock(mutex_);
     const auto found = objects_.find(NumberOf(handle));
     if (found == objects_.end()) return Unknown(handle);

@@ -22,15 +22,16 @@ struct Head {
   explicit Head(int num_threads) : pool(num_threads) {}
 
   const pid_t process = getpid();
-  std::mutex mutex;  // of a call
+  std::mutex mutex;  // held during a call
   ThreadPool pool;
   std::unique_ptr<PrunedHead> head;
-  std::vector<uint64_t> seen_in;  // [vocab_size] the tail that had the id last; empty until needed
+  // [vocab_size] number of the last tail with the id; empty until needed.
+  std::vector<uint64_t> seen_in;
   uint64_t num_tails = 0;
 };
 
-/// FailedPrecondition in a child of the process that made the head: the pool's threads are not in
-/// it.
+/// FailedPrecondition in a child of the process that made the head: the pool's threads do not exist
+/// there.
 absl::Status CheckProcess(const Head& head) {
   if (head.process == getpid()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("the head was made by process ", head.process,
@@ -55,14 +56,14 @@ absl::StatusOr<DType> DTypeOf(int32_t dtype) {
   return absl::InvalidArgumentError(absl::StrCat("dtype ", dtype, " not in [0, 2]"));
 }
 
-/// What a call scores, in the words of PrunedHead.
+/// The input of a call, converted for PrunedHead.
 struct Work {
   std::shared_ptr<const ActiveVocab> active;
   std::vector<std::span<const int32_t>> tails;
   HeadInput hidden;
 
   HeadSelection selection() const { return {*active, tails}; }
-  /// Rows of the token that has most.
+  /// Returns the maximum number of rows of a token.
   int64_t max_rows(int64_t full) const {
     if (active->is_full_head()) return full;
     int64_t longest = 0;
@@ -95,8 +96,9 @@ absl::Status ReadTails(const shortlist_states& states, Work& work) {
   return absl::OkStatus();
 }
 
-/// InvalidArgument for an id that comes twice in a tail, or is in the snapshot: it would be scored,
-/// and counted in a softmax, twice. Ids out of range are PrunedHead's to tell. Under head.mutex.
+/// InvalidArgument for an id that occurs twice in a tail, or is in the snapshot: it would be
+/// scored, and counted in a softmax, twice. PrunedHead reports ids out of range. head.mutex must be
+/// held.
 absl::Status CheckTails(const Work& work, Head& head) {
   const int64_t vocab_size = head.head->vocab_size();
   if (!work.tails.empty()) head.seen_in.resize(static_cast<size_t>(vocab_size));
@@ -140,7 +142,7 @@ absl::StatusOr<Work> ReadWork(const PrunedHead& head, const shortlist_states* st
   return work;
 }
 
-/// body(head, work) of what `states` asks of a head, while no other call uses it.
+/// Runs body(head, work) with the work of `states`, while no other call uses the head.
 absl::Status WithWork(shortlist_head* handle, const shortlist_states* states,
                       absl::FunctionRef<absl::Status(PrunedHead& head, const Work& work)> body) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto owner, Heads().Get(handle));
@@ -183,11 +185,12 @@ shortlist_status shortlist_head_free(shortlist_head* head) {
     SHORTLIST_ASSIGN_OR_RETURN(const auto owner, Heads().Get(head));
     SHORTLIST_RETURN_IF_ERROR(Heads().Free(head));
     if (!CheckProcess(*owner).ok()) {
-      new std::shared_ptr<Head>(owner);  // its threads are not here to be ended: it stays for good
+      // Never freed: its threads do not exist here and cannot be joined.
+      new std::shared_ptr<Head>(owner);
       return absl::OkStatus();
     }
     const std::lock_guard wait_for_calls(owner->mutex);
-    owner->head.reset();  // a call that has only just found it is told so
+    owner->head.reset();  // a call that found the handle before gets an error
     return absl::OkStatus();
   });
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// The token ids of the rows of token m; empty where row s is the weight's.
+/// Sets `ids` to the token ids of the rows of token m; empty if row s is row s of the weight.
 void CopyIds(const HeadArgs& args, int64_t m, std::vector<int32_t>& ids) {
   ids.clear();
   if (args.row_ids == nullptr) return;
@@ -24,9 +24,9 @@ void CopyIds(const HeadArgs& args, int64_t m, std::vector<int32_t>& ids) {
              args.tail_ids + args.tail_indptr[m + 1]);
 }
 
-/// k draws of a token with noise from the logits of its rows. Each winner leaves the race, which
-/// the others run again by the same noise: they are the first k to arrive, however far behind the
-/// first they are.
+/// Makes k draws of a token with noise from the logits of its rows. Each winner leaves the race,
+/// and the others repeat it with the same noise. So the draws are the first k to arrive, at any
+/// distance.
 void DrawRows(std::span<float> scored, const int32_t* row_ids, const HeadDraw& draw,
               uint32_t stream, int64_t k, int32_t* ids, float* logits) {
   const RaceRow row = {scored.data(), row_ids, std::ssize(scored),
@@ -99,8 +99,8 @@ const CpuHead::Packed* CpuHead::PackedRows(const std::shared_ptr<const VocabBase
   if (base->size() == 0) return nullptr;
   std::erase_if(packed_, [](const Packed& kept) { return kept.base.use_count() == 1; });
   if (std::ssize(packed_) == kMaxPacked) {
-    // More bases that take turns than there is room for: the others are read in place, since a copy
-    // for each call costs more.
+    // More bases are in use than there is room for. The others are read in place, since a copy for
+    // each call costs more.
     const auto oldest = std::min_element(
         packed_.begin(), packed_.end(),
         [](const Packed& a, const Packed& b) { return a.last_call < b.last_call; });
@@ -114,7 +114,7 @@ const CpuHead::Packed* CpuHead::PackedRows(const std::shared_ptr<const VocabBase
   return &packed_.back();
 }
 
-/// A base that is new costs each call a little rather than one call much.
+/// Copies a part of a new base: a small cost for each call instead of a large one for one call.
 void CpuHead::PackMore(Packed& packed) const {
   const std::span<const int32_t> ids = packed.base->ids();
   const int64_t row_bytes = RowBytes(weight_.dtype, weight_.hidden);

@@ -12,18 +12,18 @@
 
 namespace shortlist {
 
-/// Scores by the kernels of kernels/head.h. The rows of a large weight come from memory, which is
-/// read fastest in one stretch: of those, packed copies of the base rows are kept for the
-/// kMaxPacked bases seen last. All other rows are read in place, and so are those of a new base
-/// until the calls have copied them, kPackedBytesOfCall each.
+/// Scores by the kernels of kernels/head.h. Memory is read fastest in contiguous ranges. So for a
+/// large weight, packed copies of the base rows are kept for the kMaxPacked most recent bases. All
+/// other rows are read in place. So are those of a new base until they are copied,
+/// kPackedBytesOfCall by each call.
 class CpuHead final : public HeadScorer {
  public:
   static constexpr int64_t kMaxPacked = 4;
   static constexpr int64_t kPackedBytesOfCall = int64_t{1} << 20;
-  static constexpr int64_t kCallsInUse = 256;  // a base that was scored within so many is in use
+  static constexpr int64_t kCallsInUse = 256;  // a base scored within so many calls is in use
 
-  /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, weight.vocab_size]. The
-  /// weight's memory must outlive this.
+  /// The full head scores rows 0 .. num_rows - 1, num_rows in [1, weight.vocab_size]. `pool` and
+  /// the weight's memory must outlive the head.
   CpuHead(const HeadWeight& weight, int64_t num_rows, bool packs_base, ThreadPool& pool)
       : weight_(weight), num_rows_(num_rows), packs_base_(packs_base), pool_(pool) {}
 
@@ -37,19 +37,19 @@ class CpuHead final : public HeadScorer {
                     float* log_sum_exp) override;
   absl::Status RowLogits(HeadInput hidden, std::span<const TokenId> ids, float* logits) override;
 
-  /// How often a base was packed.
+  /// Number of times a base was packed.
   int64_t num_packings() const { return num_packings_; }
   int64_t num_packed() const { return static_cast<int64_t>(packed_.size()); }
 
  private:
-  /// TopK where a token has noise.
+  /// TopK if at least one token has noise.
   void Draw(const HeadArgs& args, int64_t k, const HeadDraws& draws, int32_t* ids, float* logits,
             float* log_sum_exp);
   HeadArgs Arguments(HeadInput hidden, const HeadSelection& selection);
   struct Packed {
     std::shared_ptr<const VocabBase> base;
     Arena rows;
-    int64_t num_rows;  // of the base that are copied so far, its first
+    int64_t num_rows;  // leading rows of the base copied so far
     int64_t last_call;
   };
   const Packed* PackedRows(const std::shared_ptr<const VocabBase>& base);
@@ -62,8 +62,8 @@ class CpuHead final : public HeadScorer {
   std::vector<Packed> packed_;
   int64_t num_calls_ = 0, num_packings_ = 0;
   std::vector<int32_t> tail_indptr_, tail_ids_;
-  std::vector<float> sums_;    // that nobody asked for
-  std::vector<float> scored_;  // what draws are made from
+  std::vector<float> sums_;    // receives sums that are not requested
+  std::vector<float> scored_;  // logits from which draws are made
 };
 
 }  // namespace shortlist

@@ -22,7 +22,7 @@ absl::Status Refusal(const char* problem) {
   return absl::InvalidArgumentError(absl::StrCat("CUDA head: ", problem));
 }
 
-/// On PyTorch's current stream, with workspaces from its caching allocator.
+/// Runs on PyTorch's current stream, with workspaces from its caching allocator.
 class CudaHeadKernels final : public HeadKernels {
  public:
   at::Device device() const override { return {at::kCUDA, 0}; }

@@ -24,7 +24,7 @@ constexpr int64_t kMaxResults = kHeadMaxTokens * (2 * kHeadMaxTopK + 1);
 constexpr int64_t kIndptrLen = kHeadMaxTokens + 1;
 constexpr const char* kWhat = "LM head on a device";
 
-/// The arrays of a HeadNoise, one behind the other so that one copy brings them all.
+/// The arrays of a HeadNoise, contiguous, so that one copy is enough.
 struct NoiseArrays {
   uint64_t seeds[kHeadMaxTokens];
   int64_t positions[kHeadMaxTokens];
@@ -64,7 +64,7 @@ DeviceSelection* DeviceHead::MakeRoom(const HeadSelection& selection) {
   const int64_t size = selection.active.size();
   int64_t tail = 0;
   for (const auto of_token : selection.tails) tail = std::max(tail, std::ssize(of_token));
-  // Tails grow token by token: capacities are powers of two, so that few steps make new room.
+  // Tails grow token by token: capacities are powers of two, so that few steps allocate.
   if (tail > 0) {
     tail = std::min<int64_t>(std::bit_ceil(static_cast<uint64_t>(tail)), vocab_size());
   }
@@ -77,17 +77,18 @@ DeviceSelection* DeviceHead::MakeRoom(const HeadSelection& selection) {
     tail = std::max(tail, resident.tail_capacity());
     residents_.erase(residents_.begin());
   }
-  // Beside the resident its selection holds the base.
+  // A base held only by its resident and its selection is no longer in use.
   std::erase_if(residents_, [](const Resident& of) { return of.base.use_count() <= 2; });
   if (std::ssize(residents_) == kMaxResident) {
-    // The arrays of the one that was used longest ago, where they have the room.
+    // Reuse the arrays of the least recently used resident if they are large enough.
     std::rotate(residents_.begin(), residents_.end() - 1, residents_.end());
     DeviceSelection& resident = residents_.front().selection;
     residents_.front().base = base;
     if (size <= resident.row_capacity() && tail <= resident.tail_capacity()) return &resident;
     residents_.erase(residents_.begin());
   }
-  // Room for a dynamic part that grows. Capacities decide how the work is cut, so they stay close.
+  // Room for a growing dynamic part. Capacities decide how the work is divided, so they are only
+  // slightly larger.
   const int64_t rows = std::min(vocab_size(), size + std::max<int64_t>(size / 8, 256));
   residents_.insert(residents_.begin(),
                     Resident{base, DeviceSelection(rows, tail, rows_->device())});

@@ -15,9 +15,9 @@
 
 namespace shortlist {
 
-/// Scores by the kernels of kernels/cuda/, kHeadMaxTokens tokens at a time. Rows lie in
-/// DeviceSelection, of the kMaxResident bases seen last, which are made anew, larger, when a set
-/// outgrows them.
+/// Scores by the kernels of kernels/cuda/, kHeadMaxTokens tokens at a time. Row ids are in the
+/// DeviceSelections of the kMaxResident most recent bases, each replaced by a larger one when a set
+/// outgrows it.
 class DeviceHead final : public HeadScorer {
  public:
   static constexpr int64_t kMaxResident = 4;
@@ -41,19 +41,20 @@ class DeviceHead final : public HeadScorer {
       : rows_(std::move(rows)), num_rows_(num_rows) {}
 
   void Allocate();
-  /// Those of the selection's base, with room for it; null for the full head, which needs none.
+  /// Returns the DeviceSelection of the selection's base, with enough capacity; null for the full
+  /// head, which needs none.
   DeviceSelection* MakeRoom(const HeadSelection& selection);
   using Body = absl::FunctionRef<absl::Status(CudaHeadArgs& args, int64_t first)>;
-  /// Calls `body` for every kHeadMaxTokens tokens, the first of them being `first`, with their
-  /// states prepared and `args` filled in as far as rows and states go.
+  /// Calls `body` for each kHeadMaxTokens tokens, beginning at token `first`, with prepared states.
+  /// In `args`, weight and states are set.
   absl::Status ForTokens(HeadInput hidden, Body body);
-  /// Adds the rows of args.x.num_tokens tokens from `first` on.
+  /// Sets the rows of args.x.num_tokens tokens from `first` on.
   absl::Status AddSelection(const HeadSelection& selection, DeviceSelection* resident,
                             int64_t first, CudaHeadArgs& args);
-  /// The first `count` words of the results once the device has them. Internal when it has flagged
-  /// input that the checks on the host should have kept away.
+  /// Waits for the device and returns the first `count` words of the results. Internal if the
+  /// device flagged input that the checks on the host should have rejected.
   absl::StatusOr<const int32_t*> Fetch(int64_t count);
-  /// Brings the noise of `draws` to the device.
+  /// Copies the noise of `draws` to the device.
   HeadNoise SendDraws(std::span<const HeadDraw> draws, uint32_t stream);
   int32_t* results() const { return words_.data_ptr<int32_t>() + 1; }
 
@@ -65,8 +66,8 @@ class DeviceHead final : public HeadScorer {
   };
   std::vector<Resident> residents_;      // most recently used first
   at::Tensor codes_, scales_, factors_;  // HeadStates of kHeadMaxTokens tokens
-  at::Tensor words_;                     // i32: the word of HeadErrorBits, then what a call gives
-  at::Tensor host_;                      // the part of words_ that was fetched last
+  at::Tensor words_;                     // i32: the word of HeadErrorBits, then results
+  at::Tensor host_;                      // the last fetched part of words_
   at::Tensor draws_;                     // bytes: the noise of kHeadMaxTokens tokens
   at::Tensor row_tails_;                 // i32: an indptr of one id for each token, then those ids
 };

@@ -32,7 +32,7 @@ RowFormat FormatOf(DType dtype) {
   return RowFormat::kInt4;
 }
 
-/// What the kernels say to such rows.
+/// Checks that the kernels accept such rows.
 absl::Status CheckRows(const void* rows, RowFormat format, int64_t vocab_size, int64_t hidden) {
   CudaHeadArgs args;
   int32_t error = 0;

@@ -14,18 +14,18 @@
 
 namespace shortlist {
 
-/// The rows of an LM head in the memory of a device, as its kernels read them. Immutable; any
-/// number of heads share it.
+/// The rows of an LM head in device memory, in the layout of its kernels. Immutable; any number of
+/// heads may share it.
 class DeviceRows {
  public:
-  /// Copies rows from host memory; those of kernels/quant.h are reordered on the way.
-  /// InvalidArgument names what the kernels do not take: a hidden size that is not a multiple of 8
-  /// (16-bit rows) or 4 (f32). ResourceExhausted when the device has no room.
+  /// Copies rows from host memory and reorders those of kernels/quant.h. InvalidArgument names what
+  /// the kernels do not support: a hidden size that is not a multiple of 8 (16-bit rows) or 4
+  /// (f32). ResourceExhausted if the device has too little memory.
   static absl::StatusOr<std::shared_ptr<const DeviceRows>> Copy(
       const HeadWeight& weight, std::shared_ptr<HeadKernels> kernels);
 
-  /// Rows that are there already: [vocab_size, hidden] bf16, f16 or f32, contiguous, beginning at a
-  /// multiple of 16 bytes; kept by reference. InvalidArgument names the property that does not fit.
+  /// Uses rows already on the device: [vocab_size, hidden] bf16, f16 or f32, contiguous, aligned to
+  /// 16 bytes; kept by reference. InvalidArgument names the property that does not fit.
   static absl::StatusOr<std::shared_ptr<const DeviceRows>> Over(
       const at::Tensor& weight, std::shared_ptr<HeadKernels> kernels);
 
@@ -50,7 +50,7 @@ class DeviceRows {
   const at::Tensor memory_;
 };
 
-/// The kernels' name for a tensor's dtype: f32, f16 or bf16; else InvalidArgument.
+/// Returns the kernels' name of a tensor's dtype f32, f16 or bf16; InvalidArgument for others.
 absl::StatusOr<DType> HeadDType(const at::Tensor& weight);
 
 }  // namespace shortlist

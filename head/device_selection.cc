@@ -51,7 +51,7 @@ absl::Status DeviceSelection::Set(const ActiveVocab& active,
     words[m + 1] = static_cast<int32_t>(words.size() - kIndptrLen);
   }
   if (words == tail_words_) return absl::OkStatus();
-  tail_words_.clear();  // a copy that throws leaves who knows what
+  tail_words_.clear();  // after a copy that throws, the contents are unknown
   Send(words, tails_, 0);
   tail_words_ = std::move(words);
   return absl::OkStatus();

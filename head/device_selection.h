@@ -14,21 +14,22 @@
 
 namespace shortlist {
 
-/// The rows that a head scores, in a device's memory: arrays of fixed address and capacity, whose
-/// lengths the kernels read there. So a captured graph stays valid while the active vocabulary and
-/// the tails change, as long as they fit: Set between two replays is all it takes.
+/// Ids of the rows that a head scores, in device memory. The arrays have fixed addresses and
+/// capacities; the kernels read their lengths there. So a captured graph stays valid while the
+/// active vocabulary and the tails change, as long as they fit: between two replays only Set() is
+/// needed.
 ///
 /// Not thread-safe.
 class DeviceSelection {
  public:
-  /// Room for `row_capacity` shared rows and, of each of kHeadMaxTokens tokens, `tail_capacity` of
-  /// its own. Throws what ATen throws.
+  /// Allocates `row_capacity` shared rows and `tail_capacity` own rows for each of kHeadMaxTokens
+  /// tokens. Throws ATen's exceptions.
   DeviceSelection(int64_t row_capacity, int64_t tail_capacity, at::Device device);
 
-  /// Makes the arrays hold `active` and one tail for each of num_tokens tokens; `tails` empty: no
-  /// token has one. Copies what has changed alone. ResourceExhausted names the size and the
-  /// capacity that it passes: nothing has been written then. num_tokens is at most kHeadMaxTokens.
-  /// Throws what ATen throws.
+  /// Sets the arrays to `active` and one tail for each of num_tokens tokens; empty `tails`: no
+  /// token has one. Copies only what has changed. ResourceExhausted names the size and the capacity
+  /// that it exceeds; nothing has been written then. num_tokens is at most kHeadMaxTokens. Throws
+  /// ATen's exceptions.
   absl::Status Set(const ActiveVocab& active, std::span<const std::span<const int32_t>> tails,
                    int64_t num_tokens);
 
@@ -44,7 +45,7 @@ class DeviceSelection {
   int64_t row_capacity_, tail_capacity_;
   at::Tensor rows_;   // i32: the number of shared rows, then [row_capacity] their ids
   at::Tensor tails_;  // i32: [kHeadMaxTokens + 1] indptr, then [kHeadMaxTokens * tail_capacity] ids
-  // What the arrays hold.
+  // Contents of the arrays.
   std::shared_ptr<const VocabBase> base_;
   std::vector<int32_t> dynamic_;
   std::vector<int32_t> tail_words_;

@@ -18,25 +18,25 @@
 
 namespace shortlist {
 
-/// An LM head, the target's or a draft's, over libtorch's tensors: a PrunedHead on the device where
-/// the rows lie.
+/// An LM head, the target's or a draft's, for libtorch's tensors: a PrunedHead on the device that
+/// holds the rows.
 ///
-/// What crosses to a device and back: the rows once (DeviceRows); the ids of rows when they
-/// change; of a call, its tails and draws, and 2 words a token (Argmax), 2k + 1 (TopK) or its
-/// logits (Logits). Hidden states are the caller's to move.
+/// Copied to a device and back: the rows once (DeviceRows); the ids of rows when they change; for a
+/// call, its tails and draws, and 2 words a token (Argmax), 2k + 1 (TopK) or its logits (Logits).
+/// The caller moves hidden states.
 ///
 /// Not thread-safe.
 class LmHead {
  public:
-  /// On the CPU. weight: [vocab_size, hidden] bf16, f16 or f32, contiguous, in host memory; kept by
-  /// reference. The full head scores rows 0 .. num_rows - 1. InvalidArgument names the property
-  /// that does not fit.
+  /// Scores on the CPU. weight: [vocab_size, hidden] bf16, f16 or f32, contiguous, in host memory;
+  /// kept by reference. The full head scores rows 0 .. num_rows - 1. InvalidArgument names the
+  /// property that does not fit.
   static absl::StatusOr<LmHead> Create(const at::Tensor& weight, int64_t num_rows,
                                        ThreadPool& pool);
-  /// The same over a model's head, of any dtype, whose memory must outlive this.
+  /// Scores a model's head on the CPU, of any dtype. The weight's memory must outlive the head.
   static absl::StatusOr<LmHead> Create(const HeadWeight& weight, int64_t num_rows,
                                        ThreadPool& pool);
-  /// On the device of `rows`. ResourceExhausted when it has no room for what a call needs.
+  /// Scores on the device of `rows`. ResourceExhausted if it has too little memory for a call.
   static absl::StatusOr<LmHead> Create(std::shared_ptr<const DeviceRows> rows, int64_t num_rows);
 
   static constexpr int64_t kMaxTopK = PrunedHead::kMaxTopK;
@@ -44,8 +44,8 @@ class LmHead {
   using Selection = HeadSelection;
   using Best = PrunedHead::Best;
 
-  // As PrunedHead's. hidden: [num_tokens, hidden()] f32, contiguous, on device(); else
-  // InvalidArgument.
+  // Same as the members of PrunedHead. hidden: [num_tokens, hidden()] f32, contiguous, on device();
+  // else InvalidArgument.
 
   absl::StatusOr<TokenLogits> Logits(const at::Tensor& hidden, const Selection& selection,
                                      TokenLogits storage = {});
@@ -66,11 +66,11 @@ class LmHead {
   absl::StatusOr<HeadInput> StatesOf(const at::Tensor& hidden) const;
 
   PrunedHead head_;
-  at::Tensor owner_;  // of the weight; undefined where the caller keeps it
+  at::Tensor owner_;  // of the weight; undefined if the caller keeps it
   at::Device device_;
 };
 
-/// Rows `rows` of a contiguous f32 matrix in host memory, in that order: [rows.size(),
+/// Returns rows `rows` of a contiguous f32 matrix in host memory, in that order: [rows.size(),
 /// source.size(1)].
 at::Tensor GatherRows(const at::Tensor& source, std::span<const int64_t> rows);
 

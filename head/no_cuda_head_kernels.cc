@@ -1,4 +1,4 @@
-// In place of cuda_head_kernels.cc where SHORTLIST_CUDA is off or PyTorch has no CUDA.
+// Used instead of cuda_head_kernels.cc if SHORTLIST_CUDA is off or PyTorch has no CUDA.
 
 #include "head/head_kernels.h"
 

@@ -13,9 +13,9 @@
 namespace shortlist {
 namespace {
 
-/// A weight up to this size finds room in the last-level cache, most of all one that the target
-/// reads in every step. There strewn rows cost little more than a stretch, and a copy would push
-/// other weights out (a quarter of 16,384 rows of 512 bytes: 10 % more tokens/s without one).
+/// A weight up to this size fits in the last-level cache, above all one that the target reads in
+/// every step. There scattered rows cost little more than contiguous ones, and a copy would evict
+/// other weights (a quarter of 16,384 rows of 512 bytes: 10 % more tokens/s without a copy).
 constexpr int64_t kLargestCachedBytes = int64_t{16} << 20;
 
 absl::Status CheckNumRows(int64_t num_rows, int64_t vocab_size) {
@@ -41,7 +41,7 @@ absl::Status CheckDraws(const HeadDraws& draws, int64_t num_tokens) {
   return absl::OkStatus();
 }
 
-/// exp(logit - log_sum_exp), 1 for a logit of +infinity.
+/// Returns exp(logit - log_sum_exp), 1 for a logit of +infinity.
 float ProbabilityOf(float logit, float log_sum_exp) {
   if (std::isinf(logit)) return logit > 0.0f ? 1.0f : 0.0f;
   return std::exp(logit - log_sum_exp);
@@ -56,7 +56,7 @@ absl::Status CheckStates(HeadInput hidden) {
                    hidden.data == nullptr ? " at a null pointer" : ""));
 }
 
-/// What the kernels take: indices are 32 bits.
+/// Checks the limits of the kernels: indices are 32 bits.
 absl::Status CheckWeight(const HeadWeight& weight) {
   constexpr int64_t kBound = int64_t{1} << 31;
   if (weight.rows == nullptr) return absl::InvalidArgumentError("LM head: the weight is null");
@@ -118,8 +118,8 @@ absl::Status PrunedHead::Check(HeadInput hidden, const HeadSelection& selection)
     return absl::InvalidArgumentError(absl::StrCat("LM head: ", selection.tails.size(),
                                                    " tails for ", hidden.num_tokens, " tokens"));
   }
-  // A draft may have fewer padding rows than its target, so it is the ids that must fit. The base
-  // is sorted.
+  // A draft may have fewer padding rows than its target, so the ids must fit, not vocab_size. The
+  // base is sorted.
   const std::span<const int32_t> ids = active.rows();
   int32_t largest = active.base_size() > 0 ? ids[active.base_size() - 1] : -1;
   for (int32_t id : ids.subspan(active.base_size())) largest = std::max(largest, id);

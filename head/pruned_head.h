@@ -18,12 +18,11 @@
 
 namespace shortlist {
 
-/// What the rows that one token scores stand for: the active vocabulary, then the token's own
-/// tail; or, for the full head, the token ids 0 .. size - 1 themselves. A view; the snapshot and
-/// the tail must outlive it.
+/// Token ids of the rows that one token scores: the active vocabulary, then the token's own tail;
+/// for the full head the ids 0 .. size - 1. A view; the snapshot and the tail must outlive it.
 class RowIds {
  public:
-  /// Full head over `size` tokens.
+  /// The full head over `size` tokens.
   explicit RowIds(int64_t size) : size_(size) {}
   /// `active` is not the full head.
   RowIds(const ActiveVocab& active, std::span<const int32_t> tail)
@@ -31,9 +30,9 @@ class RowIds {
 
   int64_t size() const { return size_; }
   TokenId TokenAt(DraftId row) const;
-  /// The token ids of all rows in order; empty for the full head.
+  /// Sets `ids` to the token ids of all rows in order; empty for the full head.
   void CopyTo(std::vector<int32_t>& ids) const;
-  /// nullopt when `id` has no row. O(1) but for the tail, which is searched.
+  /// Returns nullopt if `id` has no row. O(1), except for a linear search of the tail.
   std::optional<DraftId> Find(TokenId id) const;
 
  private:
@@ -42,9 +41,9 @@ class RowIds {
   int64_t size_ = 0;
 };
 
-/// Logits of several tokens, each over its rows: token m has ids[m].size().
+/// Logits of several tokens. Token m has ids[m].size() logits, one for each of its rows.
 struct TokenLogits {
-  std::vector<float> values;  // [num_tokens, stride], and maybe more behind
+  std::vector<float> values;  // [num_tokens, stride], and possibly unused ones after these
   int64_t stride = 0;
   std::vector<RowIds> ids;  // [num_tokens]
 
@@ -53,63 +52,64 @@ struct TokenLogits {
   }
 };
 
-/// The rows of an LM head that are scored, all of them or an active vocabulary: checks what it is
-/// asked, lets a HeadScorer compute it, and gives token ids. For an engine of one's own over plain
-/// memory; LmHead (head/lm_head.h) is the same for libtorch's tensors.
+/// Scores rows of an LM head, all of them or an active vocabulary: checks its arguments, lets a
+/// HeadScorer compute, and returns token ids. For engines with their own memory; LmHead
+/// (head/lm_head.h) is the same for libtorch's tensors.
 ///
-/// Not thread-safe. Snapshots and tails of a call are read until it returns, and by views in its
-/// result.
+/// Not thread-safe. Snapshots and tails must stay valid until a call returns, and as long as views
+/// in its result are used.
 class PrunedHead {
  public:
-  /// On the CPU. weight.rows must outlive this, as must `pool`. The full head scores rows 0 ..
-  /// num_rows - 1. InvalidArgument for a null weight, sizes outside [1, 2^31), or num_rows not in
-  /// [1, weight.vocab_size].
+  /// Scores on the CPU. weight.rows and `pool` must outlive the head. The full head scores rows 0
+  /// .. num_rows - 1. InvalidArgument for a null weight, sizes outside [1, 2^31), or num_rows not
+  /// in [1, weight.vocab_size].
   static absl::StatusOr<PrunedHead> Create(const HeadWeight& weight, int64_t num_rows,
                                            ThreadPool& pool);
-  /// The same over the rows of `scorer`.
+  /// Scores by `scorer`. InvalidArgument for a null scorer, or num_rows not in [1,
+  /// scorer->vocab_size()].
   static absl::StatusOr<PrunedHead> Create(std::unique_ptr<HeadScorer> scorer, int64_t num_rows);
 
   static constexpr int64_t kMaxTopK = 32;
 
   struct Best {
-    TokenId id{-1};      // -1: no logit is a number
-    float logit = 0.0f;  // of a token that draws: divided by HeadDraw::Divisor()
-    // softmax over the token's rows, of logits so divided; 0 where id is -1; TopK only
+    TokenId id{-1};      // -1: no further logit is a number above -infinity
+    float logit = 0.0f;  // with noise: divided by HeadDraw::Divisor()
+    // Softmax of the logits (or divided logits) over the token's rows; 0 if id is -1; TopK only.
     float probability = 0.0f;
   };
 
-  // InvalidArgument for null states, tails that are not as many as tokens, an id of a tail that is
-  // not in [0, vocab_size()) or an active one that the weight has no row of. On a device, Internal
-  // tells what went wrong there.
+  // InvalidArgument for null states, a number of tails other than that of tokens, an id of a tail
+  // not in [0, vocab_size()), or an active id without a row in the weight. Internal reports an
+  // error of a device.
 
-  /// Views in the result point to the selection's active vocabulary and tails. Takes over the
-  /// memory of `storage`, so that a caller who hands back the last result allocates nothing.
+  /// Views in the result refer to the selection's active vocabulary and tails. Reuses the memory of
+  /// `storage`: a caller that passes the last result allocates nothing.
   absl::StatusOr<TokenLogits> Logits(HeadInput hidden, const HeadSelection& selection,
                                      TokenLogits storage = {});
-  /// The token with the largest logit for each token; ties go to the lower id. [num_tokens] Refuses
-  /// a token without rows, as TopK does.
+  /// Returns the token with the largest logit for each token, ties to the lower id: [num_tokens].
+  /// InvalidArgument for a token without rows.
   absl::StatusOr<std::vector<Best>> Argmax(HeadInput hidden, const HeadSelection& selection);
-  /// The k best of each, best first: [num_tokens, k]. InvalidArgument when k is not in
-  /// [1, kMaxTopK] or passes the rows of a token, which it names.
+  /// Returns the k best of each token, best first: [num_tokens, k]. InvalidArgument names k if it
+  /// is not in [1, kMaxTopK], or the token with fewer rows than k.
   ///
-  /// Of a token with noise: k draws without replacement, in order (HeadScorer::TopK). On the CPU
-  /// the first is TokenChooser's choice from raw logits at the same seed, position and temperature,
-  /// where draws.stream is 0; a device may differ in what nearly ties. InvalidArgument when draws
-  /// are not as many as tokens, or a temperature is not in [0, HeadDraw::kMaxTemperature].
+  /// For a token with noise: k draws without replacement, in order (HeadScorer::TopK). On the CPU
+  /// and with draws.stream 0, the first is TokenChooser's choice from raw logits at the same seed,
+  /// position and temperature; a device may differ in near-ties. InvalidArgument for a number of
+  /// draws other than that of tokens, or a temperature not in [0, HeadDraw::kMaxTemperature].
   absl::StatusOr<std::vector<Best>> TopK(HeadInput hidden, const HeadSelection& selection,
                                          int64_t k, const HeadDraws& draws = {});
-  /// Where TopK's results go: ids and logits are [num_tokens, k], log_sum_exp, over all rows of a
-  /// token, [num_tokens] or null.
+  /// Where TopK writes: ids and logits [num_tokens, k], log_sum_exp [num_tokens] over all rows of a
+  /// token, or null.
   struct Targets {
     int32_t* ids;
     float* logits;
     float* log_sum_exp;
   };
-  /// The same into the caller's arrays.
+  /// Same as TopK() above, but writes to the caller's arrays.
   absl::Status TopK(HeadInput hidden, const HeadSelection& selection, int64_t k,
                     const HeadDraws& draws, const Targets& targets);
-  /// The logit of token ids[m] for hidden state m, read from the weight itself: the very bits that
-  /// Logits and Argmax give for that token, whatever copy they read. [num_tokens]
+  /// Returns the logit of token ids[m] for hidden state m, read from the weight itself:
+  /// [num_tokens]. Its bits equal those of Logits and Argmax, which may read a copy.
   absl::StatusOr<std::vector<float>> RowLogits(HeadInput hidden, std::span<const TokenId> ids);
 
   int64_t vocab_size() const { return scorer_->vocab_size(); }  // rows of the weight

@@ -18,8 +18,8 @@
 namespace shortlist {
 namespace {
 
-// How far the probes of a basis may be off, as a share of their length: the head's rows in int4 are
-// off by a tenth, another head's by more than 1.
+// Maximum error of a basis's probes, as a share of their length. The head's rows in int4 have an
+// error of a tenth, another head's of more than 1.
 constexpr double kMostProbeError = 0.4;
 
 absl::Status CheckProbes(const SketchBasis& basis, const at::Tensor& projected, int64_t num_rows) {
@@ -49,7 +49,7 @@ absl::Status CheckRows(const at::Tensor& projected) {
   const int64_t num_rows = projected.size(1);
   const float* const values = projected.data_ptr<float>();
   for (int64_t i = 0; i < projected.numel(); ++i) {
-    // Centred, a row is at most twice as large, and its scale a seventh of that.
+    // Centring at most doubles a value, and a scale is a seventh of the largest one.
     if (std::abs(values[i]) <= kMaxSketchScale) continue;
     return absl::InvalidArgumentError(absl::StrCat("sketch: row ", i % num_rows,
                                                    " of the head comes to ", values[i],
@@ -58,7 +58,7 @@ absl::Status CheckRows(const at::Tensor& projected) {
   return absl::OkStatus();
 }
 
-/// Of dimensions first .. first + count - 1 of a row.
+/// Scale of dimensions first .. first + count - 1 of a row.
 struct RowScale {
   RowScale(const at::Tensor& projected, int64_t row, int64_t first, int64_t count)
       : values(projected.data_ptr<float>() + first * projected.size(1) + row),
@@ -69,7 +69,7 @@ struct RowScale {
     scale = Bf16ToFloat(bits);
   }
 
-  /// The code of its dimension k, as it is stored.
+  /// Returns the stored code of dimension k.
   int CodeAt(int64_t k) const {
     const float code = scale > 0.0f ? std::nearbyint(values[k * stride] / scale) : 0.0f;
     return static_cast<int>(std::clamp(code, -kMostCode, kMostCode)) + 8;
@@ -81,12 +81,12 @@ struct RowScale {
   float scale;
 };
 
-// Of the rows, whose further dimensions are looked at.
+// The reciprocal share of rows whose further dimensions are read.
 constexpr int64_t kCandidateShare = 8;
 // With fewer first dimensions too many of the best rows are lost.
 constexpr int64_t kLeastFirstRank = 24;
 
-/// Dimensions that all rows have; the others are kSketchFineRank or none.
+/// Number of dimensions stored for all rows; there are kSketchFineRank others, or none.
 int64_t FirstRank(int64_t rank) {
   return rank >= kLeastFirstRank + kSketchFineRank ? rank - kSketchFineRank : rank;
 }
@@ -109,7 +109,7 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
     at::Tensor projected = ProjectRows(head, num_rows, basis.rows, pool);
     SHORTLIST_RETURN_IF_ERROR(CheckProbes(basis, projected, num_rows));
     SHORTLIST_RETURN_IF_ERROR(CheckRows(projected));
-    // What all rows have in common moves no row past another.
+    // A term common to all rows does not change their order.
     projected -= projected.mean(/*dim=*/1, /*keepdim=*/true);
 
     sketch->rank_ = rank;
@@ -139,7 +139,7 @@ void Sketch::FillRows(const at::Tensor& projected) {
     for (int64_t k = 0; k < rank; ++k) {
       const int64_t word = k / kSketchStep * kSketchPanelRows + row % kSketchPanelRows;
       const int shift = k % kSketchStep < 4 ? 0 : 4;
-      panel[word * 4 + k % 4] |= static_cast<uint8_t>(scale.CodeAt(k) << shift);  // zeroed before
+      panel[word * 4 + k % 4] |= static_cast<uint8_t>(scale.CodeAt(k) << shift);  // zero before
     }
   }
 }
@@ -245,8 +245,8 @@ absl::Status SketchChooser::Choose(const float* hidden, int64_t num_tokens,
   return absl::OkStatus();
 }
 
-/// Queries, which are small, are made on the host, so that their bits are the CPU's. One copy
-/// brings them and the races there, one brings ids and keys back.
+/// Queries are small and are made on the host, so that their bits are the CPU's. One copy transfers
+/// queries and races to the device, one transfers ids and keys back.
 absl::Status SketchChooser::ChooseOnDevice(int64_t num_tokens, std::span<const SketchRace> races,
                                            int32_t* ids, uint32_t* keys) {
   const at::TensorOptions bytes = at::TensorOptions(kernels_->device()).dtype(at::kByte);

@@ -16,11 +16,11 @@
 namespace shortlist {
 namespace {
 
-// Of a larger head that many rows speak for all.
+// Number of rows that represent a larger head.
 constexpr int64_t kSampledRows = 16384;
 // Rows read as f32 at a time.
 constexpr int64_t kBlockRows = 1024;
-// Directions that hidden states never take count as much as this share of an average one.
+// Directions that hidden states never take count as this share of an average one.
 constexpr double kLeastMoment = 1e-4;
 
 void ReadRow(const HeadWeight& head, int64_t row, float* target) {
@@ -35,7 +35,7 @@ absl::Status CheckStop(const std::atomic<bool>* stop) {
   return stops ? absl::CancelledError("sketch: fitting was stopped") : absl::OkStatus();
 }
 
-/// Covariance of the head's rows, [hidden, hidden] f64.
+/// Returns the covariance of the head's rows, [hidden, hidden] f64.
 absl::StatusOr<at::Tensor> RowCovariance(const HeadWeight& head, int64_t num_rows,
                                          const std::atomic<bool>* stop) {
   const int64_t stride = std::max<int64_t>(1, num_rows / kSampledRows);
@@ -61,12 +61,12 @@ struct Components {
   at::Tensor axes;      // [n, count] f64, orthonormal
 };
 
-/// The first principal components of L^T C L, by subspace iteration with Rayleigh-Ritz (Rutishauser
-/// 1969): they are a few of many, and what is nearly as good will do.
+/// Returns the first principal components of L^T C L, by subspace iteration with Rayleigh-Ritz
+/// (Rutishauser 1969): few of many components are needed, and approximate ones suffice.
 absl::StatusOr<Components> FirstComponents(const at::Tensor& lower, const at::Tensor& covariance,
                                            int64_t count, const std::atomic<bool>* stop) {
   constexpr int kMostRounds = 64;
-  constexpr double kPrecision = 1e-7;  // of the energy that the components hold
+  constexpr double kPrecision = 1e-7;  // of the energy in the components
   const int64_t n = lower.size(0);
   const int64_t width = std::min(n, count + count / 2 + kSketchStep);
   at::Generator random = at::detail::createCPUGenerator(/*seed=*/1);
@@ -149,12 +149,12 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
       return absl::InvalidArgumentError(
           absl::StrCat("sketch: rows of spread ", spread, " have no principal components"));
     }
-    // With L L^T the moments, the error of a projection P of the rows W is |(W - W P) L|: the best
+    // With moments L L^T, the error of a projection P of the rows W is |(W - W P) L|: the best one
     // keeps the principal components of W L.
     const at::Tensor lower = at::linalg_cholesky(mean);
     SHORTLIST_ASSIGN_OR_RETURN(const Components components,
                                FirstComponents(lower, covariance, rank, stop));
-    // Both sides become integers: each takes half of what a component's logits vary by.
+    // Both sides become integers: each takes half of the variation of a component's logits.
     const at::Tensor largest = components.energies.narrow(0, 0, 1);
     const at::Tensor balance = at::maximum(components.energies, largest * 1e-9).pow(0.25);
     const at::Tensor inverse = at::linalg_solve_triangular(lower.t(), components.axes,
@@ -175,7 +175,7 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
 
 at::Tensor ProjectRows(const HeadWeight& head, int64_t num_rows, const at::Tensor& basis,
                        ThreadPool& pool) {
-  // The basis is so many hidden states for the head to score.
+  // The head scores the basis as if it were hidden states.
   HeadArgs args;
   args.weight = head.rows;
   args.dtype = head.dtype;

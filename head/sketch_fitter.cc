@@ -13,7 +13,7 @@
 namespace shortlist {
 namespace {
 
-// States are added to the moments so many at a time: one alone would cost as much.
+// Number of states added to the moments at a time: adding a single one costs as much.
 constexpr int64_t kBlockStates = 128;
 constexpr int64_t kMostWaiting = 8 * kBlockStates;
 
@@ -92,7 +92,7 @@ absl::Status SketchFitter::FitAll() {
 }
 
 absl::Status SketchFitter::FitOnce() {
-  ThreadPool alone(1);  // the engine has the others
+  ThreadPool alone(1);  // the engine uses the others
   SHORTLIST_ASSIGN_OR_RETURN(
       const SketchBasis basis,
       SketchBasis::Fit(head_, num_rows_, SketchBasis::DefaultRank(head_.hidden), &moments_, alone,
@@ -112,7 +112,7 @@ absl::Status SketchFitter::FitOnce() {
   return absl::OkStatus();
 }
 
-/// Waits for `count` states, or a block of them; false: it is to stop.
+/// Waits for `count` states, or for one block if that is less. Returns false if stopped.
 bool SketchFitter::AwaitStates(int64_t count) {
   std::unique_lock lock(mutex_);
   num_awaited_ = std::min(count, kBlockStates);

@@ -19,44 +19,44 @@
 
 namespace shortlist {
 
-/// Fits sketches of a head to the hidden states that it meets while it runs, on a thread of its
-/// own: a first one soon, better ones as more states have been met.
+/// Fits sketches of a head to observed hidden states, on a thread of its own: a first one soon,
+/// better ones after more states.
 ///
-/// Add and TakeNext are one thread's.
+/// Add and TakeNext must be called by one thread.
 class SketchFitter {
  public:
   /// Numbers of states after which a sketch is fitted.
   static constexpr int64_t kFitAt[] = {128, 512, 2048, 16384};
 
-  /// What earlier runs learned.
+  /// Results of earlier runs.
   struct Known {
-    int64_t num_fitted = 0;  // states of the latest sketch; 0: there is none
-    StateMoments moments;    // of all states so far, those of the sketch among them
+    int64_t num_fitted = 0;  // states of the latest sketch; 0: no sketch
+    StateMoments moments;    // of all states so far, including those of the sketch
   };
-  /// Where a run keeps what it learned, for the next. Both are called on the fitter's thread.
+  /// Saves results for the next run. Both are called on the fitter's thread.
   struct Keep {
-    std::function<absl::Status(const SketchBasis&)> basis;     // each that was fitted
+    std::function<absl::Status(const SketchBasis&)> basis;     // for each fitted basis
     std::function<absl::Status(const StateMoments&)> moments;  // after each fit and at the end
   };
 
-  /// Of rows 0 .. num_rows - 1 of `head`, which must outlive this. Fits sketches of more states
-  /// than known.num_fitted only. Throws std::system_error if the system has no more threads.
+  /// Fits rows 0 .. num_rows - 1 of `head`, which must outlive the fitter. Fits only sketches of
+  /// more states than known.num_fitted. Throws std::system_error if the system has no more threads.
   SketchFitter(const HeadWeight& head, int64_t num_rows, Known known, Keep keep);
-  /// Gives up a fit that is under way, within about a second; keeps the moments of all states.
+  /// Cancels a running fit within about a second; saves the moments of all states.
   ~SketchFitter();
   SketchFitter(const SketchFitter&) = delete;
   SketchFitter& operator=(const SketchFitter&) = delete;
 
-  /// states: [n, hidden] f32 in host memory. Copies them; those that come faster than they are
-  /// worked off are passed over.
+  /// states: [n, hidden] f32 in host memory. Copies them; drops them if too many states are
+  /// waiting.
   void Add(const at::Tensor& states);
 
-  /// The latest sketch, once; null: none since the last call.
+  /// Returns the latest sketch once; null if there is no new one since the last call.
   std::shared_ptr<const Sketch> TakeNext();
 
-  /// True if there will be no other sketch.
+  /// True if no other sketch will be made.
   bool done() const { return is_done_.load(std::memory_order_acquire); }
-  /// Why fitting ended early, or the last basis could not be kept; ok while neither was so.
+  /// Why fitting ended early, or the last results could not be saved; ok otherwise.
   absl::Status error() const;
 
  private:
@@ -74,14 +74,14 @@ class SketchFitter {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
-  std::vector<float> states_;  // [n, hidden] that wait
-  int64_t num_awaited_ = 0;    // that the thread waits for
+  std::vector<float> states_;  // [n, hidden] waiting states
+  int64_t num_awaited_ = 0;    // number that the thread waits for
   std::shared_ptr<const Sketch> next_;
   absl::Status error_;
 
-  StateMoments moments_;  // the thread's
-  int64_t num_fitted_;    // states of the latest sketch; the thread's
-  int64_t num_kept_ = 0;  // states of the moments that were kept; the thread's
+  StateMoments moments_;  // of the thread
+  int64_t num_fitted_;    // states of the latest sketch; of the thread
+  int64_t num_kept_ = 0;  // states of the last saved moments; of the thread
   std::thread thread_;    // last: it uses all of the above
 };
 

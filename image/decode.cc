@@ -10,7 +10,7 @@
 namespace shortlist {
 namespace {
 
-/// A file's first bytes and what they tell.
+/// The first bytes of a file format.
 struct Signature {
   std::string_view bytes;
   size_t at;
@@ -46,7 +46,7 @@ absl::StatusOr<Picture> Decode(std::string_view bytes) {
 }  // namespace
 
 absl::Status CheckPictureSize(const char* format, int64_t width, int64_t height) {
-  // Neither is above 2^32, so the product of an admitted width and any height does not overflow.
+  // Neither is above 2^32, so an admitted width times any height does not overflow.
   if (width >= 1 && height >= 1 && width <= kMaxPixels && width * height <= kMaxPixels) {
     return absl::OkStatus();
   }

@@ -4,7 +4,7 @@
 #include <jpeglib.h>
 
 #include <csetjmp>
-#include <cstdio>  // jpeglib.h wants it
+#include <cstdio>  // needed by jpeglib.h
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,11 +14,11 @@
 namespace shortlist {
 namespace {
 
-/// A progressive file has about ten scans, each of which is a pass over all coefficients.
+/// An ordinary progressive file has about ten scans. Each is a pass over all coefficients.
 constexpr int kMaxScans = 64;
 
-/// libjpeg's state. Its errors leave by longjmp, which runs no destructors: each step below is a
-/// function whose own frame, and whatever it calls, has nothing to destroy.
+/// libjpeg's state. Its errors leave by longjmp, which runs no destructors. So each step below is a
+/// function without objects to destroy, in its own frame and in those of its callees.
 struct JpegReader {
   jpeg_decompress_struct info = {};
   jpeg_error_mgr errors = {};
@@ -41,8 +41,8 @@ struct JpegReader {
   std::longjmp(reader.escape, 1);
 }
 
-/// Warnings are for data that can be decoded all the same, which PIL does; but where the file ends
-/// before the last row, libjpeg would go on with grey.
+/// libjpeg warns about data that can still be decoded, as PIL does. But if the file ends before the
+/// last row, libjpeg would continue with grey.
 void Warn(j_common_ptr info, int level) {
   const auto& reader = *static_cast<const JpegReader*>(info->client_data);
   const bool ends_early = level < 0 && info->err->msg_code == JWRN_JPEG_EOF;
@@ -86,8 +86,8 @@ bool ReadRow(JpegReader& reader, uint8_t* row) {
   return true;
 }
 
-/// Reads what follows the last row, which may be broken; as for PIL, the file may also end there
-/// without the mark of its end.
+/// Reads the rest after the last row and fails if it is broken. As in PIL, the file may also end
+/// there without its end marker.
 bool Finish(JpegReader& reader) {
   reader.has_all_rows = true;
   if (setjmp(reader.escape) != 0) return false;
@@ -95,7 +95,7 @@ bool Finish(JpegReader& reader) {
   return true;
 }
 
-/// a b / 255, rounded, as PIL computes it.
+/// Returns a * b / 255, rounded as in PIL.
 int MultiplyBytes(int a, int b) {
   const int product = a * b + 128;
   return ((product >> 8) + product) >> 8;

@@ -8,7 +8,7 @@
 
 namespace shortlist {
 
-/// DecodePicture of a file that begins as one of this format does. Throws std::bad_alloc.
+/// DecodePicture() for a file with the signature of a JPEG. Throws std::bad_alloc.
 absl::StatusOr<Picture> DecodeJpeg(std::string_view bytes);
 
 }  // namespace shortlist

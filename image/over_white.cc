@@ -13,7 +13,7 @@ void PutOverWhite(std::vector<uint8_t>& pixels) {
   for (size_t i = 0; i < num_pixels; ++i, from += 4, to += 3) {
     const uint32_t alpha = from[3];
     for (size_t c = 0; c < 3; ++c) {
-      // Of 65,025 = 255 * 255 at most, divided by 255 and rounded.
+      // Divides at most 65,025 = 255 * 255 by 255, rounded.
       const uint32_t sum = from[c] * alpha + kWhite * (kWhite - alpha) + 128;
       to[c] = static_cast<uint8_t>((sum + (sum >> 8)) >> 8);
     }

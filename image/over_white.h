@@ -7,11 +7,11 @@
 
 namespace shortlist {
 
-/// What is seen of pixels with alpha in front of white, as PIL.Image.alpha_composite computes it.
-/// pixels: [num_pixels, 4]; becomes [num_pixels, 3].
+/// Composes pixels with alpha over white, as PIL.Image.alpha_composite does. pixels: [num_pixels,
+/// 4]; becomes [num_pixels, 3].
 void PutOverWhite(std::vector<uint8_t>& pixels);
 
-/// Pixels of that colour become white. rgb: [num_pixels, 3].
+/// Makes pixels of `color` white. rgb: [num_pixels, 3].
 void WhitenColor(const std::array<uint8_t, 3>& color, std::vector<uint8_t>& rgb);
 
 }  // namespace shortlist

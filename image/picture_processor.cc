@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr int64_t kMaxEdge = 4096;
 
-/// The fields of one file; null counts as absent.
+/// The fields of one file. Null counts as missing.
 class ProcessorFields {
  public:
   ProcessorFields(std::string where, const json& object)
@@ -51,7 +51,7 @@ class ProcessorFields {
     }
     return Invalid(name, absl::StrCat("= ", Shown(value), " not in [", low, ", ", high, "]"));
   }
-  /// One number for each channel.
+  /// Returns one number for each channel.
   absl::StatusOr<std::array<double, 3>> Channels(const char* name, std::array<double, 3> otherwise,
                                                  double low, double high) const {
     const json* value = Find(name);
@@ -87,7 +87,7 @@ absl::Status CheckKind(const ProcessorFields& fields) {
       return fields.Unsupported(name, "only true is");
     }
   }
-  // use_square_size, of KOSMOS-2, turns shortest_edge into height and width.
+  // use_square_size (KOSMOS-2) turns shortest_edge into height and width.
   for (const char* name : {"do_pad", "use_square_size"}) {
     if (const json* does = fields.Find(name); does != nullptr && *does != false) {
       return fields.Unsupported(name, "only false is");
@@ -96,7 +96,7 @@ absl::Status CheckKind(const ProcessorFields& fields) {
   return absl::OkStatus();
 }
 
-/// {"height", "width"} of `value`, or one number for both.
+/// Reads {"height", "width"} from `value`, or one number for both.
 absl::Status ReadBox(const ProcessorFields& fields, const char* name, const json& value,
                      int64_t& width, int64_t& height) {
   if (value.is_object() && value.size() == 2 && value.contains("height") &&
@@ -110,7 +110,7 @@ absl::Status ReadBox(const ProcessorFields& fields, const char* name, const json
   return absl::OkStatus();
 }
 
-/// In the order and precision in which transformers computes it.
+/// Computes in the order and precision of transformers.
 std::shared_ptr<const PictureProcessor::Values> MakeValues(double factor,
                                                            const std::array<double, 3>& mean,
                                                            const std::array<double, 3>& std) {

@@ -14,7 +14,7 @@ bool BeginsWith(std::string_view text, std::string_view prefix) {
   return absl::StartsWithIgnoreCase(Absl(text), Absl(prefix));
 }
 
-/// What stands behind the comma of a data: URI.
+/// Returns the part of a data: URI after the comma.
 absl::StatusOr<std::string_view> DataOfUri(std::string_view uri) {
   constexpr size_t kMostHeader = 256;
   const size_t comma = uri.substr(0, kMostHeader).find(',');
@@ -48,7 +48,7 @@ absl::StatusOr<std::string> ReadPictureText(std::string_view text) {
     if (!data.ok()) return data.status();
     text = *data;
   }
-  // Four characters for three bytes, and some for line breaks.
+  // Four characters for three bytes, and some line breaks.
   constexpr size_t kMostText = static_cast<size_t>(kMaxPictureBytes) / 3 * 4 * 80 / 76;
   if (text.size() > kMostText) {
     return absl::InvalidArgumentError(

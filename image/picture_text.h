@@ -8,9 +8,9 @@
 
 namespace shortlist {
 
-/// The bytes of a picture that a client sends as text: base64, or a data: URI (RFC 2397) in base64.
-/// InvalidArgument for what is too long (kMaxPictureBytes), is not base64, is said to be something
-/// else than an image (a video, audio), or is an address or a path: nothing is fetched here.
+/// Returns the bytes of a picture that a client sends as text: base64, or a data: URI (RFC 2397) in
+/// base64. InvalidArgument for a text that is too long (kMaxPictureBytes) or not base64, a media
+/// type other than an image (video, audio), and an address or a path: nothing is fetched here.
 absl::StatusOr<std::string> ReadPictureText(std::string_view text);
 
 }  // namespace shortlist

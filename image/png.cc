@@ -17,8 +17,8 @@
 namespace shortlist {
 namespace {
 
-/// libpng's state. Its errors leave by longjmp, which runs no destructors: each step below is a
-/// function whose own frame, and whatever it calls, has nothing to destroy.
+/// libpng's state. Its errors leave by longjmp, which runs no destructors. So each step below is a
+/// function without objects to destroy, in its own frame and in those of its callees.
 struct PngReader {
   const char* bytes = nullptr;
   size_t size = 0;
@@ -50,26 +50,26 @@ void Read(png_structp png, png_bytep out, size_t size) {
   reader.at += size;
 }
 
-/// False where memory is out or the header is wrong.
+/// Returns false if memory is exhausted or the header is wrong.
 bool ReadHeader(PngReader& reader) {
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, Leave, Ignore);
   if (reader.png == nullptr) return false;
   reader.info = png_create_info_struct(reader.png);
   if (reader.info == nullptr) return false;
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
-  // ReadPngChunks has looked at those that count.
+  // ReadPngChunks has checked those that count.
   png_set_crc_action(reader.png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
-  // CheckPictureSize has looked at the size; libpng's own bound is a million of either side.
+  // CheckPictureSize has checked the size. libpng's own limit is a million for each side.
   png_set_user_limits(reader.png, kMaxPixels, kMaxPixels);
   png_set_read_fn(reader.png, &reader, Read);
   png_read_info(reader.png, reader.info);
   return true;
 }
 
-/// Of a pixel.
+/// Format of a pixel.
 struct Layout {
   bool is_deep_grey = false;  // of 16 bits
-  bool has_alpha = false;     // of its own, or by its colour in the palette
+  bool has_alpha = false;     // its own, or by its colour in the palette
 };
 
 Layout LayoutOf(const PngReader& reader, bool has_clear_entries) {
@@ -80,8 +80,7 @@ Layout LayoutOf(const PngReader& reader, bool has_clear_entries) {
                        (color == PNG_COLOR_TYPE_PALETTE && has_clear_entries)};
 }
 
-/// What libpng is to make of pixels: RGB of 8 bits, with alpha where there is some, or 16-bit grey
-/// as it is.
+/// Sets libpng's output: RGB of 8 bits, with alpha if the picture has it, or 16-bit grey unchanged.
 bool Prepare(PngReader& reader, bool is_deep_grey) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_structp png = reader.png;
@@ -96,7 +95,8 @@ bool Prepare(PngReader& reader, bool is_deep_grey) {
   return true;
 }
 
-/// Behind the last row libpng looks for the end of the packed bytes, which PIL does not miss.
+/// An error after the last row is ignored: libpng looks for the end of the packed bytes, PIL does
+/// not.
 bool ReadRows(PngReader& reader, uint8_t* rows, int64_t stride, int64_t num_rows,
               size_t row_bytes) {
   constexpr int kNumInterlacedPasses = 7;
@@ -115,7 +115,7 @@ bool ReadRows(PngReader& reader, uint8_t* rows, int64_t stride, int64_t num_rows
   return true;
 }
 
-/// row: [width, 3], whose first 2 * width bytes are values of 16 bits.
+/// row: [width, 3]. Its first 2 * width bytes are values of 16 bits.
 void DeepGreyToRgb(uint8_t* row, int64_t width) {
   for (int64_t x = width - 1; x >= 0; --x) {
     uint16_t value = 0;
@@ -124,7 +124,7 @@ void DeepGreyToRgb(uint8_t* row, int64_t width) {
   }
 }
 
-/// A number of the first chunk, IHDR, which stands at a fixed place.
+/// Returns a number of the first chunk, IHDR, at a fixed offset.
 int64_t HeaderNumber(std::string_view bytes, size_t at) {
   int64_t number = 0;
   for (size_t i = 0; i < 4; ++i) number = number << 8 | static_cast<uint8_t>(bytes[at + i]);
@@ -136,7 +136,7 @@ int64_t HeaderNumber(std::string_view bytes, size_t at) {
 absl::StatusOr<Picture> DecodePng(std::string_view bytes) {
   constexpr size_t kTypeAt = 12, kWidthAt = 16, kHeightAt = 20, kHeaderEnd = 24;
   if (bytes.size() < kHeaderEnd) return absl::InvalidArgumentError("PNG: truncated");
-  // libpng would skip other chunks before it, whose bytes are no size.
+  // libpng would skip other chunks before IHDR; the bytes here would then not be the size.
   if (bytes.substr(kTypeAt, 4) != "IHDR") {
     return absl::InvalidArgumentError("PNG: the first chunk is not IHDR");
   }

@@ -58,12 +58,12 @@ class Reader {
  private:
   struct Chunk {
     std::string_view kind;
-    size_t size = 0;        // as it says
-    std::string_view data;  // less than that where the file ends
+    size_t size = 0;        // as stated in the chunk
+    std::string_view data;  // shorter if the file ends early
     bool is_whole() const { return data.size() == size; }
   };
 
-  /// Up to the checksum; nullopt where no chunk begins.
+  /// Reads the next chunk up to its checksum; returns nullopt if no chunk begins here.
   std::optional<Chunk> Next() {
     if (bytes_.size() - at_ < kFrame) return std::nullopt;
     Chunk chunk{.kind = bytes_.substr(at_ + 4, 4), .size = BigEndian(bytes_, at_), .data = {}};
@@ -153,8 +153,8 @@ class Reader {
     return absl::OkStatus();
   }
 
-  /// The one entry that is clear, where all others that are told are opaque; PIL passes over a line
-  /// feed at the end then.
+  /// Returns the only transparent entry if all other given entries are opaque. PIL then ignores a
+  /// line feed at the end.
   std::optional<size_t> ClearEntry() const {
     std::string_view alphas = *transparency_;
     if (!alphas.empty() && alphas.back() == '\n') alphas.remove_suffix(1);
@@ -165,7 +165,7 @@ class Reader {
   }
 
   void AppendPalette(std::string& file) const {
-    if (palette_.size() < 3) return;  // libpng misses it
+    if (palette_.size() < 3) return;  // libpng then reports that it is missing
     const size_t num_entries = depth_ <= 8 ? size_t{1} << depth_ : kMaxEntries;
     std::string palette(palette_.substr(0, palette_.size() / 3 * 3));
     if (palette.size() < 3 * num_entries) palette.resize(3 * num_entries, '\0');

@@ -8,8 +8,8 @@
 namespace shortlist {
 namespace {
 
-/// Weights are integers of so many bits behind the point: two more than 8 remain for a sum above
-/// 255 or below 0.
+/// Weights are integers with so many fractional bits: besides the 8 bits of a value, two remain for
+/// a sum above 255 or below 0.
 constexpr int kWeightBits = 32 - 8 - 2;
 
 double Weight(Resampling resampling, double x) {
@@ -21,14 +21,13 @@ double Weight(Resampling resampling, double x) {
   return 0.0;
 }
 
-/// The pixels of a line that one of the result is made of.
+/// The source pixels that make one pixel of the result.
 struct Taps {
   int64_t begin = 0;
   std::vector<int32_t> weights;
 };
 
-/// A line of the picture, `source` pixels, becomes one of `size`, of which `count` from `first` on
-/// are wanted.
+/// A line of `source` pixels is resized to `size`, of which `count` from `first` on are needed.
 struct Axis {
   Resampling resampling;
   int64_t source, size, first, count;
@@ -39,20 +38,21 @@ struct Axis {
   double centre(int64_t i) const { return (static_cast<double>(first + i) + 0.5) * scale(); }
 };
 
-/// Pixels of a line.
+/// Range of pixels in a line.
 struct Span {
   int64_t begin;
   int64_t end;
 };
 
-/// Those that wanted pixel i is made of. Cut towards zero, not rounded down.
+/// Returns the source pixels of needed pixel i. Truncates towards zero, as PIL does.
 Span Reached(const Axis& axis, int64_t i) {
   const double centre = axis.centre(i), reach = axis.reach();
   return {std::max<int64_t>(static_cast<int64_t>(centre - reach + 0.5), 0),
           std::min(static_cast<int64_t>(centre + reach + 0.5), axis.source)};
 }
 
-/// Those that any of them is made of: later ones begin and end no earlier.
+/// Returns the source pixels of all needed pixels. The ranges of later pixels never begin or end
+/// earlier.
 Span Used(const Axis& axis) { return {Reached(axis, 0).begin, Reached(axis, axis.count - 1).end}; }
 
 Taps MakeTaps(const Axis& axis, int64_t i) {
@@ -78,7 +78,7 @@ uint8_t Rounded(int32_t sum) {
   return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
 
-/// One pixel; those of `source` that the taps weigh lie `stride` bytes apart.
+/// Computes one pixel. The pixels in `source` that the taps weight are `stride` bytes apart.
 void Mix(const Taps& taps, const uint8_t* source, int64_t stride, uint8_t* out) {
   constexpr int32_t kHalf = 1 << (kWeightBits - 1);
   int32_t sums[] = {kHalf, kHalf, kHalf};
@@ -89,7 +89,7 @@ void Mix(const Taps& taps, const uint8_t* source, int64_t stride, uint8_t* out) 
   for (int c = 0; c < 3; ++c) out[c] = Rounded(sums[c]);
 }
 
-/// Part of a picture: its pixel (x, y) is that of the whole at (left + x, top + y).
+/// Part of a picture: its pixel (x, y) is pixel (left + x, top + y) of the picture.
 struct Part {
   const uint8_t* pixels;  // [..., stride]
   int64_t stride;         // bytes from row to row
@@ -100,9 +100,9 @@ struct Part {
   }
 };
 
-/// Rows `rows` of the result's columns. [rows, columns.count, 3]
+/// Resizes rows `rows` to the needed columns: [rows, columns.count, 3].
 std::vector<uint8_t> MixColumns(const Part& from, const Axis& columns, const Span& rows) {
-  // Taps that are there at a time: of a picture of millions of columns those of a few.
+  // Limits the taps in memory: of a picture of millions of columns, those of a few.
   constexpr int64_t kMaxWeights = int64_t{1} << 20;
   const auto each = static_cast<int64_t>(2 * columns.reach()) + 2;
   const int64_t most = std::max<int64_t>(kMaxWeights / each, 1);
@@ -123,7 +123,7 @@ std::vector<uint8_t> MixColumns(const Part& from, const Axis& columns, const Spa
   return result;
 }
 
-/// Columns `columns` of the result's rows. [rows.count, columns, 3]
+/// Resizes columns `columns` to the needed rows: [rows.count, columns, 3].
 std::vector<uint8_t> MixRows(const Part& from, const Axis& rows, const Span& columns) {
   std::vector<uint8_t> result(static_cast<size_t>(rows.count * (columns.end - columns.begin) * 3));
   uint8_t* out = result.data();

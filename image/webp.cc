@@ -29,10 +29,10 @@ const char* Problem(VP8StatusCode status) {
   }
 }
 
-/// The parts of a file; it must outlive this.
+/// The parts of a file. The file must outlive it.
 using Demuxer = std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)>;
 
-/// One picture of a file, of all of its chunks.
+/// One picture of a file, with all of its chunks.
 class Frame {
  public:
   Frame() = default;
@@ -57,7 +57,7 @@ absl::Status Error(VP8StatusCode status) {
 }  // namespace
 
 absl::StatusOr<Picture> DecodeWebp(std::string_view bytes) {
-  // Versions of libwebp differ in whether it may be longer.
+  // Versions of libwebp differ in whether VP8X may be longer.
   constexpr size_t kKindAt = 12, kSizeAt = 16, kExtendedBytes = 10;
   if (bytes.size() > kSizeAt && bytes.substr(kKindAt, 4) == "VP8X" &&
       bytes[kSizeAt] != kExtendedBytes) {
@@ -76,8 +76,8 @@ absl::StatusOr<Picture> DecodeWebp(std::string_view bytes) {
   }
   Frame frame;
   if (!frame.Find(demuxer)) return Error(VP8_STATUS_BITSTREAM_ERROR);
-  // The chunks of pixels and alpha alone: libwebp's decoder would read past them where a broken
-  // stream leads there, and PIL's does not. What VP8X says of alpha does not count.
+  // Only the chunks of pixels and alpha: in a broken stream, libwebp's decoder may read past them,
+  // and PIL's does not. The alpha flag of VP8X is ignored.
   const WebPData& pixels = (*frame).fragment;
   WebPDecoderConfig config;
   SHORTLIST_CHECK(WebPInitDecoderConfig(&config) != 0);
@@ -94,7 +94,7 @@ absl::StatusOr<Picture> DecodeWebp(std::string_view bytes) {
   config.output.is_external_memory = 1;
   config.output.u.RGBA = {
       .rgba = picture.rgb.data(), .stride = static_cast<int>(stride), .size = picture.rgb.size()};
-  // One at a time, for the sake of kMaxWebpBytes.
+  // One at a time, to keep kMaxWebpBytes.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   const VP8StatusCode status = WebPDecode(pixels.bytes, pixels.size, &config);

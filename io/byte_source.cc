@@ -24,7 +24,7 @@ namespace {
 constexpr uint64_t kMaxXzMemory = uint64_t{256} << 20;  // xz -9 needs 65 MiB
 constexpr int kMaxZstdWindowLog = 27;                   // zstd's own default limit, 128 MiB
 
-/// The bytes as they are stored.
+/// Returns the bytes as stored.
 class PlainSource : public ByteSource {
  public:
   PlainSource(std::istream& in, std::string name) : in_(in), name_(std::move(name)) {}
@@ -50,7 +50,7 @@ class PlainSource : public ByteSource {
   const std::string name_;
 };
 
-/// Unpacks what a PlainSource gives. A format says how by Step.
+/// Unpacks the bytes of a PlainSource. Step() implements the format.
 class PackedSource : public ByteSource {
  public:
   PackedSource(std::unique_ptr<PlainSource> plain, std::string head)
@@ -78,8 +78,8 @@ class PackedSource : public ByteSource {
   int64_t num_stored_bytes() const override { return plain_->num_stored_bytes(); }
 
  protected:
-  /// Unpacks from `in`, `used` bytes of which are gone, into `out` from `num_out` on, and sets
-  /// is_complete_.
+  /// Unpacks `in`, of which `used` bytes are consumed, to `out` from `num_out` on. Updates both and
+  /// sets is_complete_.
   virtual absl::Status Step(const std::string& in, size_t& used, bool at_end, std::string& out,
                             size_t& num_out) = 0;
 
@@ -87,7 +87,7 @@ class PackedSource : public ByteSource {
     return absl::InvalidArgumentError(absl::StrCat(plain_->name(), ": damaged: ", problem));
   }
 
-  bool is_complete_ = false;  // the bytes so far are whole members
+  bool is_complete_ = false;  // the bytes so far are complete members
 
  private:
   std::unique_ptr<PlainSource> plain_;
@@ -108,7 +108,7 @@ class GzipSource : public PackedSource {
   absl::Status Step(const std::string& in, size_t& used, bool /*at_end*/, std::string& out,
                     size_t& num_out) override {
     if (used == in.size()) return absl::OkStatus();
-    if (is_complete_) {  // another member
+    if (is_complete_) {  // another member follows
       inflateReset(&stream_);
       is_complete_ = false;
     }
@@ -140,7 +140,8 @@ class XzSource : public PackedSource {
     SHORTLIST_CHECK(lzma_stream_decoder(&stream_, kMaxXzMemory, /*flags=*/0) == LZMA_OK);
   }
 
-  /// Behind a stream: zero bytes, four at a time, and perhaps another stream, which begins then.
+  /// Consumes the padding after a stream: zero bytes, a multiple of four. Begins the next stream,
+  /// if any.
   absl::Status PassPadding(const std::string& in, size_t& used) {
     const size_t end = std::min(in.find_first_not_of('\0', used), in.size());
     num_padding_ += end - used;
@@ -176,7 +177,7 @@ class XzSource : public PackedSource {
 
   lzma_stream stream_ = LZMA_STREAM_INIT;
   bool is_between_ = false;  // a stream has ended
-  size_t num_padding_ = 0;   // behind it
+  size_t num_padding_ = 0;   // bytes of padding after it
 };
 
 class ZstdSource : public PackedSource {
@@ -207,7 +208,7 @@ class ZstdSource : public PackedSource {
   ZSTD_DCtx* context_;
 };
 
-/// A source that has its first chunk already.
+/// A source whose first chunk has already been read.
 class BegunSource : public ByteSource {
  public:
   BegunSource(std::unique_ptr<PlainSource> rest, std::string head)
@@ -267,7 +268,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> ByteSource::Of(std::istream& in,
 }
 
 absl::StatusOr<std::string> ReadUnpacked(const std::string& path, int64_t max_bytes) {
-  // A list is a regular file, whose errors and size ReadFile tells.
+  // A list is a regular file: ReadFile checks its kind and size.
   SHORTLIST_ASSIGN_OR_RETURN(std::string contents, ReadFile(path, max_bytes));
   std::istringstream in(std::exchange(contents, ""));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Of(in, path));

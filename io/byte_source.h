@@ -11,35 +11,34 @@
 
 namespace shortlist {
 
-/// Bytes of a file from front to back, unpacked where it is gzip, xz or Zstandard (by its first
-/// bytes, not its name). Memory does not grow with the file. Of one thread.
+/// Reads a file sequentially and unpacks gzip, xz and Zstandard, recognised by the first bytes, not
+/// the name. Memory use does not grow with the file. Used by one thread.
 class ByteSource {
  public:
-  /// Bytes that one Read gives at most.
+  /// Maximum number of bytes returned by one Read().
   static constexpr size_t kChunkBytes = size_t{1} << 18;
 
-  /// NotFound when there is no such file; InvalidArgument for a directory. Pipes are fine.
+  /// Opens a file or a pipe. NotFound if it does not exist; InvalidArgument for a directory.
   static absl::StatusOr<std::unique_ptr<ByteSource>> Open(const std::string& path);
-  /// Of a stream, which must outlive it; `name` goes before errors.
+  /// Reads a stream, which must outlive the source. Errors begin with `name`.
   static absl::StatusOr<std::unique_ptr<ByteSource>> Of(std::istream& in, const std::string& name);
 
   virtual ~ByteSource() = default;
 
-  /// Replaces `chunk` by what comes next; empty: the end. InvalidArgument for an archive that is
-  /// damaged or cut short, Unavailable on a read error; both name the file. What was read before
-  /// stands.
+  /// Replaces `chunk` by the next bytes; empty at the end. InvalidArgument for a damaged or
+  /// truncated archive, Unavailable on a read error; both name the file. Chunks read before an
+  /// error remain valid.
   virtual absl::Status Read(std::string& chunk) = 0;
 
-  /// Bytes as they are stored, packed or not, that were read so far; some may not have come out
-  /// yet.
+  /// Stored (packed) bytes read so far. Some of them may not have been unpacked yet.
   virtual int64_t num_stored_bytes() const = 0;
 };
 
-/// A whole regular file, unpacked. Errors as ReadFile and ByteSource::Read; InvalidArgument when it
-/// has more than `max_bytes`, packed or unpacked.
+/// Returns a whole regular file, unpacked. Errors as in ReadFile and ByteSource::Read;
+/// InvalidArgument if the file has more than `max_bytes`, packed or unpacked.
 absl::StatusOr<std::string> ReadUnpacked(const std::string& path, int64_t max_bytes);
 
-/// `contents` as an .xz file holds it.
+/// Returns `contents` packed as an .xz file.
 std::string PackXz(const std::string& contents);
 
 }  // namespace shortlist

@@ -31,7 +31,7 @@ constexpr std::array<std::pair<std::string_view, IntegerType>, 8> kTypes = {{
     {"|u1", {1, false}},
 }};
 
-/// What stands behind `key` in the header, a Python dict, white space skipped.
+/// Returns the header (a Python dict) after `key` and white space.
 std::string_view Behind(std::string_view header, std::string_view key) {
   const size_t at = header.find(key);
   if (at == std::string_view::npos) return {};
@@ -51,7 +51,7 @@ absl::StatusOr<IntegerType> TypeOf(std::string_view header) {
   return Invalid(absl::StrCat("dtype \"", Excerpt(rest), "\" is not a little-endian integer"));
 }
 
-/// The extent of the only dimension: "(7,)".
+/// Returns the extent of the only dimension: "(7,)".
 absl::StatusOr<int64_t> LengthOf(std::string_view header) {
   std::string_view shape = Behind(header, "'shape'");
   shape = shape.substr(0, shape.find(')') + 1);

@@ -8,9 +8,9 @@
 namespace shortlist {
 namespace {
 
-constexpr std::string_view kFolder = "list";  // torch.save names it after the file
-constexpr size_t kAlignment = 64;             // of members' bytes, as PyTorch's writer has it
-constexpr uint16_t kDosDate = 0x21;           // 1980-01-01: equal lists give equal files
+constexpr std::string_view kFolder = "list";  // torch.save uses the file's name
+constexpr size_t kAlignment = 64;             // of members' bytes, as in PyTorch's writer
+constexpr uint16_t kDosDate = 0x21;           // 1980-01-01: equal lists produce equal files
 
 template <typename Integer>
 void Put(Integer value, std::string& bytes) {
@@ -35,7 +35,7 @@ class ZipWriter {
     archive_ += fields;
     Put<uint16_t>(static_cast<uint16_t>(kExtraBytes + padding), archive_);
     archive_ += path;
-    archive_ += "FB";  // the extra field that PyTorch pads with
+    archive_ += "FB";  // the extra field that PyTorch uses for padding
     Put<uint16_t>(static_cast<uint16_t>(padding), archive_);
     archive_.append(padding, 'Z');
     archive_ += contents;
@@ -63,7 +63,7 @@ class ZipWriter {
   }
 
  private:
-  /// What both headers of a member have in common, up to its sizes.
+  /// Returns the fields common to both headers of a member, up to its sizes.
   static std::string Fields(std::string_view contents) {
     std::string fields;
     Put<uint16_t>(20, fields);  // version needed: 2.0

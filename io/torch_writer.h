@@ -7,7 +7,7 @@
 
 namespace shortlist {
 
-/// What torch.save writes of an int64 tensor of one dimension that holds `values`: a zip archive of
+/// Returns what torch.save writes for a one-dimensional int64 tensor of `values`: a zip archive of
 /// a pickle and the tensor's storage. torch.load(weights_only=True) reads it.
 std::string TorchFileOf(std::span<const int64_t> values);
 

@@ -44,7 +44,7 @@ bool Sequence::Emit(TokenId token, int64_t context_len) {
   history_.Add(token);
   const std::vector<TokenId>& stops = sampling().stop_token_ids;
   const bool stopped = std::find(stops.begin(), stops.end(), token) != stops.end();
-  // The callback sees every token, the last one too.
+  // The callback gets every token, including the last one.
   const bool stopped_by_callback = options_.stop && options_.stop(token);
   if (stopped || stopped_by_callback) {
     finish_reason_ = FinishReason::kStop;

@@ -25,17 +25,17 @@ enum class FinishReason {
   kError,   // Sequence::error() says why
 };
 
-/// One generation request inside the speculation loop: its tokens, and how they are
-/// chosen. Owned by the caller of SpeculativeEngine, used by one thread at a time.
+/// One generation request inside the speculation loop: its tokens and how they are chosen. Owned by
+/// the caller of SpeculativeEngine, used by one thread at a time.
 class Sequence {
  public:
-  /// Called for each emitted token in order; true ends the request after this token (a stop string,
-  /// say).
+  /// Called for each emitted token in order. Returning true ends the request after this token (such
+  /// as at a stop string).
   using StopCallback = std::function<bool(TokenId)>;
 
   struct Options {
     SamplingParams sampling;
-    int64_t max_tail_rows = 0;  // rows this request may add to the active vocabulary; 0: none
+    int64_t max_tail_rows = 0;  // maximum number of rows added to the active vocabulary; 0: none
     bool speculates = true;     // false: no tokens are drafted for it
     StopCallback stop;          // may be empty
   };
@@ -58,32 +58,32 @@ class Sequence {
   const TokenHistory& history() const { return history_; }
   FinishReason finish_reason() const { return finish_reason_; }
   bool finished() const { return finish_reason_ != FinishReason::kNone; }
-  /// True when SpeculativeEngine::Step can go on: all tokens but the last are computed and the
-  /// first token of the output is there, or the request has ended.
+  /// True if SpeculativeEngine::Step can proceed: all tokens but the last are computed and the
+  /// output has its first token, or the request has ended.
   bool prefilled() const {
     return finished() || (num_output() > 0 && cached_len == num_tokens() - 1);
   }
 
-  /// Appends an emitted token and decides whether the request ends with it; `context_len` bounds
-  /// its length. Returns finished(). Precondition: not finished.
+  /// Appends an emitted token and decides whether the request ends with it. `context_len`: maximum
+  /// length, prompt included. Returns finished(). Precondition: not finished.
   bool Emit(TokenId token, int64_t context_len);
 
-  /// Ends the request without a token, with kError.
+  /// Ends the request with kError, without a token.
   void Fail(absl::Status why) {
     finish_reason_ = FinishReason::kError;
     error_ = std::move(why);
   }
-  /// InvalidArgument: no token was left that may be emitted; Internal: the target gave no number.
+  /// InvalidArgument: no token may be emitted. Internal: the target's logits are no numbers.
   const absl::Status& error() const { return error_; }
 
-  // The engine's.
-  int64_t cached_len = 0;  // leading tokens whose keys and values the target's cache holds
+  // Set by the engine.
+  int64_t cached_len = 0;  // leading tokens whose keys and values are in the target's cache
   std::vector<TokenInfo> token_infos;  // [num_output()]
-  // Log-probabilities of the prompt's tokens behind prompt_logprobs_start, as far as they are
-  // computed; nothing else is set in them.
+  // Log-probabilities of the prompt's tokens after prompt_logprobs_start, as far as computed; all
+  // other fields have their defaults.
   std::vector<TokenInfo> prompt_infos;
   SequenceStats stats;
-  /// What the engine keeps besides; made and read by it alone.
+  /// Further state of the engine; made and read only by the engine.
   struct EngineState {
     virtual ~EngineState() = default;
   };

@@ -8,35 +8,36 @@
 
 namespace shortlist {
 
-/// What speculation did for one request.
+/// Counters of speculation for one request.
 struct SequenceStats {
   int64_t num_verify_steps = 0;  // target passes after prefill
   int64_t num_step_tokens = 0;   // tokens emitted by them (correction and bonus included)
   int64_t num_drafted = 0;
-  int64_t num_copied = 0;    // of these, copied from the request's text
+  int64_t num_copied = 0;    // of num_drafted, copied from the request's text
   int64_t num_accepted = 0;  // drafted tokens that were emitted
   // Of num_step_tokens, those that the draft could have proposed: in the active vocabulary of their
-  // step, in the request's tail, among the successors of the token before, or of the rows that the
-  // sketch chose. All, where the draft scores the full head. The others are escapes.
+  // step, the request's tail, the successors of the previous token, or the rows chosen by the
+  // sketch. All of them if the draft scores the full head. The others are escapes.
   int64_t num_covered = 0;
-  // Of num_step_tokens, those at places that no draft pass came to, where a sketch would have
+  // Of num_step_tokens, those at positions that no draft pass reached, where a sketch would have
   // chosen rows: neither covered nor escapes.
   int64_t num_unscored = 0;
-  // Of num_step_tokens, by why the draft could have proposed them; kNone: escapes.
+  // Of num_step_tokens without num_unscored, by why the draft could have proposed them; kNone:
+  // escapes.
   CountsBySource num_held{};
-  CountsBySource num_rows_added{};  // to the request's tail, by what found them
-  // Corrections that the draft could have proposed: it was wrong, and the vocabulary was not.
+  CountsBySource num_rows_added{};  // to the request's tail, by source
+  // Corrections that the draft could have proposed: an error of the draft, not of the vocabulary.
   int64_t num_covered_corrections = 0;
   // Of num_verify_steps, those drafted with the full head because coverage had collapsed.
   int64_t num_fallback_steps = 0;
   // Of num_verify_steps, those without a draft because the sequence fills the draft's context.
   int64_t num_steps_beyond_draft = 0;
-  // Drafted tokens whose logit is not that of their row: a broken map.
+  // Drafted tokens whose logit is not that of their row: the map is broken.
   int64_t num_mapping_faults = 0;
-  // Rows the draft head scored for this request in a pass of its last step, at most.
+  // Maximum number of rows that the draft head scored for this request in a pass of its last step.
   int64_t active_rows = 0;
 
-  /// Adds the counts of another request; active_rows becomes the larger of the two.
+  /// Adds the counts of another request; active_rows becomes the maximum of the two.
   void Add(const SequenceStats& other) {
     num_verify_steps += other.num_verify_steps;
     num_step_tokens += other.num_step_tokens;
@@ -62,7 +63,7 @@ struct SequenceStats {
   double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
   double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
   double coverage() const { return Ratio(num_covered, num_step_tokens - num_unscored); }
-  /// Acceptance where the active vocabulary held the target's token: what is lost besides coverage.
+  /// Acceptance rate at positions whose target token was covered: the loss that is not coverage's.
   double covered_acceptance_rate() const {
     return Ratio(num_accepted, num_accepted + num_covered_corrections);
   }

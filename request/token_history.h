@@ -9,7 +9,7 @@
 
 namespace shortlist {
 
-/// How often each token occurs in a request so far: what penalties look at.
+/// Number of occurrences of each token in a request so far, for penalties.
 class TokenHistory {
  public:
   struct Count {

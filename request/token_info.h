@@ -14,18 +14,18 @@ namespace shortlist {
 enum class TokenOrigin : uint8_t {
   kPlain,       // nothing was drafted in its step
   kAccepted,    // drafted, and the target agreed
-  kCorrection,  // the target's, in place of a drafted token
-  kBonus,       // the target's, after all drafted tokens were accepted
+  kCorrection,  // from the target, in place of a drafted token
+  kBonus,       // from the target, after all drafted tokens were accepted
 };
 
-/// What is known of one emitted token beyond its id.
+/// Information about one emitted token, in addition to its id.
 struct TokenInfo {
   TokenOrigin origin = TokenOrigin::kPlain;
   bool escape = false;  // SequenceStats::num_escapes counts it
-  // Log-softmax of the target's raw logits, those of all its rows, before penalties, temperature
-  // and filters. Not asked for (SamplingParams::num_logprobs): NaN and empty.
+  // Log-softmax of the target's raw logits over all rows, before penalties, temperature and
+  // filters. NaN if not requested (SamplingParams::num_logprobs); `top` is empty then.
   float logprob = std::numeric_limits<float>::quiet_NaN();
-  std::vector<std::pair<TokenId, float>> top;  // likeliest first, ties by lower id
+  std::vector<std::pair<TokenId, float>> top;  // most likely first, ties to the lower id
 };
 
 }  // namespace shortlist

@@ -7,8 +7,8 @@
 
 namespace shortlist {
 
-/// Runs `body` and turns what libtorch and the allocator throw into a Status: ResourceExhausted for
-/// memory, Internal for the rest. `what` begins the message.
+/// Runs `body` and converts exceptions of libtorch and the allocator to a Status: ResourceExhausted
+/// for memory, Internal for all others. The message begins with `what`.
 absl::Status CatchTorch(absl::string_view what, absl::FunctionRef<absl::Status()> body);
 
 }  // namespace shortlist

@@ -76,7 +76,7 @@ absl::Status VocabBase::KeepSuccessors(std::span<const std::vector<TokenId>> suc
     return absl::InvalidArgumentError(absl::StrCat("successors of ", successors.size(),
                                                    " tokens for a vocabulary of ", vocab_size()));
   }
-  std::vector<int32_t> seen_behind(vocab_size(), -1);  // the last token that had it as a successor
+  std::vector<int32_t> seen_behind(vocab_size(), -1);  // the last token with this successor
   successors_begin_.assign(1, 0);
   for (int32_t last = 0; last < vocab_size(); ++last) {
     const int64_t begin = successors_begin_.back();

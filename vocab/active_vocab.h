@@ -19,36 +19,37 @@ namespace shortlist {
 /// VocabBase).
 class VocabBase {
  public:
-  /// `ids` in any order. InvalidArgument for an id outside [0, vocab_size) or a repeated one (names
-  /// id, index and bound). Empty is fine.
+  /// `ids` are in any order and may be empty. InvalidArgument names the id, index and bound for an
+  /// id outside [0, vocab_size) or a repeated one, and a vocab_size outside [1, 2^31).
   ///
-  /// `successors`: [vocab_size], or empty: for every token the tokens that follow it, likeliest
+  /// `successors`: [vocab_size], or empty: for each token the tokens that follow it, most likely
   /// first, distinct and in range (else InvalidArgument). The first `max_successors` of each that
   /// are not in `ids` are kept.
   static absl::StatusOr<std::shared_ptr<const VocabBase>> Create(
       std::span<const TokenId> ids, int64_t vocab_size,
       std::span<const std::vector<TokenId>> successors = {}, int64_t max_successors = 0);
 
-  /// The base that stands for all rows of a head, whose places are the token ids themselves: it has
-  /// no ids of its own, and nothing is added to it. Same errors.
+  /// Returns the base that represents all rows of a head. Row numbers are token ids; the base has
+  /// no ids of its own and no dynamic part. InvalidArgument for a vocab_size outside [1, 2^31).
   static absl::StatusOr<std::shared_ptr<const VocabBase>> FullHead(int64_t vocab_size);
 
   bool is_full_head() const { return is_full_head_; }
   int64_t vocab_size() const { return vocab_size_; }
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }
-  /// The largest of its ids and successors: a head must have a row of it. -1: there is none, or it
-  /// is the full head, of which a head has as many rows as it has.
+  /// The largest id or successor: a head must have a row for it. -1 if there is none, and for the
+  /// full head, which fits any head.
   int32_t largest_id() const { return largest_id_; }
   /// [size] ascending; row s holds ids()[s].
   std::span<const int32_t> ids() const { return ids_; }
-  /// Row of `id`, or -1. `id` in [0, vocab_size). Of the full head all ids have one.
+  /// Returns the row of `id`, -1 if it has none. `id` in [0, vocab_size). The full head has all
+  /// ids.
   int32_t RowOf(TokenId id) const { return is_full_head_ ? Raw(id) : row_of_[Raw(id)]; }
 
-  /// What is to be scored behind the token `last` besides the base: distinct ids outside of it,
-  /// likeliest first, at most max_successors(). `last` in [0, vocab_size).
+  /// Returns the ids to score after the token `last` in addition to the base: distinct ids outside
+  /// the base, most likely first, at most max_successors(). `last` in [0, vocab_size).
   std::span<const int32_t> SuccessorsOf(TokenId last) const;
   bool IsSuccessor(TokenId last, TokenId id) const;
-  /// The longest of them.
+  /// Length of the longest SuccessorsOf().
   int64_t max_successors() const { return max_successors_; }
 
  private:
@@ -61,32 +62,32 @@ class VocabBase {
   std::vector<int32_t> row_of_;  // [vocab_size]; empty for the full head
   int32_t largest_id_ = -1;
   int64_t max_successors_ = 0;
-  std::vector<int64_t> successors_begin_;  // [vocab_size + 1], empty where there are none
+  std::vector<int64_t> successors_begin_;  // [vocab_size + 1]; empty if there are no successors
   std::vector<int32_t> successors_;
 };
 
 /// One version of the active vocabulary: base rows 0 .. base_size - 1 in ascending id order, then
 /// the shared dynamic part in stable rows. Immutable; any thread may read it. A speculation step
-/// holds one snapshot from its first draft token to its verification, because (snapshot, row ->
-/// id, draft probabilities) belong together.
+/// holds one snapshot from its first draft token to its verification, because (snapshot, row -> id,
+/// draft probabilities) belong together.
 ///
-/// A request scores more behind these rows: its own tail, and the base's successors of the token
-/// that it is at.
+/// A request scores more rows after these: its own tail, and the base's successors of its last
+/// token.
 ///
 /// The full head is a snapshot too: it has no rows of its own, all tokens are active, and rows are
 /// token ids.
 class ActiveVocab {
  public:
-  /// The full head of a vocabulary of `vocab_size` in [1, 2^31).
+  /// Returns the full head of a vocabulary of `vocab_size` in [1, 2^31).
   static std::shared_ptr<const ActiveVocab> FullHead(int64_t vocab_size);
 
-  /// `dynamic`: the shared part in row order, disjoint from `base`, distinct, in range (checked
+  /// `dynamic`: the shared part in row order; disjoint from `base`, distinct, in range (checked
   /// invariants).
   ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base,
               std::vector<int32_t> dynamic);
 
   uint64_t version() const { return version_; }
-  /// Distinct from that of any other snapshot in this process.
+  /// Differs from the serial of every other snapshot in this process.
   uint64_t serial() const { return serial_; }
   bool is_full_head() const { return base_->is_full_head(); }
   int64_t vocab_size() const { return base_->vocab_size(); }
@@ -94,17 +95,17 @@ class ActiveVocab {
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
   const std::shared_ptr<const VocabBase>& base() const { return base_; }
 
-  /// [size] token id of each row; none for the full head.
+  /// [size] token id of each row; empty for the full head.
   std::span<const int32_t> rows() const { return rows_; }
 
-  /// `row` in [0, size), or a token's own for the full head.
+  /// `row` in [0, size); for the full head a token id.
   TokenId ToTokenId(DraftId row) const {
     return TokenId{is_full_head() ? Raw(row) : rows_[Raw(row)]};
   }
-  /// The row of `id`, or nullopt when it is not active. `id` in [0, vocab_size). O(1).
+  /// Returns the row of `id`, nullopt if it is not active. `id` in [0, vocab_size). O(1).
   std::optional<DraftId> Find(TokenId id) const;
   bool Contains(TokenId id) const { return Find(id).has_value(); }
-  /// kBase, kShared or kNone.
+  /// Returns kBase, kShared or kNone.
   RowSource SourceOf(TokenId id) const;
 
  private:

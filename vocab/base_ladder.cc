@@ -49,7 +49,7 @@ absl::StatusOr<std::shared_ptr<const BaseLadder>> BaseLadder::Create(VocabOption
   const size_t num_bases = ladder->rows_.size();
   if (ladder->ends_with_full_head_) ladder->rows_.push_back(of.vocab_size);
 
-  // Of ids that no base has: the full head's, or nobody's.
+  // Ids that no base contains: only the full head has them, if there is one.
   ladder->first_size_.assign(of.vocab_size, static_cast<uint8_t>(num_bases));
   size_t size = 0;
   for (int64_t i = 0; i < most_ids; ++i) {

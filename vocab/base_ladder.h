@@ -15,34 +15,36 @@
 
 namespace shortlist {
 
-/// Bases to choose a size from. Of a ranked list: each has the ids of those before it and about 1.4
-/// times as many; the last may be the full head. Without a list: none, for a sketch to choose all
-/// rows, or the full head. Immutable; any thread.
+/// Bases of rising size to choose from. With a ranked list, each base contains the ids of the
+/// smaller ones and has about 1.4 times as many; the last may be the full head. Without a list
+/// there are two: the empty base, where a sketch chooses all rows, and the full head. Immutable;
+/// any thread.
 class BaseLadder {
  public:
   static constexpr int64_t kDefaultMinRows = 256;
 
-  /// Of `list`, which fits `target`, as `options` say (VocabOptions::auto_size and its bounds).
-  /// Errors of SelectVocabBase; InvalidArgument for a list without ranks, or whose ids are fewer
-  /// than the least rows asked for.
+  /// Makes the bases of `list`, which fits `target`, as `options` say (VocabOptions::auto_size and
+  /// its bounds). Errors of SelectVocabBase; InvalidArgument for a list without ranks, or if the
+  /// smallest base would exceed the list or the largest base.
   static absl::StatusOr<std::shared_ptr<const BaseLadder>> Create(VocabOptions options,
                                                                   VocabList list,
                                                                   const VocabTarget& target);
 
-  /// No base, and the full head.
+  /// Returns a ladder of the empty base and the full head.
   static absl::StatusOr<std::shared_ptr<const BaseLadder>> WithoutList(int64_t vocab_size);
 
-  /// Rows of each size, rising; those of the full head are the target's vocabulary.
+  /// Rows of each size, rising. The full head has as many as the target's vocabulary.
   std::span<const int64_t> rows() const { return rows_; }
-  /// The size to begin with: the last, with which nothing is lost before anything is known.
+  /// Index of the initial size: the largest, which loses nothing before there are measurements.
   size_t start() const { return rows_.size() - 1; }
   bool ends_with_full_head() const { return ends_with_full_head_; }
   bool has_list() const { return rows_.front() > 0; }
 
-  /// The base of a size.
+  /// Returns the base of a size.
   absl::StatusOr<std::shared_ptr<const VocabBase>> Base(size_t size) const;
 
-  /// The first size with which a draft could propose `id` behind `last`, rows().size() for none.
+  /// Returns the first size at which a draft could propose `id` after `last`, rows().size() if
+  /// none.
   size_t FirstSize(TokenId last, TokenId id) const;
 
  private:
@@ -55,7 +57,7 @@ class BaseLadder {
   std::vector<int64_t> rows_;
   bool ends_with_full_head_ = false;
   std::vector<uint8_t> first_size_;         // [vocab_size]
-  std::shared_ptr<const VocabBase> least_;  // of the first size: it has the most successors
+  std::shared_ptr<const VocabBase> least_;  // base of the first size, which has the most successors
 };
 
 }  // namespace shortlist

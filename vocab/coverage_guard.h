@@ -3,22 +3,22 @@
 
 namespace shortlist {
 
-/// Tells when an active vocabulary no longer serves one request: the share of its latest tokens
-/// that the draft could propose, an average over the last 32 or so, has fallen below a floor. It
-/// serves it again where the share is half of the way from the floor to 1, so that a request does
-/// not go to and fro. Owned by one request.
+/// Detects when an active vocabulary no longer serves one request: the share of its latest tokens
+/// that the draft could propose, averaged over about the last 32, falls below a floor. The
+/// vocabulary serves the request again when the share is half of the way from the floor to 1, to
+/// avoid oscillation. Owned by one request.
 class CoverageGuard {
  public:
-  /// Tells of one more token whether the vocabulary, in use or not, held it.
+  /// Counts one more token. `held`: the vocabulary, in use or not, contained it.
   void Count(bool held, double floor) {
     share_ += ((held ? 1.0 : 0.0) - share_) / kWindow;
     if (share_ < floor) has_collapsed_ = true;
     if (share_ >= (1.0 + floor) / 2.0) has_collapsed_ = false;
   }
 
-  /// Tells of one more token that came while the full head was scored, where nobody knows whether
-  /// the vocabulary would have held it: rows that a sketch chooses are not known then. After
-  /// kRest of them the vocabulary has another try.
+  /// Counts one more token emitted while the full head was scored, if it is unknown whether the
+  /// vocabulary contains it: rows that a sketch would choose are not known then. After kRest such
+  /// tokens the vocabulary is tried again.
   void Rest(double floor) {
     if (!has_collapsed_ || ++num_rested_ < kRest) return;
     num_rested_ = 0;

@@ -11,18 +11,18 @@
 
 namespace shortlist {
 
-/// Tokens that a request may need next, by where they come from. Those that matter most are last.
+/// Tokens that a request may need next, by source. In each span the most important are last.
 struct Discovered {
   std::span<const TokenId> prompt;         // all of it, once
-  std::span<const TokenId> output;         // tokens emitted since the last call
-  std::span<const TokenId> given;          // ids that the client named
-  std::span<const TokenId> prefix;         // rows that the radix cache keeps with its prefix
-  std::span<const TokenId> continuations;  // what followed the same prefix in other requests
+  std::span<const TokenId> output;         // the whole prompt, once
+  std::span<const TokenId> given;          // ids named by the client
+  std::span<const TokenId> prefix;         // rows stored in the radix cache with its prefix
+  std::span<const TokenId> continuations;  // tokens that followed the same prefix in other requests
 };
 
 /// Adds `found` to `tail`, each id under its RowSource, and adds the number of new rows to `added`.
 /// Continuations are guesses: they get at most `continuation_rows` rows of the tail, and lose them
-/// to the other sources when rows are short. Adds nothing when `active` is the full head.
+/// to the other sources when rows are short. Adds nothing if `active` is the full head.
 void ExtendTail(const Discovered& found, int64_t continuation_rows, const ActiveVocab& active,
                 RequestTail& tail, CountsBySource& added);
 

@@ -20,7 +20,7 @@ absl::Status CheckBase(const VocabBase* base) {
   return absl::InvalidArgumentError("the base is null; VocabBase::FullHead is the full head's");
 }
 
-/// One id of the dynamic part. The order is that of eviction.
+/// One id of the dynamic part, ordered by eviction.
 struct Entry {
   uint64_t last_used;  // clock of the last call that named it
   int64_t frequency;
@@ -44,15 +44,15 @@ struct DynamicVocabularyManager::State {
   std::vector<int32_t> ids;                      // the dynamic part in row order
   std::unordered_map<int32_t, Entry> entries;    // by id
   std::set<Entry> evictable;                     // those of `entries` that are not pinned
-  std::unordered_map<int32_t, int64_t> escapes;  // by id, how often
+  std::unordered_map<int32_t, int64_t> escapes;  // number of escapes by id
   VocabStats stats;
 
-  // std::atomic<std::shared_ptr> of libstdc++ 12 would do, but it is a lock inside and a data race
-  // to the letter (its load unlocks with relaxed order), which ThreadSanitizer reports.
+  // A std::atomic<std::shared_ptr> of libstdc++ 12 contains a lock, too, and formally a data race:
+  // its load unlocks with relaxed order, which ThreadSanitizer reports.
   mutable std::mutex publication;
   std::shared_ptr<const ActiveVocab> active;  // guarded by `publication`
 
-  /// True when the dynamic part gained `id`.
+  /// Returns true if `id` is new in the dynamic part.
   bool Touch(int32_t id);
   void Publish();
   std::shared_ptr<const ActiveVocab> Active() const;
@@ -88,7 +88,7 @@ bool DynamicVocabularyManager::State::Touch(int32_t id) {
 }
 
 void DynamicVocabularyManager::State::Publish() {
-  // Making the new snapshot and freeing the old one are outside the lock.
+  // The new snapshot is made, and the old one freed, outside the lock.
   auto snapshot = std::make_shared<const ActiveVocab>(++version, base, ids);
   const std::lock_guard lock(publication);
   active.swap(snapshot);

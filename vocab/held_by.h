@@ -8,9 +8,9 @@
 
 namespace shortlist {
 
-/// Why a draft over `active` could propose `id` behind the token `last` to the request of `tail`;
-/// kNone where it could not. The one definition of what coverage counts, but for a sketch's rows,
-/// which are known only where it chose. Ids in [0, active.vocab_size()).
+/// Returns why a draft over `active` could propose `id` after the token `last` to the request of
+/// `tail`; kNone if it could not. The only definition of coverage, except for a sketch's rows,
+/// which are known only where the sketch chose. Ids are in [0, active.vocab_size()).
 inline RowSource HeldBy(const ActiveVocab& active, const RequestTail& tail, TokenId last,
                         TokenId id) {
   const RowSource shared = active.SourceOf(id);

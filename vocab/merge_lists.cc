@@ -19,7 +19,7 @@ double TotalCount(const VocabList& list) {
   return std::accumulate(list.counts.begin(), list.counts.end(), 0.0);
 }
 
-constexpr double kMostWeight = 1e9;  // so that sums of them stay finite
+constexpr double kMostWeight = 1e9;  // keeps sums of weights finite
 
 absl::Status CheckWeights(const std::vector<NamedList>& lists, const std::vector<double>& weights) {
   if (lists.empty()) return absl::InvalidArgumentError("no list");
@@ -28,7 +28,7 @@ absl::Status CheckWeights(const std::vector<NamedList>& lists, const std::vector
                                                    Counted(std::ssize(lists), "list")));
   }
   for (const double weight : weights) {
-    if (weight > 0 && weight <= kMostWeight) continue;  // NaN is neither
+    if (weight > 0 && weight <= kMostWeight) continue;  // false for NaN
     return absl::InvalidArgumentError(
         absl::StrCat("weight ", weight, " not in (0, ", kMostWeight, "]"));
   }
@@ -63,7 +63,7 @@ absl::Status CheckLists(const std::vector<NamedList>& lists) {
   return absl::OkStatus();
 }
 
-/// [vocab_size] the share of each token in the list, times `weight`.
+/// Returns [vocab_size] the share of each token in the list, times `weight`.
 std::vector<double> Rates(const VocabList& list, double weight) {
   std::vector<double> rates(list.vocab_size);
   const double total = TotalCount(list);
@@ -92,7 +92,7 @@ void MergeSuccessors(const std::vector<NamedList>& lists,
       for (size_t rank = 0; rank < of_token.size(); ++rank) {
         const auto [it, is_new] = place.emplace(Raw(of_token[rank]), scored.size());
         if (is_new) scored.emplace_back(of_token[rank], 0.0);
-        // A token that a list does not rank occurs there, but seldom.
+        // A token that a list does not rank occurs there, but rarely.
         scored[it->second].second += (rates[i][last] + 1e-12) / static_cast<double>(rank + 1);
       }
     }

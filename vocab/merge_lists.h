@@ -9,22 +9,21 @@
 
 namespace shortlist {
 
-/// A list and what it is called in errors.
+/// A list and its name in errors.
 struct NamedList {
   std::string name;
   VocabList list;
 };
 
-/// One list of several, each of which makes up its weight's share of the counts, however many it
-/// has; `weights` are of the lists in their order, equal where it is empty. Of lists without counts
-/// an id of rank r counts as 1 / r, the result has no counts either, and it has ranks where all
-/// have. A token's successors are joined likewise, those of a list by how often the token occurs
-/// there. Pinned is what any of them pins.
+/// Merges lists. Each makes up its weight's share of the counts, regardless of its size. `weights`:
+/// one for each list; empty: equal. Without counts, an id of rank r counts as 1 / r, and the result
+/// has no counts; it is ranked if all lists are. The successors of a token count as 1 / r, times
+/// the token's share of each list. Ids pinned by any list are pinned.
 ///
-/// InvalidArgument: no list; other numbers of weights; one that is not positive and finite (NaN
-/// included); some lists with counts and some without. FailedPrecondition names the list that is of
-/// another tokenizer (both fingerprints) or vocab_size. The result keeps the fingerprint; BindList
-/// gives it that of its ids.
+/// InvalidArgument: no list; another number of weights; a weight outside (0, 1e9] (NaN included);
+/// some lists with counts and some without; counts that are all 0; errors of VocabList::Validate.
+/// FailedPrecondition names the list of another tokenizer (both fingerprints) or vocab_size. The
+/// result keeps the fingerprint; BindList sets that of its ids.
 absl::StatusOr<VocabList> MergeLists(const std::vector<NamedList>& lists,
                                      const std::vector<double>& weights);
 

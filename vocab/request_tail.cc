@@ -13,7 +13,7 @@ int64_t RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active
   const int64_t most = std::min(capacity_, budget);
   if (active.is_full_head() || most <= 0) return 0;
 
-  // Only the last `most` distinct newcomers can stay, so the walk goes from the end.
+  // Only the last `most` distinct new ids can stay, so the loop runs backwards.
   std::vector<int32_t> newest;
   std::unordered_set<int32_t> seen;
   for (auto id = ids.rbegin(); id != ids.rend() && std::ssize(newest) < most; ++id) {
@@ -21,7 +21,7 @@ int64_t RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active
   }
   std::reverse(newest.begin(), newest.end());
 
-  // First those that are here become recent, so that no newcomer takes their rows.
+  // Ids already in the tail become recent first, so that no new id takes their rows.
   std::vector<std::pair<int32_t, uint64_t>> missing;
   for (const int32_t id : newest) {
     ++clock_;

@@ -11,26 +11,26 @@
 
 namespace shortlist {
 
-/// The rows that one request adds to the active vocabulary for itself alone: tokens of its prompt,
-/// its escapes and what else was discovered for it, at most `capacity`. Rows are stable (an id
-/// keeps its row until it is evicted, least recently added first; the newcomer takes that row;
-/// Reconcile alone may move one). Owned by one request; not thread-safe.
+/// The rows that one request adds to the active vocabulary for itself: tokens of its prompt, its
+/// escapes and other discovered tokens, at most `capacity`. Rows are stable: an id keeps its row
+/// until it is evicted, least recently added first, and the new id takes that row. Only Reconcile
+/// may move a row. Owned by one request; not thread-safe.
 class RequestTail {
  public:
   explicit RequestTail(int64_t capacity) : capacity_(capacity) {}
 
-  /// Reconciles, then adds what is neither in `active` nor here; ids already here become recent,
-  /// and belong to the first of their sources from now on. Of more ids than fit, the last ones
-  /// stay. `budget`: no more rows than this belong to `source`: beyond it a newcomer takes the row
-  /// of the least recently added of these. Ids in [0, active.vocab_size()). Adds nothing to the
-  /// full head, which scores every row already, or when capacity or budget is 0. Returns how many
-  /// ids are new here.
+  /// Calls Reconcile, then adds the ids that are neither in `active` nor in the tail. Ids already
+  /// in the tail become recent and keep the earlier RowSource of the two. If not all ids fit, the
+  /// last ones stay. `budget`: maximum number of rows of `source`; beyond it a new id takes the
+  /// least recently added of them. Ids are in [0, active.vocab_size()). Adds nothing to the full
+  /// head, which scores every row already, or if capacity or budget is 0. Returns the number of new
+  /// ids.
   int64_t Add(std::span<const TokenId> ids, const ActiveVocab& active,
               RowSource source = RowSource::kOutput, int64_t budget = INT64_MAX);
 
-  /// Drops ids that `active` now holds (the full head: all of them), so that base, shared part and
-  /// tail are disjoint within a step. The last row takes the row of a dropped one. Cheap when
-  /// `active` is the snapshot seen last.
+  /// Drops ids that `active` now contains (the full head: all of them), so that base, shared part
+  /// and tail are disjoint within a step. The last row takes the row of a dropped one. Cheap if
+  /// `active` is the snapshot of the last call.
   void Reconcile(const ActiveVocab& active);
 
   /// [size] token id of each tail row.
@@ -38,9 +38,9 @@ class RequestTail {
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }
   int64_t capacity() const { return capacity_; }
   bool Contains(TokenId id) const { return SourceOf(id) != RowSource::kNone; }
-  /// Whose row `id` has; kNone where it has none.
+  /// Returns the source of the row of `id`; kNone if it has no row.
   RowSource SourceOf(TokenId id) const;
-  /// The ids whose rows belong to `first` or to a source before it, in row order.
+  /// Returns the ids whose rows belong to `first` or to an earlier source, in row order.
   std::vector<TokenId> IdsUpTo(RowSource first) const;
 
  private:

@@ -7,28 +7,29 @@
 
 namespace shortlist {
 
-/// Why a draft could propose a token. Where several speak for it, the first of these counts.
+/// Why a draft could propose a token. If several apply, the first one counts.
 enum class RowSource : uint8_t {
-  kNone,        // it could not: an escape
-  kBase,        // the base of the active vocabulary, the full head among them
-  kShared,      // the dynamic part that requests share
-  kSuccessors,  // the base's successors of the token before
-  // The request's own tail, by what brought the row. What is known of the request:
-  kGiven,   // ids that the client named
+  kNone,        // the draft could not propose it: an escape
+  kBase,        // the base of the active vocabulary, or the full head
+  kShared,      // the dynamic part shared by requests
+  kSuccessors,  // the base's successors of the previous token
+  // The request's own tail, by what added the row. Known facts of the request:
+  kGiven,   // ids named by the client
   kPrompt,  // its prompt
   kOutput,  // its escapes
   kPrefix,  // escapes of requests with the same prefix, kept in the radix cache
-  // What may come:
+  // Guesses:
   kContinuations,  // tokens that followed the same prefix in other requests
-  kSketch,         // what the draft's hidden state speaks for (head/sketch.h), not in the tail
-  kFallback,  // none of these: the full head, which stood in for the vocabulary (coverage guard)
+  kSketch,         // chosen by the draft's hidden state (head/sketch.h), not in the tail
+  // None of these: the full head, which replaced the vocabulary (coverage guard).
+  kFallback,
 };
 
 inline constexpr size_t kNumRowSources = static_cast<size_t>(RowSource::kFallback) + 1;
 
 constexpr size_t Index(RowSource source) { return static_cast<size_t>(source); }
 
-/// As metrics and tables name it: "base", "prompt", ...
+/// Returns the name used by metrics and tables: "base", "prompt", ...
 constexpr const char* RowSourceName(RowSource source) {
   constexpr std::array<const char*, kNumRowSources> kNames = {
       "none",   "base",   "shared",        "successors", "given",   "prompt",

@@ -10,19 +10,20 @@
 namespace shortlist {
 namespace {
 
-// Late steps and tokens are the last 500 or so: a change of traffic shows within some requests.
+// Averages cover about the last 500 steps and 2,000 tokens: a change of traffic shows within some
+// requests.
 constexpr double kStepDecay = 1.0 - 1.0 / 512;
 constexpr double kTokenDecay = 1.0 - 1.0 / 2048;
 constexpr double kPassDecay = 1.0 - 1.0 / 512;
-// A pass that took longer than so many times the average was held up by something else.
+// A pass slower than so many times the average was delayed by something else.
 constexpr double kHeldUp = 3.0;
 constexpr double kFewPasses = 16.0;
-// Of more passes the average is no surer.
+// More passes than this do not make an average more certain.
 constexpr double kSureWeight = 256.0;
-constexpr double kSurest = 0.98;  // acceptance of a token that the vocabulary holds, at most
+constexpr double kSurest = 0.98;  // maximum acceptance of a token that the vocabulary contains
 
-/// Tokens that come of a chain of `length` which are taken with probability `p` each, up to the
-/// first that is not, and the target's own.
+/// Returns the expected number of emitted tokens for a chain of `length`, each accepted with
+/// probability `p`: those up to the first rejected one, plus the target's own token.
 double AcceptLength(double p, double length) {
   return (1.0 - std::pow(p, length + 1.0)) / (1.0 - p);
 }
@@ -56,7 +57,7 @@ void SizeControl::CountToken(size_t first_size, std::optional<size_t> first_shar
     of_size[first_share.value_or(num_shares())] += 1.0;
     return;
   }
-  std::vector<double> usual(width);  // of tokens that no least base holds
+  std::vector<double> usual(width);  // of tokens that the smallest base does not contain
   for (size_t i = width; i < tokens_.size(); ++i) usual[i % width] += tokens_[i];
   const double all = std::accumulate(usual.begin(), usual.end(), 0.0);
   if (all == 0.0) usual[num_shares()] = 1.0;
@@ -75,7 +76,7 @@ double SizeControl::Coverage(size_t size, size_t share) const {
   return all > 0.0 ? held / all : 1.0;
 }
 
-/// The full head alone has no use for the sketch's rows.
+/// Returns the rows of a choice. Only the full head does not use the sketch's rows.
 double SizeControl::RowsOf(size_t choice) const {
   const size_t size = choice / num_shares();
   const bool is_full_head = options_.ends_with_full_head && size + 1 == num_sizes();
@@ -87,7 +88,8 @@ double SizeControl::PassMs(size_t size, size_t share) const {
   return pass_ms_[ChoiceOf(size, share)];
 }
 
-/// What was measured at this choice, and what others say of it: their line counts as a few passes.
+/// Returns the measured time of a choice combined with the line through all choices, which counts
+/// as kFewPasses passes.
 double SizeControl::Blended(size_t choice) const {
   const PassTime& measured = pass_times_[choice];
   const double line = std::max(line_base_ + line_slope_ * RowsOf(choice), 0.0);
@@ -95,8 +97,8 @@ double SizeControl::Blended(size_t choice) const {
          (measured.num_passes + kFewPasses);
 }
 
-/// A chain ends where it is unlikely to stand, so its length goes as -1 / log(acceptance); what the
-/// model gets wrong of the size in use, it gets as wrong of the others.
+/// Assumes that a chain ends where acceptance is unlikely, so its length is proportional to -1 /
+/// log(acceptance). An error of the model for the size in use applies to the other sizes as well.
 double SizeControl::PredictedSpeed(size_t size, size_t share) const {
   if (steps_ == 0.0 || passes_ == 0.0 || judged_ == 0.0) return 0.0;
   const double in_use = std::clamp(coverage_ / steps_, 1e-3, 1.0);
@@ -114,8 +116,8 @@ double SizeControl::PredictedSpeed(size_t size, size_t share) const {
   return tokens_then / std::max(verify_ms_ / steps_ + passes_then * PassMs(size, share), 1e-9);
 }
 
-/// Least squares over the choices that were measured, each weighing as its passes do. One alone
-/// tells no slope: the last one stays.
+/// Fits a line by least squares over the measured choices, weighted by their passes. One choice
+/// alone gives no slope: the previous slope stays.
 void SizeControl::Fit() {
   double weight = 0.0, x = 0.0, y = 0.0;
   for (size_t i = 0; i < pass_times_.size(); ++i) {
@@ -136,7 +138,7 @@ void SizeControl::Fit() {
   if (spread > 0.0) line_slope_ = std::max(together / spread, 0.0);
   line_base_ = y - line_slope_ * x;
 
-  // Pool adjacent violators (Ayer et al. 1955): choices whose time would fall as rows grow share
+  // Pool adjacent violators (Ayer et al. 1955): choices whose time would fall with more rows share
   // their mean.
   struct Level {
     size_t count;
@@ -161,7 +163,7 @@ void SizeControl::Fit() {
   }
 }
 
-/// A second choice to measure: far from the first, and rather smaller, as that costs less time.
+/// Returns a second choice to measure: far from the first, preferably smaller, as that is faster.
 size_t SizeControl::Probe() const {
   const auto far_from = [](size_t index, size_t count) {
     const size_t half = count / 2;
@@ -180,13 +182,13 @@ void SizeControl::ChangeTo(size_t choice) {
 
 void SizeControl::Go() {
   if (!std::exchange(waits_, false)) return;
-  std::ranges::fill(tokens_, 0.0);  // nobody could tell which share holds them
+  std::ranges::fill(tokens_, 0.0);  // counted without the sketch's ranks
   Fit();
   has_probed_ = true;
   ChangeTo(Probe());
 }
 
-/// Of the choices that are about as fast as the fastest, the one of the fewest rows.
+/// Returns the choice of the fewest rows among those about as fast as the fastest.
 size_t SizeControl::Best() const {
   const auto speed_of = [this](size_t choice) {
     return PredictedSpeed(choice / num_shares(), choice % num_shares());

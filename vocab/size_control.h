@@ -8,77 +8,79 @@
 
 namespace shortlist {
 
-/// Chooses how many rows a draft scores, of a few sizes of its base and, where it has a sketch, a
-/// few shares that the sketch may choose, so that tokens come fastest.
+/// Chooses the number of rows that a draft scores, so that tokens come fastest: one of a few sizes
+/// of the base and, with a sketch, one of a few numbers of rows that the sketch chooses.
 ///
-/// More rows cost time and hold more of what the target emits. Both are measured while requests
-/// run, and neither needs a size to be tried: which of the sizes and shares would have held an
-/// emitted token its ranks tell, and the time of a draft pass is a line over rows, known from two
-/// choices; more rows never take less time, so what contradicts that is noise. What acceptance
-/// follows from coverage is a model (PredictedSpeed), so that the noise of requests, which differ
-/// by far more than sizes do, cancels out.
+/// More rows cost time and contain more of what the target emits. Both are measured while requests
+/// run, without trying each size. The ranks of an emitted token show which sizes and shares would
+/// have contained it. The time of a draft pass is a line over rows, known from two choices; more
+/// rows never take less time, so measurements to the contrary are noise. Acceptance follows from
+/// coverage by a model (PredictedSpeed). This cancels the noise between requests, which differ far
+/// more than sizes do.
 ///
-/// A pure function of what it is told: no clock, no randomness. Used by one thread.
+/// Depends only on its inputs: no clock, no randomness. Used by one thread.
 class SizeControl {
  public:
   struct Options {
     std::vector<int64_t> rows;          // of each size, rising; at least one
-    size_t start = 0;                   // an index into them
-    bool ends_with_full_head = false;   // the last size has no use for a sketch
-    std::vector<int64_t> shares = {0};  // rows of the sketch, rising; at least one
-    size_t start_share = 0;             // an index into them
+    size_t start = 0;                   // an index into `rows`
+    bool ends_with_full_head = false;   // the last size does not use a sketch
+    std::vector<int64_t> shares = {0};  // rows chosen by the sketch, rising; at least one
+    size_t start_share = 0;             // an index into `shares`
     int64_t max_draft_tokens = 8;
-    // Steps at a size before it may change again. The first change, to a second size whose time
-    // is measured, comes after that many too.
+    // Steps at a size before it may change again. The first change, to a second size whose time is
+    // measured, also comes after that many steps.
     int64_t min_steps = 64;
-    int64_t probe_steps = 64;  // fewer, of that second size
-    bool waits = false;        // at the start until Go
-    // Predicted. Speeds that differ by less are alike, and the choice of fewer rows is taken.
+    // Steps at that second size; may be fewer than min_steps.
+    int64_t probe_steps = 64;
+    bool waits = false;  // true: keeps the start until Go()
+    // Relative. Predicted speeds that differ by less count as equal, and the choice of fewer rows
+    // is taken.
     double min_gain = 0.02;
   };
 
-  /// What one step of the engine measured, over all of its requests.
+  /// Measurements of one step of the engine, over all of its requests.
   struct Step {
     int64_t num_requests = 0;
     int64_t num_passes = 0;  // of the draft
     double draft_ms = 0.0, verify_ms = 0.0;
     int64_t num_emitted = 0;
     int64_t num_drafted = 0;
-    int64_t num_accepted = 0;  // of these
-    int64_t num_judged = 0;    // of these, accepted, or where the target's token came instead
+    int64_t num_accepted = 0;  // of the drafted
+    int64_t num_judged = 0;    // of the drafted: accepted, or replaced by the target's token
   };
 
   explicit SizeControl(Options options);
 
-  /// Tells of an emitted token which size is the first that holds it: an index, or num_sizes() for
-  /// none. A token that every size holds (in a request's tail, say) is 0. Likewise the first share,
-  /// up to num_shares() for none; nullopt where the sketch did not come to it: it counts as such
-  /// tokens otherwise do.
+  /// Counts one emitted token. `first_size`: smallest size that contains the token, num_sizes() if
+  /// none, 0 if every choice has it (such as in a request's tail). `first_share`: smallest index of
+  /// a share with the token, num_shares() if none, nullopt if the sketch did not score this
+  /// position (then the usual distribution is assumed).
   void CountToken(size_t first_size, std::optional<size_t> first_share);
 
-  /// Tells of a step that was drafted at size() and share().
+  /// Counts one step that was drafted at size() and share().
   void AddStep(const Step& step);
 
-  /// One that waits need do so no longer: it goes on at another size, which it has to measure.
+  /// Ends Options::waits: changes to another size, which is measured next.
   void Go();
 
-  /// What to draft with from now on. It changes in AddStep and Go alone, and seldom.
+  /// The size and share to draft with from now on. They change only in AddStep and Go, and seldom.
   size_t size() const { return choice_ / num_shares(); }
   size_t share() const { return choice_ % num_shares(); }
   size_t num_sizes() const { return options_.rows.size(); }
   size_t num_shares() const { return options_.shares.size(); }
   int64_t num_changes() const { return num_changes_; }
 
-  // What it goes by.
-  double Coverage(size_t size, size_t share) const;  // part of late tokens that these hold
-  double PassMs(size_t size, size_t share) const;    // of the draft; measured, else from the line
-  /// Tokens per millisecond; 0 before anything is known.
+  // The estimates that decide.
+  double Coverage(size_t size, size_t share) const;  // share of recent tokens contained
+  double PassMs(size_t size, size_t share) const;    // of the draft; measured and from the line
+  /// Returns tokens per millisecond; 0 without measurements.
   double PredictedSpeed(size_t size, size_t share) const;
 
  private:
   struct PassTime {
     double num_passes = 0.0;  // decayed
-    double ms = 0.0;          // of one pass, the average of late ones
+    double ms = 0.0;          // average of recent passes
   };
   size_t ChoiceOf(size_t size, size_t share) const { return size * num_shares() + share; }
   double RowsOf(size_t choice) const;
@@ -89,19 +91,19 @@ class SizeControl {
   size_t Probe() const;
 
   const Options options_;
-  size_t choice_;  // ChoiceOf size and share
+  size_t choice_;  // ChoiceOf(size, share)
   int64_t num_changes_ = 0;
   int64_t steps_here_ = 0;
   bool waits_;
   bool has_probed_ = false;
-  bool probes_ = false;  // at the second size, which nobody chose
-  // [num_sizes + 1, num_shares + 1] tokens by the first that hold them, decayed.
+  bool probes_ = false;  // at the second size, for a measurement
+  // [num_sizes + 1, num_shares + 1] tokens by the first size and share that contain them, decayed.
   std::vector<double> tokens_;
-  std::vector<size_t> by_rows_;                // choices, rising
+  std::vector<size_t> by_rows_;                // choices by rising number of rows
   std::vector<PassTime> pass_times_;           // [num_sizes * num_shares] by choice
-  std::vector<double> pass_ms_;                // likewise: PassMs
+  std::vector<double> pass_ms_;                // [num_sizes * num_shares] PassMs by choice
   double line_base_ = 0.0, line_slope_ = 0.0;  // ms of a pass, and of one of its rows
-  // Sums over late steps, decayed.
+  // Sums over recent steps, decayed.
   double steps_ = 0.0, requests_ = 0.0, passes_ = 0.0, verify_ms_ = 0.0, emitted_ = 0.0;
   double drafted_ = 0.0, accepted_ = 0.0, judged_ = 0.0;
   double coverage_ = 0.0;  // sum over steps of the coverage in use

@@ -21,7 +21,7 @@ constexpr const char* kFormat = "shortlist-vocab";
 constexpr int64_t kVersion = 2;
 constexpr uint64_t kMaxInteger = std::numeric_limits<int64_t>::max();
 
-/// The members of the document, each of its declared type.
+/// Typed access to the members of the document.
 class Document {
  public:
   explicit Document(const json& root) : root_(root) {}
@@ -46,7 +46,7 @@ class Document {
     return member->get<bool>();
   }
 
-  /// [n] integers in [0, bound]. Missing means empty where `required` is false.
+  /// Returns [n] integers in [0, bound]. A missing member is empty unless `required`.
   absl::StatusOr<std::vector<int64_t>> Integers(const char* name, int64_t bound,
                                                 bool required) const {
     const auto member = root_.find(name);
@@ -55,7 +55,7 @@ class Document {
     return AsIntegers(*member, name, bound);
   }
 
-  /// The same for an array of arrays, which may be missing.
+  /// Same as Integers(), but for an optional array of arrays.
   absl::StatusOr<std::vector<std::vector<int64_t>>> IntegerLists(const char* name,
                                                                  int64_t bound) const {
     std::vector<std::vector<int64_t>> lists;
@@ -116,7 +116,7 @@ std::vector<TokenId> ToTokenIds(const std::vector<int64_t>& values) {
   return ids;
 }
 
-/// A misspelt member would be ignored in silence.
+/// Rejects unknown members: a misspelt one would be ignored silently.
 absl::Status CheckMembers(const json& root, int64_t version) {
   std::set<std::string> known = {"format", "version", "vocab_size", "fingerprint", "source",
                                  "ids",    "counts",  "pinned",     "successors"};
@@ -129,7 +129,7 @@ absl::Status CheckMembers(const json& root, int64_t version) {
   return absl::OkStatus();
 }
 
-/// As IdsFingerprint makes them.
+/// True if `text` has the form that IdsFingerprint returns.
 bool IsFingerprint(std::string_view text) {
   constexpr std::string_view kHash = "fnv1a64:";
   return text.starts_with(kHash) && text.size() == kHash.size() + 16 &&

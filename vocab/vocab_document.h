@@ -7,7 +7,7 @@
 
 namespace shortlist {
 
-/// The list that the project's own document holds, format version 1 or 2 (vocab_lists/README.md).
+/// Parses the project's own document, format version 1 or 2 (vocab_lists/README.md).
 /// InvalidArgument names the member, the index, the value and the bound.
 absl::StatusOr<VocabList> ParseVocabDocument(const nlohmann::json& root);
 

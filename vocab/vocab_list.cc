@@ -28,7 +28,7 @@ using nlohmann::json;
 constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
 constexpr int64_t kMaxVocabSize = VocabList::kMaxVocabSize;
 constexpr std::string_view kWhiteSpace = " \t\r\v\f";
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // that some editors begin a text with
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // with which some editors begin a text
 
 absl::Status At(const std::string& where, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(where, ": ", std::string(status.message())));
@@ -92,7 +92,7 @@ absl::StatusOr<VocabList> ParseText(std::string_view text, int64_t vocab_size) {
   return list;
 }
 
-/// Sets the list's vocab_size, which its ids must be below.
+/// Sets the list's vocab_size. FailedPrecondition if one of its ids is not below it.
 absl::Status Resize(int64_t vocab_size, VocabList& list) {
   if (list.vocab_size == vocab_size) return absl::OkStatus();
   if (list.vocab_size > vocab_size) {
@@ -107,7 +107,7 @@ absl::Status Resize(int64_t vocab_size, VocabList& list) {
   return absl::OkStatus();
 }
 
-/// The list fits whatever else the target's tokenizer holds.
+/// Fits a list by what its ids spell, whatever else the target's tokenizer contains.
 absl::Status FitByIds(const VocabTarget& target, VocabList& list) {
   const std::vector<TokenId> named = list.NamedIds();
   const int64_t num_ids = std::min(target.vocab_size, target.num_spelled);

@@ -41,7 +41,7 @@ absl::StatusOr<T> ParseNumber(const char* name, std::string_view text) {
       std::is_integral_v<T> ? "\" is not an integer below 2^63" : "\" is not a number"));
 }
 
-/// `asked`: what asks for them, for errors.
+/// `asked`: the option that asks for these rows, for errors.
 absl::StatusOr<std::vector<TokenId>> TakeFirst(const VocabList& list, int64_t num_rows,
                                                const std::string& asked) {
   if (!list.ranked) {
@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<TokenId>> TakeCoverage(const VocabList& list, double 
   return taken;
 }
 
-/// floor(ratio * vocab_size), at least 1.
+/// Returns floor(ratio * vocab_size); InvalidArgument if it is below 1.
 absl::StatusOr<int64_t> NumRows(const char* name, double ratio, int64_t vocab_size) {
   const int64_t num_rows = static_cast<int64_t>(std::floor(ratio * vocab_size));
   if (num_rows > 0) return num_rows;
@@ -155,7 +155,7 @@ absl::Status VocabOptions::Validate() const {
 
 namespace {
 
-/// Parses `auto` or `auto=MIN..MAX`; false when it is neither.
+/// Parses `auto` or `auto=MIN..MAX`; returns false if `text` is neither.
 absl::StatusOr<bool> ParseAuto(std::string_view text, VocabOptions& options) {
   constexpr std::string_view kAuto = "auto", kTo = "..";
   if (text != kAuto && !text.starts_with("auto=")) return false;
@@ -175,7 +175,7 @@ absl::StatusOr<bool> ParseAuto(std::string_view text, VocabOptions& options) {
   return true;
 }
 
-/// Parses `auto` or NAME=VALUE into `options`; false when it is no option of a list.
+/// Parses `auto` or NAME=VALUE into `options`; returns false if `text` is no option of a list.
 absl::StatusOr<bool> ParseListOption(std::string_view text, VocabOptions& options) {
   SHORTLIST_ASSIGN_OR_RETURN(const bool is_auto, ParseAuto(text, options));
   if (is_auto) return true;
@@ -204,8 +204,8 @@ absl::StatusOr<bool> ParseListOption(std::string_view text, VocabOptions& option
   return false;
 }
 
-/// InvalidArgument where `name` is no file, and what stands before a colon of it is one: an option
-/// that is misspelt.
+/// InvalidArgument if `name` is no file, but its part before a colon is one: the option is
+/// misspelt.
 absl::Status CheckNoOption(std::string_view name) {
   std::error_code absent;
   if (std::filesystem::exists(name, absent)) return absl::OkStatus();
@@ -213,7 +213,7 @@ absl::Status CheckNoOption(std::string_view name) {
        colon = name.find(':', colon + 1)) {
     const std::string file(name.substr(0, colon));
     if (!std::filesystem::is_regular_file(file, absent)) continue;
-    const std::string_view option = name.substr(name.rfind(':') + 1);  // the last, which was tried
+    const std::string_view option = name.substr(name.rfind(':') + 1);  // the last one: it was tried
     return absl::InvalidArgumentError(absl::StrCat("\"", Excerpt(option), "\" is no option of ",
                                                    Excerpt(file), "; ", kVocabFlag));
   }
@@ -238,7 +238,7 @@ absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
     return options;
   }
 
-  // Options from the last one on; what is none of them belongs to the file's name.
+  // Parses options from the last one on; the rest is the file's name.
   while (true) {
     const size_t colon = rest.rfind(':');
     if (colon == std::string_view::npos) break;

@@ -13,27 +13,31 @@
 
 namespace shortlist {
 
-/// How the base of the active vocabulary is chosen. The first three fields are named as users know
-/// them from the Python original.
+/// How the base of the active vocabulary is chosen. The first fields keep the names that users know
+/// from the Python original.
 struct VocabOptions {
-  bool use_static_vocab = false;    // false: the full head, all other fields are ignored
-  bool empty = false;               // no base at all; all fields below are ignored
+  bool use_static_vocab = false;    // false: the full head; all other fields are ignored
+  bool empty = false;               // no base; all fields below are ignored
   double static_vocab_ratio = 0.5;  // share of the vocabulary, in (0, 1]
-  std::string custom_vocab_path;    // a list file; it wins over static_vocab_ratio. Empty: none
+  // A list file, used instead of static_vocab_ratio. Empty: none.
+  std::string custom_vocab_path;
 
-  // How much of the list file is taken; at most one is set. None: all of it.
-  std::optional<int64_t> top_n;  // the first N ids, pinned ones counted within; in [1, vocab_size]
-  std::optional<double> ratio;   // the first floor(ratio * vocab_size) ids; in (0, 1]
+  // The part of the list file that is taken; at most one is set. None: all of it.
+  // The first N ids, pinned ones included; in [1, vocab_size].
+  std::optional<int64_t> top_n;
+  std::optional<double> ratio;  // the first floor(ratio * vocab_size) ids; in (0, 1]
   // The fewest ids whose counts reach this share; in (0, 1]; needs counts.
   std::optional<double> coverage;
 
-  // True: the size follows from what is measured (BaseLadder), and nothing above chooses it. The
-  // list has ranks then; SelectVocabBase takes the size to begin with.
+  // True: the size follows from measurements (BaseLadder), and no field above sets it. The list
+  // must be ranked; SelectVocabBase returns the initial size.
   bool auto_size = false;
-  std::optional<int64_t> min_rows, max_rows;  // its bounds, in [1, vocab_size]; none: its own
+  // Bounds of auto_size, in [1, vocab_size]; none: those of BaseLadder.
+  std::optional<int64_t> min_rows, max_rows;
 
-  // Rows that a draft step scores besides: of the list's successors of the last token, those that
-  // are not in the base. In [1, vocab_size]; needs a list with successors. None: no such rows.
+  // Number of rows that a draft step scores in addition: the list's first successors of the last
+  // token that are not in the base. In [1, vocab_size]; needs a list with successors. None: no such
+  // rows.
   std::optional<int64_t> successors;
 
   /// InvalidArgument names the field, its value and its bound (NaN included).
@@ -45,15 +49,15 @@ struct VocabOptions {
 /// InvalidArgument names what is wrong.
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 
-/// The base that `options` describe, VocabBase::FullHead for the full head. A ratio without a list
-/// means the first floor(ratio * vocab_size) ids; a ratio that comes to no id at all is
-/// InvalidArgument. A list that cannot be read is an error, never a fallback. FailedPrecondition
-/// names file, id and rows when an id or a successor that is taken has no row in the draft's head.
+/// Returns the base that `options` describe, VocabBase::FullHead for the full head. A ratio without
+/// a list selects the first floor(ratio * vocab_size) ids; no id at all is InvalidArgument. An
+/// unreadable list is an error, never a fallback. FailedPrecondition names file, id and rows if a
+/// selected id or successor has no row in the draft's head.
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabTarget& target);
 
-/// The base that `options` take from `list`, which fits `target`, rather than from the file, whose
-/// name goes before errors. Precondition: use_static_vocab.
+/// Same as SelectVocabBase() above, but reads no file: selects from `list`, which fits `target`.
+/// Errors begin with options.custom_vocab_path. Precondition: use_static_vocab.
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabList& list,
                                                                  const VocabTarget& target);

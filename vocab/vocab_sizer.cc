@@ -25,7 +25,7 @@ VocabSizer::VocabSizer(DynamicVocabularyManager& manager, std::shared_ptr<const 
   Take(std::move(ladder));
 }
 
-/// From the base that there is.
+/// Begins at the current base, if the ladder has its size.
 void VocabSizer::Take(std::shared_ptr<const BaseLadder> ladder) {
   ladder_ = std::move(ladder);
   SizeControl::Options options{.rows = {base_->size()},
@@ -41,7 +41,7 @@ void VocabSizer::Take(std::shared_ptr<const BaseLadder> ladder) {
       if (options.rows[size] == rows) options.start = size;
     }
     options.waits = awaits_sketch_ && !ladder_->has_list();
-    // Without a list the other size is the full head: the draft is slow at it.
+    // Without a list the other size is the full head, at which drafting is slow.
     if (!ladder_->has_list()) options.probe_steps = kFewSteps;
   }
   control_ = std::make_unique<SizeControl>(std::move(options));
@@ -77,10 +77,10 @@ bool VocabSizer::TakeNext() {
   }
   if (next == nullptr) return false;
   absl::StatusOr<std::shared_ptr<const VocabBase>> base = next->Base(next->start());
-  SHORTLIST_CHECK(base.ok());  // BaseLadder::Create has seen the largest one made
-  next_base_ = {};             // waits for one that is under way
+  SHORTLIST_CHECK(base.ok());  // BaseLadder::Create has made the largest one
+  next_base_ = {};             // waits for one that is being made
   const std::lock_guard lock(mutex_);
-  if (next_ != next) return false;  // cancelled, or there is another one for the next step
+  if (next_ != next) return false;  // cancelled, or replaced: the next step takes that one
   next_ = nullptr;
   has_next_ = false;
   SetBase(*std::move(base));
@@ -104,14 +104,14 @@ int64_t VocabSizer::num_sketch_rows() const { return shares_[control_->share()];
 
 void VocabSizer::AddStep(const SizeControl::Step& step, const ActiveVocab& active) {
   if (ladder_ == nullptr && active.base() != base_) {
-    base_ = active.base();  // somebody else's; its rows count from now on
+    base_ = active.base();  // set by other code; its rows count from now on
     return Take(nullptr);
   }
   if (next_base_.valid()) {
     if (next_base_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
     std::shared_ptr<const VocabBase> base = next_base_.get();
     const std::lock_guard lock(mutex_);
-    // Somebody may have replaced the base meanwhile, or is about to.
+    // Other code may have replaced the base meanwhile, or may be about to.
     if (!is_cancelled_ && manager_.Active()->base() == base_) SetBase(std::move(base));
     return;
   }
@@ -123,16 +123,16 @@ void VocabSizer::AddStep(const SizeControl::Step& step, const ActiveVocab& activ
   if (control_->size() != size) BeginBase();
 }
 
-/// Has the base of the new size made.
+/// Starts to make the base of the new size.
 void VocabSizer::BeginBase() {
   const auto make = [ladder = ladder_, size = control_->size()] {
     absl::StatusOr<std::shared_ptr<const VocabBase>> base = ladder->Base(size);
-    SHORTLIST_CHECK(base.ok());  // BaseLadder::Create has seen the largest one made
+    SHORTLIST_CHECK(base.ok());  // BaseLadder::Create has made the largest one
     return *std::move(base);
   };
   try {
     next_base_ = std::async(std::launch::async, make);
-  } catch (const std::system_error&) {  // no thread to be had
+  } catch (const std::system_error&) {  // no thread available
     next_base_ = std::async(std::launch::deferred, make);
     next_base_.wait();
   }

@@ -16,52 +16,52 @@
 
 namespace shortlist {
 
-/// Gives the base of a DynamicVocabularyManager the size that makes its engine fastest, and tells
-/// how many rows a sketch should choose besides. Where somebody else replaces the base, it leaves
-/// that alone until it is given a ladder again. A base is made on a thread of its own: the engine
-/// goes on with the one it has until the next is there.
+/// Gives the base of a DynamicVocabularyManager the size that makes its engine fastest, and says
+/// how many rows a sketch should choose in addition. If other code replaces the base, the sizer
+/// leaves that base alone until it is given a ladder again. A base is made on a thread of its own;
+/// the engine keeps the current one until the next is ready.
 ///
-/// TakeNext, TellSketch, CountToken, AddStep and num_sketch_rows are the engine's thread's; the
-/// rest is any thread's.
+/// Replace, Cancel and num_changes may be called by any thread, all else only by the engine's
+/// thread.
 class VocabSizer {
  public:
-  /// `manager` must outlive this; its base is ladder->Base(ladder->start()). Null: the base stays
-  /// as it is. `sketch_rows`: how many rows the draft's sketch may choose, rising; it begins with
-  /// the most. Empty: there is no sketch. `awaits_sketch`: the sketch will be there later, and the
-  /// base stays as it is until TellSketch.
+  /// `manager` must outlive the sizer; its base is ladder->Base(ladder->start()). Null `ladder`:
+  /// the base is not changed. `sketch_rows`: possible numbers of rows of the draft's sketch,
+  /// rising; the largest is used first. Empty: no sketch. `awaits_sketch`: the sketch comes later;
+  /// without a list the base is not changed before TellSketch().
   VocabSizer(DynamicVocabularyManager& manager, std::shared_ptr<const BaseLadder> ladder,
              std::vector<int64_t> sketch_rows, int64_t max_draft_tokens,
              bool awaits_sketch = false);
 
-  /// From the next step on by this ladder, from its start.
+  /// Uses `ladder` from the next step on, beginning at its start.
   void Replace(std::shared_ptr<const BaseLadder> ladder);
-  /// Whoever replaces the base by one of a fixed size calls this before: from then on no base of a
-  /// ladder comes, until Replace gives another one.
+  /// Called before other code sets a base of fixed size: from then on no base of a ladder is set,
+  /// until Replace() is called.
   void Cancel();
 
-  /// After every step, whoever drafted it: takes what Replace has left. False: there is nothing.
+  /// Called after every step, drafted or not: applies Replace(). Returns false if there is nothing.
   bool TakeNext();
 
-  /// The sketch that it awaits is there.
+  /// Reports that the awaited sketch is ready.
   void TellSketch();
 
-  /// Tells of a token that was emitted behind `last`. `is_held`: a draft could propose it whatever
-  /// the base. `sketch_rank`: how many rows the sketch ranked before it, INT64_MAX where it did not
-  /// rank it; nullopt: it did not come to its place.
+  /// Counts a token emitted after `last`. `is_held`: a draft could propose it with any base.
+  /// `sketch_rank`: number of rows that the sketch ranked before it, INT64_MAX if it did not rank
+  /// it, nullopt if it did not score this position.
   void CountToken(TokenId last, TokenId id, bool is_held, std::optional<int64_t> sketch_rank);
 
-  /// Tells of a step that was drafted with `active`; what another base drafted does not count. May
-  /// replace the base.
+  /// Counts a step drafted with `active`; steps drafted with another base are ignored. May replace
+  /// the base.
   void AddStep(const SizeControl::Step& step, const ActiveVocab& active);
 
-  /// That the sketch should choose from now on; 0: there is none.
+  /// Number of rows that the sketch should choose from now on; 0 without a sketch.
   int64_t num_sketch_rows() const;
-  /// Whether it sizes the base.
+  /// True if it chooses the size of the base.
   bool sizes_base() const { return ladder_ != nullptr; }
-  /// Whether it gives the base more rows where that holds too little.
+  /// True if it enlarges a base that contains too little.
   bool grows_base() const { return ladder_ != nullptr && ladder_->has_list(); }
 
-  /// How often the size has changed by itself.
+  /// Number of changes of the size by measurements.
   int64_t num_changes() const { return num_changes_.load(std::memory_order_relaxed); }
 
  private:
@@ -75,13 +75,13 @@ class VocabSizer {
   bool awaits_sketch_;
   std::shared_ptr<const BaseLadder> ladder_;
   std::unique_ptr<SizeControl> control_;
-  std::shared_ptr<const VocabBase> base_;                    // that it has set
-  std::future<std::shared_ptr<const VocabBase>> next_base_;  // valid while it is made
+  std::shared_ptr<const VocabBase> base_;                    // the last one set
+  std::future<std::shared_ptr<const VocabBase>> next_base_;  // valid while it is being made
   std::atomic<int64_t> num_changes_ = 0;
 
   std::mutex mutex_;
   // Guarded by mutex_.
-  std::shared_ptr<const BaseLadder> next_;  // null: none waits
+  std::shared_ptr<const BaseLadder> next_;  // null: no ladder waits
   bool is_cancelled_ = false;               // since the last Replace
   std::atomic<bool> has_next_ = false;
 };

@@ -16,8 +16,8 @@ struct Signature {
   std::string_view bytes;
   const char* format;
 };
-// Those that are printable alone could begin a text: the byte that follows them in such a file
-// stands with them.
+// A text may begin with a signature of printable characters only; such an entry includes the byte
+// that follows it in the format.
 constexpr std::array kSignatures = {
     Signature{"PAR1\x15"sv, "a Parquet file"},
     Signature{"ARROW1\0"sv, "an Arrow file"},
@@ -49,12 +49,12 @@ constexpr std::array kSignatures = {
     Signature{"\xFE\xFF"sv, "UTF-16"},
 };
 
-constexpr int64_t kStrayBytes = 16;  // that the shortest text may hold
+constexpr int64_t kStrayBytes = 16;  // always accepted, also in the shortest text
 constexpr size_t kTarOffset = 257;
 constexpr std::string_view kTarMagic = "ustar";
 
-/// Control characters but white space, the backspace of overstruck manual pages and the escape of
-/// coloured logs.
+/// True for control characters, except white space, backspace (overstruck manual pages) and escape
+/// (coloured logs).
 bool IsControl(char byte) {
   constexpr std::string_view kOfText = "\b\t\n\v\f\r\x1B";
   const auto value = static_cast<unsigned char>(byte);

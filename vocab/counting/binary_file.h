@@ -8,14 +8,14 @@
 
 namespace shortlist {
 
-/// What CheckIsText looks at, where a file has as much.
+/// Number of bytes that CheckIsText examines; a file may have fewer.
 inline constexpr size_t kCheckedBytes = size_t{64} << 10;
 
-/// Whether a file that begins with `head`, unpacked, is text in an encoding that extends ASCII.
-/// InvalidArgument, without a file's name, says what it is instead: it begins as a file of a known
-/// format does (Parquet, SQLite, zip, tar, ...) or as UTF-16; or more than 16 of its first
+/// Checks that a file beginning with `head` (unpacked) is text in an encoding that extends ASCII.
+/// InvalidArgument, without the file's name, says what the file is: a known format (Parquet,
+/// SQLite, zip, tar, ...), UTF-16, or binary. A file is binary if more than 16 of its first
 /// kCheckedBytes, and more than one in 20, are control characters that text does not use. Stray
-/// bytes, and text that is not UTF-8, are no reason to refuse a file.
+/// bytes and text that is not UTF-8 are accepted.
 absl::Status CheckIsText(std::string_view head);
 
 }  // namespace shortlist

@@ -13,11 +13,11 @@
 namespace shortlist {
 namespace {
 
-/// Of a token's count, beside its novelty: texts differ more than parts of one corpus do. The value
-/// that covered most of code and mathematics among 0, 0.01, 0.03, 0.1, 0.3 and 1.
+/// Share of a token's count that is added to its novelty: texts differ more than parts of one
+/// corpus do. Of 0, 0.01, 0.03, 0.1, 0.3 and 1, this value covered most of code and mathematics.
 constexpr double kCountShare = 0.1;
 
-/// What one count of each corpus is worth in the list.
+/// Returns the factor of each corpus's counts in the list.
 absl::StatusOr<std::vector<double>> Scales(const std::vector<CorpusCounts>& corpora) {
   double all_weights = 0;
   std::vector<double> weights;
@@ -82,7 +82,7 @@ absl::Status ChooseIds(const BuildOptions& options, VocabList& list) {
   return absl::OkStatus();
 }
 
-/// A pair in the mix.
+/// A pair, summed over the corpora.
 struct Pair {
   uint64_t key;
   float rate;
@@ -195,7 +195,7 @@ absl::StatusOr<VocabList> BuildList(const std::vector<CorpusCounts>& corpora,
   for (const TokenId id : list.ids) {
     list.counts.push_back(std::max<int64_t>(1, std::llround(std::min(rates[Raw(id)], 9e18))));
   }
-  // Before ids are left out: what is rare in the list may follow a token often.
+  // Before ids are dropped: an id that is rare in the list may often follow a token.
   if (options.max_successors > 0) AddSuccessors(corpora, scales, options, list);
   SHORTLIST_RETURN_IF_ERROR(ChooseIds(options, list));
   SHORTLIST_RETURN_IF_ERROR(list.Validate());

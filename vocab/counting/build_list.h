@@ -14,46 +14,48 @@
 
 namespace shortlist {
 
-/// How a list is made of counts.
+/// How BuildList makes a list from counts.
 struct BuildOptions {
-  // How many ids it has, pinned ones counted within; at most one is set. None: all that occur.
-  std::optional<int64_t> top_n;    // in [1, vocab_size]
-  std::optional<double> ratio;     // floor(ratio * vocab_size); in (0, 1]
-  std::optional<double> coverage;  // the fewest that make up this share of the tokens; in (0, 1]
+  // Number of ids in the list, pinned ones included; at most one is set. None: all that occur.
+  std::optional<int64_t> top_n;  // in [1, vocab_size]
+  std::optional<double> ratio;   // floor(ratio * vocab_size); in (0, 1]
+  // The fewest ids that make up this share of the tokens; in (0, 1].
+  std::optional<double> coverage;
 
   std::vector<TokenId> pinned;
 
-  /// What ranks ids, and becomes their counts.
+  /// What ranks ids and becomes their counts.
   enum class Rank {
-    kCount,  // how often they occur
-    // How often they are to be expected where the successors of the last token do not hold them: as
-    // often as they occurred in a pair that occurred once (Good 1953), and a share of their count.
+    kCount,  // number of occurrences
+    // Expected number of occurrences outside the successors of the last token: those in pairs that
+    // occurred once (Good 1953), plus a share of the count.
     kNovelty,
   };
   Rank rank = Rank::kCount;
 
-  int64_t max_successors = 512;  // of a token; 0: the list has none
+  int64_t max_successors = 512;  // per token; 0: no successors
   int64_t min_pair_count = 2;    // of a token and its successor, in all corpora together
-  // Likeliest ids, which are nobody's successors: every selection that is meant to be made of the
-  // list holds them.
+  // Number of most likely ids that are left out of all successors, because every intended selection
+  // of the list contains them.
   int64_t num_common = 256;
 
-  /// How many ids it has, where top_n or ratio says so.
+  /// Returns the number of ids set by top_n or ratio; nullopt if neither is set.
   std::optional<int64_t> num_ids(int64_t vocab_size) const;
 
-  /// InvalidArgument names what is not in its bounds for a vocabulary of that size (NaN included),
-  /// or that more ids are pinned than the list is to have.
+  /// InvalidArgument names a value out of bounds for this vocab_size (NaN included), or that there
+  /// are more pinned ids than the list may have.
   absl::Status Validate(int64_t vocab_size) const;
 };
 
-/// `weights`, of all corpora of a list (0: none): InvalidArgument where some have one and some not.
+/// InvalidArgument if some corpora of a list have a weight and some have none. `weights`: of all
+/// corpora; 0: none.
 absl::Status CheckWeights(std::span<const double> weights);
 
-/// The list of a mix of corpora. Where none has a weight, each counts as long as it is, and the
-/// list's counts are those of the tokens; otherwise each must have one, and it makes up its
-/// weight's share of all, however long it is. InvalidArgument: nothing was counted; fewer kinds of
-/// tokens than are asked for; what BuildOptions::Validate and CheckWeights tell before anything is
-/// counted. The list is not bound to a tokenizer yet (BindList).
+/// Makes one list from several corpora. Without weights, each corpus counts by its length, and the
+/// list's counts are those of the tokens. Otherwise each corpus must have a weight and makes up
+/// that share of all weights, regardless of its length. InvalidArgument: no tokens, fewer kinds of
+/// tokens than requested, and the errors of BuildOptions::Validate and CheckWeights, which need no
+/// counts. BindList must still bind the list to a tokenizer.
 absl::StatusOr<VocabList> BuildList(const std::vector<CorpusCounts>& corpora,
                                     const BuildOptions& options);
 

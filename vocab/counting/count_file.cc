@@ -17,9 +17,8 @@
 #include "base/utf8.h"
 #include "nlohmann/json.hpp"
 
-// The file: one line of JSON (`Header`), then for each corpus its tokens, (id: u32, count: u64),
-// and its pairs, (last: u32, next: u32, count: u32), all little-endian; at last the CRC-32 of all
-// that.
+// The file: one line of JSON (`Header`); for each corpus its tokens (id: u32, count: u64) and its
+// pairs (last: u32, next: u32, count: u32), all little-endian; the CRC-32 of all that.
 
 namespace shortlist {
 namespace {
@@ -58,7 +57,7 @@ int64_t NumTypes(const CorpusCounts& corpus) {
   return num_types;
 }
 
-/// Older files lack what the files were like. Throws as Parse.
+/// Older files lack sizes and times. Throws the exceptions of Parse().
 absl::Status TakeFiles(const json& member, CorpusCounts& corpus) {
   for (std::string& path : member.at("files").get<std::vector<std::string>>()) {
     corpus.files.push_back({.path = std::move(path)});
@@ -88,7 +87,7 @@ absl::Status TakeTokens(int64_t num_types, std::string_view& body, CorpusCounts&
     if (id >= corpus.tokens.size()) {
       return Damaged(absl::StrCat("token id ", id, " not in [0, ", corpus.tokens.size(), ")"));
     }
-    // So that what a run adds to them cannot overflow.
+    // Additions of a run cannot overflow then.
     constexpr int64_t kBound = int64_t{1} << 62;
     if (count < 1 || count >= kBound - corpus.num_tokens) {
       return Damaged(absl::StrCat("count ", count, " of token id ", id, ", after ",

@@ -12,32 +12,33 @@
 
 namespace shortlist {
 
-/// All that was counted for one tokenizer.
+/// All counts of one tokenizer.
 struct Counts {
   int64_t vocab_size = 0;
   std::string fingerprint;
-  std::vector<CorpusCounts> corpora;  // of a run's texts, in their order
-  std::vector<CorpusCounts> added;    // of other files of counts; each has its `added_from`
+  std::vector<CorpusCounts> corpora;  // of a run's texts, in order
+  std::vector<CorpusCounts> added;    // read from other files of counts; each has its `added_from`
 };
 
-/// What a file of counts holds at most.
+/// Limits of a file of counts.
 inline constexpr int64_t kMaxCountedCorpora = 1024;
 inline constexpr int64_t kMaxCountFileBytes = int64_t{4} << 30;
 
-/// Before long work, whether counts of so many corpora can be kept, with these names of corpora and
-/// files: InvalidArgument names their number and the bound, or the name that is not UTF-8.
+/// Checks, before long work, that counts of `num_corpora` corpora can be saved with these names of
+/// corpora and files. InvalidArgument names the number and the bound, or the name that is not
+/// UTF-8.
 absl::Status CheckKeepable(int64_t num_corpora, std::span<const std::string> names);
 
-/// Writes counts, atomically: behind an error `path` is as it was. Errors are those of
-/// CheckKeepable, ResourceExhausted where they need more than `max_bytes`, and Unavailable, which
-/// names the path and the system's reason.
+/// Writes counts atomically: after an error `path` is unchanged. Errors of CheckKeepable;
+/// ResourceExhausted if they need more than `max_bytes`; Unavailable names the path and the
+/// system's reason.
 absl::Status WriteCounts(const std::string& path, const Counts& counts,
                          int64_t max_bytes = kMaxCountFileBytes);
 
-/// Reads what WriteCounts wrote for this tokenizer; each corpus then holds at most about
-/// `max_pairs`, and fewer than 2^62 tokens. InvalidArgument names the path and what is damaged,
-/// with value and bound; FailedPrecondition both fingerprints where it is another tokenizer's;
-/// NotFound.
+/// Reads a file of WriteCounts for this tokenizer. Each corpus then holds at most about `max_pairs`
+/// pairs, and fewer than 2^62 tokens. InvalidArgument names the path and the damage, with value and
+/// bound. FailedPrecondition names both fingerprints if the tokenizer differs. NotFound if there is
+/// no file.
 absl::StatusOr<Counts> ReadCounts(const std::string& path, int64_t vocab_size,
                                   const std::string& fingerprint, int64_t max_pairs);
 

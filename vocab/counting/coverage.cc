@@ -56,7 +56,7 @@ absl::StatusOr<CoverageMeter> CoverageMeter::Create(std::shared_ptr<const VocabB
   return CoverageMeter(options, std::move(manager));
 }
 
-/// As head/row_tails.h has them: what is there already is no successor's row.
+/// Counts as head/row_tails.h does: an id that already has a row gets none as a successor.
 int64_t CoverageMeter::NumRows(const ActiveVocab& active, const RequestTail& tail,
                                std::optional<TokenId> last) {
   if (active.is_full_head()) return active.vocab_size();
@@ -91,7 +91,7 @@ absl::StatusOr<Coverage> CoverageMeter::Replay(std::span<const TokenId> prompt,
     coverage.max_rows = std::max(coverage.max_rows, num_rows);
     if (last.has_value()) {
       coverage.Count(HeldBy(*active, tail, *last, id));
-    } else {  // behind nothing there are no successors
+    } else {  // without a previous token there are no successors
       coverage.Count(active->Contains(id) ? active->SourceOf(id) : tail.SourceOf(id));
     }
     tail.Add(std::span(&id, 1), *active);

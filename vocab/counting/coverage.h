@@ -16,23 +16,23 @@
 
 namespace shortlist {
 
-/// How many tokens of some texts a draft could have proposed, by the first RowSource that held
-/// them.
+/// Number of tokens of some texts that a draft could have proposed, by the first RowSource that
+/// contained them.
 struct Coverage {
   int64_t num_tokens = 0;
   int64_t in_base = 0;
-  int64_t in_dynamic = 0;     // the part that requests share
-  int64_t in_successors = 0;  // of the token before
+  int64_t in_dynamic = 0;     // the part shared by requests
+  int64_t in_successors = 0;  // of the previous token
   int64_t in_tail = 0;        // the request's own
-  int64_t num_rows = 0;       // that were scored for all tokens together
+  int64_t num_rows = 0;       // scored for all tokens together
   int64_t max_rows = 0;       // for one token
 
   int64_t num_covered() const { return in_base + in_dynamic + in_successors + in_tail; }
-  /// Shares, 0 without tokens.
+  /// Ratios; 0 without tokens.
   double covered_share() const { return Share(num_covered()); }
   double rows_per_token() const { return Share(num_rows); }
 
-  /// Adds a token.
+  /// Counts one token.
   void Count(RowSource source);
   Coverage& operator+=(const Coverage& other);
 
@@ -43,33 +43,33 @@ struct Coverage {
 };
 
 /// Replays texts as outputs of a model over an active vocabulary, which learns as in the engine
-/// (draft/engine.h): tokens of the prompt enter the request's tail before the first token, an
-/// escape enters tail and dynamic part behind it, and coverage is the engine's (held_by.h). Of one
-/// thread.
+/// (draft/engine.h). Tokens of the prompt enter the request's tail before the first token. An
+/// escape then enters tail and dynamic part. Coverage is that of the engine (held_by.h). Used by
+/// one thread.
 class CoverageMeter {
  public:
   struct Options {
-    int64_t num_tail_rows = 0;     // most rows of a request's own
-    int64_t dynamic_capacity = 0;  // of the part that requests share
+    int64_t num_tail_rows = 0;     // maximum number of rows of one request
+    int64_t dynamic_capacity = 0;  // of the part shared by requests
   };
 
-  /// Errors of DynamicVocabularyManager::Create; InvalidArgument for a negative number of rows.
+  /// Errors of DynamicVocabularyManager::Create; InvalidArgument for negative num_tail_rows.
   static absl::StatusOr<CoverageMeter> Create(std::shared_ptr<const VocabBase> base,
                                               const Options& options);
 
-  /// One request: `prompt` stands before `output`. OutOfRange for an id outside the vocabulary.
+  /// Replays one request; `prompt` precedes `output`. OutOfRange for an id outside the vocabulary.
   absl::StatusOr<Coverage> Replay(std::span<const TokenId> prompt, std::span<const TokenId> output);
 
  private:
   CoverageMeter(const Options& options, std::unique_ptr<DynamicVocabularyManager> manager)
       : options_(options), manager_(std::move(manager)) {}
 
-  /// That a draft scores behind `last`.
+  /// Returns the number of rows that a draft scores after `last`.
   int64_t NumRows(const ActiveVocab& active, const RequestTail& tail, std::optional<TokenId> last);
 
   Options options_;
   std::unique_ptr<DynamicVocabularyManager> manager_;
-  std::vector<uint64_t> marked_;  // [vocab_size] the last NumRows that saw the id in a tail
+  std::vector<uint64_t> marked_;  // [vocab_size] the last NumRows call that saw the id in a tail
   uint64_t num_marked_ = 0;
 };
 

@@ -28,7 +28,7 @@ std::string ValidUtf8(std::string_view bytes) {
   return text;
 }
 
-/// The strings of a member; null and missing ones are none.
+/// Returns the strings of a member; none if it is null or missing.
 absl::StatusOr<std::vector<std::string>> Strings(const json& row, const std::string& name) {
   std::vector<std::string> strings;
   const auto member = row.find(name);
@@ -45,20 +45,20 @@ absl::StatusOr<std::vector<std::string>> Strings(const json& row, const std::str
   return strings;
 }
 
-/// A member that is an array of integers and nothing else.
+/// Returns a member that is a non-empty array of integers, otherwise nullopt.
 std::optional<std::vector<int64_t>> Integers(const json& row, const std::string& name) {
   const auto member = row.find(name);
   if (member == row.end() || !member->is_array() || member->empty()) return std::nullopt;
   std::vector<int64_t> integers;
   for (const json& value : *member) {
     if (!value.is_number_integer()) return std::nullopt;
-    integers.push_back(value.get<int64_t>());  // above 2^63 a negative one
+    integers.push_back(value.get<int64_t>());  // negative from 2^63 on
   }
   return integers;
 }
 
-/// Where a piece of `text` ends that is followed by more: behind its last end of line before a
-/// character of a word, so that no token stands across it; else at a code point.
+/// Returns the end of the next piece of a longer `text`: after the last line end that precedes a
+/// character other than white space, so that no token crosses it; otherwise at a code point.
 size_t PieceEnd(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n\v\f";
   for (size_t end = text.rfind('\n', kPieceBytes - 1); end != std::string_view::npos && end > 0;
@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<Documents>> Documents::Open(const std::string& pa
       new Documents(std::move(source), name, is_jsonl || IsJsonl(path), fields));
   while (documents->buffer_.size() < kCheckedBytes) {
     const absl::StatusOr<bool> more = documents->Fill();
-    if (!more.ok() || !*more) break;  // an error comes again, behind what was read before it
+    if (!more.ok() || !*more) break;  // Read() reports an error after the bytes before it
   }
   if (const absl::Status text = CheckIsText(documents->buffer_); !text.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": ", text.message()));
@@ -122,7 +122,7 @@ absl::StatusOr<std::vector<Document>> Documents::Read(int64_t bytes) {
     const size_t before = documents.size();
     if (is_jsonl_) {
       const absl::Status row = TakeRow(documents);
-      // Those before it come first; the error comes again, since the row has not been taken.
+      // Rows before the error are returned first. The next call meets the error again.
       if (!row.ok() && documents.empty()) return row;
       if (!row.ok()) return documents;
     } else {

@@ -52,7 +52,7 @@ void PairCounts::Shard::Rebuild(size_t num_slots, uint32_t floor) {
 }
 
 void PairCounts::Shard::Prune() {
-  // The smallest floor that frees a quarter.
+  // The smallest floor that frees a quarter of the pairs.
   std::vector<uint32_t> sorted;
   for (size_t slot = 0; slot < keys.size(); ++slot) {
     if (keys[slot] != 0) sorted.push_back(counts[slot]);

@@ -10,20 +10,20 @@
 
 namespace shortlist {
 
-/// How often which token follows which, of the most frequent pairs: beyond a bound on pairs, the
+/// Counts which token follows which, for the most frequent pairs. Beyond a bound on pairs the
 /// rarest are dropped (lossy counting, Manku and Motwani 2002), and a count may then be short by up
-/// to max_missed(). It depends on the order of pairs alone. 18 bytes a pair at most, in hash tables
-/// that grow.
+/// to max_missed(). The result depends only on the order of pairs. Uses hash tables that double: 12
+/// bytes a slot, at most three quarters full.
 ///
-/// Pairs lie in shards by their hash; threads may add to different shards at the same time.
+/// Pairs are in shards by their hash; threads may add to different shards at the same time.
 class PairCounts {
  public:
   static constexpr int kNumShards = 16;
 
-  /// At most about `max_pairs` are held.
+  /// Holds at most about `max_pairs` pairs.
   explicit PairCounts(int64_t max_pairs);
 
-  /// A pair as one number, never 0.
+  /// Returns a pair as one number, never 0.
   static uint64_t KeyOf(TokenId last, TokenId next) {
     return (static_cast<uint64_t>(Raw(last)) << 32 | static_cast<uint32_t>(Raw(next))) + 1;
   }
@@ -33,13 +33,13 @@ class PairCounts {
   }
   static int ShardOf(uint64_t key) { return static_cast<int>(Hash(key) >> 60); }
 
-  /// Counts saturate at 2^32 - 1.
+  /// Adds to the count of a pair. Counts saturate at 2^32 - 1.
   void Add(uint64_t key, uint32_t count = 1);
 
   int64_t size() const;
   int64_t max_missed() const;
 
-  /// Calls visit(key, count) for each pair, in an order that depends on the pairs added alone.
+  /// Calls visit(key, count) for each pair, in an order that depends only on the pairs added.
   template <typename Visit>
   void ForEach(Visit&& visit) const {
     for (const Shard& shard : shards_) {
@@ -56,13 +56,13 @@ class PairCounts {
   }
 
   struct Shard {
-    std::vector<uint64_t> keys;  // 0: a free slot; a power of two of them
+    std::vector<uint64_t> keys;  // 0: a free slot; the size is a power of two
     std::vector<uint32_t> counts;
     size_t size = 0;
     int64_t max_missed = 0;
 
     void Add(uint64_t key, uint32_t count, size_t max_size);
-    /// Keeps the pairs that were counted more than `floor` times, in tables of `num_slots`.
+    /// Keeps the pairs counted more than `floor` times, in tables of `num_slots`.
     void Rebuild(size_t num_slots, uint32_t floor);
     void Prune();
   };

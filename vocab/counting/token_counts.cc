@@ -14,18 +14,18 @@
 namespace shortlist {
 namespace {
 
-/// Documents that one task encodes, whatever the number of threads, so that pairs are added in one
-/// order.
+/// Number of documents that one task encodes. Independent of the number of threads, so that pairs
+/// are added in one order.
 constexpr int64_t kDocumentsPerTask = 8;
 
-/// What became of some documents in a row: tokens in their order, and pairs by shard.
+/// Result of some consecutive documents: tokens in order, and pairs by shard.
 struct Encoded {
   absl::Status status;
   std::vector<TokenId> tokens;
   std::array<std::vector<uint64_t>, PairCounts::kNumShards> pairs;
-  // The first token, where it goes on from the documents before these; and the token that those
-  // behind may go on from, which is the one before where these hold neither a token nor a
-  // beginning.
+  // `open`: the first token, if it continues the documents before these. `last`: the token that
+  // later documents may continue. `keeps_last`: these have no token and no beginning, so the
+  // previous `last` stays.
   std::optional<TokenId> open, last;
   bool keeps_last = true;
 };
@@ -87,11 +87,11 @@ absl::StatusOr<std::vector<TokenId>> TokensOf(const Document& document, const En
 
 uint32_t AddCrc(std::span<const Document> documents, uint32_t crc) {
   const auto add = [&crc](const void* data, size_t num_bytes) {
-    if (num_bytes == 0) return;  // whose null pointer would begin anew
+    if (num_bytes == 0) return;  // the null pointer of no data would restart the CRC
     crc = static_cast<uint32_t>(crc32_z(crc, static_cast<const Bytef*>(data), num_bytes));
   };
   for (const Document& document : documents) {
-    // With the lengths, so that what moves from one to another does not go unseen.
+    // Lengths included, so that bytes moved from one field to another change the CRC.
     const uint64_t lengths[] = {document.text.size(), document.prompt.size(), document.ids.size()};
     add(lengths, sizeof lengths);
     add(document.text.data(), document.text.size());

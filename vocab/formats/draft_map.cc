@@ -20,7 +20,7 @@ constexpr const char* kAbsolute =
     ": d2t holds absolute ids, not the offsets of EAGLE-3 (id minus row): save id minus row, or "
     "the ids alone as .pt or .npy";
 
-/// Whether `d2t` may be ids: none is negative, and none comes twice.
+/// True if `d2t` may hold ids: none is negative, and none occurs twice.
 bool MayBeIds(const std::vector<int64_t>& d2t) {
   std::vector<int64_t> sorted = d2t;
   std::ranges::sort(sorted);
@@ -28,8 +28,8 @@ bool MayBeIds(const std::vector<int64_t>& d2t) {
          std::ranges::adjacent_find(sorted) == sorted.end();
 }
 
-/// Of a file without t2d: d2t may be what a trainer writes before it has counted anything, or hold
-/// ids where offsets belong. Both would otherwise be read as a list that nobody chose.
+/// Checks the d2t of a file without t2d. It may be what a trainer writes before it has counted
+/// anything, or hold ids instead of offsets. Either would be read as a list that was never chosen.
 absl::Status CheckOffsets(const std::vector<int64_t>& d2t, int64_t vocab_size) {
   const bool is_zero = std::ranges::all_of(d2t, [](int64_t offset) { return offset == 0; });
   if (is_zero && !d2t.empty() && std::ssize(d2t) != vocab_size) {
@@ -37,7 +37,7 @@ absl::Status CheckOffsets(const std::vector<int64_t>& d2t, int64_t vocab_size) {
                                                    " rows", kDefault,
                                                    "; if its tokens are the first ids, add t2d"));
   }
-  // Of ids in ascending order, as trainers choose them, neighbours have equal offsets.
+  // Adjacent ids in ascending order, as trainers choose them, have equal offsets.
   if (d2t.size() > 1 && MayBeIds(d2t)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "no t2d, and all ", d2t.size(), " elements of d2t differ and none is negative (", d2t[0],
@@ -46,8 +46,8 @@ absl::Status CheckOffsets(const std::vector<int64_t>& d2t, int64_t vocab_size) {
   return absl::OkStatus();
 }
 
-/// Names the known ways in which d2t (whose ids are `ids`) and t2d come to differ; OK where it is
-/// none of them.
+/// Names a known cause for a difference between d2t (whose ids are `ids`) and t2d; OK if there is
+/// none.
 absl::Status CheckKnownFaults(const std::vector<int64_t>& mask, const std::vector<int64_t>& d2t,
                               const std::vector<int64_t>& ids) {
   const int64_t num_tokens = std::ssize(mask) - std::ranges::count(mask, 0);
@@ -92,7 +92,7 @@ absl::Status CheckMask(const std::vector<int64_t>& mask, const std::vector<int64
   return absl::OkStatus();
 }
 
-/// A mask has an element for each token of the target, and for the rows that a model may add.
+/// A mask has an element for each token of the target and for each row that a model may add.
 absl::Status CheckMaskLength(int64_t num_elements, int64_t vocab_size) {
   const int64_t bound =
       vocab_size == 0 ? VocabList::kMaxVocabSize : vocab_size + VocabList::kMaxPadding;

@@ -9,23 +9,23 @@
 
 namespace shortlist {
 
-/// Reads a list in any format, told by the name: those of ReadVocabList, `*.pt` and `*.pth` (token
-/// maps of FR-Spec and SGLang, or a dict as in `*.bin`), `*.npy`, `*.safetensors` and `*.bin`
-/// (EAGLE-3's d2t and t2d). Of files that hold nothing but ids the order is kept and is no rank.
-/// Errors as ReadVocabList and ReadDraftMap.
+/// Reads a list in the format of its name: those of ReadVocabList, `*.pt` and `*.pth` (token maps
+/// of FR-Spec and SGLang, or a dict as in `*.bin`), `*.npy`, `*.safetensors` and `*.bin` (EAGLE-3's
+/// d2t and t2d). If a file holds only ids, their order is kept and is no rank. Errors as in
+/// ReadVocabList and ReadDraftMap.
 absl::StatusOr<VocabList> ReadListFile(const std::string& path, const VocabTarget& target);
 
-/// InvalidArgument lists the formats where `path` has a suffix that WriteListFile does not write. A
-/// name without a suffix is that of a text.
+/// InvalidArgument lists the formats if `path` has a suffix that WriteListFile does not write. A
+/// name without a suffix means plain text.
 absl::Status CheckListName(const std::string& path);
 
-/// What `list` holds and the format of `path` has no place for, in words: "counts, successors";
-/// empty: nothing.
+/// Returns, in words, the parts of `list` that the format of `path` cannot store: "counts,
+/// successors". Empty: nothing is lost.
 std::string LostByFormat(const std::string& path, const VocabList& list);
 
-/// Writes a list in any of these formats but `*.bin`, atomically. What a format has no place for is
-/// lost: all but the document keep the ids alone, in the order of ByRank, `*.safetensors` in
-/// ascending order. Errors as CheckListName and WriteVocabList.
+/// Writes a list in any format of ReadListFile but `*.bin`, atomically. Parts that a format cannot
+/// store are lost: all formats but the document keep only the ids, in the order of ByRank,
+/// `*.safetensors` in ascending order. Errors as in CheckListName and WriteVocabList.
 absl::Status WriteListFile(const std::string& path, const VocabList& list);
 
 }  // namespace shortlist
