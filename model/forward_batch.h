@@ -25,7 +25,6 @@ class ForwardBatch {
                 std::span<const int32_t> kv_slots);
 
   /// Appends the nodes of one draft tree below the prefix whose slots are `prefix_slots`, in
-  /// Appends the nodes of one draft tree below the prefix whose slots are `prefix_slots`, in
   /// position order. parents[i] < i is the parent node of node i, -1 for a child of the prefix's
   /// last token. Node i has position prefix_slots.size() + depth(i), attends to the prefix, its
   /// ancestors in depth order and itself, and is stored in node_slots[i]. tokens, parents,

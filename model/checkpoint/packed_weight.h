@@ -13,8 +13,8 @@ namespace shortlist {
 /// ascending nibbles. qzeros [groups, out / 8] holds outputs 8 k .. 8 k + 7 in ascending nibbles;
 /// zero is the nibble + zero_offset. g_idx [in], if present, is the group of each input
 /// (act-order).
-/// AWQ (its "gemm" version): qweight [in, out / 8] and qzeros [groups, out / 8] hold outputs 8 k +
-/// 0, 2, 4, 6, 1, 3, 5, 7 in ascending nibbles. Scales are [groups, out] in both formats.
+/// AWQ (its "gemm" version): qweight [in, out / 8] and qzeros [groups, out / 8] hold outputs
+/// 8 k + 0, 2, 4, 6, 1, 3, 5, 7 in ascending nibbles. Scales are [groups, out] in both formats.
 struct WeightPacking {
   enum class Kind : uint8_t { kNone, kGptq, kAwq };
   Kind kind = Kind::kNone;
