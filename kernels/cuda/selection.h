@@ -43,7 +43,7 @@ struct SumExp {
   float sum = 0;
 };
 
-/// Returns a + b, exactly a if b is empty. The result depends on the order of the arguments.
+/// Returns a + b, exactly a if b is empty. Deterministic for a given order of the arguments.
 SHORTLIST_HOST_DEVICE inline SumExp AddSumExp(const SumExp& a, const SumExp& b) {
   if (b.max == -kFloatInfinity) return a;
   if (a.max == -kFloatInfinity) return b;
