@@ -23,11 +23,11 @@ class Encoder {
  public:
   /// Loads config.json and the weights of `dir`. `dtype` is the type of the weights; nullopt keeps
   /// the checkpoint's type. `quantize` (kInt8, kInt4) quantises the linear layers
-  /// (kernels/quant.h); embeddings stay in `dtype`. Attention is f32. `pool` must outlive the
-  /// encoder. Ignores tensors of the architectures' known heads (pooler, classifier, masked
-  /// language model). Errors are those of ReadEncoderConfig and Checkpoint, and InvalidArgument,
-  /// naming the tensor, for a shape that disagrees with the config, a weight that is not finite or
-  /// an unknown tensor.
+  /// (kernels/quant.h); embeddings stay in `dtype`. Attention is f32, except as
+  /// SequenceAttention::dtype describes. `pool` must outlive the encoder. Ignores tensors of the
+  /// architectures' known heads (pooler, classifier, masked language model). Errors are those of
+  /// ReadEncoderConfig and Checkpoint, and InvalidArgument, naming the tensor, for a shape that
+  /// disagrees with the config, a weight that is not finite or an unknown tensor.
   static absl::StatusOr<std::unique_ptr<Encoder>> Load(
       const std::string& dir, std::optional<DType> dtype, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
