@@ -20,10 +20,10 @@ struct HeadLists {
   int64_t max_tail = -1;  // most ids in one token's tail; -1: num_tail_ids
 };
 
-/// Copies `lists` into `call`, whose vocab_size is set. A tail longer than max_tail or vocab_size is
-/// flagged and left out (kHeadTailError). The bits of a token's results depend on its own tail, but
-/// not on the lengths of other tokens' tails. The caller must handle row and tail capacities that
-/// are both 0: the kernels reject them.
+/// Copies `lists` into `call`, whose vocab_size is set. A tail longer than max_tail or vocab_size
+/// is flagged and left out (kHeadTailError). The bits of a token's results depend on its own tail,
+/// but not on the lengths of other tokens' tails. The caller must handle row and tail capacities
+/// that are both 0: the kernels reject them.
 void SetHeadLists(const HeadLists& lists, CudaHeadArgs& call);
 
 /// Returns the launch for tokens `first` .. `first` + kHeadMaxTokens - 1 of `call`, or fewer if
