@@ -41,8 +41,8 @@ uint16_t FloatToF16(float value) {
   }
   if (magnitude >= 0x47800000u) return sign | 0x7c00u;  // 65536 and above
   if (magnitude < 0x38800000u) {
-    // A subnormal half is a multiple of 2^-24: adding 0.5 leaves exactly that grid in the low bits,
-    // rounded as the addition rounds, to nearest even.
+    // A subnormal half is a multiple of 2^-24. Adding 0.5 leaves exactly that grid in the low bits,
+    // rounded to nearest even by the addition.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }

@@ -8,14 +8,14 @@
 
 namespace shortlist {
 
-/// How weights and cached keys and values are stored. Activations are always f32. The quantised
-/// types (kernels/quant.h) are for the weights of linear layers and heads alone.
+/// Storage type of weights and of cached keys and values. Activations are always f32. The quantised
+/// types (kernels/quant.h) are only for the weights of linear layers and heads.
 enum class DType : uint8_t { kF32, kF16, kBf16, kInt8, kInt4 };
 
 constexpr bool IsQuantized(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt4; }
 
-/// Of one element; not for quantised types, which have no bytes of their own per element
-/// (RowBytes in kernels/quant.h).
+/// Bytes of one element. Not for quantised types, whose elements are not whole bytes on their own
+/// (see RowBytes in kernels/quant.h).
 constexpr int64_t DTypeBytes(DType dtype) {
   SHORTLIST_CHECK(!IsQuantized(dtype));
   return dtype == DType::kF32 ? 4 : 2;
@@ -38,7 +38,7 @@ float F16ToFloat(uint16_t bits);
 /// Rounds to nearest, ties to even; overflow gives infinity.
 uint16_t FloatToF16(float value);
 
-/// Element `index` of an array of `dtype`, as f32.
+/// Returns element `index` of an array of `dtype` as f32.
 float LoadAsFloat(const void* data, DType dtype, int64_t index);
 /// Stores `value`, rounded to `dtype`, as element `index`.
 void StoreFromFloat(void* data, DType dtype, int64_t index, float value);

@@ -9,13 +9,13 @@
 
 namespace shortlist {
 
-/// The versions of a model's files. A model is read from several files, one after the other; if its
-/// directory is replaced meanwhile, each file is whole but they are of two models. Immutable.
+/// The versions of a model's files. A model is read from several files in turn. If its directory is
+/// replaced meanwhile, each file is whole, but they belong to two models. Immutable.
 class FolderVersions {
  public:
-  /// Reads the versions of the files in `dir`, and in the folders in it, whose names end as those
-  /// of configurations, tokenizers, templates and weights do. What cannot be read is left out:
-  /// whoever reads the model reports it.
+  /// Reads the versions of the files in `dir`, and in its folders, that have the file name endings
+  /// of configurations, tokenizers, templates and weights. Skips unreadable files: the code that
+  /// reads the model reports them.
   static FolderVersions Of(const std::string& dir);
 
   /// Returns Unavailable, naming the file, if one was written, replaced, added or removed since.

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxNameBytes = 96;  // of a repository, by the hub's own rule
+constexpr size_t kMaxNameBytes = 96;  // of a repository; the hub's own limit
 constexpr size_t kMaxRevisionBytes = 200;
 
 std::string Variable(const char* name) {
@@ -42,7 +42,7 @@ absl::StatusOr<std::string> CacheDir() {
       "no Hugging Face cache: none of HF_HUB_CACHE, HF_HOME and HOME is set");
 }
 
-/// Letters, digits, '-', '_' and '.', neither "." nor "..".
+/// True for letters, digits, '-', '_' and '.', but not for "." and "..".
 bool IsPlainName(const std::string& text) {
   return !text.empty() && text != "." && text != ".." &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -57,7 +57,7 @@ bool IsRepository(const std::string& name) {
          !absl::StrContains(name, "..");
 }
 
-/// Branches may hold slashes: "refs/pr/1".
+/// Branches may contain slashes: "refs/pr/1".
 bool IsRevision(const std::string& revision) {
   const std::vector<std::string> parts = absl::StrSplit(revision, '/');
   return revision.size() <= kMaxRevisionBytes &&
@@ -74,7 +74,7 @@ bool IsFile(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// The commit that `revision` stands for in the repository's folder.
+/// Returns the commit that `revision` refers to in the repository's folder.
 absl::StatusOr<std::string> ReadCommit(const std::string& folder, const std::string& revision) {
   constexpr int64_t kMaxRefBytes = 256;
   const std::string path = absl::StrCat(folder, "/refs/", revision);

@@ -7,18 +7,18 @@
 
 namespace shortlist {
 
-/// The directory that `model` names: itself when there is one, else the snapshot of the Hugging
-/// Face repository `org/name` or `org/name@revision` in the user's cache. A revision is a branch, a
-/// tag or a commit; without one it is `main`. Nothing is downloaded.
+/// Returns the directory that `model` names: `model` itself if it is a directory, else the snapshot
+/// of the Hugging Face repository `org/name` or `org/name@revision` in the user's cache. A revision
+/// is a branch, a tag or a commit; the default is `main`. Nothing is downloaded.
 ///
 /// The cache is $HF_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub or
-/// ~/.cache/huggingface/hub, the first whose variable is set.
+/// ~/.cache/huggingface/hub: the first whose variable is set.
 ///
-/// NotFound names what is missing and where it was looked for; InvalidArgument a name or revision
-/// that no repository can have (such as one that leads out of the cache).
+/// NotFound names what is missing and where it was searched. InvalidArgument names a file, or a
+/// name or revision that no repository can have (such as one that leads out of the cache).
 absl::StatusOr<std::string> ResolveModelDir(const std::string& model);
 
-/// InvalidArgument: `path` is a GGUF file, and what is read instead.
+/// Returns InvalidArgument: `path` is a GGUF file. The message says what is supported instead.
 absl::Status GgufIsNotRead(const std::string& path);
 
 }  // namespace shortlist

@@ -20,8 +20,8 @@ using Kind = PickleValue::Kind;
 constexpr size_t kMaxValues = size_t{1} << 20;
 constexpr int64_t kMaxGlobalBytes = 256;
 
-/// The stack machine of Python's pickletools, as far as it goes here. A mark is a place in the
-/// stack, not a value.
+/// The stack machine of Python's pickletools, with the opcodes supported here. A mark is a position
+/// in the stack, not a value.
 class Machine {
  public:
   Machine(const std::string& bytes, std::span<const char* const> allowed_globals)
@@ -48,7 +48,7 @@ class Machine {
     return absl::InvalidArgumentError(absl::StrCat("pickle, byte ", opcode_at_, ": ", problem));
   }
 
-  /// The next little-endian number.
+  /// Reads the next little-endian number.
   template <typename T>
   absl::StatusOr<T> Number() {
     if (bytes_.size() - at_ < sizeof(T)) return Bad("cut short");
@@ -64,7 +64,7 @@ class Machine {
   }
   void PushInt(int64_t value) { Push({.kind = Kind::kInt, .integer = value}); }
 
-  /// Takes the topmost `count` values off, oldest first.
+  /// Removes and returns the topmost `count` values, oldest first.
   absl::StatusOr<std::vector<int32_t>> Pop(size_t count) {
     const size_t floor = marks_.empty() ? 0 : marks_.back();
     if (stack_.size() - floor < count) return Bad("takes a value from an empty stack");
@@ -134,7 +134,7 @@ class Machine {
     return absl::OkStatus();
   }
 
-  /// The attributes of a module's state dict (its _metadata) say nothing about tensors.
+  /// Drops the attributes of a module's state dict (its _metadata), which do not describe tensors.
   absl::Status DropState() {
     SHORTLIST_ASSIGN_OR_RETURN(const auto items, Pop(2));
     if (pickle_.at(items[0]).kind != Kind::kDict || pickle_.at(items[1]).kind != Kind::kDict) {
@@ -153,7 +153,7 @@ class Machine {
     const auto found = memo_.find(key);
     if (found == memo_.end()) return Bad(absl::StrCat("nothing was stored under ", key));
     stack_.push_back(found->second);
-    // Counted like a new value, so that the stack is as bounded as they are.
+    // Counted like a new value, so that the stack is bounded too.
     if (++num_recalls_ > kMaxValues) return Bad("too many references");
     return absl::OkStatus();
   }
@@ -169,7 +169,7 @@ class Machine {
     return absl::OkStatus();
   }
 
-  /// A two's complement integer of as many bytes as the next one says.
+  /// Pushes a two's complement integer, whose number of bytes is in the next byte.
   absl::Status PushLong() {
     SHORTLIST_ASSIGN_OR_RETURN(const uint8_t length, Number<uint8_t>());
     if (length > 8) return Bad(absl::StrCat("an integer of ", length, " bytes, more than 8"));

@@ -32,7 +32,7 @@ struct PickleValue {
   std::vector<int32_t> items;
 };
 
-/// What a pickle describes, as plain data: nothing in it is imported, called or executed. Lists and
+/// The contents of a pickle as plain data: nothing in it is imported, called or executed. Lists and
 /// dicts can contain themselves, so readers must not follow items without a bound.
 struct Pickle {
   std::vector<PickleValue> values;
@@ -41,11 +41,11 @@ struct Pickle {
   const PickleValue& at(int32_t index) const { return values[index]; }
 };
 
-/// Reads a protocol 2 pickle, of which only the opcodes are known that state dicts and lists of
-/// numbers are made of. The globals it may name are `allowed_globals`; calling collections
-/// .OrderedDict without arguments gives an empty dict, any other call a kCall. Memory is linear in
-/// the length of `bytes`, and nothing recurses. InvalidArgument names the byte, the opcode or the
-/// global that is refused.
+/// Reads a protocol 2 pickle. Supports only the opcodes that occur in state dicts and lists of
+/// numbers. It may name only the globals in `allowed_globals`. Calling collections.OrderedDict
+/// without arguments gives an empty dict, any other call a kCall. Memory is linear in the length of
+/// `bytes`, and nothing recurses. InvalidArgument names the byte, the opcode or the global that is
+/// rejected.
 absl::StatusOr<Pickle> ParsePickle(const std::string& bytes,
                                    std::span<const char* const> allowed_globals);
 

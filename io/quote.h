@@ -7,7 +7,7 @@
 
 namespace shortlist {
 
-/// A value or name from a file as text for a message: JSON in printable ASCII, cut after 100 bytes.
+/// Formats a value or name from a file for a message: JSON in printable ASCII, cut after 100 bytes.
 std::string Quote(const nlohmann::json& value);
 
 }  // namespace shortlist

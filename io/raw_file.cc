@@ -14,7 +14,7 @@
 namespace shortlist {
 
 absl::StatusOr<RawFile> RawFile::Open(const std::string& path) {
-  // O_NONBLOCK: opening a named pipe must not wait for a writer; it is refused below.
+  // O_NONBLOCK: opening a named pipe must not wait for a writer; the check below rejects pipes.
   const int raw = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (raw < 0) {
     const int error = errno;
@@ -52,7 +52,7 @@ absl::Status RawFile::Read(int64_t offset, int64_t count, void* out) const {
     offset += got;
     count -= got;
   }
-  // Behind the bytes: a write changes the times of a file before it changes its bytes.
+  // Checked after reading: a write changes the times of a file before it changes its bytes.
   if (VersionOf(*descriptor_) != version_) {
     return absl::UnavailableError("changed while it was read");
   }

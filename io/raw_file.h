@@ -11,24 +11,24 @@
 
 namespace shortlist {
 
-/// An open regular file that is read in place, never mapped: one that is cut short later is an
-/// error, not a bus error, and so is one that is written to. Copies share the descriptor.
+/// An open regular file. It is read by calls, never mapped: if the file is truncated or written to
+/// later, reads return an error instead of raising a bus error. Copies share the descriptor.
 /// Immutable; any thread may read.
 class RawFile {
  public:
-  /// NotFound when there is no such file; InvalidArgument when it is not a regular file;
-  /// Unavailable names the system's reason.
+  /// NotFound if there is no such file; InvalidArgument if it is not a regular file; Unavailable
+  /// with the system's reason otherwise.
   static absl::StatusOr<RawFile> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
-  /// When it was opened.
+  /// Size when the file was opened.
   int64_t size() const { return version_.size; }
   const FileVersion& version() const { return version_; }
 
-  /// Copies bytes [offset, offset + count) into `out`; the range lies below size(). Unavailable,
-  /// without the path, when the file has changed since it was opened (FileVersion), so that what is
-  /// read may be a mixture, or cannot be read. A file that another one has replaced by a rename is
-  /// still read whole, but its ctime may be new, which is refused too.
+  /// Copies bytes [offset, offset + count) into `out`; the range lies below size(). Returns
+  /// Unavailable, without the path, if the file cannot be read or has changed since it was opened
+  /// (FileVersion), as the bytes may then be a mixture. After another file replaces this one by a
+  /// rename, this one can still be read whole; but its ctime may be new, and then Read fails too.
   absl::Status Read(int64_t offset, int64_t count, void* out) const;
 
  private:

@@ -42,7 +42,7 @@ constexpr std::array kStoredTypes = {
     StoredType{"C64", 64, std::nullopt},    StoredType{"F4", 4, std::nullopt},
 };
 
-/// A JSON number that is a non-negative integer an int64 can hold.
+/// Returns a JSON number that is an integer in [0, 2^63).
 std::optional<int64_t> AsSize(const json& value) {
   if (!value.is_number_integer()) return std::nullopt;
   if (value.is_number_unsigned()) {
@@ -58,8 +58,8 @@ absl::Status BadEntry(const std::string& name, const std::string& problem) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", Quote(name), ": ", problem));
 }
 
-/// Describes one header entry. `data_bytes`: what follows the header in the file; `entry.offset`
-/// counts from there.
+/// Parses one header entry. `data_bytes`: number of bytes after the header in the file.
+/// `entry.offset` counts from the end of the header.
 absl::StatusOr<TensorEntry> ParseEntry(const std::string& name, const json& value,
                                        int64_t data_bytes) {
   if (!value.is_object())
@@ -120,8 +120,8 @@ absl::StatusOr<TensorEntry> ParseEntry(const std::string& name, const json& valu
   return entry;
 }
 
-/// The format demands that the tensors, in order of their offsets, cover the data without gap or
-/// overlap.
+/// Checks that the tensors, in order of their offsets, cover the data without gap or overlap, as
+/// the format demands.
 absl::Status CheckCover(const std::map<std::string, TensorEntry>& entries, int64_t data_bytes) {
   std::vector<const std::pair<const std::string, TensorEntry>*> order;
   for (const auto& item : entries) order.push_back(&item);

@@ -8,9 +8,9 @@
 
 namespace shortlist {
 
-/// Opens a safetensors file. The whole header is read and checked: entries neither overlap nor
-/// leave holes, as the format demands. NotFound when there is no such file; InvalidArgument names
-/// the file, the tensor, the value and the bound.
+/// Opens a safetensors file. Reads and checks the whole header: entries neither overlap nor leave
+/// holes, as the format demands. NotFound if there is no such file. InvalidArgument names the file,
+/// the tensor, the value and the bound.
 absl::StatusOr<TensorFile> OpenSafetensors(const std::string& path);
 
 }  // namespace shortlist

@@ -10,20 +10,21 @@
 
 namespace shortlist {
 
-/// Makes a safetensors file in memory.
+/// Builds a safetensors file in memory.
 class SafetensorsWriter {
  public:
-  /// Text about the file, by name; before any tensor or behind all.
+  /// Adds a named text about the file. May be called before or after Add.
   void SetMetadata(const std::string& name, const std::string& value) {
     header_["__metadata__"][name] = value;
   }
 
-  /// `name` is new; `dtype` as the format spells it ("F32"); `bytes` row-major, little-endian, as
-  /// many as shape and type have.
+  /// Adds a tensor. `name` is new. `dtype` is the format's name of the type ("F32"). `bytes` are
+  /// row-major, little-endian, of the size that shape and type give.
   void Add(const std::string& name, const char* dtype, std::span<const int64_t> shape,
            std::string_view bytes);
 
-  /// The file of all tensors so far, in the order they came. Data begins at a multiple of 8 bytes.
+  /// Returns the file of all tensors so far, in the order of their Add. Data begin at a multiple of
+  /// 8 bytes.
   std::string File() const;
 
  private:

@@ -22,7 +22,7 @@ absl::Status TensorFile::ReadStrided(const TensorEntry& entry, int64_t begin, in
   std::string stored(*SpanElements(entry.shape, entry.strides) * element_bytes, '\0');
   SHORTLIST_RETURN_IF_ERROR(
       file_.Read(entry.offset, static_cast<int64_t>(stored.size()), stored.data()));
-  // The index of the element and its place in `stored`, one dimension after the other.
+  // Finds the index of the element and its place in `stored`, one dimension at a time.
   const size_t num_dims = entry.shape.size();
   std::vector<int64_t> index(num_dims);
   int64_t place = 0;

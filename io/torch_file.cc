@@ -23,8 +23,8 @@ using Members = std::map<std::string, ZipMember>;
 
 constexpr int64_t kMaxPickleBytes = 64 << 20;
 
-// How torch._utils and torch._tensor build a tensor: of a typed storage; of bytes and a dtype (the
-// dtypes that have no storage type); with attributes of its own; as a parameter.
+// Functions with which torch._utils and torch._tensor build a tensor: from a typed storage; from
+// bytes and a dtype (for dtypes without a storage type); with attributes; as a parameter.
 constexpr const char* kRebuildTensor = "torch._utils._rebuild_tensor_v2";
 constexpr const char* kRebuildOfBytes = "torch._utils._rebuild_tensor_v3";
 constexpr const char* kRebuildWithState = "torch._tensor._rebuild_from_type_v2";
@@ -32,7 +32,7 @@ constexpr const char* kRebuildParameter = "torch._utils._rebuild_parameter";
 constexpr const char* kTensorClass = "torch.Tensor";
 
 struct ElementType {
-  const char* storage_name;  // null: there is no such storage
+  const char* storage_name;  // null: no such storage
   const char* torch_name;
   const char* dtype_name;
   int64_t bytes;
@@ -56,7 +56,7 @@ constexpr std::array kElementTypes = {
     ElementType{nullptr, "torch.float8_e5m2", "F8_E5M2", 1, std::nullopt},
     ElementType{nullptr, "torch.float8_e8m0fnu", "F8_E8M0", 1, std::nullopt},
 };
-// A storage of bytes; its elements are what the tensor says.
+// A storage of bytes; the tensor gives the type of its elements.
 constexpr ElementType kBytes = {"torch.storage.UntypedStorage", nullptr, "U8", 1, std::nullopt};
 
 std::vector<const char*> AllowedGlobals() {
@@ -72,7 +72,7 @@ std::vector<const char*> AllowedGlobals() {
 
 absl::Status Invalid(const std::string& problem) { return absl::InvalidArgumentError(problem); }
 
-/// Recognises what a .bin or .pt file can also be, by its first bytes.
+/// Checks the first bytes, and recognises other formats of .bin and .pt files.
 absl::Status CheckIsZip(const RawFile& file) {
   std::string head(static_cast<size_t>(std::min<int64_t>(file.size(), 512)), '\0');
   SHORTLIST_RETURN_IF_ERROR(file.Read(0, static_cast<int64_t>(head.size()), head.data()));
@@ -88,7 +88,7 @@ absl::Status CheckIsZip(const RawFile& file) {
   return Invalid("neither a zip archive nor an older format of torch.save");
 }
 
-/// Reads tensors, alone or those of a state dict.
+/// Reads single tensors, or those of a state dict.
 class StateDict {
  public:
   StateDict(const Pickle& pickle, const Members& members, std::string prefix)
@@ -157,7 +157,7 @@ class StateDict {
   /// A call that builds a tensor.
   struct Rebuild {
     const PickleValue* arguments;
-    bool is_of_bytes;  // its dtype is among the arguments, else its storage has it
+    bool is_of_bytes;  // its dtype is an argument, else that of its storage
   };
   absl::StatusOr<Rebuild> ReadRebuild(const PickleValue& value) const {
     for (const auto& [name, is_of_bytes] :
@@ -166,7 +166,8 @@ class StateDict {
         return Rebuild{arguments, is_of_bytes};
       }
     }
-    // (function, class, arguments, state): the same, and attributes, which say nothing about it.
+    // (function, class, arguments, state): wraps one of the calls above. The state does not
+    // describe the tensor.
     const PickleValue* outer = ArgumentsOf(value, kRebuildWithState);
     if (outer == nullptr || outer->items.size() != 4 ||
         pickle_.at(outer->items[1]).text != kTensorClass ||
@@ -188,7 +189,7 @@ class StateDict {
     return Invalid(absl::StrCat("dtype ", Quote(name), " is not one of torch's"));
   }
 
-  /// The arguments of a call of `name`, nullptr when `value` is none.
+  /// Returns the arguments of a call of `name`; nullptr if `value` is not such a call.
   const PickleValue* ArgumentsOf(const PickleValue& value, const char* name) const {
     if (value.kind != Kind::kCall || pickle_.at(value.items[0]).text != name) return nullptr;
     return &pickle_.at(value.items[1]);
@@ -214,7 +215,7 @@ class StateDict {
     return numbers;
   }
 
-  /// A storage: what its elements are, and the member of the archive that holds them.
+  /// A storage: the type of its elements, and the archive member that holds them.
   struct Storage {
     const ElementType* type;
     int64_t num_elements;
@@ -263,7 +264,7 @@ class StateDict {
     const bool is_strided = !entry.strides.empty();
     const std::optional<int64_t> span =
         is_strided ? SpanElements(entry.shape, entry.strides) : entry.num_elements;
-    // Elements may share memory, but no more of them are read than there is memory.
+    // Elements may share memory, but a tensor must not have more elements than its storage.
     if (offset <= storage_size && span && *span <= storage_size - offset &&
         entry.num_elements <= storage_size) {
       return absl::OkStatus();
@@ -299,7 +300,7 @@ absl::StatusOr<std::string> ReadMember(const RawFile& file, const Members& membe
   return bytes;
 }
 
-/// What torch.save wrote: a pickle, and the members of its archive.
+/// Contents of a file that torch.save wrote: a pickle, and the members of its archive.
 struct Archive {
   Members members;
   std::string prefix;  // of every member's name
@@ -309,7 +310,7 @@ struct Archive {
 absl::StatusOr<Archive> ReadArchive(const RawFile& file) {
   SHORTLIST_RETURN_IF_ERROR(CheckIsZip(file));
   SHORTLIST_ASSIGN_OR_RETURN(Members members, ReadZipDirectory(file));
-  // All members lie in one folder, named after the file they were first saved to.
+  // All members lie in one folder, named after the file in which they were first saved.
   const auto pickle_member = std::find_if(members.begin(), members.end(), [](const auto& member) {
     return absl::EndsWith(member.first, "/data.pkl");
   });
@@ -350,7 +351,7 @@ absl::StatusOr<std::vector<int64_t>> ReadList(const Pickle& pickle) {
   return numbers;
 }
 
-/// The tensor that the pickle is.
+/// Reads a pickle that is a single tensor.
 absl::StatusOr<TensorEntry> ReadTensor(const Archive& archive) {
   const PickleValue& root = archive.pickle.at(archive.pickle.root);
   if (root.kind != Kind::kCall) {

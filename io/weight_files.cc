@@ -15,9 +15,9 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxIndexBytes = 100'000'000;
-constexpr size_t kMaxNameBytes = 255;  // of a file, in any file system
+constexpr size_t kMaxNameBytes = 255;  // of a file, in every file system
 
-/// The index's weight_map: tensor name to shard, a plain file name beside the index.
+/// Reads the index's weight_map: tensor name to shard, a plain name of a file next to the index.
 absl::StatusOr<std::map<std::string, std::string>> ReadIndex(const std::string& path) {
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json index, ReadJsonFile(path, kMaxIndexBytes));
   const auto weight_map = index.is_object() ? index.find("weight_map") : index.end();

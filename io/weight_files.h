@@ -12,26 +12,28 @@
 
 namespace shortlist {
 
-/// The files of a model directory that hold its weights: the first there is of model.safetensors,
-/// the shards that model.safetensors.index.json names, pytorch_model.bin, and the shards that
-/// pytorch_model.bin.index.json names. Immutable.
+/// The files of a model directory that hold its weights: the first that exists of
+/// model.safetensors, the shards listed in model.safetensors.index.json, pytorch_model.bin, and the
+/// shards listed in pytorch_model.bin.index.json. Immutable.
 class WeightFiles {
  public:
-  /// One tensor and the file that holds it; both live in the WeightFiles, and stay when it moves.
+  /// One tensor and the file that holds it. Both belong to the WeightFiles and stay valid when it
+  /// moves.
   struct Location {
     size_t file;
     const TensorEntry* entry;
   };
 
-  /// Opens every file and checks its header. NotFound names what was looked for; InvalidArgument a
-  /// damaged file, an index that points outside `dir` or to a tensor that its shard does not hold,
-  /// or a tensor in a shard that the index does not know; else as OpenSafetensors and
-  /// OpenTorchFile.
+  /// Opens every file and checks its header. NotFound names the files that were searched.
+  /// InvalidArgument names a damaged file, an index that points outside `dir` or to a tensor that
+  /// its shard lacks, or a tensor that is in a shard but not in the index. Other errors are those
+  /// of OpenSafetensors and OpenTorchFile.
   static absl::StatusOr<WeightFiles> Open(const std::string& dir);
-  /// A state dict beside the model's own weights: one file, as OpenTorchFile.
+  /// Opens a state dict stored next to the model's own weights: one file. Errors are those of
+  /// OpenTorchFile.
   static absl::StatusOr<WeightFiles> OpenStateDict(const std::string& path);
 
-  /// Or the path of the state dict.
+  /// The directory, or the path of the state dict.
   const std::string& dir() const { return dir_; }
   const std::map<std::string, Location>& tensors() const { return tensors_; }
   const TensorFile& file(const Location& location) const { return files_[location.file]; }

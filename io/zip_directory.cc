@@ -44,7 +44,8 @@ absl::StatusOr<std::string> ReadBytes(const RawFile& file, int64_t offset, int64
   return bytes;
 }
 
-/// A 64-bit field as a size or offset in the file; -1 (which ReadBytes refuses) when it is larger.
+/// Converts a 64-bit field to a size or offset in the file; -1, which ReadBytes rejects, if it is
+/// larger.
 int64_t ToOffset(uint64_t value) {
   return value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())
              ? -1
@@ -77,7 +78,7 @@ absl::StatusOr<Directory> FindDirectory(const RawFile& file) {
   }
   const int64_t locator_at = file.size() - tail_bytes + end - kLocatorBytes;
   SHORTLIST_ASSIGN_OR_RETURN(const std::string locator, ReadBytes(file, locator_at, kLocatorBytes));
-  if (At<uint32_t>(locator, 0) != 0x07064b50) return directory;  // just that many
+  if (At<uint32_t>(locator, 0) != 0x07064b50) return directory;  // exactly that many members
   SHORTLIST_ASSIGN_OR_RETURN(const std::string end64,
                              ReadBytes(file, ToOffset(At<uint64_t>(locator, 8)), kEnd64Bytes));
   if (At<uint32_t>(end64, 0) != 0x06064b50) return Damaged("no ZIP64 end of central directory");
@@ -87,12 +88,12 @@ absl::StatusOr<Directory> FindDirectory(const RawFile& file) {
   return directory;
 }
 
-/// Sizes and offset of one member as the central directory gives them.
+/// Sizes and offset of one member, from the central directory.
 struct Central {
   uint64_t packed_size, size, local_offset;
 };
 
-/// Takes the values that do not fit 32 bits from the ZIP64 part of `extra`.
+/// Reads the values that do not fit 32 bits from the ZIP64 part of `extra`.
 absl::Status ReadExtra(const std::string& extra, Central& central) {
   for (size_t at = 0; at + 4 <= extra.size();) {
     const size_t id = At<uint16_t>(extra, at), length = At<uint16_t>(extra, at + 2);
@@ -113,7 +114,7 @@ absl::Status ReadExtra(const std::string& extra, Central& central) {
   return absl::OkStatus();
 }
 
-/// Where the data of a member lie: behind its local header, whose name must be the same.
+/// Locates the data of a member: after its local header, whose name must be the same.
 absl::StatusOr<ZipMember> Locate(const RawFile& file, const std::string& name,
                                  const Central& central) {
   const int64_t local_at = ToOffset(central.local_offset);

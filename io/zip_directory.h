@@ -10,16 +10,16 @@
 
 namespace shortlist {
 
-/// The bytes of one member of a zip archive, which lie in the file as they are.
+/// The bytes of one uncompressed member of a zip archive.
 struct ZipMember {
   int64_t offset = 0;
   int64_t size = 0;
 };
 
-/// The members of a zip archive by name, ZIP64 included (PKWARE's APPNOTE.TXT, 4.3). Only stored
-/// members are admitted, and every one lies inside the file. Messages, without the path:
-/// InvalidArgument for a damaged archive, Unimplemented for compression, encryption or several
-/// disks.
+/// Returns the members of a zip archive by name, including ZIP64 (PKWARE's APPNOTE.TXT, 4.3).
+/// Accepts only stored members, each of which lies inside the file. Messages do not contain the
+/// path. InvalidArgument for a damaged archive; Unimplemented for compression, encryption or
+/// several disks.
 absl::StatusOr<std::map<std::string, ZipMember>> ReadZipDirectory(const RawFile& file);
 
 }  // namespace shortlist

@@ -3,11 +3,11 @@
 
 namespace shortlist {
 
-/// What stands between the two linear layers of an MLP. NaN gives NaN.
+/// Activation between the two linear layers of an MLP. NaN gives NaN.
 ///   kSilu      x / (1 + e^-x)
 ///   kGeluErf   x (1 + erf(x / sqrt 2)) / 2, within 3e-7 |x|
 ///   kGeluTanh  x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
-///   kGeluQuick  x / (1 + e^(-1.702 x)), CLIP's
+///   kGeluQuick  x / (1 + e^(-1.702 x)), as in CLIP
 enum class Activation { kSilu, kGeluErf, kGeluTanh, kGeluQuick };
 
 }  // namespace shortlist

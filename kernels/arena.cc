@@ -22,8 +22,8 @@ Arena::Arena(int64_t bytes) {
   const int64_t padded = (bytes + alignment - 1) / alignment * alignment;
   data_ = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(padded));
   if (data_ == nullptr) throw std::bad_alloc();
-  // Before the first touch, so that the pages come huge. A hint: a kernel without them serves small
-  // ones.
+  // Must precede the first touch, so that the pages are huge. Only a hint: kernels without huge
+  // pages use small ones.
   if (alignment == kHugePage) madvise(data_, static_cast<size_t>(padded), MADV_HUGEPAGE);
   std::memset(data_, 0, static_cast<size_t>(padded));
   bytes_ = bytes;

@@ -7,12 +7,12 @@
 
 namespace shortlist {
 
-/// Owns one block of zeroed memory, aligned to 64 bytes, or to 2 MiB and marked for transparent
-/// huge pages when it is that large. Move-only. Holds weights, KV caches and scratch.
+/// Owns one block of zeroed memory, aligned to 64 bytes. A block of 2 MiB or more is aligned to 2
+/// MiB and marked for transparent huge pages. Move-only. Holds weights, KV caches and scratch.
 class Arena {
  public:
   Arena() = default;
-  /// bytes = 0 gives an empty arena. Throws std::bad_alloc when the system has no memory.
+  /// bytes = 0 gives an empty arena. Throws std::bad_alloc if the system has no memory.
   explicit Arena(int64_t bytes);
   Arena(Arena&& other) noexcept { *this = std::move(other); }
   Arena& operator=(Arena&& other) noexcept {
@@ -31,15 +31,16 @@ class Arena {
   int64_t bytes_ = 0;
 };
 
-/// Room for `count` floats, which are lost when it has to grow. Throws std::bad_alloc.
+/// Returns room for `count` floats in `arena`. Replaces the arena, and loses its contents, if it is
+/// too small. Throws std::bad_alloc.
 float* ReserveFloats(Arena& arena, int64_t count);
 
-/// Hands out blocks of larger arenas, so that the small matrices of a model lie in huge pages too,
-/// one behind the other. Not thread-safe.
+/// Hands out consecutive blocks of larger arenas, so that the small matrices of a model lie in huge
+/// pages too. Not thread-safe.
 class ArenaBlocks {
  public:
-  /// Zeroed memory, aligned to 64 bytes, with its arena kept alive. bytes >= 1. Throws
-  /// std::bad_alloc.
+  /// Returns zeroed memory, aligned to 64 bytes. The pointer keeps its arena alive. bytes >= 1.
+  /// Throws std::bad_alloc.
   std::shared_ptr<void> Take(int64_t bytes);
 
  private:

@@ -8,24 +8,24 @@
 
 namespace shortlist {
 
-// The small row-wise operations of decoder and encoder layers. Every row's result is independent of
-// num_tokens; num_tokens = 0 does nothing; arrays are f32 and dense unless said otherwise.
+// Row-wise operations of decoder and encoder layers. Every row's result is independent of
+// num_tokens. num_tokens = 0 does nothing. Arrays are f32 and dense unless noted otherwise.
 
 /// y[t, i] = x[t, i] / sqrt(mean_i x[t, i]^2 + epsilon) * weight[i]. x, y: [num_tokens, hidden],
 /// may be the same array; weight: [hidden].
 void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_tokens,
                 int64_t hidden, float* y, ThreadPool& pool);
 
-/// With mean and variance of the row's elements, y = (x - mean) / sqrt(variance + epsilon) * weight
-/// + bias.
+/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with mean and variance of the row's
+/// elements.
 struct LayerNorm {
   const float* weight = nullptr;  // [hidden]
-  const float* bias = nullptr;    // [hidden]; null: none
+  const float* bias = nullptr;    // [hidden]; null: no bias
   float epsilon = 0;
 };
 
-/// y[t] = the layer norm of x[t] + addend. x, y: [num_tokens, hidden], may be the same array;
-/// addend: [hidden], null: none.
+/// y[t] = layer norm of (x[t] + addend). x, y: [num_tokens, hidden], may be the same array; addend:
+/// [hidden], may be null.
 void LayerNormCpu(const float* x, const float* addend, const LayerNorm& norm, int64_t num_tokens,
                   int64_t hidden, float* y, ThreadPool& pool);
 
@@ -37,11 +37,11 @@ void AddBiasCpu(float* x, const float* bias, int64_t num_tokens, int64_t width, 
 void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
                   int64_t num_tokens, float* out, ThreadPool& pool);
 
-/// As EmbeddingCpu, but out[t] += table[ids[t]].
+/// Same as EmbeddingCpu(), but out[t] += table[ids[t]].
 void AddEmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
                      int64_t num_tokens, float* out, ThreadPool& pool);
 
-/// True when no element of data[0 .. count) is NaN or infinite.
+/// True if no element of data[0 .. count) is NaN or infinite.
 bool AllFiniteCpu(const void* data, DType dtype, int64_t count, ThreadPool& pool);
 
 }  // namespace shortlist

@@ -8,7 +8,7 @@
 
 namespace shortlist {
 
-/// The rows of an LM head, in memory that somebody else owns.
+/// The rows of an LM head. Does not own the memory.
 struct HeadWeight {
   const void* rows = nullptr;  // [vocab_size] rows of RowBytes(dtype, hidden) (kernels/quant.h)
   DType dtype = DType::kF32;
@@ -16,23 +16,22 @@ struct HeadWeight {
   int64_t hidden = 0;
 };
 
-/// The gather-GEMM of the LM head: scores chosen rows of `weight` against hidden states and hands
-/// back token ids. The same call serves the target (all rows) and the draft (the active
-/// vocabulary).
+/// The gather-GEMM of the LM head: scores chosen rows of `weight` against hidden states and returns
+/// token ids. The same call serves the target (all rows) and the draft (the active vocabulary).
 ///
-/// A row is a place among those that are scored. Those of token m, in order: the shared rows
-/// 0 .. num_rows - 1, then the token's own tail. A
-/// row's logit has the same bits in the full head, gathered in place by index, read from the packed
-/// copy, or in a tail, for any num_tokens and any number of threads: there is one dot order.
+/// A row is a place among the scored rows. Token m has, in order: the shared rows 0 .. num_rows -
+/// 1, then the token's own tail. There is one dot order: a row's logit has the same bits in the
+/// full head, gathered by index, read from the packed copy or in a tail, for any num_tokens and any
+/// number of threads.
 struct HeadArgs {
-  // [vocab_size] rows, each [hidden], row-major: the checkpoint's (maybe tied) memory, or
-  // QuantizedRows.
+  // [vocab_size] rows, each [hidden], row-major: the checkpoint's memory (possibly tied to the
+  // embedding), or QuantizedRows.
   const void* weight = nullptr;
   DType dtype = DType::kF32;
   int64_t vocab_size = 0;
   int64_t hidden = 0;
 
-  // [num_tokens, hidden]; rounded when the rows are bf16, quantised when they are
+  // [num_tokens, hidden]; rounded to bf16 if the rows are bf16, quantised if the rows are quantised
   const float* x = nullptr;
   int64_t num_tokens = 0;
 
@@ -40,9 +39,9 @@ struct HeadArgs {
   const int32_t* row_ids = nullptr;  // [num_rows], each in [0, vocab_size)
   int64_t num_rows = 0;
 
-  // Optional copy of the rows of the first num_packed rows, one behind the other, each RowBytes
-  // (kernels/quant.h) long; it must hold the very bytes of weight[row_ids[s]]. Null: every row is
-  // read in place.
+  // Optional copy of the first num_packed rows, stored consecutively, each RowBytes
+  // (kernels/quant.h) long. It must hold exactly the bytes of weight[row_ids[s]]. Null: every row
+  // is read in place.
   const void* packed = nullptr;
   int64_t num_packed = 0;
 
@@ -52,34 +51,35 @@ struct HeadArgs {
   const int32_t* tail_ids = nullptr;
 };
 
-/// Number of rows of the token with the longest tail: the least admissible `stride` below.
+/// Number of rows of the token with the longest tail: the smallest valid `stride` for
+/// HeadLogitsCpu.
 int64_t HeadMaxRows(const HeadArgs& args);
 
 /// Token id of `row` of `token`.
 int32_t HeadTokenId(const HeadArgs& args, int64_t token, int64_t row);
 
-/// logits[m * stride + s] is the logit of row s; rows past a token's own tail hold -infinity.
+/// logits[m * stride + s] is the logit of row s. Rows after a token's own tail hold -infinity.
 /// stride >= HeadMaxRows(args).
 void HeadLogitsCpu(const HeadArgs& args, float* logits, int64_t stride, ThreadPool& pool);
 
 /// ids[m]: the token id with the largest logit; ties go to the lower id. Logits of NaN and
-/// -infinity are never chosen: -1 when the token has no other. logits[m] (may be null): its logit,
-/// -infinity for id -1.
+/// -infinity are never chosen; the id is -1 if the token has no others. logits[m] (`logits` may be
+/// null): the logit of ids[m], -infinity for id -1.
 void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool& pool);
 
-/// The k best rows of each token, best first, ties to the lower id, as token ids. Logits of NaN and
-/// -infinity are never chosen. ids, logits: [num_tokens, k], padded with id -1 and logit -infinity
-/// where a token has fewer than k other logits. log_sum_exp: [num_tokens], over all rows of the
-/// token, NaN as -infinity; -infinity for none. k >= 1.
+/// Returns the k best rows of each token as token ids, best first, ties to the lower id. Logits of
+/// NaN and -infinity are never chosen. ids, logits: [num_tokens, k], padded with id -1 and logit
+/// -infinity if a token has fewer than k other logits. log_sum_exp: [num_tokens], over all rows of
+/// the token, NaN counting as -infinity; -infinity for no rows. k >= 1.
 void HeadTopKCpu(const HeadArgs& args, int64_t k, int32_t* ids, float* logits, float* log_sum_exp,
                  ThreadPool& pool);
 
-/// What HeadTopKCpu gives for token `token`, from the logits of its rows as HeadLogitsCpu gives
-/// them. log_sum_exp: one number.
+/// Returns the result of HeadTopKCpu for token `token`, computed from the logits of its rows as
+/// HeadLogitsCpu returns them. log_sum_exp: one number.
 void HeadTopKOfLogitsCpu(const HeadArgs& args, int64_t token, const float* logits, int64_t k,
                          int32_t* ids, float* top_logits, float* log_sum_exp);
 
-/// The logit of one row against one hidden state [hidden], the very bits HeadLogitsCpu gives.
+/// Returns the logit of one row for one hidden state [hidden], with the same bits as HeadLogitsCpu.
 float HeadDotCpu(const void* row, DType dtype, const float* x, int64_t hidden);
 
 }  // namespace shortlist

@@ -1,13 +1,14 @@
 #ifndef SHORTLIST_KERNELS_HOST_DEVICE_H_
 #define SHORTLIST_KERNELS_HOST_DEVICE_H_
 
-/// Marks of functions that the CUDA compiler sees too: SHORTLIST_HOST_DEVICE run on both sides,
-/// SHORTLIST_DEVICE are parts of a kernel. To a C++ compiler both are plain functions, which is how
-/// the tests run kernels without a GPU (tests/kernels/cuda_emulator.h).
+/// Attributes of functions that the CUDA compiler also compiles. SHORTLIST_HOST_DEVICE functions
+/// run on host and device; SHORTLIST_DEVICE functions are parts of a kernel. A C++ compiler sees
+/// plain functions. The tests use this to run kernels without a GPU
+/// (tests/kernels/cuda_emulator.h).
 ///
-/// SHORTLIST_DEVICE_UNROLL: the loop that follows indexes registers, so it has to go.
-/// SHORTLIST_DEVICE_LOOP and SHORTLIST_DEVICE_CALL: the loop, the call stays one, since a kernel
-/// that runs once waits longer for its instructions than it takes to run them.
+/// SHORTLIST_DEVICE_UNROLL: the following loop indexes registers, so it must be unrolled.
+/// SHORTLIST_DEVICE_LOOP and SHORTLIST_DEVICE_CALL prevent unrolling and inlining: a kernel that
+/// runs once spends longer fetching its instructions than running them.
 #if defined(__CUDACC__)
 #define SHORTLIST_HOST_DEVICE __host__ __device__
 #define SHORTLIST_DEVICE __device__

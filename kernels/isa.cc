@@ -45,8 +45,7 @@ std::optional<Isa> ParseIsa(const std::string& name) {
 
 Isa DetectIsa() {
 #if defined(SHORTLIST_X86_KERNELS)
-  // The compiler's run-time also asks the operating system (XCR0) whether it saves the wide
-  // registers.
+  // The compiler's runtime also checks (XCR0) that the operating system saves the wide registers.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
       !__builtin_cpu_supports("f16c")) {
     return Isa::kScalar;
@@ -55,7 +54,7 @@ Isa DetectIsa() {
       !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")) {
     return Isa::kAvx2;
   }
-  // Every processor that has bf16 dot products has those of bytes; the kernels use both.
+  // Every processor with bf16 dot products also has byte dot products; the kernels use both.
   if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni")) {
     return Isa::kAvx512;
   }

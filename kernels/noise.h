@@ -10,8 +10,9 @@
 
 namespace shortlist {
 
-/// The counter-based noise of kernels/sampling.h in parts, for vector loops and for CUDA. Every
-/// operation is IEEE arithmetic without contraction, so all of them give the same bits.
+/// The counter-based noise of kernels/sampling.h, split into parts for vector loops and for CUDA.
+/// Every operation is IEEE arithmetic without contraction, so vector loops and CUDA give the same
+/// bits.
 
 SHORTLIST_HOST_DEVICE inline uint64_t SplitMix64(uint64_t x) {  // Steele, Lea, Flood 2014
   x += 0x9e3779b97f4a7c15u;
@@ -40,7 +41,8 @@ SHORTLIST_HOST_DEVICE SHORTLIST_INLINE float NoiseOf(uint64_t key, int32_t id) {
   return noise < 1.0f - 0x1p-24f ? noise : 1.0f - 0x1p-24f;
 }
 
-/// -log(1 - v) for v in (0, 1), a standard exponential: relative error below 1e-6, also for tiny v.
+/// Returns -log(1 - v) for v in (0, 1), a standard exponential. Relative error below 1e-6, also for
+/// tiny v.
 SHORTLIST_HOST_DEVICE SHORTLIST_INLINE float ExponentialOf(float v) {
   const float u = 1.0f - v;
   const int32_t bits = std::bit_cast<int32_t>(u) - 0x3f3504f3;  // relative to sqrt(1/2)

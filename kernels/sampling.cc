@@ -8,8 +8,9 @@
 
 #include "kernels/noise.h"
 
-// One body, compiled for several vector widths: every operation is element-wise IEEE arithmetic
-// without contraction, so all widths give the same bits and the choice never shows in the output.
+// One body, compiled for several vector widths. Every operation is element-wise IEEE arithmetic
+// without contraction. So all widths give the same bits, and the choice of width never affects the
+// output.
 #if defined(__x86_64__)
 #define SHORTLIST_FOR_AVX512 \
   __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")))
@@ -39,8 +40,8 @@ SHORTLIST_INLINE float ExpNonPositive(float x) {
   return x < -87.0f ? 0.0f : p * power;
 }
 
-/// Largest value, NaN skipped; -infinity for none. Through integers ordered as the floats are,
-/// because a float maximum does not vectorise.
+/// Returns the largest value, skipping NaN; -infinity for none. Compares integers that are ordered
+/// like the floats, because a float maximum does not vectorise.
 SHORTLIST_INLINE float MaxOf(const float* values, int64_t count) {
   const auto ordered = [](int32_t bits) { return bits ^ ((bits >> 31) & 0x7fffffff); };
   const int32_t lowest = ordered(std::bit_cast<int32_t>(-kInfinity));
@@ -52,8 +53,8 @@ SHORTLIST_INLINE float MaxOf(const float* values, int64_t count) {
   return std::bit_cast<float>(ordered(best));
 }
 
-/// Adds terms 0 .. n - 1 to the lanes, term i to lane i % kLanes: the order is the same whatever
-/// the vector width.
+/// Adds terms 0 .. n - 1 to the lanes, term i to lane i % kLanes. The order is the same for every
+/// vector width.
 constexpr int64_t kLanes = 16;
 SHORTLIST_INLINE void AddToLanes(float* terms, int64_t n, double* lanes) {
   for (int64_t i = n; i % kLanes != 0; ++i) terms[i] = 0.0f;
@@ -87,16 +88,17 @@ struct Race {
   int32_t IdAt(int64_t i) const { return ids != nullptr ? ids[i] : static_cast<int32_t>(i); }
 };
 
-/// exp((logit - max) / temperature). A NaN fails the comparison and gets weight 0: infinite time,
-/// never chosen. (The select is no branch to GCC as long as it holds no product.)
+/// Returns exp((logit - max) / temperature). A NaN fails the comparison and gets weight 0, which
+/// means infinite time: it is never chosen. (GCC compiles the select without a branch as long as it
+/// holds no product.)
 SHORTLIST_INLINE float WeightOf(const Race& race, float logit) {
   const float below = logit <= race.max ? logit - race.max : -kInfinity;
   return ExpNonPositive(below * race.inverse_temperature);
 }
 
-/// The noise of racers begin .. begin + n - 1; returns the lowest. Here and below floats that are
-/// not negative are compared as integers: they order alike, and integer minima vectorise where
-/// float ones may not.
+/// Writes the noise of racers begin .. begin + n - 1; returns the lowest. This function and those
+/// below compare non-negative floats as integers: the order is the same, and integer minima
+/// vectorise where float minima may not.
 template <bool kHasIds>
 SHORTLIST_INLINE float NoiseOfBlock(const Race& race, int64_t begin, int64_t n, float* noise) {
   int32_t lowest = std::bit_cast<int32_t>(1.0f);
@@ -109,7 +111,7 @@ SHORTLIST_INLINE float NoiseOfBlock(const Race& race, int64_t begin, int64_t n, 
   return std::bit_cast<float>(lowest);
 }
 
-/// Turns the noise of racers begin .. begin + n - 1 into their arrival times; returns the first.
+/// Turns the noise of racers begin .. begin + n - 1 into their arrival times; returns the earliest.
 SHORTLIST_INLINE float ArrivalTimes(const Race& race, int64_t begin, int64_t n, float* noise) {
   int32_t first = std::bit_cast<int32_t>(kInfinity);
   for (int64_t i = 0; i < n; ++i) {
@@ -119,8 +121,8 @@ SHORTLIST_INLINE float ArrivalTimes(const Race& race, int64_t begin, int64_t n, 
   return std::bit_cast<float>(first);
 }
 
-/// The first to arrive; ties go to the lower id, -1 when nobody arrives. Also the share of its rate
-/// (one over its time) in all rates, if asked for.
+/// Returns the first racer to arrive; ties go to the lower id, -1 if none arrives. If kWantsShare,
+/// also returns the share of its rate (one over its time) in the sum of all rates.
 template <bool kWantsShare>
 SHORTLIST_INLINE RaceWinner RunRace(const Race& race) {
   float best_time = kInfinity;
@@ -132,8 +134,8 @@ SHORTLIST_INLINE RaceWinner RunRace(const Race& race) {
     const float lowest_noise = race.ids != nullptr ? NoiseOfBlock<true>(race, begin, n, times)
                                                    : NoiseOfBlock<false>(race, begin, n, times);
     if constexpr (!kWantsShare) {
-      // Nobody arrives before lowest noise / largest weight, -log(1 - v) being at least v: most
-      // blocks are out of the race before a logarithm is taken. The factor covers the rounding.
+      // No racer arrives before lowest noise / largest weight, as -log(1 - v) is at least v. So
+      // most blocks are out of the race before a logarithm is taken. The factor covers rounding.
       const float largest_weight = WeightOf(race, MaxOf(race.logits + begin, n));
       if (lowest_noise > best_time * largest_weight * 1.00001f) continue;
     }
@@ -202,7 +204,7 @@ const Functions& Chosen() {
 RaceWinner Run(RaceWinner (*run)(const Race&), const RaceRow& row, const RaceNoise& noise) {
   const float max = Chosen().max(row.logits, row.count);
   if (max == -kInfinity) return {};
-  if (max == kInfinity) {  // infinite logits outweigh all others: the lowest id of them
+  if (max == kInfinity) {  // infinite logits beat all others; among them the lowest id wins
     int64_t best = -1;
     for (int64_t i = 0; i < row.count; ++i) {
       if (row.logits[i] != kInfinity) continue;

@@ -11,9 +11,9 @@
 
 namespace shortlist {
 
-/// One token's query and race, prepared: what the kernels of all processors take, so that they
-/// choose alike. A row's key is scale * dot * factor, where `dot`, an integer, is codes . query,
-/// plus its noise.
+/// One token's query and race, prepared. The kernels of all processors use this form, so that they
+/// make the same choice. A row's key is scale * dot * factor, plus its noise, where `dot`, an
+/// integer, is codes . query.
 struct SketchQuery {
   float factor;
   int32_t offset;  // -8 times the sum of the codes: dot = offset + stored codes . query
@@ -21,7 +21,7 @@ struct SketchQuery {
   uint64_t noise_key;
   alignas(64) int8_t codes[kMaxSketchRank];
 
-  /// In place, whatever it was before. codes beyond `rank` are left alone.
+  /// Overwrites all previous contents, except `codes` past `rank`.
   SHORTLIST_HOST_DEVICE void Set(const float* query, int64_t rank, const SketchRace& race) {
     factor = 0.0f;
     offset = 0;
@@ -40,7 +40,7 @@ struct SketchQuery {
       sum += codes[k];
     }
     offset = -8 * sum;
-    // Noise counts in powers of two. Where it would be lost beside the scores, it is left out.
+    // Noise is measured in powers of two. Noise too small to affect the scores is left out.
     constexpr float kLog2E = 1.44269504f, kMostFactor = 1e6f;
     const float noisy = largest / 127.0f * race.inverse_temperature * kLog2E;
     races = race.inverse_temperature > 0.0f && noisy < kMostFactor;
@@ -49,8 +49,8 @@ struct SketchQuery {
   }
 };
 
-/// -log2 of the uniform number that NoiseOf makes of the same bits, but for a constant: the float's
-/// own exponent and mantissa, read as one number, are a logarithm.
+/// Returns -log2 of the uniform number that NoiseOf makes from the same bits, up to a constant. The
+/// exponent and mantissa of a float, read as one number, approximate its logarithm.
 SHORTLIST_HOST_DEVICE SHORTLIST_INLINE float SketchNoise(uint64_t key, int32_t id) {
   const uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
   const uint32_t bits = Mix32(Mix32(static_cast<uint32_t>(id) + low) ^ high) >> 1;

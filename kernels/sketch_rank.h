@@ -9,17 +9,18 @@ namespace shortlist {
 
 class ThreadPool;
 
-/// As SketchSelectCpu, and what ranks the chosen rows: keys: [num_tokens, num_chosen], of a token
-/// the larger is better, of equal ones the lower id is; null: nobody asks.
+/// Same as SketchSelectCpu(), but also returns the chosen rows' ranking keys. keys: [num_tokens,
+/// num_chosen], may be null. For one token a larger key is better; ties go to the lower id.
 void SketchRankCpu(const SketchRows& rows, const float* query, const SketchRace* races,
                    int64_t num_tokens, int64_t num_chosen, int32_t* ids, uint32_t* keys,
                    ThreadPool& pool);
 
-/// The `num_chosen` best of each token's candidates, which SketchRankCpu has chosen of `rows`, by
-/// their scores in all dimensions. query: [num_tokens, rows.rank], of SketchRankCpu; fine_query:
-/// [num_tokens, kSketchFineRank]. candidate_ids and candidate_keys: [num_tokens, num_candidates];
-/// ids and keys: [num_tokens, num_chosen], num_chosen <= num_candidates. Ties and what the choice
-/// depends on as there; to a query that is not finite all candidates are as they were.
+/// Returns the `num_chosen` best of each token's candidates, which SketchRankCpu chose from `rows`,
+/// by their scores in all dimensions. query: [num_tokens, rows.rank], as passed to SketchRankCpu;
+/// fine_query: [num_tokens, kSketchFineRank]. candidate_ids and candidate_keys: [num_tokens,
+/// num_candidates]; ids and keys: [num_tokens, num_chosen], num_chosen <= num_candidates. For ties,
+/// and for what the choice depends on, SketchSelectCpu's rules hold. A query that is not finite
+/// leaves the candidates' keys unchanged.
 void SketchRefineCpu(const SketchRows& rows, const SketchFine& fine, const float* query,
                      const float* fine_query, const SketchRace* races, int64_t num_tokens,
                      int64_t num_candidates, const int32_t* candidate_ids,

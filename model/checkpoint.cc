@@ -36,7 +36,7 @@ at::ScalarType ToScalarType(DType dtype) {
   return at::kFloat;
 }
 
-/// A tensor over memory that it keeps alive.
+/// Returns a tensor over memory that it keeps alive.
 at::Tensor TensorOver(std::shared_ptr<Arena> memory, const std::vector<int64_t>& shape,
                       DType dtype) {
   void* const data = memory->data();
@@ -45,7 +45,7 @@ at::Tensor TensorOver(std::shared_ptr<Arena> memory, const std::vector<int64_t>&
       at::TensorOptions().dtype(ToScalarType(dtype)));
 }
 
-/// "model.layers.0.mlp.up_proj" of "model.layers.0.mlp.up_proj.weight".
+/// Returns e.g. "model.layers.0.mlp.up_proj" for "model.layers.0.mlp.up_proj.weight".
 std::string LinearName(const std::string& weight_name) {
   return std::string(absl::StripSuffix(weight_name, ".weight"));
 }
@@ -126,8 +126,8 @@ absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name,
 
   auto memory = std::make_shared<Arena>(entry.num_elements * DTypeBytes(dtype));
   char* out = static_cast<char*>(memory->data());
-  // Converted piece by piece, so that a checkpoint in another type needs no second copy of itself.
-  // Reading a piece of a strided one means to read all that it spans.
+  // Converts piece by piece, so that a checkpoint of another type needs no second copy. Reading a
+  // piece of a strided tensor would read all bytes that it spans, so it is one piece.
   constexpr int64_t kContiguousElements = int64_t{1} << 22;
   const int64_t piece_elements = entry.strides.empty() ? kContiguousElements : entry.num_elements;
   Arena piece;
@@ -172,7 +172,7 @@ absl::Status Checkpoint::AdmitZeroBias(const std::string& name, int64_t out_feat
   const float* const values = bias.data_ptr<float>();
   const bool is_zero =
       std::all_of(values, values + out_features, [](float value) { return value == 0.0f; });
-  if (!is_zero) known_.erase(name);  // unless the model asks for it
+  if (!is_zero) known_.erase(name);  // unknown unless the model requests it
   return absl::OkStatus();
 }
 

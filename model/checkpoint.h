@@ -21,50 +21,51 @@
 
 namespace shortlist {
 
-/// The weights of a model directory, on their way into a model. Used by one thread, while a model
+/// The weights of a model directory, to be loaded into a model. Used by one thread while a model
 /// loads.
 ///
-/// Where `packing` says that linear weights are packed and X.qweight stands in for X.weight, the
-/// latter can be asked for all the same, and is what the packed one stands for. Its X.bias, which
-/// AutoGPTQ writes for every layer, is known where all of it is zero.
+/// If `packing` says that linear weights are packed and X.qweight is stored in place of X.weight,
+/// X.weight can still be requested: Load unpacks it. Its X.bias, which AutoGPTQ writes for every
+/// layer, counts as known if it is all zero.
 class Checkpoint {
  public:
-  /// Errors as WeightFiles::Open.
+  /// Errors are those of WeightFiles::Open.
   static absl::StatusOr<Checkpoint> Open(const ModelSource& source, const WeightPacking& packing);
 
-  /// As WeightFiles::OpenStateDict.
+  /// Errors are those of WeightFiles::OpenStateDict.
   static absl::StatusOr<Checkpoint> OpenStateDict(const std::string& path);
 
   bool Contains(const std::string& name) const { return files_.tensors().contains(name); }
 
-  /// How tensor `name` is stored; for a packed one, its scales. NotFound when it is missing,
-  /// Unimplemented for a type no weight can have.
+  /// Returns the stored type of tensor `name`; for a packed tensor, that of its scales. NotFound if
+  /// it is missing, Unimplemented for a type that weights cannot have.
   absl::StatusOr<DType> StoredDType(const std::string& name) const;
-  /// The shape of a tensor that is not packed, where no configuration says it. NotFound as above.
+  /// Returns the shape of a tensor that is not packed, for shapes that no configuration gives.
+  /// NotFound if it is missing.
   absl::StatusOr<std::vector<int64_t>> StoredShape(const std::string& name) const;
 
-  /// Reads a tensor into memory of its own, converted to the unquantised `dtype` (round to nearest
-  /// even), contiguous; marks it as known. Each Status names the tensor: NotFound when it is
-  /// missing; InvalidArgument with both shapes when it has another, for a NaN or infinite weight,
-  /// or one that overflows `dtype`; Unimplemented for a type no weight can have. Throws
-  /// std::bad_alloc and c10::Error: the caller is a model boundary.
+  /// Reads a tensor into memory of its own, contiguous, converted to the unquantised `dtype` (round
+  /// to nearest even), and marks it as known. Each Status names the tensor. NotFound if it is
+  /// missing. InvalidArgument with both shapes for a different shape, and for a weight that is NaN,
+  /// infinite or overflows `dtype`. Unimplemented for a type that weights cannot have. Throws
+  /// std::bad_alloc and c10::Error, which the caller, a model boundary, must catch.
   absl::StatusOr<at::Tensor> Load(const std::string& name, const std::vector<int64_t>& shape,
                                   DType dtype, ThreadPool& pool);
 
-  /// Where to pack what is read from here.
+  /// Memory in which to pack weights that are read from this checkpoint.
   ArenaBlocks& packed_memory() { return packed_memory_; }
 
-  /// Checks name and shape as Load does and marks it as known, without reading it.
+  /// Checks name and shape like Load and marks the tensor as known, without reading it.
   absl::Status Expect(const std::string& name, const std::vector<int64_t>& shape);
 
-  /// InvalidArgument names a tensor that nothing above has asked for: a bias, a further norm, a
-  /// layer too many would change what the model computes. Admitted are only rotary_emb.inv_freq
-  /// tensors, buffers of older exports, which config.json determines, and tensors whose names begin
-  /// with one of `others`.
+  /// Returns InvalidArgument, naming the tensor, if a tensor was requested by none of the functions
+  /// above: an extra bias, norm or layer would change what the model computes. Exceptions are
+  /// rotary_emb.inv_freq tensors (buffers of older exports, which config.json determines) and
+  /// tensors whose names begin with one of `others`.
   absl::Status CheckNothingUnknown(std::span<const std::string> others = {}) const;
 
-  /// InvalidArgument names a weight of a linear layer, `name`, that is dense although config.json
-  /// says that such weights are packed.
+  /// Returns InvalidArgument if linear weight `name` is dense although config.json says that linear
+  /// weights are packed.
   absl::Status CheckPacked(const std::string& name) const;
 
  private:
@@ -79,7 +80,7 @@ class Checkpoint {
   absl::StatusOr<at::Tensor> LoadPacked(const std::string& name, int64_t out_features,
                                         int64_t in_features, DType dtype, ThreadPool& pool);
   absl::Status AdmitZeroBias(const std::string& name, int64_t out_features, ThreadPool& pool);
-  /// What is wrong with tensor `name`, with the file that holds it.
+  /// InvalidArgument: `problem` of tensor `name`, with the file that holds it.
   absl::Status Invalid(const std::string& name, const std::string& problem) const;
 
   WeightFiles files_;

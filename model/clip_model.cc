@@ -20,7 +20,7 @@
 namespace shortlist {
 namespace {
 
-/// Which are no part of what makes vectors.
+/// Tensors that do not contribute to the vectors.
 constexpr std::array kOtherTensors = {"logit_scale", "text_model.embeddings.position_ids",
                                       "vision_model.embeddings.position_ids"};
 
@@ -38,11 +38,11 @@ struct ClipModel::Impl {
                            std::optional<DType> quantize);
   absl::Status LoadText(Checkpoint& checkpoint);
   absl::Status LoadVision(Checkpoint& checkpoint);
-  /// The token of a text whose state becomes its vector; `ids` are the text's.
+  /// Returns the token of a text whose state becomes the text's vector; `ids` are the text's.
   int64_t PooledToken(std::span<const int32_t> ids) const;
   at::Tensor EmbedTexts(const Texts& texts);
   at::Tensor EmbedPictures(std::span<const Pixels> pictures);
-  /// What the vision tower's layers read of one: [picture_tokens(), hidden].
+  /// Writes the input of the vision tower's layers for one picture: [picture_tokens(), hidden].
   void Embed(const Pixels& picture, float* hidden);
   /// Normalises num_rows pooled states in place, and projects them.
   void Project(const ClipNorm& norm, const PackedLinear& projection, float* states,
@@ -62,7 +62,7 @@ struct ClipModel::Impl {
 
   at::Tensor picture_class;      // [vision.hidden] f32
   at::Tensor picture_positions;  // [picture_tokens(), vision.hidden]
-  PackedLinear patch_weight;     // of a patch's pixels by channel, row and column
+  PackedLinear patch_weight;     // of the pixels of a patch, by channel, row and column
   ClipNorm patch_norm, picture_norm;
   std::optional<ClipTower> vision;
   PackedLinear picture_projection;
@@ -94,7 +94,7 @@ absl::Status ClipModel::Impl::LoadVision(Checkpoint& checkpoint) {
   SHORTLIST_ASSIGN_OR_RETURN(picture_positions,
                              checkpoint.Load("vision_model.embeddings.position_embedding.weight",
                                              {config.picture_tokens(), tower.hidden}, dtype, pool));
-  // A convolution whose steps are as wide as it is: a linear layer over each patch.
+  // A convolution whose stride equals its width: a linear layer over each patch.
   const int64_t patch = config.patch_size;
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor kernel,
                              checkpoint.Load("vision_model.embeddings.patch_embedding.weight",
@@ -102,7 +102,7 @@ absl::Status ClipModel::Impl::LoadVision(Checkpoint& checkpoint) {
   const MatrixView rows = {kernel.data_ptr(), dtype, tower.hidden};
   patch_weight =
       PackedLinear::Pack({&rows, 1}, 3 * patch * patch, dtype, pool, &checkpoint.packed_memory());
-  // Spelled so in every checkpoint.
+  // Every checkpoint spells the name this way.
   SHORTLIST_ASSIGN_OR_RETURN(patch_norm,
                              ClipNorm::Load(checkpoint, "vision_model.pre_layrnorm", tower, pool));
   SHORTLIST_ASSIGN_OR_RETURN(vision, ClipTower::Load(checkpoint, "vision_model.", tower,
@@ -145,7 +145,7 @@ at::Tensor ClipModel::Impl::EmbedTexts(const Texts& texts) {
   const int64_t width = config.text.hidden;
   at::Tensor pooled = Rows(std::ssize(begin) - 1, width);
   for (size_t first = 0, last = 0; first + 1 < begin.size(); first = last) {
-    // At least one text, and those behind it that fit.
+    // At least one text, and the following texts that fit.
     for (last = first + 1; last + 1 < begin.size(); ++last) {
       if (begin[last + 1] - begin[first] > kPassTokens) break;
     }
@@ -242,7 +242,7 @@ DType ClipModel::dtype() const { return impl_->dtype; }
 DType ClipModel::weight_dtype() const { return impl_->weight_dtype; }
 
 absl::StatusOr<at::Tensor> ClipModel::EmbedTexts(const Texts& texts) {
-  // The same bounds in the same words as an encoder's.
+  // The same bounds and messages as those of an encoder.
   EncoderConfig bounds;
   bounds.vocab_size = impl_->config.vocab_size;
   bounds.context_len = impl_->config.context_len;

@@ -18,15 +18,16 @@
 
 namespace shortlist {
 
-/// A CLIPModel on the CPU (Radford et al. 2021): texts and pictures become vectors that can be
-/// compared. Neither is normalised here.
+/// A CLIPModel on the CPU (Radford et al. 2021): turns texts and pictures into comparable vectors.
+/// This class normalises neither.
 ///
-/// The two Embed functions use scratch memory and the pool: one call of either at a time.
-/// Everything else is immutable.
+/// EmbedTexts and EmbedPictures use scratch memory and the pool: at most one call of either at a
+/// time. Everything else is immutable.
 class ClipModel {
  public:
-  /// Loads config.json and the weights of `source`; `dtype`, `quantize` and `pool` as Encoder::Load
-  /// takes them (positions, patches and classes stay in `dtype`). Errors as Encoder::Load.
+  /// Loads config.json and the weights of `source`. `dtype`, `quantize` and `pool` are those of
+  /// Encoder::Load (embeddings of positions, patches and classes stay in `dtype`). Errors are those
+  /// of Encoder::Load.
   static absl::StatusOr<std::unique_ptr<ClipModel>> Load(
       const ModelSource& source, std::optional<DType> dtype, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
@@ -36,26 +37,28 @@ class ClipModel {
   DType dtype() const;
   DType weight_dtype() const;
 
-  /// Whole sequences, one after the other, the tokenizer's special ones included.
+  /// Whole sequences, concatenated, including the tokenizer's special tokens.
   struct Texts {
     std::span<const int32_t> token_ids;  // [num_tokens]
     std::span<const int32_t> seq_begin;  // [num_texts + 1] indptr, first 0, last num_tokens
   };
-  /// [num_texts, projection] f32. A text's vector is that of its EOS (ClipConfig::eos_token_id),
-  /// and of its first token where it has none, as transformers has it. InvalidArgument names the
-  /// first length or id that is out of bounds; ResourceExhausted without memory. A row has the same
-  /// bits in any batch.
+  /// Returns [num_texts, projection] f32. A text's vector is that of its EOS
+  /// (ClipConfig::eos_token_id), or of its first token if it has no EOS, as in transformers.
+  /// InvalidArgument names the first length or id out of bounds; ResourceExhausted without memory.
+  /// A row has the same bits in any batch.
   absl::StatusOr<at::Tensor> EmbedTexts(const Texts& texts);
 
-  /// What is seen of a picture.
+  /// The pixels of one picture.
   struct Pixels {
     std::span<const uint8_t> rgb;  // [picture_size, picture_size, 3]
-    const std::array<std::array<float, 256>, 3>* values = nullptr;  // what a channel's become
+    // For each channel, the number that each byte value becomes.
+    const std::array<std::array<float, 256>, 3>* values = nullptr;
   };
-  /// [pictures.size(), projection] f32, likewise.
+  /// Returns [pictures.size(), projection] f32. ResourceExhausted without memory. A row has the
+  /// same bits in any batch.
   absl::StatusOr<at::Tensor> EmbedPictures(std::span<const Pixels> pictures);
 
-  /// Sequences go through the layers together up to so many tokens.
+  /// Sequences pass through the layers together, up to this many tokens at a time.
   static constexpr int64_t kPassTokens = 1024;
 
  private:

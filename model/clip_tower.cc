@@ -117,7 +117,7 @@ void ClipTower::AttendToAll(const EncoderPass& pass, const Layer& layer, ThreadP
                        static_cast<float*>(attended_.data()), pool);
 }
 
-/// The pass's own keys and values are all that there are: token t's lie in slot t.
+/// Uses only the pass's own keys and values: those of token t are in slot t.
 void ClipTower::AttendToPast(const EncoderPass& pass, const Layer& layer, ThreadPool& pool) {
   const int64_t num_tokens = pass.num_tokens(), hidden = config_.hidden;
   auto* const qkv = static_cast<float*>(qkv_.data());

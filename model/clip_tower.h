@@ -26,22 +26,22 @@ struct ClipNorm {
   at::Tensor weight, bias;  // [hidden] f32
   float epsilon = 0;
 
-  /// Reads `name`.weight and .bias. Errors and exceptions as Checkpoint::Load.
+  /// Reads `name`.weight and .bias. Errors and exceptions are those of Checkpoint::Load.
   static absl::StatusOr<ClipNorm> Load(Checkpoint& checkpoint, const std::string& name,
                                        const ClipTowerConfig& config, ThreadPool& pool);
   /// x, y: [num_tokens, hidden], may be the same array.
   void Run(const float* x, int64_t num_tokens, float* y, ThreadPool& pool) const;
 };
 
-/// The layers of one of CLIP's towers: x += attention(norm(x)), x += mlp(norm(x)), all linear
-/// layers with biases. Forward uses scratch memory: one call at a time.
+/// The layers of one of CLIP's towers: x += attention(norm(x)), x += mlp(norm(x)). All linear
+/// layers have biases. Forward uses scratch memory: one call at a time.
 class ClipTower {
  public:
-  /// kText: a token sees those before it and itself; kVision: all of its sequence.
+  /// kText: a token sees itself and the tokens before it. kVision: a token sees its whole sequence.
   enum class Kind { kText, kVision };
 
-  /// Reads the layers below `prefix` ("text_model."). `dtype` may be a quantised one. Errors and
-  /// exceptions as Checkpoint::Load.
+  /// Reads the layers below `prefix` ("text_model."). `dtype` may be a quantised type. Errors and
+  /// exceptions are those of Checkpoint::Load.
   static absl::StatusOr<ClipTower> Load(Checkpoint& checkpoint, const std::string& prefix,
                                         const ClipTowerConfig& config, Kind kind, DType dtype,
                                         ThreadPool& pool);
@@ -69,7 +69,7 @@ class ClipTower {
                        ThreadPool& pool) const;
   absl::StatusOr<Layer> LoadLayer(Checkpoint& checkpoint, const std::string& prefix, DType dtype,
                                   ThreadPool& pool) const;
-  /// attended_ becomes the heads of what the layer sees in qkv_.
+  /// Writes to attended_ the attended heads of the projections in qkv_.
   void AttendToAll(const EncoderPass& pass, const Layer& layer, ThreadPool& pool);
   void AttendToPast(const EncoderPass& pass, const Layer& layer, ThreadPool& pool);
   float scale() const;
@@ -77,7 +77,7 @@ class ClipTower {
   ClipTowerConfig config_;
   Kind kind_;
   std::vector<Layer> layers_;
-  // Of a pass, all f32.
+  // Of one pass, all f32.
   Arena normed_, qkv_, attended_, inner_;
   Arena keys_, values_;                               // kText: [num_tokens, hidden]
   std::vector<int32_t> seq_of_token_, slots_, seen_;  // kText: [num_tokens]

@@ -32,8 +32,8 @@ struct Decoder::Impl {
   DType dtype = DType::kF32;
   DType weight_dtype = DType::kF32;
   at::Tensor embedding;          // [vocab_size, hidden]
-  at::Tensor head;               // [vocab_size, hidden]; undefined when quantised, or a body
-  QuantizedRows quantized_head;  // [vocab_size, hidden]; empty when not
+  at::Tensor head;               // [vocab_size, hidden]; undefined if quantised, and for a body
+  QuantizedRows quantized_head;  // [vocab_size, hidden]; empty if not quantised
   std::vector<DecoderLayer> layers;
   at::Tensor norm;  // [hidden] f32
   RopeTable rope;
@@ -43,7 +43,7 @@ struct Decoder::Impl {
 absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                                         std::optional<DType> quantize) {
   SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, config.packing));
-  // A body's tensors may be named as those of a whole model, or without its prefix.
+  // A body's tensors may have the names of a whole model's, or those without its prefix.
   const bool has_prefix = !checkpoint.Contains("embed_tokens.weight");
   const std::string prefix = has_prefix ? "model." : "";
   const std::string embedding_name = prefix + "embed_tokens.weight";
@@ -67,7 +67,7 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
                                              config.hidden, weight_dtype, pool);
     head.reset();
   }
-  // A classifier's head is whoever's who wants its labels.
+  // Ignore classifier tensors; embed/classifier_head.cc loads them.
   std::vector<std::string> others;
   if (config.is_classifier) others.emplace_back("score.");
   return checkpoint.CheckNothingUnknown(others);
@@ -83,7 +83,7 @@ absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {
   SHORTLIST_ASSIGN_OR_RETURN(
       head, checkpoint.Load(name, {config.vocab_size, config.hidden}, dtype, pool));
   if (!config.tie_word_embeddings) return absl::OkStatus();
-  // Some exports write the tied head out too. A copy is dropped; anything else contradicts the
+  // Some exports also write the tied head. A copy is dropped; a different head contradicts the
   // config.
   if (std::memcmp(head.data_ptr(), embedding.data_ptr(), embedding.nbytes()) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -103,7 +103,7 @@ at::Tensor Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
   EmbeddingCpu(embedding.data_ptr(), dtype, config.hidden, batch.token_ids().data(), num_tokens,
                hidden, pool);
   if (config.embedding_scale != 1.0) {
-    // As rounded as the weights are.
+    // Rounded to the type of the weights.
     float scale = 0.0f;
     StoreFromFloat(&scale, dtype, 0, static_cast<float>(config.embedding_scale));
     scale = LoadAsFloat(&scale, dtype, 0);

@@ -18,43 +18,42 @@
 
 namespace shortlist {
 
-/// A decoder of any ModelConfig but an EAGLE draft's, on the CPU: embeddings, layers, final norm.
-/// It stops at hidden states; logits are asked for where they are needed (head/lm_head.h scores
-/// head_weight()).
+/// A decoder of any ModelConfig except an EAGLE draft's, on the CPU: embeddings, layers, final
+/// norm. Returns hidden states; head/lm_head.h computes logits from head_weight() where needed.
 ///
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
 class Decoder {
  public:
-  /// Loads config.json and the safetensors weights of `source`. `dtype` is what weights and KV
-  /// cache are kept in; nullopt keeps the checkpoint's. `quantize` (kInt8, kInt4) quantises the
-  /// linear layers and the head instead (kernels/quant.h); embeddings and KV cache stay in `dtype`,
-  /// so a head that is tied to the embeddings becomes a quantised copy of them. `pool` must outlive
-  /// the decoder. Errors as ReadModelConfig and Checkpoint, and InvalidArgument for a shape that
-  /// disagrees with the config or a weight that is not finite (names the tensor).
+  /// Loads config.json and the weights of `source`. `dtype` is the type of weights and KV cache;
+  /// nullopt keeps the checkpoint's type. `quantize` (kInt8, kInt4) quantises the linear layers and
+  /// the head (kernels/quant.h). Embeddings and KV cache stay in `dtype`, so a head tied to the
+  /// embeddings becomes a quantised copy of them. `pool` must outlive the decoder. Errors are those
+  /// of ReadModelConfig and Checkpoint, and InvalidArgument, naming the tensor, for a shape that
+  /// disagrees with the config or a weight that is not finite.
   static absl::StatusOr<std::unique_ptr<Decoder>> Load(
       const ModelSource& source, std::optional<DType> dtype, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
   ~Decoder();
 
   const ModelConfig& config() const;
-  /// Of the embeddings and the KV cache.
+  /// Type of the embeddings and the KV cache.
   DType dtype() const;
-  /// Of the linear layers and the head: dtype(), or what they are quantised to.
+  /// Type of the linear layers and the head: dtype(), or the type they are quantised to.
   DType weight_dtype() const;
 
   /// Runs the layers over `batch`, writes its keys and values into `cache` (created from config()
   /// and dtype()), and returns the hidden states after the final norm: [num_tokens, hidden] f32, a
-  /// tensor of its own. Token ids are below vocab_size, positions below context_len, slots below
+  /// new tensor. Token ids are below vocab_size, positions below context_len, slots below
   /// cache.num_slots() (checked invariants). Row t does not depend on the rest of the batch, bit
   /// for bit.
   absl::StatusOr<at::Tensor> Forward(const ForwardBatch& batch, KvCache& cache);
 
   /// [vocab_size, hidden] in dtype(), row-major, contiguous.
   const at::Tensor& embedding() const;
-  /// False for a body alone, whose hidden states make embeddings.
+  /// False for a body without a head, whose hidden states serve as embeddings.
   bool has_head() const;
-  /// Precondition: has_head(). The head's rows in weight_dtype(); the embedding's memory when the
-  /// checkpoint ties them and they are not quantised.
+  /// The head's rows in weight_dtype(). They are the embedding's memory if the checkpoint ties them
+  /// and they are not quantised. Precondition: has_head().
   HeadWeight head_weight() const;
 
  private:

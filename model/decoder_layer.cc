@@ -35,7 +35,7 @@ absl::StatusOr<at::Tensor> LoadNorm(Checkpoint& checkpoint, const std::string& n
 absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
                                          const ModelConfig& config, DType dtype, ThreadPool& pool) {
   const int64_t q_features = config.num_heads * config.head_dim;
-  // Rows of each, and of them those of a key/value head.
+  // A weight, and its number of rows for each key/value head.
   struct Part {
     const char* name;
     int64_t head_rows;

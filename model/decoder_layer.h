@@ -28,12 +28,12 @@ struct LayerScratch {
   Arena attended;  // [num_tokens, num_heads * head_dim]
   Arena gated;     // [num_tokens, intermediate]
 
-  /// Makes room for `num_tokens`; never shrinks. Throws std::bad_alloc.
+  /// Makes room for `num_tokens`. Never shrinks. Throws std::bad_alloc.
   void Reserve(const ModelConfig& config, int64_t num_tokens);
 };
 
-/// The weights of a norm of `size` values: those stored, and config.norm_offset. Errors and
-/// exceptions as Checkpoint::Load.
+/// Returns the weights of a norm of `size` values: the stored ones plus config.norm_offset. Errors
+/// and exceptions are those of Checkpoint::Load.
 absl::StatusOr<at::Tensor> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
                                     const ModelConfig& config, ThreadPool& pool);
 
@@ -41,8 +41,8 @@ absl::StatusOr<at::Tensor> LoadNorm(Checkpoint& checkpoint, const std::string& n
 class DecoderLayer {
  public:
   /// Reads the tensors of layer `index`, named `prefix` + "self_attn.q_proj.weight" and so on.
-  /// Without `has_input_norm` the attention takes x as it is (the first layer of an EAGLE draft).
-  /// `dtype` may be a quantised one. Errors and exceptions as Checkpoint::Load.
+  /// Without `has_input_norm` the attention reads x without a norm (the first layer of an EAGLE
+  /// draft). `dtype` may be a quantised type. Errors and exceptions are those of Checkpoint::Load.
   static absl::StatusOr<DecoderLayer> Load(Checkpoint& checkpoint, const std::string& prefix,
                                            const ModelConfig& config, int64_t index,
                                            bool has_input_norm, DType dtype, ThreadPool& pool);
@@ -57,21 +57,21 @@ class DecoderLayer {
   absl::Status LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
                              const ModelConfig& config, DType dtype, ThreadPool& pool);
 
-  int64_t window_ = 0;           // 0: attends to everything
+  int64_t window_ = 0;           // 0: no window
   at::Tensor input_norm_;        // [hidden] f32; undefined without an input norm
   at::Tensor post_norm_;         // [hidden] f32
   at::Tensor query_norm_;        // [head_dim] f32; undefined without qk_norm
-  at::Tensor key_norm_;          // likewise
-  PackedLinear qkv_;             // by key/value head, as QkvProjection tells
-  std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without one
+  at::Tensor key_norm_;          // [head_dim] f32; undefined without qk_norm
+  PackedLinear qkv_;             // by key/value head, as in QkvProjection
+  std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without a bias
   PackedLinear output_;
   PackedLinear gate_;
   PackedLinear up_;
   PackedLinear down_;
 };
 
-/// Aborts unless `batch` and `cache` fit a model of `config` and `dtype`: ids, positions and slots
-/// in range.
+/// Aborts unless `batch` and `cache` fit a model of `config` and `dtype`, with all ids, positions
+/// and slots in range.
 void CheckBatch(const ModelConfig& config, DType dtype, const ForwardBatch& batch,
                 const KvCache& cache);
 

@@ -26,7 +26,7 @@ bool IsPadding(int64_t num_rows, int64_t others) {
   return std::abs(num_rows - others) <= EagleModel::kMaxPaddingRows;
 }
 
-/// Whether a row differs by more than what conversions between types of weights round off.
+/// True if a row differs by more than the rounding of conversions between weight types.
 bool IsForeignRow(const at::Tensor& own, const at::Tensor& targets, int64_t row, DType dtype) {
   constexpr double kMaxRelativeError = 0.02;
   const int64_t hidden = own.size(1);
@@ -51,10 +51,11 @@ struct EagleModel::Impl {
         rope(model_config) {}
 
   absl::Status LoadWeights(const ModelSource& source);
-  /// EAGLE-1 trains with the target's embedding frozen, and published files carry a copy of it.
+  /// Counts foreign rows. EAGLE-1 trains with the target's embedding frozen, and published files
+  /// carry a copy of it.
   absl::Status CompareEmbedding(Checkpoint& checkpoint);
   bool owns_head() const { return weight_dtype != target.weight_dtype(); }
-  /// [num_tokens, 2 * hidden]: each token's embedding, then its feature.
+  /// Returns [num_tokens, 2 * hidden]: each token's embedding, then its feature.
   const float* JoinInputs(const ForwardBatch& batch, const float* features);
   at::Tensor Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
 
@@ -63,9 +64,9 @@ struct EagleModel::Impl {
   const Decoder& target;
   ThreadPool& pool;
   DType weight_dtype;            // of the linear layers and the head
-  QuantizedRows quantized_head;  // the target's, where owns_head()
+  QuantizedRows quantized_head;  // copy of the target's head, if owns_head()
   PackedLinear fc;               // 2 * hidden -> hidden
-  at::Tensor fc_bias;            // [hidden] f32; undefined without one
+  at::Tensor fc_bias;            // [hidden] f32; undefined without a bias
   std::vector<DecoderLayer> layers;
   RopeTable rope;
   LayerScratch scratch;

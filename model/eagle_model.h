@@ -20,19 +20,19 @@ namespace shortlist {
 
 /// The network of an EAGLE-1 draft (Li et al. 2024, "EAGLE: Speculative Sampling Requires
 /// Rethinking Feature Uncertainty", section 3): x_i = fc([embedding(t_i+1); f_i]), then decoder
-/// layers of which the first has no input norm. Its output at position i predicts the target's
-/// feature f_i+1 (the hidden state after the final norm); embedding and head are the target's.
+/// layers, of which the first has no input norm. Its output at position i predicts the target's
+/// feature f_i+1 (the hidden state after the final norm). Embedding and head are the target's.
 ///
-/// Threads as Decoder.
+/// Same thread rules as Decoder.
 class EagleModel {
  public:
-  /// Loads `source` for `target`, which must outlive this and whose dtype and weight_dtype it
-  /// takes. `quantize` (kInt8, kInt4) quantises this network's linear layers and a copy of the
-  /// target's head for it, beside a target that is not: drafts get cheaper, and what the target
-  /// makes of them stays the same. Ids are the target's: `source` may have up to kMaxPaddingRows
-  /// more or fewer of them, which differ by padding. FailedPrecondition, with both values, when
-  /// hidden size or vocab_size do not fit the target, or `quantize` a target that is quantised
-  /// otherwise; errors as Decoder::Load.
+  /// Loads `source` for `target`, which must outlive this object and whose dtype and weight_dtype it
+  /// uses. `quantize` (kInt8, kInt4) quantises this network's linear layers and, if the target is
+  /// not quantised, a copy of the target's head. Drafts get cheaper, and the target's verification
+  /// does not change. Ids are the target's: the vocabulary of `source` may differ by up to
+  /// kMaxPaddingRows padding rows. FailedPrecondition, with both values, if hidden size or
+  /// vocab_size do not fit the target, or if the target is quantised to a type other than
+  /// `quantize`. Other errors are those of Decoder::Load.
   static absl::StatusOr<std::unique_ptr<EagleModel>> Load(
       const ModelSource& source, const Decoder& target, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
@@ -40,17 +40,17 @@ class EagleModel {
 
   static constexpr int64_t kMaxPaddingRows = 1024;
 
-  /// That of `source`, with the target's vocab_size.
+  /// The configuration in `source`, with the target's vocab_size.
   const ModelConfig& config() const;
-  /// Rows of a copy of the embedding in `source` that differ from the target's by more than
-  /// rounding. The target's are used all the same.
+  /// Number of embedding rows in `source` that differ from the target's by more than rounding. The
+  /// target's rows are used even so.
   int64_t num_foreign_embeddings() const;
-  /// What scores its predictions: the target's head, or the quantised copy.
+  /// The head that scores this network's predictions: the target's, or the quantised copy.
   HeadWeight head_weight() const;
 
   /// batch: the token at position i is t_i+1. features: [num_tokens, hidden] f32, contiguous, f_i
-  /// of the target or a former output of this. Returns the predicted f_i+1: [num_tokens, hidden]
-  /// f32.
+  /// from the target or from a previous output of this function. Returns the predicted f_i+1:
+  /// [num_tokens, hidden] f32.
   absl::StatusOr<at::Tensor> Forward(const ForwardBatch& batch, const at::Tensor& features,
                                      KvCache& cache);
 

@@ -23,7 +23,8 @@ namespace {
 
 using Family = EncoderConfig::Family;
 
-/// Tensors that begin so, behind the body's prefix or without it, are no part of the body.
+/// Tensors whose names have these prefixes, with or without the body's prefix, do not belong to the
+/// body.
 constexpr std::array kHeadTensors = {"pooler.",
                                      "classifier.",
                                      "pre_classifier.",
@@ -36,7 +37,7 @@ constexpr std::array kHeadTensors = {"pooler.",
                                      "vocab_projector.",
                                      "embeddings.position_ids"};
 
-/// What goes before the names of the body's tensors where a head is in the checkpoint too.
+/// Returns the prefix of the body's tensor names in checkpoints that also have a head.
 const char* BodyPrefix(Family family) {
   switch (family) {
     case Family::kBert:
@@ -75,7 +76,7 @@ struct Encoder::Impl {
   at::Tensor Forward(const EncoderBatch& batch);
   /// token_ids, token_type_ids (may be null): [pass.num_tokens()]; hidden: [.., hidden].
   void Embed(const int32_t* token_ids, const int32_t* token_type_ids, float* hidden);
-  /// token_ids: as above. Returns the rows of `positions`, [pass.num_tokens()].
+  /// token_ids: [pass.num_tokens()]. Returns the rows of `positions`, [pass.num_tokens()].
   std::vector<int32_t> PositionRows(const int32_t* token_ids) const;
   void RunPass(float* hidden);
 
@@ -85,11 +86,11 @@ struct Encoder::Impl {
   DType weight_dtype = DType::kF32;
   std::string prefix;
   at::Tensor tokens;       // [vocab_size, hidden]
-  at::Tensor positions;    // [num_positions, hidden]; undefined for rotary ones
+  at::Tensor positions;    // [num_positions, hidden]; undefined for rotary positions
   at::Tensor token_types;  // [num_token_types, hidden]; undefined without them
   NormWeight embedding_norm;
   std::vector<EncoderLayer> layers;
-  NormWeight final_norm;  // ModernBERT alone
+  NormWeight final_norm;  // ModernBERT only
   RopeTable global_rope, local_rope;
   EncoderPass pass;
   EncoderScratch scratch;
@@ -146,8 +147,8 @@ absl::Status Encoder::Impl::LoadWeights(const ModelSource& source, std::optional
   return checkpoint.CheckNothingUnknown(heads);
 }
 
-/// RoBERTa counts the tokens that are not padding, and padding has the row before the first of
-/// these (create_position_ids_from_input_ids of transformers).
+/// RoBERTa counts the tokens that are not padding. Padding has the row before that of the first
+/// such token (create_position_ids_from_input_ids of transformers).
 std::vector<int32_t> Encoder::Impl::PositionRows(const int32_t* token_ids) const {
   const auto first = static_cast<int32_t>(config.first_position);
   std::vector<int32_t> rows(pass.positions(), pass.positions() + pass.num_tokens());
@@ -203,7 +204,7 @@ at::Tensor Encoder::Impl::Forward(const EncoderBatch& batch) {
   at::Tensor out = at::empty({num_tokens, config.hidden}, at::TensorOptions().dtype(at::kFloat));
   const std::span<const int32_t> begin = batch.seq_begin;
   for (size_t first = 0, last = 0; first + 1 < begin.size(); first = last) {
-    // At least one sequence, and those behind it that fit.
+    // At least one sequence, and the following sequences that fit.
     for (last = first + 1; last + 1 < begin.size(); ++last) {
       if (begin[last + 1] - begin[first] > kPassTokens) break;
     }

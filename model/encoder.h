@@ -16,40 +16,40 @@
 
 namespace shortlist {
 
-/// The body of an encoder of any EncoderConfig, on the CPU: embeddings and layers. It stops at
-/// hidden states; poolers and heads are read from the same checkpoint by whoever wants them.
+/// The body of an encoder of any EncoderConfig, on the CPU: embeddings and layers. Returns hidden
+/// states; poolers and heads are read separately from the same checkpoint.
 ///
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
 class Encoder {
  public:
-  /// Loads config.json and the weights of `source`. `dtype` is what weights are kept in; nullopt
-  /// keeps the checkpoint's. `quantize` (kInt8, kInt4) quantises the linear layers instead
-  /// (kernels/quant.h); embeddings stay in `dtype`. Attention is f32. `pool` must outlive the
-  /// encoder. Tensors of the heads that the architectures know (pooler, classifier, the masked
-  /// language model's) are left alone. Errors as ReadEncoderConfig and Checkpoint, and
-  /// InvalidArgument for a shape that disagrees with the config, a weight that is not finite or a
-  /// tensor that has no place (names the tensor).
+  /// Loads config.json and the weights of `source`. `dtype` is the type of the weights; nullopt keeps
+  /// the checkpoint's type. `quantize` (kInt8, kInt4) quantises the linear layers
+  /// (kernels/quant.h); embeddings stay in `dtype`. Attention is f32, except as
+  /// SequenceAttention::dtype describes. `pool` must outlive the encoder. Ignores tensors of the
+  /// architectures' known heads (pooler, classifier, masked language model). Errors are those of
+  /// ReadEncoderConfig and Checkpoint, and InvalidArgument, naming the tensor, for a shape that
+  /// disagrees with the config, a weight that is not finite or an unknown tensor.
   static absl::StatusOr<std::unique_ptr<Encoder>> Load(
       const ModelSource& source, std::optional<DType> dtype, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
   ~Encoder();
 
   const EncoderConfig& config() const;
-  /// Of the embeddings.
+  /// Type of the embeddings.
   DType dtype() const;
-  /// Of the linear layers: dtype(), or what they are quantised to.
+  /// Type of the linear layers: dtype(), or the type they are quantised to.
   DType weight_dtype() const;
-  /// What the names of the body's tensors, and of its pooler's, begin with in this checkpoint: "",
-  /// or "bert.", "roberta.", "model.".
+  /// Prefix of the names of the tensors of the body and its pooler in this checkpoint: "", or
+  /// "bert.", "distilbert.", "roberta.", "model.".
   const std::string& tensor_prefix() const;
 
-  /// The hidden states behind the last layer (and ModernBERT's final norm): [num_tokens, hidden]
-  /// f32, a tensor of its own. Row t depends on the tokens of its own sequence alone, bit for bit.
-  /// Scratch memory is that of kPassTokens tokens, or of the longest sequence. Errors as
-  /// CheckEncoderBatch; ResourceExhausted without memory.
+  /// Returns the hidden states after the last layer (and ModernBERT's final norm): [num_tokens,
+  /// hidden] f32, a new tensor. Row t depends only on the tokens of its own sequence, bit for bit.
+  /// Scratch memory holds kPassTokens tokens, or the longest sequence. Errors are those of
+  /// CheckEncoderBatch, and ResourceExhausted without memory.
   absl::StatusOr<at::Tensor> Forward(const EncoderBatch& batch);
 
-  /// Sequences go through the layers together up to so many tokens.
+  /// Sequences pass through the layers together, up to this many tokens at a time.
   static constexpr int64_t kPassTokens = 1024;
 
  private:

@@ -9,7 +9,7 @@
 namespace shortlist {
 namespace {
 
-/// `what`: "token id".
+/// `what`: such as "token id".
 absl::Status CheckBelow(std::span<const int32_t> ids, int64_t bound, const char* what) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= 0 && ids[i] < bound) continue;

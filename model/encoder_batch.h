@@ -10,7 +10,7 @@
 
 namespace shortlist {
 
-/// Whole sequences, one after the other, without padding. Points to its owner's arrays.
+/// Whole sequences, concatenated, without padding. Does not own the arrays.
 ///
 /// Example: sequences of two and three tokens: seq_begin 0 2 5.
 struct EncoderBatch {
@@ -19,15 +19,15 @@ struct EncoderBatch {
   std::span<const int32_t> seq_begin;       // [num_seqs + 1] indptr, first 0, last num_tokens
 };
 
-/// InvalidArgument names the first sequence whose length is not in [1, context_len], or token whose
-/// id or type is not in its table (a model without token types knows type 0), with value and bound.
-/// Arrays that contradict one another are a broken invariant.
+/// InvalidArgument names the first sequence whose length is not in [1, context_len], or the first
+/// token whose id or type is not in its table, with value and bound. A model without token types
+/// accepts only type 0. Arrays of contradictory sizes are a broken invariant.
 absl::Status CheckEncoderBatch(const EncoderConfig& config, const EncoderBatch& batch);
 
-/// The sequences that go through the layers together. Owned by one thread; reuse it.
+/// The sequences that pass through the layers together. Owned by one thread and reused.
 class EncoderPass {
  public:
-  /// seq_begin: [num_seqs + 1], ascending; the pass's tokens are counted from its first.
+  /// seq_begin: [num_seqs + 1], ascending. Tokens of the pass are counted from seq_begin[0].
   void Assign(std::span<const int32_t> seq_begin);
 
   int64_t num_tokens() const { return static_cast<int64_t>(positions_.size()); }

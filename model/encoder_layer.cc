@@ -14,7 +14,7 @@ using Family = EncoderConfig::Family;
 
 float* Floats(Arena& arena) { return static_cast<float*>(arena.data()); }
 
-/// What a layer of BERT's build calls its tensors.
+/// Names of the tensors in a layer with BERT's structure.
 struct BertNames {
   const char* layers;
   std::array<const char*, 3> qkv;
@@ -132,7 +132,7 @@ absl::Status EncoderLayer::LoadModernBert(Checkpoint& checkpoint, const std::str
                                           const EncoderConfig& config, int64_t index, DType dtype,
                                           ThreadPool& pool) {
   is_local_ = config.is_local[index];
-  // The embeddings' norm stands before the first layer.
+  // Before the first layer, the embeddings' norm takes this place.
   if (index > 0) {
     SHORTLIST_ASSIGN_OR_RETURN(
         attention_norm_,

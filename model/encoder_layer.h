@@ -30,52 +30,52 @@ struct EncoderScratch {
   Arena normed;    // [num_tokens, hidden]
   Arena inner;     // [num_tokens, intermediate]
 
-  /// Makes room for `num_tokens`; never shrinks. Throws std::bad_alloc.
+  /// Makes room for `num_tokens`. Never shrinks. Throws std::bad_alloc.
   void Reserve(const EncoderConfig& config, int64_t num_tokens);
 };
 
 /// The weights of a layer norm.
 struct NormWeight {
-  at::Tensor weight;  // [hidden] f32; undefined: no norm here
-  at::Tensor bias;    // [hidden] f32; undefined: none
+  at::Tensor weight;  // [hidden] f32; undefined: no norm
+  at::Tensor bias;    // [hidden] f32; undefined: no bias
 
-  /// Reads `name`.weight and .bias, or .gamma and .beta as BERT's first exports call them. Errors
-  /// and exceptions as Checkpoint::Load.
+  /// Reads `name`.weight and .bias, or .gamma and .beta, their names in BERT's first exports.
+  /// Errors and exceptions are those of Checkpoint::Load.
   static absl::StatusOr<NormWeight> Load(Checkpoint& checkpoint, const std::string& name,
                                          const EncoderConfig& config, ThreadPool& pool);
-  /// Points into this.
+  /// The view points into this object.
   LayerNorm View(const EncoderConfig& config) const;
 };
 
-/// One layer. BERT and RoBERTa normalise each sum:
-///   x = norm(x + attention(x)), x = norm(x + mlp(x)), all linear layers with biases;
-/// ModernBERT what goes in:
-///   x += attention(norm(x)), x += mlp(norm(x)), the mlp gated, no biases.
+/// One layer. BERT and RoBERTa normalise each sum, and all linear layers have biases:
+///   x = norm(x + attention(x)), x = norm(x + mlp(x)).
+/// ModernBERT normalises the inputs; the mlp is gated, without biases:
+///   x += attention(norm(x)), x += mlp(norm(x)).
 /// Immutable after Load.
 class EncoderLayer {
  public:
-  /// Reads the tensors of layer `index`; `prefix` comes before the names of the model's body.
-  /// `dtype` may be a quantised one. Errors and exceptions as Checkpoint::Load.
+  /// Reads the tensors of layer `index`. `prefix` is the prefix of the body's tensor names. `dtype`
+  /// may be a quantised type. Errors and exceptions are those of Checkpoint::Load.
   static absl::StatusOr<EncoderLayer> Load(Checkpoint& checkpoint, const std::string& prefix,
                                            const EncoderConfig& config, int64_t index, DType dtype,
                                            ThreadPool& pool);
 
   bool is_local() const { return is_local_; }
 
-  /// Updates hidden: [pass.num_tokens(), hidden] in place. `rope` (null: keys and queries are not
+  /// Updates hidden, [pass.num_tokens(), hidden], in place. `rope` (null: keys and queries are not
   /// rotated) and `scratch` have room for the pass.
   void Forward(const EncoderConfig& config, const EncoderPass& pass, const RopeTable* rope,
                float* hidden, EncoderScratch& scratch, ThreadPool& pool) const;
 
  private:
-  /// The rows of one weight that make the queries, the keys or the values.
+  /// The rows of one weight that produce the queries, the keys or the values.
   struct HeadRows {
     const SourceWeight* weight;
     int64_t first_row;
   };
 
   EncoderLayer() = default;
-  /// `body`: what goes before the names of the body's tensors.
+  /// `body`: prefix of the body's tensor names.
   absl::Status LoadBert(Checkpoint& checkpoint, const std::string& body,
                         const EncoderConfig& config, int64_t index, DType dtype, ThreadPool& pool);
   absl::Status LoadModernBert(Checkpoint& checkpoint, const std::string& prefix,
@@ -83,7 +83,7 @@ class EncoderLayer {
                               ThreadPool& pool);
   void PackHeads(const std::array<HeadRows, 3>& parts, Checkpoint& checkpoint,
                  const EncoderConfig& config, DType dtype, ThreadPool& pool);
-  /// attended: [num_tokens, hidden], the heads of what the layer sees in `x`.
+  /// Writes the attended heads of `x` to scratch.attended, [num_tokens, hidden].
   void Attend(const EncoderConfig& config, const EncoderPass& pass, const RopeTable* rope,
               const float* x, EncoderScratch& scratch, ThreadPool& pool) const;
 
@@ -94,9 +94,9 @@ class EncoderLayer {
   std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without biases
   PackedLinear output_;
   at::Tensor output_bias_;  // [hidden] f32
-  PackedLinear up_;         // ModernBERT: what is activated
+  PackedLinear up_;         // ModernBERT: its outputs are activated
   at::Tensor up_bias_;      // [intermediate] f32
-  PackedLinear gate_;       // ModernBERT alone: what it is multiplied by
+  PackedLinear gate_;       // ModernBERT only: multiplies the activated outputs of up_
   PackedLinear down_;
   at::Tensor down_bias_;  // [hidden] f32
 };

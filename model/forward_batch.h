@@ -10,30 +10,30 @@
 
 namespace shortlist {
 
-/// The flat batch of one forward pass: new tokens of several sequences, one after the other, each
-/// with its position, the KV slot that receives it, and what it attends to. Extend, decode and
-/// verify all are chains; a tree adds branches. Owned by one thread; reuse it (Clear keeps the
+/// The flat batch of one forward pass: new tokens of several sequences, concatenated. Each token
+/// has a position, a KV slot that receives it, and the slots that it attends to. Extend, decode and
+/// verify are all chains; a tree adds branches. Owned by one thread and reused (Clear keeps the
 /// memory).
 class ForwardBatch {
  public:
   void Clear();
 
   /// Appends `tokens` at positions first_position, first_position + 1, ... of one sequence.
-  /// kv_slots: [first_position + tokens.size()] the sequence's slots by position; its last
-  /// tokens.size() entries receive the new keys and values. tokens is not empty.
+  /// kv_slots: [first_position + tokens.size()], the sequence's slots by position. Its last
+  /// tokens.size() entries receive the new keys and values. `tokens` is not empty.
   void AddChain(std::span<const TokenId> tokens, int64_t first_position,
                 std::span<const int32_t> kv_slots);
 
   /// Appends the nodes of one draft tree below the prefix whose slots are `prefix_slots`, in
   /// position order. parents[i] < i is the parent node of node i, -1 for a child of the prefix's
-  /// last token. Node i sits at position prefix_slots.size() + depth(i), attends to the prefix, its
-  /// ancestors in depth order and itself, and is stored in node_slots[i]. All three: [num_nodes],
-  /// not empty.
+  /// last token. Node i has position prefix_slots.size() + depth(i), attends to the prefix, its
+  /// ancestors in depth order and itself, and is stored in node_slots[i]. tokens, parents,
+  /// node_slots: [num_nodes], not empty.
   void AddTree(std::span<const TokenId> tokens, std::span<const int32_t> parents,
                std::span<const int32_t> prefix_slots, std::span<const int32_t> node_slots);
 
-  /// From now on, until Clear, chains may see slots that others in this batch store: a prefix that
-  /// several of them have is computed as one chain's, which comes first.
+  /// Lets chains see slots that other chains of this batch store, from now until Clear. A prefix
+  /// that several chains share is computed by one chain, which comes first.
   void ShareSlots() { shares_slots_ = true; }
 
   int64_t num_tokens() const { return static_cast<int64_t>(token_ids_.size()); }

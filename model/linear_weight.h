@@ -14,23 +14,23 @@
 
 namespace shortlist {
 
-/// A weight [out_features, in_features] of a checkpoint that is about to be packed.
+/// A weight [out_features, in_features] of a checkpoint, before it is packed.
 struct SourceWeight {
   at::Tensor tensor;
   DType dtype = DType::kF32;
 
-  /// Rows [first, first + num_rows); points into `tensor`.
+  /// Returns rows [first, first + num_rows) of `tensor`, without a copy.
   MatrixView Rows(int64_t first, int64_t num_rows) const;
 };
 
-/// Reads a weight to be packed as `dtype`. Quantised weights come straight from the numbers of the
-/// checkpoint. Errors and exceptions as Checkpoint::Load and CheckPacked.
+/// Reads a weight to be packed as `dtype`. Quantised weights are made directly from the
+/// checkpoint's numbers. Errors and exceptions are those of Checkpoint::Load and CheckPacked.
 absl::StatusOr<SourceWeight> LoadSource(Checkpoint& checkpoint, const std::string& name,
                                         int64_t out_features, int64_t in_features, DType dtype,
                                         ThreadPool& pool);
 
-/// Reads one linear weight [out_features, in_features] and packs it. Errors and exceptions as
-/// LoadSource.
+/// Reads one linear weight [out_features, in_features] and packs it. Errors and exceptions are
+/// those of LoadSource.
 absl::StatusOr<PackedLinear> LoadLinear(Checkpoint& checkpoint, const std::string& name,
                                         int64_t out_features, int64_t in_features, DType dtype,
                                         ThreadPool& pool);

@@ -12,7 +12,7 @@ namespace shortlist {
 namespace {
 
 /// Llama 3.1's scaling: wavelengths above original / low_freq_factor are stretched by `factor`,
-/// those below original / high_freq_factor kept, and those between blended linearly.
+/// those below original / high_freq_factor are kept, and those between are blended linearly.
 double ScaleLlama3(double frequency, const RopeScaling& scaling) {
   const double original = static_cast<double>(scaling.original_max_position_embeddings);
   const double wavelength = 2.0 * std::numbers::pi / frequency;
@@ -23,9 +23,9 @@ double ScaleLlama3(double frequency, const RopeScaling& scaling) {
   return (1.0 - smooth) * frequency / scaling.factor + smooth * frequency;
 }
 
-/// YaRN's blend (Peng et al. 2023, "YaRN", section 3.2): dimensions that turn more than beta_fast
-/// times over the original context keep their frequency, those that turn less than beta_slow times
-/// are stretched by `factor`, and a ramp in between.
+/// YaRN's blend (Peng et al. 2023, "YaRN", section 3.2). Dimensions that turn more than beta_fast
+/// times over the original context keep their frequency. Those that turn less than beta_slow times
+/// are stretched by `factor`. A ramp lies between.
 class YarnRamp {
  public:
   explicit YarnRamp(const ModelConfig& config) : factor_(config.rope_scaling.factor) {
@@ -39,7 +39,7 @@ class YarnRamp {
     const double low = turning(scaling.beta_fast), high = turning(scaling.beta_slow);
     low_ = std::max(scaling.truncate ? std::floor(low) : low, 0.0);
     high_ = std::min(scaling.truncate ? std::ceil(high) : high, dim - 1.0);
-    if (low_ == high_) high_ += 0.001;  // as the reference avoids a division by zero
+    if (low_ == high_) high_ += 0.001;  // avoids a division by zero like the reference
   }
 
   double Scale(double frequency, int64_t pair) const {
@@ -51,7 +51,7 @@ class YarnRamp {
   double factor_, low_, high_;
 };
 
-/// The base of "dynamic NTK" scaling for a sequence of `length`.
+/// Returns the base of "dynamic NTK" scaling for a sequence of `length`.
 double DynamicTheta(const ModelConfig& config, int64_t length) {
   const RopeScaling& scaling = config.rope_scaling;
   const double original = static_cast<double>(scaling.original_max_position_embeddings);
@@ -101,8 +101,8 @@ void RopeTable::Reserve(int64_t num_positions) {
     const bool is_stretched = is_dynamic && position >= scaling.original_max_position_embeddings;
     if (is_stretched) own = RopeFrequencies(config_, position + 1);
     for (const float frequency : is_stretched ? own : frequencies_) {
-      // Frequency and angle are rounded to f32 as in transformers: far positions see the trained
-      // angles.
+      // Frequency and angle are rounded to f32 as in transformers, so that far positions get the
+      // trained angles.
       const float angle = static_cast<float>(position) * frequency;
       cos.push_back(static_cast<float>(std::cos(static_cast<double>(angle))) * magnitude);
       sin.push_back(static_cast<float>(std::sin(static_cast<double>(angle))) * magnitude);

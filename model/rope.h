@@ -8,25 +8,26 @@
 
 namespace shortlist {
 
-/// Radians per position of each pair of a head's dimensions at the last position of a sequence of
-/// `length` (which only dynamic scaling asks for), scaling applied: [head_dim / 2].
+/// Returns the radians per position of each pair of a head's dimensions, with scaling applied:
+/// [head_dim / 2]. The frequencies are those at the last position of a sequence of `length`, which
+/// only dynamic scaling uses.
 std::vector<float> RopeFrequencies(const ModelConfig& config, int64_t length);
 
-/// Cosines and sines of the rotary angles of one model, as QkvProjection takes them. The table
-/// grows with the longest position asked for: a configuration may admit far more context than any
+/// Cosines and sines of the rotary angles of one model, in the layout of QkvProjection. The table
+/// grows with the longest position requested: a configuration may admit far more context than any
 /// request uses.
 ///
 /// A position's angles depend on the position alone. With dynamic scaling, whose frequencies follow
-/// the length of the sequence, that length is position + 1: what transformers computes when it
-/// decodes token by token. (There, a prompt beyond the original length takes the frequencies of
-/// its own length throughout, so that the same text has other angles when it comes in other
-/// pieces.)
+/// the length of the sequence, that length is position + 1. transformers computes the same when it
+/// decodes token by token. (For a prompt beyond the original length, transformers uses the
+/// frequencies of the prompt's length at all positions. So there, the angles of a text depend on
+/// how it is split into pieces.)
 class RopeTable {
  public:
   explicit RopeTable(const ModelConfig& config);
 
-  /// Makes positions [0, num_positions) available; num_positions <= context_len. Mutates; pointers
-  /// from before are void. Throws std::bad_alloc.
+  /// Makes positions [0, num_positions) available; num_positions <= context_len. Invalidates
+  /// pointers from cos() and sin(). Throws std::bad_alloc.
   void Reserve(int64_t num_positions);
 
   const float* cos() const { return cos_.data(); }  // [reserved positions, head_dim / 2]

@@ -18,14 +18,14 @@ bool IsNamed() {
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAll) == kAll;
 }
 
-/// Linux gives the unit's large state to those alone that ask for it.
+/// Linux grants the unit's large state only to processes that request it.
 bool IsGranted() {
   constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-/// Whether a configuration reads back and small products are right. The sizes that CPUID has for
-/// tiles are not asked for: there are virtual machines whose CPUID ends before that leaf.
+/// True if a configuration reads back and small products are correct. Does not query the tile sizes
+/// in CPUID: on some virtual machines CPUID ends before that leaf.
 bool Works() {
   alignas(64) uint16_t ones[kMaxTileRows][kMaxTileBytes / 2];
   alignas(64) int8_t bytes[kMaxTileRows][kMaxTileBytes];

@@ -3,8 +3,8 @@
 
 namespace shortlist {
 
-/// Whether this process may use Intel's AMX with bf16 and bytes: the processor names it, the system
-/// grants it (which this asks for, once and for all threads), and a product comes out right.
+/// True if this process may use Intel's AMX with bf16 and bytes: the processor reports it, the
+/// operating system grants it (requested once, for all threads), and a test product is correct.
 bool HasAmxUnit();
 
 }  // namespace shortlist

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxTileTokens = 64;
 
-/// Whether the kernel does without AttendJob::weights.
+/// True if the kernel needs no AttendJob::weights.
 bool AttendsOverTiles(const KernelTable& table, const KvLayer& cache) {
   return table.tile_attention && cache.dtype == DType::kBf16;
 }
@@ -23,9 +23,11 @@ bool AttendsOverTiles(const KernelTable& table, const KvLayer& cache) {
 struct Tile {
   int64_t first_token;
   int64_t num_tokens;
-  int64_t num_skipped;    // leading positions behind the window; its only token's, else 0
-  int64_t num_shared;     // entries of the sequence's list, from there on, that all its tokens see
-  int64_t max_positions;  // of any of its tokens
+  // Leading positions before the window. Non-zero only in tiles of one token.
+  int64_t num_skipped;
+  // Entries of the sequence's list, after the skipped ones, that all its tokens see.
+  int64_t num_shared;
+  int64_t max_positions;  // largest of its tokens'
 };
 
 int64_t TailLen(const AttentionLayout& layout, int64_t token) {
@@ -34,7 +36,7 @@ int64_t TailLen(const AttentionLayout& layout, int64_t token) {
 }
 
 /// Cuts the batch into tiles of at most `max_tokens`, whose weights stay in the second-level cache.
-/// Any cut gives the same results.
+/// Every cut gives the same results.
 void CutTiles(const KernelTable& table, const KvLayer& cache, const AttentionLayout& layout,
               int64_t group, int64_t max_tokens, std::vector<Tile>& tiles) {
   int64_t max_weights = (512 << 10) / sizeof(float);
@@ -50,7 +52,7 @@ void CutTiles(const KernelTable& table, const KvLayer& cache, const AttentionLay
     const int64_t context_len = layout.context_len[t];
     const int64_t num_positions = context_len + TailLen(layout, t);
     if (layout.window > 0 && num_positions > layout.window) {
-      // Alone, so that its sums begin where its window does.
+      // A tile of its own, so that its sums begin at its window.
       const int64_t num_skipped = num_positions - layout.window;
       tiles.push_back(
           {t, 1, num_skipped, std::max<int64_t>(context_len - num_skipped, 0), layout.window});
@@ -72,8 +74,9 @@ void CutTiles(const KernelTable& table, const KvLayer& cache, const AttentionLay
   }
 }
 
-/// What `token` sees from logical position `first` on, in order: the rest of its context where
-/// there is no tail, else a copy in `joined` of that and the tail.
+/// Returns the slots that `token` sees from logical position `first` on, in order: the rest of its
+/// context if it has no tail, else the rest of context and tail, copied to `joined` if both are
+/// needed.
 const int32_t* OwnSlots(const AttentionLayout& layout, int64_t token, int64_t first,
                         int32_t* joined) {
   const int32_t* context = layout.kv_slots + layout.kv_indptr[layout.seq_of_token[token]];
@@ -95,8 +98,8 @@ struct Queries {
   float scale;
 };
 
-/// The query heads of a tile that share key/value head `head`, [num_tokens * group, head_dim], as
-/// the dot kernels read them.
+/// Returns the query heads of a tile that share key/value head `head`, [num_tokens * group,
+/// head_dim], in the format of the dot kernels.
 InputRows PrepareQueries(const KernelTable& table, const KvLayer& cache, const Queries& queries,
                          const Tile& tile, int64_t head) {
   thread_local Scratch joined_scratch;
@@ -115,7 +118,7 @@ InputRows PrepareQueries(const KernelTable& table, const KvLayer& cache, const Q
                       QuantLayout::kHeadRow, prepared_scratch);
 }
 
-/// Attention of one tile's query heads over key/value heads [first_head, end_head).
+/// Computes attention of one tile's query heads over key/value heads [first_head, end_head).
 void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionLayout& layout,
                 const Queries& queries, const Tile& tile, int64_t first_head, int64_t end_head,
                 float* out) {
@@ -161,7 +164,7 @@ void AttendTile(const KernelTable& table, const KvLayer& cache, const AttentionL
   }
 }
 
-/// What QkvProjection asks for behind the projection, for tokens [first_token, end_token) and
+/// Applies the steps of QkvProjection after the projection, for tokens [first_token, end_token) and
 /// key/value heads [first_head, end_head) with their queries.
 void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProjection& qkv,
                   int64_t first_token, int64_t end_token, int64_t first_head, int64_t end_head) {
@@ -188,7 +191,7 @@ void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProje
   }
 }
 
-/// Calls task(i) for i in [0, num_tasks), claimed as threads come free.
+/// Calls task(i) for i in [0, num_tasks). Threads claim tasks as they become free.
 template <typename Task>
 void RunTasks(int64_t num_tasks, ThreadPool& pool, const Task& task) {
   pool.Run(
@@ -196,22 +199,23 @@ void RunTasks(int64_t num_tasks, ThreadPool& pool, const Task& task) {
       const_cast<void*>(static_cast<const void*>(&task)));
 }
 
-/// AttentionCpu, or with `qkv`, whose queries these are, what SelfAttentionCpu does behind the
-/// projection.
+/// AttentionCpu. With `qkv`, to which the queries belong: the part of SelfAttentionCpu that follows
+/// the projection.
 void Attend(const KvLayer& cache, const AttentionLayout& layout, const Queries& queries,
             const QkvProjection* qkv, float* out, ThreadPool& pool) {
   const KernelTable& table = CurrentKernels();
   const int64_t num_kv_heads = cache.num_kv_heads;
-  // Tiles as large as leaves each thread a part. Where there are few, each is cut into runs of
-  // neighbouring heads.
+  // Tiles are as large as possible with a part left for each thread. A few tiles are also cut into
+  // runs of neighbouring heads.
   const int64_t num_threads = pool.num_threads();
   const int64_t share = (layout.num_tokens * num_kv_heads + num_threads - 1) / num_threads;
   thread_local std::vector<Tile> tiles;
   CutTiles(table, cache, layout, queries.num_heads / num_kv_heads, share, tiles);
   const int64_t num_tiles = static_cast<int64_t>(tiles.size());
   const int64_t num_runs = num_tiles >= 4 * num_threads ? 1 : std::min(num_threads, num_kv_heads);
-  // Whoever attends to a tile's heads prepares them, if what the tile sees of this batch is its
-  // own: one loop over the threads less, and fewer lines that go from one core to another.
+  // The thread that attends to a tile's heads also prepares them, if no other tile stores what the
+  // tile sees of this batch. This saves one loop over the threads, and moves fewer cache lines
+  // between cores.
   bool tiles_are_apart = !layout.shares_slots;
   for (const Tile& tile : tiles) {
     const int64_t t = tile.first_token;
@@ -224,7 +228,7 @@ void Attend(const KvLayer& cache, const AttentionLayout& layout, const Queries& 
     });
     qkv = nullptr;
   }
-  // From the last on: later tiles of a chunk see more, and so the threads end together.
+  // Starts at the last tile: later tiles of a chunk see more, so the threads finish together.
   RunTasks(num_tiles * num_runs, pool, [&, tiles = tiles.data()](int64_t task) {
     const Tile& tile = tiles[num_tiles - 1 - task / num_runs];
     const int64_t run = task % num_runs;
@@ -238,8 +242,8 @@ void Attend(const KvLayer& cache, const AttentionLayout& layout, const Queries& 
   });
 }
 
-/// SelfAttentionCpu in one loop over the threads, each with its share of the heads from the
-/// projection on.
+/// SelfAttentionCpu in one loop over the threads. Each thread computes its share of the heads,
+/// including the projection.
 void SelfAttendByHeads(const KvLayer& cache, const AttentionLayout& layout, const Queries& queries,
                        const QkvProjection& qkv, float* out, ThreadPool& pool) {
   const KernelTable& table = CurrentKernels();
@@ -294,8 +298,8 @@ void SelfAttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const
   const int64_t width = qkv.weight->out_features();
   const int64_t head_rows = width / cache.num_kv_heads;
   const Queries queries = {qkv.rows, width, head_rows, qkv.num_heads, scale};
-  // Few tokens, as a step has them; and threads with equal shares, that no panel of the weight
-  // crosses.
+  // Few tokens, as in a decode step, and equal shares for the threads, with no panel of the weight
+  // split between two threads.
   const int64_t num_heads = cache.num_kv_heads / pool.num_threads();
   constexpr int64_t kFewTokens = 16;
   if (layout.num_tokens <= kFewTokens && cache.num_kv_heads % pool.num_threads() == 0 &&

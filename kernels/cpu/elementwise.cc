@@ -8,7 +8,7 @@
 namespace shortlist {
 namespace {
 
-// A range of rows smaller than this many elements is not worth another thread.
+// A range of rows with fewer elements is not worth another thread.
 constexpr int64_t kMinElements = 1 << 13;
 
 int64_t RowGrain(int64_t row_elements) {

@@ -9,10 +9,11 @@
 #include "kernels/cpu/input.h"
 #include "kernels/cpu/kernel_table.h"
 
-// The rows are scored in blocks of kRowsPerBlock. A block's logits stay in a thread's scratch and
-// are folded there, so that full logits never reach memory unless they are asked for. What is
-// folded does not depend on which thread took which block: the best candidates under a total order,
-// and one partial sum of exponentials per block, added up in block order at the end.
+// Rows are scored in blocks of kRowsPerBlock. A block's logits stay in a thread's scratch and are
+// reduced there, so that full logits are written to memory only if the caller requests them. The
+// reduced values do not depend on which thread took which block. They are the best candidates under
+// a total order, and one partial sum of exponentials per block; the sums are added in block order
+// at the end.
 
 namespace shortlist {
 namespace {
@@ -25,12 +26,12 @@ struct Candidate {
   int32_t id;
 };
 
-/// The order of candidates: larger logit first, then lower id. Logits are not NaN here.
+/// Order of candidates: larger logit first, then lower id. Logits are never NaN here.
 bool Better(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 }
 
-/// exp(max) * sum is the sum of a block's exponentials; sum = 0 where there is none.
+/// exp(max) * sum is the sum of a block's exponentials; sum = 0 if there are none.
 struct PartialSum {
   float max = -kInfinity;
   float sum = 0;
@@ -48,8 +49,7 @@ int64_t NumSharedBlocks(const HeadArgs& args) {
   return (args.num_rows + kRowsPerBlock - 1) / kRowsPerBlock;
 }
 
-/// Some tokens' rows [first_row, first_row + num_rows), which are all shared or all in one
-/// tail.
+/// Rows [first_row, first_row + num_rows) of some tokens, either all shared or all in one tail.
 struct Block {
   int64_t first_token;
   int64_t num_tokens;
@@ -57,8 +57,8 @@ struct Block {
   int64_t num_rows;
 };
 
-/// rows[i]: where row `first` + i of `token` lies. The rows are all shared or all in
-/// the token's tail.
+/// Sets rows[i] to the address of row `first` + i of `token`. The rows are either all shared or all
+/// in the token's tail.
 void FindRows(const HeadArgs& args, int64_t token, int64_t first, int64_t count,
               const void** rows) {
   const int64_t row_bytes = RowBytes(args.dtype, args.hidden);
@@ -79,11 +79,11 @@ void FindRows(const HeadArgs& args, int64_t token, int64_t first, int64_t count,
   for (; i < count; ++i) rows[i] = weight + tail[i] * row_bytes;
 }
 
-/// out[(t - first_token) * out_stride + s - first_row] for the block's tokens t and rows s.
+/// Writes out[(t - first_token) * out_stride + s - first_row] for the block's tokens t and rows s.
 void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows& x,
                 const Block& block, float* out, int64_t out_stride) {
   const void* rows[kRowsPerBlock + kHeadRowsAhead];
-  // The next block is most often the same thread's (see ForEachBlock).
+  // The same thread usually takes the next block (see ForEachBlock).
   const int64_t num_rows = block.first_row < args.num_rows
                                ? args.num_rows
                                : args.num_rows + TailLen(args, block.first_token);
@@ -103,15 +103,15 @@ void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows&
               .out_stride = out_stride});
 }
 
-/// Calls visit(block, index) for every block of rows, over the threads of `pool`; each thread asks
-/// for its own visitor as per_thread(). `index` numbers the blocks of a token from 0; all blocks of
-/// one token's tail come in order to one visitor and share one index.
+/// Calls visit(block, index) for every block of rows, on the threads of `pool`. Each thread gets
+/// its own visitor from per_thread(). `index` numbers the blocks of a token from 0. All blocks of
+/// one token's tail go in order to one visitor and share one index.
 template <typename PerThread>
 void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread) {
   const int64_t num_shared = NumSharedBlocks(args);
   const int64_t num_tails = args.tail_indptr != nullptr ? args.num_tokens : 0;
   const int64_t num_items = num_tails + num_shared;
-  // Tails first: for a single token one may be several blocks long.
+  // Tails first: one token's tail may be several blocks long.
   const auto visit_item = [&](auto& visit, int64_t item) {
     if (item >= num_tails) {
       const int64_t index = item - num_tails, first = index * kRowsPerBlock;
@@ -124,8 +124,8 @@ void ForEachBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread
       visit(Block{item, 1, first, std::min(kRowsPerBlock, num_rows - first)}, num_shared);
     }
   };
-  // Claimed as threads come free, in runs that get shorter and shorter: memory is read in long
-  // stretches, and all threads end together.
+  // Threads claim shorter and shorter runs as they become free: memory is read in long stretches,
+  // and all threads finish together.
   std::atomic<int64_t> next_item{0};
   const auto work = [&](int64_t, int64_t) {
     auto&& visit = per_thread();
@@ -146,8 +146,8 @@ InputRows PrepareHidden(const KernelTable& table, const HeadArgs& args, ThreadPo
                       QuantLayout::kHeadRow, scratch, pool);
 }
 
-/// As ForEachBlock, with visit(block, index, logits): the block's logits, [block.num_tokens,
-/// kRowsPerBlock].
+/// Same as ForEachBlock(), but calls visit(block, index, logits) with the block's logits,
+/// [block.num_tokens, kRowsPerBlock].
 template <typename PerThread>
 void ForEachScoredBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_thread) {
   const KernelTable& table = CurrentKernels();
@@ -163,7 +163,7 @@ void ForEachScoredBlock(const HeadArgs& args, ThreadPool& pool, PerThread&& per_
   });
 }
 
-/// Folds a block's candidates into `best`, a heap of at most `k` whose front is the worst.
+/// Adds a block's candidates to `best`, a heap of at most `k` whose front is the worst.
 void FoldTopK(const HeadArgs& args, const Block& block, int64_t token, const float* logits,
               float max, int64_t k, std::vector<Candidate>& best) {
   for (int64_t s = 0; s < block.num_rows; ++s) {
@@ -183,7 +183,7 @@ void FoldTopK(const HeadArgs& args, const Block& block, int64_t token, const flo
   }
 }
 
-/// Folds one more block's logits into `partial`.
+/// Adds one more block's logits to `partial`.
 void FoldSum(const KernelTable& table, const float* logits, int64_t count, float max,
              PartialSum& partial) {
   if (max == -kInfinity) return;
@@ -197,7 +197,7 @@ void FoldSum(const KernelTable& table, const float* logits, int64_t count, float
   partial.max = top;
 }
 
-/// Calls visit(i) for every i < count with values[i] == value, which are few.
+/// Calls visit(i) for every i < count with values[i] == value. Assumes few matches.
 template <typename Visit>
 void ForEachEqual(const float* values, int64_t count, float value, Visit&& visit) {
   constexpr int64_t kStride = 32;
@@ -225,7 +225,8 @@ float LogSumExp(const PartialSum* partials, int64_t count) {
   return static_cast<float>(max + std::log(sum));
 }
 
-/// Writes the k best of `candidates`, which it sorts, and pads them: -infinity is nobody's logit.
+/// Writes the k best of `candidates`, which it sorts, and pads them. A candidate with logit
+/// -infinity counts as padding.
 void WriteTopK(std::vector<Candidate>& candidates, int64_t k, int32_t* ids, float* logits) {
   std::sort(candidates.begin(), candidates.end(), Better);
   for (int64_t i = 0; i < k; ++i) {
@@ -270,7 +271,7 @@ void HeadArgmaxCpu(const HeadArgs& args, int32_t* ids, float* logits, ThreadPool
   if (args.num_tokens == 0) return;
   constexpr Candidate kNone{-kInfinity, -1};
   const KernelTable& table = CurrentKernels();
-  // One row of winners per visitor; which comes first does not matter to the best of them.
+  // One row of winners per visitor. The order of visitors does not affect the best winner.
   thread_local std::vector<Candidate> winners;
   winners.assign(pool.num_threads() * args.num_tokens, kNone);
   std::atomic<int64_t> num_visitors{0};
@@ -346,7 +347,7 @@ void HeadTopKOfLogitsCpu(const HeadArgs& args, int64_t token, const float* logit
   const int64_t num_shared = NumSharedBlocks(args);
   const int64_t num_rows = args.num_rows + TailLen(args, token);
   std::vector<Candidate> best;
-  std::vector<PartialSum> sums(num_shared + 1);  // as HeadTopKCpu cuts them
+  std::vector<PartialSum> sums(num_shared + 1);  // the same blocks as in HeadTopKCpu
   for (int64_t first = 0, index = 0; first < num_rows; ++index) {
     const int64_t end = first < args.num_rows ? args.num_rows : num_rows;
     const Block block{token, 1, first, std::min(kRowsPerBlock, end - first)};

@@ -27,13 +27,13 @@ Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType
   } else {
     const DType stored = dtype == DType::kBf16 && table.native_bf16 ? DType::kBf16 : DType::kF32;
     int64_t stride = (width + kInputPadding - 1) / kInputPadding * kInputPadding;
-    // A tile reads one element of each row in turn. Rows that lie a multiple of this apart would
-    // fall into the same few sets of the first-level cache, more of them than it has ways.
+    // A tile reads one element of each row in turn. With rows a multiple of kSetBytes apart, these
+    // elements share a few sets of the first-level cache, and outnumber its ways.
     constexpr int64_t kSetBytes = 2048;
     if (stride * DTypeBytes(stored) % kSetBytes == 0) stride += kInputPadding;
     plan = {nullptr, stride, DTypeBytes(stored), stored};
   }
-  // Kernels over tiles read, and use not, what lies behind the last row.
+  // Kernels over tiles read past the last row, but do not use these bytes.
   const int64_t multiple = table.byte_tiles ? kMaxTileRows : 1;
   const int64_t num_rows = (num_tokens + multiple - 1) / multiple * multiple;
   plan.data = static_cast<char*>(scratch.Get(num_rows * plan.stride * plan.element_bytes));

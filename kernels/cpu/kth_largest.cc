@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kNumBins = 2048;
 
-/// Eight at a time, which compilers turn into vectors.
+/// Compares eight at a time, which compilers vectorise.
 std::pair<float, float> MinMax(std::span<const float> values) {
   constexpr size_t kLanes = 8;
   std::array<float, kLanes> least, most;
@@ -51,11 +51,11 @@ float KthLargest(std::span<const float> values, int64_t k) {
     chosen.assign(values.begin(), values.end());
     return Select(chosen, k);
   }
-  // Never falls as values rise.
+  // Monotonic in `value`.
   const auto bin_of = [&, low = least](float value) {
     return std::min(static_cast<int>((value - low) * bins_per_unit), kNumBins - 1);
   };
-  std::array<int32_t, kNumBins> even{}, odd{};  // neighbours often share a bin
+  std::array<int32_t, kNumBins> even{}, odd{};  // neighbouring values often share a bin
   size_t i = 0;
   for (; i + 1 < values.size(); i += 2) {
     ++even[bin_of(values[i])];

@@ -6,8 +6,8 @@
 
 namespace shortlist {
 
-/// The k-th largest of `values`, which are not NaN; k in [1, values.size()]. Reads them three times
-/// and moves none, which is faster than std::nth_element where there are thousands.
+/// Returns the k-th largest of `values`, which contain no NaN; k in [1, values.size()]. Reads them
+/// three times and moves none, which is faster than std::nth_element for thousands of values.
 float KthLargest(std::span<const float> values, int64_t k);
 
 }  // namespace shortlist

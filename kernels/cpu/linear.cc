@@ -10,12 +10,12 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/linear_job.h"
 
-// Layout. Panel p holds output rows 32 p .. 32 p + 31, the missing ones of the last panel as zeros.
-// Inside a panel the rows are interleaved along the input dimension, so that a kernel streams it
+// Layout. Panel p holds output rows 32 p .. 32 p + 31; missing rows of the last panel are zeros.
+// Inside a panel the rows are interleaved along the input dimension, so that a kernel reads it
 // once, front to back, against broadcast inputs:
 //   f32, f16:  [in_features][32]
-//   bf16:      [(in_features + 1) / 2][32][2], the pairs of the bf16 dot product, an odd end as
-//   zero.
+//   bf16:      [(in_features + 1) / 2][32][2], the pairs of the bf16 dot product; a missing last
+//              element is zero.
 //   int8, int4: groups of codes and their scales; see QuantizePanel.
 // The layout is the same for every instruction set.
 
@@ -31,7 +31,7 @@ int64_t PanelBytes(DType dtype, int64_t in_features) {
   return kPanelRows * padded * DTypeBytes(dtype);
 }
 
-/// Where output row `row` lies in its block, as bytes of [in_features] in the block's dtype.
+/// Location of output row `row` in its block, as bytes of [in_features] in the block's dtype.
 struct SourceRow {
   const char* data;
   DType dtype;
@@ -61,7 +61,7 @@ void InterleaveRows(const void* const* rows, int64_t num_rows, int64_t count, in
   }
 }
 
-/// As FillPanel, for quantised `dtype`.
+/// Same as FillPanel(), but for quantised `dtype`.
 void FillQuantPanel(std::span<const MatrixView> blocks, int64_t in_features, DType dtype,
                     int64_t first_row, int64_t num_rows, char* panel) {
   const KernelTable& table = CurrentKernels();
@@ -76,8 +76,8 @@ void FillQuantPanel(std::span<const MatrixView> blocks, int64_t in_features, DTy
   QuantizePanel(rows, num_rows, dtype, in_features, panel);
 }
 
-/// Fills one panel with output rows from `first_row` on. `f32_row` is scratch for one row,
-/// `converted` for a panel of them.
+/// Fills one panel with output rows, starting at `first_row`. `f32_row` is scratch for one row,
+/// `converted` for a panel of rows.
 void FillPanel(std::span<const MatrixView> blocks, int64_t in_features, DType dtype,
                int64_t first_row, int64_t num_rows, std::vector<float>& f32_row,
                std::vector<char>& converted, char* panel) {
@@ -105,14 +105,14 @@ int64_t NumPanels(const PackedLinear& weight) {
   return (weight.out_features() + kPanelRows - 1) / kPanelRows;
 }
 
-/// Calls body(x, begin, end) on ranges of the weight's panels, with x the prepared rows of `input`.
+/// Calls body(x, begin, end) for ranges of the weight's panels, where x is the prepared rows of
+/// `input`.
 template <typename Body>
 void ForPanels(const PackedLinear& weight, const LinearInput& input, int64_t num_tokens,
                ThreadPool& pool, Body&& body) {
   const KernelTable& table = CurrentKernels();
   const int64_t width = weight.in_features();
-  // Few rows are prepared by each thread for itself, in the time that it would wait for another to
-  // do it.
+  // Each thread prepares few rows by itself, in the time in which it would wait for another thread.
   const bool few = num_tokens * width < kFewInputElements;
   thread_local Scratch scratch;
   InputRows shared;
@@ -182,7 +182,7 @@ void LinearCpu(const PackedLinear& weight, const LinearInput& input, int64_t num
 
 void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const LinearInput& input,
                     int64_t num_tokens, Activation activation, float* y, ThreadPool& pool) {
-  // Panels of each weight whose outputs meet in the cache before they are stored.
+  // Number of panels of each weight whose outputs are combined in the cache before they are stored.
   constexpr int64_t kBlockPanels = 4;
   constexpr int64_t kStride = kBlockPanels * kPanelRows;
   SHORTLIST_CHECK(gate.dtype() == up.dtype() && gate.in_features() == up.in_features() &&
@@ -215,7 +215,7 @@ void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const Line
 
 void ActivatedLinearCpu(const PackedLinear& weight, const float* bias, const LinearInput& input,
                         int64_t num_tokens, Activation activation, float* y, ThreadPool& pool) {
-  // Panels whose outputs are still in the cache when they are activated.
+  // Number of panels whose outputs are still in the cache when they are activated.
   constexpr int64_t kBlockPanels = 8;
   if (num_tokens == 0) return;
   const KernelTable& table = CurrentKernels();

@@ -6,7 +6,7 @@
 
 namespace shortlist {
 
-/// The job of `weight` over prepared rows; where the outputs go is left to set.
+/// Returns a job for `weight` over prepared rows. The caller still has to set the outputs.
 inline LinearJob MakeLinearJob(const PackedLinear& weight, const InputRows& x) {
   return {
       .panels = weight.panels(),

@@ -16,8 +16,8 @@ int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Divisors of the largest weight of an int4 group: the first uses all codes, the others trade the
-/// largest weights against the rest.
+/// Divisors of the largest weight of an int4 group. The first uses all codes; the others trade
+/// accuracy of the largest weights for accuracy of the rest.
 constexpr float kInt4Divisors[] = {-8.0f, -7.25f, -7.75f, -8.25f, -8.5f};
 
 /// The bf16 bits of a positive `scale`, rounded up.
@@ -25,7 +25,7 @@ uint16_t ScaleBitsUp(float scale) {
   return static_cast<uint16_t>((std::bit_cast<uint32_t>(scale) + 0xffffu) >> 16);
 }
 
-/// Rounds to nearest even, |value| < 2^22.
+/// Rounds to nearest even; |value| < 2^22.
 float Round(float value) {
   constexpr float kShift = 0x1.8p23f;  // leaves no room for a fraction
   return value + kShift - kShift;
@@ -57,8 +57,8 @@ uint16_t Int4Scale(const float* weights, int64_t count, float largest) {
   return best;
 }
 
-/// The code of column `column` of a group whose codes are `codes`, as stored: byte `byte` of a
-/// step.
+/// Returns byte `byte` of a step as stored: the code of column 4 * step + byte of a group whose
+/// codes are `codes` (int4: of two columns).
 uint8_t CodeByte(const int8_t* codes, DType dtype, const QuantShape& shape, int64_t step,
                  int64_t byte) {
   const int64_t column = 4 * step + byte;

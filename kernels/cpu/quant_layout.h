@@ -9,11 +9,11 @@ namespace shortlist {
 
 inline constexpr int64_t kQuantScaleBytes = 2;
 
-/// What is added to a code to store it as an unsigned byte or nibble.
+/// Offset added to a code to store it as an unsigned byte or nibble.
 constexpr int32_t QuantZeroPoint(DType dtype) { return dtype == DType::kInt4 ? 8 : 128; }
 
-/// The code of column `column` of a group, of which `steps` are the code bytes: step s of the group
-/// is the 4 bytes at steps + s * step_stride.
+/// Returns the code of column `column` of a group. `steps` points to its code bytes: step s of the
+/// group is the 4 bytes at steps + s * step_stride.
 inline int32_t QuantCodeAt(const uint8_t* steps, int64_t step_stride, DType dtype,
                            const QuantShape& shape, int64_t column) {
   if (dtype == DType::kInt8) return steps[column / 4 * step_stride + column % 4] - 128;
@@ -24,11 +24,11 @@ inline int32_t QuantCodeAt(const uint8_t* steps, int64_t step_stride, DType dtyp
 
 /// A quantised input row, made for one weight type (its zero point) and shape, padded with zeros to
 /// whole blocks:
-///   codes [num_blocks][steps][block_groups][4], scales [num_lanes] f32, num_lanes being
-///   num_blocks * block_groups,
-///   offsets [num_lanes] i32: -zero_point * the sum of a group's codes. A group's dot product
-///   over stored weight codes, plus the offset, is that over the codes themselves.
-/// Against panels, whose blocks are of one group, the codes lie in the order of the columns.
+///   codes [num_blocks][steps][block_groups][4]
+///   scales [num_lanes] f32, with num_lanes = num_blocks * block_groups
+///   offsets [num_lanes] i32: -zero_point * the sum of a group's codes. A group's dot product over
+///     stored weight codes, plus the offset, is the dot product over the codes themselves.
+/// For panels, whose blocks have one group, the codes are in the order of the columns.
 struct QuantInput {
   int8_t* codes;
   float* scales;
@@ -51,7 +51,7 @@ struct QuantInput {
     return At(const_cast<void*>(row), shape);
   }
 
-  /// Steps 0, 1, ... of a group lie 4 * block_groups bytes apart from here on.
+  /// Returns step 0 of a group; its steps 0, 1, ... lie 4 * block_groups bytes apart.
   int8_t* group_steps(int64_t group, const QuantShape& shape) const {
     const int64_t place = group % shape.block_groups;
     return codes + (group - place) * shape.group_len + place * 4;

@@ -1,4 +1,5 @@
-// The kernels as plain loops: the oracle of the tests and the path of a processor without AVX2.
+// The kernels as plain loops: the oracle of the tests, and the implementation for processors
+// without AVX2.
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +48,8 @@ void QuantizeInput(const float* x, DType dtype, const QuantShape& shape, void* r
   }
 }
 
-/// The dot product of one group: its stored codes, as QuantCodeAt reads them, times the input's.
+/// Returns the dot product of one group: its stored codes, as QuantCodeAt reads them, times the
+/// input's codes.
 int32_t GroupDot(const void* steps, int64_t step_stride, DType dtype, const QuantShape& shape,
                  const QuantInput& input, int64_t group) {
   const int8_t* x = input.group_steps(group, shape);

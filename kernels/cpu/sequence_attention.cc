@@ -8,23 +8,23 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/sequence_tiles.h"
 
-// Over vectors both products are linear layers: a head's keys are the weight that makes scores of
-// queries, its values the weight that makes outputs of the scores' exponentials. So they are laid
-// out as f32 panels (cpu/linear.cc) and run through the linear kernel, which keeps its order of
-// sums whatever the tile. Over tiles they are kernels of their own (cpu/tile_sequence.inc). Keys
-// and values outside a token's radius count with weight 0.
+// Over vectors both products are linear layers. A head's keys are the weight that turns queries
+// into scores; its values are the weight that turns the scores' exponentials into outputs. So keys
+// and values are laid out as f32 panels (cpu/linear.cc) and run through the linear kernel, which
+// has the same order of sums for every tile. Over tiles both products have kernels of their own
+// (cpu/tile_sequence.inc). Keys and values outside a token's radius count with weight 0.
 
 namespace shortlist {
 namespace {
 
-/// Queries of a task: few, so that their scores stay in the second-level cache, and full tiles of
+/// Queries of a task: few, so that their scores stay in the second-level cache, but full tiles of
 /// the linear kernels.
 constexpr int64_t kBlockTokens = 56;
 
 /// kPanelRows neighbouring tokens of one sequence (fewer at its end), or a block of queries.
 struct Piece {
   int64_t seq;
-  int64_t position;  // of the first in the sequence
+  int64_t position;  // of the first token in the sequence
   int64_t num_tokens;
 };
 
@@ -34,7 +34,7 @@ int64_t Length(const SequenceAttention& attention, int64_t seq) {
   return attention.seq_begin[seq + 1] - attention.seq_begin[seq];
 }
 
-/// The pieces of all sequences, `size` tokens each.
+/// Returns the pieces of all sequences, `size` tokens each.
 std::vector<Piece> Cut(const SequenceAttention& attention, int64_t size) {
   std::vector<Piece> pieces;
   for (int64_t s = 0; s + 1 < static_cast<int64_t>(attention.seq_begin.size()); ++s) {
@@ -46,7 +46,7 @@ std::vector<Piece> Cut(const SequenceAttention& attention, int64_t size) {
   return pieces;
 }
 
-/// Bias and rotation of a head's query, key and value, [3, head_dim].
+/// Adds the bias to a head's query, key and value, [3, head_dim], and rotates query and key.
 void PrepareRow(const SequenceAttention& attention, const KernelTable& table, int64_t position,
                 int64_t head, float* row) {
   const int64_t width = 3 * attention.head_dim, half = attention.head_dim / 2;
@@ -59,7 +59,7 @@ void PrepareRow(const SequenceAttention& attention, const KernelTable& table, in
   }
 }
 
-/// Work over vectors.
+/// The work over vectors.
 class Work {
  public:
   Work(const SequenceAttention& attention, float* rows, float* out)
@@ -82,7 +82,8 @@ class Work {
         value_scratch.Get(a_.seq_begin.back() * panel_floats * value_panels_ * floats));
   }
 
-  /// Bias, rotation and scale; then the keys and values of the piece, a panel, into place.
+  /// Applies bias, rotation and scale, then stores the keys and values of the piece, which is one
+  /// panel.
   void Prepare(const Piece& piece, int64_t head) const {
     float* const keys = Keys(piece.seq, head) + piece.position * a_.head_dim;
     std::fill_n(keys, kPanelRows * a_.head_dim, 0.0f);
@@ -105,16 +106,16 @@ class Work {
     }
   }
 
-  /// The outputs of a block of queries.
+  /// Computes the outputs of a block of queries.
   void Attend(const Piece& block, int64_t head) const {
     thread_local Scratch scratch;
     const int64_t length = Length(block.seq);
     const int64_t last = block.position + block.num_tokens - 1;
-    // Whole panels, so that a position is summed in the same lane whatever the block.
+    // Whole panels, so that a position is summed in the same lane for every block.
     const int64_t begin = First(block.position) / kPanelRows * kPanelRows;
     const int64_t end = End(last, length);
     const int64_t count = end - begin;
-    // Rows that lie 2 KiB apart would push one another out of the first-level cache (cpu/input.cc).
+    // Rows 2 KiB apart would evict one another from the first-level cache (cpu/input.cc).
     const int64_t stride = count % 512 == 0 ? count + 16 : count;
     auto* const weights = static_cast<float*>(
         scratch.Get(block.num_tokens * stride * static_cast<int64_t>(sizeof(float))));
@@ -165,23 +166,23 @@ class Work {
     return {x, stride, num_tokens, stride * static_cast<int64_t>(sizeof(float))};
   }
   int64_t Length(int64_t seq) const { return shortlist::Length(a_, seq); }
-  /// What a token sees: [First, End).
+  /// A token sees positions [First, End).
   int64_t First(int64_t position) const {
     return a_.radius < 0 ? 0 : std::max<int64_t>(position - a_.radius, 0);
   }
   int64_t End(int64_t position, int64_t length) const {
     return a_.radius < 0 ? length : std::min(position + a_.radius + 1, length);
   }
-  /// A head's query, which key and value follow.
+  /// Returns a head's query, which is followed by key and value.
   float* Row(int64_t seq, int64_t position, int64_t head) const {
     return rows_ + (a_.seq_begin[seq] + position) * row_width_ + head * 3 * a_.head_dim;
   }
-  /// Panels of a head's keys: [head_dim][kPanelRows] each.
+  /// Returns the panels of a head's keys: [head_dim][kPanelRows] each.
   float* Keys(int64_t seq, int64_t head) const {
     const int64_t panel = first_panel_[seq] * a_.num_heads + head * NumPanels(Length(seq));
     return keys_ + panel * kPanelRows * a_.head_dim;
   }
-  /// One panel of a head's values: [tokens of the sequence][kPanelRows].
+  /// Returns one panel of a head's values: [tokens of the sequence][kPanelRows].
   float* Values(int64_t seq, int64_t head, int64_t panel) const {
     const int64_t tokens = a_.seq_begin[seq] * a_.num_heads + head * Length(seq);
     return values_ + (tokens * value_panels_ + panel * Length(seq)) * kPanelRows;
@@ -198,7 +199,7 @@ class Work {
   float* values_;
 };
 
-/// Work over tiles.
+/// The work over tiles.
 class TileWork {
  public:
   TileWork(const SequenceAttention& attention, float* rows, float* out)
@@ -250,7 +251,7 @@ class TileWork {
   char* data_;
 };
 
-/// Every panel of every head, then every block of queries.
+/// Prepares every panel of every head, then attends to every block of queries.
 template <typename AnyWork>
 void RunWork(const SequenceAttention& attention, const AnyWork& work, int64_t block_tokens,
              ThreadPool& pool) {
@@ -266,8 +267,8 @@ void RunWork(const SequenceAttention& attention, const AnyWork& work, int64_t bl
     int64_t num_pieces;
   } blocks = {work, Cut(attention, block_tokens), 0};
   blocks.num_pieces = static_cast<int64_t>(blocks.pieces.size());
-  // A head after the other, whose keys and values stay in the second-level cache. Claimed as
-  // threads come free: near the ends of a sequence a block sees less.
+  // Processes one head after the other, so that its keys and values stay in the second-level cache.
+  // Threads claim blocks as they become free: near the ends of a sequence a block sees less.
   pool.Run(
       blocks.num_pieces * num_heads,
       [](void* context, int64_t i) {

@@ -13,28 +13,29 @@
 #include "kernels/cuda/selection.h"
 #include "kernels/sketch_rank.h"
 
-// Rows that beat a bound are kept. Whenever twice as many are kept as are wanted, the bound rises
-// to the worst of the wanted number, so that fewer and fewer rows are kept at all: the number of
-// rises grows with the logarithm of the rows. A large choice begins with a bound from a sample.
+// Rows that beat a bound are kept. Whenever twice the wanted number of rows is kept, the bound
+// rises to the worst of the wanted number. So fewer and fewer rows are kept, and the number of
+// rises grows with the logarithm of the number of rows. A large choice begins with a bound from a
+// sample.
 
 namespace shortlist {
 namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
-// Rows that all tokens score before the next ones are read: their codes stay in the cache.
+// Rows that all tokens score before the next rows are read: their codes stay in the cache.
 constexpr int64_t kBlockRows = 256;
-// Fewer are not worth another thread.
+// Fewer rows are not worth another thread.
 constexpr int64_t kRowsPerThread = 8192;
 
-/// The rows of some panels that one token still keeps, ascending.
+/// The rows of some panels that one token still keeps, in ascending order.
 struct Kept {
   float* keys;
   int32_t* ids;
   int64_t count = 0;
   float bound = kLowest;
 
-  /// Keeps the `most` best. The bound rises to the worst of them: what comes later, with a higher
-  /// id, has to beat it.
+  /// Keeps the `most` best rows. The bound rises to the worst of them: later rows, which have
+  /// higher ids, must beat it.
   void Tighten(int64_t most) {
     if (count <= most) return;
     const float least = KthLargest({keys, static_cast<size_t>(count)}, most);
@@ -53,7 +54,7 @@ struct Kept {
   }
 };
 
-/// The largest magnitude; infinity where a value is not finite.
+/// Returns the largest magnitude; infinity if a value is not finite.
 float Largest(const float* values, int64_t count) {
   float largest = 0.0f;
   for (int64_t k = 0; k < count; ++k) {
@@ -66,18 +67,18 @@ float Largest(const float* values, int64_t count) {
   return largest;
 }
 
-/// A token's part of a refinement. Scores of the further dimensions count as those of the first do
-/// (SketchQuery::factor).
+/// Returns one token's part of a refinement. Scores of the further dimensions get the same unit as
+/// those of the first dimensions (SketchQuery::factor).
 SketchFineJob FineJob(const SketchFine& fine, const float* query, int64_t rank,
                       const float* fine_query, const SketchRace& race) {
-  // More, and the first dimensions say nothing.
+  // With a larger factor, the first dimensions would have no effect.
   constexpr double kMostFactor = 1e6;
   SketchFineJob job{.fine = fine};
   SketchQuery first;
   first.Set(query, rank, race);
   const float largest = Largest(query, rank), fine_largest = Largest(fine_query, kSketchFineRank);
   if (std::isinf(largest) || std::isinf(fine_largest) || fine_largest < 1e-30f) return job;
-  // first.factor is what a score counts for whose query is in steps of `step`.
+  // first.factor applies to scores of a query in steps of `step`.
   const double step = std::max(largest, 1e-30f) / 127.0;
   job.factor =
       static_cast<float>(std::min(first.factor / step * (fine_largest / 127.0), kMostFactor));
@@ -100,8 +101,8 @@ void SketchSelectCpu(const SketchRows& rows, const float* query, const SketchRac
 
 namespace {
 
-/// A bound that somewhat more than `num_chosen` rows beat, as far as every kSampleEvery-th panel
-/// tells.
+/// Estimates a bound that somewhat more than `num_chosen` rows beat, from a sample of every
+/// kSampleEvery-th panel.
 float SampledBound(const SketchRows& rows, const SketchQuery& query, int64_t num_chosen) {
   constexpr int64_t kSampleEvery = 16;
   constexpr double kMore = 1.25;
@@ -128,7 +129,7 @@ float SampledBound(const SketchRows& rows, const SketchQuery& query, int64_t num
 /// The choice of SketchRankCpu for some tokens. Used by one thread, which the pool helps.
 class Ranking {
  public:
-  /// Used again by the next: fresh pages would cost as much as the choice.
+  /// Memory reused by the next ranking: fresh pages would cost as much as the choice.
   struct Memory {
     std::vector<float> keys;
     std::vector<int32_t> ids;
@@ -143,7 +144,7 @@ class Ranking {
         num_ranges_(std::clamp<int64_t>(rows.num_rows / kRowsPerThread, 1, pool.num_threads())),
         pool_(pool),
         kept_(memory.kept) {
-    // Of twice as many as are wanted it keeps no more, nor more than a range has.
+    // A range keeps at most twice the wanted number of rows, and at most as many rows as it has.
     const int64_t most = std::min(2 * num_chosen, rows.num_rows / num_ranges_ + 2 * kBlockRows);
     const int64_t capacity = most + kBlockRows + kSketchPanelRows;
     const size_t size = num_ranges_ * num_tokens() * capacity;
@@ -154,7 +155,7 @@ class Ranking {
     }
   }
 
-  /// Of a choice this large a sample tells where it ends, nearly.
+  /// Sets initial bounds. For a choice this large, a sample predicts approximately where it ends.
   void SetBounds() {
     constexpr int64_t kLarge = 4096;
     if (num_chosen_ < kLarge || num_chosen_ > rows_.num_rows / 2) return;
@@ -172,8 +173,8 @@ class Ranking {
     });
   }
 
-  /// Whether enough rows of each token beat the bound; if not, the bounds fall and Run is needed
-  /// again.
+  /// True if enough rows of each token beat the bound. If not, resets the bounds, and Run must be
+  /// called again.
   bool Suffices() {
     for (int64_t m = 0; m < num_tokens(); ++m) {
       int64_t count = 0;
@@ -185,7 +186,7 @@ class Ranking {
     return true;
   }
 
-  /// keys: null, or as SketchRankCpu's.
+  /// keys: null, or as in SketchRankCpu.
   void Merge(int32_t* ids, uint32_t* keys) {
     pool_.ParallelFor(num_tokens(), /*grain=*/1, [&](int64_t m, int64_t end) {
       for (; m < end; ++m) {
@@ -266,7 +267,7 @@ void SketchRefineCpu(const SketchRows& rows, const SketchFine& fine, const float
                      uint32_t* keys, ThreadPool& pool) {
   if (num_chosen == 0) return;
   constexpr int64_t kGrain = 1024;                          // candidates
-  const bool by_tokens = num_tokens >= pool.num_threads();  // else all threads share each of them
+  const bool by_tokens = num_tokens >= pool.num_threads();  // else all threads share each token
   const auto refine = [&](int64_t m) {
     thread_local std::vector<float> refined;
     thread_local std::vector<int32_t> refined_ids;

@@ -18,13 +18,13 @@ struct SketchJob {
   int32_t* ids = nullptr;
 };
 
-/// Some rows of a sketch's further dimensions against one query: adds scale * (codes . query) *
+/// Some rows of a sketch's further dimensions against one query. Adds scale * (codes . query) *
 /// factor to each row's key.
 struct SketchFineJob {
   SketchFine fine;
   // Codes 8 s + b of the query at [0][4 s + b], codes 8 s + 4 + b at [1][4 s + b].
   alignas(64) int8_t query[2][kSketchFineRank / 2] = {};
-  int32_t offset = 0;  // as SketchQuery's
+  int32_t offset = 0;  // same as SketchQuery::offset
   float factor = 0.0f;
   const int32_t* ids = nullptr;
   float* keys = nullptr;

@@ -8,7 +8,7 @@
 
 namespace shortlist {
 
-/// The Device of the kernels in this folder, on a GPU: PTX ISA 8.0. Blocks are one-dimensional, and
+/// The Device of the kernels in this folder for a GPU: PTX ISA 8.0. Blocks are one-dimensional, and
 /// all lanes of a warp take part in warp operations.
 struct CudaDevice {
   static constexpr unsigned kAllLanes = 0xffffffffu;
@@ -42,14 +42,15 @@ struct CudaDevice {
   __device__ static int FirstLane(uint32_t lanes) { return __ffs(static_cast<int>(lanes)) - 1; }
   __device__ static uint32_t WarpMax(uint32_t value) { return __reduce_max_sync(kAllLanes, value); }
 
-  /// 16 aligned bytes that nothing writes while the kernel runs and nothing reads again.
+  /// Loads 16 aligned bytes. Nothing writes them while the kernel runs, and nothing reads them
+  /// again.
   __device__ static void LoadOnce16(const void* global, uint32_t (&words)[4]) {
-    // volatile: loads stay in front of the products that they are issued in front of.
+    // volatile: keeps loads before the products that follow them.
     asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                  : "l"(global));
   }
-  /// Into shared memory, zeros where not `inside`; the copies of a thread come in groups.
+  /// Copies to shared memory, or writes zeros if not `inside`. The copies of a thread form groups.
   __device__ static void CopyAsync16(void* shared, const void* global, bool inside) {
     const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global),
@@ -57,7 +58,7 @@ struct CudaDevice {
                  : "memory");
   }
   __device__ static void CommitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-  /// Until at most kPending groups of the thread are on their way.
+  /// Waits until at most kPending groups of this thread are in flight.
   template <int kPending>
   __device__ static void WaitCopies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
@@ -87,7 +88,7 @@ struct CudaDevice {
 
   __device__ static void Flag(int32_t* word, int32_t bit) { atomicOr(word, bit); }
   __device__ static void AddShared(uint32_t* word) { atomicAdd(word, 1u); }
-  /// sum plus the four products of signed bytes.
+  /// Returns sum plus the four products of signed bytes.
   __device__ static int32_t DotBytes(uint32_t a, uint32_t b, int32_t sum) {
     return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
   }

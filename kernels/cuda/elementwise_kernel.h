@@ -14,7 +14,8 @@ namespace shortlist {
 inline constexpr int kElementwiseThreads = 256;
 inline constexpr int kElementwiseWarps = kElementwiseThreads / 32;
 
-/// Blocks of a job: one for each token, or for each kElementwiseThreads tokens of kMapIds.
+/// Returns the number of blocks of a job: one for each token, or for each kElementwiseThreads
+/// tokens of kMapIds.
 inline int64_t ElementwiseBlocks(const ElementwiseJob& job) {
   if (job.op != ElementwiseOp::kMapIds) return job.num_tokens;
   return (job.num_tokens + kElementwiseThreads - 1) / kElementwiseThreads;
@@ -41,7 +42,8 @@ SHORTLIST_DEVICE void EmbedToken(const ElementwiseJob& job, int64_t token) {
   }
 }
 
-/// The sum over a block's threads, in one order, in every thread. shared: [kElementwiseWarps].
+/// Returns the sum over a block's threads, added in one order, to every thread. shared:
+/// [kElementwiseWarps].
 template <class Device>
 SHORTLIST_DEVICE float BlockSum(float value, float* shared) {
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -93,7 +95,7 @@ SHORTLIST_DEVICE void RotateToken(const ElementwiseJob& job, int64_t token) {
   }
 }
 
-/// One block of a job: kElementwiseThreads threads; shared: [kElementwiseWarps].
+/// Runs one block of a job: kElementwiseThreads threads; shared: [kElementwiseWarps].
 template <class Device>
 SHORTLIST_DEVICE void RunElementwise(const ElementwiseJob& job, float* shared) {
   const int64_t token = Device::Block();

@@ -8,7 +8,7 @@
 
 namespace shortlist {
 
-// kernels/cuda/score_*.cu
+// Defined in kernels/cuda/score_*.cu.
 template <RowFormat kFormat>
 cudaError_t LaunchScore(const HeadJob& job, cudaStream_t stream);
 extern template cudaError_t LaunchScore<RowFormat::kBf16>(const HeadJob&, cudaStream_t);
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   RunElementwise<CudaDevice>(job, shared);
 }
 
-/// The plan on the current device.
+/// Returns the plan for the current device.
 cudaError_t Plan(const CudaHeadArgs& args, int64_t k, HeadPlan* plan) {
   int ordinal = 0, num_processors = 0;
   cudaError_t error = cudaGetDevice(&ordinal);

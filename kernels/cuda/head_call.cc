@@ -25,7 +25,7 @@ CudaHeadArgs HeadLaunch(const CudaHeadArgs& call, int64_t first) {
   launch.x.codes = static_cast<const char*>(call.x.codes) + first * layout.x_code_bytes;
   if (call.x.scales != nullptr) launch.x.scales += first * layout.x_scale_bytes / 4;
   if (call.x.factors != nullptr) launch.x.factors += first;
-  // The offsets count from the begin of tail_ids in every launch.
+  // In every launch the offsets count from the beginning of tail_ids.
   if (call.tail_indptr != nullptr) launch.tail_indptr += first;
   return launch;
 }

@@ -8,16 +8,16 @@
 
 namespace shortlist {
 
-/// Everything the head's kernels are told, by value.
+/// All arguments of the head's kernels, passed by value.
 struct HeadJob {
   CudaHeadArgs args;
   RowLayout rows;
   HeadPlan plan;
 
-  float* logits = nullptr;  // [num_tokens, stride], of the caller or in the workspace
+  float* logits = nullptr;  // [num_tokens, stride], the caller's or in the workspace
   int64_t stride = 0;
 
-  // The k best of each token, where k > 0; parts as HeadPlan lays them out.
+  // The k best of each token, if k > 0; HeadPlan describes the layout of the parts.
   int k = 0;
   HeadNoise noise;
   HeadTopKOutputs out;
@@ -26,7 +26,8 @@ struct HeadJob {
   SumExp* part_sums = nullptr;
 };
 
-/// The job of a call that has no HeadProblem. `workspace` as HeadPlan says; null for logits.
+/// Returns the job of a call without a HeadArgsProblem. `workspace` follows HeadPlan; null for
+/// logits.
 inline HeadJob MakeHeadJob(const CudaHeadArgs& args, int64_t k, const HeadPlan& plan,
                            void* workspace) {
   HeadJob job{.args = args, .rows = RowLayout::Of(args.format, args.hidden), .plan = plan};
@@ -42,8 +43,8 @@ inline HeadJob MakeHeadJob(const CudaHeadArgs& args, int64_t k, const HeadPlan& 
   return job;
 }
 
-/// Some rows that are scored together: `num_rows` shared ones from `first` on, against all tokens,
-/// or as many of token `token`'s tail, against that token.
+/// Rows that are scored together: either `num_rows` shared rows, starting at `first`, against all
+/// tokens; or `num_rows` rows of token `token`'s tail, against that token.
 struct HeadItem {
   int index = 0;
   int token = -1;  // -1: shared
@@ -59,7 +60,7 @@ struct TailRange {
   bool valid = true;
 };
 
-/// Number of shared rows, whatever the device array says.
+/// Returns the number of shared rows, clamped to [0, row_capacity].
 SHORTLIST_HOST_DEVICE inline int NumSharedRows(const CudaHeadArgs& args) {
   const int capacity = static_cast<int>(args.row_capacity);
   if (args.num_rows == nullptr) return capacity;
@@ -79,12 +80,12 @@ SHORTLIST_HOST_DEVICE inline TailRange TailOf(const CudaHeadArgs& args, int toke
   return {static_cast<int>(begin), static_cast<int>(end - begin)};
 }
 
-/// Number of items, empty ones included: the shared ones, then each token's tail.
+/// Returns the number of items, including empty ones: the shared items, then each token's tail.
 SHORTLIST_HOST_DEVICE inline int NumItems(const HeadJob& job) {
   return job.plan.shared_items + static_cast<int>(job.args.x.num_tokens) * job.plan.tail_items;
 }
 
-/// The item of that number. num_rows <= 0: it is empty.
+/// Returns item number `index`. It is empty if num_rows <= 0.
 SHORTLIST_HOST_DEVICE inline HeadItem ItemAt(const HeadJob& job, int index) {
   const int item_rows = job.plan.item_rows();
   HeadItem item;
@@ -107,13 +108,15 @@ SHORTLIST_HOST_DEVICE inline HeadItem ItemAt(const HeadJob& job, int index) {
   return item;
 }
 
-/// The id of the item's row `row`, below its num_rows; -1 where it is out of range.
+/// Returns the id of the item's row `row`, which is below its num_rows; -1 if the id is out of
+/// range.
 SHORTLIST_HOST_DEVICE inline int RowIdAt(const HeadJob& job, const HeadItem& item, int row) {
   const int id = item.ids != nullptr ? item.ids[row] : item.first + row;
   return id >= 0 && id < job.args.vocab_size ? id : -1;
 }
 
-/// The first item of a block's that is not empty, from `index` on; NumItems when there is none.
+/// Returns a block's first non-empty item, starting at `index`; its index is NumItems if there is
+/// none.
 SHORTLIST_HOST_DEVICE inline HeadItem NextItem(const HeadJob& job, int index) {
   const int num_items = NumItems(job);
   for (; index < num_items; index += job.plan.num_blocks) {

@@ -10,7 +10,7 @@
 
 namespace shortlist {
 
-/// Flags what is wrong with the lengths on the device. One thread of the grid calls it.
+/// Flags invalid lengths on the device. Called by one thread of the grid.
 template <class Device>
 SHORTLIST_DEVICE void FlagLengths(const CudaHeadArgs& args) {
   if (args.num_rows != nullptr && *args.num_rows != NumSharedRows(args)) {
@@ -21,7 +21,7 @@ SHORTLIST_DEVICE void FlagLengths(const CudaHeadArgs& args) {
   }
 }
 
-/// Adds up what the warps have stored of one token tile, and writes its logits.
+/// Adds the sums that the warps have stored for one token tile, and writes its logits.
 template <class Device, RowFormat kFormat>
 SHORTLIST_DEVICE void WriteLogits(const HeadJob& job, const HeadItem& item, int tile,
                                   const float* meet) {
@@ -51,7 +51,7 @@ SHORTLIST_DEVICE void WriteLogits(const HeadJob& job, const HeadItem& item, int 
   }
 }
 
-/// Rows past a token's own hold -infinity. The blocks of the grid share them out.
+/// Writes -infinity to rows after a token's own. The blocks of the grid share the work.
 template <class Device>
 SHORTLIST_DEVICE void PadLogits(const HeadJob& job) {
   for (int token = 0; token < job.args.x.num_tokens; ++token) {
@@ -63,12 +63,13 @@ SHORTLIST_DEVICE void PadLogits(const HeadJob& job) {
   }
 }
 
-/// One block of the head's scores: kHeadThreads threads and plan.shared_bytes of shared memory,
-/// aligned to 16. kRowTiles is the plan's, and kTokenTiles * 8 >= num_tokens.
+/// Runs one block of the head's scores: kHeadThreads threads and plan.shared_bytes of shared
+/// memory, aligned to 16. kRowTiles is the plan's, and kTokenTiles * 8 >= num_tokens.
 template <class Device, RowFormat kFormat, int kRowTiles, int kTokenTiles>
 SHORTLIST_DEVICE void ScoreItems(const HeadJob& job, uint8_t* shared) {
   if (Device::Block() == 0 && Device::Thread() == 0) FlagLengths<Device>(job.args);
-  // The sums of a tile meet in one buffer while those of the tile before are read in the other.
+  // The warps combine the sums of a tile in one buffer while those of the previous tile are read
+  // from the other.
   auto* const meet = reinterpret_cast<float*>(shared);
   int buffer = 0;
   HeadItem item = NextItem(job, Device::Block());

@@ -118,7 +118,7 @@ HeadPlan PlanHead(const CudaHeadArgs& args, int64_t k, int num_processors) {
   const int64_t num_tokens = args.x.num_tokens;
   const int most_blocks = num_processors * kProcessorBlocks;
   HeadPlan plan;
-  // One item per block if that is possible: large ones read the hidden states less often.
+  // One item per block if possible: large items read the hidden states less often.
   const int64_t row_tiles = CeilDivide(args.row_capacity, int64_t{most_blocks} * kTileRows);
   plan.row_tiles = row_tiles <= 1 ? 1 : row_tiles == 2 ? 2 : kMaxRowTiles;
   plan.shared_items = static_cast<int>(CeilDivide(args.row_capacity, plan.item_rows()));

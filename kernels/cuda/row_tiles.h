@@ -11,19 +11,19 @@
 
 namespace shortlist {
 
-/// What a lane reads of a row or a state at once.
+/// The part of a row or a state that a lane reads at once.
 struct alignas(16) Piece {
   uint32_t words[4];
 };
 
 SHORTLIST_HOST_DEVICE inline uint32_t Fp8PairToF16(uint32_t high_bytes) {
-  // s eeee mmm becomes s 0eeee mmm0000000: the f16 2^8 times smaller, subnormals included.
+  // s eeee mmm becomes s 0eeee mmm0000000: the f16 that is 2^8 times smaller, including subnormals.
   return (high_bytes >> 1 & 0x3f803f80u) | (high_bytes & 0x80008000u);
 }
 
-/// The operand words for piece `which` of the state that belongs to a row's piece: those of two
-/// instructions, each two words.
-/// int4 codes come out 16 times as large, fp8 values 2^8 times as small.
+/// Returns the operand words of a row's piece for piece `which` of the state: those of two
+/// instructions, each two words. int4 codes are returned 16 times as large, fp8 values 2^8 times as
+/// small.
 template <RowFormat kFormat>
 SHORTLIST_HOST_DEVICE inline Piece Expand(const Piece& raw, int which) {
   if constexpr (kFormat == RowFormat::kFp8) {
@@ -41,32 +41,32 @@ SHORTLIST_HOST_DEVICE inline Piece Expand(const Piece& raw, int which) {
   }
 }
 
-inline constexpr float kFp8Factor = 256.0f;      // undoes Expand
-inline constexpr float kInt4Factor = 1.0f / 16;  // likewise
+inline constexpr float kFp8Factor = 256.0f;      // undoes the scaling of Expand
+inline constexpr float kInt4Factor = 1.0f / 16;  // undoes the scaling of Expand
 
-/// One warp's sums of an item, in tiles of 16 x 8 as the tensor cores have them. With g = lane / 4
-/// and t = lane % 4, a lane holds places g (values 0, 1) and g + 8 (2, 3) of the side of 16 and
-/// places 2 t and 2 t + 1 of the side of 8. Rows are the side of 16, which leaves no place of the
-/// other empty for one token tile. Against more, rows of floats are the side of 8: what a lane
-/// loads of a row is an operand as it comes. (Quantised rows are not: a lane reads the scales of
-/// the rows whose sums it holds.)
+/// One warp's sums of an item, in tiles of 16 x 8, the layout of the tensor cores. With g = lane /
+/// 4 and t = lane % 4, a lane holds places g (values 0, 1) and g + 8 (2, 3) of the side of 16, and
+/// places 2 t and 2 t + 1 of the side of 8. With one token tile, rows are the side of 16, so that
+/// no place of the other side is empty. With more token tiles, float rows are the side of 8: the
+/// words that a lane loads of a row are an operand without changes. (Quantised rows stay the side
+/// of 16: a lane reads the scales of the rows whose sums it holds.)
 ///
-/// Rows go from memory straight into the registers that the tensor cores read. Warp w adds up units
-/// w, w + kHeadWarps, ...: no other warp needs what it loads, and none waits for another before the
-/// item's end. A load is 8 pieces a lane, and kLoads of them are on their way at a time. The
-/// hidden states, which all items read, come through the cache into a ring in shared memory; each
-/// lane copies what it will read itself, so that nobody waits for others here either.
+/// Rows go from memory directly to the registers that the tensor cores read. Warp w adds up units
+/// w, w + kHeadWarps, ...: no other warp needs what it loads, and no warp waits for another before
+/// the item's end. A load is 8 pieces per lane, and kLoads loads are in flight at a time. The
+/// hidden states, which all items read, come through the cache into a ring in shared memory. Each
+/// lane copies what it will read itself, so no lane waits for others there either.
 ///
-/// A quad of lanes reads a unit of rows g and g + 8 and of token g. Which column goes to which
-/// place of the instruction's K does not matter as long as rows and tokens agree, so every lane
-/// reads 16 contiguous bytes and nothing is shuffled. (f32 rows do without tensor cores: a lane
-/// reads the rows and tokens whose sums it holds, piece by piece.)
+/// A quad of lanes reads a unit of rows g and g + 8 and of token g. The assignment of columns to
+/// places of the instruction's K is arbitrary as long as rows and tokens agree. So every lane reads
+/// 16 contiguous bytes and nothing is shuffled. (f32 rows do not use tensor cores: a lane reads the
+/// rows and tokens whose sums it holds, piece by piece.)
 template <class Device, RowFormat kFormat, int kRowTiles, int kTokenTiles>
 class RowTiles {
  public:
   static_assert(kMaxRowTiles % kRowTiles == 0);
 
-  /// `ring`: the block's, of RingBytes(kTokenTiles).
+  /// `ring`: the block's ring, of RingBytes(kTokenTiles).
   SHORTLIST_DEVICE RowTiles(const HeadJob& job, const HeadItem& item, uint8_t* ring)
       : job_(job),
         ring_(ring + (Device::Warp() * kRingWarpPieces + Device::Lane()) * kPieceBytes),
@@ -84,7 +84,7 @@ class RowTiles {
       const int row = row_ + 8 * i;
       const int id = row < item.num_rows ? RowIdAt(job, item, row) : -1;
       if (id < 0 && row < item.num_rows) Device::Flag(job.args.error, kHeadRowIdError);
-      // The sums of what is no row are never read.
+      // Sums of missing rows are never read.
       rows_[i] = static_cast<uint32_t>(id < 0 ? 0 : id) * row_pieces;
     }
   }
@@ -110,7 +110,7 @@ class RowTiles {
     Device::template WaitCopies<0>();
   }
 
-  /// Puts the sums of token tile `tile` where the block's warps meet: meet[token][row].
+  /// Stores the sums of token tile `tile` in the block's buffer: meet[token][row].
   SHORTLIST_DEVICE void Store(int tile, float* meet) const {
     SHORTLIST_DEVICE_UNROLL
     for (int n = 0; n < kTokenTiles; ++n) {
@@ -138,16 +138,17 @@ class RowTiles {
   static constexpr bool kRowsAreColumns = kTensors && kTokenTiles > 1;  // the side of 8
   static constexpr int kSumRowTiles = kRowsAreColumns ? 2 * kRowTiles : kRowTiles;
   static constexpr int kSumTokenTiles = kRowsAreColumns ? kTokenTiles / 2 : kTokenTiles;
-  // A step is a unit; of f32 rows, a piece of one.
+  // A step is a unit; for f32 rows, a piece of a unit.
   static constexpr bool kQuad = kFormat != RowFormat::kF32;  // the lanes of a quad share a step
   static constexpr int kUnitSteps = kQuad ? 1 : kUnitBytes / kPieceBytes;
   static constexpr int kLoadSteps = kMaxRowTiles / kRowTiles;
   static constexpr bool kQuantized = kFormat == RowFormat::kInt8 || kFormat == RowFormat::kInt4;
-  // What the registers have room for.
+  // As many as the registers have room for.
   static constexpr int kLoads = kTokenTiles > 2 ? 2 : kQuantized ? 3 : 4;
   static constexpr int kStepGroups = kFormat == RowFormat::kInt4 ? 4 : 1;
   using StepScales = std::conditional_t<kStepGroups == 4, uint64_t, uint16_t>;  // bf16 bits
-  // Of a lane, step and token tile: the state's for one piece of a row, or (f32) of two tokens.
+  // Per lane, step and token tile: the state's pieces for one piece of a row, or (f32) of two
+  // tokens.
   static constexpr int kStatePieces = kQuad ? StatePieces(kFormat) : 2;
   static constexpr int kRingSteps = kRingPieces / kStatePieces;
   static constexpr int kRingWarpPieces = kRingPieces * kTokenTiles * 32;
@@ -157,7 +158,7 @@ class RowTiles {
     StepScales scales[kLoadSteps][2 * kRowTiles];  // of quantised rows
   };
 
-  /// Of this warp; the last may reach beyond the rows' end.
+  /// Number of steps of this warp; the last may extend past the end of the rows.
   SHORTLIST_DEVICE int NumSteps() const {
     const int num_units = static_cast<int>(job_.rows.num_units);
     return (num_units - Device::Warp() + kHeadWarps - 1) / kHeadWarps * kUnitSteps;
@@ -165,7 +166,7 @@ class RowTiles {
   SHORTLIST_DEVICE static int UnitOf(int step) {
     return Device::Warp() + step / kUnitSteps * kHeadWarps;
   }
-  /// Where this lane's piece of a step begins in a row.
+  /// Returns the offset in a row of this lane's piece of a step.
   SHORTLIST_DEVICE int ByteOf(int step) const {
     const int piece = kQuad ? piece_ : step % kUnitSteps;
     return UnitOf(step) * kUnitBytes + piece * kPieceBytes;
@@ -205,7 +206,7 @@ class RowTiles {
       const int step = first_step + s;
       if (UnitOf(step) >= job_.rows.num_units) return;  // the whole warp
       Device::template WaitCopies<kRingSteps - 2>();
-      CopyStates(step + kRingSteps - 1);  // the place of the step before
+      CopyStates(step + kRingSteps - 1);  // replaces the previous step
       if constexpr (kFormat == RowFormat::kF32) {
         if (Inside(step)) AddFloats(step, load.rows[s]);
       } else if constexpr (kQuantized) {
@@ -216,7 +217,7 @@ class RowTiles {
     }
   }
 
-  /// The token of that place of a tile, or the last.
+  /// Returns the token at place `place` of a tile, or the last token.
   SHORTLIST_DEVICE int TokenAt(int tile, int place) const {
     const int token = tile * kTileTokens + place;
     return first_token_ + (token < num_tokens_ ? token : num_tokens_ - 1);
@@ -267,7 +268,7 @@ class RowTiles {
     return sum;
   }
 
-  /// The operands of rows g, g + 8, ... that belong to a piece of the state.
+  /// The operands of rows g, g + 8, ... for one piece of the state.
   struct Operands {
     Piece pieces[2 * kRowTiles];
   };
@@ -310,7 +311,7 @@ class RowTiles {
     }
   }
 
-  /// a: places g and g + 8 of the side of 16.
+  /// low, high: places g and g + 8 of the side of 16.
   SHORTLIST_DEVICE static void MultiplyFloats(const Piece& low, const Piece& high, const Piece& b,
                                               int word, float (&sums)[4]) {
     if constexpr (kFormat == RowFormat::kBf16) {
@@ -322,7 +323,8 @@ class RowTiles {
     }
   }
 
-  /// Adds a unit of quantised rows, group by group: a group's products in integers, then scaled.
+  /// Adds a unit of quantised rows, one group at a time: sums a group's products in integers, then
+  /// scales the sum.
   SHORTLIST_DEVICE void AddGroups(int step, const Piece (&raw)[2 * kRowTiles],
                                   const StepScales (&scales)[2 * kRowTiles]) {
     constexpr int kPieceGroups = kFormat == RowFormat::kInt4 ? 2 : 1;
@@ -341,14 +343,14 @@ class RowTiles {
     }
   }
 
-  /// Group `which` of a unit.
+  /// Adds group `which` of a unit.
   SHORTLIST_DEVICE void AddGroup(int n, int unit, int which,
                                  const StepScales (&scales)[2 * kRowTiles], const Operands& a,
                                  const Piece& b, int word) {
     constexpr int kProducts = kFormat == RowFormat::kInt4 ? 1 : 2;  // instructions
     constexpr float kFactor = kFormat == RowFormat::kInt4 ? kInt4Factor : 1.0f;
     const int group = unit * kStepGroups + which;
-    if (group >= job_.rows.num_groups) return;  // the whole warp; the states have no such scale
+    if (group >= job_.rows.num_groups) return;  // the whole warp; the states have no scale for it
     const float x0 = StateScale(TokenAt(n, 2 * piece_), group);
     const float x1 = StateScale(TokenAt(n, 2 * piece_ + 1), group);
     SHORTLIST_DEVICE_UNROLL
@@ -386,7 +388,7 @@ class RowTiles {
   const int num_tokens_;
   const int row_;                 // g
   const int piece_;               // t
-  uint32_t rows_[2 * kRowTiles];  // where rows g, g + 8, ... begin, in pieces
+  uint32_t rows_[2 * kRowTiles];  // offsets of rows g, g + 8, ..., in pieces
   float sums_[kSumRowTiles][kSumTokenTiles][4];
 };
 

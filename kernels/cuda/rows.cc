@@ -101,11 +101,12 @@ float Fp8ToFloat(uint8_t code) {
 uint8_t FloatToFp8(float value) {
   const uint8_t sign = std::signbit(value) ? 0x80 : 0;
   const float magnitude = std::min(std::abs(value), 448.0f);
-  // The spacing of codes: 2^-9 up to 2^-6, an eighth of the leading power of two above.
+  // The spacing of codes: 2^-9 up to 2^-6; above, an eighth of the leading power of two.
   int exponent = -6;
   while (exponent < 8 && magnitude >= std::ldexp(2.0f, exponent)) ++exponent;
   const int steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));
-  // 16 steps carry into the next exponent, and 8 steps above no exponent is the least normal.
+  // 16 steps carry into the next exponent; 8 steps above exponent field 0 is the smallest normal
+  // number.
   return static_cast<uint8_t>(sign | ((exponent + 6) * 8 + steps));
 }
 

@@ -8,8 +8,8 @@
 
 namespace shortlist {
 
-/// Launches the head over a job that has a plan. One translation unit for each format: they compile
-/// side by side.
+/// Launches the head for a job that has a plan. Each format has its own translation unit, so that
+/// they compile in parallel.
 template <RowFormat kFormat>
 cudaError_t LaunchScore(const HeadJob& job, cudaStream_t stream);
 

@@ -14,20 +14,20 @@ SHORTLIST_DEVICE_CALL inline float NoisyScore(float logit, uint64_t noise_key, i
   return PerturbedScore(logit, noise_key, id);
 }
 
-/// What a block has found of a token.
+/// A block's result for one token.
 struct Found {
   BestOfLane best;  // in each lane of warp 0
-  SumExp sum;       // likewise, the same in all
+  SumExp sum;       // in each lane of warp 0, the same in all
 };
 
-/// Where the warps' findings meet.
+/// Where the warps' results are combined.
 struct SelectShared {
   uint64_t keys[kSelectWarps][32];
   float logits[kSelectWarps][32];
   SumExp sums[kSelectWarps];
 };
 
-/// What all warps of the block have found, in warp 0.
+/// Combines the results of all warps of the block in warp 0.
 template <class Device>
 SHORTLIST_DEVICE Found MergeWarps(Found own, SelectShared& shared) {
   const int warp = Device::Warp();
@@ -49,7 +49,7 @@ SHORTLIST_DEVICE Found MergeWarps(Found own, SelectShared& shared) {
   return own;
 }
 
-/// Warp 0 writes a token's result.
+/// Writes a token's result from warp 0.
 template <class Device>
 SHORTLIST_DEVICE void WriteResult(const HeadJob& job, int token, const Found& found) {
   const int lane = Device::Lane();
@@ -61,8 +61,8 @@ SHORTLIST_DEVICE void WriteResult(const HeadJob& job, int token, const Found& fo
   if (lane == 0 && job.out.log_sum_exp != nullptr) job.out.log_sum_exp[token] = LogOf(found.sum);
 }
 
-/// Takes kPartRows logits of a token: one block of kSelectThreads threads for each token and part.
-/// Where a token has one part, its result is written, otherwise what MergeParts reads.
+/// Selects from kPartRows logits of a token: one block of kSelectThreads threads for each token and
+/// part. If a token has one part, writes its result; otherwise writes the input of MergeParts.
 template <class Device>
 SHORTLIST_DEVICE void SelectPart(const HeadJob& job, SelectShared& shared) {
   const int num_parts = job.plan.num_parts;
@@ -100,12 +100,12 @@ SHORTLIST_DEVICE void SelectPart(const HeadJob& job, SelectShared& shared) {
     if (noisy) values[b] /= temperature;
   }
   Found found;
-  const bool any = first < num_rows;  // of the warp
+  const bool any = first < num_rows;  // the warp has rows
   if (any && job.out.log_sum_exp != nullptr) found.sum = WarpSumExp<Device>(values);
   BestOfLane candidates[kBatches];
   SHORTLIST_DEVICE_UNROLL
   for (int b = 0; b < kBatches; ++b) {
-    // What has no probability is never chosen; a row whose id is out of range is -infinity.
+    // Rows without probability are never chosen; a row whose id is out of range is -infinity.
     if (!(values[b] > -kFloatInfinity)) continue;
     const float score = noisy ? NoisyScore(values[b], noise_key, ids[b]) : values[b];
     candidates[b] = {CandidateKey(score, ids[b]), values[b]};

@@ -9,10 +9,11 @@
 
 namespace shortlist {
 
-/// SketchSelectCpu on the current device: of the same queries and races the very same rows.
-/// workspace: SketchWorkspaceBytes of 4-byte aligned device memory, free again when the stream is
-/// past the call. cudaErrorInvalidValue: SketchProblem, or no such workspace; nothing is launched
-/// then. Two launches, which a graph may capture.
+/// Same as SketchSelectCpu(), but on the current device: chooses exactly the same rows for the same
+/// queries and races. workspace: SketchWorkspaceBytes of 4-byte aligned device memory; the caller
+/// may reuse it when the stream has passed the call. Returns cudaErrorInvalidValue, and launches
+/// nothing, if there is a SketchProblem or no such workspace. Two launches, which a graph may
+/// capture.
 cudaError_t SketchSelectCuda(const CudaSketchArgs& args, void* workspace, int64_t workspace_bytes,
                              cudaStream_t stream);
 

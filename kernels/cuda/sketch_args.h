@@ -7,7 +7,7 @@
 
 namespace shortlist {
 
-/// As SketchSelectCpu (kernels/sketch.h) takes them, on the device; the codes 4-byte aligned.
+/// Arguments of SketchSelectCpu (kernels/sketch.h), on the device. The codes are 4-byte aligned.
 struct CudaSketchArgs {
   SketchRows rows;
   const float* query = nullptr;       // [num_tokens, rank]
@@ -15,21 +15,22 @@ struct CudaSketchArgs {
   int64_t num_tokens = 0;             // at most 2^16
   int64_t num_chosen = 0;             // in [1, num_rows]
   int32_t* ids = nullptr;             // out: [num_tokens, num_chosen]
-  uint32_t* keys = nullptr;           // out: likewise; or null
+  uint32_t* keys = nullptr;           // out: [num_tokens, num_chosen]; may be null
 };
 
-/// Why this is refused, naming the bound; null when it is fine. Reads no device memory.
+/// Returns why the arguments are rejected, with the bound; null if they are valid. Reads no device
+/// memory.
 const char* SketchProblem(const CudaSketchArgs& args);
 
-/// How the work is cut: each block takes kSketchChunkRows rows and keeps its best, of all tokens
-/// one after the other, then one block for each token chooses among these.
+/// How the work is cut: each block takes kSketchChunkRows rows and keeps their best, for one token
+/// after the other. Then one block for each token chooses among these candidates.
 inline constexpr int kSketchChunkRows = 2048;
 inline constexpr int kSketchThreads = 256;
 
 int64_t SketchNumChunks(const CudaSketchArgs& args);
-/// Candidates of a token: those of all chunks, one behind the other.
+/// Number of candidates of a token: those of all chunks, concatenated.
 int64_t SketchNumCandidates(const CudaSketchArgs& args);
-/// A uint32 and an int32 for each token's candidates.
+/// Bytes of a uint32 and an int32 for each token's candidates.
 int64_t SketchWorkspaceBytes(const CudaSketchArgs& args);
 
 }  // namespace shortlist

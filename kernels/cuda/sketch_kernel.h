@@ -14,11 +14,11 @@ namespace shortlist {
 inline constexpr int kSketchWarps = kSketchThreads / 32;
 static_assert(kSketchThreads == 256, "a thread for each value of a digit");
 
-/// What choosing needs in shared memory.
+/// Shared memory for one choice.
 struct SketchShared {
   uint32_t num_of_digit[256];
   uint32_t above_of_warp[kSketchWarps], ties_of_warp[kSketchWarps];
-  uint32_t digit, num_left;  // what a pass decided
+  uint32_t digit, num_left;  // results of a pass
 };
 
 struct SketchChunkShared {
@@ -31,13 +31,13 @@ struct CudaSketchJob {
   CudaSketchArgs args;
   int64_t num_candidates = 0;
   uint32_t* candidate_keys = nullptr;  // [num_tokens, num_candidates]
-  int32_t* candidate_ids = nullptr;    // likewise, ascending
+  int32_t* candidate_ids = nullptr;    // [num_tokens, num_candidates], ascending
 };
 
-/// Calls keep(place, i) for the `num_chosen` largest keys of key(0) .. key(count - 1), equal ones
-/// in favour of the lower i, in ascending order of i. All threads of a block take part.
+/// Calls keep(place, i) for the `num_chosen` largest keys of key(0) .. key(count - 1), in ascending
+/// order of i. Ties go to the lower i. All threads of a block take part.
 ///
-/// A radix select: four passes find the smallest key that is kept, digit by digit.
+/// A radix select: four passes find the smallest kept key, digit by digit.
 template <class Device, typename KeyOf, typename Keep>
 SHORTLIST_DEVICE void KeepLargest(int64_t count, int64_t num_chosen, SketchShared* shared,
                                   const KeyOf& key, const Keep& keep) {
@@ -65,7 +65,7 @@ SHORTLIST_DEVICE void KeepLargest(int64_t count, int64_t num_chosen, SketchShare
     num_left = shared->num_left;
   }
 
-  // `prefix` is that key, and the first num_left of those equal to it are kept.
+  // `prefix` is the smallest kept key; of the keys equal to it, the first num_left are kept.
   int64_t num_kept = 0;
   uint32_t num_ties = 0;
   const uint32_t lanes_before = (1u << Device::Lane()) - 1u;
@@ -102,7 +102,7 @@ SHORTLIST_DEVICE void KeepLargest(int64_t count, int64_t num_chosen, SketchShare
   }
 }
 
-/// The key of a row, as an integer of the same order.
+/// Returns the key of a row, as an integer of the same order.
 template <class Device>
 SHORTLIST_DEVICE uint32_t SketchKey(const SketchRows& rows, const SketchQuery& query, int64_t row) {
   const uint8_t* const panel =
@@ -121,7 +121,8 @@ SHORTLIST_DEVICE uint32_t SketchKey(const SketchRows& rows, const SketchQuery& q
   return OrderedBits(key);
 }
 
-/// Block b keeps the best rows of chunk b, token by token, so that its codes come from memory once.
+/// Block b keeps the best rows of chunk b, token by token, so that the chunk's codes come from
+/// memory once.
 template <class Device>
 SHORTLIST_DEVICE void ChooseInChunk(const CudaSketchJob& job, SketchChunkShared* shared) {
   const CudaSketchArgs& args = job.args;

@@ -19,8 +19,8 @@ struct StatesJob {
   float* factors = nullptr;
 };
 
-/// The power of two that brings magnitudes up to `largest` below 2^15, f16's last but one; 1 for
-/// zeros and where something is not finite. Its inverse is a power of two as well.
+/// Returns the power of two that scales `largest` to below 2^15 (f16's last exponent but one); 1
+/// for zeros and if `largest` is not finite. Its inverse is a power of two as well.
 SHORTLIST_HOST_DEVICE inline float F16StateScale(float largest) {
   if (!(largest > 0.0f) || !(largest < __builtin_inff())) return 1.0f;
   int exponent = static_cast<int>(std::bit_cast<uint32_t>(largest) >> 23) - 127;  // subnormal: -127
@@ -28,10 +28,10 @@ SHORTLIST_HOST_DEVICE inline float F16StateScale(float largest) {
   return std::bit_cast<float>(static_cast<uint32_t>(14 - exponent + 127) << 23);
 }
 
-/// A group below this counts as zeros: kLeastInput of kernels/quant.h.
+/// A group whose largest magnitude is below this counts as zeros: kLeastInput of kernels/quant.h.
 inline constexpr float kLeastStateGroup = 1e-30f;
 
-/// The code of one value of a group and its scale, as kernels/quant.h quantises inputs.
+/// Code and scale of one value of a group, quantised like inputs in kernels/quant.h.
 SHORTLIST_HOST_DEVICE inline int8_t StateCode(float value, float largest) {
   if (!(largest >= kLeastStateGroup) || !(largest < __builtin_inff())) return 0;
   return static_cast<int8_t>(rintf(value * (127.0f / largest)));
@@ -41,15 +41,15 @@ SHORTLIST_HOST_DEVICE inline float StateScale(float largest) {
   return largest >= kLeastStateGroup ? largest / 127.0f : 0.0f;
 }
 
-/// Largest magnitude among a warp's values; a NaN is larger than all.
+/// Returns the largest magnitude of a warp's values; a NaN is larger than every number.
 template <class Device>
 SHORTLIST_DEVICE float WarpLargest(float largest_of_lane) {
   return std::bit_cast<float>(
       Device::WarpMax(std::bit_cast<uint32_t>(largest_of_lane) & 0x7fffffffu));
 }
 
-/// Rounds one hidden state to 16 bits, or copies it. A block of kHeadThreads threads; shared:
-/// kHeadWarps floats.
+/// Rounds one hidden state to 16 bits, or copies it. Runs on a block of kHeadThreads threads;
+/// shared: kHeadWarps floats.
 template <class Device>
 SHORTLIST_DEVICE void RoundState(const StatesJob& job, int token, uint8_t* shared) {
   const float* x = job.x + token * job.rows.hidden;
@@ -86,7 +86,7 @@ SHORTLIST_DEVICE void RoundState(const StatesJob& job, int token, uint8_t* share
   if (Device::Thread() == 0) job.factors[token] = 1.0f / scale;
 }
 
-/// Quantises one hidden state; a warp for each group.
+/// Quantises one hidden state; each group is processed by a warp.
 template <class Device>
 SHORTLIST_DEVICE void QuantizeState(const StatesJob& job, int token) {
   const RowLayout& rows = job.rows;
@@ -95,7 +95,7 @@ SHORTLIST_DEVICE void QuantizeState(const StatesJob& job, int token) {
   float* const scales = job.scales + token * rows.x_scale_bytes / 4;
   const int num_scales = static_cast<int>(rows.x_scale_bytes / 4);
   const int group_codes = rows.format == RowFormat::kInt4 ? kInt4GroupCodes : kInt8GroupCodes;
-  // int4 units hold four groups; those behind the last are zeros, as are the scales.
+  // int4 units hold four groups; groups after the last are zeros, as are their scales.
   const int unit_groups = rows.format == RowFormat::kInt4 ? 4 : 1;
   const int num_groups = static_cast<int>(rows.num_units) * unit_groups;
   for (int g = Device::Warp(); g < num_scales; g += kHeadWarps) {
@@ -121,7 +121,8 @@ SHORTLIST_DEVICE void QuantizeState(const StatesJob& job, int token) {
   }
 }
 
-/// Prepares hidden state Block(). A block of kHeadThreads threads; shared: kHeadWarps floats.
+/// Prepares hidden state Block(). Runs on a block of kHeadThreads threads; shared: kHeadWarps
+/// floats.
 template <class Device>
 SHORTLIST_DEVICE void PrepareState(const StatesJob& job, uint8_t* shared) {
   if (job.rows.quantized()) {

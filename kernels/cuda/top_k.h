@@ -9,14 +9,14 @@
 
 namespace shortlist {
 
-/// A warp's list of its best candidates, sorted: lane i holds the one of rank i.
+/// A warp's sorted list of its best candidates: lane i holds the candidate of rank i.
 struct BestOfLane {
   uint64_t key = 0;  // CandidateKey; 0: none
   float logit = -kFloatInfinity;
 };
 
-/// One step of a bitonic network: the lane keeps the better or the worse of its own and the one of
-/// the lane `distance` away.
+/// One step of a bitonic network: the lane keeps the better or the worse of its own candidate and
+/// that of the lane `distance` away.
 template <class Device>
 SHORTLIST_DEVICE void CompareExchange(int distance, bool keep_better, BestOfLane& own) {
   const uint64_t other_key = Device::ShuffleXor(own.key, distance);
@@ -26,7 +26,7 @@ SHORTLIST_DEVICE void CompareExchange(int distance, bool keep_better, BestOfLane
   own.logit = take ? other_logit : own.logit;
 }
 
-/// Sorts the warp's candidates, the best first.
+/// Sorts the warp's candidates, best first.
 template <class Device>
 SHORTLIST_DEVICE void SortCandidates(BestOfLane& own) {
   const int lane = Device::Lane();
@@ -40,7 +40,7 @@ SHORTLIST_DEVICE void SortCandidates(BestOfLane& own) {
   }
 }
 
-/// The best 32 of two sorted lists.
+/// Stores in `best` the best 32 of two sorted lists.
 template <class Device>
 SHORTLIST_DEVICE void MergeSorted(const BestOfLane& other, BestOfLane& best) {
   const int lane = Device::Lane();
@@ -53,8 +53,8 @@ SHORTLIST_DEVICE void MergeSorted(const BestOfLane& other, BestOfLane& best) {
   }
 }
 
-/// Puts each lane's candidate (key 0: none) into the list where it is among the k best: one by one,
-/// which is for few that are.
+/// Inserts each lane's candidate (key 0: none) into the list if it is among the k best. Inserts one
+/// by one, which is efficient if few are.
 template <class Device>
 SHORTLIST_DEVICE void InsertCandidates(int k, const BestOfLane& own, BestOfLane& best) {
   const int lane = Device::Lane();
@@ -66,7 +66,7 @@ SHORTLIST_DEVICE void InsertCandidates(int k, const BestOfLane& own, BestOfLane&
     const float top_logit = Device::Shuffle(own.logit, owner);
     const uint64_t above_key = Device::ShuffleUp(best.key, 1);
     const float above_logit = Device::ShuffleUp(best.logit, 1);
-    // Selections, no branch: the lanes stay together for the next operation of the warp.
+    // Selections instead of branches: the lanes stay together for the next operation of the warp.
     const bool below = best.key < top;
     const bool first_below = below && (lane == 0 || above_key >= top);
     best.key = first_below ? top : below ? above_key : best.key;
@@ -74,8 +74,8 @@ SHORTLIST_DEVICE void InsertCandidates(int k, const BestOfLane& own, BestOfLane&
   }
 }
 
-/// The k best of the lanes' kValues candidates each, sorted. Most of them are the best of their
-/// lane: these are sorted, and few of the rest come in.
+/// Returns the k best of the lanes' kValues candidates each, sorted. Most of the k best are the
+/// best of their lane: these are sorted, and few of the rest are inserted.
 template <class Device, int kValues>
 SHORTLIST_DEVICE BestOfLane BestOf(int k, BestOfLane (&candidates)[kValues]) {
   BestOfLane best;
@@ -95,7 +95,7 @@ SHORTLIST_DEVICE BestOfLane BestOf(int k, BestOfLane (&candidates)[kValues]) {
   return best;
 }
 
-/// The sum of exponentials of the lanes' values, no NaNs, in every lane.
+/// Returns the sum of exponentials of the lanes' values, which contain no NaN, to every lane.
 template <class Device, int kValues>
 SHORTLIST_DEVICE SumExp WarpSumExp(const float (&values)[kValues]) {
   float most = values[0];
@@ -113,7 +113,7 @@ SHORTLIST_DEVICE SumExp WarpSumExp(const float (&values)[kValues]) {
   return {max, sum};
 }
 
-/// The sum of the lanes' sums, in one order, in every lane.
+/// Returns the sum of the lanes' sums, added in one order, to every lane.
 template <class Device>
 SHORTLIST_DEVICE SumExp SumOfLanes(SumExp sum) {
   SHORTLIST_DEVICE_LOOP

@@ -25,7 +25,7 @@ constexpr std::array kNeutralFields = {
     NeutralField{"auto_map", "null"},
 };
 
-/// Of a tower; no fields at all where they are missing.
+/// Returns the fields of a tower; an empty object if they are missing.
 absl::StatusOr<const json*> FindTower(const ConfigFields& fields, const char* name) {
   static const json kNone = json::object();
   const json* tower = fields.Find(name);
@@ -45,7 +45,7 @@ absl::StatusOr<Activation> ReadActivation(const ConfigFields& fields) {
                             "\"quick_gelu\", \"gelu\", \"gelu_new\" and \"gelu_pytorch_tanh\" are");
 }
 
-/// `defaults`: transformers', which older exports leave out.
+/// `defaults`: those of transformers, for fields that older exports leave out.
 absl::StatusOr<ClipTowerConfig> ReadTower(const ConfigFields& fields,
                                           const ClipTowerConfig& defaults) {
   ClipTowerConfig tower;

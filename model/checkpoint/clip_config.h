@@ -23,27 +23,27 @@ struct ClipTowerConfig {
   double norm_eps = 1e-5;
 };
 
-/// What a CLIPModel needs to know of config.json, every value checked against its bounds.
+/// The fields of config.json that a CLIPModel needs, every value checked against its bounds.
 struct ClipConfig {
   ClipTowerConfig text, vision;
   int64_t projection = 0;  // dimensions of both towers' vectors
   int64_t vocab_size = 0;
   int64_t context_len = 0;  // tokens of the longest text
-  // The id at whose first place a text is pooled; nullopt: at the first place of its largest id,
-  // which transformers does where config.json says 2, as older exports do.
+  // A text's vector is taken at the first occurrence of this id. nullopt: at the first occurrence
+  // of the text's largest id, as in transformers if config.json says 2, which older exports do.
   std::optional<int32_t> eos_token_id;
-  int64_t picture_size = 0;  // pixels, of width and of height; a multiple of patch_size
+  int64_t picture_size = 0;  // pixels, both width and height; a multiple of patch_size
   int64_t patch_size = 0;
 
   int64_t num_patches() const { return (picture_size / patch_size) * (picture_size / patch_size); }
-  /// The tokens of a picture: its class and its patches.
+  /// Tokens of a picture: its class and its patches.
   int64_t picture_tokens() const { return num_patches() + 1; }
 };
 
-/// True when `object`, config.json's contents, is a CLIPModel's.
+/// True if `object`, the contents of config.json, is a CLIPModel's.
 bool IsClipConfig(const nlohmann::json& object);
 
-/// As ParseEncoderConfig and ReadEncoderConfig.
+/// Same contracts as ParseEncoderConfig() and ReadEncoderConfig().
 absl::StatusOr<ClipConfig> ParseClipConfig(const nlohmann::json& object, const std::string& path);
 absl::StatusOr<ClipConfig> ReadClipConfig(const ModelSource& source);
 

@@ -72,7 +72,7 @@ constexpr std::array kArchitectures = {
     Architecture::kLlama, Architecture::kMistral,    Architecture::kQwen2,     Architecture::kQwen3,
     Architecture::kGemma, Architecture::kLlamaEagle, Architecture::kQwen2Eagle};
 
-/// Bodies without a head, for embeddings: what the model with one is called.
+/// Bodies without a head, for embeddings, with the architecture of the model that has the head.
 constexpr std::array<std::pair<const char*, Architecture>, 6> kBodies = {{
     {"LlamaModel", Architecture::kLlama},
     {"LlamaEmbeddingModel", Architecture::kLlama},
@@ -82,7 +82,7 @@ constexpr std::array<std::pair<const char*, Architecture>, 6> kBodies = {{
     {"GemmaModel", Architecture::kGemma},
 }};
 
-/// Bodies with a layer `score` behind their last token's state.
+/// Bodies with a `score` layer on their last token's state.
 constexpr std::array<std::pair<const char*, Architecture>, 5> kClassifiers = {{
     {"LlamaForSequenceClassification", Architecture::kLlama},
     {"MistralForSequenceClassification", Architecture::kMistral},
@@ -127,7 +127,7 @@ absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
   return absl::OkStatus();
 }
 
-/// Whether the query, key and value layers have biases. EAGLE's own code asks qkv_bias.
+/// True if the query, key and value layers have biases. EAGLE's own code reads qkv_bias.
 absl::StatusOr<bool> ReadQkvBias(const ConfigFields& fields, const ModelConfig& config) {
   constexpr char kName[] = "qkv_bias";
   const bool is_qwen2 = config.architecture == Architecture::kQwen2 ||
@@ -137,7 +137,7 @@ absl::StatusOr<bool> ReadQkvBias(const ConfigFields& fields, const ModelConfig& 
   return fields.Unsupported(kName, has_bias, is_qwen2 ? "only true is" : "only false is");
 }
 
-/// The window of the layers that have one; 0: none has.
+/// Returns the window of the layers that have one; 0: no layer has a window.
 absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, Architecture architecture) {
   const bool is_qwen = architecture == Architecture::kQwen2 ||
                        architecture == Architecture::kQwen3 ||
@@ -146,7 +146,7 @@ absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, Architecture arch
   const json* value = fields.Find("sliding_window");
   if (is_qwen && !qwen_uses_it) return 0;
   if (is_qwen || architecture == Architecture::kMistral) {
-    // Null switches the window off; absent is transformers' default.
+    // Null disables the window; if absent, transformers' default applies.
     constexpr int64_t kDefault = 4096;
     if (value == nullptr) return fields.object().contains("sliding_window") ? 0 : kDefault;
     return fields.Int("sliding_window", 1, kMaxContextLen);
@@ -156,8 +156,8 @@ absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, Architecture arch
   return 0;
 }
 
-/// Which layers have the window: those that layer_types calls "sliding_attention"; without it, all
-/// of Mistral's and Qwen's from max_window_layers on.
+/// Sets the layers that have the window: those that layer_types calls "sliding_attention". Without
+/// layer_types: all of Mistral's layers, and Qwen's from max_window_layers on.
 absl::Status ReadWindows(const ConfigFields& fields, ModelConfig& config) {
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t window, ReadWindow(fields, config.architecture));
   const bool is_mistral = config.architecture == Architecture::kMistral;
@@ -176,7 +176,7 @@ absl::Status ReadWindows(const ConfigFields& fields, ModelConfig& config) {
     for (int64_t i = 0; i < config.num_layers; ++i) {
       const json& type = (*types)[i];
       const bool wants_window = type == "sliding_attention" && window > 0;
-      // Mistral's own code does not look at the types.
+      // Mistral's own code ignores the types.
       const bool contradicts = is_mistral && wants_window != slides[i];
       if ((!wants_window && type != "full_attention") || contradicts) {
         return fields.Unsupported(
@@ -200,7 +200,7 @@ absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
                              fields.Int("intermediate_size", 1, kMaxIntermediate));
   SHORTLIST_ASSIGN_OR_RETURN(config.num_layers, fields.Int("num_hidden_layers", 1, kMaxLayers));
   SHORTLIST_ASSIGN_OR_RETURN(config.num_heads, fields.Int("num_attention_heads", 1, kMaxHeads));
-  // Only Llama's default is known to be the number of heads.
+  // Only for Llama, the default is known to be the number of heads.
   const bool is_llama = config.architecture == Architecture::kLlama ||
                         config.architecture == Architecture::kLlamaEagle;
   SHORTLIST_ASSIGN_OR_RETURN(config.num_kv_heads,
@@ -235,9 +235,9 @@ absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
   return absl::OkStatus();
 }
 
-/// What Gemma has and the others have not.
+/// Sets what is specific to Gemma.
 absl::Status ReadGemma(const ConfigFields& fields, ModelConfig& config) {
-  // The first checkpoints say "gelu" and mean the other one.
+  // The first checkpoints say "gelu" but mean "gelu_pytorch_tanh".
   for (const char* name : {"hidden_act", "hidden_activation"}) {
     const json* value = fields.Find(name);
     if (value == nullptr || *value == "gelu" || *value == "gelu_pytorch_tanh") continue;
@@ -295,7 +295,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
                                      : fields.CheckNeutral(kSiluFields));
   SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings,
                              fields.Bool("tie_word_embeddings", is_gemma));
-  // The original EAGLE-1 code gives fc a bias unless the configuration says otherwise.
+  // The original EAGLE-1 code gives fc a bias unless the configuration disables it.
   SHORTLIST_ASSIGN_OR_RETURN(config.fc_bias, fields.Bool("bias", true));
   SHORTLIST_ASSIGN_OR_RETURN(config.checkpoint_dtype, fields.StoredDType());
   if (const json* packing = fields.Find("quantization_config")) {
@@ -314,9 +314,9 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
 
 namespace {
 
-/// Unimplemented where the weights in `source` are those of an EAGLE-3 head; gives `object`, its
-/// config.json, the architecture of an EAGLE-1 head where they are one's. Loading the weights
-/// reports damaged or missing ones.
+/// Returns Unimplemented if the weights of `source` are those of an EAGLE-3 head. If they are an
+/// EAGLE-1 head's, sets the architecture of `object`, the contents of config.json, to that of an
+/// EAGLE-1 head. Ignores damaged or missing weights, which loading reports.
 absl::Status RecogniseEagle(const ModelSource& source, json& object) {
   if (!IsDecoderConfig(object)) return absl::OkStatus();
   const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
@@ -334,7 +334,7 @@ absl::Status RecogniseEagle(const ModelSource& source, json& object) {
   return absl::OkStatus();
 }
 
-/// InvalidArgument where there is such a file.
+/// Returns InvalidArgument if `source` contains a GGUF file.
 absl::Status RefuseGguf(const ModelSource& source) {
   for (const std::string& name : source.List()) {
     if (name.ends_with(".gguf")) return GgufIsNotRead(source.PathOf(name));

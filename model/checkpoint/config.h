@@ -14,7 +14,7 @@
 
 namespace shortlist {
 
-/// Rotary position scaling, named as `rope_scaling.rope_type` (or `type`) in config.json.
+/// Rotary position scaling, named after `rope_scaling.rope_type` (or `type`) in config.json.
 struct RopeScaling {
   enum class Type { kDefault, kLinear, kDynamic, kLlama3, kYarn };
   Type type = Type::kDefault;
@@ -28,28 +28,29 @@ struct RopeScaling {
   double attention_factor = 1.0;                 // kYarn: multiplies cosines and sines
 };
 
-/// What a decoder needs to know of config.json, every value checked against its bounds.
+/// The fields of config.json that a decoder needs, every value checked against its bounds.
 struct ModelConfig {
   /// LlamaForCausalLM and so on. kLlamaEagle and kQwen2Eagle are EAGLE-1 drafts:
-  /// LlamaForCausalLMEagle, or a LlamaForCausalLM whose weights have an fc layer, as the original
-  /// ones call themselves; likewise Qwen2's.
+  /// LlamaForCausalLMEagle and Qwen2ForCausalLMEagle, or a LlamaForCausalLM or Qwen2ForCausalLM
+  /// whose weights have an fc layer, as in the original drafts.
   enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kGemma, kLlamaEagle, kQwen2Eagle };
   Architecture architecture = Architecture::kLlama;
-  bool is_body = false;        // LlamaModel, say: there is no LM head
-  bool is_classifier = false;  // LlamaForSequenceClassification, say: a body with a `score` layer
-  int64_t vocab_size = 0;      // embedding rows; may exceed the tokenizer's size (padding)
+  bool is_body = false;  // such as LlamaModel: no LM head
+  // Such as LlamaForSequenceClassification: a body with a `score` layer.
+  bool is_classifier = false;
+  int64_t vocab_size = 0;  // embedding rows; may exceed the tokenizer's size (padding)
   int64_t hidden = 0;
   int64_t intermediate = 0;
   int64_t num_layers = 0;
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;  // divides num_heads
   int64_t head_dim = 0;      // even
-  int64_t context_len = 0;   // positions the model can be asked for, scaling included
+  int64_t context_len = 0;   // largest number of positions the model supports, scaling included
   double rms_norm_eps = 1e-6;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
   bool qkv_bias = false;         // of the query, key and value layers
-  bool qk_norm = false;          // every query and key head is normalised before it is rotated
+  bool qk_norm = false;          // normalises every query and key head before its rotation
   std::vector<int64_t> windows;  // [num_layers] positions a token attends to, 0: all; empty: all 0
   bool tie_word_embeddings = false;
   Activation activation = Activation::kSilu;  // of the gated MLP
@@ -57,28 +58,29 @@ struct ModelConfig {
   double norm_offset = 0.0;                   // added to the stored weights of norms
   bool fc_bias = false;                       // EAGLE: `bias` of the fc layer
   WeightPacking packing;                      // of the linear layers' weights
-  std::vector<int32_t> eos_token_ids;         // may be empty; GenerationConfig's count instead
-  DType checkpoint_dtype = DType::kF32;       // torch_dtype or dtype; the files have the last word
+  std::vector<int32_t> eos_token_ids;         // may be empty; GenerationConfig's take precedence
+  DType checkpoint_dtype = DType::kF32;       // torch_dtype or dtype; the files take precedence
 
   bool is_eagle() const {
     return architecture == Architecture::kLlamaEagle || architecture == Architecture::kQwen2Eagle;
   }
 };
 
-/// "LlamaForCausalLM".
+/// Returns a name such as "LlamaForCausalLM".
 const char* ArchitectureName(ModelConfig::Architecture architecture);
 
-/// True when `object`, config.json's contents, names an architecture that ModelConfig knows.
+/// True if `object`, the contents of config.json, names an architecture that ModelConfig supports.
 bool IsDecoderConfig(const nlohmann::json& object);
 
-/// The configuration in `object`, config.json's contents; `path` begins the messages.
-/// InvalidArgument names the field, its value and the bound; Unimplemented names an architecture,
-/// or a field that would change the result, that is not supported.
+/// Reads the configuration in `object`, the contents of config.json. Messages begin with `path`.
+/// InvalidArgument names the field, its value and the bound. Unimplemented names an unsupported
+/// architecture, or an unsupported field that would change the result.
 absl::StatusOr<ModelConfig> ParseModelConfig(const nlohmann::json& object, const std::string& path);
 
-/// Parses config.json and, where present, AutoGPTQ's quantize_config.json; looks into the
-/// weights' headers for the fc layer of an EAGLE draft. NotFound for a missing config.json;
-/// Unimplemented for an adapter or an EAGLE-3 head; else as ParseModelConfig.
+/// Parses config.json and, if present, AutoGPTQ's quantize_config.json. Looks for the fc
+/// layer of an EAGLE draft in the headers of the weights. NotFound for a missing config.json;
+/// Unimplemented for an adapter or an EAGLE-3 head; InvalidArgument for a GGUF file without
+/// config.json. Other errors are those of ParseModelConfig.
 absl::StatusOr<ModelConfig> ReadModelConfig(const ModelSource& source);
 
 }  // namespace shortlist

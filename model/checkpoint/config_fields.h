@@ -21,12 +21,12 @@ inline constexpr int64_t kMaxLayers = 1024;
 inline constexpr int64_t kMaxHeads = 4096;
 inline constexpr int64_t kMaxHeadDim = 4096;
 inline constexpr int64_t kMaxContextLen = int64_t{1} << 24;
-// Within these every rotary frequency, and its angle at any position, is a finite f32.
+// Within these bounds every rotary frequency, and its angle at any position, is a finite f32.
 inline constexpr double kMinTheta = 1e-6;
 inline constexpr double kMaxTheta = 1e12;
 
-/// A field that changes what a model computes and that only this value leaves as it is; "null"
-/// means that the field must be absent or null. Absent and null are neutral for all.
+/// A field that changes what a model computes unless it has the value `neutral`. "null" means that
+/// the field must be absent or null. Absent and null are neutral for every field.
 struct NeutralField {
   const char* name;
   const char* neutral;  // JSON text
@@ -36,28 +36,29 @@ struct NeutralField {
 /// Errors name the object, the field, its value and its bound.
 class ConfigFields {
  public:
-  /// `where`: the path, and for a nested object its name. `object` outlives this.
+  /// `where`: the path, and the name of a nested object. `object` must outlive this instance.
   ConfigFields(std::string where, const nlohmann::json& object)
       : where_(std::move(where)), object_(object) {}
 
-  /// Null when the field is absent.
+  /// Returns null if the field is absent.
   const nlohmann::json* Find(const char* name) const;
 
   absl::Status Invalid(const char* name, const std::string& problem) const;
   absl::Status Unsupported(const char* name, const nlohmann::json& value,
                            const std::string& supported) const;
 
-  /// An integer in [low, high]; InvalidArgument for an absent one when there is no `otherwise`.
+  /// Returns an integer in [low, high]. InvalidArgument if the field is absent without `otherwise`.
   absl::StatusOr<int64_t> Int(const char* name, int64_t low, int64_t high,
                               std::optional<int64_t> otherwise = std::nullopt) const;
-  /// A finite number in (low, high].
+  /// Returns a finite number in (low, high]. InvalidArgument if the field is absent without
+  /// `otherwise`.
   absl::StatusOr<double> Real(const char* name, double low, double high,
                               std::optional<double> otherwise = std::nullopt) const;
   absl::StatusOr<bool> Bool(const char* name, bool otherwise) const;
 
-  /// Unimplemented names the first of `neutral` that has another value.
+  /// Unimplemented names the first field of `neutral` that has another value.
   absl::Status CheckNeutral(std::span<const NeutralField> neutral) const;
-  /// dtype or torch_dtype; f32 without either, Unimplemented for another type.
+  /// Reads dtype or torch_dtype. f32 without either; Unimplemented for another type.
   absl::StatusOr<DType> StoredDType() const;
 
   const nlohmann::json& object() const { return object_; }

@@ -56,7 +56,7 @@ constexpr std::array kNeutralFields = {
     NeutralField{"auto_map", "null"},
 };
 
-/// What config.json calls the extents of the layers, and what lies in their middle.
+/// Names in config.json of the layers' sizes and of the activation.
 struct ShapeNames {
   const char* hidden;
   const char* intermediate;
@@ -72,7 +72,7 @@ const ShapeNames& NamesOf(Family family) {
   return family == Family::kDistilBert ? kDistilBertNames : kUsualNames;
 }
 
-/// Null where the architecture is none that is known.
+/// Returns null for an unknown architecture.
 const KnownArchitecture* FindArchitecture(const json& name) {
   for (const KnownArchitecture& known : kArchitectures) {
     if (name == known.name) return &known;
@@ -133,7 +133,7 @@ absl::Status ReadShape(const ConfigFields& fields, EncoderConfig& config) {
   return absl::OkStatus();
 }
 
-/// Learned positions and token types, as BERT, DistilBERT and RoBERTa have them.
+/// Reads learned positions and token types, for BERT, DistilBERT and RoBERTa.
 absl::Status ReadEmbeddings(const ConfigFields& fields, EncoderConfig& config) {
   const bool has_padding_row = config.family == Family::kRoberta;
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -156,8 +156,8 @@ absl::Status ReadEmbeddings(const ConfigFields& fields, EncoderConfig& config) {
   return absl::OkStatus();
 }
 
-/// Which layers are local: those that layer_types calls "sliding_attention"; without it, all but
-/// each global_attn_every_n_layers-th, the first included.
+/// Sets the local layers: those that layer_types calls "sliding_attention". Without layer_types:
+/// all layers except every global_attn_every_n_layers-th, counted from the first.
 absl::Status ReadLocalLayers(const ConfigFields& fields, EncoderConfig& config) {
   constexpr int64_t kPeriodDefault = 3, kLocalDefault = 128;
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t period, fields.Int("global_attn_every_n_layers", 1,
@@ -183,7 +183,8 @@ absl::Status ReadLocalLayers(const ConfigFields& fields, EncoderConfig& config) 
   return absl::OkStatus();
 }
 
-/// The theta of one kind of layer: from rope_parameters (newer exports) or a field of its own.
+/// Returns the theta of one kind of layer, from rope_parameters (newer exports) or a field of its
+/// own.
 absl::StatusOr<double> ReadTheta(const ConfigFields& fields, const char* kind, const char* old_name,
                                  double otherwise) {
   SHORTLIST_ASSIGN_OR_RETURN(otherwise, fields.Real(old_name, kMinTheta, kMaxTheta, otherwise));
@@ -221,7 +222,7 @@ absl::Status ReadModernBert(const ConfigFields& fields, EncoderConfig& config) {
   SHORTLIST_ASSIGN_OR_RETURN(
       config.global_rope_theta,
       ReadTheta(fields, "full_attention", "global_rope_theta", config.global_rope_theta));
-  // Null, and not absent, says that local layers turn as global ones do.
+  // Null, unlike absent, means that local layers use the global theta.
   const auto local = fields.object().find("local_rope_theta");
   const bool is_null = local != fields.object().end() && local->is_null();
   SHORTLIST_ASSIGN_OR_RETURN(

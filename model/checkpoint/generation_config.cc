@@ -15,8 +15,8 @@ using nlohmann::json;
 
 namespace {
 
-/// Fields with which transformers' generate() gives another output, and the one value (JSON text)
-/// that leaves it as it is. Absent, null and an empty list or object do so for all.
+/// Fields that change the output of transformers' generate(), and the one value (JSON text) that
+/// does not. Absent, null and an empty list or object are neutral for every field.
 struct NeutralField {
   const char* name;
   const char* neutral;
@@ -48,7 +48,7 @@ constexpr std::array kNeutralFields = {
     NeutralField{"watermarking_config", "null"},
     NeutralField{"token_healing", "false"},
 };
-/// Filters of sampling: a greedy model does not use them.
+/// Sampling filters, which a greedy model does not use.
 constexpr std::array kNeutralFilters = {
     NeutralField{"typical_p", "1"},
     NeutralField{"epsilon_cutoff", "0"},

@@ -12,9 +12,9 @@
 
 namespace shortlist {
 
-/// How a checkpoint wants to be sampled where the user says nothing; nullopt: it does not say.
+/// A checkpoint's sampling parameters for requests that set none; nullopt: not specified.
 struct SamplingDefaults {
-  bool do_sample = false;                    // false: greedily, and the four below are not read
+  bool do_sample = false;                    // false: greedy, and the next four are not read
   std::optional<double> temperature;         // in (0, 100]
   std::optional<int64_t> top_k;              // 0: off
   std::optional<double> top_p;               // in (0, 1]
@@ -23,24 +23,24 @@ struct SamplingDefaults {
   std::optional<int64_t> max_new_tokens;     // at least 1
 };
 
-/// generation_config.json. Its max_length is not kept: a length in new tokens, which every request
-/// has, outranks it.
+/// Contents of generation_config.json. Its max_length is not kept: every request has a limit in new
+/// tokens, which takes precedence.
 struct GenerationConfig {
-  std::optional<std::vector<int32_t>> eos_token_ids;  // nullopt: config.json's count
+  std::optional<std::vector<int32_t>> eos_token_ids;  // nullopt: use config.json's
   SamplingDefaults sampling;
 };
 
-/// The ids of `eos_token_id`, an id or a list of ids, without repetitions; nullopt when it is
+/// Returns the ids of `eos_token_id`, an id or a list of ids, without duplicates; nullopt if it is
 /// absent. InvalidArgument for an id outside [0, vocab_size).
 absl::StatusOr<std::optional<std::vector<int32_t>>> ReadEosIds(const ConfigFields& fields,
                                                                int64_t vocab_size);
 
-/// InvalidArgument names the field, its value and bound; Unimplemented one that would change the
-/// output, such as no_repeat_ngram_size, and is not obeyed.
+/// InvalidArgument names the field, its value and bound. Unimplemented names an unsupported field
+/// that would change the output, such as no_repeat_ngram_size.
 absl::StatusOr<GenerationConfig> ParseGenerationConfig(const ConfigFields& fields,
                                                        int64_t vocab_size);
 
-/// Parses generation_config.json; nothing is set where there is none.
+/// Parses generation_config.json. Returns an empty configuration if there is no such file.
 absl::StatusOr<GenerationConfig> ReadGenerationConfig(const ModelSource& source,
                                                       int64_t vocab_size);
 

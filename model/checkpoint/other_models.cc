@@ -26,11 +26,11 @@ constexpr char kSupported[] =
     "(Contriever too), DistilBERT, RoBERTa, XLM-RoBERTa, ModernBERT and CLIP";
 
 struct Family {
-  std::string_view beginning;  // of an architecture's name, in lower case
+  std::string_view beginning;  // prefix of the names of architectures, in lower case
   const char* what;
 };
 
-/// What people try most.
+/// The families that users try most often.
 constexpr Family kFamilies[] = {
     {"t5", "T5, an encoder-decoder"},
     {"mt5", "mT5, an encoder-decoder"},

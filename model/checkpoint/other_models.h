@@ -11,23 +11,21 @@
 
 namespace shortlist {
 
-/// Unimplemented for an architecture that is not supported. The message says what `name`, an entry
-/// of config.json's architectures, is (as far as that is known), and which decoders and encoders
-/// are supported.
+/// Returns Unimplemented for an unsupported architecture. The message describes `name`, an entry of
+/// config.json's architectures, if it is known, and lists the supported decoders and encoders.
 absl::Status UnsupportedArchitecture(const ConfigFields& fields, const nlohmann::json& name);
 
-/// UnsupportedArchitecture's where config.json, whose members `fields` are, names one architecture
-/// that is neither a decoder nor an encoder that is supported. Reading the configuration reports a
-/// list of another kind.
+/// Returns UnsupportedArchitecture's error if config.json, whose members are `fields`, names one
+/// architecture that is neither a supported decoder nor a supported encoder. Accepts a list of
+/// another form, which reading the configuration reports.
 absl::Status CheckArchitecture(const ConfigFields& fields);
 
-/// Unimplemented where `source` holds an adapter of PEFT (adapter_config.json), such as LoRA's,
-/// which transformers would load over a model that lies elsewhere. InvalidArgument for a damaged
-/// file.
+/// Returns Unimplemented if `source` holds a PEFT adapter (adapter_config.json), such as LoRA's, which
+/// transformers would load over a model stored elsewhere. InvalidArgument for a damaged file.
 absl::Status RefuseAdapter(const ModelSource& source);
 
-/// Unimplemented for the weights of an EAGLE-3 head: they have d2t or t2d, a layer called midlayer
-/// or with a hidden_norm, or an fc layer over three hidden states.
+/// Returns Unimplemented for the weights of an EAGLE-3 head: they have d2t or t2d, a layer called
+/// midlayer or with a hidden_norm, or an fc layer over three hidden states.
 absl::Status RefuseEagle3(const WeightFiles& weights, int64_t hidden);
 
 }  // namespace shortlist

@@ -7,14 +7,14 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kCodesPerWord = 8;
-/// The nibble of an AWQ word that holds output 8 k + index.
+/// Entry `index` is the nibble of an AWQ word that holds output 8 k + index.
 constexpr std::array<int, 8> kAwqNibbles = {0, 4, 1, 5, 2, 6, 3, 7};
 
 int32_t Nibble(int32_t word, int64_t index) {
   return static_cast<int32_t>(static_cast<uint32_t>(word) >> (4 * index) & 15u);
 }
 
-/// Nibble of output `output` in a row of words that run along the outputs.
+/// Returns the nibble of output `output` in a row of words along the outputs.
 int32_t CodeOfOutput(const int32_t* words, int64_t output, bool is_awq) {
   const int64_t index = output % kCodesPerWord;
   return Nibble(words[output / kCodesPerWord], is_awq ? kAwqNibbles[index] : index);

@@ -10,15 +10,16 @@ namespace shortlist {
 ///   w[o, i] = scale[g, o] * (code[o, i] - zero[g, o]),   g the group of input i
 ///
 /// GPTQ (AutoGPTQ's format): qweight [in / 8, out] holds the codes of inputs 8 k .. 8 k + 7 in
-/// ascending nibbles; qzeros [groups, out / 8] likewise of outputs, zero being the nibble +
-/// zero_offset; g_idx [in], where it is there, is the group of each input (act-order).
+/// ascending nibbles. qzeros [groups, out / 8] holds outputs 8 k .. 8 k + 7 in ascending nibbles;
+/// zero is the nibble + zero_offset. g_idx [in], if present, is the group of each input
+/// (act-order).
 /// AWQ (its "gemm" version): qweight [in, out / 8] and qzeros [groups, out / 8] hold outputs
-/// 8 k + 0, 2, 4, 6, 1, 3, 5, 7 in ascending nibbles. Scales are [groups, out] in both.
+/// 8 k + 0, 2, 4, 6, 1, 3, 5, 7 in ascending nibbles. Scales are [groups, out] in both formats.
 struct WeightPacking {
   enum class Kind : uint8_t { kNone, kGptq, kAwq };
   Kind kind = Kind::kNone;
-  int64_t group_size = 0;   // consecutive inputs of a group; 0: all of them
-  bool act_order = false;   // kGptq: inputs are grouped by g_idx alone
+  int64_t group_size = 0;   // consecutive inputs of a group; 0: all inputs
+  bool act_order = false;   // kGptq: only g_idx assigns inputs to groups
   int32_t zero_offset = 0;  // kGptq: 1, or 0 in its second format
 };
 
@@ -34,11 +35,11 @@ struct PackedWeight {
   std::vector<int32_t> group_of;  // [in_features], each in [0, num_groups)
 };
 
-/// Outputs are unpacked in blocks of this many, which share the cache lines of the words.
+/// Outputs are unpacked in blocks of this size, which share the cache lines of the words.
 inline constexpr int64_t kUnpackBlock = 16;
 
 /// Writes rows first .. first + count - 1 of w, exact in f32: out is [count, in_features]. `first`
-/// is a multiple of kUnpackBlock, count at most that.
+/// is a multiple of kUnpackBlock, and count <= kUnpackBlock.
 void UnpackRows(const PackedWeight& weight, int64_t first, int64_t count, float* out);
 
 }  // namespace shortlist

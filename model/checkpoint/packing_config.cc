@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr int64_t kMaxGroupSize = int64_t{1} << 22;
 
-/// The text of a field in lower case, `otherwise` when it is absent.
+/// Returns the text of a field in lower case, `otherwise` if it is absent.
 std::string LowerText(const ConfigFields& fields, const char* name, const char* otherwise) {
   const json* value = fields.Find(name);
   if (value == nullptr) return otherwise;

@@ -7,8 +7,8 @@
 
 namespace shortlist {
 
-/// Reads config.json's quantization_config, or the whole of AutoGPTQ's quantize_config.json.
-/// Unimplemented names the scheme, or the property of a known one, that is not supported.
+/// Reads config.json's quantization_config, or all of AutoGPTQ's quantize_config.json.
+/// Unimplemented names an unsupported scheme, or an unsupported property of a supported scheme.
 absl::StatusOr<WeightPacking> ReadPacking(const ConfigFields& fields);
 
 }  // namespace shortlist

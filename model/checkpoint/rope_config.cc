@@ -77,7 +77,7 @@ absl::Status ReadThetaInside(const ConfigFields& fields, const ConfigFields& rop
   return absl::OkStatus();
 }
 
-/// YaRN's temperature for a context `factor` times as long (Peng et al. 2023, section 3.4).
+/// Returns YaRN's temperature for a context `factor` times as long (Peng et al. 2023, section 3.4).
 double YarnScale(double factor, double mscale) {
   return factor <= 1.0 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
 }
@@ -109,7 +109,7 @@ int64_t Stretched(int64_t positions, double factor) {
   return std::min(kMaxContextLen, static_cast<int64_t>(static_cast<double>(positions) * factor));
 }
 
-/// What follows the type, for a type that scales.
+/// Reads the fields other than the type, for a type that scales.
 absl::Status ReadScaling(const ConfigFields& fields, const ConfigFields& rope,
                          ModelConfig& config) {
   RopeScaling& out = config.rope_scaling;
@@ -129,7 +129,7 @@ absl::Status ReadScaling(const ConfigFields& fields, const ConfigFields& rope,
     config.context_len = Stretched(max_positions, out.factor);
     return absl::OkStatus();
   }
-  // Some exports have it beside the object, where it wins in transformers too.
+  // Some exports have it next to the object, where it takes precedence in transformers too.
   const ConfigFields& holder =
       fields.Find("original_max_position_embeddings") != nullptr ? fields : rope;
   SHORTLIST_ASSIGN_OR_RETURN(

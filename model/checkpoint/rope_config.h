@@ -7,10 +7,10 @@
 
 namespace shortlist {
 
-/// Sets rope_theta and rope_scaling of `config`, whose head_dim and context_len (so far
-/// max_position_embeddings) are read, from rope_theta and rope_scaling (older exports) or
-/// rope_parameters (newer ones, with rope_theta inside); lets context_len grow where the scaling
-/// says how far the model reaches. Errors as ParseModelConfig.
+/// Sets rope_theta and rope_scaling of `config` from rope_theta and rope_scaling (older exports) or
+/// rope_parameters (newer ones, with rope_theta inside). Reads head_dim and context_len
+/// (max_position_embeddings until then) of `config`. Raises context_len if the scaling extends the
+/// model's context. Errors are those of ParseModelConfig.
 absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config);
 
 }  // namespace shortlist
