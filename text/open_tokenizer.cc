@@ -27,7 +27,7 @@ using nlohmann::json;
 constexpr int64_t kMaxModelBytes = int64_t{64} << 20;
 constexpr int64_t kMaxJsonBytes = int64_t{256} << 20;
 
-/// The *.tiktoken files of `dir`, sorted.
+/// Returns the *.tiktoken files of `dir`, sorted.
 std::vector<std::string> RanksFiles(const std::filesystem::path& dir) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -62,7 +62,7 @@ struct Configs {
   json model = json::object();           // config.json
 };
 
-/// A file's JSON object; an empty one where there is no such file.
+/// Reads a file's JSON object; returns an empty object if there is no such file.
 absl::StatusOr<json> ReadOptionalObject(const std::filesystem::path& path) {
   if (!FileExists(path.string())) return json::object();
   SHORTLIST_ASSIGN_OR_RETURN(json document, ReadJsonFile(path.string(), kMaxConfigBytes));
