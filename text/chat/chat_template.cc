@@ -30,7 +30,7 @@ absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
   return absl::Status(status.code(), absl::StrCat(origin, ": ", status.message()));
 }
 
-/// A file's JSON, or null when there is none.
+/// Returns a file's JSON, or null if there is no such file.
 absl::StatusOr<json> ReadOptionalJson(const std::string& path) {
   auto document = ReadJsonFile(path, kMaxConfigBytes);
   if (absl::IsNotFound(document.status())) return json();
@@ -40,7 +40,7 @@ absl::StatusOr<json> ReadOptionalJson(const std::string& path) {
   return document;
 }
 
-/// The templates of a `chat_template` member.
+/// Returns the templates of a `chat_template` member.
 absl::StatusOr<Sources> ReadMember(const json& config, const std::string& path) {
   Sources sources;
   if (!config.contains("chat_template") || config["chat_template"].is_null()) return sources;
@@ -67,10 +67,10 @@ absl::StatusOr<Sources> ReadMember(const json& config, const std::string& path) 
 
 struct FoundSources {
   Sources sources;
-  std::string path;  // of the file that has them
+  std::string path;  // of the file that contains them
 };
 
-/// Those of the first file that has any. An empty `sources`: there is none.
+/// Returns the sources of the first file that has any; empty `sources` if there are none.
 absl::StatusOr<FoundSources> FindSources(const std::filesystem::path& dir) {
   const std::string config_path = (dir / "tokenizer_config.json").string();
   SHORTLIST_ASSIGN_OR_RETURN(const json config, ReadOptionalJson(config_path));
@@ -86,7 +86,7 @@ absl::StatusOr<FoundSources> FindSources(const std::filesystem::path& dir) {
   return FoundSources{std::move(sources), path};
 }
 
-/// additional_chat_templates/*.jinja, which go before others of their names.
+/// Adds additional_chat_templates/*.jinja, which replace templates of the same name.
 void AddAdditional(const std::filesystem::path& dir, Sources& sources) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(dir / "additional_chat_templates", error), end;
@@ -104,7 +104,7 @@ bool IsPlainWord(const std::string& text) {
   });
 }
 
-/// A message without its null members, its reasoning under each name that templates read.
+/// Returns a message without null members, with its reasoning under each name that templates read.
 ordered_json NormalizedMessage(const ordered_json& message) {
   ordered_json normalized = ordered_json::object();
   const ordered_json* reasoning = nullptr;
@@ -182,8 +182,8 @@ std::tm LocalTime() {
   return now;
 }
 
-/// Short chats with a message of the role "tool", whose content is kToolContent, with tools and
-/// without.
+/// Content of the "tool" message in ChatsWithTool(), which returns short chats with and without
+/// tools.
 constexpr char kToolContent[] = "xToolSaysx";
 
 std::vector<Chat> ChatsWithTool() {

@@ -73,8 +73,8 @@ ClassTemplate ClsAndSep() {
           .pair = {{"cls_token"}, {"A"}, {"sep_token"}, {"B", 1}, {"sep_token", 1}}};
 }
 
-/// Returns a template with `first` at the start, `last` after each text and twice between two texts,
-/// all of type 0.
+/// Returns a template of type 0: `first` at the start, `last` after each text and twice between
+/// texts.
 ClassTemplate DoubleSeparator(std::string_view first, std::string_view last) {
   return {.single = {{first}, {"A"}, {last}},
           .pair = {{first}, {"A"}, {last}, {last}, {"B"}, {last}}};
