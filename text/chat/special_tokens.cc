@@ -63,8 +63,8 @@ absl::Status AddMembers(const std::string& path, const json& object, const char*
   return absl::OkStatus();
 }
 
-/// Adds the tokens that are members of `file`: standard ones, and others whose names end in "_token",
-/// as texts or objects.
+/// Adds the tokens that are members of `file`: standard ones, and others whose names end in
+/// "_token", as texts or objects.
 absl::Status AddNamed(const std::string& path, const json& file, Tokens& standard, Tokens& texts,
                       Tokens& objects) {
   for (const auto& [name, value] : file.items()) {
