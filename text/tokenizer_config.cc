@@ -60,7 +60,7 @@ absl::StatusOr<NamedToken> ParseNamedToken(const std::string& name, const json& 
   return NamedToken{*std::move(parsed), name, makes_special};
 }
 
-/// Appends the tokens of a list or an object; those of an object have names of their own.
+/// Appends the tokens of a list or an object; tokens of an object have names of their own.
 absl::Status AppendNamedTokens(const json& config, const char* name, bool lists_make_special,
                                std::vector<NamedToken>& tokens) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* spec, FindMember(config, name));

@@ -19,6 +19,7 @@ namespace shortlist {
 /// A list of extra tokens names none. special_tokens_map.json is ignored if the config has
 /// added_tokens_decoder. Otherwise its members override those of the config, except that its other
 /// members ending in "_token" do not override texts or extra tokens of the config.
+///
 /// A token is a text, or an object with its text as "content". Null is no token. InvalidArgument
 /// names the file and the member that is not a text, or that has the name of another variable of
 /// chat templates.

@@ -14,9 +14,10 @@
 namespace shortlist::jinja {
 
 /// Renders a template with `variables`. The language is that of Jinja 3.1's
-/// ImmutableSandboxedEnvironment as transformers sets it up. The only attributes are keys, those of
-/// namespaces and of `loop`, and the methods of text/jinja/methods.h. Functions: range, namespace,
-/// dict, raise_exception, and strftime_now, which prints `now`.
+/// ImmutableSandboxedEnvironment as transformers sets it up. Attributes are keys, the methods of
+/// text/jinja/methods.h, and those of namespaces, `loop`, numbers, ranges and macros
+/// (text/jinja/operators.cc). Functions: range, namespace, dict, raise_exception, and strftime_now,
+/// which prints `now`.
 ///
 /// InvalidArgument names the line of:
 /// - an operation that its operands do not support;

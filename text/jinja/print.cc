@@ -49,7 +49,7 @@ std::string QuotedRepr(const std::string& bytes) {
   return out + quote;
 }
 
-/// A JSON string as json.dumps writes it.
+/// Returns a JSON string, as json.dumps writes it.
 std::string QuotedJson(const std::string& bytes, bool ensure_ascii) {
   std::string out = "\"";
   for (size_t i = 0; i < bytes.size();) {

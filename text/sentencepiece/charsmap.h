@@ -18,7 +18,7 @@ bool CharsmapIsSound(std::string_view charsmap);
 
 inline constexpr size_t kMaxCharsmapBytes = size_t{4} << 20;
 inline constexpr size_t kMaxNestedKeys = 32;
-inline constexpr size_t kMaxCharsmapGrowth = 16;  // U+FDFA, 3 bytes: 39 with U+2581 for spaces
+inline constexpr size_t kMaxCharsmapGrowth = 16;  // U+FDFA: 3 bytes become 39, with U+2581
 
 }  // namespace shortlist
 

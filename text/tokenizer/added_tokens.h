@@ -48,9 +48,9 @@ class AddedTokenMatcher {
   /// Replaces `parts` by the parts of `text`, in order. They cover `text` without overlap, except
   /// for white space absorbed by two tokens. Matches the leftmost, then the longest token.
   ///
-  /// Two spellings of a special token stay text: any if `parse_special` is false, and one that
-  /// overlaps `literal` (EncodeOptions::literal; a prefix that normalisation put before the token's
-  /// content does not count). No other token is searched for inside such a spelling.
+  /// The spelling of a special token stays text if `parse_special` is false, or if it overlaps
+  /// `literal` (EncodeOptions::literal; a prefix that normalisation put before the token's content
+  /// does not count). No other token is searched for inside such a spelling.
   ///
   /// Returns false, with `parts` incomplete, if there are more than `max_tokens` tokens. Time is
   /// linear in the text.

@@ -29,7 +29,7 @@ class LongestKeys {
   size_t max_bytes() const { return max_bytes_; }  // size of the longest key
 
  private:
-  using Keys = std::vector<std::pair<std::string, int32_t>>;  // reversed, and their values
+  using Keys = std::vector<std::pair<std::string, int32_t>>;  // reversed keys, values
 
   void BuildTrie(const Keys& keys);
   void LinkSuffixes();

@@ -14,7 +14,7 @@ struct Metaspace {
   enum class Prepend { kAlways, kFirst, kNever };
 
   std::string replacement = "\xE2\x96\x81";  // replaces a space: one character, not a space
-  Prepend prepend = Prepend::kAlways;        // which pieces get one in front, unless they have it
+  Prepend prepend = Prepend::kAlways;        // which pieces get a mark in front if they lack it
   bool split = true;                         // a piece ends before each `replacement`
 };
 
