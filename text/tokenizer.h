@@ -64,9 +64,9 @@ class Tokenizer {
   virtual std::string_view kind() const = 0;
 
   /// Returns the ids of `text`, with BOS and other special tokens if the checkpoint asks for them.
-  /// InvalidArgument if `text` is not valid UTF-8 (names the byte offset), is longer than
-  /// kMaxTextBytes, grows beyond EncodeBudget in the tokenizer's own steps, or makes a regular
-  /// expression of the tokenizer take too many steps.
+  /// InvalidArgument if `text` is not valid UTF-8 (names the byte offset) or longer than
+  /// kMaxTextBytes, if the tokenizer's steps exceed the bytes or the time of EncodeBudget, or if a
+  /// regular expression of the tokenizer takes too many steps.
   ///
   /// OutOfRange ("more than N tokens") as soon as the number of ids is certain to exceed
   /// `options.max_tokens`: at once if the text has more bytes than max_token_bytes() allows,
@@ -181,8 +181,8 @@ class Tokenizer {
 /// Opens the tokenizer of a model directory: the first file present of `tokenizer.json`,
 /// `tokenizer.model` (SentencePiece, or ranks in tiktoken's format) and a single `*.tiktoken`.
 /// `tokenizer_config.json`, if present, names BOS and EOS. NotFound names the files that were
-/// looked for. InvalidArgument names the damaged file, or a requested feature that is not
-/// supported.
+/// looked for. InvalidArgument names the damaged file, two `*.tiktoken` files, or a requested
+/// feature that is not supported.
 ///
 /// tokenizer.json (text/tokenizer/json_tokenizer.h): options and special tokens of
 /// `tokenizer_config.json` and `special_tokens_map.json` apply as in AutoTokenizer of transformers,

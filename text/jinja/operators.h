@@ -23,7 +23,8 @@ absl::StatusOr<bool> Compare(Operator op, const Value& left, const Value& right)
 absl::StatusOr<bool> Contains(const Value& container, const Value& item);
 absl::StatusOr<Value> Negate(const Value& value);
 
-/// Returns value[key], or a method of that name if there is no such key; otherwise undefined.
+/// Returns value[key]. A text that is not a key gives GetAttribute(), so methods are found too;
+/// anything else gives undefined.
 absl::StatusOr<Value> GetItem(const Value& value, const Value& key);
 /// Returns value.name, looked up as in Jinja: methods first, then keys. Undefined for anything
 /// else, including names that begin with "__" and methods that change a value.

@@ -193,7 +193,8 @@ absl::Status RefuseAddedTokens(const json& config, int32_t size) {
 }
 
 /// Returns whether BOS is put first if the configuration does not say so: true if there is a BOS,
-/// and the class is of Llama or Gemma or is not given. InvalidArgument for other classes with a BOS.
+/// and the class is of Llama or Gemma or is not given. InvalidArgument for other classes with a
+/// BOS.
 absl::StatusOr<bool> DefaultAddsBos(const std::string& tokenizer_class, bool has_bos) {
   if (!has_bos || tokenizer_class.empty()) return has_bos;
   if (tokenizer_class.starts_with("LlamaTokenizer") ||
