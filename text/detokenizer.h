@@ -9,33 +9,33 @@
 
 namespace shortlist {
 
-/// Turns a stream of token ids into a stream of text, never emitting half a code point: bytes of an
-/// unfinished one are held back until it is complete, or known to be broken (then U+FFFD, as
-/// Tokenizer::Decode does). The pieces joined, with Finish(), equal Tokenizer::Decode of all ids,
-/// but for a run of byte tokens that is not UTF-8 as a whole: characters that were complete in it
-/// have been emitted, as a stream of the tokenizers library emits them too, and stay. One per
-/// stream; not thread-safe.
+/// Turns a stream of token ids into a stream of text and never emits part of a code point. Bytes of
+/// an unfinished code point are held back until it is complete or known to be invalid; invalid
+/// bytes become U+FFFD, as in Tokenizer::Decode. The pieces joined, with Finish(), equal
+/// Tokenizer::Decode of all ids, with one exception: a run of byte tokens that is not UTF-8 as a
+/// whole. The complete characters of such a run have been emitted already and stay, as in a stream
+/// of the tokenizers library. One object per stream; not thread-safe.
 class Detokenizer {
  public:
-  /// `tokenizer` must outlive this. `at_start`: the first id starts a text (its added leading space
-  /// goes); false when the ids continue a prompt. `shows_controls`: control tokens are written as
-  /// spelled.
+  /// `tokenizer` must outlive this object. `at_start`: the first id starts a text, so its added
+  /// leading space is removed; false if the ids continue a prompt. `shows_controls`: writes control
+  /// tokens as they are spelled.
   Detokenizer(const Tokenizer& tokenizer, bool at_start, bool shows_controls = false);
 
-  /// The text that `id` completes; may be empty.
+  /// Returns the text that `id` completes; may be empty.
   std::string Append(TokenId id);
 
-  /// What is still held back, as replacement characters; a space that is, goes. Call once at the
-  /// end.
+  /// Returns U+FFFD for the bytes still held back; drops a space that is held back. Call once at
+  /// the end.
   std::string Finish();
 
  private:
   const Tokenizer& tokenizer_;
   bool at_start_;
   bool shows_controls_;
-  SpaceCleaner cleaner_;  // where the tokenizer asks for it
-  std::string pending_;   // an incomplete, so far valid, UTF-8 sequence of at most 3 bytes, or the
-                          // space that may be the last
+  SpaceCleaner cleaner_;  // used if the tokenizer's cleans_up_spaces()
+  std::string pending_;   // an incomplete, so far valid UTF-8 sequence of at most 3 bytes, or a
+                          // space that may end the text
 };
 
 }  // namespace shortlist

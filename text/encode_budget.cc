@@ -20,8 +20,8 @@ int64_t EncodeBudget::TimeMs() const {
 }
 
 absl::Status EncodeBudget::CheckTime() {
-  // The coarse clock needs no system call. It goes on while the process is stopped, so it only says
-  // when to look at the thread's own clock.
+  // The coarse clock needs no system call. It keeps running while the process is stopped, so it
+  // only decides when to read the thread's own clock.
   const int64_t now_ms = ClockMs(CLOCK_MONOTONIC_COARSE);
   if (!next_look_ms_.has_value()) next_look_ms_ = now_ms + TimeMs();
   if (now_ms < *next_look_ms_) return absl::OkStatus();

@@ -56,7 +56,7 @@ struct Configs {
   json model = json::object();           // config.json
 };
 
-/// The JSON object in the file `name`; an empty one if there is no such file.
+/// Reads the JSON object in the file `name`; returns an empty object if there is no such file.
 absl::StatusOr<json> ReadObject(const ModelSource& source, const char* name) {
   SHORTLIST_ASSIGN_OR_RETURN(std::optional<json> object, source.ReadObject(name));
   return object ? *std::move(object) : json::object();

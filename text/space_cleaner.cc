@@ -6,7 +6,7 @@
 namespace shortlist {
 namespace {
 
-/// How many bytes at the end of `text` may be the beginning of `word`, but not all of it.
+/// Returns how many bytes at the end of `text` may begin `word` without completing it.
 size_t NumBegun(std::string_view text, std::string_view word) {
   for (size_t count = std::min(text.size(), word.size() - 1); count > 0; --count) {
     if (text.ends_with(word.substr(0, count))) return count;

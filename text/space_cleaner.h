@@ -8,14 +8,14 @@
 
 namespace shortlist {
 
-/// Takes spaces out of English text as transformers' clean_up_tokenization does (" ." becomes ".",
-/// " n't" becomes "n't"): one replacement after the other, each over the whole text. The text comes
-/// in pieces; what may be the beginning of something to replace is held back. Not thread-safe.
+/// Removes spaces from English text as transformers' clean_up_tokenization does (" ." becomes ".",
+/// " n't" becomes "n't"). The replacements run one after the other, each over the whole text. The
+/// text comes in pieces; a possible beginning of a match is held back. Not thread-safe.
 class SpaceCleaner {
  public:
-  /// The text that `piece` completes; may be empty.
+  /// Returns the text that `piece` completes; may be empty.
   std::string Append(std::string piece);
-  /// What is still held back. Call once at the end.
+  /// Returns the text still held back. Call once at the end.
   std::string Finish();
 
  private:
@@ -35,7 +35,7 @@ class SpaceCleaner {
 
   std::string Run(size_t first_rule, std::string piece);
 
-  std::array<std::string, kRules.size()> held_;  // of each rule
+  std::array<std::string, kRules.size()> held_;  // text held back by each rule
 };
 
 }  // namespace shortlist

@@ -34,13 +34,13 @@ class Fnv1a64 {
 
 using Parts = std::vector<SequenceTemplate::Part>;
 
-/// How many tokens each text keeps.
+/// Number of tokens that each text keeps.
 struct KeptLengths {
   int64_t first, second;
 };
 
-/// The longer text is cut to the shorter one's length, then both alike; an odd one goes to the one
-/// that was longer, or the second.
+/// Truncates the longer text to the shorter one's length, then both equally. An odd token goes to
+/// the text that was longer, or to the second if both were equally long.
 KeptLengths KeepLongestFirst(int64_t first, int64_t second, int64_t room) {
   const bool swapped = first > second;
   int64_t shorter = std::min(first, second);
@@ -52,7 +52,7 @@ KeptLengths KeepLongestFirst(int64_t first, int64_t second, int64_t room) {
   return swapped ? KeptLengths{longer, shorter} : KeptLengths{shorter, longer};
 }
 
-/// `room`: how many tokens both texts may have together.
+/// `room`: maximum number of tokens of both texts together.
 absl::StatusOr<KeptLengths> Keep(int64_t first, std::optional<int64_t> second, int64_t room,
                                  Truncation::Strategy strategy) {
   const int64_t excess = first + second.value_or(0) - room;
@@ -113,7 +113,7 @@ absl::Status CheckNumTokens(size_t num_tokens, const EncodeOptions& options) {
 
 }  // namespace
 
-/// `num_others`: ids of the encoding that are not in `ids`.
+/// `num_others`: number of ids of the encoding that are not in `ids`.
 absl::Status Tokenizer::EncodeChecked(std::string_view text, const EncodeOptions& options,
                                       int64_t num_others, std::vector<TokenId>& ids) const {
   if (text.size() > kMaxTextBytes) {
@@ -195,7 +195,7 @@ std::string_view Tokenizer::NextSpelling(TokenId id, bool& at_start) const {
 std::string Tokenizer::Decode(std::span<const TokenId> ids, bool shows_controls) const {
   std::string bytes;
   bool at_start = true;
-  size_t run_begin = 0;  // in `bytes`, of a run of byte tokens
+  size_t run_begin = 0;  // offset in `bytes` of a run of byte tokens
   size_t num_in_run = 0;
   const auto end_run = [&] {
     if (num_in_run > 0 && FindInvalidUtf8(std::string_view(bytes).substr(run_begin))) {
@@ -206,7 +206,7 @@ std::string Tokenizer::Decode(std::span<const TokenId> ids, bool shows_controls)
   };
   for (const TokenId id : ids) {
     const bool is_special = IsSpecial(id);
-    if (is_special && !shows_controls) {  // in a run it does not count
+    if (is_special && !shows_controls) {  // does not end a run
       bytes.append(NextBytes(id, at_start));
       continue;
     }

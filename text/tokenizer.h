@@ -21,155 +21,157 @@
 namespace shortlist {
 
 struct EncodeOptions {
-  /// Puts round the text what the checkpoint wants there: BOS, EOS, [CLS], [SEP].
+  /// Adds the checkpoint's special tokens around the text: BOS, EOS, [CLS], [SEP].
   bool add_special_tokens = true;
-  /// The spelling of a control token in the text is that token. False: it is text, as whoever typed
-  /// it wrote it.
+  /// True: the spelling of a control token in the text becomes that token. False: it is encoded as
+  /// ordinary text.
   bool parse_special = false;
-  /// Where parse_special holds: bytes of the text in which no control token is spelled. A spelling
-  /// that any of them belongs to is text, encoded as the whole text's other words are. Sorted,
-  /// within the text, neither overlapping nor touching, on code points. Of a pair, the first
-  /// text's.
+  /// Byte ranges of the text in which no control token is recognised; used only if parse_special.
+  /// A spelling that overlaps one of the ranges is encoded as ordinary text. Sorted, within the
+  /// text, neither overlapping nor touching, bounds on code points. For a pair, ranges of the first
+  /// text.
   std::span<const ByteRange> literal;
-  /// More ids than that are refused, those that the checkpoint adds included; at least 0.
+  /// Maximum number of ids, including those that the checkpoint adds; more are rejected. At least
+  /// 0.
   int64_t max_tokens = std::numeric_limits<int64_t>::max();
 };
 
-/// How a text, or a pair of texts, is cut to a length.
+/// How a text or a pair of texts is truncated.
 struct Truncation {
-  /// Which text loses tokens: the longer one, until both are equally long, then both by turns; or
-  /// one of them alone.
+  /// Which text loses tokens: the longer one until both are equally long, then both in turn; or one
+  /// of them alone.
   enum class Strategy { kLongestFirst, kOnlyFirst, kOnlySecond };
-  enum class Side { kRight, kLeft };  // where tokens go
+  enum class Side { kRight, kLeft };  // the side that loses tokens
 
-  std::optional<int64_t> max_len;  // in tokens, those of the checkpoint included; none: no limit
+  std::optional<int64_t> max_len;  // in tokens, with those the checkpoint adds; nullopt: no limit
   Strategy strategy = Strategy::kLongestFirst;
   Side side = Side::kRight;
 };
 
-/// A text or a pair, ready for a model.
+/// An encoded text or pair, ready for a model.
 struct Encoding {
   std::vector<TokenId> ids;       // [num_tokens]
-  std::vector<int32_t> type_ids;  // [num_tokens], which text each token belongs to (BERT)
+  std::vector<int32_t> type_ids;  // [num_tokens], the text that each token belongs to (BERT)
 };
 
-/// Turns text into token ids and back. Immutable after construction; any thread may call any
+/// Converts text to token ids and back. Immutable after construction; any thread may call any
 /// method.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// What people call it: "SentencePiece", "BPE", "WordPiece", "WordLevel", "Unigram" or
-  /// "tiktoken".
+  /// The common name of the algorithm: "SentencePiece", "BPE", "WordPiece", "WordLevel", "Unigram"
+  /// or "tiktoken".
   virtual std::string_view kind() const = 0;
 
-  /// Ids of `text`, with BOS and the like where the checkpoint says so. InvalidArgument when `text`
-  /// is not valid UTF-8 (names the byte offset) or longer than kMaxTextBytes, and when the
-  /// tokenizer's own steps make more of it than EncodeBudget allows; InvalidArgument when a
-  /// regular expression of the tokenizer takes too many steps on it.
+  /// Returns the ids of `text`, with BOS and other special tokens if the checkpoint asks for them.
+  /// InvalidArgument if `text` is not valid UTF-8 (names the byte offset) or longer than
+  /// kMaxTextBytes, if the tokenizer's steps exceed the bytes or the time of EncodeBudget, or if a
+  /// regular expression of the tokenizer takes too many steps.
   ///
-  /// OutOfRange ("more than N tokens") as soon as it is certain that there are more ids than
-  /// `options.max_tokens`: at once where the text has more bytes than max_token_bytes() allows, and
-  /// otherwise after the word that goes beyond. SentencePiece encodes a text as a whole: what the
-  /// bytes do not tell is known at the end.
+  /// OutOfRange ("more than N tokens") as soon as the number of ids is certain to exceed
+  /// `options.max_tokens`: at once if the text has more bytes than max_token_bytes() allows,
+  /// otherwise after the word that exceeds the limit. SentencePiece encodes a text as a whole, so
+  /// without such a bound its error comes at the end.
   absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
                                               const EncodeOptions& options = {}) const;
 
-  /// The same for `first`, and `second` behind it where there is one, cut to a length;
-  /// `options.max_tokens` counts before that. As well InvalidArgument when the limit leaves no room
-  /// for what is added, when kOnlyFirst or kOnlySecond would have to cut more than that text has,
-  /// and for kOnlySecond without a second.
+  /// Like Encode(), for `first`, followed by `second` if given, truncated as `truncation` says.
+  /// `options.max_tokens` applies before truncation. Also InvalidArgument if the limit leaves no
+  /// room for the added tokens, if kOnlyFirst or kOnlySecond would have to remove all tokens of
+  /// that text or more, and for kOnlySecond without a second text.
   absl::StatusOr<Encoding> EncodeSequence(std::string_view first,
                                           std::optional<std::string_view> second,
                                           const EncodeOptions& options,
                                           const Truncation& truncation) const;
 
-  /// Far beyond any context window.
+  /// Maximum size of a text, far beyond any context window.
   static constexpr size_t kMaxTextBytes = size_t{16} << 20;
 
-  /// Number of ids; every id is below it. A model may have more embedding rows: padding, never
-  /// emitted.
+  /// Number of ids; every id is below it. A model may have more embedding rows: those are padding
+  /// and never emitted.
   virtual int64_t size() const = 0;
 
-  /// The most bytes of a text that one id may stand for: text of more than n times as many bytes
-  /// has more than n ids. None where an id may stand for any number of bytes: where neighbouring
-  /// unknown characters become one token or vanish, where text is dropped or its spaces are merged
-  /// before it is encoded, and where an added token takes white space along. At least 1.
+  /// Maximum number of bytes of a text that one id may stand for, at least 1: a text of more than
+  /// n times as many bytes has more than n ids. nullopt if there is no bound: neighbouring unknown
+  /// characters become one token or vanish, text is dropped or its spaces are merged before
+  /// encoding, or an added token absorbs adjacent white space.
   virtual std::optional<int64_t> max_token_bytes() const = 0;
 
-  /// The bytes that `id` stands for in running text: a piece with its leading space, one byte for a
-  /// byte piece, nothing for a control token (BOS, EOS). `id` in [0, size()).
+  /// Returns the bytes that `id`, in [0, size()), stands for within a text: a piece with its
+  /// leading space, one byte for a byte piece, nothing for a control token (BOS, EOS).
   virtual std::string_view TokenBytes(TokenId id) const = 0;
 
   /// True for control tokens, which carry no text.
   virtual bool IsSpecial(TokenId id) const = 0;
 
-  /// The spelling of a control token, such as "</s>", and nothing for any other. Encode reads it
-  /// only where EncodeOptions::parse_special asks for it, Decode does not write it.
+  /// Returns the spelling of a control token, such as "</s>"; empty for any other token. Encode
+  /// recognises the spelling only with EncodeOptions::parse_special. Decode writes it only with
+  /// `shows_controls`.
   virtual std::string_view ControlPiece(TokenId id) const = 0;
 
   virtual std::optional<TokenId> bos() const = 0;
   virtual std::optional<TokenId> eos() const = 0;
 
-  /// What a user should know of the files though they make a tokenizer: special tokens that are
-  /// named, but have no id; a class of the tokenizer that does not fit its file.
+  /// Problems of the files that did not keep them from being loaded: special tokens that are named
+  /// but have no id; a tokenizer class that does not fit its file.
   virtual std::span<const std::string> warnings() const { return {}; }
 
-  /// True when text begins with a space that encoding added and decoding takes away again.
+  /// True if encoding adds a space at the start of a text and decoding removes it.
   virtual bool adds_leading_space() const = 0;
 
-  /// The bytes that `id` adds to a text: TokenBytes, without the added leading space where
-  /// `at_start` holds. `at_start` says that no text came before; it is updated for the token that
-  /// follows. Decode and Detokenizer both go through here. As it stands here, control tokens leave
-  /// a text at its start and any other token ends it.
+  /// Returns the bytes that `id` adds to a text: TokenBytes(), without the added leading space if
+  /// `at_start`. `at_start` says that no text came before; it is updated for the next token. Decode
+  /// and Detokenizer both use this function. In this implementation control tokens keep `at_start`
+  /// and any other token clears it.
   virtual std::string_view NextBytes(TokenId id, bool& at_start) const;
 
-  /// The same of a control token in a text that shows them: its spelling, and the space before it
-  /// where a decoder joins words by spaces. It ends the start of a text.
+  /// Like NextBytes(), for a control token in a text that shows control tokens: returns its
+  /// spelling, with a space before it if the decoder joins words by spaces. Clears `at_start`.
   virtual std::string_view NextSpelling(TokenId id, bool& at_start) const;
 
-  /// True for a token that stands for one byte, beside others that are text (byte fallback).
+  /// True for a token that stands for one byte, in a vocabulary of text tokens (byte fallback).
   virtual bool IsByteToken(TokenId) const { return false; }
 
-  /// True when spaces before punctuation go from a decoded text (SpaceCleaner).
+  /// True if decoding removes spaces before punctuation (SpaceCleaner).
   virtual bool cleans_up_spaces() const { return false; }
 
-  /// True when the space at the end of a text goes: a token's end is written as a space, and that
-  /// of the last one as nothing.
+  /// True if decoding removes a space at the end of a text: the end of a token is written as a
+  /// space, except for the last token.
   virtual bool strips_trailing_space() const { return false; }
 
-  /// What stands in a text for bytes that are not UTF-8: with byte tokens beside pieces of text
-  /// (SentencePiece, byte fallback) one U+FFFD for each, as SentencePiece has it.
+  /// How decoding replaces bytes that are not UTF-8. Tokenizers with byte tokens and text pieces
+  /// (SentencePiece, byte fallback) use one U+FFFD per byte, as SentencePiece does.
   virtual Replacement replacement() const { return Replacement::kPerSubpart; }
 
-  /// Whole text of `ids`: their bytes joined, an added leading space and one at the end that goes
-  /// removed, bytes that are not UTF-8 replaced, spaces cleaned up. As in the tokenizers library a
-  /// run of byte tokens that is not UTF-8 as a whole becomes as many U+FFFD. `shows_controls`:
-  /// control tokens are written too, as spelled.
+  /// Returns the whole text of `ids`: their bytes joined, an added leading space and a trailing
+  /// space removed where the tokenizer does so, bytes that are not UTF-8 replaced, spaces cleaned
+  /// up. As in the tokenizers library, a run of byte tokens that is not UTF-8 as a whole becomes
+  /// one U+FFFD per token. `shows_controls`: writes control tokens too, as they are spelled.
   std::string Decode(std::span<const TokenId> ids, bool shows_controls = false) const;
 
-  /// The byte string that a fingerprint hashes: ControlPiece(id) for a control token,
+  /// Returns the byte string that the fingerprint hashes: ControlPiece(id) for a control token,
   /// TokenBytes(id) for any other.
   std::string_view Spelling(TokenId id) const {
     return IsSpecial(id) ? ControlPiece(id) : TokenBytes(id);
   }
 
-  /// Hash over the byte strings of all tokens in id order ("fnv1a64:<16 hex digits>"). Two
-  /// tokenizers with the same fingerprint give ids the same meaning; a list or a draft with another
-  /// one is refused.
+  /// Returns a hash over the byte strings of all tokens in id order ("fnv1a64:<16 hex digits>").
+  /// Ids mean the same in two tokenizers with the same fingerprint. A vocab list or a draft with
+  /// another fingerprint is rejected.
   ///
-  /// FNV-1a, 64 bits (offset basis 0xcbf29ce484222325, prime 0x100000001b3), over, for each id from
-  /// 0 on, the length of Spelling(id) as a little-endian u32, then the string. The digits are lower
-  /// case.
+  /// FNV-1a, 64 bits (offset basis 0xcbf29ce484222325, prime 0x100000001b3). The input is, for each
+  /// id from 0 on, the length of Spelling(id) as a little-endian u32, followed by the string. The
+  /// digits are lower case.
   std::string Fingerprint() const;
 
  protected:
-  /// Appends the ids of `text`, valid UTF-8 of at most kMaxTextBytes, and nothing round it.
-  /// OutOfRange when `ids` would be longer than the budget allows.
+  /// Appends the ids of `text` (valid UTF-8 of at most kMaxTextBytes), without added special
+  /// tokens. OutOfRange if `ids` would be longer than the budget allows.
   virtual absl::Status EncodeText(std::string_view text, const EncodeOptions& options,
                                   EncodeBudget& budget, std::vector<TokenId>& ids) const = 0;
 
-  /// What goes round texts.
+  /// The tokens added around texts.
   virtual const SequenceTemplate& sequence_template() const = 0;
 
  private:
@@ -177,32 +179,33 @@ class Tokenizer {
                              int64_t num_others, std::vector<TokenId>& ids) const;
 };
 
-/// Opens the tokenizer of a model directory: the first that is there of `tokenizer.json`,
+/// Opens the tokenizer of a model directory: the first file present of `tokenizer.json`,
 /// `tokenizer.model` (SentencePiece, or ranks in tiktoken's format) and a single `*.tiktoken`.
-/// `tokenizer_config.json`, where it is present, says which tokens are BOS and EOS. NotFound names
-/// what was looked for; InvalidArgument names the file that is damaged, and what it asks for that
-/// is not supported.
+/// `tokenizer_config.json`, if present, names BOS and EOS. NotFound names the files that were
+/// looked for. InvalidArgument names the damaged file, two `*.tiktoken` files, or a requested
+/// feature that is not supported.
 ///
 /// tokenizer.json (text/tokenizer/json_tokenizer.h): options and special tokens of
-/// `tokenizer_config.json` and `special_tokens_map.json` count as AutoTokenizer of transformers
-/// counts them; `config.json` says by which version (text/tokenizer/tokenizer_class.h). Truncation
-/// and padding are left to the caller.
+/// `tokenizer_config.json` and `special_tokens_map.json` apply as in AutoTokenizer of transformers,
+/// in the version that `config.json` implies (text/tokenizer/tokenizer_class.h). Truncation and
+/// padding are left to the caller.
 ///
-/// SentencePiece (text/sentencepiece/tokenizer.h): BOS goes first unless `add_bos_token` is false
-/// or there is none; EOS goes last where `add_eos_token` is true. Text behind a control token gets
-/// no leading space unless `legacy` is true, as transformers 5 has it. The unknown token stands for
-/// U+2047 between two spaces, as SentencePiece prints it, or for the text that the model names. A
-/// model without byte pieces encodes texts of up to SentencePieceModel::kMaxTextBytesWithoutBytes.
+/// SentencePiece (text/sentencepiece/tokenizer.h): BOS is put first unless `add_bos_token` is false
+/// or there is no BOS; EOS is put last if `add_eos_token` is true. Text after a control token gets
+/// no leading space unless `legacy` is true, as in transformers 5. The unknown token decodes to
+/// U+2047 between two spaces, as in SentencePiece, or to the text that the model names. A model
+/// without byte pieces encodes texts of up to SentencePieceModel::kMaxTextBytesWithoutBytes.
 ///
-/// Ranks (text/tokenizer/tiktoken.h): special tokens are those of tokenizer_config.json.
+/// Ranks (text/tokenizer/tiktoken.h): special tokens come from tokenizer_config.json.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const ModelSource& source);
 
-/// The same for one file, without a tokenizer_config.json: tokenizer.json when the name ends in
-/// ".json", otherwise ranks where the file is text that holds them, otherwise SentencePiece.
+/// Like OpenTokenizer(), for one file without a tokenizer_config.json. The file is read as
+/// tokenizer.json if its name ends in ".json", as ranks if it is text that holds them or its name
+/// ends in ".tiktoken", otherwise as SentencePiece.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizerFile(const std::string& path);
 
-/// InvalidArgument names the first of `ids` that the model, whose embedding has `num_rows`, cannot
-/// read: tokens that were added to the tokenizer alone, such as [PAD].
+/// Returns InvalidArgument if an id is not below `num_rows`, the rows of the model's embedding, and
+/// names the first such id: a token added to the tokenizer alone, such as [PAD].
 absl::Status CheckRows(std::span<const TokenId> ids, const Tokenizer& tokenizer, int64_t num_rows);
 
 }  // namespace shortlist

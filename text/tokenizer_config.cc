@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A token as a string, or as an object with "content".
+/// Reads a token given as a string, or as an object with "content".
 absl::StatusOr<std::optional<std::string>> ReadSpelling(const json& config, const char* name) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* member, FindMember(config, name));
   if (member == nullptr) return std::nullopt;
@@ -37,7 +37,7 @@ absl::StatusOr<std::optional<std::string>> ReadSpelling(const json& config, cons
 constexpr const char* kStandardTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                            "pad_token", "cls_token", "mask_token"};
 
-/// Where a standard token stands among these; past them for any other.
+/// Returns the position of `name` in kStandardTokens; its size for any other name.
 size_t RankOf(const std::string& name) {
   const auto* const found = std::find(std::begin(kStandardTokens), std::end(kStandardTokens), name);
   return static_cast<size_t>(found - std::begin(kStandardTokens));
@@ -45,7 +45,7 @@ size_t RankOf(const std::string& name) {
 
 bool IsStandard(const std::string& name) { return RankOf(name) < std::size(kStandardTokens); }
 
-/// A special token from a string, or an object with "content" and flags.
+/// Parses a special token given as a string, or as an object with "content" and flags.
 absl::StatusOr<NamedToken> ParseNamedToken(const std::string& name, const json& spec,
                                            bool makes_special) {
   json token = spec;
@@ -60,7 +60,7 @@ absl::StatusOr<NamedToken> ParseNamedToken(const std::string& name, const json& 
   return NamedToken{*std::move(parsed), name, makes_special};
 }
 
-/// Appends the tokens of a list or an object; those of an object have names of their own.
+/// Appends the tokens of a list or an object; tokens of an object have names of their own.
 absl::Status AppendNamedTokens(const json& config, const char* name, bool lists_make_special,
                                std::vector<NamedToken>& tokens) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* spec, FindMember(config, name));

@@ -11,12 +11,12 @@
 
 namespace shortlist {
 
-/// What counts of a tokenizer_config.json.
+/// The members of a tokenizer_config.json that are used.
 struct TokenizerConfig {
   std::string tokenizer_class;     // empty: not given
-  std::optional<std::string> bos;  // the spelling; none: not given, or null
+  std::optional<std::string> bos;  // the spelling; nullopt: not given, or null
   std::optional<std::string> eos;
-  bool names_bos = false;  // the member is there, be it null
+  bool names_bos = false;  // the member is present, possibly null
   bool names_eos = false;
   std::optional<bool> add_bos;
   std::optional<bool> add_eos;
@@ -24,43 +24,44 @@ struct TokenizerConfig {
   std::optional<bool> legacy;
 };
 
-/// InvalidArgument names the member that is of the wrong type, and split_special_tokens where it is
-/// true: EncodeOptions::parse_special alone says whether texts spell special tokens.
+/// InvalidArgument names a member of the wrong type, and split_special_tokens if it is true:
+/// EncodeOptions::parse_special alone decides whether texts spell special tokens.
 absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const nlohmann::json& config);
 
-/// The member "added_tokens_decoder", {id: token}, in the order of ids.
+/// Returns the member "added_tokens_decoder", {id: token}, in the order of ids.
 absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const nlohmann::json& config);
 
 /// A special token that tokenizer_config.json names. `token.id` is not set.
 struct NamedToken {
   AddedToken token;
-  std::string member;  // that names it
-  /// Such a token is special even where an added token of the same spelling is not.
+  std::string member;  // the member that names the token
+  /// The token is special even if an added token of the same spelling is not.
   bool makes_special = false;
-  bool is_default = false;  // of the tokenizer's class: no file names it
+  bool is_default = false;  // a default of the tokenizer's class; no file names it
 };
 
-/// The special tokens that `config` names, in the order in which transformers adds those that the
-/// vocabulary lacks: bos_token, eos_token, unk_token, sep_token, pad_token, cls_token and
+/// Returns the special tokens that `config` names, in the order in which transformers adds those
+/// that the vocabulary lacks: bos_token, eos_token, unk_token, sep_token, pad_token, cls_token and
 /// mask_token; other members whose names end in "_token" and hold a token; those of
 /// "extra_special_tokens" (an object), of "model_specific_special_tokens", and of
 /// "extra_special_tokens" (a list) or else "additional_special_tokens". A token is a string or an
-/// object with "content" and flags. All but those of the lists are named each by a name of its own,
-/// which `makes_special`.
+/// object with "content" and flags. Tokens outside of lists have a name of their own and get
+/// `makes_special`.
 ///
-/// `as_transformers_4`: that has no other members ending in "_token" and no
-/// "model_specific_special_tokens", reads "additional_special_tokens" beside extra ones, and
-/// has the tokens of both special.
+/// `as_transformers_4`: ignores other members ending in "_token" and
+/// "model_specific_special_tokens", reads "additional_special_tokens" in addition to the extra
+/// ones, and sets `makes_special` for the tokens of both.
 ///
 /// InvalidArgument names the member of the wrong type.
 absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const nlohmann::json& config,
                                                                   bool as_transformers_4);
 
-/// Puts `tokens` in that order, by their members' names; others stay as they are.
+/// Moves the tokens of standard members (bos_token, eos_token, ...) first, in the order of
+/// ReadSpecialTokensOfConfig(). The others keep their order.
 void SortStandardTokensFirst(std::vector<NamedToken>& tokens);
 
-/// Adds the members of special_tokens_map.json to `config`, over those of the same name, unless
-/// `config` has "added_tokens_decoder": so transformers reads the older file.
+/// Adds the members of special_tokens_map.json to `config`, overwriting those of the same name,
+/// unless `config` has "added_tokens_decoder". This is how transformers reads the older file.
 absl::Status AddSpecialTokensMap(const nlohmann::json& map, nlohmann::json& config);
 
 }  // namespace shortlist

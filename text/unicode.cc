@@ -53,7 +53,7 @@ void AppendDecomposition(char32_t c, int options, std::vector<int32_t>& out) {
 }
 
 /// Sorts each run of non-starters by combining class (Unicode 15, section 3.11, D109). utf8proc's
-/// own sort takes time quadratic in the run.
+/// own sort takes time quadratic in the length of the run.
 void SortMarks(std::vector<int32_t>& chars) {
   const auto combining_class = [](int32_t c) { return utf8proc_get_property(c)->combining_class; };
   for (size_t begin = 0; begin < chars.size(); ++begin) {
@@ -74,7 +74,7 @@ void Compose(std::vector<int32_t>& chars) {
   chars.resize(static_cast<size_t>(count));
 }
 
-/// True where NFC keeps `c` on its own.
+/// True if NFC keeps `c` on its own.
 bool IsNfcStable(char32_t c) {
   std::vector<int32_t> chars;
   AppendDecomposition(c, UTF8PROC_DECOMPOSE, chars);
@@ -165,7 +165,8 @@ std::optional<std::string> NormalizeWithin(std::string_view text, NormalForm for
 }
 
 void AppendLowerCase(char32_t c, std::string& text) {
-  // The one code point whose full lower case is longer than one; utf8proc has simple mappings only.
+  // U+0130 is the only code point whose full lower case has several code points. utf8proc has
+  // simple mappings only.
   if (c == 0x130) {
     text.append("i\xCC\x87");
     return;

@@ -10,19 +10,19 @@
 
 namespace shortlist {
 
-/// What tokenizers ask of a code point. Categories are those of utf8proc (Unicode 15 in Debian 12).
+/// Properties of a code point. Categories are those of utf8proc (Unicode 15 in Debian 12).
 enum CharFlag : uint8_t {
   kLetter = 1,          // L*
   kNumber = 2,          // N*
   kMark = 4,            // M*
   kNonSpacing = 8,      // Mn
   kWhiteSpace = 16,     // property White_Space
-  kPunctuation = 32,    // P*, and all of ASCII that is neither letter, digit, space nor control
+  kPunctuation = 32,    // P*, and any ASCII that is neither letter, digit, space nor control
   kOtherCategory = 64,  // Cc, Cf, Co
-  kNfcInert = 128,      // in a text of such code points alone, NFC changes nothing
+  kNfcInert = 128,      // NFC does not change a text of such code points alone
 };
 
-/// CharFlags of every code point, from the library, computed once.
+/// CharFlags of every code point, computed once from utf8proc.
 class CharTable {
  public:
   static const CharTable& Get();
@@ -34,7 +34,8 @@ class CharTable {
   std::vector<uint8_t> flags_;  // [kSize]
 };
 
-/// The code point at `*offset` of `text`, which is valid UTF-8 and longer; moves `*offset` past it.
+/// Returns the code point at `offset` < text.size() of `text` (valid UTF-8) and moves `offset` past
+/// it.
 inline char32_t NextChar(std::string_view text, size_t& offset) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[offset + i]); };
   const uint8_t lead = byte(0);
@@ -54,13 +55,13 @@ inline char32_t NextChar(std::string_view text, size_t& offset) {
   return c;
 }
 
-/// Bytes of the sequence that `lead` begins.
+/// Returns the number of bytes of the UTF-8 sequence that `lead` begins.
 inline size_t SequenceSize(char lead) {
   const uint8_t byte = static_cast<uint8_t>(lead);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-/// The code point that ends at `offset` > 0 of `text`, and where it begins.
+/// The code point that ends at `offset` > 0 of a text, and the offset where it begins.
 struct PreviousChar {
   char32_t c;
   size_t begin;
@@ -71,24 +72,26 @@ void AppendChar(char32_t c, std::string& text);
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
-/// `text` (valid UTF-8) in a normal form. Linear but for the sorting of runs of marks.
+/// Returns `text` (valid UTF-8) in a normal form. Linear time, except for sorting runs of marks.
 std::string Normalize(std::string_view text, NormalForm form);
 
-/// The same; none when more than `max_bytes` characters or bytes come of it on the way.
+/// Like Normalize(); nullopt if the result or an intermediate form exceeds `max_bytes` bytes or
+/// code points.
 std::optional<std::string> NormalizeWithin(std::string_view text, NormalForm form,
                                            size_t max_bytes);
 
-/// Appends the lower case of `c`: its own full mapping, whatever stands around it.
+/// Appends the full lower-case mapping of `c`, regardless of context.
 void AppendLowerCase(char32_t c, std::string& text);
 
-/// Ends of the grapheme clusters of `text`, in order; the last is its size.
+/// Returns the ends of the grapheme clusters of `text`, in order; the last is its size.
 std::vector<size_t> GraphemeEnds(std::string_view text);
 
-/// The characters that GPT-2's byte-level alphabet (Radford et al. 2019) gives to the 256 bytes:
-/// printable Latin-1 for itself, the others from U+0100 on in order.
+/// Returns the characters that GPT-2's byte-level alphabet (Radford et al. 2019) assigns to the 256
+/// bytes: printable Latin-1 to itself, the others from U+0100 on in order.
 const std::array<char32_t, 256>& ByteAlphabet();
 
-/// The bytes that `text` spells in that alphabet; `text` itself when a character is not of it.
+/// Returns the bytes that `text` spells in ByteAlphabet(); `text` itself if it contains any other
+/// character.
 std::string BytesOfAlphabet(std::string_view text);
 
 }  // namespace shortlist

@@ -29,7 +29,7 @@ absl::Status WithOrigin(const absl::Status& status, const std::string& origin) {
   return absl::Status(status.code(), absl::StrCat(origin, ": ", status.message()));
 }
 
-/// The templates of a file's `chat_template` member.
+/// Returns the templates of a file's `chat_template` member.
 absl::StatusOr<Sources> ReadMember(const std::optional<json>& config, const std::string& path) {
   Sources sources;
   if (!config || !config->contains("chat_template")) return sources;
@@ -57,10 +57,10 @@ absl::StatusOr<Sources> ReadMember(const std::optional<json>& config, const std:
 
 struct FoundSources {
   Sources sources;
-  std::string path;  // of the file that has them
+  std::string path;  // of the file that contains them
 };
 
-/// Those of the first file that has any. An empty `sources`: there is none.
+/// Returns the sources of the first file that has any; empty `sources` if there are none.
 absl::StatusOr<FoundSources> FindSources(const ModelSource& source) {
   constexpr char kMain[] = "chat_template.jinja";
   SHORTLIST_ASSIGN_OR_RETURN(const auto config, source.ReadObject("tokenizer_config.json"));
@@ -76,7 +76,7 @@ absl::StatusOr<FoundSources> FindSources(const ModelSource& source) {
   return FoundSources{std::move(sources), path};
 }
 
-/// additional_chat_templates/*.jinja, which go before others of their names.
+/// Adds additional_chat_templates/*.jinja, which replace templates of the same name.
 void AddAdditional(const ModelSource& source, Sources& sources) {
   constexpr std::string_view kEnding = ".jinja";
   const ModelSource folder = source.Folder("additional_chat_templates");
@@ -94,7 +94,7 @@ bool IsPlainWord(const std::string& text) {
   });
 }
 
-/// A message without its null members, its reasoning under each name that templates read.
+/// Returns a message without null members, with its reasoning under each name that templates read.
 ordered_json NormalizedMessage(const ordered_json& message) {
   ordered_json normalized = ordered_json::object();
   const ordered_json* reasoning = nullptr;
@@ -172,8 +172,8 @@ std::tm LocalTime() {
   return now;
 }
 
-/// Short chats with a message of the role "tool", whose content is kToolContent, with tools and
-/// without.
+/// Content of the "tool" message in ChatsWithTool(), which returns short chats with and without
+/// tools.
 constexpr char kToolContent[] = "xToolSaysx";
 
 std::vector<Chat> ChatsWithTool() {

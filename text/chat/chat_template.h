@@ -18,71 +18,71 @@ namespace shortlist {
 
 /// A prompt made from a conversation.
 ///
-/// `content` are the bytes that came from the conversation: messages, tools, variables. Where they
-/// spell a special token ("<|im_end|>"), that was typed by someone and must stay text, unless the
-/// caller asks otherwise: a spelling is a special token only where none of its bytes lies in
-/// `content`. A role that is a plain word (letters, digits, "_", "-") is not content, since
-/// templates build special tokens from it ("<|user|>").
+/// `content` are the bytes that came from the conversation: messages, tools, variables. A special
+/// token spelled in them ("<|im_end|>") was typed by a user and must stay text, unless the caller
+/// asks otherwise. So a spelling is a special token only if none of its bytes is in `content`. A
+/// role that is a plain word (letters, digits, "_", "-") is not content, since templates build
+/// special tokens from it ("<|user|>").
 struct RenderedChat {
   std::string text;
   std::vector<ByteRange> content;  // sorted, neither overlapping nor touching
 };
 
-/// What a chat template is rendered with. JSON keeps the order of its keys, which shows in prompts
-/// that print tools.
+/// The input of a chat template. JSON keeps the order of its keys, which is visible in prompts that
+/// print tools.
 struct Chat {
   nlohmann::ordered_json messages;  // an array of objects, not empty
   nlohmann::ordered_json tools;     // an array, or null for none
   bool add_generation_prompt = true;
-  bool continue_final_message = false;  // the prompt ends inside the last message, for more of it
+  bool continue_final_message = false;  // the prompt ends inside the last message, to continue it
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // further ones, by name
-  std::optional<std::tm> now;  // for strftime_now; the local time where it is not set
+  std::optional<std::tm> now;  // for strftime_now; nullopt: the local time
 };
 
-/// A checkpoint's own chat template: Jinja, run by a small interpreter in bounded steps, depth and
-/// output (text/jinja/interpreter.h). Immutable; any thread may render.
+/// A checkpoint's own chat template: Jinja, run by a small interpreter with bounded steps, depth
+/// and output (text/jinja/interpreter.h). Immutable; any thread may render.
 class ChatTemplate {
  public:
-  /// Bound of a template's source.
+  /// Maximum size of a template's source.
   static constexpr int64_t kMaxBytes = int64_t{1} << 20;
 
-  /// `sources` by name; "default" must be among them, "tool_use" may be. `special_tokens` are the
+  /// `sources` by name; must contain "default", may contain "tool_use". `special_tokens` are the
   /// variables bos_token, eos_token and so on. InvalidArgument names the line where the default
-  /// template is wrong. Another template that is wrong costs only itself: Render reports it when a
-  /// chat asks for it.
+  /// template is wrong. An error in another template does not fail Create: Render reports it when a
+  /// chat needs that template.
   static absl::StatusOr<ChatTemplate> Create(const std::map<std::string, std::string>& sources,
                                              std::map<std::string, std::string> special_tokens);
 
-  /// The template of a model, from the first that is there: chat_template.jinja,
-  /// `chat_template` of tokenizer_config.json (one, or a list of named ones), chat_template.json.
-  /// Further ones, or others of their names, are in additional_chat_templates/*.jinja. Without a
-  /// chat_template.jinja, transformers 5.24 has these alone, and renders nothing without tools.
-  /// Special tokens are those of
-  /// text/chat/special_tokens.h. NotFound where there is no template; InvalidArgument names the
-  /// file. An additional file that cannot be read costs only itself.
+  /// Loads the template of a model directory from the first of these that exists:
+  /// chat_template.jinja, `chat_template` of tokenizer_config.json (one, or a list of named ones),
+  /// chat_template.json. Templates in additional_chat_templates/*.jinja are added and replace
+  /// others of the same name. (Without a chat_template.jinja, transformers 5.24 has only the
+  /// additional ones, and renders nothing without tools.) Special tokens are those of
+  /// text/chat/special_tokens.h. NotFound if there is no template; InvalidArgument names the file.
+  /// An additional file that cannot be read does not fail Load.
   static absl::StatusOr<ChatTemplate> Load(const ModelSource& source);
 
-  /// The prompt, as transformers' apply_chat_template (5.x) gives it: members of a message that are
-  /// null count as missing, "reasoning_content" and "thinking" stand for one another, and
-  /// "tool_use" is taken where there are tools. InvalidArgument for messages that are no list of
-  /// objects, text that is not valid UTF-8, what the template itself refuses, and operations that
-  /// it gets wrong; InvalidArgument past a bound. The error of a "tool_use" template that could not
-  /// be compiled or read.
+  /// Returns the prompt, as transformers' apply_chat_template (5.x) does. Members of a message that
+  /// are null count as missing. "reasoning_content" and "thinking" are set from each other, or from
+  /// "reasoning". "tool_use" is used if there are tools. InvalidArgument for messages that are not
+  /// a list of objects, text that is not valid UTF-8, a chat that the template itself rejects, an
+  /// invalid operation in the template, and an exceeded bound. Returns the error of a "tool_use"
+  /// template that could not be compiled or read.
   absl::StatusOr<RenderedChat> Render(const Chat& chat) const;
 
-  /// Whether a template knows the role `name`, other than by writing down whatever role there is:
-  /// its source spells it.
+  /// True if the source of a template contains `name`, so that it handles that role specifically. A
+  /// template may write out other roles too.
   bool KnowsRole(std::string_view name) const;
 
-  /// Whether messages of the role "tool" would leave no trace in prompts: no template spells the
-  /// role, and short chats with such a message render without its content. False where they do not
-  /// render: Render then says why.
+  /// True if messages of the role "tool" would leave no trace in prompts: no template spells the
+  /// role, and short chats with such a message render without its content. False if those chats do
+  /// not render; Render then reports why.
   bool IgnoresToolRole() const { return ignores_tool_role_; }
 
-  /// The text of the template that is named "default".
+  /// Returns the source of the template named "default".
   const std::string& source() const { return source_; }
 
-  /// Names of the templates, sorted.
+  /// Returns the names of the templates, sorted.
   std::vector<std::string> Names() const;
 
  private:

@@ -52,7 +52,7 @@ constexpr const char* kPartyIdeas =
     "Remember to tailor the activities to the birthday child's interests and preferences. Have a "
     "great celebration!";
 
-/// A template whose turns stand between <|im_start|> and <|im_end|>.
+/// Returns a template whose turns are between <|im_start|> and <|im_end|>.
 Conversation Chatml(std::string name, std::string system_message, std::vector<std::string> stop_str,
                     std::vector<int> stop_token_ids) {
   return {.name = std::move(name),
@@ -65,7 +65,7 @@ Conversation Chatml(std::string name, std::string system_message, std::vector<st
           .stop_token_ids = std::move(stop_token_ids)};
 }
 
-/// A template of the form <|system|>, <|user|>, <|assistant|>, each turn closed by `sep`.
+/// Returns a template of the form <|system|>, <|user|>, <|assistant|>, with `sep` after each turn.
 Conversation Bars(std::string name, std::string sep, std::vector<int> stop_token_ids) {
   return {.name = std::move(name),
           .system_template = "<|system|>\n{system_message}",
@@ -187,15 +187,15 @@ std::vector<Conversation> BuildConversations() {
   };
 }
 
-/// What a style puts around the parts of a conversation.
+/// The text that a style puts around the parts of a conversation.
 struct Layout {
-  bool system_when_empty = true;         // the system part stands even around an empty message
-  bool system_opens_first_turn = false;  // it takes the place of the first turn's role
+  bool system_when_empty = true;         // an empty system message still has its system part
+  bool system_opens_first_turn = false;  // the system part replaces the first turn's role
   bool strips = false;                   // white space around a message is dropped
   std::string system_end;
   std::string role_begin;
   std::string role_end;                 // between a role and its text
-  std::string open;                     // after the role of a turn to come
+  std::string open;                     // after the role of an open turn
   std::array<std::string, 2> turn_end;  // after turns at even and odd places
 };
 
@@ -259,7 +259,7 @@ absl::Status InMessage(size_t index, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("messages[", index, "]: ", what));
 }
 
-/// The text of a message: parts of a list are joined by line ends.
+/// Returns the text of a message; the parts of a list are joined by line ends.
 absl::StatusOr<Text> ReadContent(const ordered_json& message, size_t index) {
   const auto content = message.find("content");
   if (content == message.end()) return InMessage(index, "no \"content\"");
@@ -306,7 +306,7 @@ Text Stripped(const Text& text) {
   return text.Slice(begin, end);
 }
 
-/// The system template around its message.
+/// Returns the system template around its message.
 Text SystemPart(const Conversation& conversation, const Text& message) {
   static constexpr std::string_view kField = "{system_message}";
   const std::string& form = conversation.system_template;
@@ -327,7 +327,7 @@ Text Join(const Conversation& conversation, const Text& system, const std::vecto
     prompt.AppendTemplate(layout.system_end);
   }
   for (size_t i = 0; i < turns.size(); ++i) {
-    // FastChat's LLAMA2 names the roles by place.
+    // FastChat's LLAMA2 names the roles by position.
     const std::string& role =
         layout.system_opens_first_turn ? conversation.roles[i % 2] : turns[i].role;
     const bool is_open = turns[i].text.bytes().empty();

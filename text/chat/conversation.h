@@ -14,8 +14,8 @@
 
 namespace shortlist {
 
-/// How a conversation is joined, with the names and numbers of FastChat's SeparatorStyle (after its
-/// release 0.2.36, which has no LLAMA3: there, all behind LLAMA2 are one less).
+/// How a conversation is joined. Names and numbers are those of FastChat's SeparatorStyle after its
+/// release 0.2.36. (Release 0.2.36 has no LLAMA3, so all numbers after LLAMA2 are one less there.)
 enum class SeparatorStyle {
   kAddColonSingle = 1,
   kAddColonTwo = 2,
@@ -31,8 +31,8 @@ enum class SeparatorStyle {
 };
 
 /// One of FastChat's named conversation templates (lm-sys/FastChat, fastchat/conversation.py,
-/// Apache-2.0), or plain "chatml", for checkpoints that have no chat template of their own. Fields
-/// as there.
+/// Apache-2.0), or plain "chatml", for checkpoints without a chat template of their own. Fields are
+/// those of FastChat.
 struct Conversation {
   struct Message {
     std::string role;
@@ -43,25 +43,25 @@ struct Conversation {
   std::string system_template = "{system_message}";
   std::string system_message;
   std::array<std::string, 2> roles;  // user, assistant
-  std::vector<Message> examples;     // stand before every conversation
+  std::vector<Message> examples;     // precede every conversation
   SeparatorStyle sep_style = SeparatorStyle::kAddColonSingle;
   std::string sep;
   std::optional<std::string> sep2;
   std::vector<std::string> stop_str;
   std::vector<int> stop_token_ids;
 
-  /// The prompt for `messages`, an array of {"role": "system" | "user" | "assistant", "content": a
-  /// text, or a list of {"type": "text", "text": ...}}: a system message takes the place of the
-  /// template's own, and the prompt ends where the assistant is to go on. As FastChat's get_prompt,
-  /// but without the begin-of-text token of llama-3, gemma and deepseek-chat, which the tokenizer
-  /// puts first. InvalidArgument names the message and what is wrong with it.
+  /// Returns the prompt for `messages`, an array of {"role": "system" | "user" | "assistant",
+  /// "content": a text, or a list of {"type": "text", "text": ...}}. A system message replaces the
+  /// template's own. The prompt ends where the assistant continues. Equals FastChat's get_prompt,
+  /// without the begin-of-text token of llama-3, gemma and deepseek-chat, which the tokenizer adds.
+  /// InvalidArgument names the message and what is wrong with it.
   absl::StatusOr<RenderedChat> Render(const nlohmann::ordered_json& messages) const;
 };
 
-/// All of them. Built once; valid for the life of the process.
+/// Returns all conversation templates. Built once; valid for the life of the process.
 std::span<const Conversation> Conversations();
 
-/// NotFound lists the names that there are.
+/// Finds a conversation template by name. NotFound lists the existing names.
 absl::StatusOr<const Conversation*> FindConversation(std::string_view name);
 
 }  // namespace shortlist

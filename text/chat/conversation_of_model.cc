@@ -9,15 +9,15 @@
 namespace shortlist {
 namespace {
 
-/// Names that hold `word`, and `also`, have this template; null: one that is not among ours.
+/// Names that contain `word` and `also` have this template; null: it is not in Conversations().
 struct Rule {
   std::string_view word;
   std::string_view also;
   const char* conversation;
 };
 
-// The first that applies counts, in the order in which FastChat registers its adapters; llama-3 and
-// gemma are of later releases, and of hermes-2 only the system message differs from chatml's.
+// The first rule that applies is used, in the order in which FastChat registers its adapters.
+// llama-3 and gemma are of later releases. hermes-2 differs from chatml only in its system message.
 constexpr Rule kRules[] = {
     {"stable-vicuna", "", nullptr},
     {"vicuna", "v0", "one_shot"},

@@ -7,13 +7,13 @@
 
 namespace shortlist {
 
-/// The conversation template that goes with a model's name, as FastChat's model adapters choose
-/// (fastchat/model/model_adapter.py), as far as its template is one of Conversations(): "vicuna" in
-/// "lmsys/vicuna-7b-v1.5" means vicuna_v1.1. `model`: a directory, or org/name[@revision]; its last
-/// component counts first, then all of it. Null: the name says nothing.
+/// Returns the conversation template that FastChat's model adapters choose for a model's name
+/// (fastchat/model/model_adapter.py), if it is one of Conversations(). Example: "vicuna" in
+/// "lmsys/vicuna-7b-v1.5" gives vicuna_v1.1. `model`: a directory, or org/name[@revision]; its last
+/// component is matched first, then all of it. Null if no template matches.
 const Conversation* FindConversationOfModel(std::string_view model);
-
-/// What conversations of a model without a chat template are rendered by: what its name says, else
+/// Returns the conversation template for a model without a chat template: the one that its name
+/// implies, or else zero_shot.
 /// zero_shot.
 const Conversation& FallbackConversation(std::string_view model);
 

@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kMark = "CONTINUE_FINAL_MESSAGE_TAG ";
 
-/// The text that a message ends with, or null.
+/// Returns the last text of a message, or null.
 ordered_json* FinalText(ordered_json& message) {
   if (!message.is_object() || !message.contains("content")) return nullptr;
   ordered_json& content = message["content"];
@@ -28,7 +28,7 @@ ordered_json* FinalText(ordered_json& message) {
   return nullptr;
 }
 
-/// Where `text`, cut at `end`, ends without white space.
+/// Returns the end of `text`, cut at `end`, without trailing white space.
 size_t TrimmedEnd(std::string_view text, size_t end) {
   while (end > 0) {
     const size_t previous = jinja::PreviousCodePoint(text, end);

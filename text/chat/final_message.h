@@ -7,17 +7,17 @@
 
 namespace shortlist {
 
-// A prompt that ends inside the last message, for the model to go on with it: transformers'
-// continue_final_message (apply_chat_template, 5.x). A mark is put behind the message, the whole is
-// rendered, and what follows the mark is cut off, so that it works with any template.
+// Prompts that end inside the last message, so that the model continues it: transformers'
+// continue_final_message (apply_chat_template, 5.x). A mark is appended to the message, the whole
+// is rendered, and the text from the mark on is cut off. This works with any template.
 
-/// `messages` with the mark behind the content of the last one. InvalidArgument where that is no
-/// text, or a list without a part that has a text.
+/// Returns `messages` with the mark after the content of the last one. InvalidArgument if that
+/// content is neither a text nor a list with a text part.
 absl::StatusOr<nlohmann::ordered_json> MarkFinalMessage(nlohmann::ordered_json messages);
 
-/// What was rendered of `messages` with the mark, up to the mark; without white space at the end
-/// where the template takes that from messages. InvalidArgument where the template does not write
-/// the last message as it is.
+/// Returns `rendered`, the prompt of the marked messages, up to the mark. Trailing white space is
+/// removed if the template strips it from messages. `messages`: without the mark. InvalidArgument
+/// if the template does not write the last message as it is.
 absl::StatusOr<RenderedChat> CutAtMark(RenderedChat rendered,
                                        const nlohmann::ordered_json& messages);
 

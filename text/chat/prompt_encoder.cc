@@ -25,7 +25,7 @@ bool IsFromDeveloper(const nlohmann::ordered_json& message) {
   return message.is_object() && message.contains("role") && message["role"] == kDeveloper;
 }
 
-/// The messages, those of a developer as the system's.
+/// Returns the messages with the role "developer" replaced by "system".
 nlohmann::ordered_json WithoutDeveloper(nlohmann::ordered_json messages) {
   for (auto& message : messages) {
     if (IsFromDeveloper(message)) message["role"] = "system";
@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<TokenId>> PromptEncoder::EncodeChat(const Chat& chat,
   return EncodeText(rendered.text, options, rendered.content);
 }
 
-/// Tokenizers may merge spaces, so of several one counts.
+/// Counts adjacent white space characters as one, since tokenizers may merge them.
 absl::Status PromptEncoder::CheckBytes(std::string_view text, int64_t max_tokens) const {
   const int64_t size = std::ssize(text);
   if (size / longest_ <= max_tokens) return absl::OkStatus();

@@ -30,7 +30,7 @@ bool IsToken(const json& value) {
          (value.is_object() && value.contains("content") && value["content"].is_string());
 }
 
-/// Does nothing for null.
+/// Adds a token; ignores null.
 absl::Status AddToken(const std::string& path, const std::string& name, const json& value,
                       Tokens& tokens) {
   if (value.is_null()) return absl::OkStatus();
@@ -54,8 +54,8 @@ absl::Status AddMembers(const std::string& path, const json& object, const char*
   return absl::OkStatus();
 }
 
-/// Tokens under names of their own: a text says that it is one by its name, an object also by
-/// itself.
+/// Adds the tokens that are members of `file`: standard ones, and others whose names end in
+/// "_token", as texts or objects.
 absl::Status AddNamed(const std::string& path, const json& file, Tokens& standard, Tokens& texts,
                       Tokens& objects) {
   for (const auto& [name, value] : file.items()) {
@@ -88,7 +88,7 @@ absl::StatusOr<Tokens> ReadTemplateTokens(const ModelSource& source) {
     constexpr char kSpecific[] = "model_specific_special_tokens";
     SHORTLIST_RETURN_IF_ERROR(AddMembers(config_path, config, kSpecific, specific));
   }
-  // Of the older file both kinds of named tokens come after those of the config.
+  // In the older file, both kinds of named tokens come after those of the config.
   SHORTLIST_RETURN_IF_ERROR(AddNamed(map_path, map, standard, objects, objects));
   for (const char* group : kExtra) {
     SHORTLIST_RETURN_IF_ERROR(AddMembers(map_path, map, group, specific));

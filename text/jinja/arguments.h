@@ -12,26 +12,28 @@
 
 namespace shortlist::jinja {
 
-/// Evaluated arguments of a call, a filter or a test.
+/// Evaluated arguments of a call, filter or test.
 struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<Text, Value>> named;
 
-  /// Appends the elements of `value`, as f(*value) does. InvalidArgument where it has none to give.
+  /// Appends the elements of `value`, like f(*value). InvalidArgument if it is not iterable.
   absl::Status AppendUnpacked(const Value& value);
-  /// Appends the entries of the dictionary `value`, as f(**value) does. InvalidArgument for another
-  /// kind, a key that is not a text, and a name that is there already.
+  /// Appends the entries of the dictionary `value`, like f(**value). InvalidArgument for another
+  /// kind, a key that is not a text, or a name that is already given.
   absl::Status AppendUnpackedNamed(const Value& value);
 
-  /// Arguments in the order of `names`, nullptr for one that is not given. They live as long as
-  /// this does. InvalidArgument for one too many, an unknown name, or one given twice.
+  /// Returns the arguments in the order of `names`; nullptr if one is not given. The pointers live
+  /// as long as this object. InvalidArgument for too many arguments, an unknown name, or an
+  /// argument given twice.
   absl::StatusOr<std::vector<const Value*>> Bind(std::initializer_list<const char*> names) const;
 };
 
-// The argument's value; `otherwise` where it is nullptr or None. InvalidArgument for another kind.
+// Return the argument's value; `otherwise` if it is nullptr or None. InvalidArgument for another
+// kind.
 absl::StatusOr<int64_t> IntOr(const Value* argument, int64_t otherwise);
 absl::StatusOr<std::string> TextOr(const Value* argument, std::string otherwise);
-/// Whether an argument is given and true.
+/// True if the argument is given and true.
 bool IsTrue(const Value* argument);
 
 }  // namespace shortlist::jinja

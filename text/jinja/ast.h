@@ -10,7 +10,8 @@
 
 namespace shortlist::jinja {
 
-/// Nesting of expressions and statements in a template; a chain such as a + b + c nests too.
+/// Maximum nesting of expressions and statements in a template. A chain such as a + b + c nests
+/// too.
 inline constexpr int kMaxTemplateDepth = 200;
 
 enum class Operator {
@@ -45,8 +46,8 @@ struct Expr {
     kItem,         // children[0][children[1]]
     kSlice,        // children[0][children[1]:children[2]:children[3]], null where left out
     kCall,         // children[0](children[1], ..., *unpacked, named, **unpacked_named)
-    kFilter,       // children[0] | name(children[1], ...), likewise
-    kTest,         // children[0] is name(children[1], ...), likewise
+    kFilter,       // children[0] | name(children[1], ...), arguments as in kCall
+    kTest,         // children[0] is name(children[1], ...), arguments as in kCall
     kNot,          // not children[0]
     kNegate,       // -children[0]
     kPlus,         // +children[0]
@@ -70,7 +71,7 @@ struct Expr {
   ExprPtr unpacked_named;  // may be null
 };
 
-/// What a set or for statement assigns to: a name, an attribute of a namespace, or several targets.
+/// The target of a set or for statement: a name, an attribute of a namespace, or several targets.
 struct Target {
   std::string name;
   std::string attribute;  // empty for a plain name
@@ -79,21 +80,22 @@ struct Target {
 
 using Block = std::vector<Statement>;
 
-/// The name, which no template can spell, that a filter block gives to the text of its body.
+/// The variable in which a filter block keeps the text of its body. No template can spell this
+/// name.
 inline constexpr const char* kBlockText = " block";
 
 struct Statement {
   enum class Kind {
     kText,        // text
     kOutput,      // exprs[0]
-    kIf,          // exprs: the conditions; bodies: one each, and that of else where there is one
-    kFor,         // target, exprs: {what, condition or null}, bodies: {body, else}
+    kIf,          // exprs: the conditions; bodies: one each, and that of else if there is one
+    kFor,         // target, exprs: {iterated, condition or null}, bodies: {body, else}
     kSet,         // target, exprs[0]
     kSetBlock,    // target, bodies[0], exprs[0]: filters over kBlockText
     kFilter,      // bodies[0], exprs[0]: filters over kBlockText
     kMacro,       // name, parameters, exprs: their defaults or null, bodies[0]
-    kWith,        // target.parts, exprs: what each is assigned, bodies[0]
-    kGeneration,  // bodies[0]: what the assistant wrote
+    kWith,        // target.parts, exprs: the value of each part, bodies[0]
+    kGeneration,  // bodies[0]: the assistant's text
     kBreak,
     kContinue
   };
@@ -103,7 +105,7 @@ struct Statement {
   Text text;
   std::string name;
   std::vector<std::string> parameters;
-  // Of a macro whose body reads varargs or kwargs, which hold further arguments.
+  // True for a macro whose body reads varargs or kwargs, which hold further arguments.
   bool takes_more = false;
   bool takes_more_named = false;
   Target target;

@@ -11,15 +11,15 @@
 
 namespace shortlist::jinja {
 
-/// Statements and expressions evaluated by one render: some seconds at the very most.
+/// Maximum number of statements and expressions that one render evaluates: some seconds at most.
 inline constexpr int64_t kMaxRenderSteps = 10'000'000;
-/// Bytes of text and of values that one render writes or reads through, all operations together;
-/// bounds its memory too.
+/// Maximum bytes of text and of values that one render writes or reads, all operations together.
+/// Also bounds its memory.
 inline constexpr int64_t kMaxRenderWork = int64_t{256} << 20;
-/// Evaluations within evaluations; a macro that calls itself ends here.
+/// Maximum nesting of evaluations; ends a macro that calls itself.
 inline constexpr int kMaxRenderDepth = 500;
 
-/// What one render may still spend. Each method gives InvalidArgument once a bound is passed.
+/// What one render may still use. Each method returns InvalidArgument once a bound is exceeded.
 class RenderBudget {
  public:
   absl::Status Step() {
@@ -41,13 +41,14 @@ class RenderBudget {
         absl::StrCat("more than ", kMaxRenderWork, " bytes of text worked on"));
   }
 
-  /// Charges for a new value, without what its elements hold; refuses a text too long.
+  /// Charges for a new value, without the contents of its elements; rejects a text that is too
+  /// long.
   absl::Status Charge(const Value& value) {
     if (value.Is(Kind::kText)) SHORTLIST_RETURN_IF_ERROR(CheckLength(value.text()));
     return Work(value.own_bytes());
   }
 
-  /// Evaluations around this one, counted with Nested; Step checks them.
+  /// Number of evaluations around this one, counted with Nested; Step() checks it.
   int& depth() { return depth_; }
 
  private:

@@ -11,11 +11,11 @@
 
 namespace shortlist::jinja {
 
-/// A place in the tokens of a template, which the parsers of statements and expressions share.
-/// Every error names the line of this place.
+/// A position in the tokens of a template, shared by the parsers of statements and expressions.
+/// Every error names the line of this position.
 class TokenCursor {
  public:
-  /// `tokens` end with kEnd, which is never passed.
+  /// `tokens` end with kEnd; the cursor never moves past it.
   explicit TokenCursor(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   const Token& Current() const { return tokens_[next_]; }
@@ -33,11 +33,12 @@ class TokenCursor {
   absl::StatusOr<std::string> ExpectName();
 
   absl::Status Error(const std::string& what) const;
-  /// "expected `what`, got ..."
+  /// Returns the error "expected `what`, got ...".
   absl::Status Expected(const std::string& what) const;
   absl::Status TooDeep() const;
 
-  /// Levels of recursion that lead to this place; whoever recurses counts with Nested, then checks.
+  /// Levels of recursion at this position. A recursive caller counts with Nested, then calls
+  /// CheckDepth().
   int& depth() { return depth_; }
   absl::Status CheckDepth() const;
 

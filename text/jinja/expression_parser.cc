@@ -28,7 +28,8 @@ constexpr std::pair<std::string_view, Operator> kProducts[] = {{"*", Operator::k
                                                                {"%", Operator::kModulo}};
 constexpr std::pair<std::string_view, Operator> kPowers[] = {{"**", Operator::kPower}};
 
-/// Recursive descent, one method per level of Jinja's grammar (jinja2/parser.py), weakest first.
+/// Recursive descent, one method per level of Jinja's grammar (jinja2/parser.py), lowest precedence
+/// first.
 class ExpressionParser {
  public:
   explicit ExpressionParser(TokenCursor& tokens) : tokens_(tokens) {}
@@ -88,7 +89,7 @@ class ExpressionParser {
   }
 
  private:
-  /// A node over `children`; bounds the depth of chains, which grow without recursion.
+  /// Returns a node over `children`; bounds the depth of chains, which grow without recursion.
   Result Make(Expr::Kind kind, int line, std::vector<ExprPtr> children, std::string name = "") {
     Expr expr{.kind = kind, .line = line, .name = std::move(name), .children = std::move(children)};
     return Finish(std::move(expr));
@@ -175,7 +176,7 @@ class ExpressionParser {
     return Finish(std::move(compare));
   }
 
-  /// A left-associative level: operands by `operand`, operators of `table`.
+  /// Parses a left-associative level with operands of `operand` and operators of `table`.
   template <typename Table>
   Result ParseBinary(Result (ExpressionParser::*operand)(), const Table& table) {
     SHORTLIST_ASSIGN_OR_RETURN(ExprPtr left, (this->*operand)());
@@ -339,7 +340,7 @@ class ExpressionParser {
     return Make(Expr::Kind::kItem, line, std::move(bounds[0]), std::move(bounds[1]));
   }
 
-  /// (a, b, *c, name=d, **e) after `first`, which becomes the first child.
+  /// Parses (a, b, *c, name=d, **e); `first` becomes the first child.
   Result ParseArguments(Expr::Kind kind, ExprPtr first, std::string name) {
     Expr call{.kind = kind, .line = tokens_.Current().line, .name = std::move(name)};
     call.children.push_back(std::move(first));
@@ -369,7 +370,7 @@ class ExpressionParser {
     return Finish(std::move(call));
   }
 
-  /// A test's argument may stand without parentheses: x is divisibleby 3.
+  /// Parses a test. Its argument may have no parentheses: x is divisibleby 3.
   Result ParseTest(ExprPtr value) {
     const int line = tokens_.Current().line;
     const bool negated = tokens_.TakeName("not");

@@ -7,16 +7,17 @@
 
 namespace shortlist::jinja {
 
-// Expressions of Jinja. Each reads from `tokens` as far as the expression goes; InvalidArgument
-// names the line.
+// Parsers of Jinja expressions. Each reads from `tokens` as far as the expression goes.
+// InvalidArgument names the line.
 
-/// One expression, or a tuple of several parted by commas. `conditional` allows a if b else c.
+/// Parses one expression, or a tuple of several separated by commas. `conditional` allows a if b
+/// else c.
 absl::StatusOr<ExprPtr> ParseTuple(TokenCursor& tokens, bool conditional);
-/// One expression: a if b else c, or anything that binds stronger.
+/// Parses one expression: a if b else c, or anything that binds stronger.
 absl::StatusOr<ExprPtr> ParseExpression(TokenCursor& tokens);
-/// A filter's name and arguments, which stand behind `value |`.
+/// Parses a filter's name and arguments, which follow `value |`.
 absl::StatusOr<ExprPtr> ParseFilterName(TokenCursor& tokens, ExprPtr value);
-/// All filters, tests and calls behind `value`; `value` itself where there are none.
+/// Parses all filters, tests and calls after `value`; returns `value` itself if there are none.
 absl::StatusOr<ExprPtr> ParseFilters(TokenCursor& tokens, ExprPtr value);
 
 }  // namespace shortlist::jinja

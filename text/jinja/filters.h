@@ -10,13 +10,13 @@
 namespace shortlist::jinja {
 
 bool HasFilter(std::string_view name);
-/// input | name(arguments), as Jinja 3.1 has it with transformers' tojson. A generator is
-/// gone through when another is made of it, not when that one is read. InvalidArgument for an
-/// unknown filter.
+/// Returns input | name(arguments), as in Jinja 3.1 with transformers' tojson. A filter that makes
+/// a new generator of a generator reads the old one at once, not when the new one is read.
+/// InvalidArgument for an unknown filter.
 absl::StatusOr<Value> ApplyFilter(std::string_view name, const Value& input,
                                   const Arguments& arguments);
 
-/// True for filters that look into the elements of a list; the others take it as a whole.
+/// True for filters that read the elements of a list; the others take the list as a whole.
 bool ReadsElements(std::string_view filter);
 
 }  // namespace shortlist::jinja

@@ -28,7 +28,7 @@ absl::Status Bad(std::string_view what, std::string_view of) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-/// The digits at `i`, which is moved behind them; nullopt where there are none.
+/// Reads the digits at `i` and moves `i` past them; nullopt if there are none.
 absl::StatusOr<std::optional<int64_t>> ReadCount(std::string_view text, size_t& i) {
   if (i >= text.size() || !IsDigit(text[i])) return std::nullopt;
   int64_t count = 0;
@@ -93,7 +93,7 @@ absl::StatusOr<FieldSpec> ParseSpec(const std::string& spec) {
   return parsed;
 }
 
-/// The first `count` characters.
+/// Returns the first `count` characters.
 Text Cut(const Text& text, int64_t count) {
   size_t end = 0;
   for (; count > 0 && end < text.bytes().size(); --count) NextCodePoint(text.bytes(), end);
@@ -128,7 +128,7 @@ absl::StatusOr<Text> FormatValue(const Value& value, const std::string& source) 
              spec.align.value_or(otherwise), spelled.sign.size());
 }
 
-/// The fields of one text, which are numbered either by themselves or by the template.
+/// The fields of one text, numbered either automatically or by the template.
 class Fields {
  public:
   explicit Fields(const Arguments& arguments) : arguments_(arguments) {}
@@ -166,7 +166,7 @@ struct Conversion {
   NumberStyle number;
 };
 
-/// Reads a conversion behind its "%"; `i` is moved behind it.
+/// Reads a conversion after its "%" and moves `i` past it.
 absl::StatusOr<Conversion> ParseConversion(const std::string& text, size_t& i) {
   const size_t begin = i;
   Conversion parsed;
@@ -288,7 +288,7 @@ Result FormatPercent(const Text& text, const Value& values) {
   if (text.is_safe()) return absl::InvalidArgumentError("format: of a text marked as safe");
   const std::string& bytes = text.bytes();
   const bool is_tuple = values.Is(Kind::kList) && values.list().kind == ListKind::kTuple;
-  // Python takes whatever has elements by key for a mapping, and does not count those.
+  // Python treats any value with elements by key as a mapping, and does not count those.
   const bool is_mapping = values.Is(Kind::kDict) || (values.Is(Kind::kList) && !is_tuple);
   const std::vector<Value> given = is_tuple ? values.list().items : std::vector<Value>{values};
   size_t num_used = 0;

@@ -13,7 +13,7 @@
 namespace shortlist::jinja {
 namespace {
 
-/// As Jinja's sandbox.
+/// The bound of Jinja's sandbox.
 constexpr int64_t kMaxRange = 100'000;
 
 absl::StatusOr<Value> Range(const Arguments& arguments) {
@@ -39,7 +39,7 @@ absl::StatusOr<Value> Range(const Arguments& arguments) {
   return Value::MakeRange(std::move(items), start, stop, step);
 }
 
-/// namespace(a=1) and dict(a=1), both over a dictionary too: {"a": 1}.
+/// Returns the members of namespace(a=1) or dict(a=1), or of a dictionary argument: {"a": 1}.
 absl::StatusOr<Dict> Members(const Arguments& arguments) {
   Dict members;
   if (arguments.positional.size() > 1) return absl::InvalidArgumentError("more than one argument");
@@ -63,7 +63,7 @@ absl::StatusOr<Value> MakeNamespace(const Arguments& arguments) {
   return Value(std::move(name_space));
 }
 
-/// The conversions that C and Python share, with the "-" of glibc (no padding); no widths.
+/// Supports the conversions that C and Python share, with glibc's "-" (no padding); no widths.
 absl::StatusOr<Value> Strftime(const Arguments& arguments, const std::tm& now) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"format"}));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string format, TextOr(bound[0], ""));

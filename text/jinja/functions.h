@@ -10,9 +10,9 @@
 
 namespace shortlist::jinja {
 
-/// range, namespace, dict, raise_exception, strftime_now.
+/// True for range, namespace, dict, raise_exception and strftime_now.
 bool HasFunction(std::string_view name);
-/// Needs HasFunction. InvalidArgument holds the message of raise_exception.
+/// Requires HasFunction(name). The InvalidArgument of raise_exception holds its message.
 absl::StatusOr<Value> CallFunction(std::string_view name, const Arguments& arguments,
                                    const std::tm& now);
 

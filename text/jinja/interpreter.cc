@@ -30,7 +30,7 @@ class Interpreter {
  public:
   explicit Interpreter(const std::tm& now) : now_(now) {}
 
-  ~Interpreter() {  // namespaces may hold themselves
+  ~Interpreter() {  // namespaces may contain themselves
     for (const auto& name_space : namespaces_) name_space.name_space().attributes.clear();
   }
 
@@ -45,7 +45,7 @@ class Interpreter {
  private:
   using Result = absl::StatusOr<Value>;
 
-  /// Adds the line to an error, the innermost one only.
+  /// Adds the line to an error, once: that of the innermost statement or expression.
   absl::Status Locate(absl::Status status, int line) {
     if (located_) return status;
     located_ = true;
@@ -163,8 +163,8 @@ class Interpreter {
     }
   }
 
-  /// Appends the next item for which the condition of the for statement, if any, holds. False where
-  /// there is none.
+  /// Appends the next item for which the condition of the for statement, if any, holds. Returns
+  /// false if there is none.
   absl::StatusOr<bool> PullItem(const Statement& statement, Scope& scope, Source& source,
                                 std::vector<Value>& items) {
     for (;;) {
@@ -183,7 +183,7 @@ class Interpreter {
     }
   }
 
-  /// The values are those of the scope around it.
+  /// Evaluates the values in the outer scope.
   absl::StatusOr<Flow> ExecWith(const Statement& statement, Scope& scope, Text& out) {
     Scope inner{.outer = &scope};
     for (size_t i = 0; i < statement.exprs.size(); ++i) {
@@ -193,7 +193,7 @@ class Interpreter {
     return ExecBlock(statement.bodies[0], inner, out);
   }
 
-  /// A set block or a filter block: its body's text through its filters.
+  /// Executes a set block or a filter block: applies the filters to the text of its body.
   absl::StatusOr<Flow> ExecFiltered(const Statement& statement, Scope& scope, Text& out) {
     Scope inner{.outer = &scope};
     Text body;
@@ -291,7 +291,7 @@ class Interpreter {
     if (const Value* value = scope.Find(name)) return *value;
     if (HasFunction(name)) return Value(std::make_shared<const Function>(Function{.name = name}));
     for (const std::string_view other : {"cycler", "joiner", "lipsum", "self"}) {
-      if (name != other) continue;  // Jinja has one, so it is not undefined
+      if (name != other) continue;  // Jinja has this function, so the name is not undefined
       return absl::InvalidArgumentError(absl::StrCat("'", name, "' is not supported"));
     }
     return Value::MakeUndefined(absl::StrCat("'", name.substr(0, 80), "' is undefined"));
@@ -338,7 +338,7 @@ class Interpreter {
     return right.Is(Kind::kDict) ? absl::OkStatus() : budget_.Work(right.deep_bytes());
   }
 
-  /// Lists, dictionaries, joined and cut values.
+  /// Evaluates lists, dictionaries, concatenations and slices.
   Result EvalBuilt(const Expr& expr, const Scope& scope) {
     std::vector<Value> parts;
     for (const ExprPtr& child : expr.children) {
@@ -373,7 +373,7 @@ class Interpreter {
     return Value::MakeDict(std::move(dict));
   }
 
-  /// A call, a filter or a test: children[0] is what it applies to.
+  /// Evaluates a call, a filter or a test; it applies to children[0].
   Result EvalCall(const Expr& expr, const Scope& scope) {
     SHORTLIST_ASSIGN_OR_RETURN(const Value subject, Eval(*expr.children[0], scope));
     Arguments arguments;
@@ -407,7 +407,7 @@ class Interpreter {
     return value;
   }
 
-  /// The arguments behind * and **.
+  /// Appends the arguments after * and **.
   absl::Status Unpack(const Expr& expr, const Scope& scope, Arguments& arguments) {
     if (expr.unpacked) {
       SHORTLIST_ASSIGN_OR_RETURN(const Value value, Eval(*expr.unpacked, scope));
@@ -438,7 +438,7 @@ class Interpreter {
     return value;
   }
 
-  /// The value of a macro's parameter: given by place, by name, its default, or undefined.
+  /// Returns the value of a macro's parameter: by position, by name, its default, or undefined.
   Result Parameter(const Statement& macro, size_t i, const Arguments& arguments,
                    const Scope& scope) {
     if (i < arguments.positional.size()) return arguments.positional[i];
@@ -450,7 +450,7 @@ class Interpreter {
         absl::StrCat("parameter '", macro.parameters[i], "' was not given"));
   }
 
-  /// A text is read through; index and count compare a list's elements.
+  /// Charges for a method: it reads a whole text, and index and count compare a list's elements.
   absl::Status WorkOfMethod(const Function& method) {
     if (method.receiver.Is(Kind::kList)) return budget_.Work(method.receiver.deep_bytes());
     return budget_.Work(method.receiver.Is(Kind::kText) ? method.receiver.own_bytes() : 0);

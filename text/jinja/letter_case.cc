@@ -19,7 +19,7 @@ bool IsIn(const LetterRange (&ranges)[n], char32_t c) {
   return range != ranges + n && range->first <= c;
 }
 
-/// Appends what the table has for `c`; false where it has nothing.
+/// Appends the mapping of `c` in the table; returns false if there is none.
 template <size_t n>
 bool AppendMapped(const LetterMapping (&table)[n], char32_t c, std::string& out) {
   const auto* const entry = std::partition_point(
@@ -39,8 +39,8 @@ void AppendTitle(char32_t c, std::string& out) {
   if (c < 0x80 || !AppendMapped(kTitles, c, out)) AppendUpper(c, out);
 }
 
-/// Whether a sigma at [begin, end) of `utf8` ends a word: a letter comes before it and none after
-/// it, what Unicode calls case-ignorable aside (Unicode 14, table 3-17, Final_Sigma).
+/// True if a sigma at [begin, end) of `utf8` ends a word: a letter precedes it and none follows it,
+/// ignoring case-ignorable characters (Unicode 14, table 3-17, Final_Sigma).
 bool EndsWord(std::string_view utf8, size_t begin, size_t end) {
   bool is_after_letter = false;
   while (begin > 0) {
@@ -73,7 +73,7 @@ void AppendLower(std::string_view utf8, size_t begin, size_t end, std::string& o
   }
 }
 
-/// What Jinja's `title` splits at.
+/// True for characters at which Jinja's `title` splits.
 bool DividesWords(char32_t c) {
   return IsSpace(c) || std::u32string_view(U"-({[<").find(c) != std::u32string_view::npos;
 }
@@ -130,7 +130,8 @@ std::string TitleCaseOfWords(std::string_view utf8) {
     const char32_t first = NextCodePoint(utf8, i);
     AppendUpper(first, out);
     if (!DividesWords(first)) {
-      // The rest of the word by itself, as Jinja does: its first letter is no context for a sigma.
+      // Lower the rest of the word on its own, as Jinja does: its first letter is no context for a
+      // sigma.
       const size_t rest = i;
       for (size_t next = i; i < utf8.size(); i = next) {
         if (DividesWords(NextCodePoint(utf8, next))) break;

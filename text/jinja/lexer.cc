@@ -25,7 +25,7 @@ int HexDigit(char c) {
   return -1;
 }
 
-/// Line ends as "\n", without one at the end.
+/// Converts line ends to "\n", and drops one at the end.
 std::string NormalizeLineEnds(std::string_view source) {
   std::string text;
   for (size_t i = 0; i < source.size(); ++i) {
@@ -86,14 +86,14 @@ class Lexer {
     return from;
   }
 
-  /// Behind a closing tag at `end` whose sign was `sign`.
+  /// Returns the position after a closing tag at `end` with `sign`, and after trimmed white space.
   size_t TrimAfter(size_t end, char sign, bool is_block) const {
     if (sign == '-') return SkipSpace(end);
     if (is_block && sign != '+' && end < source_.size() && source_[end] == '\n') return end + 1;
     return end;
   }
 
-  /// The text before a tag with `sign`; it begins at position_.
+  /// Returns the text from position_ to a tag at `end` with `sign`, trimmed.
   std::string TrimBefore(size_t end, char sign, bool is_output) const {
     std::string text = source_.substr(position_, end - position_);
     if (sign == '-') {
@@ -106,14 +106,14 @@ class Lexer {
       }
       text.resize(length);
     } else if (sign != '+' && !is_output) {
-      const size_t line = text.rfind('\n') + 1;  // 0 where there is no line end
+      const size_t line = text.rfind('\n') + 1;  // 0 if there is no line end
       const bool at_line_start = line > 0 || position_ == 0 || source_[position_ - 1] == '\n';
       if (at_line_start && AllSpace(std::string_view(text).substr(line))) text.resize(line);
     }
     return text;
   }
 
-  /// The text up to the next tag, and that tag.
+  /// Reads the text up to the next tag, and that tag.
   absl::Status NextTag() {
     size_t begin = position_;
     while ((begin = source_.find('{', begin)) != npos) {
@@ -150,7 +150,7 @@ class Lexer {
     return absl::OkStatus();
   }
 
-  /// The position behind `raw %}` where that stands here.
+  /// Returns the position after `raw %}` if that is next.
   std::optional<size_t> RawTag() const {
     size_t i = SkipSpace(position_);
     if (source_.compare(i, 3, "raw") != 0) return std::nullopt;
@@ -181,7 +181,7 @@ class Lexer {
     return Error("a raw block without end");
   }
 
-  /// The tokens of a tag, to its end.
+  /// Reads the tokens of a tag, to its end.
   absl::Status Expression(bool is_block) {
     const std::string_view close = is_block ? "%}" : "}}";
     std::string open_brackets;
@@ -236,7 +236,7 @@ class Lexer {
         absl::StrCat("unexpected character '", source_.substr(position_, end - position_), "'"));
   }
 
-  /// Decimal numbers; one "_" may stand between two digits.
+  /// Reads a decimal number; one "_" may stand between two digits.
   absl::Status Number() {
     size_t end = position_;
     const auto at = [&](size_t i) { return i < source_.size() ? source_[i] : '\0'; };
@@ -283,7 +283,8 @@ class Lexer {
     return absl::OkStatus();
   }
 
-  /// Python's escapes in source_[begin, end); an unknown one stands for itself, backslash included.
+  /// Converts Python's escapes in source_[begin, end). An unknown escape is kept, with its
+  /// backslash.
   absl::StatusOr<std::string> Unescape(size_t begin, size_t end) const {
     std::string out;
     for (size_t i = begin; i < end; ++i) {
@@ -310,8 +311,8 @@ class Lexer {
     return out;
   }
 
-  /// \xhh, \uhhhh, \Uhhhhhhhh, \ooo; `i` stands on the letter or first digit, and moves to the
-  /// last.
+  /// Converts \xhh, \uhhhh, \Uhhhhhhhh and \ooo. `i` is at the letter or first digit, and moves to
+  /// the last digit.
   absl::Status UnescapeNumber(char c, size_t end, size_t& i, std::string& out) const {
     char32_t code = 0;
     if (c >= '0' && c <= '7') {

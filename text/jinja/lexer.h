@@ -10,13 +10,13 @@
 namespace shortlist::jinja {
 
 enum class TokenKind {
-  kText,        // value: what stands outside of tags, white space control applied
+  kText,        // value: the text outside of tags, white space control applied
   kBlockBegin,  // {%
   kBlockEnd,
   kOutputBegin,  // {{
   kOutputEnd,
   kName,
-  kString,  // value: what it stands for
+  kString,  // value: the string without quotes and escapes
   kInteger,
   kFloat,
   kOperator,
@@ -29,10 +29,10 @@ struct Token {
   int line = 0;
 };
 
-/// The tokens of a template, kEnd last. As Jinja 3.1 with trim_blocks and lstrip_blocks, which
-/// transformers sets: the first line end after a block tag and the white space before one are
-/// dropped, `-` strips all white space, `+` keeps it; one line end at the template's end is
-/// dropped. `source` is UTF-8. InvalidArgument names the line.
+/// Returns the tokens of a template, kEnd last. Like Jinja 3.1 with trim_blocks and lstrip_blocks,
+/// which transformers sets. The first line end after a block tag is dropped, as is the white space
+/// between the start of a line and a block tag. `-` strips all white space, `+` keeps it. One line
+/// end at the template's end is dropped. `source` is UTF-8. InvalidArgument names the line.
 absl::StatusOr<std::vector<Token>> Tokenize(std::string_view source);
 
 }  // namespace shortlist::jinja

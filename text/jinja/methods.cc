@@ -42,7 +42,7 @@ absl::StatusOr<Value> CallListMethod(const List& list, std::string_view name,
   return Value(count);
 }
 
-/// loop.changed: whether its arguments are others than in the call before.
+/// loop.changed: true if the arguments differ from those of the previous call.
 absl::StatusOr<Value> Changed(LoopItems& items, const Arguments& arguments) {
   if (!arguments.named.empty()) {
     return absl::InvalidArgumentError("changed: an argument by name, which it does not take");

@@ -9,12 +9,12 @@
 
 namespace shortlist::jinja {
 
-/// Methods of str, list, dict and `loop` that templates call, by their Python names and meanings.
+/// True for the supported methods of str, list, dict and `loop`, with Python's names and meanings.
 /// None of them changes its receiver.
 bool HasMethod(const Value& receiver, std::string_view name);
 /// True for Python's methods that change a list or a dictionary in place.
 bool ChangesReceiver(const Value& receiver, std::string_view name);
-/// Needs HasMethod.
+/// Calls the method `name`. Requires HasMethod(receiver, name).
 absl::StatusOr<Value> CallMethod(const Value& receiver, std::string_view name,
                                  const Arguments& arguments);
 

@@ -21,7 +21,8 @@ absl::Status Unknown(std::string_view what, const std::string& name, int line) {
                                                  name.substr(0, 40), "' is not supported"));
 }
 
-/// The argument of `filter` that names a filter or a test that it applies to each element; 0: none.
+/// Returns the index of the argument of `filter` that names a filter or test to apply to each
+/// element; 0 if there is none.
 size_t PlaceOfName(std::string_view filter) {
   if (filter == "map" || filter == "select" || filter == "reject") return 1;
   return filter == "selectattr" || filter == "rejectattr" ? 2 : 0;
@@ -93,7 +94,7 @@ class NameCheck {
   }
 
   std::set<std::string> bound_;
-  std::vector<std::pair<std::string, int>> called_;  // names that are no function, and where
+  std::vector<std::pair<std::string, int>> called_;  // unknown functions and their lines
 };
 
 bool Reads(const ExprPtr& expr, std::string_view name) {

@@ -8,12 +8,13 @@
 
 namespace shortlist::jinja {
 
-/// Looks for names of filters, tests and functions that a template uses and that do not exist: it
-/// could not be rendered where it comes to them. A function may be a name that the template itself
-/// binds, or asks for with `is defined`. InvalidArgument names the first one and its line.
+/// Checks that the filters, tests and functions that a template uses exist; without them it could
+/// not be rendered where they are used. The name of a function is also valid if the template itself
+/// binds it or tests it with `is defined`. InvalidArgument names the first missing one and its
+/// line.
 absl::Status CheckNames(const Block& block);
 
-/// Whether an expression anywhere in `block` is the variable `name`.
+/// True if an expression anywhere in `block` reads the variable `name`.
 bool Reads(const Block& block, std::string_view name);
 
 }  // namespace shortlist::jinja

@@ -3,7 +3,7 @@
 
 namespace shortlist::jinja {
 
-/// Counts a level of nesting, as long as it lives.
+/// Counts a level of nesting for as long as the object lives.
 class Nested {
  public:
   explicit Nested(int& depth) : depth_(depth) { ++depth_; }

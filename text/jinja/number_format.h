@@ -10,14 +10,14 @@
 
 namespace shortlist::jinja {
 
-/// How a number is written, as a format specification or a % conversion says it.
+/// Format of a number, from a format specification or a % conversion.
 struct NumberStyle {
-  char sign = '\0';           // before what is not negative: '+', ' ', or nothing
+  char sign = '\0';           // before a number that is not negative: '+', ' ', or none
   bool is_alternate = false;  // "0x" and the like
   bool pads_zeros = false;
-  char grouping = '\0';              // between thousands: ',', '_', or nothing
+  char grouping = '\0';              // between thousands: ',', '_', or none
   std::optional<int64_t> precision;  // of a float
-  char type = '\0';                  // b d o x X e E f F g G %; nothing: as Python prints it
+  char type = '\0';                  // b d o x X e E f F g G %; '\0': as Python prints it
 };
 
 struct SpelledNumber {
@@ -26,10 +26,11 @@ struct SpelledNumber {
 };
 
 /// Spells an int, a bool (as an int) or a float. InvalidArgument for a type that the value does not
-/// have, and for what is not supported: a float's precision without a type, '#' of a float.
+/// have, and for two features that are not supported: a float's precision without a type, and '#'
+/// of a float.
 absl::StatusOr<SpelledNumber> SpellNumber(const Value& value, const NumberStyle& style);
 
-/// The error of a float that has no int.
+/// Returns the error for a float without an integer value.
 absl::Status BeyondIntegers();
 
 }  // namespace shortlist::jinja

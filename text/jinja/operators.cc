@@ -27,7 +27,7 @@ absl::Status Unsupported(Operator op, const Value& left, const Value& right) {
                                                  right.TypeName(), "' is not possible"));
 }
 
-/// Python's float ** float. A power of an infinity or of NaN is what C has for it.
+/// Python's float ** float. A power of an infinity or of NaN is that of C.
 absl::StatusOr<Value> FloatPower(double base, double exponent) {
   const double result = std::pow(base, exponent);
   if (std::isfinite(result) || !std::isfinite(base) || !std::isfinite(exponent)) {
@@ -130,7 +130,7 @@ absl::StatusOr<Value> Repeat(const Value& value, int64_t times) {
   return Value::MakeList(std::move(items), value.list().kind);
 }
 
-/// The element at `index`, negative from the end; undefined outside.
+/// Returns the element at `index`, negative from the end; undefined if it is out of range.
 Value ElementAt(const Value& value, int64_t index) {
   const Value outside =
       Value::MakeUndefined(absl::StrCat("no element ", index, " in a ", value.TypeName()));
@@ -182,7 +182,7 @@ absl::StatusOr<Value> LoopAttribute(const Value& value, std::string_view name) {
     if (name == "length") return Value(count);
     return Value(name == "revindex" ? count - index0 : count - 1 - index0);
   }
-  if (name == "depth0") return int64_t{0};  // counts recursive loops, which there are none of
+  if (name == "depth0") return int64_t{0};  // counts recursive loops, which are not supported
   if (name == "depth") return int64_t{1};
   if (name == "previtem" && index0 > 0) return items.values[loop.index0 - 1];
   if (name == "previtem" || name == "nextitem") {
@@ -199,7 +199,7 @@ Value RangeAttribute(const Value& value, std::string_view name) {
   return MissingAttribute(value, name);
 }
 
-/// Of an integer, a bool or a float.
+/// Attributes of an integer, a bool or a float.
 Value NumberAttribute(const Value& value, std::string_view name) {
   const auto integer = value.AsInt();
   if (name == "real") return integer ? Value(*integer) : value;
@@ -238,7 +238,7 @@ absl::StatusOr<Value> Arithmetic(Operator op, const Value& left, const Value& ri
   const auto left_float = left.AsFloat(), right_float = right.AsFloat();
   if (left_float && right_float) return FloatArithmetic(op, *left_float, *right_float);
   if (op == Operator::kModulo && left.Is(Kind::kText)) return FormatPercent(left.text(), right);
-  // A range and a view of a dictionary are neither joined nor repeated.
+  // A range and a view of a dictionary can be neither joined nor repeated.
   const auto is_list = [](const Value& value) {
     return value.Is(Kind::kList) && value.list().kind <= ListKind::kTuple;
   };

@@ -9,11 +9,11 @@
 
 namespace shortlist::jinja {
 
-// Python's operators. InvalidArgument for kinds that they do not take, division by zero, integers
-// beyond 64 bits, and powers that are complex or too large for a float; an undefined operand fails
-// with its own message.
+// Python's operators. InvalidArgument for kinds that an operator does not support, division by
+// zero, integers beyond 64 bits, and powers that are complex or too large for a float. An undefined
+// operand fails with its own message.
 
-/// The error of an integer that does not fit 64 bits.
+/// Returns the error for an integer that does not fit 64 bits.
 absl::Status BeyondInt64();
 
 /// + - * / // % **
@@ -23,12 +23,13 @@ absl::StatusOr<bool> Compare(Operator op, const Value& left, const Value& right)
 absl::StatusOr<bool> Contains(const Value& container, const Value& item);
 absl::StatusOr<Value> Negate(const Value& value);
 
-/// value[key]: undefined when there is none. Methods are found too, after keys.
+/// Returns value[key]. A text that is not a key gives GetAttribute(), so methods are found too;
+/// anything else gives undefined.
 absl::StatusOr<Value> GetItem(const Value& value, const Value& key);
-/// value.name: methods first, then keys, as Jinja looks it up. Undefined for anything else, all
-/// that begins with "__" and all that changes a value included.
+/// Returns value.name, looked up as in Jinja: methods first, then keys. Undefined for anything
+/// else, including names that begin with "__" and methods that change a value.
 absl::StatusOr<Value> GetAttribute(const Value& value, std::string_view name);
-/// value[begin:end:step], None for a bound that is left out.
+/// Returns value[begin:end:step]; a bound that is left out is None.
 absl::StatusOr<Value> GetSlice(const Value& value, const Value& begin, const Value& end,
                                const Value& step);
 

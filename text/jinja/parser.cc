@@ -18,7 +18,7 @@
 namespace shortlist::jinja {
 namespace {
 
-/// The name of a block's text, which filters apply to.
+/// Returns the name of a block's text, which filters apply to.
 ExprPtr BlockText(int line) {
   return std::make_unique<const Expr>(
       Expr{.kind = Expr::Kind::kName, .line = line, .name = kBlockText});
@@ -32,7 +32,8 @@ class Parser {
   absl::StatusOr<Block> Run() { return ParseBlock({}); }
 
  private:
-  /// Up to a block whose first word is in `ends` (which stays), or to the end where that is empty.
+  /// Parses up to a block whose first word is in `ends` and does not take that word. Parses to the
+  /// end if `ends` is empty.
   absl::StatusOr<Block> ParseBlock(std::initializer_list<std::string_view> ends) {
     const Nested nested(tokens_.depth());
     SHORTLIST_RETURN_IF_ERROR(tokens_.CheckDepth());
@@ -50,7 +51,7 @@ class Parser {
         tokens_.Take();
         block.push_back(std::move(output));
       } else {
-        tokens_.Take();  // kBlockBegin: a tag's tokens end with its end
+        tokens_.Take();  // kBlockBegin: the tokens of a tag include its end
         if (!tokens_.At(TokenKind::kName)) return tokens_.Expected("a statement");
         if (std::find(ends.begin(), ends.end(), tokens_.Current().value) != ends.end())
           return block;
@@ -62,7 +63,7 @@ class Parser {
     return block;
   }
 
-  /// A body: ends this tag, and reads to the tag of `ends`, whose word is taken.
+  /// Parses a body: ends this tag, then reads up to a tag of `ends` and does not take its word.
   absl::StatusOr<Block> ParseBody(std::initializer_list<std::string_view> ends) {
     SHORTLIST_RETURN_IF_ERROR(tokens_.ExpectBlockEnd());
     return ParseBlock(ends);
@@ -91,7 +92,7 @@ class Parser {
       tokens_.Take();
     } else if (word == "generation") {
       statement.kind = Statement::Kind::kGeneration;
-      const int loops = std::exchange(loops_, 0);  // as in Jinja, break does not leave the block
+      const int loops = std::exchange(loops_, 0);  // as in Jinja, break cannot leave the block
       SHORTLIST_ASSIGN_OR_RETURN(statement.bodies.emplace_back(), ParseBody({"endgeneration"}));
       loops_ = loops;
       tokens_.Take();
@@ -211,7 +212,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  /// Names, attributes of names, or parenthesised lists of them, parted by commas.
+  /// Parses names, attributes of names, or parenthesised lists of them, separated by commas.
   absl::StatusOr<Target> ParseTargets() {
     SHORTLIST_ASSIGN_OR_RETURN(Target first, ParseTarget());
     if (!tokens_.AtOperator(",")) return first;
@@ -245,8 +246,8 @@ class Parser {
   }
 
   TokenCursor tokens_;
-  int loops_ = 0;          // loops around this place that break may leave
-  int nested_scopes_ = 0;  // loops, macros and set blocks around this place
+  int loops_ = 0;          // loops around this position that break may leave
+  int nested_scopes_ = 0;  // loops, macros, with and set blocks around this position
 };
 
 }  // namespace

@@ -8,10 +8,12 @@
 
 namespace shortlist::jinja {
 
-/// Parses a template of UTF-8. Statements: if, for, set, macro, filter, generation, break,
-/// continue, raw. InvalidArgument names the line: broken syntax, a statement outside that list, a
-/// recursive for, a macro that does not stand at the top level, nesting beyond kMaxTemplateDepth, a
-/// filter, a test or a function that there is not (text/jinja/names.h).
+/// Parses a template of UTF-8. Statements: if, for, set, macro, with, filter, generation, break,
+/// continue, raw. InvalidArgument names the line of:
+/// - broken syntax, or a statement outside that list;
+/// - a recursive for, or a macro inside a loop, macro, with or set block;
+/// - nesting beyond kMaxTemplateDepth;
+/// - a filter, test or function that does not exist (text/jinja/names.h).
 absl::StatusOr<Block> ParseTemplate(std::string_view source);
 
 }  // namespace shortlist::jinja

@@ -49,7 +49,7 @@ std::string QuotedRepr(const std::string& bytes) {
   return out + quote;
 }
 
-/// A JSON string as json.dumps writes it.
+/// Returns a JSON string, as json.dumps writes it.
 std::string QuotedJson(const std::string& bytes, bool ensure_ascii) {
   std::string out = "\"";
   for (size_t i = 0; i < bytes.size();) {
@@ -162,7 +162,7 @@ class JsonWriter {
         out_.AppendRespelled(QuotedJson(value.bytes(), style_.ensure_ascii), value.text());
         return absl::OkStatus();
       case Kind::kList:
-        // json.dumps knows lists and tuples; ranges and views are errors.
+        // json.dumps supports lists and tuples; ranges and views are errors.
         if (value.list().kind > ListKind::kTuple) return NoJson(value);
         return WriteList(value.list(), level);
       case Kind::kDict:
@@ -255,7 +255,7 @@ std::string FloatRepr(double value) {
   const std::string scientific(buffer, written.ptr);
   const size_t mark = scientific.find('e');
   const int exponent = std::stoi(scientific.substr(mark + 1));
-  // Python writes an exponent below 1e-4 and from 1e16 on.
+  // Python prints an exponent below 1e-4 and from 1e16 on.
   if (exponent >= -4 && exponent < 16) {
     const auto fixed =
         std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::fixed);

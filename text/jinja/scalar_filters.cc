@@ -27,9 +27,9 @@ Result Default(const Value& input, const Arguments& arguments) {
   return bound[0] != nullptr ? *bound[0] : Value(Text());
 }
 
-/// A number's spelling without white space around it, with ASCII digits for those of any script,
-/// and without the underscores between digits that Python allows; none where an underscore is
-/// elsewhere.
+/// Returns a number's spelling without surrounding white space, with ASCII digits for those of any
+/// script, and without the underscores that Python allows between digits. nullopt if an underscore
+/// is elsewhere.
 std::optional<std::string> NumberSpelling(const Text& text) {
   std::string ascii;
   for (size_t i = 0; i < text.bytes().size();) {
@@ -53,17 +53,17 @@ std::optional<std::string> NumberSpelling(const Text& text) {
   return spelling;
 }
 
-/// Python's float(text), for decimal spellings: infinite beyond the range of a double.
+/// Python's float(text), for decimal spellings; infinite beyond the range of a double.
 std::optional<double> ParseFloat(const Value& input) {
   if (!input.Is(Kind::kText)) return input.AsFloat();
   const auto spelling = NumberSpelling(input.text());
   double value = 0;
-  // SimpleAtod takes C's "nan(...)" and "0x1p3" too.
+  // SimpleAtod also accepts C's "nan(...)" and "0x1p3".
   if (!spelling || spelling->find_first_of("(xX") != std::string::npos) return std::nullopt;
   return absl::SimpleAtod(*spelling, &value) ? std::optional(value) : std::nullopt;
 }
 
-/// Python's int(text): an optional sign and decimal digits; none for anything else.
+/// Python's int(text): an optional sign and decimal digits; nullopt for anything else.
 std::optional<absl::StatusOr<int64_t>> ParseInt(const Text& text) {
   const auto spelling = NumberSpelling(text);
   if (!spelling) return std::nullopt;
@@ -88,7 +88,7 @@ Result ToInt(const Value& input, const Arguments& arguments) {
     }
   }
   const auto number = ParseFloat(input);
-  // An infinity that a text spells is no integer; of an infinite float, int() is an error.
+  // A text that spells an infinity is no integer; int() of an infinite float is an error.
   if (!number || std::isnan(*number) || (input.Is(Kind::kText) && std::isinf(*number))) {
     return bound[0] != nullptr ? *bound[0] : Value(int64_t{0});
   }
@@ -120,7 +120,7 @@ Result Round(const Value& input, const Arguments& arguments) {
   if (method == "floor") return Value(std::floor(*value * scale) / scale);
   if (method != "common") return absl::InvalidArgumentError("round: an unknown method");
   if (!std::isfinite(*value)) return input;
-  // As Python's round(): the correctly rounded decimal, ties to even.
+  // Like Python's round(): the correctly rounded decimal, ties to even.
   char buffer[400];
   const auto written = std::to_chars(buffer, buffer + sizeof(buffer), *value,
                                      std::chars_format::fixed, static_cast<int>(precision));

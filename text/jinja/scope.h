@@ -12,10 +12,10 @@
 
 namespace shortlist::jinja {
 
-/// Bounds the search for a name, which is linear: real scopes hold a few.
+/// Maximum number of variables; bounds the linear search for a name. Real scopes hold a few.
 constexpr size_t kMaxVariables = 256;
 
-/// Variables of one block; inner scopes see outer ones and do not change them.
+/// Variables of one block. Inner scopes see the variables of outer ones and do not change them.
 struct Scope {
   const Scope* outer = nullptr;
   std::vector<std::pair<std::string_view, Value>> variables;

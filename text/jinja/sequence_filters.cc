@@ -25,8 +25,8 @@ namespace {
 
 using Result = absl::StatusOr<Value>;
 
-/// The value at a path such as "function.name" or "0.id"; `fallback` for what is missing on the
-/// way.
+/// Returns the value at a path such as "function.name" or "0.id"; `fallback` if a part of the path
+/// is missing.
 Result AtPath(Value value, const Value& path, const Value* fallback = nullptr) {
   if (const auto index = path.AsInt()) return GetItem(value, Value(*index));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string names, TextOr(&path, ""));
@@ -44,7 +44,7 @@ Result AtPath(Value value, const Value& path, const Value* fallback = nullptr) {
   return value;
 }
 
-/// What unique and the sorting filters compare by.
+/// Returns the key by which unique and the sorting filters compare.
 Result SortKey(const Value& item, const Value* attribute, bool case_sensitive) {
   Value key = item;
   if (attribute != nullptr && !attribute->Is(Kind::kNone)) {
@@ -54,8 +54,7 @@ Result SortKey(const Value& item, const Value* attribute, bool case_sensitive) {
   return key;
 }
 
-/// Indices of `keys` in their order; ties stay in place, from the last to the first where
-/// `reverse`.
+/// Returns the indices of `keys` in sorted order, descending if `reverse`. The sort is stable.
 absl::StatusOr<std::vector<size_t>> SortedOrder(const std::vector<Value>& keys, bool reverse) {
   for (const Value& key : keys) {
     const bool is_text = key.Is(Kind::kText);
@@ -123,7 +122,7 @@ Result DictItems(const Value& input, const Arguments& arguments) {
   return Value::MakeGenerator(pairs.list().items);
 }
 
-/// Python's name of what reversed() gives.
+/// Returns Python's name of the type of reversed().
 const char* ReversedType(const Value& input) {
   if (input.Is(Kind::kDict)) return "dict_reversekeyiterator";
   if (!input.Is(Kind::kList)) return "reversed";
@@ -149,7 +148,7 @@ Result Reverse(const Value& input, const Arguments& arguments) {
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<Value> items, Items(input));
   std::reverse(items.begin(), items.end());
   if (input.Is(Kind::kText)) return Join(Text(), items);
-  // What Python cannot go through backwards becomes a list.
+  // A value that Python cannot iterate backwards becomes a list.
   if (input.Is(Kind::kGenerator)) return Value::MakeList(std::move(items));
   return Value::MakeGenerator(std::move(items), absl::OkStatus(), ReversedType(input));
 }
@@ -221,7 +220,7 @@ Result DictSort(const Value& input, const Arguments& arguments) {
   return Value::MakeList(std::move(sorted));
 }
 
-/// True and 1.0 as 1, which are one key to Python; any other value as it is.
+/// Converts True and 1.0 to 1, which are one key in Python; keeps any other value.
 Value WholeNumber(Value value) {
   if (value.AsInt()) return Value(*value.AsInt());
   constexpr double kExact = 9007199254740992.0;  // 2^53
@@ -230,14 +229,14 @@ Value WholeNumber(Value value) {
   return static_cast<double>(whole) == value.real() ? Value(whole) : value;
 }
 
-/// A generator of what `each` makes of the elements of `input`: a value, none, or an error, which
-/// ends it.
+/// Returns a generator of the results of `each` for the elements of `input`. A result is a value,
+/// nullopt, or an error, which ends the generator.
 Result Generate(const Value& input,
                 const std::function<absl::StatusOr<std::optional<Value>>(const Value&)>& each) {
   Source source(input);
   std::vector<Value> made;
   int64_t deep_bytes = 0;
-  while (deep_bytes <= kMaxValueBytes) {  // else MakeGenerator refuses it
+  while (deep_bytes <= kMaxValueBytes) {  // otherwise MakeGenerator rejects it
     auto item = source.Next();
     if (item.ok() && !*item) break;
     auto value = item.ok() ? each(**item) : std::move(item);
@@ -265,7 +264,7 @@ Result Unique(const Value& input, const Arguments& arguments) {
 }
 
 Result Map(const Value& input, const Arguments& arguments) {
-  if (!input.IsTrue()) return Value::MakeGenerator({});  // even of what has no elements
+  if (!input.IsTrue()) return Value::MakeGenerator({});  // even if it is not iterable
   if (arguments.positional.empty()) {
     const auto bound = arguments.Bind({"attribute", "default"});
     if (!bound.ok()) return Value::MakeGenerator({}, bound.status());
@@ -287,10 +286,10 @@ Result Map(const Value& input, const Arguments& arguments) {
   });
 }
 
-/// select and reject, selectattr and rejectattr: by a test, or by truth where none is named.
+/// select and reject, selectattr and rejectattr: by a test, or by truth if none is named.
 template <bool wanted, bool by_attribute>
 Result Select(const Value& input, const Arguments& arguments) {
-  if (!input.IsTrue()) return Value::MakeGenerator({});  // even of what has no elements
+  if (!input.IsTrue()) return Value::MakeGenerator({});  // even if it is not iterable
   Arguments rest = arguments;
   Value attribute;
   if (by_attribute) {

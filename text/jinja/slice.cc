@@ -11,7 +11,7 @@
 namespace shortlist::jinja {
 namespace {
 
-/// Python's indices of a slice: from `first`, `count` of them, `step` apart, before `stop`.
+/// Python's indices of a slice: `count` indices from `first`, `step` apart, before `stop`.
 struct SliceBounds {
   int64_t first = 0;
   int64_t stop = 0;
@@ -30,7 +30,7 @@ absl::StatusOr<SliceBounds> ResolveSlice(int64_t length, const Value& begin, con
   }
   if (const auto given = step.AsInt()) bounds.step = *given;
   if (bounds.step == 0) return absl::InvalidArgumentError("a slice with step 0");
-  bounds.step = std::clamp(bounds.step, -length - 1, length + 1);  // no further step is different
+  bounds.step = std::clamp(bounds.step, -length - 1, length + 1);  // larger steps select the same
   const int64_t lowest = bounds.step < 0 ? -1 : 0;
   const int64_t highest = bounds.step < 0 ? length - 1 : length;
   const auto resolve = [&](const Value& bound, int64_t otherwise) {
@@ -51,7 +51,7 @@ absl::StatusOr<SliceBounds> ResolveSlice(int64_t length, const Value& begin, con
 absl::StatusOr<Value> SliceText(const Text& text, const Value& begin, const Value& end,
                                 const Value& step) {
   const std::string& bytes = text.bytes();
-  std::vector<size_t> starts;  // of each code point, and the end
+  std::vector<size_t> starts;  // start of each code point, then the end
   for (size_t i = 0; i < bytes.size(); NextCodePoint(bytes, i)) starts.push_back(i);
   starts.push_back(bytes.size());
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -68,7 +68,7 @@ absl::StatusOr<Value> SliceText(const Text& text, const Value& begin, const Valu
   return Value(std::move(out));
 }
 
-/// The range that a slice of one is, with its `items`; `step` is the slice's own.
+/// Returns the range that is a slice of `range`, with its `items`; `step` is the slice's own.
 absl::StatusOr<Value> SliceOfRange(const List& range, const SliceBounds& bounds, int64_t step,
                                    std::vector<Value> items) {
   const auto [begin, stop, step_of_range] = range.range;

@@ -12,7 +12,7 @@
 namespace shortlist::jinja {
 namespace {
 
-/// Tests without argument.
+/// Tests without arguments.
 std::optional<bool> PlainTest(std::string_view name, const Value& input) {
   const Kind kind = input.kind();
   const bool is_iterable = kind == Kind::kText || kind == Kind::kList || kind == Kind::kDict ||
@@ -54,8 +54,8 @@ absl::StatusOr<bool> Divides(const Value& input, int64_t divisor, int64_t remain
   return Equal(rest, Value(remainder));
 }
 
-/// `is` of Python, but for numbers and texts, which are the same where they are equal and of one
-/// type: Python too keeps one object of many a text and small integer, not of all.
+/// Python's `is`, except for numbers and texts, which are the same if they are equal and of one
+/// type. Python too shares one object for many texts and small integers, but not for all.
 bool Same(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {

@@ -10,7 +10,7 @@
 namespace shortlist::jinja {
 
 bool HasTest(std::string_view name);
-/// input is name(arguments), as Jinja 3.1 has it. InvalidArgument for an unknown test.
+/// Returns input is name(arguments), as in Jinja 3.1. InvalidArgument for an unknown test.
 absl::StatusOr<bool> ApplyTest(std::string_view name, const Value& input,
                                const Arguments& arguments);
 

@@ -9,7 +9,7 @@
 namespace shortlist::jinja {
 namespace {
 
-/// Tables for all of Unicode, whatever locale the process runs in.
+/// Returns tables for all of Unicode, independent of the process's locale.
 locale_t UnicodeLocale() {
   static const locale_t locale =
       newlocale(LC_CTYPE_MASK, "C.UTF-8", static_cast<locale_t>(nullptr));
@@ -81,7 +81,7 @@ Text Text::Slice(size_t begin, size_t end) const {
 
 size_t Find(std::string_view text, std::string_view part, size_t from) {
   if (from > text.size()) return std::string_view::npos;
-  // memchr stops at what it finds; sanitizers take memmem to read the whole text each time.
+  // memchr stops at a match; sanitizers assume that memmem reads the whole text each time.
   if (part.size() == 1) return text.find(part.front(), from);
   const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
   if (found == nullptr) return std::string_view::npos;
@@ -150,7 +150,7 @@ char32_t ToLower(char32_t c) {
 }
 
 bool IsPrintable(char32_t c) {
-  // The categories Cf and Co of Unicode 14, which the C library prints and Python does not.
+  // Categories Cf and Co of Unicode 14: printable for the C library, but not for Python.
   static constexpr std::pair<char32_t, char32_t> kFormatAndPrivate[] = {
       {0xAD, 0xAD},       {0x600, 0x605},     {0x61C, 0x61C},     {0x6DD, 0x6DD},
       {0x70F, 0x70F},     {0x890, 0x891},     {0x8E2, 0x8E2},     {0x180E, 0x180E},

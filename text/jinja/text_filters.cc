@@ -92,7 +92,7 @@ absl::StatusOr<Text> UrlQuoted(const Value& value, bool in_query) {
   return out;
 }
 
-/// Of a dictionary a query; other values as texts.
+/// Encodes a dictionary as a query, other values as texts.
 Result UrlEncode(const Value& input, const Arguments& arguments) {
   SHORTLIST_RETURN_IF_ERROR(arguments.Bind({}).status());
   if (input.Is(Kind::kList) || input.Is(Kind::kGenerator)) {
@@ -147,7 +147,7 @@ Result Indent(const Value& input, const Arguments& arguments) {
     indention =
         Text::FromTemplate(std::string(static_cast<size_t>(std::max(width, int64_t{0})), ' '));
   }
-  text.AppendTemplate("\n");  // as Jinja does, so that a line end at the end is kept
+  text.AppendTemplate("\n");  // as in Jinja, so that a line end at the end is kept
   const std::vector<Text> lines = SplitLines(text, /*keep_ends=*/false);
   Text out;
   if (IsTrue(bound[1])) out.Append(indention);

@@ -51,7 +51,7 @@ size_t SkipSpacesBack(const std::string& bytes, size_t i, bool spaces) {
   return i;
 }
 
-/// split() at runs of white space; `limit` splits at most, from the right where `from_right`.
+/// split() at runs of white space; at most `limit` splits, from the right if `from_right`.
 absl::StatusOr<Value> SplitAtSpace(const Text& text, size_t limit, bool from_right) {
   const std::string& bytes = text.bytes();
   std::vector<std::pair<size_t, size_t>> pieces;
@@ -144,7 +144,7 @@ absl::StatusOr<Value> FillWithZeros(const Text& text, const Arguments& arguments
   return Value(std::move(padded));
 }
 
-/// isalpha and isalnum, of ASCII alone: there are no tables of the letters of other scripts here.
+/// isalpha and isalnum, for ASCII only: there are no tables of the letters of other scripts here.
 absl::StatusOr<Value> IsOfLetters(const std::string& bytes, bool or_digits) {
   bool holds = !bytes.empty();
   for (const char c : bytes) {
@@ -156,7 +156,7 @@ absl::StatusOr<Value> IsOfLetters(const std::string& bytes, bool or_digits) {
   return Value(holds);
 }
 
-/// `text` in another spelling.
+/// Returns `text` in another spelling.
 Value Respelled(const Text& text, std::string (*spell)(std::string_view)) {
   Text out;
   out.AppendRespelled(spell(text.bytes()), text);

@@ -12,28 +12,29 @@
 
 namespace shortlist::jinja {
 
-/// Methods of Python's str that templates call.
+/// True for the supported methods of Python's str.
 bool HasTextMethod(std::string_view name);
-/// Needs HasTextMethod.
+/// Calls the method `name`. Requires HasTextMethod(name).
 absl::StatusOr<Value> CallTextMethod(const Text& text, std::string_view name,
                                      const Arguments& arguments);
 
-// Those that are filters too.
+// Methods that are filters too.
 enum class Side { kLeft, kRight, kBoth };
-/// Without `characters` (nullptr or None): white space.
+/// Strips `characters`; white space if it is nullptr or None.
 absl::StatusOr<Value> Strip(const Text& text, Side side, const Value* characters);
-/// `count` below 0 replaces all.
+/// Replaces the first `count` occurrences, or all if `count` is negative. InvalidArgument for an
+/// empty `from`.
 absl::StatusOr<Value> Replace(const Text& text, const Text& from, const Text& to, int64_t count);
-// As text/jinja/letter_case.h says.
+// See text/jinja/letter_case.h.
 Value Upper(const Text& text);
 Value Lower(const Text& text);
 Value Capitalize(const Text& text);
 Value Title(const Text& text);
 Value TitleOfWords(const Text& text);
-/// str.isupper or str.islower: there are letters with a case, and all are of this one.
+/// str.isupper or str.islower: there are letters with a case, and all have this one.
 bool HasOneCase(const Text& text, bool upper);
 absl::StatusOr<Value> Join(const Text& separator, const std::vector<Value>& items);
-/// With "&lt;" for "<", and so on for & > ' and ".
+/// Escapes & < > ' and " for HTML: "<" becomes "&lt;".
 Text EscapedForHtml(const Text& text);
 /// Python's splitlines().
 std::vector<Text> SplitLines(const Text& text, bool keep_ends);

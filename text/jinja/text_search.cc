@@ -12,9 +12,9 @@ namespace {
 
 constexpr auto npos = std::string::npos;
 
-/// The part of a text that start and end, in characters, leave of it, as of a slice.
+/// The part of a text between start and end, in characters, with the rules of a slice.
 struct Part {
-  bool is_there = true;  // false: it begins behind its end or the text's
+  bool is_there = true;  // false: it begins after its end or after the text's end
   int64_t first_char = 0;
   size_t begin = 0;
   size_t end = 0;

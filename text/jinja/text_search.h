@@ -11,9 +11,9 @@
 
 namespace shortlist::jinja {
 
-// Methods of Python's str that look for a part of a text. Positions count code points.
+// Methods of Python's str that search for a part of a text. Positions count code points.
 
-/// startswith and endswith: one text or a tuple of them.
+/// startswith and endswith; the argument is one text or a tuple of texts.
 absl::StatusOr<Value> HasAffix(const Text& text, const Arguments& arguments, bool at_start);
 /// removeprefix and removesuffix.
 absl::StatusOr<Value> RemoveAffix(const Text& text, const Arguments& arguments, bool at_start);
@@ -22,8 +22,8 @@ absl::StatusOr<Value> Search(const Text& text, const Arguments& arguments, std::
 /// partition and rpartition.
 absl::StatusOr<Value> Partition(const Text& text, const Arguments& arguments, bool from_right);
 
-/// A search from the right takes the product of both lengths at worst: InvalidArgument where `part`
-/// is long.
+/// Returns InvalidArgument if `part` is long: a search from the right takes time proportional to
+/// the product of both lengths in the worst case.
 absl::Status CheckSearchedFromRight(const std::string& part);
 
 }  // namespace shortlist::jinja

@@ -10,7 +10,7 @@
 namespace shortlist::jinja {
 namespace {
 
-/// About what a value takes in memory beside its text.
+/// Approximate memory of a value, without its text.
 constexpr int64_t kBytesOfValue = 128;
 
 /// Adds a child to a container's depth and bytes.
@@ -49,7 +49,7 @@ const char* NameOf(ListKind kind) {
   return "";
 }
 
-/// How many entries of `a` are in `b`: by key, and with an equal value where `with_values`.
+/// Returns how many entries of `a` are in `b`: by key, and if `with_values` with an equal value.
 size_t NumShared(const Dict& a, const Dict& b, bool with_values) {
   const auto count = std::count_if(a.entries.begin(), a.entries.end(), [&](const auto& entry) {
     const Value* other = b.FindKey(entry.first);
@@ -58,7 +58,8 @@ size_t NumShared(const Dict& a, const Dict& b, bool with_values) {
   return static_cast<size_t>(count);
 }
 
-/// Two different lists. Views of keys and of items are sets; two views of values are never equal.
+/// Compares two different lists. Views of keys and of items are sets; views of values are never
+/// equal.
 bool EqualLists(const List& a, const List& b) {
   if (a.kind != b.kind)
     return a.is_view() && b.is_view() && a.items.empty() && b.items.empty() &&
@@ -71,7 +72,7 @@ bool EqualLists(const List& a, const List& b) {
   return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), Equal);
 }
 
-/// Lists that Python orders: both lists, both tuples, or both views of keys or of items.
+/// True for lists that Python orders: both lists, both tuples, or both views of keys or of items.
 bool HaveOrder(const List& a, const List& b) {
   return a.kind == b.kind && a.kind != ListKind::kRange && a.kind != ListKind::kValues;
 }

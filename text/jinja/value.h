@@ -21,10 +21,10 @@
 
 namespace shortlist::jinja {
 
-/// Lists within lists; bounds every recursion over a value.
+/// Maximum nesting of lists; bounds every recursion over a value.
 inline constexpr int kMaxValueDepth = 100;
-/// Bytes of one value, each part counted as often as it is reached: a list that holds another twice
-/// over, many levels deep, is small in memory and endless in print.
+/// Maximum bytes of one value, counting each part as often as it is reached. A list that holds
+/// another list twice, many levels deep, is small in memory but endless in print.
 inline constexpr int64_t kMaxValueBytes = int64_t{256} << 20;
 
 class Value;
@@ -35,8 +35,8 @@ struct Loop;
 struct Function;
 struct Generator;
 
-/// What a missing variable, key or attribute gives. Prints as nothing, is false, has no elements;
-/// whatever else is asked of it fails with `what`.
+/// The value of a missing variable, key or attribute. Prints as nothing, is false, has no elements;
+/// any other use fails with the message `what`.
 struct Undefined {
   std::shared_ptr<const std::string> what;
 };
@@ -60,12 +60,12 @@ enum class Kind {
   kGenerator
 };
 
-/// A value of the template language, cheap to copy. Everything is immutable but a Namespace, and a
-/// Generator, which may be gone through once.
+/// A value of the template language, cheap to copy. Immutable, except for a Namespace, and for a
+/// Generator, which can be read once.
 class Value {
  public:
   Value() : Value(None{}) {}
-  // Conversions on purpose: an interpreter's results are values.
+  // Implicit conversions on purpose: an interpreter's results are values.
   // NOLINTBEGIN(google-explicit-constructor)
   Value(None none) : data_(none) {}
   Value(bool value) : data_(value) {}
@@ -80,28 +80,29 @@ class Value {
   // NOLINTEND(google-explicit-constructor)
 
   static Value MakeUndefined(std::string what);
-  /// InvalidArgument past kMaxValueDepth or kMaxValueBytes.
+  /// Returns a list; InvalidArgument beyond kMaxValueDepth or kMaxValueBytes.
   static absl::StatusOr<Value> MakeList(std::vector<Value> items, ListKind kind = ListKind::kList);
-  /// The elements from `start` on, `step` apart, before `stop`.
+  /// Returns a range; `items` are its elements from `start` on, `step` apart, before `stop`.
   static absl::StatusOr<Value> MakeRange(std::vector<Value> items, int64_t start, int64_t stop,
                                          int64_t step);
-  /// Keys, values or pairs of `dict`, as `kind` says.
+  /// Returns a view of the keys, values or pairs of `dict`, as `kind` says.
   static absl::StatusOr<Value> MakeView(const Value& dict, ListKind kind);
   static absl::StatusOr<Value> MakeDict(Dict dict);
-  /// Gives `items` and then `end`, an error or OK; `type` is Python's name of it, a literal.
+  /// Returns a generator that yields `items` and then `end` (an error or OK). `type` is Python's
+  /// name of its type, a literal.
   static absl::StatusOr<Value> MakeGenerator(std::vector<Value> items, absl::Status end = {},
                                              const char* type = "generator");
 
   Kind kind() const { return static_cast<Kind>(data_.index()); }
   bool Is(Kind kind) const { return this->kind() == kind; }
 
-  // Each needs its kind.
+  // Each accessor requires its kind.
   bool boolean() const { return std::get<bool>(data_); }
   int64_t integer() const { return std::get<int64_t>(data_); }
   double real() const { return std::get<double>(data_); }
   const Text& text() const { return *std::get<std::shared_ptr<const Text>>(data_); }
   const std::string& bytes() const { return text().bytes(); }
-  /// True for a list that can be indexed: a view cannot.
+  /// True for a list that can be indexed; a view cannot.
   bool IsSequence() const;
   const List& list() const { return *std::get<std::shared_ptr<const List>>(data_); }
   const Dict& dict() const { return *std::get<std::shared_ptr<const Dict>>(data_); }
@@ -111,21 +112,21 @@ class Value {
   Generator& generator() const { return *std::get<std::shared_ptr<Generator>>(data_); }
   const std::string& undefined_what() const { return *std::get<Undefined>(data_).what; }
 
-  /// A bool or an int, as Python counts with both.
+  /// Returns a bool or an int as an integer, since Python computes with both.
   std::optional<int64_t> AsInt() const;
-  /// Any number.
+  /// Returns any number.
   std::optional<double> AsFloat() const;
 
   /// Python's bool().
   bool IsTrue() const;
   /// Python's name of the type, such as "str".
   const char* TypeName() const;
-  /// Nesting and bytes, for the bounds above.
+  /// Nesting and bytes, for kMaxValueDepth and kMaxValueBytes.
   int depth() const;
   int64_t deep_bytes() const;
-  /// Bytes of a text, or of a list or dictionary without what its elements hold.
+  /// Bytes of a text, or of a list or dictionary without the contents of its elements.
   int64_t own_bytes() const;
-  /// True for the same object, as Python's `is` has it; a number never is.
+  /// True for the same object, as Python's `is`; never true for two numbers.
   bool SameObject(const Value& other) const {
     return data_.index() == other.data_.index() && address() == other.address();
   }
@@ -145,61 +146,61 @@ class Value {
 struct List {
   std::vector<Value> items = {};
   ListKind kind = ListKind::kList;
-  Value dict = {};                    // of a view: what it views
-  std::array<int64_t, 3> range = {};  // of a range: start, stop, step
+  Value dict = {};                    // for a view: the dictionary that it views
+  std::array<int64_t, 3> range = {};  // for a range: start, stop, step
   int depth = 1;
   int64_t deep_bytes = 0;
 
   bool is_view() const { return kind >= ListKind::kKeys; }
 };
 
-/// Keys in the order in which they came first: texts, numbers, bools or none.
+/// Keys in the order of their first insertion: texts, numbers, bools or None.
 struct Dict {
   std::vector<std::pair<Value, Value>> entries;
   std::unordered_map<std::string_view, size_t> index;  // of text keys, whose bytes it views
   int depth = 1;
   int64_t deep_bytes = 0;
 
-  /// nullptr when absent.
+  /// Returns nullptr if the key is absent.
   const Value* Find(std::string_view key) const;
   const Value* FindKey(const Value& key) const;
   void Set(Value key, Value value);
 };
 
-/// namespace(): the one thing that a template can change in place.
+/// namespace(): the only object that a template can change in place.
 struct Namespace {
   std::unordered_map<std::string, Value> attributes;
 };
 
-/// An iterator of Python, which several filters give: true whatever is in it, without a length, and
-/// empty after it has been gone through. Its elements are computed when it is made; an error that
-/// one of them makes comes where Python would compute that element.
+/// An iterator of Python, the result of several filters: true for any contents, without a length,
+/// and empty after it has been read. Its elements are computed when it is created. If one of them
+/// fails, the error is reported where Python would compute that element.
 struct Generator {
   std::vector<Value> items;
   absl::Status end;  // after the items
   const char* type = "";
-  size_t num_given = 0;  // items that Next has given
+  size_t num_given = 0;  // items that Next() has returned
   int depth = 1;
   int64_t deep_bytes = 0;
 
-  /// The next element; nullopt behind the last one.
+  /// Returns the next element; nullopt after the last one.
   absl::StatusOr<std::optional<Value>> Next();
 };
 
-/// What a for statement goes through, as far as it is known.
+/// The elements of a for statement, as far as they are known.
 struct LoopItems {
   std::vector<Value> values;
-  /// Appends a value, or returns false behind the last one; empty: all values are there.
+  /// Appends a value, or returns false after the last one; empty: all values are present.
   std::function<absl::StatusOr<bool>()> pull;
-  std::optional<std::vector<Value>> last_changed;  // what loop.changed was called with last
+  std::optional<std::vector<Value>> last_changed;  // arguments of the last loop.changed call
 
-  /// Whether there is a value at `index`; pulls what it takes to know that.
+  /// True if there is a value at `index`; pulls as many values as needed.
   absl::StatusOr<bool> Has(size_t index);
-  /// How many there are; pulls all.
+  /// Returns the number of values; pulls all.
   absl::StatusOr<size_t> Count();
 };
 
-/// `loop` within one round of a for statement.
+/// `loop` within one iteration of a for statement.
 struct Loop {
   std::shared_ptr<LoopItems> items;
   size_t index0 = 0;
@@ -211,30 +212,30 @@ struct Statement;
 struct Function {
   const Statement* macro = nullptr;
   std::string name;
-  Value receiver;  // of a method; undefined otherwise
+  Value receiver;  // for a method; undefined otherwise
 };
 
-/// InvalidArgument for a text that had to stop growing.
+/// Returns InvalidArgument if `text` is too_long().
 absl::Status CheckLength(const Text& text);
 
-/// Python's ==, over lists and dictionaries too.
+/// Python's ==, including lists and dictionaries.
 bool Equal(const Value& a, const Value& b);
 
-/// Python's <, which of views of keys and of items is "proper subset of". InvalidArgument for kinds
-/// that it does not order.
+/// Python's <, which means "proper subset of" for views of keys and of items. InvalidArgument for
+/// kinds that Python does not order.
 absl::StatusOr<bool> Less(const Value& a, const Value& b);
 
-/// What a for statement goes through: elements, keys, code points, what is left of a generator
-/// (which then is empty); nothing for undefined. InvalidArgument for the rest, and past a million;
-/// the error of a generator.
+/// Returns the elements that a for statement iterates over: elements, keys, code points, the rest
+/// of a generator (which is empty afterwards), nothing for undefined. InvalidArgument for other
+/// kinds and for a text of more than a million code points; the error of a generator.
 absl::StatusOr<std::vector<Value>> Items(const Value& value);
 
-/// One element of a value after the other.
+/// Reads the elements of a value one by one.
 class Source {
  public:
   explicit Source(const Value& value) : value_(value) {}
-  /// Those of Items, but of a generator only the one that is asked for; nullopt behind the last
-  /// one. The same errors.
+  /// Returns the next element of Items(), or nullopt after the last one. Reads only one element of
+  /// a generator. Returns the errors of Items().
   absl::StatusOr<std::optional<Value>> Next();
 
  private:
@@ -243,8 +244,8 @@ class Source {
   size_t num_given_ = 0;
 };
 
-/// The JSON's value; all text is content. InvalidArgument names what is not UTF-8, an integer
-/// beyond 64 bits signed, or nesting past kMaxValueDepth.
+/// Converts JSON to a value; all text is content. InvalidArgument names text that is not UTF-8, an
+/// integer beyond 64 bits signed, or nesting beyond kMaxValueDepth.
 absl::StatusOr<Value> FromJson(const nlohmann::ordered_json& json);
 
 }  // namespace shortlist::jinja

@@ -10,7 +10,7 @@
 namespace shortlist {
 namespace {
 
-// Fields of a unit, as Darts-clone packs them.
+// Fields of a unit in the layout of Darts-clone.
 bool IsValue(uint32_t unit) { return (unit >> 31) != 0; }
 bool HasValue(uint32_t unit) { return (unit >> 8 & 1) != 0; }
 uint32_t Value(uint32_t unit) { return unit & 0x7FFFFFFF; }
@@ -25,10 +25,10 @@ class DoubleArray {
   bool IsSound() const { return StaysInside() && KeysAreSound(); }
 
  private:
-  /// Children of the unit at `at` lie at Base(at) ^ label.
+  /// Returns the base of the unit at `at`: its children are at Base(at) ^ label.
   uint32_t Base(uint32_t at) const { return at ^ Offset(units_[at]); }
 
-  /// No step from any unit leaves the array, and no value the replacements.
+  /// True if no step from any unit leaves the array and no value leaves the replacements.
   bool StaysInside() const {
     for (uint32_t at = 0; at < units_.size(); ++at) {
       if (IsValue(units_[at]) && at != 0) continue;
@@ -43,13 +43,13 @@ class DoubleArray {
     const uint32_t base = Base(at);
     for (uint32_t label = 0; label < 256; ++label) {
       const uint32_t child = base ^ label;
-      // Of an array that is zero where nothing is, a NUL leads back to where it was read.
+      // In an array with zeros in its gaps, a NUL leads back to the unit it was read from.
       if (child == at && !HasValue(units_[at])) continue;
       if (Label(units_[child]) == label) visit(child);
     }
   }
 
-  /// Bytes that the replacement of the unit at `at` becomes, each space a U+2581.
+  /// Returns the size of the replacement of the unit at `at`, with each space as U+2581.
   size_t ReplacementBytes(uint32_t at) const {
     const size_t begin = Value(units_[Base(at)]);
     const size_t end = std::min(replacements_.find('\0', begin), replacements_.size());
@@ -57,13 +57,13 @@ class DoubleArray {
     return text.size() + 2 * static_cast<size_t>(std::count(text.begin(), text.end(), ' '));
   }
 
-  /// Units that a walk from the root reaches in topological order, so that each has its parents
-  /// before it; the trie shares what is equal. A cycle leaves units out.
+  /// Checks the keys that walks from the root reach. Visits units in topological order, parents
+  /// before children, since the trie shares equal parts. A cycle leaves units unvisited.
   bool KeysAreSound() const {
     struct Node {
-      uint32_t num_parents = 0;     // that were not visited yet
-      uint32_t depth = UINT32_MAX;  // the shortest key that leads here, in bytes
-      uint32_t num_values = 0;      // on the way here, at most
+      uint32_t num_parents = 0;     // parents not visited yet
+      uint32_t depth = UINT32_MAX;  // size of the shortest key that leads here, in bytes
+      uint32_t num_values = 0;      // maximum number of values on a path to this unit
     };
     std::vector<Node> nodes(units_.size());
     std::vector<uint32_t> reached = {0};

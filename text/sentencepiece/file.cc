@@ -22,7 +22,7 @@ const char* const kNotWellFormed = "not a SentencePiece model, or a truncated on
 // Wire types of protobuf.
 enum WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-// Numbers and wire types of sentencepiece_model.proto, of what libsentencepiece reads.
+// Field numbers and wire types of sentencepiece_model.proto, as far as libsentencepiece reads them.
 struct Schema {
   uint64_t number;
   WireType type;
@@ -55,7 +55,7 @@ constexpr Schema kSchema[] = {{1, kBytes},
                               {6, kBytes}};
 }  // namespace normalizer
 
-/// One field of a protobuf message: `bytes` of a length-delimited or fixed one, otherwise `value`.
+/// One field of a protobuf message: `bytes` if length-delimited or fixed, otherwise `value`.
 struct ProtoField {
   uint64_t number = 0;
   WireType type = kVarint;
@@ -103,8 +103,8 @@ bool ReadField(std::string_view& message, ProtoField& field) {
   return true;
 }
 
-/// Calls visit(field) for each field of `message`, as long as that returns an empty string. What it
-/// returned last, or what is wrong with the message.
+/// Calls visit(field) for each field of `message` until it returns a non-empty string. Returns that
+/// string, a description of a malformed message, or an empty string.
 template <typename Visit>
 std::string ForEachField(std::string_view message, Visit visit) {
   while (!message.empty()) {
@@ -115,8 +115,8 @@ std::string ForEachField(std::string_view message, Visit visit) {
   return "";
 }
 
-/// The same for a message of `schema`, whose fields are known to have its types and to come once;
-/// others are left out.
+/// Like ForEachField(), for a message of `schema`. Visits only fields of the schema, and reports
+/// one of another wire type or one that appears twice.
 template <size_t kSize, typename Visit>
 std::string ForEachKnownField(const char* name, const Schema (&schema)[kSize],
                               std::string_view message, Visit visit) {
@@ -249,7 +249,7 @@ class Parser {
     return "";
   }
 
-  /// What concerns all pieces together.
+  /// Checks all pieces together.
   std::string CheckWhole() {
     std::unordered_set<std::string_view> texts, others;
     std::array<bool, 256> has_byte{};
@@ -276,7 +276,7 @@ class Parser {
     return CheckUserDefined();
   }
 
-  /// libsentencepiece has room for as many user-defined pieces that are prefixes of one text.
+  /// libsentencepiece has room for kMaxNested user-defined pieces that are prefixes of one text.
   std::string CheckUserDefined() const {
     constexpr size_t kMaxNested = 64;
     std::vector<std::string_view> names;
@@ -337,7 +337,7 @@ bool SentencePieceFile::IsPlainBpe() const {
   });
 }
 
-/// Self tests expect the space. A normalizer_spec that comes again is merged with the first.
+/// Drops self tests, which expect the space. A repeated normalizer_spec is merged with the first.
 std::string WithoutDummyPrefix(std::string_view serialized) {
   std::string copy;
   copy.reserve(serialized.size());

@@ -10,19 +10,19 @@
 
 namespace shortlist {
 
-/// What a `.model` file says, with everything checked that libsentencepiece takes for granted. It
-/// reads the file once more by itself (SentencePieceModel::Load), so what this reader understands
-/// and what protobuf understands must be the same: a field of another wire type than the schema
-/// says, a message that comes twice and whatever else leaves a choice is refused. Standard types
-/// alone (text/sentencepiece/model.h tells why). Views of the bytes it was read from.
+/// The contents of a `.model` file, with everything checked that libsentencepiece takes for
+/// granted. The library parses the file again (SentencePieceModel::Load), so this reader and
+/// protobuf must agree. Ambiguous files are therefore rejected: a field of another wire type than
+/// in the schema, a message that appears twice, and the like. Uses standard types only
+/// (text/sentencepiece/model.h says why). Holds views of the bytes it was read from.
 struct SentencePieceFile {
-  // Far beyond any model there is; what libsentencepiece builds of as much fits in memory.
+  // Far beyond any real model; libsentencepiece's structures for that many pieces fit in memory.
   static constexpr size_t kMaxPieces = size_t{1} << 22;
   static constexpr size_t kMaxPiecesBytes = size_t{8} << 20;  // of all names together
   // libsentencepiece recurses over the bytes of a piece.
   static constexpr size_t kMaxPieceBytes = 1024;
-  static constexpr size_t kMaxSelfTestBytes = size_t{64}
-                                              << 10;  // which the library encodes on load
+  // The library encodes the self-test data when it loads the model.
+  static constexpr size_t kMaxSelfTestBytes = size_t{64} << 10;
 
   enum class PieceType : uint8_t {
     kNormal = 1,
@@ -48,20 +48,20 @@ struct SentencePieceFile {
   bool marks_spaces = true;         // escape_whitespaces: a space becomes U+2581
   bool marks_follow_words = false;  // treat_whitespace_as_suffix
 
-  /// Cuts texts at its user-defined pieces, the rest by byte-pair encoding over its normal ones,
-  /// and does nothing else: a space is U+2581, any other character stays as it is, what is unknown
-  /// becomes bytes, and each character of a normal piece is a piece too.
+  /// True if encoding splits texts at user-defined pieces, splits the rest by byte-pair encoding
+  /// over normal pieces, and does nothing else. Then a space becomes U+2581 and any other character
+  /// stays; unknown text becomes bytes; and each character of a normal piece is a piece too.
   bool IsPlainBpe() const;
 
-  /// The file, or what is wrong with it.
+  /// Returns the file, or a description of what is wrong with it.
   static std::variant<SentencePieceFile, std::string> Parse(std::string_view serialized);
 };
 
-/// The same model, but that encoding puts no space before the text. `serialized`: of a file that
-/// Parse takes.
+/// Returns the same model, changed so that encoding adds no space before the text. `serialized`
+/// must be a file that Parse accepts.
 std::string WithoutDummyPrefix(std::string_view serialized);
 
-/// The byte that "<0x0A>" names, or -1.
+/// Returns the byte that a name such as "<0x0A>" stands for, or -1.
 int ParseBytePiece(std::string_view name);
 
 }  // namespace shortlist

@@ -52,7 +52,7 @@ absl::Status LongTextEncoder::Append(std::string_view text, bool is_whole, Encod
       marked.push_back(c);
     }
   }
-  // As libsentencepiece finds them: the longest at the first place, in the marked text.
+  // Like libsentencepiece, finds the leftmost, then longest piece in the marked text.
   std::vector<AddedTokenMatcher::Part> parts;
   const size_t max_tokens = budget.max_ids() - std::min(ids.size(), budget.max_ids());
   if (!user_pieces_->Split(marked, /*parse_special=*/true, max_tokens, parts)) {

@@ -17,24 +17,25 @@
 
 namespace shortlist {
 
-/// Encodes long texts for a SentencePiece model of plain byte-pair encoding: the same ids, in about
-/// 50 bytes of memory for each of the text, where libsentencepiece takes up to 200. Any thread may
-/// call any method.
+/// Encodes long texts for a SentencePiece model of plain byte-pair encoding. Gives the same ids as
+/// libsentencepiece in about 50 bytes of memory per byte of text, where the library takes up to
+/// 200. Any thread may call any method.
 class LongTextEncoder {
  public:
-  /// Texts up to this are left to libsentencepiece.
+  /// Texts of up to this size are left to libsentencepiece.
   static constexpr size_t kMinBytes = size_t{256} << 10;
 
-  /// `model` outlives it.
+  /// `model` must outlive this object.
   explicit LongTextEncoder(const SentencePieceModel& model) : model_(model) {}
 
   bool Takes(std::string_view text) const {
     return text.size() > kMinBytes && !model_.bpe_pieces().empty();
   }
 
-  /// Appends what model.Encode, or else `model.EncodeRest`, makes of `text`, valid UTF-8 that this
-  /// Takes. The first call builds tables, some milliseconds and megabytes. InvalidArgument when the
-  /// time of `budget` is used up; OutOfRange when there are more ids than it has.
+  /// Appends the ids that model.Encode (if `is_whole`) or model.EncodeRest gives for `text` (valid
+  /// UTF-8, accepted by Takes()). The first call builds tables: some milliseconds and megabytes.
+  /// InvalidArgument if the time of `budget` is used up; OutOfRange if there are more ids than
+  /// `budget` allows.
   absl::Status Append(std::string_view text, bool is_whole, EncodeBudget& budget,
                       std::vector<TokenId>& ids) const;
 

@@ -7,8 +7,8 @@ namespace {
 
 using LoadFunction = SentencePieceModel::LoadResult (*)(std::string_view);
 
-/// dlopen of the C library itself. The sanitizers' wrapper refuses RTLD_DEEPBIND outright; here it
-/// is safe, because the module depends on the same sanitizer runtime.
+/// Calls dlopen of the C library itself. The sanitizers' wrapper rejects RTLD_DEEPBIND; here the
+/// flag is safe, because the module depends on the same sanitizer runtime.
 void* OpenModule(const char* name, int flags) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);

@@ -39,10 +39,10 @@ class Model final : public SentencePieceModel {
   EncodeResult Encode(const Processor& processor, std::string_view text) const;
 
   Processor processor_;
-  Processor without_prefix_;  // loaded where the model adds one
+  Processor without_prefix_;  // loaded if the model adds a dummy prefix
 };
 
-/// What is wrong, or nothing.
+/// Returns a description of the problem; empty on success.
 std::string LoadProcessor(std::string_view serialized,
                           sentencepiece::SentencePieceProcessor& processor) {
   try {
@@ -131,7 +131,7 @@ SentencePieceModel::EncodeResult Model::Encode(const Processor& processor,
 }  // namespace
 }  // namespace shortlist
 
-/// What text/sentencepiece/model.cc looks up in this module.
+/// The entry point that text/sentencepiece/model.cc looks up in this module.
 extern "C" __attribute__((visibility("default"))) shortlist::SentencePieceModel::LoadResult
 ShortlistLoadSentencePiece(std::string_view serialized) {
   return shortlist::Model::Load(serialized);

@@ -38,7 +38,7 @@ std::vector<std::string> Contents(const std::vector<AddedToken>& tokens) {
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  /// `legacy`: text behind a control token begins with a space, as a text of its own does.
+  /// `legacy`: text after a control token begins with an added space, like the start of a text.
   SentencePieceTokenizer(std::unique_ptr<SentencePieceModel> model, SequenceEnds ends,
                          const std::vector<AddedToken>& controls, bool legacy)
       : model_(std::move(model)),
@@ -67,7 +67,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   bool adds_leading_space() const override { return model_->add_dummy_prefix(); }
   Replacement replacement() const override { return Replacement::kPerByte; }
 
-  /// As SentencePiece decodes: a text loses the space mark that it begins with; where the model
+  /// Decodes like SentencePiece. A text loses the space mark that it begins with. If the model
   /// removes extra white space, every piece loses one until there is some text. A space that is a
   /// byte piece stays.
   std::string_view NextBytes(TokenId id, bool& at_start) const override {
@@ -82,10 +82,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  protected:
-  /// SentencePiece itself never takes text for a control token.
+  /// Splits at control tokens here, since SentencePiece never reads text as a control token.
   absl::Status EncodeText(std::string_view text, const EncodeOptions& options, EncodeBudget& budget,
                           std::vector<TokenId>& ids) const override {
-    // What is too long as a whole is not encoded in parts either.
+    // A text that is too long as a whole is not encoded in parts either.
     const bool is_too_long =
         !model_->has_byte_pieces() && text.size() > SentencePieceModel::kMaxTextBytesWithoutBytes;
     if (!options.parse_special || is_too_long) {
@@ -143,7 +143,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   SequenceTemplate template_;
 };
 
-/// The control pieces, which take white space along where the configuration says so.
+/// Returns the control pieces; they absorb white space if the configuration says so.
 absl::StatusOr<std::vector<AddedToken>> ReadControls(const json& config,
                                                      const SentencePieceModel& model) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<AddedToken> named, ReadAddedTokensOfConfig(config));
@@ -162,8 +162,8 @@ absl::StatusOr<std::vector<AddedToken>> ReadControls(const json& config,
   return controls;
 }
 
-/// The id of the token that the configuration names `spelling`; the model's own where it `names`
-/// none.
+/// Returns the id of the token `spelling` of the configuration, or `fallback`, the model's own, if
+/// the configuration has no such member (`names` is false).
 absl::StatusOr<std::optional<TokenId>> FindNamed(const std::optional<std::string>& spelling,
                                                  bool names, const char* name,
                                                  const SentencePieceModel& model,
@@ -178,7 +178,8 @@ absl::StatusOr<std::optional<TokenId>> FindNamed(const std::optional<std::string
   return TokenId{*id};
 }
 
-/// Tokens beyond the pieces of tokenizer.model would be read as ordinary text and never be emitted.
+/// Rejects tokens beyond the pieces of tokenizer.model: they would be read as ordinary text and
+/// never be emitted.
 absl::Status RefuseAddedTokens(const json& config, int32_t size) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<AddedToken> tokens, ReadAddedTokensOfConfig(config));
   for (const AddedToken& token : tokens) {
@@ -191,7 +192,9 @@ absl::Status RefuseAddedTokens(const json& config, int32_t size) {
   return absl::OkStatus();
 }
 
-/// A model that does not say whether BOS goes first has it when it is a Llama or Gemma tokenizer.
+/// Returns whether BOS is put first if the configuration does not say so: true if there is a BOS,
+/// and the class is of Llama or Gemma or is not given. InvalidArgument for other classes with a
+/// BOS.
 absl::StatusOr<bool> DefaultAddsBos(const std::string& tokenizer_class, bool has_bos) {
   if (!has_bos || tokenizer_class.empty()) return has_bos;
   if (tokenizer_class.starts_with("LlamaTokenizer") ||
@@ -219,7 +222,7 @@ absl::StatusOr<SequenceEnds> ReadEnds(const json& json_config, const SentencePie
   if (config.add_bos.has_value()) {
     ends.add_bos = *config.add_bos;
   } else if (json_config.contains("add_bos_token")) {
-    ends.add_bos = false;  // null, as transformers 4 and 5 have it
+    ends.add_bos = false;  // null is false, as in transformers 4 and 5
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(ends.add_bos,
                                DefaultAddsBos(config.tokenizer_class, ends.bos.has_value()));

@@ -11,13 +11,13 @@
 
 namespace shortlist {
 
-/// SentencePieceModel::Load with its problem as InvalidArgument.
+/// Calls SentencePieceModel::Load and returns its problem as InvalidArgument.
 absl::StatusOr<std::unique_ptr<SentencePieceModel>> LoadSentencePieceModel(
     const std::string& serialized);
 
-/// The tokenizer of a SentencePiece model; `config` is the tokenizer_config.json beside it, or an
-/// empty object. InvalidArgument names what the configuration asks for that is not supported:
-/// tokens beyond those of the model, an `add_prefix_space` other than the model's.
+/// Returns the tokenizer of a SentencePiece model; `config` is the tokenizer_config.json next to
+/// it, or an empty object. InvalidArgument names a requested feature that is not supported: tokens
+/// beyond those of the model, or an `add_prefix_space` other than the model's.
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeSentencePieceTokenizer(
     std::unique_ptr<SentencePieceModel> model, const nlohmann::json& config);
 

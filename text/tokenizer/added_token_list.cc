@@ -22,7 +22,7 @@ AddedToken PlainSpecialToken(std::string content, int32_t id) {
   return {.content = std::move(content), .id = id, .normalized = false, .special = true};
 }
 
-/// The rows of the model's embeddings; kMaxVocabularySize where that is not known.
+/// Returns the number of rows of the model's embeddings; kMaxVocabularySize if it is not known.
 int64_t NumEmbeddings(const json& model_config) {
   const auto text_config = model_config.find("text_config");
   for (const json& config :
@@ -34,18 +34,18 @@ int64_t NumEmbeddings(const json& model_config) {
   return kMaxVocabularySize;
 }
 
-/// Collects added tokens, each under its own id.
+/// Collects added tokens; each has its own id.
 class AddedTokenList {
  public:
-  /// Where `named_are_plain`, named tokens are special and have no other flag, whatever is given.
+  /// `named_are_plain`: named tokens are special and have no other flag, whatever the files say.
   AddedTokenList(const Vocabulary& vocabulary, int64_t num_embeddings, bool named_are_plain)
       : vocabulary_(vocabulary),
         num_embeddings_(num_embeddings),
         named_are_plain_(named_are_plain),
         next_id_(vocabulary.size()) {}
 
-  /// Adds `token`. One of the same spelling that is there already takes the flags of `token`, and
-  /// stays special. InvalidArgument for an id that is not the token's own.
+  /// Adds `token`. A token of the same spelling that is already present takes the flags of `token`
+  /// and stays special if it was. InvalidArgument for an id that is not the token's own.
   absl::Status Add(AddedToken token) {
     SHORTLIST_RETURN_IF_ERROR(CheckId(token));
     const auto known = index_of_.find(token.content);
@@ -59,7 +59,7 @@ class AddedTokenList {
     return absl::OkStatus();
   }
 
-  /// Adds a special token. One that the vocabulary lacks gets the next id where there is one.
+  /// Adds a special token. A token that the vocabulary lacks gets the next id, if one is left.
   void AddNamed(const NamedToken& named) {
     const auto known = index_of_.find(named.token.content);
     if (known != index_of_.end()) {
@@ -126,7 +126,7 @@ class AddedTokenList {
   const Vocabulary& vocabulary_;
   const int64_t num_embeddings_;
   const bool named_are_plain_;
-  int32_t next_id_;  // above all others
+  int32_t next_id_;  // above all ids in use
   std::vector<AddedToken> tokens_;
   std::vector<std::string> warnings_;
   std::map<std::string, size_t> index_of_;
@@ -135,8 +135,9 @@ class AddedTokenList {
 
 bool Has(const json& config, std::string_view name) { return config.contains(std::string(name)); }
 
-/// Those that `config` names and those of the class, in the order in which they get ids. The
-/// classes are those of transformers 5; what they lack under transformers 4 is left out.
+/// Returns the tokens that `config` names and those of the class, in the order in which they get
+/// ids. The classes are those of transformers 5. Under transformers 4, their default tokens are
+/// used only if the vocabulary has them.
 absl::StatusOr<std::vector<NamedToken>> ReadNamedTokens(const json& config, const ClassParts& parts,
                                                         const Vocabulary& vocabulary) {
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<NamedToken> named,

@@ -17,16 +17,16 @@ struct AddedTokens {
   std::vector<std::string> warnings;  // Tokenizer::warnings
 };
 
-/// The added tokens of tokenizer.json (`document`) and of tokenizer_config.json (`config`), whose
-/// flags count where both have a token; then the special tokens that `config` names and those of
-/// the class (`parts`).
+/// Returns the added tokens of tokenizer.json (`document`) and of tokenizer_config.json (`config`),
+/// followed by the special tokens that `config` names and those of the class (`parts`). If both
+/// files have a token, the flags of `config` apply.
 ///
-/// A special token that `vocabulary` lacks gets the next id after all others, as transformers gives
-/// it, where that is below "vocab_size" of config.json (`model_config`; of its "text_config"
-/// where it has none of its own), or that is not known. Otherwise no model knows the id: the
-/// token is left out, and a warning names it.
+/// A special token that `vocabulary` lacks gets the next id after all others, as in transformers,
+/// if that id is below "vocab_size" of config.json (`model_config`; of its "text_config" if it has
+/// none of its own), or if that size is unknown. Otherwise no model knows the id: the token is left
+/// out and, unless it is a default of the class, a warning names it.
 ///
-/// InvalidArgument names a member of the wrong type, and a token whose id is not its own.
+/// InvalidArgument names a member of the wrong type, or a token whose id is not its own.
 absl::StatusOr<AddedTokens> ReadAddedTokens(const nlohmann::json& document,
                                             const nlohmann::json& config,
                                             const nlohmann::json& model_config,

@@ -17,7 +17,7 @@ namespace shortlist {
 namespace {
 
 constexpr size_t kMaxContentBytes = 1024;
-// How much of a text is searched at a time.
+// Bytes of a text that are searched at a time.
 constexpr size_t kBlockBytes = 1 << 16;
 
 bool IsWordChar(char32_t c) {
@@ -89,10 +89,10 @@ bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t 
                               std::vector<Part>& parts, std::span<const ByteRange> literal) const {
   parts.clear();
   size_t num_tokens = 0;
-  size_t done = 0;       // where the text begins that is in no part yet
-  size_t space_end = 0;  // of the white space that was skipped last: none is looked at twice
+  size_t done = 0;       // start of the text that is in no part yet
+  size_t space_end = 0;  // end of the white space skipped last, so that none is scanned twice
   const size_t block_bytes = std::max(kBlockBytes, 4 * spellings_.max_bytes());
-  std::vector<int32_t> found;  // of the block that begins at `block`
+  std::vector<int32_t> found;  // for the block that begins at `block`
   size_t block = 0;
   for (size_t at = 0; !tokens_.empty() && at < text.size();) {
     if (at >= block + found.size()) {
@@ -118,7 +118,7 @@ bool AddedTokenMatcher::Split(std::string_view text, bool parse_special, size_t 
     if (token.single_word && !StandsAlone(text, begin, end)) continue;
     if (token.lstrip) begin = std::max(SkipSpaceBack(text, begin, /*low=*/done), done);
     if (token.rstrip) end = space_end = SkipSpace(text, std::max(end, space_end));
-    if (begin >= end) continue;  // white space that the token before has taken along
+    if (begin >= end) continue;  // white space that the previous token absorbed
     if (++num_tokens > max_tokens) return false;
     if (done < begin) parts.push_back({text.substr(done, begin - done), nullptr});
     parts.push_back({text.substr(begin, end - begin), &token});

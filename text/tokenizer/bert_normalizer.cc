@@ -3,7 +3,8 @@
 namespace shortlist {
 namespace {
 
-/// The blocks that BERT's reference implementation takes for Chinese; the gap after U+2B81F is its.
+/// True for the blocks that BERT's reference implementation treats as Chinese, with its gap after
+/// U+2B81F.
 bool IsChinese(char32_t c) {
   constexpr char32_t kBlocks[][2] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF},
                                      {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF},

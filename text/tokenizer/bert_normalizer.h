@@ -9,8 +9,8 @@
 
 namespace shortlist {
 
-/// BERT's own normalisation: control characters out, white space to spaces, spaces round Chinese
-/// characters, accents off, lower case; each as the flag says, in this order.
+/// BERT's normalisation. Each flag enables one step, in this order: remove control characters and
+/// replace white space by spaces; put spaces around Chinese characters; remove accents; lower case.
 struct BertNormalizer final : public NormalizerStep {
   bool clean_text = true;
   bool handle_chinese_chars = true;
@@ -20,7 +20,7 @@ struct BertNormalizer final : public NormalizerStep {
   absl::Status Apply(NormalizedText& text) const override;
 };
 
-/// Rewrites `text` with rewrite(char32_t, std::string& out) for each character.
+/// Rewrites `text` by calling rewrite(char32_t, std::string& out) for each character.
 template <typename Rewrite>
 void RewriteCharacters(NormalizedText& text, const Rewrite& rewrite) {
   std::string out;

@@ -14,7 +14,7 @@ uint32_t LittleEndian32(std::string_view bytes, size_t at) {
   return value;
 }
 
-// Fields of a unit, as Darts-clone packs them.
+// Fields of a unit in the layout of Darts-clone.
 bool HasLeaf(uint32_t unit) { return (unit >> 8 & 1) != 0; }
 uint32_t Value(uint32_t unit) { return unit & 0x7FFFFFFF; }
 uint32_t Label(uint32_t unit) { return unit & 0x800000FF; }

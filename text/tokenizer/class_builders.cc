@@ -47,14 +47,14 @@ json MetaspaceOf(const char* prepend_scheme, bool split = true) {
 
 json WordPieceDecoder() { return {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}; }
 
-/// Bytes and marks back to text, without the space that the tokenizer put first where `strips`.
+/// Returns a decoder from bytes and marks to text. `strips`: it removes the space put first.
 json SentencePieceDecoder(bool strips) {
   json steps = {ReplaceText(kSpaceMark, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}};
   if (strips) steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   return Sequence("decoders", std::move(steps));
 }
 
-/// The normalizer of type Precompiled in `normalizer` or in its sequence; null where there is none.
+/// Returns the normalizer of type Precompiled in `normalizer` or in its sequence; null if none.
 json FindCharsmap(const json& normalizer) {
   if (!normalizer.is_object()) return nullptr;
   const auto is_charsmap = [](const json& step) {
@@ -73,7 +73,8 @@ ClassTemplate ClsAndSep() {
           .pair = {{"cls_token"}, {"A"}, {"sep_token"}, {"B", 1}, {"sep_token", 1}}};
 }
 
-/// `first` and `last` around each text, `last` twice between them, all of type 0.
+/// Returns a template of type 0: `first` at the start, `last` after each text and twice between
+/// texts.
 ClassTemplate DoubleSeparator(std::string_view first, std::string_view last) {
   return {.single = {{first}, {"A"}, {last}},
           .pair = {{first}, {"A"}, {last}, {last}, {"B"}, {last}}};
@@ -100,14 +101,14 @@ absl::StatusOr<ClassParts> BuildQwen(const json& config, std::string_view expres
   return parts;
 }
 
-/// Words between white space, each with a mark for a space in front where `scheme` says so.
+/// Splits words at white space; each gets a mark for a space in front as `scheme` says.
 void SetMarkedWords(const char* scheme, ClassParts& parts) {
   parts.pre_tokenizer =
       Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, MetaspaceOf(scheme)});
   parts.decoder = MetaspaceOf(scheme);
 }
 
-/// `steps`, what the options say, then the Precompiled step of the file's `normalizer`.
+/// Returns `steps`, the steps of the options, then the Precompiled step of the file's `normalizer`.
 json Normalizer(json steps, bool keep_accents, bool lower, const json& normalizer) {
   if (!keep_accents) {
     steps.push_back({{"type", "NFKD"}});
@@ -396,7 +397,7 @@ absl::StatusOr<ClassParts> BuildReformer(const json& /*config*/, ClassParts part
 
 absl::StatusOr<ClassParts> BuildXlnet(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(const bool lower, ReadBool(config, "do_lower_case", false));
-  // remove_space and keep_accents are options of the class too, and change nothing.
+  // The class also has the options remove_space and keep_accents, which have no effect.
   parts.normalizer = Normalizer({ReplaceText("``", "\""), ReplaceText("''", "\"")},
                                 /*keep_accents=*/false, lower, parts.normalizer);
   SetMarkedWords("always", parts);

@@ -8,9 +8,9 @@
 
 namespace shortlist {
 
-/// What transformers 5's tokenizer classes build from the options in `config`, which is
-/// tokenizer_config.json. `parts` is what tokenizer.json has; a part that a class does not build
-/// stays. InvalidArgument names an option of the wrong type.
+/// Return the parts that transformers 5's tokenizer classes build from the options in `config`,
+/// which is tokenizer_config.json. `parts` are those of tokenizer.json; a part that a class does
+/// not build is kept. InvalidArgument names an option of the wrong type.
 absl::StatusOr<ClassParts> BuildBert(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildFunnel(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildMpnet(const nlohmann::json& config, ClassParts parts);
@@ -37,8 +37,8 @@ absl::StatusOr<ClassParts> BuildReformer(const nlohmann::json& config, ClassPart
 absl::StatusOr<ClassParts> BuildXlnet(const nlohmann::json& config, ClassParts parts);
 absl::StatusOr<ClassParts> BuildClip(const nlohmann::json& config, ClassParts parts);
 
-/// Sets the flags of a BertNormalizer to do_lower_case (missing: true), strip_accents (missing:
-/// as lower case) and tokenize_chinese_chars (missing: true).
+/// Sets the flags of a BertNormalizer to do_lower_case (missing: true), strip_accents (missing: the
+/// same as lower case) and tokenize_chinese_chars (missing: true).
 absl::Status SetBertFlags(const nlohmann::json& config, nlohmann::json& normalizer);
 
 }  // namespace shortlist

@@ -31,8 +31,7 @@ std::string ReplaceAll(std::string_view text, std::string_view from, std::string
   return out.append(text.substr(done));
 }
 
-/// A token on which a regular expression takes too many steps, or that is not valid UTF-8, stays as
-/// it is.
+/// Keeps a token that is not valid UTF-8, or on which a regular expression takes too many steps.
 std::string ReplaceMatches(const Pattern& pattern, std::string token, const std::string& content) {
   if (FindInvalidUtf8(token).has_value()) return token;
   std::string out;
@@ -56,7 +55,7 @@ std::string ReadByteToken(std::string token, bool) {
   return std::string(1, static_cast<char>(HexDigit(token[3]) * 16 + HexDigit(token[4])));
 }
 
-/// What the reference tidies up in English text, token by token.
+/// Cleans up English text, token by token, with the rules of the reference implementation.
 std::string CleanUp(std::string token) {
   constexpr std::string_view kRules[][2] = {{" .", "."},     {" ?", "?"},           {" !", "!"},
                                             {" ,", ","},     {" ' ", "'"},          {" n't", "n't"},
@@ -147,7 +146,7 @@ class Parser {
 
   absl::Status AddBpe(const json& spec) {
     SHORTLIST_ASSIGN_OR_RETURN(const std::string suffix, ReadString(spec, "suffix", "</w>"));
-    decoder_.strips_trailing_space = true;  // the suffix of the last token is none
+    decoder_.strips_trailing_space = true;  // the suffix of the last token becomes nothing
     decoder_.steps.push_back(
         [suffix](std::string token, bool) { return ReplaceAll(token, suffix, " "); });
     return absl::OkStatus();

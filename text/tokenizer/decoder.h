@@ -11,30 +11,30 @@
 
 namespace shortlist {
 
-/// The decoder of a tokenizer.json: how each token reads, on its own, so that text can be streamed.
+/// The decoder of a tokenizer.json. It decodes each token on its own, so that text can be streamed.
 struct TokenDecoder {
-  /// Rewrites what a token reads as; `first`: it is the first of a text.
+  /// Rewrites the text of a token; `first`: the token is the first of a text.
   using Step = std::function<std::string(std::string token, bool first)>;
 
   std::vector<Step> steps;
-  /// Of all tokens joined, a leading space goes.
+  /// Removes a leading space from the joined text of all tokens.
   bool strips_leading_space = false;
-  /// Of all tokens joined, a trailing space goes.
+  /// Removes a trailing space from the joined text of all tokens.
   bool strips_trailing_space = false;
-  /// Some tokens stand for one byte each, beside others that are text.
+  /// Some tokens stand for one byte each, others for text.
   bool has_byte_tokens = false;
-  /// A first token may read differently, even when it reads as nothing.
+  /// A first token may decode differently, even if it decodes to nothing.
   bool first_differs = false;
 
   std::string Read(std::string_view token, bool first) const;
 };
 
-/// Whether a token stands for one byte where there are byte tokens: "<0x00>" to "<0xFF>".
+/// True for the spelling of a byte token, "<0x00>" to "<0xFF>", in a vocabulary with byte tokens.
 bool IsByteToken(std::string_view token);
 
-/// The member "decoder", which may be null (tokens are joined with spaces). InvalidArgument names a
-/// type that is not known, and what would need more than one token at a time.
-/// `end_of_word_suffix`: the BPE model's; it reads as a space, at the end of a text too.
+/// Parses the member "decoder", which may be null (tokens are joined with spaces). InvalidArgument
+/// names an unknown type, or a step that needs more than one token at a time. `end_of_word_suffix`:
+/// the BPE model's suffix; it decodes to a space, also at the end of a text.
 absl::StatusOr<TokenDecoder> ParseDecoder(const nlohmann::json& spec,
                                           const std::string& end_of_word_suffix);
 

@@ -10,10 +10,10 @@
 
 namespace shortlist {
 
-/// Members of JSON objects with their types checked. `object` may be any value: InvalidArgument
-/// when it is not an object. A member that is null counts as missing. Messages name the member.
+/// Type-checked access to members of JSON objects. `object` may be any value; InvalidArgument if it
+/// is not an object. A member that is null counts as missing. Messages name the member.
 
-/// The member, or null when it is missing.
+/// Returns the member, or null if it is missing.
 absl::StatusOr<const nlohmann::json*> FindMember(const nlohmann::json& object, const char* name);
 
 absl::StatusOr<std::string> ReadString(const nlohmann::json& object, const char* name);
@@ -22,18 +22,18 @@ absl::StatusOr<std::string> ReadString(const nlohmann::json& object, const char*
 absl::StatusOr<bool> ReadBool(const nlohmann::json& object, const char* name, bool fallback);
 absl::StatusOr<std::optional<bool>> ReadOptionalBool(const nlohmann::json& object,
                                                      const char* name);
-/// An integer in [low, high].
+/// Reads an integer in [low, high].
 absl::StatusOr<int64_t> ReadInteger(const nlohmann::json& object, const char* name, int64_t low,
                                     int64_t high, std::optional<int64_t> fallback = std::nullopt);
 
-/// `value` itself as an integer in [low, high]; `name` says what it is.
+/// Returns `value` itself as an integer in [low, high]; `name` describes it in messages.
 absl::StatusOr<int64_t> ToInteger(const nlohmann::json& value, const std::string& name, int64_t low,
                                   int64_t high);
 
-/// The array member; empty, not an error, when it is missing.
+/// Returns the array member. A missing member is an empty array, not an error.
 absl::StatusOr<const nlohmann::json*> ReadArray(const nlohmann::json& object, const char* name);
 
-/// `status` with `where` before its message.
+/// Returns `status` with `where` before its message.
 absl::Status Within(const std::string& where, const absl::Status& status);
 
 }  // namespace shortlist

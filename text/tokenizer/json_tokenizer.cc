@@ -29,15 +29,15 @@ const json& MemberOrNull(const json& object, const char* name) {
   return member == object.end() ? kNull : *member;
 }
 
-/// Refuses a model's vocabulary with gaps that no added token fills. Added tokens themselves may
-/// lie anywhere behind it: the files made from cl100k's ranks leave ids between them free.
+/// Rejects a model's vocabulary with gaps that no added token fills. Added tokens themselves may
+/// have any ids after it: the files made from cl100k's ranks leave gaps between them.
 absl::Status CheckComplete(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
   std::vector<int32_t> ids;
   for (const AddedToken& token : added) ids.push_back(token.id);
   return vocabulary.CheckComplete(ids);
 }
 
-/// The spelling of the token that `config`, or else the class, has for `name`.
+/// Returns the spelling of the token `name` in `config`, or else in the class.
 std::optional<std::string> SpellingOf(const json& config, const ClassParts& parts,
                                       std::string_view name) {
   const auto member = config.find(std::string(name));
@@ -52,7 +52,7 @@ std::optional<std::string> SpellingOf(const json& config, const ClassParts& part
   return std::nullopt;
 }
 
-/// The parts of a template with ids; none where a token is not there.
+/// Returns the parts of a template with ids; nullopt if a token does not exist.
 std::optional<std::vector<SequenceTemplate::Part>> FillIn(
     const std::vector<ClassTemplate::Part>& spec, const json& config, const ClassParts& parts,
     const TokenizerPipeline& pipeline) {
@@ -73,7 +73,7 @@ std::optional<std::vector<SequenceTemplate::Part>> FillIn(
   return result;
 }
 
-/// Puts the template of the class into `pipeline`, where its tokens are there.
+/// Puts the template of the class into `pipeline`, if all its tokens exist.
 void FollowClass(const json& config, const ClassParts& parts, TokenizerPipeline& pipeline) {
   if (!parts.sequence_template.has_value()) return;
   auto single = FillIn(parts.sequence_template->single, config, parts, pipeline);
@@ -82,7 +82,7 @@ void FollowClass(const json& config, const ClassParts& parts, TokenizerPipeline&
   pipeline.sequence_template = {.single = *std::move(single), .pair = *std::move(pair)};
 }
 
-/// As transformers 5 has it: what BPE writes is not cleaned up unless a second member insists.
+/// Like transformers 5: output of BPE is not cleaned up unless a second member demands it.
 absl::StatusOr<bool> CleansUpSpaces(const json& config, std::string_view kind) {
   SHORTLIST_ASSIGN_OR_RETURN(const bool cleans,
                              ReadBool(config, "clean_up_tokenization_spaces", false));

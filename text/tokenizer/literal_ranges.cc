@@ -12,12 +12,12 @@
 namespace shortlist {
 namespace {
 
-// U+F8C0 to U+F8FF: for private use, so that no normal form changes them.
+// U+F8C0 to U+F8FF: private use, so no normal form changes them.
 constexpr std::string_view kMarkPrefix = "\xEF\xA3";
 constexpr uint8_t kFirstMark = 0x80;
 constexpr size_t kNumMarks = 64;
 
-/// A character that `text` does not hold; nullopt: it holds all that there are.
+/// Returns a character that `text` does not contain; nullopt if it contains all of them.
 std::optional<std::string> ChooseMark(std::string_view text) {
   std::array<bool, kNumMarks> taken{};
   for (size_t at = text.find(kMarkPrefix); at != std::string_view::npos;
@@ -31,8 +31,8 @@ std::optional<std::string> ChooseMark(std::string_view text) {
   return mark;
 }
 
-/// Where ranges begin and end, but for the ends of the text: a mark there would be in the way of
-/// steps that look for them.
+/// Returns the begins and ends of ranges, except for the ends of the text: a mark there would
+/// interfere with steps that look for those.
 std::vector<size_t> Borders(const std::vector<ByteRange>& ranges, size_t text_bytes) {
   std::vector<size_t> borders;
   for (const ByteRange& range : ranges) {
@@ -56,7 +56,7 @@ std::string WithMarks(std::string_view text, const std::vector<size_t>& borders,
   return marked;
 }
 
-/// Takes the marks out of `text`: where they stood.
+/// Removes the marks from `text` and returns their positions.
 std::vector<size_t> TakeMarks(std::string_view mark, std::string& text) {
   std::vector<size_t> borders;
   std::string rest;

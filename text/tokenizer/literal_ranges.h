@@ -12,14 +12,15 @@
 
 namespace shortlist {
 
-/// What of `ranges` (sorted) lies in `part`, counted from its begin.
+/// Returns the intersections of `ranges` (sorted) with `part`, relative to the begin of `part`.
 std::vector<ByteRange> RangesWithin(ByteRange part, std::span<const ByteRange> ranges);
 
-/// Moves `ranges` of `text`, at least one, to where their bytes lie in `normalized`, which is what
-/// `normalizer` made of `text`. They are found by marks that are normalised along. Where the text
-/// on both sides of a range would have been normalised together, `normalized` becomes what comes
-/// of normalising them apart; where the normaliser does not let marks through, all of it becomes
-/// one range. Errors of the normaliser and of the budget.
+/// Maps `ranges` of `text` (at least one) to the corresponding byte ranges of `normalized`, the
+/// result of `normalizer` for `text`. For this it normalises `text` again with marks at the borders
+/// of the ranges, and `normalized` becomes that result without the marks. It differs if text on
+/// both sides of a border would have been normalised together. If the marks do not survive, or
+/// every possible mark occurs in `text`, all of `normalized` becomes one range. Returns errors of
+/// the normaliser and of the budget.
 absl::Status MoveRanges(const Normalizer& normalizer, std::string_view text, EncodeBudget& budget,
                         NormalizedText& normalized, std::vector<ByteRange>& ranges);
 

@@ -19,7 +19,7 @@ LongestKeys::LongestKeys(const std::vector<std::string>& keys) {
 }
 
 void LongestKeys::BuildTrie(const Keys& keys) {
-  struct Range {  // of the keys that begin as the node does
+  struct Range {  // the keys that begin with the node's string
     uint32_t begin, end, depth;
   };
   std::vector<Range> ranges = {{0, static_cast<uint32_t>(keys.size()), 0}};
@@ -72,7 +72,7 @@ uint32_t LongestKeys::Next(uint32_t node, uint8_t label) const {
 
 void LongestKeys::Find(std::string_view text, size_t from, std::vector<int32_t>& found) const {
   uint32_t node = 0;
-  // A key that begins before `end` ends before this.
+  // A key that begins before `end` ends before end + max_bytes_.
   const size_t end = from + found.size();
   for (size_t at = std::min(end + max_bytes_, text.size()); at-- > from;) {
     node = Next(node, static_cast<uint8_t>(text[at]));

@@ -31,7 +31,7 @@ absl::StatusOr<Metaspace> ParseMetaspace(const nlohmann::json& spec) {
     return absl::InvalidArgumentError(
         absl::StrCat("prepend_scheme \"", Excerpt(scheme), "\" is not always, first or never"));
   }
-  // What older files say instead.
+  // The member that older files use instead.
   SHORTLIST_ASSIGN_OR_RETURN(const bool add_prefix_space, ReadBool(spec, "add_prefix_space", true));
   if (!add_prefix_space) metaspace.prepend = Metaspace::Prepend::kNever;
   return metaspace;

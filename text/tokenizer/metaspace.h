@@ -8,14 +8,14 @@
 
 namespace shortlist {
 
-/// SentencePiece's way to write spaces, as tokenizer.json describes it: a pre-tokenizer and a
-/// decoder share it.
+/// SentencePiece's spelling of spaces, as tokenizer.json describes it. Used by a pre-tokenizer and
+/// a decoder.
 struct Metaspace {
   enum class Prepend { kAlways, kFirst, kNever };
 
-  std::string replacement = "\xE2\x96\x81";  // what a space becomes: one character, not a space
-  Prepend prepend = Prepend::kAlways;        // which pieces get one in front, unless they have it
-  bool split = true;                         // pieces end before each
+  std::string replacement = "\xE2\x96\x81";  // replaces a space: one character, not a space
+  Prepend prepend = Prepend::kAlways;        // which pieces get a mark in front if they lack it
+  bool split = true;                         // a piece ends before each `replacement`
 };
 
 absl::StatusOr<Metaspace> ParseMetaspace(const nlohmann::json& spec);

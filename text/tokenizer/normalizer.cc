@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A step that `rewrite(char32_t, std::string& out)` does character by character.
+/// A step that calls `rewrite(char32_t, std::string& out)` for each character.
 template <typename Rewrite>
 class CharacterStep final : public NormalizerStep {
  public:
@@ -52,8 +52,8 @@ class FormStep final : public NormalizerStep {
     text.text = *std::move(normalized);
     return absl::OkStatus();
   }
-  /// Characters of 3 and 4 bytes become one of 1 byte, and a base with its marks (8 bytes and more)
-  /// one of 2.
+  /// Characters of 3 and 4 bytes may become one byte. A base with its marks (8 bytes and more) may
+  /// become one character of 2 bytes.
   std::optional<int64_t> max_shrinkage() const override { return 8; }
 
  private:
@@ -123,7 +123,7 @@ class ReplaceStep final : public NormalizerStep {
     bool at_origin = text.at_origin;
     SHORTLIST_RETURN_IF_ERROR(
         pattern_.ForEachMatch(text.text, text.budget, [&](Match match) -> absl::Status {
-          // What stands for several characters counts as standing for the last of them.
+          // A replacement of several characters counts as standing for the last of them.
           if (match.begin == 0 && (content_.empty() || match.end > SequenceSize(text.text[0]))) {
             at_origin = false;
           }
@@ -163,7 +163,7 @@ class ByteLevelStep final : public NormalizerStep {
   std::optional<int64_t> max_shrinkage() const override { return 1; }
 };
 
-/// SentencePiece's "nmt" rules.
+/// Applies SentencePiece's "nmt" rules.
 void RewriteForNmt(char32_t c, std::string& out) {
   if ((c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F ||
       c == 0x9F) {
@@ -205,7 +205,7 @@ absl::StatusOr<std::unique_ptr<NormalizerStep>> ParseCharsmap(const json& spec) 
   return std::make_unique<CharsmapStep>(std::move(map));
 }
 
-/// Null where the step does nothing.
+/// Returns null if the step has no effect.
 absl::StatusOr<std::unique_ptr<NormalizerStep>> ParseStep(const std::string& type,
                                                           const json& spec) {
   if (const auto form = FindForm(type)) return std::make_unique<FormStep>(*form);
@@ -273,7 +273,7 @@ absl::Status Apply(const Normalizer& normalizer, NormalizedText& text) {
 }
 
 std::optional<int64_t> MaxShrinkage(const Normalizer& normalizer) {
-  constexpr int64_t kNoHelp = int64_t{1} << 24;  // one byte for the longest text there is
+  constexpr int64_t kNoHelp = int64_t{1} << 24;  // one byte for the longest possible text
   int64_t product = 1;
   for (const auto& step : normalizer) {
     const std::optional<int64_t> factor = step->max_shrinkage();

@@ -16,15 +16,15 @@
 
 namespace shortlist {
 
-/// Text on its way to the words.
+/// Text between the user's input and its words.
 struct NormalizedText {
   std::string text;  // valid UTF-8
-  /// Its first character stands for the first one of the user's text. Metaspace's prepend_scheme
-  /// "first" asks for that.
+  /// True if its first character stands for the first character of the user's text. Metaspace's
+  /// prepend_scheme "first" needs that.
   bool at_origin = true;
-  /// How long it may become.
+  /// Maximum size of `text`.
   size_t max_bytes = EncodeBudget::kMaxRewrittenBytes;
-  /// The time that it may take; null: no bound.
+  /// The time that normalisation may take; null: unbounded.
   EncodeBudget* budget = nullptr;
 };
 
@@ -32,32 +32,32 @@ struct NormalizedText {
 class NormalizerStep {
  public:
   virtual ~NormalizerStep() = default;
-  /// Rewrites `text`. Errors of Regex::Find; InvalidArgument when it would be longer than it may; a
-  /// step that at most doubles a text may leave that to its caller.
+  /// Rewrites `text`. Returns errors of Regex::Find; InvalidArgument if the result would exceed
+  /// `max_bytes`. A step that at most doubles a text may leave that check to its caller.
   virtual absl::Status Apply(NormalizedText& text) const = 0;
-  /// How many times longer than the result the text may have been, at least 1; none: no bound,
-  /// since the step may drop text.
+  /// Maximum ratio of the text's size to the result's size, at least 1. nullopt: unbounded, since
+  /// the step may drop text.
   virtual std::optional<int64_t> max_shrinkage() const { return std::nullopt; }
 };
 
-/// Brings texts into a normal form.
+/// Returns a step that converts texts to a normal form.
 std::unique_ptr<NormalizerStep> MakeNormalFormStep(NormalForm form);
 
 using Normalizer = std::vector<std::unique_ptr<NormalizerStep>>;
 
-/// Applies all steps. The errors of a step; InvalidArgument when the time of `text.budget` is used
-/// up.
+/// Applies all steps. Returns errors of the steps; InvalidArgument if the time of `text.budget` is
+/// used up.
 
 absl::Status Apply(const Normalizer& normalizer, NormalizedText& text);
 
-/// NormalizerStep::max_shrinkage of all steps together.
+/// Returns NormalizerStep::max_shrinkage of all steps together.
 std::optional<int64_t> MaxShrinkage(const Normalizer& normalizer);
 
-/// How many steps a normalizer and a pre-tokenizer may have: far more than any real one.
+/// Maximum number of steps of a normalizer and of a pre-tokenizer: far more than any real one has.
 inline constexpr size_t kMaxSteps = 1000;
 
-/// The member "normalizer" of a tokenizer.json, which may be null. InvalidArgument names a type
-/// that is not known, the member that is wrong, or more than kMaxSteps steps.
+/// Parses the member "normalizer" of a tokenizer.json, which may be null. InvalidArgument names an
+/// unknown type, the member that is wrong, or more than kMaxSteps steps.
 absl::StatusOr<Normalizer> ParseNormalizer(const nlohmann::json& spec);
 
 }  // namespace shortlist

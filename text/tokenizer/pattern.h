@@ -13,20 +13,20 @@
 
 namespace shortlist {
 
-/// What tokenizer.json looks for in a text: a string or a regular expression. Immutable.
+/// What a step of tokenizer.json searches for: a string or a regular expression. Immutable.
 struct Pattern {
-  std::string literal;  // counts where there is no regex; not empty then
+  std::string literal;  // used if there is no regex; not empty then
   std::optional<Regex> regex;
-  std::string expression;  // of the regex, as the file spells it
+  std::string expression;  // source of the regex, as in the file
 
-  /// Calls visit(match) for all matches from left to right, which do not overlap, until it fails.
-  /// Empty ones count only where no match has just ended. Errors of Regex::Find.
+  /// Calls visit(match) for all matches from left to right, until it fails. Matches do not overlap.
+  /// An empty match is reported only if no other match ends there. Errors of Regex::Find.
   absl::Status ForEachMatch(std::string_view text, EncodeBudget* budget,
                             absl::FunctionRef<absl::Status(Match)> visit) const;
 };
 
-/// The member "pattern" of `spec`: {"String": s} or {"Regex": e}. An empty string becomes the empty
-/// expression, which matches before and after each character.
+/// Parses the member "pattern" of `spec`: {"String": s} or {"Regex": e}. An empty string becomes
+/// the empty expression, which matches before and after each character.
 absl::StatusOr<Pattern> ParsePattern(const nlohmann::json& spec);
 
 }  // namespace shortlist

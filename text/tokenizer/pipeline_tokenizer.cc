@@ -15,7 +15,7 @@
 namespace shortlist {
 namespace {
 
-/// The tokens that are looked for in the text as it is, or in the normalised text.
+/// Returns the tokens that are searched for in the original text, or in the normalised text.
 std::vector<AddedToken> Select(const std::vector<AddedToken>& tokens, bool normalized) {
   std::vector<AddedToken> selected;
   std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(selected),
@@ -39,7 +39,7 @@ bool IsBert(const TokenizerPipeline& pipeline) {
 
 }  // namespace
 
-/// What one Encode call works with. Big buffers of a big text are given back.
+/// Working memory of one Encode call. Trim() frees the large buffers of a large text.
 struct PipelineTokenizer::Scratch {
   EncodeScratch encode;
   TextPieces pieces;
@@ -126,7 +126,7 @@ void PipelineTokenizer::ReadTokens(const std::vector<std::string>& normalized_sp
   const TokenDecoder& decoder = pipeline_.decoder;
   texts_.resize(size);
   if (decoder.first_differs) first_texts_.resize(size);
-  is_special_.resize(size, true);  // what stands for no text: gaps too
+  is_special_.resize(size, true);  // ids without text, gaps included
   spellings_.resize(size);
   if (decoder.has_byte_tokens) is_byte_.resize(size);
   const auto read = [&](int32_t id, const std::string& token) {
@@ -141,7 +141,7 @@ void PipelineTokenizer::ReadTokens(const std::vector<std::string>& normalized_sp
   }
   size_t num_normalized = 0;
   for (const AddedToken& token : pipeline_.added_tokens) {
-    // What stands for it in the text is what it is decoded to, as in the tokenizers library.
+    // As in the tokenizers library, a token decodes to its spelling in the text.
     const std::string& content =
         token.normalized ? normalized_spellings[num_normalized++] : token.content;
     if (!token.special) {
@@ -194,7 +194,7 @@ struct PipelineTokenizer::Call {
 
   absl::Status CheckIds() const { return budget.CheckIds(ids.size()); }
   size_t NumIdsLeft() const { return budget.max_ids() - std::min(ids.size(), budget.max_ids()); }
-  /// The error of too many ids.
+  /// Returns the error for too many ids.
   absl::Status TooManyIds() const { return budget.CheckIds(budget.max_ids() + 1); }
 };
 
@@ -233,7 +233,7 @@ absl::Status PipelineTokenizer::EncodeParts(std::string_view text, Call& call) c
   return absl::OkStatus();
 }
 
-/// `part`: of the whole `text`.
+/// `part` is a part of the whole `text`.
 absl::Status PipelineTokenizer::EncodePart(std::string_view part, std::string_view text,
                                            Call& call) const {
   NormalizedText normalized{.text = "",
@@ -261,7 +261,7 @@ absl::Status PipelineTokenizer::EncodePart(std::string_view part, std::string_vi
   return absl::OkStatus();
 }
 
-/// Where the literal bytes of the text lie in the normalised part is found out only if it matters.
+/// Maps the literal ranges into the normalised part only if a special token was found.
 absl::Status PipelineTokenizer::SplitNormalized(std::string_view part, std::string_view text,
                                                 NormalizedText& normalized, Call& call) const {
   std::vector<AddedTokenMatcher::Part>& parts = call.scratch.normalized_parts;
@@ -306,8 +306,9 @@ absl::Status PipelineTokenizer::EncodeWords(std::string_view text, bool at_origi
   return absl::OkStatus();
 }
 
-/// BERT's steps treat what stands between ASCII spaces and punctuation on its own: decomposition
-/// never reaches across an ASCII character. So chunks can be cached as they are in the text.
+/// BERT's steps treat the text between ASCII spaces and punctuation independently, since
+/// decomposition never reaches across an ASCII character. So chunks can be cached by their original
+/// text.
 absl::Status PipelineTokenizer::EncodeBertText(std::string_view text, Call& call) const {
   const CharTable& table = CharTable::Get();
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };

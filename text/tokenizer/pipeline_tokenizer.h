@@ -22,9 +22,13 @@
 
 namespace shortlist {
 
-/// The parts of a tokenizer. A text runs through them in this order: added tokens that are not
-/// normalised are cut out; the rest is normalised; the other added tokens are cut out; the rest is
-/// cut into words; the model encodes each word; the template puts tokens round the whole.
+/// The parts of a tokenizer. A text passes through these steps in order:
+/// - added tokens that are not normalised are cut out;
+/// - the rest is normalised;
+/// - the other added tokens are cut out;
+/// - the rest is split into words;
+/// - the model encodes each word;
+/// - the template adds tokens around the whole.
 struct TokenizerPipeline {
   std::string kind;                              // Tokenizer::kind
   std::unique_ptr<const Vocabulary> vocabulary;  // the model refers to it
@@ -39,17 +43,16 @@ struct TokenizerPipeline {
   std::optional<TokenId> eos;
   std::vector<std::string> warnings;  // Tokenizer::warnings
 
-  /// The id of an added token, or of one of the vocabulary.
+  /// Returns the id of an added token, or of a token of the vocabulary.
   std::optional<int32_t> FindToken(std::string_view token) const;
-  /// One more than the highest id.
+  /// Returns the highest id plus one.
   int32_t size() const;
 };
 
-/// A Tokenizer made of such parts. Words are cached; threads share nothing but what is immutable.
+/// A Tokenizer made of a TokenizerPipeline. Words are cached; threads share only immutable data.
 class PipelineTokenizer final : public Tokenizer {
  public:
-  /// InvalidArgument when the spelling of an added token cannot be normalised, InvalidArgument
-  /// when that makes it too long.
+  /// InvalidArgument if the spelling of an added token cannot be normalised, or becomes too long.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(TokenizerPipeline pipeline);
 
   std::string_view kind() const override { return pipeline_.kind; }
@@ -87,7 +90,7 @@ class PipelineTokenizer final : public Tokenizer {
   void FindMaxTokenBytes(const std::vector<std::string>& normalized_spellings);
   int32_t Checked(TokenId id) const;
 
-  /// What one call works with: the caller's ids and budget, and memory of the pool.
+  /// Data of one call: the caller's ids and budget, and scratch memory of the pool.
   struct Call;
   absl::Status EncodeParts(std::string_view text, Call& call) const;
   absl::Status EncodePart(std::string_view part, std::string_view text, Call& call) const;
@@ -96,23 +99,23 @@ class PipelineTokenizer final : public Tokenizer {
   absl::Status EncodeWords(std::string_view text, bool at_origin, Call& call) const;
   absl::Status EncodeBertText(std::string_view text, Call& call) const;
   absl::Status EncodeBertChunk(std::string_view chunk, Call& call) const;
-  /// `status` with the model and the size of `word` before its message.
+  /// Returns `status` with the model and the size of `word` before its message.
   absl::Status InModel(const absl::Status& status, std::string_view word) const;
 
   const TokenizerPipeline pipeline_;
   const AddedTokenMatcher raw_matcher_;
   const AddedTokenMatcher normalized_matcher_;
   const bool is_bert_;                        // EncodeBertText applies
-  const bool words_have_ids_;                 // one or more each
-  std::optional<int64_t> word_bytes_per_id_;  // of normalised text; none: no bound
+  const bool words_have_ids_;                 // every word has at least one id
+  std::optional<int64_t> word_bytes_per_id_;  // of normalised text; nullopt: unbounded
   std::optional<int64_t> max_token_bytes_;
   std::vector<std::string> texts_;        // [size] bytes of each token
-  std::vector<std::string> first_texts_;  // [size] the same for the first of a text; may be empty
+  std::vector<std::string> first_texts_;  // [size] bytes at the start of a text; may be empty
   std::vector<bool> is_special_;          // [size]
-  std::vector<bool> is_byte_;             // [size], where there are byte tokens
+  std::vector<bool> is_byte_;             // [size]; empty without byte tokens
   std::vector<std::string> spellings_;    // [size] of special tokens
   struct ShownSpelling {
-    std::string first, later;  // at the start of a text, and behind others
+    std::string first, later;  // at the start of a text, and after other tokens
   };
   std::map<int32_t, ShownSpelling> shown_;  // of special tokens
   mutable LendingPool<Scratch> scratch_pool_;

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// \w+|[^\w\s]+ as Rust's regular expressions mean it.
+// \w+|[^\w\s]+ with the meaning of Rust's regular expressions.
 constexpr std::string_view kWords = R"([\w\p{Join_Control}]+|[^\w\p{Join_Control}\s]+)";
 
 /// Puts a space before each piece that does not begin with one.
@@ -103,7 +103,7 @@ class SpaceMarkStep final : public PreTokenizerStep {
       size_t end_of_marks = text.starts_with(kMark) ? kMark.size() : 0;
       for (size_t mark = text.find(kMark, end_of_marks); mark != std::string_view::npos;
            mark = text.find(kMark, end_of_marks)) {
-        if (mark > end_of_marks) {  // behind another character
+        if (mark > end_of_marks) {  // after another character
           SHORTLIST_RETURN_IF_ERROR(
               pieces.AddNext({text.substr(begin, mark - begin), piece.at_origin && begin == 0}));
           begin = mark;
@@ -130,7 +130,7 @@ class Parser {
       for (const json& member : *members) SHORTLIST_RETURN_IF_ERROR(Add(member));
       return absl::OkStatus();
     }
-    if (result_.ends_in_byte_level) {  // and now it does not
+    if (result_.ends_in_byte_level) {  // another step follows
       Push(std::make_unique<ByteAlphabetStep>());
       result_.ends_in_byte_level = false;
     }
@@ -224,7 +224,7 @@ bool PreTokenizer::drops_text() const {
 
 absl::Status PreTokenizer::Run(size_t max_words, EncodeBudget& budget, TextPieces& pieces) const {
   pieces.budget = &budget;
-  // What a step makes is bounded by `max_words` when no later one may drop it.
+  // The output of a step is bounded by `max_words` if no later step may drop pieces.
   const auto last_drop = std::find_if(steps.rbegin(), steps.rend(),
                                       [](const auto& step) { return step->drops_text(); });
   const auto first_bounded = last_drop.base() - (last_drop == steps.rend() ? 0 : 1);

@@ -21,11 +21,11 @@ constexpr uint32_t kMatchLimit = 5'000'000;
 constexpr uint32_t kDepthLimit = 1'000'000;
 constexpr uint32_t kHeapLimitKib = 256 << 10;
 constexpr size_t kJitStackBytes = 256 << 10;
-// How many places in a text are tried before the time is looked at.
+// Number of positions of a text that are tried between two checks of the time.
 constexpr size_t kPlacesPerRun = 64;
 
-/// What Oniguruma means by the escape \`letter`, as the inside of a PCRE2 class; nothing where both
-/// mean the same.
+/// Returns Oniguruma's meaning of the escape \`letter`, as the inside of a PCRE2 class; empty if
+/// both engines agree.
 std::string_view ClassOfEscape(char letter) {
   switch (letter) {
     case 's':
@@ -41,15 +41,15 @@ std::string_view ClassOfEscape(char letter) {
   }
 }
 
-/// What Oniguruma takes for \w outside of classes, where six characters of Latin-1 are words too,
-/// and for the sides of \b.
+/// Oniguruma's \w outside of classes, which includes six Latin-1 characters more, and its meaning
+/// for the sides of \b.
 constexpr char kWord[] =
     "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}]";
 constexpr char kNoWord[] =
     "[^\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}]";
 
-/// A bracket such as [:alpha:] as Oniguruma means it, and [:^alpha:]; empty where a class cannot
-/// say it.
+/// A bracket such as [:alpha:], and [:^alpha:], with Oniguruma's meaning; empty if a class cannot
+/// express it.
 struct Bracket {
   std::string_view name;
   std::string_view members;
@@ -109,7 +109,7 @@ class Translator {
   void BeginClass() {
     in_class_ = true;
     Copy(At("[^") ? 2 : 1);
-    if (At("]")) {  // the first one of a class stands for itself
+    if (At("]")) {  // as the first character of a class it is literal
       out_.append("\\]");
       ++at_;
     }
@@ -189,7 +189,7 @@ class Translator {
   bool in_class_ = false;
 };
 
-/// What matching needs besides the code; one per thread.
+/// The state that matching needs in addition to the code; one per thread.
 class MatchState {
  public:
   MatchState()
@@ -243,7 +243,7 @@ struct Regex::Code {
   ~Code() { pcre2_code_free(compiled); }
   pcre2_code* compiled = nullptr;
   std::string pattern;
-  bool sees_begin_of_run = false;  // \G matches there, so that a search is one run
+  bool sees_begin_of_run = false;  // the pattern has \G, which matches there: a search is one run
 };
 
 Regex::Regex(std::unique_ptr<Code> code) : code_(std::move(code)) {}
@@ -287,7 +287,7 @@ absl::StatusOr<std::optional<Match>> Regex::Find(std::string_view text, size_t f
     size_t end =
         code_->sees_begin_of_run ? text.size() : std::min(begin + kPlacesPerRun, text.size());
     while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
-    // A match may begin at the end of the text, but elsewhere not at `end`.
+    // A match may begin at `end` only if `end` is the end of the text.
     const int count = state.Run(code_->compiled, text, begin, end < text.size() ? end - 1 : end);
     if (count >= 0) return state.match();
     if (count != PCRE2_ERROR_NOMATCH) {

@@ -18,20 +18,20 @@ struct Match {
 };
 
 /// A regular expression of a tokenizer file, run by PCRE2 (compiled to machine code where the
-/// processor allows). Such files are written for Oniguruma: \s, \d, \w, \h and their complements,
-/// \b, \B and [:alpha:] and its like have its meaning, ^ and $ match at lines. Set intersection and
-/// classes within classes are refused, and so is \K. Immutable; any thread may call Find.
+/// processor allows). Such files are written for Oniguruma. So \s, \d, \w, \h, their complements,
+/// \b, \B and brackets such as [:alpha:] have Oniguruma's meaning, and ^ and $ match at lines. Set
+/// intersection, classes within classes and \K are rejected. Immutable; any thread may call Find.
 class Regex {
  public:
-  /// InvalidArgument names the pattern, and what is wrong with it at which offset.
+  /// InvalidArgument names the pattern, the problem and its offset.
   static absl::StatusOr<Regex> Compile(std::string_view pattern);
   ~Regex();
   Regex(Regex&&) noexcept;
   Regex& operator=(Regex&&) noexcept;
 
-  /// The first match at `from` or later, in the whole of `text`, which is valid UTF-8.
-  /// InvalidArgument when the search takes more steps than a limit that no ordinary pattern comes
-  /// near, and when the time of `budget` is used up (null: no bound).
+  /// Returns the first match at `from` or later, in the whole of `text` (valid UTF-8).
+  /// InvalidArgument if the search takes more steps than a limit that no ordinary pattern reaches,
+  /// or if the time of `budget` is used up (null: unbounded).
   absl::StatusOr<std::optional<Match>> Find(std::string_view text, size_t from,
                                             EncodeBudget* budget = nullptr) const;
 

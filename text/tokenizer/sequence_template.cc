@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using Part = SequenceTemplate::Part;
 
-/// A template names sequence A once, and that of a pair B too.
+/// Checks that a template names sequence A once, and a template of a pair B once too.
 absl::Status CheckTexts(const std::vector<Part>& parts, bool has_second, const char* name) {
   int num_first = 0, num_second = 0;
   for (const Part& part : parts) {
@@ -90,7 +90,7 @@ absl::StatusOr<SequenceTemplate> ParseTemplateProcessing(const json& spec) {
   return result;
 }
 
-/// A member such as "sep": ["[SEP]", 102].
+/// Reads a member such as "sep": ["[SEP]", 102].
 absl::StatusOr<TokenId> ReadToken(const json& spec, const char* name) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* pair, ReadArray(spec, name));
   if (pair->size() != 2) {
@@ -118,7 +118,7 @@ absl::StatusOr<SequenceTemplate> ParseBertOrRoberta(const json& spec, bool is_ro
 absl::StatusOr<SequenceTemplate> Parse(const json& spec) {
   if (spec.is_null()) return SequenceTemplate();
   SHORTLIST_ASSIGN_OR_RETURN(const std::string type, ReadString(spec, "type"));
-  if (type == "ByteLevel") return SequenceTemplate();  // concerns offsets alone
+  if (type == "ByteLevel") return SequenceTemplate();  // affects offsets only
   if (type == "TemplateProcessing") return ParseTemplateProcessing(spec);
   if (type == "BertProcessing") return ParseBertOrRoberta(spec, /*is_roberta=*/false);
   if (type == "RobertaProcessing") return ParseBertOrRoberta(spec, /*is_roberta=*/true);

@@ -10,12 +10,12 @@
 
 namespace shortlist {
 
-/// What a tokenizer puts round one text, and round a pair of texts.
+/// The tokens that a tokenizer adds around one text, and around a pair of texts.
 struct SequenceTemplate {
   struct Part {
     enum class Kind { kFirst, kSecond, kToken } kind;
-    TokenId token;    // of a kToken
-    int32_t type_id;  // of all its tokens
+    TokenId token;    // for kToken
+    int32_t type_id;  // of all tokens of the part
   };
   static constexpr Part First(int32_t type_id = 0) { return {Part::Kind::kFirst, {}, type_id}; }
   static constexpr Part Second(int32_t type_id = 1) { return {Part::Kind::kSecond, {}, type_id}; }
@@ -27,11 +27,12 @@ struct SequenceTemplate {
   std::vector<Part> pair = {First(), Second()};
 };
 
-/// `before` and `behind` round each text, as Llama's tokenizers put BOS and EOS.
+/// Returns a template with `before` and `behind` around each text, as Llama's tokenizers add BOS
+/// and EOS.
 SequenceTemplate WithEnds(const std::vector<TokenId>& before, const std::vector<TokenId>& behind);
 
-/// The member "post_processor" of a tokenizer.json, which may be null; its token ids are in
-/// [0, vocab_size). InvalidArgument names a type that is not known, or the member that is wrong.
+/// Parses the member "post_processor" of a tokenizer.json, which may be null; its token ids are in
+/// [0, vocab_size). InvalidArgument names an unknown type, or the member that is wrong.
 absl::StatusOr<SequenceTemplate> ParseSequenceTemplate(const nlohmann::json& spec,
                                                        int32_t vocab_size);
 

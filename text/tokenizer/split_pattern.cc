@@ -55,8 +55,8 @@ class Cursor {
   const CharTable& table_;
 };
 
-/// Length of the contraction that begins at the apostrophe text[from], 0 where there is none.
-/// `ignore_case` as in regular expressions, where U+017F is an s too.
+/// Returns the length of the contraction that begins at the apostrophe text[from]; 0 if there is
+/// none. `ignore_case`: as in regular expressions, where U+017F also matches s.
 size_t Contraction(std::string_view text, size_t from, bool ignore_case) {
   const auto letter = [&](size_t i) -> char {
     if (from + i >= text.size()) return '\0';
@@ -72,8 +72,8 @@ size_t Contraction(std::string_view text, size_t from, bool ignore_case) {
   return ignore_case && text.substr(from + 1).starts_with("\xC5\xBF") ? 3 : 0;
 }
 
-/// \s+(?!\S)|\s+ at `from`, where white space begins: all of it at the end of the text, otherwise
-/// all but the last one, unless that is the only one.
+/// Matches \s+(?!\S)|\s+ at `from`, where white space begins: all of it at the end of the text,
+/// otherwise all but the last character, unless that is the only one.
 size_t WhiteSpaceEnd(std::string_view text, size_t from) {
   Cursor cursor(text, from);
   cursor.SkipAll(Kind::kSpace);
@@ -97,14 +97,14 @@ size_t Gpt2PieceEnd(std::string_view text, size_t from) {
   return cursor.at();
 }
 
-/// [^\s\p{L}\p{N}]+[\r\n]* from where `cursor` stands, on the first of these.
+/// Matches [^\s\p{L}\p{N}]+[\r\n]* at `cursor`, which is on the first of these characters.
 size_t OthersEnd(Cursor cursor) {
   cursor.SkipAll(Kind::kOther);
   while (cursor.IsNewline()) cursor.Advance();
   return cursor.at();
 }
 
-/// \s*[\r\n]+|\s+(?!\S)|\s+ at `from`, where white space begins.
+/// Matches \s*[\r\n]+|\s+(?!\S)|\s+ at `from`, where white space begins.
 size_t WhiteSpaceOrLinesEnd(std::string_view text, size_t from) {
   Cursor cursor(text, from);
   size_t after_last_newline = 0;

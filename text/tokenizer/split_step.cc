@@ -15,14 +15,13 @@
 namespace shortlist {
 namespace {
 
-/// A part of a text: a match, or what lies before, between or behind matches.
+/// A part of a text: a match, or the text before, between or after matches.
 struct Stretch {
   size_t begin, end;
   bool is_match;
 };
 
-/// All stretches of [0, size) in order; with `invert`, matches count as what lies between them and
-/// the other way round.
+/// Finds all stretches of [0, size) in order. `invert`: swaps matches and the text between them.
 void FindStretches(const std::vector<Match>& matches, size_t size, bool invert,
                    std::vector<Stretch>& stretches) {
   stretches.clear();
@@ -35,7 +34,7 @@ void FindStretches(const std::vector<Match>& matches, size_t size, bool invert,
   if (done < size) stretches.push_back({done, size, invert});
 }
 
-/// A match joins the stretch before it in the list, unless that is a match too or there is none.
+/// Joins a match to the stretch before it in the list, unless that is a match too or there is none.
 void JoinMatches(std::vector<Stretch>& stretches) {
   size_t kept = 0;
   bool after_match = false;
@@ -64,7 +63,7 @@ void JoinNeighboursOfOneKind(std::vector<Stretch>& stretches) {
   stretches.resize(kept);
 }
 
-/// Leaves the stretches that become pieces.
+/// Keeps only the stretches that become pieces.
 void KeepPieces(SplitBehavior behavior, std::vector<Stretch>& stretches) {
   switch (behavior) {
     case SplitBehavior::kIsolated:
@@ -96,7 +95,7 @@ class SplitStep : public PreTokenizerStep {
       matches.clear();
       SHORTLIST_RETURN_IF_ERROR(ForEachMatch(piece.text, *pieces.budget, [&](Match match) {
         matches.push_back(match);
-        // An empty match has a piece before it, so each but the first stands for one.
+        // An empty match has a piece before it, so each match but the first implies a piece.
         return KeepsEachMatch() && matches.size() - 1 > pieces.max_next
                    ? pieces.budget->CheckIds(pieces.budget->max_ids() + 1)
                    : absl::OkStatus();
@@ -199,7 +198,7 @@ absl::StatusOr<SplitBehavior> ParseSplitBehavior(const nlohmann::json& spec) {
 
 std::unique_ptr<PreTokenizerStep> MakeSplitStep(Pattern pattern, SplitBehavior behavior,
                                                 bool invert) {
-  // These tile the text: there is nothing between their matches.
+  // These patterns cover the text: there is nothing between their matches.
   const bool keeps_matches = behavior == SplitBehavior::kIsolated && !invert;
   const bool drops_gaps = behavior == SplitBehavior::kRemoved && invert;
   if (keeps_matches || drops_gaps) {

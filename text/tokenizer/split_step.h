@@ -12,27 +12,27 @@
 
 namespace shortlist {
 
-/// What becomes of the matches that a text is split at.
+/// How the matches at which a text is split are used.
 enum class SplitBehavior {
-  kRemoved,             // they go
-  kIsolated,            // each is a piece of its own
-  kMergedWithPrevious,  // each ends the piece before it
-  kMergedWithNext,      // each begins the piece behind it
-  kContiguous,          // neighbouring matches are one piece
+  kRemoved,             // matches are dropped
+  kIsolated,            // each match is a piece of its own
+  kMergedWithPrevious,  // each match ends the piece before it
+  kMergedWithNext,      // each match begins the piece after it
+  kContiguous,          // adjacent matches are one piece
 };
 
-/// The member "behavior" of `spec`.
+/// Parses the member "behavior" of `spec`.
 absl::StatusOr<SplitBehavior> ParseSplitBehavior(const nlohmann::json& spec);
 
-/// Splits at the matches of `pattern`; with `invert`, at what lies between them. Takes the
-/// well-known expressions by hand (text/tokenizer/split_pattern.h).
+/// Returns a step that splits at the matches of `pattern`, or with `invert` at the text between
+/// matches. Well-known expressions run by hand-written code (text/tokenizer/split_pattern.h).
 std::unique_ptr<PreTokenizerStep> MakeSplitStep(Pattern pattern, SplitBehavior behavior,
                                                 bool invert);
 
-/// Cuts into the pieces of a well-known expression.
+/// Returns a step that splits into the pieces of a well-known expression.
 std::unique_ptr<PreTokenizerStep> MakeTilingStep(SplitPattern pattern);
 
-/// Splits at the characters that have one of `flags` (CharFlag).
+/// Returns a step that splits at the characters that have one of `flags` (CharFlag).
 std::unique_ptr<PreTokenizerStep> MakeCharacterSplitStep(uint8_t flags, SplitBehavior behavior);
 
 }  // namespace shortlist

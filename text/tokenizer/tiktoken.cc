@@ -85,7 +85,7 @@ std::vector<std::string> Llama3Specials() {
   return names;
 }
 
-/// What the number of ranks tells.
+/// The properties that follow from the number of ranks.
 struct Family {
   int32_t num_ranks;
   SplitPattern pattern;

@@ -18,13 +18,13 @@ using nlohmann::json;
 
 using Builder = absl::StatusOr<ClassParts> (*)(const json& config, ClassParts parts);
 
-/// Of which kind a class makes the model.
+/// The kind of model that a class builds.
 enum class ModelKind { kWordPiece, kUnigram, kBytes, kMarks };  // the last two: BPE
 
 /// A class of transformers 5 that builds the parts anew.
 struct ClassRule {
-  std::string_view names;        // of the class, without "Fast", divided by spaces
-  std::string_view model_types;  // whose usual class it is
+  std::string_view names;        // of the class, without "Fast", separated by spaces
+  std::string_view model_types;  // that have this usual class
   Builder build;
   ModelKind kind;
 };
@@ -86,8 +86,8 @@ constexpr std::string_view kTypedClasses =
     "DebertaV2Tokenizer LayoutLMTokenizer LayoutLMv2Tokenizer LxmertTokenizer TapasTokenizer "
     "MarkupLMTokenizer MobileBertTokenizer SqueezeBertTokenizer";
 
-/// Model types for which transformers 5 takes tokenizer.json as it is when the class that is named
-/// is not the usual one: their own usual class is the generic one.
+/// Model types for which transformers 5 takes tokenizer.json as it is if the named class is not the
+/// usual one: their usual class is the generic one.
 constexpr std::string_view kGenericModelTypes =
     "aria beam bigbird_pegasus flex_olmo glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe glm_image "
     "glmasr got_ocr2 gpt_bigcode granite granitemoe granitemoehybrid granitemoeshared kimi_k25 "
@@ -98,16 +98,16 @@ constexpr std::string_view kGenericModelTypes =
     "minicpmv minimax_m2 modernbert modernbert-decoder molmo molmo2 nemotron opencua openvla "
     "paddleocr_vl phi3 phi3_v phimoe smolvlm step3_vl vipllava";
 
-/// Model types whose usual class counts whatever class is named.
+/// Model types whose usual class is used regardless of the named class.
 constexpr std::string_view kUsualClassCounts =
     "qwen2 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen4_exp hyperclovax_vision_v2";
 
-/// Whose class it is in transformers 4, and whether it puts BOS before a text by default. These
-/// five classes build the template anew, of their tokens and add_bos_token and add_eos_token.
+/// The five classes of transformers 4 that build the template anew, from their tokens and
+/// add_bos_token and add_eos_token.
 struct ClassWithEnds {
   std::string_view name;         // without "Fast"
-  std::string_view model_types;  // whose usual class it is
-  bool adds_bos;
+  std::string_view model_types;  // that have this usual class
+  bool adds_bos;                 // puts BOS before a text by default
 };
 
 // transformers 4.57: models/*/tokenization_*_fast.py and models/auto/tokenization_auto.py.
@@ -128,12 +128,12 @@ constexpr ClassWithEnds kClassesWithEnds[] = {
      "falcon_mamba gpt_neox mamba mamba2 mpt olmo olmo2 olmoe rwkv stablelm xlstm", false},
 };
 
-/// Classes that transformers 5 derives from a known one without a constructor: named, they leave
+/// Classes that transformers 5 derives from a known one without a constructor: if named, they leave
 /// tokenizer.json as it is.
 constexpr std::string_view kBareSubclasses =
     "ConvBertTokenizer DPRQuestionEncoderTokenizer DPRContextEncoderTokenizer DPRReaderTokenizer";
 
-/// Further classes that transformers 5 builds anew, and this table does not.
+/// Further classes that transformers 5 builds anew, but this table does not.
 constexpr std::string_view kClassesNotFollowed =
     "EsmcTokenizer HerbertTokenizer LasrTokenizer LayoutLMv2Tokenizer LayoutLMv3Tokenizer "
     "LayoutXLMTokenizer LukeTokenizer MarkupLMTokenizer MBartTokenizer MBart50Tokenizer "
@@ -164,7 +164,7 @@ const ClassRule* FindByModelType(std::string_view type) {
   return rule == std::end(kClasses) ? nullptr : rule;
 }
 
-/// A member's text; empty where it is missing or of another type.
+/// Returns a member's text; empty if it is missing or of another type.
 std::string TextOf(const json& object, const char* name) {
   const auto member = object.find(name);
   return member != object.end() && member->is_string() ? member->get<std::string>() : "";
@@ -175,7 +175,7 @@ bool HasByteLevel(const json& spec) {
   return spec.is_structured() && std::any_of(spec.begin(), spec.end(), HasByteLevel);
 }
 
-/// None where tokenizer.json has no model of a known type.
+/// Returns nullopt if tokenizer.json has no model of a known type.
 std::optional<ModelKind> KindOf(const json& document, const ClassParts& parts) {
   const auto model = document.find("model");
   const std::string type =
@@ -202,7 +202,7 @@ const char* NameOf(ModelKind kind) {
   return "";
 }
 
-/// The class that is named, without "Fast"; empty for none.
+/// Returns the named class without "Fast"; empty if none is named.
 std::string ClassName(const json& config, const json& model_config) {
   std::string name = TextOf(config, "tokenizer_class");
   if (name.empty()) name = TextOf(model_config, "tokenizer_class");
@@ -210,7 +210,7 @@ std::string ClassName(const json& config, const json& model_config) {
   return name;
 }
 
-/// The rule that counts, null for none.
+/// Returns the rule that applies, or null.
 const ClassRule* ChooseRule(const ClassParts& parts, const json& config, const json& model_config) {
   const std::string model_type = TextOf(model_config, "model_type");
   const std::string name = ClassName(config, model_config);
@@ -223,7 +223,7 @@ const ClassRule* ChooseRule(const ClassParts& parts, const json& config, const j
   return FindByName(name);
 }
 
-/// The template of transformers 4's class and its special tokens, where it is one of those five.
+/// Sets the template and special tokens of transformers 4's class, if it is in kClassesWithEnds.
 absl::Status SetEnds(const json& config, const json& model_config, ClassParts& parts) {
   const std::string name = ClassName(config, model_config);
   const std::string model_type = TextOf(model_config, "model_type");
@@ -272,8 +272,8 @@ void SetPrefixSpaceInSequence(bool value, json& pre_tokenizer) {
   }
 }
 
-/// The parts of tokenizer.json with the flags that transformers 4 changed, and the special tokens
-/// of the class.
+/// Returns the parts of tokenizer.json with the flags that transformers 4 changed, and the special
+/// tokens of the class.
 absl::StatusOr<ClassParts> WithFlags(const ClassRule* rule, const json& config, ClassParts parts) {
   if (rule != nullptr && rule->build == BuildAlbert) return rule->build(config, std::move(parts));
   const bool is_bert = rule != nullptr && (rule->build == BuildBert || rule->build == BuildFunnel ||
@@ -297,7 +297,7 @@ absl::StatusOr<ClassParts> WithFlags(const ClassRule* rule, const json& config, 
   return parts;
 }
 
-/// Where the class that transformers 5 would build is not one for this file, or is not built here.
+/// Warns if the class that transformers 5 would build does not fit this file, or is not built here.
 void WarnOfClass(const ClassRule* rule, const json& document, const json& config,
                  const json& model_config, ClassParts& parts) {
   const std::string name = ClassName(config, model_config);
@@ -331,7 +331,7 @@ bool GivesTokenTypes(std::string_view class_name, std::string_view model_type) {
   if (class_name.ends_with("Fast")) class_name.remove_suffix(4);
   if (!class_name.empty()) return HasWord(kTypedClasses, class_name);
   if (model_type.empty()) return true;
-  // Where no class is named, it is the first of the row.
+  // If no class is named, the first of the row is used.
   const ClassRule* const rule = FindByModelType(model_type);
   return rule != nullptr && HasWord(kTypedClasses, rule->names.substr(0, rule->names.find(' ')));
 }
@@ -355,7 +355,7 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
       SHORTLIST_ASSIGN_OR_RETURN(parts, built->build(config, std::move(parts)));
     }
   }
-  // ALBERT's class takes the template of the file where there is one.
+  // ALBERT's class uses the template of the file if there is one.
   if (rule != nullptr && rule->build == BuildAlbert &&
       !MemberOrNull(document, "post_processor").is_null()) {
     parts.sequence_template.reset();

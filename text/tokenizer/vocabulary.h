@@ -16,10 +16,11 @@
 
 namespace shortlist {
 
-/// Ids are below this: far above any vocabulary there is, and a table of it fits in memory.
+/// Ids are below this bound: far above any real vocabulary, and a table of this size fits in
+/// memory.
 inline constexpr int64_t kMaxVocabularySize = int64_t{1} << 22;
 
-/// Tokens and their ids, both ways. Ids may have gaps: CheckComplete tells. Immutable.
+/// Tokens and their ids, both ways. Ids may have gaps; see CheckComplete(). Immutable.
 class Vocabulary {
  public:
   using Entries = std::vector<std::pair<std::string, int64_t>>;
@@ -28,11 +29,11 @@ class Vocabulary {
   Vocabulary(Vocabulary&&) = default;
   Vocabulary& operator=(Vocabulary&&) = default;
 
-  /// InvalidArgument names a token that appears twice, an id that two tokens have, and an id that
-  /// is not in [0, kMaxVocabularySize).
+  /// InvalidArgument names a token that appears twice, an id that two tokens have, or an id that is
+  /// not in [0, kMaxVocabularySize).
   static absl::StatusOr<Vocabulary> Create(Entries entries);
 
-  /// One more than the highest id.
+  /// Returns the highest id plus one.
   int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
   std::optional<int32_t> Find(std::string_view token) const {
     const auto found = ids_.find(absl::string_view(token.data(), token.size()));
@@ -41,11 +42,11 @@ class Vocabulary {
   }
   /// True for the id of a token, false in a gap.
   bool Has(int32_t id) const { return present_[id]; }
-  /// Empty in a gap.
+  /// Returns the token of `id`; empty in a gap.
   const std::string& token(int32_t id) const { return tokens_[id]; }
 
-  /// InvalidArgument names the first id below size() that neither a token nor `others` has: a file
-  /// that lost some. `others` are any ids, in any order.
+  /// InvalidArgument names the first id below size() that neither a token nor `others` has: the
+  /// file lost some tokens. `others` are any ids, in any order.
   absl::Status CheckComplete(std::span<const int32_t> others) const;
 
  private:

@@ -14,10 +14,10 @@ namespace shortlist {
 namespace {
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
-// Up to this many symbols, looking at all neighbours for each merge beats keeping a heap.
+// Up to this many symbols, looking at all neighbours for each merge is faster than keeping a heap.
 constexpr size_t kMaxShortWord = 32;
 
-/// True when U+2581 stands behind another character in `token`.
+/// True if U+2581 follows another character in `token`.
 bool HasInnerSpaceMark(std::string_view token) {
   while (token.starts_with(kSpaceMark)) token.remove_prefix(kSpaceMark.size());
   return token.find(kSpaceMark) != std::string_view::npos;
@@ -36,7 +36,7 @@ absl::Status RefuseMerge(size_t rank, const std::pair<std::string, std::string>&
                                                  "\"): ", what));
 }
 
-/// The heap's order: std::push_heap keeps the greatest in front.
+/// Order of the heap: std::push_heap keeps the greatest element in front.
 bool ComesLater(const EncodeScratch::Candidate& a, const EncodeScratch::Candidate& b) {
   return a.rank != b.rank ? a.rank > b.rank : a.pos > b.pos;
 }
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<BpeModel>> BpeModel::CreateFromRanks(const Vocabu
 std::unique_ptr<BpeModel> BpeModel::CreateFromScores(
     const Vocabulary& vocabulary, const std::vector<std::pair<int32_t, float>>& tokens) {
   std::unique_ptr<BpeModel> model(new BpeModel(vocabulary, {.byte_fallback = true}));
-  std::vector<float> scores;  // from the highest; a token's rank is where its own is
+  std::vector<float> scores;  // descending; a token's rank is the index of its score
   std::vector<bool> is_scored(static_cast<size_t>(vocabulary.size()));
   for (const auto& [id, score] : tokens) {
     scores.push_back(score);
@@ -151,7 +151,7 @@ void BpeModel::FindBytes() {
   for (int32_t id = 0; id < vocabulary_.size(); ++id) {
     const std::string& token = vocabulary_.token(id);
     std::string bytes = BytesOfAlphabet(token);
-    // A token that is not spelled in the alphabet comes back as it is and equals no word.
+    // A token that is not spelled in the alphabet is returned unchanged and equals no word.
     std::string spelled;
     for (const char c : bytes) spelled += InAlphabet(static_cast<uint8_t>(c));
     if (!token.empty() && spelled == token) word_ids_.emplace(std::move(bytes), id);
@@ -176,7 +176,8 @@ void BpeModel::FindMaxTokenBytes(bool spelled_in_alphabet) {
                                   : static_cast<int64_t>(token.size());
     longest = std::max(longest, num_bytes);
   }
-  // An unknown token, be it spelled with one letter, stands for up to 4 bytes, and may have merges.
+  // An unknown token, even one spelled with one letter, stands for up to 4 bytes and may have
+  // merges.
   max_token_bytes_ = covers_bytes ? longest : 4 * longest;
 }
 
@@ -306,7 +307,7 @@ absl::Status BpeModel::MergeLong(EncodeScratch& scratch) const {
   for (int32_t i = 0; i < last; ++i) consider(i);
   std::make_heap(heap.begin(), heap.end(), ComesLater);
 
-  constexpr int32_t kGone = -1;  // id of a symbol that its left neighbour has swallowed
+  constexpr int32_t kGone = -1;  // id of a symbol that was merged into its left neighbour
   WorkMeter meter(*scratch.budget);
   while (!heap.empty()) {
     SHORTLIST_RETURN_IF_ERROR(meter.Add(1));

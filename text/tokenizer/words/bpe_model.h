@@ -17,47 +17,46 @@
 
 namespace shortlist {
 
-/// Byte-pair encoding (Sennrich et al. 2016): a word begins as its characters; of all neighbours
-/// that have a merge, the one of lowest rank, the leftmost of these, becomes one symbol, until
-/// there is none.
+/// Byte-pair encoding (Sennrich et al. 2016). A word begins as its characters. While any adjacent
+/// symbols have a merge, the pair of lowest rank, the leftmost of equal ones, becomes one symbol.
 class BpeModel final : public WordModel {
  public:
   struct Options {
-    /// Words come as plain bytes, and the vocabulary spells them in GPT-2's byte alphabet.
+    /// Words are plain bytes, and the vocabulary spells them in GPT-2's byte alphabet.
     bool byte_level = false;
-    /// A word that is a token is that token, whatever the merges say.
+    /// A word that is a token is encoded as that token, regardless of the merges.
     bool ignore_merges = false;
-    /// Characters without a token become tokens <0x00> to <0xFF>, where these exist.
+    /// Characters without a token become tokens <0x00> to <0xFF>, if these exist.
     bool byte_fallback = false;
-    /// Neighbouring characters without a token become one unknown token, not one each.
+    /// Adjacent characters without a token become one unknown token, not one each.
     bool fuse_unk = false;
-    /// Without it, characters without a token vanish.
+    /// The unknown token. If nullopt, characters without a token are dropped.
     std::optional<int32_t> unk;
-    /// Put before every character but the first, and behind the last one, before it is looked up.
+    /// Added before each character but the first, and after the last one, before it is looked up.
     std::string continuing_subword_prefix;
     std::string end_of_word_suffix;
   };
   using Merges = std::vector<std::pair<std::string, std::string>>;
 
-  /// `vocabulary` outlives the model. `merges` in rank order; the last one counts where a pair
-  /// repeats. InvalidArgument names a merge whose parts or result the vocabulary lacks.
+  /// `vocabulary` must outlive the model. `merges` are in rank order; if a pair repeats, the last
+  /// one is used. InvalidArgument names a merge whose parts or result the vocabulary lacks.
   static absl::StatusOr<std::unique_ptr<BpeModel>> Create(const Vocabulary& vocabulary,
                                                           const Merges& merges, Options options);
 
-  /// A model of ranks alone (tiktoken): `vocabulary`, which outlives it, spells bytes as they are,
-  /// its ids are the ranks, and any two tokens merge whose bytes together are a token.
+  /// Creates a model of ranks alone (tiktoken). `vocabulary`, which must outlive the model, spells
+  /// bytes as they are; its ids are the ranks. Two tokens merge if their joined bytes are a token.
   /// InvalidArgument names a byte that has no token.
   static absl::StatusOr<std::unique_ptr<BpeModel>> CreateFromRanks(const Vocabulary& vocabulary);
 
-  /// A model of scored tokens (SentencePiece), {id, score}: any two of them merge whose characters
-  /// together are one of them, those of the highest score first. What no token is becomes tokens
-  /// <0x00> to <0xFF> of `vocabulary`, which outlives the model.
+  /// Creates a model of scored tokens (SentencePiece), {id, score}. Two of them merge if their
+  /// joined characters are one of them; the highest score merges first. Characters without a token
+  /// become tokens <0x00> to <0xFF> of `vocabulary`, which must outlive the model.
   static std::unique_ptr<BpeModel> CreateFromScores(
       const Vocabulary& vocabulary, const std::vector<std::pair<int32_t, float>>& tokens);
 
   absl::Status Encode(std::string_view word, EncodeScratch& scratch,
                       std::vector<TokenId>& ids) const override;
-  /// None where neighbouring characters without a token become one unknown token, or vanish.
+  /// nullopt if adjacent characters without a token become one unknown token or are dropped.
   std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
   bool drops_words() const override { return drops_words_; }
   bool SplitsBeforeSpaceMarks() const override { return splits_before_space_marks_; }
@@ -94,10 +93,10 @@ class BpeModel final : public WordModel {
   const Vocabulary& vocabulary_;
   const Options options_;
   absl::flat_hash_map<uint64_t, Merge> merges_;
-  std::array<int32_t, 256> byte_ids_;       // tokens of single bytes; -1 where there is none
-  std::array<int32_t, 256> last_byte_ids_;  // the same with the end-of-word suffix
+  std::array<int32_t, 256> byte_ids_;       // tokens of single bytes; -1 if there is none
+  std::array<int32_t, 256> last_byte_ids_;  // tokens of a byte with the end-of-word suffix, or -1
   std::array<int32_t, 256> fallback_ids_;   // <0x00> to <0xFF>
-  // Words as bytes, for ignore_merges where the vocabulary spells them in the byte alphabet.
+  // Words as bytes, for ignore_merges if the vocabulary spells them in the byte alphabet.
   absl::flat_hash_map<std::string, int32_t> word_ids_;
   bool splits_before_space_marks_ = false;
   bool drops_words_ = false;

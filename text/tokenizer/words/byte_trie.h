@@ -10,12 +10,12 @@
 
 namespace shortlist {
 
-/// Byte strings with a value each, to be found as prefixes of a text. Filled once, then immutable.
+/// Byte strings with a value each, found as prefixes of a text. Filled once, then immutable.
 class ByteTrie {
  public:
   ByteTrie() { root_.fill(kNone); }
 
-  /// `value` is at least 0. A key that is there already keeps its first value.
+  /// `value` is at least 0. A key that is already present keeps its first value.
   void Add(std::string_view key, int32_t value) {
     uint32_t node = 0;
     for (const char c : key) {
@@ -37,8 +37,8 @@ class ByteTrie {
   bool empty() const { return values_.size() == 1 && values_[0] < 0; }
   bool BeginsKey(char byte) const { return root_[static_cast<uint8_t>(byte)] != kNone; }
 
-  /// Calls visit(length, value) for each key, shortest first and not empty, that `text` has at
-  /// `from`. Returns how many bytes it looked at.
+  /// Calls visit(length, value) for each non-empty key that `text` has at `from`, shortest first.
+  /// Returns how many bytes it looked at.
   template <typename Visit>
   size_t ForEachPrefix(std::string_view text, size_t from, Visit visit) const {
     uint32_t node = 0;

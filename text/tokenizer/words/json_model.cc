@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-/// "vocab": {token: id}.
+/// Parses "vocab": {token: id}.
 absl::StatusOr<Vocabulary> ParseVocabulary(const json& spec) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* vocab, FindMember(spec, "vocab"));
   if (vocab == nullptr || !vocab->is_object()) {
@@ -38,7 +38,7 @@ absl::StatusOr<Vocabulary> ParseVocabulary(const json& spec) {
   return Vocabulary::Create(std::move(entries));
 }
 
-/// "a b" or ["a", "b"].
+/// Parses "a b" or ["a", "b"].
 absl::StatusOr<std::pair<std::string, std::string>> ParseMerge(const json& merge, size_t rank) {
   const absl::Status problem = absl::InvalidArgumentError(
       absl::StrCat("merge ", rank, " is not a pair of tokens: ", merge.dump().substr(0, 80)));
@@ -53,7 +53,7 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseMerge(const json& merge
   return std::pair(text.substr(0, space), text.substr(space + 1));
 }
 
-/// The id of the token that `name` names; none where the member is missing.
+/// Returns the id of the token that the member `name` names; nullopt if the member is missing.
 absl::StatusOr<std::optional<int32_t>> FindNamed(const json& spec, const char* name,
                                                  const Vocabulary& vocabulary) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* member, FindMember(spec, name));
@@ -67,7 +67,7 @@ absl::StatusOr<std::optional<int32_t>> FindNamed(const json& spec, const char* n
   return id;
 }
 
-/// Each character of a word is looked up with these, so a long one would make encoding slow.
+/// Bounds the size of an affix: each character is looked up with it, so a long one would be slow.
 absl::Status CheckAffix(const char* name, const std::string& affix) {
   constexpr size_t kMaxBytes = 256;
   if (affix.size() <= kMaxBytes) return absl::OkStatus();
@@ -75,7 +75,7 @@ absl::Status CheckAffix(const char* name, const std::string& affix) {
       absl::StrCat(name, " has ", affix.size(), " bytes, above the bound of ", kMaxBytes));
 }
 
-/// `token` in `vocabulary`, or else `otherwise`.
+/// Returns the id of `token` in `vocabulary`, or else `otherwise`.
 std::optional<int32_t> FindOr(const std::optional<std::string>& token, const Vocabulary& vocabulary,
                               std::optional<int32_t> otherwise) {
   if (!token.has_value()) return otherwise;
@@ -117,7 +117,7 @@ absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level,
   return result;
 }
 
-/// The id of "unk_token", which must be there.
+/// Returns the id of "unk_token", which is required.
 absl::StatusOr<int32_t> FindUnk(const json& spec, const Vocabulary& vocabulary) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int32_t> unk,
                              FindNamed(spec, "unk_token", vocabulary));
@@ -150,7 +150,7 @@ absl::StatusOr<JsonModel> ParseWordPiece(const json& spec, const std::optional<s
   return result;
 }
 
-/// "vocab": [[token, score], …].
+/// Parses "vocab": [[token, score], …].
 absl::StatusOr<JsonModel> ParseUnigram(const json& spec) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* members, ReadArray(spec, "vocab"));
   Vocabulary::Entries entries;
@@ -176,7 +176,7 @@ absl::StatusOr<JsonModel> ParseUnigram(const json& spec) {
   return result;
 }
 
-/// Older files do not name the type.
+/// Returns the model's type, inferred from other members if the file is too old to name it.
 absl::StatusOr<std::string> TypeOf(const json& spec) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* type, FindMember(spec, "type"));
   if (type != nullptr) return ReadString(spec, "type");

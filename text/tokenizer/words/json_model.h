@@ -14,20 +14,21 @@ namespace shortlist {
 
 /// The member "model" of a tokenizer.json.
 struct JsonModel {
-  std::string kind;  // "BPE", "WordPiece" or "Unigram"
+  std::string kind;  // "BPE", "WordPiece", "WordLevel" or "Unigram"
   std::unique_ptr<const Vocabulary> vocabulary;
   std::unique_ptr<const WordModel> model;
 };
 
-/// True where the model can take words as plain bytes (BpeModel::Options::byte_level).
+/// True if the model accepts words as plain bytes (BpeModel::Options::byte_level).
 bool CanTakeBytes(const nlohmann::json& spec);
 
-/// `byte_level`: words come so. `unk` replaces the unknown token of a BPE or WordPiece model, where
-/// the vocabulary has it. InvalidArgument names the member that is wrong or not supported.
+/// `byte_level`: words are plain bytes. `unk` replaces the unknown token of a BPE or WordPiece
+/// model, if the vocabulary has it. InvalidArgument names the member that is wrong or not
+/// supported.
 absl::StatusOr<JsonModel> ParseModel(const nlohmann::json& spec, bool byte_level,
                                      const std::optional<std::string>& unk = std::nullopt);
 
-/// The model's "end_of_word_suffix", empty where there is none.
+/// Returns the model's "end_of_word_suffix"; empty if there is none.
 absl::StatusOr<std::string> ReadEndOfWordSuffix(const nlohmann::json& spec);
 
 }  // namespace shortlist

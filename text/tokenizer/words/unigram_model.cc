@@ -77,8 +77,8 @@ absl::Status UnigramModel::Encode(std::string_view word, EncodeScratch& scratch,
                                   std::vector<TokenId>& ids) const {
   std::vector<EncodeScratch::PathNode>& path = scratch.path;
   SHORTLIST_RETURN_IF_ERROR(FindBestPath(word, scratch));
-  // The path is linked from its end. Turned round in place, path[i].begin is where the step that
-  // follows i ends, -1 at the last.
+  // The path is linked from its end. Reversed in place: path[i].begin becomes the end of the step
+  // that follows i, or -1 for the last step.
   size_t end = word.size();
   int32_t next = -1;
   while (end > 0) {

@@ -13,19 +13,19 @@
 
 namespace shortlist {
 
-/// The unigram language model (Kudo 2018): of all ways to cut a word into tokens, the one of
-/// highest score, found by Viterbi's algorithm. A character without a token scores 10 below the
-/// least score there is; neighbours of that kind become one unknown token.
+/// The unigram language model (Kudo 2018): splits a word into the tokens of highest total score,
+/// found by Viterbi's algorithm. A character without a token scores 10 less than the lowest score;
+/// adjacent characters of that kind become one unknown token.
 class UnigramModel final : public WordModel {
  public:
-  /// `vocabulary` outlives the model; `scores` [vocabulary.size()] are finite; `unk` is a token.
-  /// `byte_fallback`: what is unknown becomes tokens <0x00> to <0xFF>, where these exist.
+  /// `vocabulary` must outlive the model; `scores` [vocabulary.size()] are finite; `unk` is a
+  /// token. `byte_fallback`: unknown text becomes tokens <0x00> to <0xFF>, if these exist.
   UnigramModel(const Vocabulary& vocabulary, std::vector<double> scores, int32_t unk,
                bool byte_fallback);
 
   absl::Status Encode(std::string_view word, EncodeScratch& scratch,
                       std::vector<TokenId>& ids) const override;
-  /// None unless byte tokens stand for what is unknown.
+  /// nullopt unless byte tokens stand for unknown text.
   std::optional<int64_t> max_token_bytes() const override { return max_token_bytes_; }
 
  private:

@@ -16,8 +16,8 @@
 
 namespace shortlist {
 
-/// Short words with their ids, in a table of fixed size where a new word takes the place of the one
-/// it meets. Of one thread at a time.
+/// Short words with their ids, in a table of fixed size. A new word replaces the word in its entry.
+/// Used by one thread at a time.
 class WordCache {
  public:
   static constexpr size_t kMaxWordBytes = 32;
@@ -26,13 +26,13 @@ class WordCache {
   struct alignas(64) Entry {
     char word[kMaxWordBytes] = {};
     TokenId ids[kMaxIds] = {};
-    uint8_t num_bytes = 0;  // 0: empty, since no word is
+    uint8_t num_bytes = 0;  // 0: the entry is empty, since no word is
     uint8_t num_ids = 0;
 
     bool Holds(std::string_view wanted) const {
       return num_bytes == wanted.size() && std::memcmp(word, wanted.data(), wanted.size()) == 0;
     }
-    /// Keeps nothing when there are too many ids.
+    /// Stores nothing if there are more than kMaxIds ids.
     void Store(std::string_view new_word, const TokenId* new_ids, size_t count) {
       if (count > kMaxIds) return;
       std::memcpy(word, new_word.data(), new_word.size());
@@ -44,7 +44,7 @@ class WordCache {
 
   WordCache() : entries_(kNumEntries) {}
 
-  /// The only entry that may hold `word`, which has 1 to kMaxWordBytes bytes.
+  /// Returns the only entry that may hold `word`, which has 1 to kMaxWordBytes bytes.
   Entry& Find(std::string_view word) { return entries_[Hash(word) >> (64 - kLogEntries)]; }
 
  private:
@@ -69,8 +69,8 @@ class WordCache {
   std::vector<Entry> entries_;
 };
 
-/// Lends objects to threads, one thread at a time for each, without a lock. Keeps at most kKept;
-/// makes a new one when none is free.
+/// Lends objects to threads without a lock; each object belongs to one thread at a time. Keeps at
+/// most kKept objects and makes a new one if none is free.
 template <typename T>
 class LendingPool {
  public:

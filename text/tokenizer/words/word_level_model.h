@@ -11,7 +11,7 @@
 
 namespace shortlist {
 
-/// A word is a token, or unknown.
+/// Encodes a word as its token, or as the unknown token.
 class WordLevelModel final : public WordModel {
  public:
   /// `vocabulary` must outlive this.
@@ -22,7 +22,7 @@ class WordLevelModel final : public WordModel {
     ids.push_back(TokenId{vocabulary_.Find(word).value_or(unk_)});
     return absl::OkStatus();
   }
-  /// None: a word of any length may be unknown.
+  /// nullopt: a word of any length may be unknown.
   std::optional<int64_t> max_token_bytes() const override { return std::nullopt; }
 
  private:

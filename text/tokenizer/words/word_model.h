@@ -14,14 +14,14 @@
 
 namespace shortlist {
 
-/// Working memory of one Encode call; its cache belongs to one tokenizer.
+/// Working memory of one Encode call. The cache belongs to one tokenizer.
 struct EncodeScratch {
-  /// A symbol of a word in a list; `prev` and `next` are -1 at its ends.
+  /// A symbol of a word in a linked list; `prev` and `next` are -1 at its ends.
   struct Symbol {
     int32_t id;
     int32_t prev, next;
   };
-  /// A merge that was possible when it was pushed: of the symbol at `pos` with the next one.
+  /// A merge of the symbol at `pos` with the next one, possible when it was pushed.
   struct Candidate {
     uint32_t rank;
     int32_t pos;
@@ -31,7 +31,7 @@ struct EncodeScratch {
   struct PathNode {
     double score;
     int32_t id;
-    int32_t begin;  // -1 where no path ends
+    int32_t begin;  // -1: no path ends here
   };
 
   WordCache cache;
@@ -41,29 +41,29 @@ struct EncodeScratch {
   std::vector<PathNode> path;
 };
 
-/// Turns a word (what the pre-tokenizer cuts) into ids. Immutable; any thread may call Encode with
-/// a scratch of its own.
+/// Converts a word (a piece from the pre-tokenizer) to ids. Immutable; any thread may call Encode
+/// with its own scratch.
 class WordModel {
  public:
   virtual ~WordModel() = default;
 
-  /// Appends the ids of `word`, valid UTF-8 and not empty. InvalidArgument when the time of
+  /// Appends the ids of `word` (valid UTF-8, not empty). InvalidArgument if the time of
   /// `scratch.budget` is used up.
   virtual absl::Status Encode(std::string_view word, EncodeScratch& scratch,
                               std::vector<TokenId>& ids) const = 0;
 
-  /// The most bytes of a word that one id stands for, at least 1; none where there is no bound.
+  /// Maximum number of bytes of a word that one id stands for, at least 1; nullopt: unbounded.
   virtual std::optional<int64_t> max_token_bytes() const = 0;
 
-  /// True where a word may have no ids.
+  /// True if a word may have no ids.
   virtual bool drops_words() const { return false; }
 
-  /// True where encoding the parts between a U+2581 and the character before it, each on its own,
-  /// gives what encoding the whole gives.
+  /// True if a word may be split before each U+2581 that follows another character: encoding the
+  /// parts one by one gives the same ids as encoding the whole.
   virtual bool SplitsBeforeSpaceMarks() const { return false; }
 };
 
-/// The same as model.Encode, from the cache where it holds the word.
+/// Same as model.Encode(), but reads the ids from the cache if it holds the word.
 inline absl::Status EncodeCached(const WordModel& model, std::string_view word,
                                  EncodeScratch& scratch, std::vector<TokenId>& ids) {
   if (word.size() > WordCache::kMaxWordBytes) return model.Encode(word, scratch, ids);

@@ -13,9 +13,8 @@
 
 namespace shortlist {
 
-/// BERT's WordPiece (Devlin et al. 2019): from the left, always the longest token that fits; tokens
-/// that continue a word begin with a prefix. A word that cannot be covered so is unknown as a
-/// whole.
+/// BERT's WordPiece (Devlin et al. 2019): from the left, takes the longest token that fits. Tokens
+/// that continue a word begin with a prefix. A word that cannot be covered is unknown as a whole.
 class WordPieceModel final : public WordModel {
  public:
   struct Options {
@@ -28,13 +27,13 @@ class WordPieceModel final : public WordModel {
 
   absl::Status Encode(std::string_view word, EncodeScratch& scratch,
                       std::vector<TokenId>& ids) const override;
-  /// None: a word of any length may be unknown.
+  /// nullopt: a word of any length may be unknown.
   std::optional<int64_t> max_token_bytes() const override { return std::nullopt; }
 
  private:
   const Options options_;
   ByteTrie first_;         // tokens as they are spelled
-  ByteTrie continuation_;  // tokens with the prefix, without it
+  ByteTrie continuation_;  // tokens that begin with the prefix, spelled without it
 };
 
 }  // namespace shortlist
