@@ -16,7 +16,7 @@
 namespace shortlist {
 namespace {
 
-/// Row i of `from` becomes row places[i] of `to`.
+/// Copies row i of `from` to row places[i] of `to`.
 void Scatter(const at::Tensor& from, std::span<const int64_t> places, at::Tensor& to) {
   const int64_t width = to.size(1);
   for (size_t i = 0; i < places.size(); ++i) {
@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<ClipEncoder>> ClipEncoder::Load(const std::string
 }
 
 EmbeddingConfig ClipEncoder::embedding(const std::string& dir) const {
-  // Of one state any pooling is the same.
+  // There is only one state, so any pooling gives the same result.
   return {.transformer_dir = dir, .pooling = Pooling::kCls, .hidden = config_.hidden};
 }
 

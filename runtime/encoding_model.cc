@@ -26,8 +26,8 @@ struct OpenedTokenizer {
   std::string dir;
 };
 
-/// sentence-transformers keeps the tokenizer beside the transformer's weights, which may lie in a
-/// folder of `dir`.
+/// sentence-transformers stores the tokenizer next to the transformer's weights, which may be in a
+/// subfolder of `dir`.
 absl::StatusOr<OpenedTokenizer> OpenTokenizerOf(const std::string& dir,
                                                 const std::string& transformer_dir) {
   absl::StatusOr<std::unique_ptr<Tokenizer>> opened = OpenTokenizer(transformer_dir);
@@ -42,7 +42,7 @@ absl::Status WithDir(const std::string& dir, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(dir, ": ", status.message()));
 }
 
-/// The chat template in `tokenizer_dir` that texts go through, if there is one to go through.
+/// Opens the chat template in `tokenizer_dir` that `config` requires, if any.
 absl::StatusOr<std::optional<MessagePrompt>> OpenMessages(const std::string& tokenizer_dir,
                                                           const Tokenizer& tokenizer,
                                                           std::optional<MessageConfig> config) {
@@ -119,7 +119,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::OpenDir(const std:
     inputs.lowers = embedding->do_lower_case;
     SHORTLIST_ASSIGN_OR_RETURN(inputs.messages,
                                OpenMessages(opened.dir, tokenizer, std::move(embedding->messages)));
-    // As in sentence-transformers, a prompt that is a message of its own is pooled too.
+    // As in sentence-transformers, a prompt that is a separate message is pooled too.
     inputs.counts_prompt = !embedding->include_prompt && !inputs.messages;
     SHORTLIST_ASSIGN_OR_RETURN(
         model->outputs_, VectorOutputs::Load(dir, *std::move(embedding), body, tokenizer, pool));
@@ -154,7 +154,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::OpenDir(const std:
     const bool is_cross_encoder = pair.messages && !pair.messages->pairs_alone;
     SHORTLIST_ASSIGN_OR_RETURN(inputs.messages,
                                OpenMessages(opened.dir, tokenizer, std::move(pair.messages)));
-    // Without files of sentence-transformers it may be a reward model, which reads texts.
+    // Without sentence-transformers files it may be a reward model, which reads single texts.
     if (is_cross_encoder) {
       SHORTLIST_RETURN_IF_ERROR(WithDir(dir, inputs.messages->pair_status()));
     }
