@@ -29,7 +29,7 @@ bool IsBelow(const fs::path& path, const fs::path& dir) {
   return in_dir == dir.end();
 }
 
-/// The directory that an entry's path names, with its symbolic links followed.
+/// Returns the folder of an entry's path; checks that its symbolic links stay inside `dir`.
 absl::StatusOr<std::string> ModuleDir(const std::string& dir, const ConfigFields& fields) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string path, RequiredText(fields, "path", kMaxPathBytes));
   if (path.empty()) return dir;
@@ -42,7 +42,7 @@ absl::StatusOr<std::string> ModuleDir(const std::string& dir, const ConfigFields
   std::error_code error;
   const fs::path root = fs::canonical(dir, error);
   const fs::path target = error ? fs::path() : fs::canonical(fs::path(dir) / path, error);
-  // Whoever reads the module says that there is none; Normalize needs none.
+  // The module's reader reports a missing folder; Normalize needs no folder.
   if (error) return absl::StrCat(dir, "/", path);
   if (!IsBelow(target, root)) return leaves;
   return absl::StrCat(dir, "/", path);
