@@ -24,7 +24,8 @@ constexpr double kLoss = 0.98;
 constexpr double kClearLoss = 0.85;
 // One step in this many is plain, in a trial and later.
 constexpr int64_t kProbeEarly = 16, kProbeLate = 64;
-// Upper bound of the catch-up time of a draft, as a multiple of its passes' usual time.
+// Upper bound of the catch-up time of a draft, as a multiple of its passes' usual time. Longer
+// ones are taken for pauses.
 constexpr double kMostCatchUp = 200.0;
 // With fewer emitted tokens than this there is no rate yet.
 constexpr double kFewTokens = 16.0;

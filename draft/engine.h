@@ -70,7 +70,8 @@ class SpeculativeEngine {
   /// See DraftSide. Only sequences with equal answers share prefixes.
   bool DraftsFor(const Sequence& sequence) const { return draft_side_.DraftsFor(sequence); }
 
-  /// Rows that `sequence` added to the active vocabulary, by token id; excludes guessed rows.
+  /// Rows that `sequence` added to the active vocabulary, as token ids in row order; excludes
+  /// guessed rows.
   std::vector<TokenId> TailRows(const Sequence& sequence) const;
 
   /// Runs one speculation step for every sequence (prefilled, not finished). Emits 1 to K + 1

@@ -15,7 +15,7 @@
 
 namespace shortlist {
 
-/// The head of a masked language model: logits over the vocabulary for each token's hidden state,
+/// The head of a masked language model: logits over the vocabulary for each token's hidden state x:
 ///
 ///   decoder(norm(act(dense(x)))) + bias
 ///

@@ -25,9 +25,9 @@ struct PromptPiece {
 /// a prompt is too long, the document is cut.
 ///
 ///   kQwen3     (Qwen3-Reranker) chat: the system's task; <Instruct>, <Query> and <Document>; the
-///              assistant's empty thoughts; answer "yes" or "no".
+///              assistant's empty thinking block; answer "yes" or "no".
 ///   kBgeGemma  (bge-reranker-v2-gemma) BOS, "A: query", "B: document", the instruction; answer
-///              "Yes", with nothing to compare it to.
+///              "Yes" alone, without a token for no.
 struct YesNoFormat {
   enum class Kind { kQwen3, kBgeGemma };
   Kind kind = Kind::kQwen3;
@@ -56,9 +56,9 @@ struct YesNoFormat {
 /// Detects the format of the decoder in `dir`. `model`: the user's name for it (a directory, or
 /// org/name[@revision]). nullopt if it is not a reranker of a known kind. The first rule that
 /// applies:
-///   - its chat template says: answer can only be "yes" or "no"      -> kQwen3, as it says
-///   - Qwen3ForCausalLM, and the name contains "qwen3-reranker"       -> kQwen3
-///   - GemmaForCausalLM, and the name contains "bge-reranker"         -> kBgeGemma
+///   - its chat template says: answer can only be "yes" or "no"  -> kQwen3, as it says
+///   - Qwen3ForCausalLM, and the name contains "qwen3-reranker"  -> kQwen3
+///   - GemmaForCausalLM, and the name contains "bge-reranker"    -> kBgeGemma
 /// The name is the last part of the path, with links and dots resolved or not, or that of a model
 /// in the Hugging Face cache. Returns InvalidArgument for a damaged config.json, chat template,
 /// modules.json or LogitScore module. Returns Unimplemented for a template with another task, other

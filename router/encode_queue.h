@@ -33,7 +33,7 @@ struct EncodeReq {
 
   // Progress.
   size_t num_taken = 0;               // inputs that are computed or being computed
-  std::vector<EncodeResult> results;  // [inputs.size()], the first num_taken valid
+  std::vector<EncodeResult> results;  // [inputs.size()], set for computed inputs
   bool has_ended = false;             // the request has ended with `status`
   absl::Status status;
 

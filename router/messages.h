@@ -42,7 +42,7 @@ struct TokenizedGenerateReqInput {
   std::string client;      // clients take turns
 };
 
-/// Texts to encode, from the tokenizer. Either all are encoded or none.
+/// Texts to encode, from the tokenizer. Accepted or rejected as a whole.
 struct TokenizedEmbedReqInput {
   std::string rid;                     // unique among the requests being served
   std::shared_ptr<Receiver> receiver;  // returned in the row; may be null
@@ -63,7 +63,7 @@ struct AbortReq {
 
 using RouterMessage = std::variant<TokenizedGenerateReqInput, TokenizedEmbedReqInput, AbortReq>;
 
-/// Output of one step, to the detokenizer: rows of the requests with news.
+/// Output of one step, to the detokenizer: rows of the requests that have any.
 struct BatchTokenIdOut {
   struct Row {
     std::string rid;

@@ -27,7 +27,7 @@ struct SketchLearning {
   // Files for the latest sketch and for the moments of all states so far; their folder is created.
   // Empty: nothing is saved.
   std::string sketch_cache, moments_cache;
-  SketchFitter::Known known;  // num_fitted describes DecodingOptions::sketch
+  SketchFitter::Known known;  // num_fitted: that of DecodingOptions::sketch
 };
 
 /// How models decode, independent of the scheduler.
