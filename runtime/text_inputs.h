@@ -27,7 +27,7 @@ class TextInputs {
     Truncation::Side side = Truncation::Side::kRight;  // if a Cut has none
     bool lowers = false;                               // lower-case texts before tokenizing
     bool counts_prompt = false;                        // set EncodeInput::num_prompt_tokens
-    // removed at an input's end, except its first token
+    // trailing tokens with this id are removed, but never an input's first token
     std::optional<TokenId> dropped_at_end;
     std::string pair_prompt;                // precedes the first text if there is no instruction
     std::optional<YesNoPrompt> yes_no;      // inputs are only pairs, in this format
