@@ -6,7 +6,7 @@
 namespace shortlist {
 namespace {
 
-// Fitted on the demo pair, whose requests have some hundred verdicts each.
+// Fitted on the demo pair, with some hundred verdicts per request.
 constexpr double kRate = 0.25;
 constexpr double kLowest = 0.05, kHighest = 2.0;
 

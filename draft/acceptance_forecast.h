@@ -3,25 +3,24 @@
 
 namespace shortlist {
 
-/// What speaks for a drafted token. Each has a forecast of its own.
+/// Kind of evidence for a drafted token. Each kind has its own forecast.
 enum class DraftSource {
-  kDraft,         // the draft
-  kDraftAndText,  // the draft, and what followed earlier in the request's text
-  kText,          // the text alone
+  kDraft,         // the draft alone
+  kDraftAndText,  // the draft and an earlier match in the request's text agree
+  kText,          // the earlier match alone
 };
 
-/// How likely the target takes a drafted token, learned from what it took of this request so far.
+/// Probability that the target accepts a drafted token, learned from this request's verdicts.
 ///
-/// A draft's probability is no such likelihood: the best of two flat distributions may well be the
-/// same token, and in a text that repeats itself it nearly always is. So the likelihood is taken to
-/// be probability^e, and every verdict moves e a little: a calibration (Platt 1999) with one
-/// weight, fitted online.
+/// The draft's probability alone is a poor estimate. Two flat distributions may share their best
+/// token, and in repetitive text they nearly always do. The estimate is therefore probability^e,
+/// and every verdict adjusts e slightly: a calibration (Platt 1999) with one weight, fitted online.
 class AcceptanceForecast {
  public:
-  /// In [0, 1] for a `probability` in [0, 1], and rising with it; NaN for NaN.
+  /// Returns a value in [0, 1] that rises with `probability` in [0, 1]; NaN for NaN.
   double Of(double probability) const;
 
-  /// Tells of the target's verdict on a token that the draft gave `probability`.
+  /// Records the target's verdict on a token to which the draft gave `probability`.
   void Learn(double probability, bool accepted);
 
  private:

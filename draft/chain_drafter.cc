@@ -81,7 +81,8 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
   }
 }
 
-/// Tasks over one vocabulary are scored together; whose has no rows at all yet proposes nothing.
+/// Scores tasks over the same vocabulary together. A task whose vocabulary has no rows yet proposes
+/// nothing.
 absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
                                       bool wants_distributions) {
   std::vector<const ActiveVocab*> done;
@@ -106,9 +107,9 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
   return absl::OkStatus();
 }
 
-/// Where the draft draws by the noise that the target will draw by, the rows race by it too: what
-/// is drawn from all of them is then likely among the chosen. Rejection sampling stays exact only
-/// where the rows do not depend on what will be drawn.
+/// If the draft samples with the target's noise, the sketch ranks rows with that noise too, so that
+/// the sampled token is likely among the chosen rows. Rejection sampling is exact only if the rows
+/// do not depend on the sample.
 absl::Status ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks,
                                           const at::Tensor& states, bool wants_distributions) {
   races_.clear();
@@ -195,10 +196,10 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
 
 absl::Status ChainDrafter::Append(std::span<DraftTask* const> tasks,
                                   std::span<const Choice> choices, const at::Tensor& hidden) {
-  // A token mapped from the wrong row never shows in the output, only in the acceptance. Its logit
-  // betrays it: recomputed from the token's own row it must have the same bits, and that costs one
-  // row of the head.
-  std::vector<TokenId> ids;  // where there is no choice, any will do
+  // A token mapped from the wrong row never shows in the output, only in the acceptance. Check the
+  // map: the logit recomputed from the token's own row must have the same bits. This costs one row
+  // of the head.
+  std::vector<TokenId> ids;  // any valid id where there is no choice
   for (const Choice& choice : choices) ids.push_back(TokenId{std::max(Raw(choice.token), 0)});
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> expected, head_.RowLogits(hidden, ids));
   for (size_t m = 0; m < tasks.size(); ++m) {

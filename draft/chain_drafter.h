@@ -22,10 +22,10 @@
 
 namespace shortlist {
 
-/// Drafts a chain, one token per pass, for a batch of sequences: what ModelDrafter and EagleDrafter
-/// share. A subclass says which network runs, on the CPU; this class scores, chooses, decides where
-/// each chain ends, and checks the row map. The head may lie on another device: hidden states then
-/// cross to it, and token ids come back.
+/// Drafts a chain, one token per pass, for a batch of sequences. Base of ModelDrafter and
+/// EagleDrafter. A subclass runs the network on the CPU. This class scores and chooses tokens,
+/// decides where each chain ends, and checks the row map. The head may be on another device; hidden
+/// states are then copied there, and token ids are copied back.
 class ChainDrafter : public Drafter {
  public:
   int64_t num_rows() const final { return head_.vocab_size(); }
@@ -35,18 +35,20 @@ class ChainDrafter : public Drafter {
   }
   absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) final;
 
-  /// From now on every token but those over the full head scores the `num_rows` (at least 1) rows
-  /// too that the sketch of this head chooses by its hidden state; set_num_sketch_rows may ask for
-  /// fewer. `kernels` of the head's device, where that is not the CPU: the sketch lies there too.
+  /// From now on each draft step, except over the full head, also scores `num_rows` (at least 1)
+  /// rows that the sketch of this head chooses by the hidden state. set_num_sketch_rows may lower
+  /// the number. `kernels`: those of the head's device if that is not the CPU; the sketch is copied
+  /// there too.
   void UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows, ThreadPool& pool,
                  std::shared_ptr<HeadKernels> kernels = nullptr);
-  /// Likewise with each sketch that `fitter`, which must outlive this, makes of the states to come.
+  /// Same as UseSketch(), but with each new sketch that `fitter` makes from future hidden states.
+  /// `fitter` must outlive this object.
   void LearnSketch(SketchFitter& fitter, int64_t num_rows, ThreadPool& pool,
                    std::shared_ptr<HeadKernels> kernels = nullptr);
-  /// Adds all hidden states to come, of prompts too, to `moments`, which must outlive this. Null:
-  /// no longer.
+  /// Adds all future hidden states, including those of prompts, to `moments`, which must outlive
+  /// this object. Null stops the collection.
   void CollectStates(StateMoments* moments) { moments_ = moments; }
-  /// What a draft pass reads of the sketch; 0: there is none.
+  /// Bytes of the sketch that a draft pass reads; 0 without a sketch.
   int64_t sketch_bytes() const { return sketch_ ? sketch_->bytes() : 0; }
 
  protected:
@@ -56,13 +58,13 @@ class ChainDrafter : public Drafter {
   /// the next token: [tasks.size(), hidden] f32, contiguous, in host memory.
   virtual absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) = 0;
 
-  /// Feeds the last drafted token of each task, whose prediction came from `hidden` [tasks.size(),
-  /// hidden]. Returns the hidden states that predict the token after it, likewise.
+  /// Feeds the last drafted token of each task, which was predicted from `hidden` [tasks.size(),
+  /// hidden]. Returns the hidden states that predict the following token, in the format of Begin().
   virtual absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
                                           const at::Tensor& hidden) = 0;
 
-  /// To be called with all hidden states that the network computes, [n, hidden] f32: those of
-  /// prompts, which no head scores, tell as much about those to come.
+  /// Subclasses pass all hidden states that the network computes, [n, hidden] f32. The states of
+  /// prompts, which no head scores, are included: they are as informative as the others.
   absl::Status TellStates(const at::Tensor& hidden);
 
  private:
@@ -70,11 +72,11 @@ class ChainDrafter : public Drafter {
                           bool wants_distributions);
   absl::Status ProposeOver(const ActiveVocab& active, std::span<DraftTask* const> tasks,
                            const at::Tensor& hidden, bool wants_distributions);
-  /// One token for one task, and the logit that it was chosen by.
+  /// One token for one task, and the logit by which it was chosen.
   struct Choice {
     TokenId token{-1};  // -1: nothing to propose, the chain ends here
     float logit = 0.0f;
-    bool stands = true;  // false: the text knows better
+    bool stands = true;  // false: DraftTask::Weigh rejected the token
   };
   absl::Status Append(std::span<DraftTask* const> tasks, std::span<const Choice> choices,
                       const at::Tensor& hidden);

@@ -7,18 +7,18 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxRows = 4096;
-// The weight of a pass, for each pass since the last over such rows.
+// Weight of a pass, per pass since the last one of that size.
 constexpr double kRate = 1.0 / 64;
 constexpr double kLeastRate = 1.0 / 24;
 constexpr double kMostRate = 0.25;
-// Of one measured number of rows alone nothing is known of more rows but that they cost more: so
-// much of a row each.
+// If only one number of rows is measured, each further row is assumed to cost this share of an
+// average row.
 constexpr double kUnknownSlope = 1.0 / 16;
 
 }  // namespace
 
 CostCurve::CostCurve() {
-  // Each number up to 8 has a knot of its own, then four to an octave.
+  // Each number up to 8 has its own knot; above 8, each octave has four.
   for (int64_t rows = 1; rows <= kMaxRows;) {
     knots_.push_back({rows});
     int64_t octave = 1;
@@ -44,7 +44,7 @@ void CostCurve::Add(int64_t num_rows, double ms) {
   Fit();
 }
 
-/// Pool adjacent violators (Ayer et al. 1955): neighbours that would fall share their mean.
+/// Pool adjacent violators (Ayer et al. 1955): neighbouring levels out of order share their mean.
 void CostCurve::Fit() {
   constexpr int64_t kMostWeight = 64;
   levels_.clear();

@@ -7,29 +7,30 @@ namespace shortlist {
 namespace {
 
 constexpr double kDecay = 1.0 - 1.0 / 32;
-// Steps before drafting is given up: acceptance differs from step to step.
+// Steps before drafting may be stopped: acceptance varies from step to step.
 constexpr int64_t kTrialSteps = 24;
 constexpr int64_t kSureSteps = 48;
 constexpr int64_t kExploreEvery = 128;
-// A trial that fails is paid for by a rest of so many times what it lost.
+// A failed trial is followed by a rest that lasts this many times the time it lost.
 constexpr double kRestOfLoss = 32.0;
 constexpr double kMostRest = 4096;
 constexpr int64_t kShortRests = 2;
-// At least so many steps, twice as many after each further trial.
+// The shortest rest in steps; doubled after each further failed trial.
 constexpr int64_t kFirstRest = 64;
 constexpr int64_t kMostDoublings = 5;
-// Drafts that lose less than this are within the noise of the measurement.
+// Drafts that lose less than this are within measurement noise.
 constexpr double kLoss = 0.98;
 // In a trial the noise is larger.
 constexpr double kClearLoss = 0.85;
-// Every so many steps, in a trial and later, one is plain.
+// One step in this many is plain, in a trial and later.
 constexpr int64_t kProbeEarly = 16, kProbeLate = 64;
-// What a draft may take to catch up, of its passes; longer ones were held up.
+// Upper bound of the catch-up time of a draft, as a multiple of its passes' usual time. Longer
+// ones are taken for pauses.
 constexpr double kMostCatchUp = 200.0;
-// A rate of fewer steps than this is not one yet.
+// With fewer emitted tokens than this there is no rate yet.
 constexpr double kFewTokens = 16.0;
 
-// Before costs are known: a draft's pass and its row are about a third of a token's time.
+// Before costs are known: a draft pass with its row takes about a third of a token's time.
 constexpr double kUsualPass = 0.35;
 constexpr double kUsualRow = 0.14;
 
@@ -57,7 +58,7 @@ void DraftWorth::Add(double saved_ms, double spent_ms, double plain_ms) {
     if (is_sure) num_rests_ = 0, lost_ms_ = 0.0;
     return;
   }
-  // The first rests are short, whatever was lost: a trial can be unlucky.
+  // The first rests are short, regardless of the loss: a trial can be unlucky.
   const int64_t least = kFirstRest << std::min(num_rests_, kMostDoublings);
   const double steps = kRestOfLoss * lost_ms_ / std::max(plain_ms, 1e-9);
   rest_ = num_rests_ < kShortRests
@@ -103,7 +104,7 @@ ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t max_tokens
   const double pass_ms = draft_.Of(num_requests) / requests;
   double before_ms = verify_.Of(num_requests);
   for (int64_t length = 0; length < max_tokens; ++length) {
-    // All requests' chains are taken to be as long as this one.
+    // All requests' chains are assumed to be as long as this one.
     const double with_ms = verify_.Of(num_requests * (length + 2));
     const double row_ms = (with_ms - before_ms) / requests;
     before_ms = with_ms;
@@ -121,13 +122,13 @@ void DraftPolicy::AddStep(const Step& step) {
   if (step.num_drafting < 1 || step.num_passes < 1) return load.worth.AddPlain();
   const auto num_passes = static_cast<double>(step.num_passes);
   if (step.caught_up) {
-    if (draft_.empty()) return;  // no pass says yet what this one took to catch up
+    if (draft_.empty()) return;  // the usual time of a pass is unknown, so the catch-up time is too
     const double usual_ms = num_passes * draft_.Of(step.num_drafting);
     load.worth.AddCatchUp(std::clamp(step.draft_ms - usual_ms, 0.0, kMostCatchUp * usual_ms));
   } else {
     draft_.Add(step.num_drafting, step.draft_ms / num_passes);
   }
-  // Expected costs, so that a pause of the process does not count.
+  // Use expected costs, so that a pause of the process does not count.
   const double ms = num_passes * draft_.Of(step.num_drafting) + verify_.Of(step.num_rows);
   load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
   load.ms = load.ms * kDecay + ms;

@@ -38,12 +38,12 @@ void DraftSide::Accept(const StepWork& work, const at::Tensor& features) {
   if (!DraftsFor(sequence)) return;
   if (sequence.finished() && !LacksPrompt(work)) return;
   std::unique_ptr<DrafterState>& draft_state = SpeculationOf(sequence).draft_state;
-  if (sequence.cached_len > drafter_->context_len()) {  // too long for this drafter, now and ever
+  if (sequence.cached_len > drafter_->context_len()) {  // too long for this drafter from now on
     draft_state = nullptr;
     return;
   }
   if (draft_state == nullptr) {
-    // A drafter joins at the start of a sequence or not at all: it must see every position once.
+    // A drafter starts with the sequence or not at all: it must see every position once.
     if (sequence.cached_len != features.size(0)) return;
     draft_state = drafter_->NewState(/*cached_len=*/0);
   }
@@ -53,7 +53,7 @@ void DraftSide::Accept(const StepWork& work, const at::Tensor& features) {
   }
 }
 
-/// Whether the drafter lacks a part of a prompt that others may share, other than its last token.
+/// True if the drafter lacks part of a shareable prompt, other than the prompt's last token.
 bool DraftSide::LacksPrompt(const StepWork& work) const {
   const Sequence& sequence = *work.sequence;
   if (!work.shares_prompt || sequence.finish_reason() == FinishReason::kError) return false;

@@ -11,38 +11,39 @@
 
 namespace shortlist {
 
-/// What the drafter has of every sequence: its state begins with the sequence, follows the target's
-/// tokens, and ends where drafting fails or cannot pay. A drafter's error costs a sequence its
-/// drafts and nothing else; it is counted here.
+/// Manages the drafter's state of every sequence. A state begins with the sequence, follows the
+/// target's tokens, and ends if drafting fails or cannot pay. A drafter's error disables drafting
+/// for its sequences and has no other effect; this class counts such errors.
 ///
-/// Used by the engine's thread. The drafter, which may be null, must outlive it.
+/// Used by the engine's thread. The drafter, which may be null, must outlive this object.
 class DraftSide {
  public:
   explicit DraftSide(Drafter* drafter) : drafter_(drafter) {}
 
-  /// True if the drafter computes keys and values for `sequence`: there is one, the sequence
+  /// True if the drafter computes keys and values for `sequence`: there is a drafter, the sequence
   /// speculates, and its prompt fits the drafter's context.
   bool DraftsFor(const Sequence& sequence) const;
-  /// Whether it has a state: it could draft now.
+  /// True if `sequence` has a drafter state, so that it can draft now.
   bool HasState(const Sequence& sequence) const;
-  /// Leading positions that both caches hold for others to share.
+  /// Number of leading positions in both caches that other sequences may share.
   int64_t ShareableLen(const Sequence& sequence) const;
 
-  /// Starts `sequence` over, whose first `len` positions both caches hold.
+  /// Restarts `sequence`, whose first `len` positions are in both caches.
   void Adopt(Sequence& sequence, int64_t len);
-  /// The target's `features` of the sequence's last computed tokens, up to cached_len.
+  /// Passes the target's `features` of the sequence's last computed tokens, up to cached_len, to
+  /// the drafter.
   void Accept(const StepWork& work, const at::Tensor& features);
-  /// Computes what the drafter lacks of prompts that others may share, for sequences that have
-  /// ended. One that goes on does it with its next draft.
+  /// Computes the missing drafter KV of shareable prompts, for sequences that have finished. A
+  /// sequence that continues computes it with its next draft.
   void CompletePrompts(std::span<const StepWork> work);
-  /// While drafting rests, the drafter falls behind. What it lacks it would have to compute before
-  /// it drafts again, for more than that can earn: such sequences decode plainly from here on, and
-  /// later ones try again. What others could share of them so far they still can.
+  /// Ends the drafter states that lag too far after a rest of drafting, because catching up would
+  /// cost more than drafting could save. Such sequences decode plainly from now on; later sequences
+  /// draft again. Positions that were shareable so far stay shareable.
   void EndIdle(std::span<const StepWork> work);
 
   void CountFailure(const absl::Status& why);
   int64_t num_failures() const { return num_failures_; }
-  /// Why drafting failed last; ok while it never has.
+  /// The last drafting error; ok if there was none.
   const absl::Status& error() const { return error_; }
 
  private:

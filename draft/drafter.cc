@@ -6,15 +6,15 @@
 namespace shortlist {
 namespace {
 
-// Where a draft this unsure and a match this long disagree, the text is right seven times in ten on
+// If a draft this unsure and a match this long disagree, the text is right seven times in ten on
 // the demo pair, and the draft once in six.
 constexpr double kUnsure = 0.2;
 constexpr int64_t kSureMatch = 3;
 
-// What a copied token costs, of what a drafted one does: the row of the target's pass alone.
+// Cost of a copied token relative to a drafted one: only a row of the target's pass.
 constexpr double kCopyShare = 0.4;
 
-// Of usual_acceptance: the last 32 judged tokens of the draft or so.
+// Rate of usual_acceptance: averages about the last 32 judged tokens of the draft.
 constexpr double kUsualRate = 1.0 / 32;
 
 }  // namespace
@@ -66,10 +66,10 @@ void DraftTask::WeighDraw(double largest_probability) {
   Add({DraftSource::kDraft, Covered(largest_probability)});
 }
 
-/// As the next token of the chain.
+/// `of` is the evidence for the next token of the chain.
 bool DraftTask::IsWorthItsRow(const Evidence& of) const {
   const double least = thresholds != nullptr ? thresholds->row[tokens.size()] : p_min * kCopyShare;
-  return probability * Likelihood(of) >= least;  // NaN is not
+  return probability * Likelihood(of) >= least;  // false for NaN
 }
 
 void DraftTask::Learn(int64_t num_accepted) const {

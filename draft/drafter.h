@@ -18,7 +18,7 @@
 
 namespace shortlist {
 
-/// A draft distribution over its support alone, never scattered to the full vocabulary.
+/// A draft distribution over its support only, never scattered to the full vocabulary.
 struct DraftDistribution {
   std::vector<int32_t> ids;  // distinct token ids
   std::vector<float> probs;  // [ids.size()], sum to 1
@@ -27,70 +27,72 @@ struct DraftDistribution {
   float Probability(TokenId id) const;
 };
 
-/// Rows of the head that a sketch has ranked for one token.
+/// Rows of the head that a sketch ranked for one token.
 struct RankedRows {
   std::vector<int32_t> ids;    // ascending
-  std::vector<uint32_t> keys;  // [ids.size()] the larger is better, of equal ones the lower id
+  std::vector<uint32_t> keys;  // [ids.size()] larger is better, ties to the lower id
 
   static constexpr int64_t kUnranked = INT64_MAX;
-  /// How many of them are better than `id`; kUnranked where it is not among them.
+  /// Number of rows that are better than `id`; kUnranked if `id` is not among the rows.
   int64_t RankOf(TokenId id) const;
 };
 
-/// One request's part of a draft step: how many tokens to propose, and the proposal.
+/// One request's part of a draft step: input (how many tokens to propose) and output (the
+/// proposal).
 struct DraftTask {
   Sequence* sequence = nullptr;
-  std::span<const int32_t> kv_slots;    // StepWork's
-  const ActiveVocab* active = nullptr;  // what is scored, the sequence's own tail behind it
-  int64_t num_draft_tokens = 0;         // at least 1; there are as many slots behind the last token
-  double p_min = 0.0;  // the chain ends with the token that brings `probability` below it; 0: never
-  // In place of p_min: where the chain ends, by its length. [num_draft_tokens] each; null: by
-  // p_min.
+  std::span<const int32_t> kv_slots;    // from StepWork
+  const ActiveVocab* active = nullptr;  // scored rows, in addition to the sequence's tail
+  // at least 1; kv_slots has at least this many slots after the last token
+  int64_t num_draft_tokens = 0;
+  // The chain ends after the token that lowers `probability` below this; 0: never.
+  double p_min = 0.0;
+  // Replaces p_min if not null: where the chain ends, by its length. [num_draft_tokens] each.
   const ChainThresholds* thresholds = nullptr;
-  bool looks_up = false;  // what the request's text repeats may be copied from it, if it weighs()
+  bool looks_up = false;  // if weighs(), repetitions may be copied from the request's text
 
-  double probability = 1.0;     // out: that the target takes the chain, as far as is known
+  double probability = 1.0;     // out: estimated probability that the target accepts the chain
   std::vector<TokenId> tokens;  // out: the chain, up to num_draft_tokens long
-  int64_t num_copied = 0;       // out: the last of `tokens`, by Copy
-  int64_t num_passes = 0;       // out: passes of the drafter that this chain took
-  // out: [num_passes] rows that the sketch chose, ascending; empty without one
+  int64_t num_copied = 0;       // out: how many of the last `tokens` were added by Copy()
+  int64_t num_passes = 0;       // out: passes of the drafter for this chain
+  // out: [num_passes] rows chosen by the sketch, ascending; empty without a sketch
   std::vector<std::vector<int32_t>> sketch_rows;
-  // out: [num_passes] all that it ranked, among which it chose
+  // out: [num_passes] all ranked rows, from which the sketch chose
   std::vector<RankedRows> ranked_rows;
-  // out: [tokens.size()], with wants_distributions only
+  // out: [tokens.size()], only with wants_distributions
   std::vector<DraftDistribution> distributions;
-  /// Why the target may take a token, and how likely it does before any forecast.
+  /// Evidence for a token, and its probability before any forecast.
   struct Evidence {
     DraftSource source;
     double probability;
   };
-  // out: of each token, or, where the drafter weighs none, of the copied ones; empty unless
-  // weighs()
+  // out: per token, or only for the copied tokens if the drafter weighs none; empty unless
+  // weighs().
   std::vector<Evidence> evidence;
 
-  /// Whether tokens are to be weighed, as the end of the chain depends on it.
+  /// True if tokens must be weighed, because the end of the chain depends on it.
   bool weighs() const { return thresholds != nullptr || p_min > 0.0; }
 
-  /// Judges the draft's next token: `token_probability` is how likely the target chooses it too, as
-  /// far as the scored slots can tell. The mass outside them is estimated from how many tokens of
-  /// this sequence they covered so far, and the sequence's forecast makes a likelihood of the
-  /// product. False: the draft is unsure and the text speaks for another token, or the token is not
-  /// worth its row, so that the draft's part of the chain ends before this one.
+  /// Weighs the draft's next token. `token_probability`: how likely the target chooses the same
+  /// token, judged by the scored rows. It is multiplied by this sequence's coverage so far, to
+  /// account for the other rows; the sequence's forecast turns the product into a likelihood.
+  /// Returns false if the draft's part of the chain must end before this token: the draft is unsure
+  /// and the text suggests another token, or the token is not worth its row.
   bool Weigh(TokenId token, double token_probability);
 
-  /// The same for rejection sampling, where what was drawn must play no part for it to stay exact:
-  /// the largest probability of the distribution, at temperature 1.
+  /// Same as Weigh(), but for rejection sampling, which is exact only if the sampled token plays no
+  /// part. `largest_probability`: that of the distribution at temperature 1.
   void WeighDraw(double largest_probability);
 
-  /// Whether another token of the draft may follow `tokens`.
+  /// True if the draft may append another token to `tokens`.
   bool WantsMore() const;
 
-  /// Appends what followed earlier in the text, while the target is likely enough to take it: such
-  /// a token costs no pass of the draft, only a row of the target's.
+  /// Appends tokens that followed the same tokens earlier in the text, while the target is likely
+  /// enough to accept them. A copied token costs no draft pass, only a row of the target's pass.
   void Copy(bool wants_distributions);
 
-  /// The target took the first `num_accepted` tokens, and judged one more where there was one: the
-  /// sequence's forecasts learn from that.
+  /// Updates the sequence's forecasts: the target accepted the first `num_accepted` tokens and
+  /// rejected the next one, if any.
   void Learn(int64_t num_accepted) const;
 
  private:
@@ -100,50 +102,51 @@ struct DraftTask {
   bool IsWorthItsRow(const Evidence& of) const;
 };
 
-/// Proposes likely continuations. Whatever it proposes, the output is the target's; it decides the
-/// speed. Used by the engine's thread only. KV of the draft for position i lies in slot kv_slots[i]
-/// (StepWork) of its own cache.
+/// Proposes likely continuations. Proposals affect the speed, never the output, which is the
+/// target's. Used by the engine's thread only. The draft's KV of position i is in slot kv_slots[i]
+/// (StepWork) of the drafter's own cache.
 class Drafter {
  public:
   virtual ~Drafter() = default;
 
-  /// Longest sequence it can draft for, in tokens.
+  /// Longest sequence that can be drafted for, in tokens.
   virtual int64_t context_len() const = 0;
-  /// KV slots of its cache; at least the engine's.
+  /// KV slots of the drafter's cache; at least the engine's.
   virtual int64_t num_slots() const = 0;
-  /// Token ids below this have a row in its head.
+  /// Token ids below this have a row in the drafter's head.
   virtual int64_t num_rows() const = 0;
 
-  /// Rows that a sketch chooses for every token it scores, unless over the full head; 0: there is
-  /// no sketch.
+  /// Rows that a sketch chooses for every token it scores, except over the full head; 0 without a
+  /// sketch.
   virtual int64_t num_sketch_rows() const { return 0; }
-  /// From the next Draft on so many, where there is a sketch that ranks as many; at least 1.
+  /// Sets num_sketch_rows (at least 1) from the next Draft() on; no effect without a sketch, and
+  /// limited to the rows it ranks.
   virtual void set_num_sketch_rows(int64_t /*num_rows*/) {}
 
-  /// The state of a sequence whose first `cached_len` positions lie in this drafter's cache
+  /// Returns the state of a sequence whose first `cached_len` positions are in this drafter's cache
   /// already, written for another sequence with the same tokens.
   virtual std::unique_ptr<DrafterState> NewState(int64_t cached_len) const = 0;
 
-  /// Leading positions of `sequence` (it has a state) that lie in this drafter's cache and will not
-  /// be written again: sequences with the same tokens may share them.
+  /// Number of leading positions of `sequence` that are in this drafter's cache and will not be
+  /// written again. Sequences with the same tokens may share them. `sequence` must have a state.
   virtual int64_t CachedLen(const Sequence& sequence) const = 0;
 
-  /// Whether keys and values at position i depend on token i + 1, besides those up to i.
+  /// True if keys and values at position i depend on token i + 1, in addition to those up to i.
   virtual bool kv_sees_next_token() const = 0;
 
-  /// Tells of target results that stand: `features` [n, hidden] are the target's hidden states
-  /// (after the final norm) of the tokens at positions cached_len - n .. cached_len - 1. Called
-  /// after every target pass, for positions in ascending order without gaps, once per position.
+  /// Receives final target results: `features` [n, hidden] are the target's hidden states (after
+  /// the final norm) of the tokens at positions cached_len - n .. cached_len - 1. Called after
+  /// every target pass, for positions in ascending order without gaps, once per position.
   virtual absl::Status Accept(const StepWork& work, const at::Tensor& features) = 0;
 
-  /// Computes the keys and values of all positions that Accept was told of, in one pass for all of
-  /// `work`, whose sequences have states. CachedLen then leaves out at most the last two tokens.
-  /// After an error the states must not be used any more.
+  /// Computes the keys and values of all positions passed to Accept() so far, in one pass for all
+  /// of `work`, whose sequences must have states. CachedLen() then excludes at most the last two
+  /// tokens. After an error the states must not be used any more.
   virtual absl::Status CatchUp(std::span<const StepWork> work) = 0;
 
-  /// Fills `tokens` and `num_passes` of every task, and weighs all tokens (DraftTask::Weigh) or
-  /// none. With `wants_distributions`, samples from its distributions and returns them (for
-  /// rejection sampling); without, uses the noise the target will use. After an error the tasks are
+  /// Fills `tokens` and `num_passes` of every task, and weighs either all tokens (DraftTask::Weigh)
+  /// or none. With `wants_distributions`, samples from its distributions and returns them (for
+  /// rejection sampling); without, uses the target's noise. After an error the tasks are
   /// unspecified and the sequences' draft states stay usable.
   virtual absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) = 0;
 };

@@ -13,15 +13,15 @@
 namespace shortlist {
 namespace {
 
-// Most features of one sequence kept for the next draft: beyond it (a long prompt) they are fed at
-// once.
+// Maximum features of one sequence kept for the next draft. If there are more (a long prompt), they
+// are fed at once.
 constexpr int64_t kMaxPending = 256;
 
 struct State final : DrafterState {
   int64_t len = 0;  // leading positions whose keys and values come from the target's features
   std::vector<float> features;  // [num_features, hidden] of positions len, len + 1, ...
   int64_t num_features = 0;
-  int64_t num_fed = 0;  // of these, already in the cache
+  int64_t num_fed = 0;  // number of `features` that are in the cache already
 };
 
 State& StateOf(Sequence& sequence) {
@@ -30,7 +30,7 @@ State& StateOf(Sequence& sequence) {
 
 State& StateOf(const DraftTask& task) { return StateOf(*task.sequence); }
 
-/// Appends features [state.num_fed .. num_features) of one sequence to the batch: position i takes
+/// Appends features [state.num_fed .. num_features) of one sequence to the batch. Position i takes
 /// token i + 1.
 void AddPending(const Sequence& sequence, std::span<const int32_t> kv_slots, const State& state,
                 ForwardBatch& batch) {
@@ -104,7 +104,7 @@ absl::Status EagleDrafter::CatchUp(std::span<const StepWork> work) {
   return absl::OkStatus();
 }
 
-/// Of batch_.
+/// Computes the hidden states of batch_.
 absl::StatusOr<at::Tensor> EagleDrafter::Forward(const at::Tensor& features) {
   SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, model_.Forward(batch_, features, cache_));
   SHORTLIST_RETURN_IF_ERROR(TellStates(hidden));
@@ -141,7 +141,8 @@ absl::StatusOr<at::Tensor> EagleDrafter::Next(std::span<DraftTask* const> tasks,
                                               const at::Tensor& hidden) {
   batch_.Clear();
   for (const DraftTask* task : tasks) {
-    // The first drafted token t_n and the predicted feature f_n-1 sit at position n - 1, and so on.
+    // Token t_n (the first drafted) and the predicted feature f_n-1 share position n - 1, and so
+    // on.
     const Sequence& sequence = *task->sequence;
     const int64_t position = sequence.num_tokens() - 2 + static_cast<int64_t>(task->tokens.size());
     batch_.AddChain(std::span(&task->tokens.back(), 1), position,

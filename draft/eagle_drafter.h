@@ -14,13 +14,13 @@
 namespace shortlist {
 
 /// Drafts with an EAGLE-1 network on the target's features and the model's head (the target's, or a
-/// quantised copy), pruned by the active vocabulary. Keys and values that came from predicted
-/// features are rewritten from the target's once those are known, so the draft's cache never
-/// depends on what was rejected.
+/// quantised copy), pruned by the active vocabulary. Keys and values computed from predicted
+/// features are rewritten once the target's features are known. The draft's cache therefore never
+/// depends on rejected tokens.
 class EagleDrafter final : public ChainDrafter {
  public:
-  /// `model` and `target` must outlive this. num_slots, emit_size: as the engine's. rows: the
-  /// model's head on the device that shall score it; null: the CPU does.
+  /// `model` and `target` must outlive this object. num_slots, emit_size: same as the engine's.
+  /// rows: the model's head on the device that scores it; null: the CPU.
   static absl::StatusOr<std::unique_ptr<EagleDrafter>> Create(
       EagleModel& model, const Decoder& target, int64_t num_slots, int64_t emit_size,
       ThreadPool& pool, std::shared_ptr<const DeviceRows> rows = nullptr);

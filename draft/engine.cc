@@ -16,7 +16,7 @@
 namespace shortlist {
 namespace {
 
-/// Its cache must have the engine's slots.
+/// Checks that the drafter's cache has at least the engine's slots.
 absl::Status CheckDrafter(const Drafter* drafter, int64_t num_slots) {
   if (drafter == nullptr || drafter->num_slots() >= num_slots) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the drafter has ", drafter->num_slots(),
@@ -60,8 +60,8 @@ double SpeculativeEngine::NowMs() const {
       .count();
 }
 
-/// Passes over made-up tokens, in slots that no sequence has yet: what the policy has to know
-/// before the first step, which cannot tell a plain step's time from a verify step's.
+/// Runs passes over made-up tokens in slots that no sequence uses yet. The policy needs these times
+/// before the first step, because a plain step's time cannot be derived from a verify step's.
 absl::Status SpeculativeEngine::MeasureVerify() {
   if (drafter_ == nullptr || options_.draft_p_min || options_.num_draft_tokens == 0) {
     return absl::OkStatus();
@@ -71,7 +71,7 @@ absl::Status SpeculativeEngine::MeasureVerify() {
   std::vector<int32_t> slots(most);
   std::iota(slots.begin(), slots.end(), 0);
   const std::vector<TokenId> tokens(most, TokenId{0});
-  constexpr int kRounds = 4;  // in turns, as the machine is not quiet; the first warms up
+  constexpr int kRounds = 4;  // interleaved, as the machine is not quiet; the first round warms up
   for (int round = 0; round < kRounds; ++round) {
     for (int64_t rows = 1; rows <= most; rows = rows < most ? std::min(2 * rows, most) : most + 1) {
       const double begin = NowMs();
@@ -128,7 +128,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
                                           verdict_, chunk.prompt_infos));
   }
 
-  std::vector<int64_t> last_rows;  // of the sequences whose last token this pass reached
+  std::vector<int64_t> last_rows;  // of the sequences whose last token is computed by this pass
   for (const Chunk& chunk : chunks) {
     if (chunk.completes) last_rows.push_back(chunk.first_row + chunk.len - 1);
   }
@@ -152,7 +152,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
   return TakeResults(work);
 }
 
-/// Those of the pass that has ended.
+/// Returns the results of the pass that just ended.
 std::span<const StepResult> SpeculativeEngine::TakeResults(std::span<const StepWork> work) {
   for (size_t i = 0; i < work.size(); ++i) {
     results_[i].cached_len = work[i].sequence->cached_len;
@@ -189,7 +189,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   results_.assign(work.size(), StepResult());
   if (work.empty()) return TakeResults(work);
   const EngineStats before = stats_;
-  // A vocabulary that does not fit costs its requests their drafts, and nobody anything else.
+  // A vocabulary that does not fit disables drafting for its own requests only.
   for (const StepVocabs::Snapshot& snapshot : vocabs_.Take(work)) {
     if (!snapshot.fit.ok()) draft_side_.CountFailure(snapshot.fit);
   }
@@ -208,7 +208,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
   return TakeResults(work);
 }
 
-/// The target's pass over all that was drafted, and what follows from it.
+/// Runs the target's pass over all drafted chains and applies the verdicts.
 absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
                                           std::span<const DraftTask> tasks) {
   batch_.Clear();
@@ -271,7 +271,7 @@ void SpeculativeEngine::UpdatePolicy(std::span<const DraftTask> tasks, const Eng
   drafting_rests_ = !options_.draft_p_min && policy_.Rests(step.num_requests);
 }
 
-/// A step that another vocabulary had a part in says nothing about the sizes.
+/// A step in which another vocabulary took part is no evidence for the sizer.
 void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
                                   const EngineStats& before) {
   if (options_.sizer == nullptr || options_.sizer->TakeNext()) return;
@@ -295,8 +295,8 @@ void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<cons
 int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
   const Sequence& sequence = *work.sequence;
   if (!draft_side_.HasState(sequence)) return 0;
-  // The last token of a step is the target's own, so one fewer draft than tokens still wanted; each
-  // draft token needs a slot behind the last token and a position in both contexts.
+  // The last token of a step is the target's own, so the draft needs one token fewer than still
+  // wanted. Each draft token needs a slot after the last token and a position in both contexts.
   const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
   const int64_t slots = std::ssize(work.kv_slots) - sequence.num_tokens();
   const int64_t positions =
@@ -308,7 +308,7 @@ int64_t SpeculativeEngine::NumSketchRows() const {
   return drafter_ != nullptr ? drafter_->num_sketch_rows() : 0;
 }
 
-/// What the draft is to do for one sequence, whose tail is brought up to date before.
+/// Prepares the draft task of one sequence, after updating the sequence's tail.
 DraftTask SpeculativeEngine::NewTask(const StepWork& work) {
   Sequence& sequence = *work.sequence;
   const StepVocabs::Snapshot& snapshot = vocabs_.Of(work);
@@ -326,7 +326,7 @@ DraftTask SpeculativeEngine::NewTask(const StepWork& work) {
     ++sequence.stats.num_steps_beyond_draft;
   }
   const Speculation& speculation = SpeculationOf(sequence);
-  // A base that finds its size by itself grows where it holds too little.
+  // A base that adapts its size grows if it covers too little.
   const bool grows =
       options_.sizer != nullptr && options_.sizer->grows_base() && vocabs_.IsOwn(snapshot);
   if (task.num_draft_tokens > 0 && !active.is_full_head() && !grows &&
@@ -359,14 +359,14 @@ std::vector<DraftTask> SpeculativeEngine::Propose(std::span<const StepWork> work
     }
     thresholds_ = policy_.Thresholds(std::ssize(work), options_.num_draft_tokens);
   }
-  // What a step of its own leaves to compute is one chain and the target's token.
+  // A normal step leaves one chain and the target's token to compute.
   step_caught_up_ = std::ranges::any_of(drafting, [this](const DraftTask& task) {
     const int64_t left = task.sequence->num_tokens() - drafter_->CachedLen(*task.sequence);
     return left > options_.num_draft_tokens + 2;
   });
   const bool wants_distributions = options_.verify == VerifyMode::kRejection;
   if (const absl::Status drafted = drafter_->Draft(drafting, wants_distributions); !drafted.ok()) {
-    draft_side_.CountFailure(drafted);  // the step goes on as plain decoding
+    draft_side_.CountFailure(drafted);  // the step continues as plain decoding
     return tasks;
   }
   int64_t longest = 0;
@@ -381,7 +381,8 @@ std::vector<DraftTask> SpeculativeEngine::Propose(std::span<const StepWork> work
   return tasks;
 }
 
-/// Of the `num_emitted` tokens that came of `task`, the first `num_accepted` were drafted.
+/// Updates statistics and vocabularies. Of the `num_emitted` tokens that resulted from `task`, the
+/// first `num_accepted` were drafted.
 void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
                               int64_t num_emitted) {
   Sequence& sequence = *work.sequence;

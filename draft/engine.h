@@ -26,71 +26,73 @@
 
 namespace shortlist {
 
-/// The speculation loop: prefill, then steps of (draft up to K tokens, verify them and one more
-/// row). Without a drafter a step is plain decoding through the very same code, which is why
-/// outputs are bit-identical.
+/// The speculation loop: prefill, then steps (draft up to K tokens, verify them and one more row).
+/// Without a drafter, a step is plain decoding through the same code, so outputs are bit-identical.
 ///
-/// Used by one thread at a time. Target, drafter and manager must outlive it.
+/// Used by one thread at a time. Target, drafter and manager must outlive this object.
 class SpeculativeEngine {
  public:
   using Options = EngineOptions;
 
-  /// `drafter` null: plain decoding. `vocab`: the vocabulary of work that names none; null: the
-  /// full head. InvalidArgument names the option and its bound, the slots of a drafter that has
-  /// fewer than num_slots, or an id of `vocab` that it has no row of; ResourceExhausted when the KV
-  /// cache does not fit memory.
+  /// `drafter` null: plain decoding. `vocab`: the default vocabulary of work that names none; null:
+  /// the full head. Returns InvalidArgument with the option and its bound, the slots of a drafter
+  /// that has fewer than num_slots, or an id of `vocab` that has no row in the drafter. Returns
+  /// ResourceExhausted if the KV cache does not fit in memory.
   static absl::StatusOr<std::unique_ptr<SpeculativeEngine>> Create(Decoder& target,
                                                                    Drafter* drafter,
                                                                    DynamicVocabularyManager* vocab,
                                                                    Options options,
                                                                    ThreadPool& pool);
 
-  /// One target pass over at most `max_tokens` (>= 1) uncomputed tokens of the sequences, in order;
-  /// cached_len tells how far each one is. A sequence whose last token is reached gets its next
-  /// token emitted, and one that asks for its prompt's log-probabilities gets those of the tokens
-  /// behind the ones computed. Call until each is prefilled(). The results are those of `work`, in
-  /// its order, until the next pass. After an error no sequence has more tokens than before, and
-  /// all of them can be computed again.
+  /// Runs one target pass over at most `max_tokens` (>= 1) uncomputed tokens of the sequences, in
+  /// order; advances their cached_len. Emits the next token of each sequence whose last token is
+  /// computed. Adds the log-probabilities of the prompt tokens that follow the computed ones, for
+  /// sequences that ask for them. Call until each sequence is prefilled(). The results are in the
+  /// order of `work` and valid until the next pass. InvalidArgument if a sequence fills the
+  /// context. After an error no sequence has more tokens than before, and all can be computed
+  /// again.
   absl::StatusOr<std::span<const StepResult>> Prefill(std::span<const StepWork> work,
                                                       int64_t max_tokens);
 
-  /// Starts `sequence` over: slots 0 .. len - 1 of its next work hold what another sequence with
-  /// the same tokens, speculating alike, could share (shareable_len); the rest is to be prefilled,
-  /// its output so far included. len is below num_tokens() and, where the prompt's
-  /// log-probabilities are asked for, at most prompt_logprobs_start. `rows` enter its tail.
+  /// Restarts `sequence`. Slots 0 .. len - 1 of its next work hold positions that another sequence
+  /// with the same tokens, and the same answer of DraftsFor(), could share (shareable_len). The
+  /// rest must be prefilled, including the output so far. len is below num_tokens() and, if the
+  /// prompt's log-probabilities are requested, at most prompt_logprobs_start. `rows` enter the
+  /// sequence's tail.
   void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows);
 
-  /// Tokens that followed the sequence's own in other requests, nearest last: its tail gets them
-  /// with the next step.
+  /// Stores tokens that followed the sequence's own tokens in other requests, nearest last. They
+  /// enter the sequence's tail in its next step.
   void AddContinuations(Sequence& sequence, std::vector<TokenId> tokens);
-  /// The most of them that are of use to `sequence`; 0: none.
+  /// Maximum number of continuation tokens that are useful to `sequence`; 0: none.
   int64_t num_continuations(const Sequence& sequence) const;
 
-  /// DraftSide's. Prefixes are shared among sequences with equal answers.
+  /// See DraftSide. Only sequences with equal answers share prefixes.
   bool DraftsFor(const Sequence& sequence) const { return draft_side_.DraftsFor(sequence); }
 
-  /// The rows that `sequence` has added to the active vocabulary, by token id; without guesses.
+  /// Rows that `sequence` added to the active vocabulary, as token ids in row order; excludes
+  /// guessed rows.
   std::vector<TokenId> TailRows(const Sequence& sequence) const;
 
-  /// One speculation step for every sequence (prefilled, not finished): emits between 1 and K + 1
-  /// tokens each, but none for one that fails (Sequence::error). Results and errors as Prefill's; a
-  /// drafter's error is no error, the step is then plain, and so it is for work whose vocabulary
-  /// has another size or ids that the drafter has no rows of. What is thrown (std::bad_alloc)
-  /// leaves sequences that must not be used any more.
+  /// Runs one speculation step for every sequence (prefilled, not finished). Emits 1 to K + 1
+  /// tokens each, or none for a sequence that fails (Sequence::error). Results and errors are as
+  /// for Prefill(). A drafter's error is not returned; the step is then plain. A step is also plain
+  /// for work whose vocabulary has a different size than the target's or ids without a row in the
+  /// drafter. After an exception (std::bad_alloc) the sequences must not be used any more.
   absl::StatusOr<std::span<const StepResult>> Step(std::span<const StepWork> work);
 
   const EngineStats& stats() const { return stats_; }
-  /// What it has learned of the costs of decoding.
+  /// The measured costs of decoding.
   const DraftPolicy& policy() const { return policy_; }
-  /// Why drafting failed last; ok while it never has.
+  /// The last drafting error; ok if there was none.
   const absl::Status& draft_error() const { return draft_side_.error(); }
   const Decoder& target() const { return target_; }
   int64_t vocab_size() const { return target_.config().vocab_size; }
   int64_t context_len() const { return target_.config().context_len; }
   const Drafter* drafter() const { return drafter_; }
   const Options& options() const { return options_; }
-  /// True if drafting does not pay at present, so that a sequence that begins now had better not
-  /// speculate (Sequence::Options): it costs the drafter nothing then.
+  /// True if drafting does not pay at present. A new sequence should then not speculate
+  /// (Sequence::Options), which costs the drafter nothing.
   bool drafting_rests() const { return drafting_rests_; }
 
  private:
@@ -98,7 +100,7 @@ class SpeculativeEngine {
     size_t index;  // of the sequence
     int64_t first_row, len;
     bool completes;                            // reaches the sequence's last token
-    std::vector<TokenInfo> prompt_infos = {};  // what it adds to the sequence's
+    std::vector<TokenInfo> prompt_infos = {};  // infos that this chunk adds to the sequence's
   };
 
   SpeculativeEngine(Decoder& target, Drafter* drafter, StepVocabs vocabs, Options options,
@@ -127,7 +129,7 @@ class SpeculativeEngine {
   StepVocabs vocabs_;
   KvCache cache_;
   TargetHead head_;
-  TargetHead::Verdict verdict_;  // memory of the last step's
+  TargetHead::Verdict verdict_;  // storage of the last step, reused
   Verifier verifier_;
   ForwardBatch batch_;
   std::vector<StepResult> results_;                      // of the last pass

@@ -8,15 +8,16 @@ namespace shortlist {
 /// Time and counts over all steps of an engine.
 struct EngineStats {
   int64_t num_steps = 0;
-  // Forward passes of the draft, one per token that it scores of the longest chain.
+  // Forward passes of the draft: one per token scored for the longest chain of each step.
   int64_t num_draft_passes = 0;
-  int64_t num_resting_steps = 0;   // that drafted nothing, since it did not pay (DraftPolicy)
-  int64_t num_draft_failures = 0;  // steps that fell back to plain decoding
+  int64_t num_resting_steps = 0;  // steps without drafts as drafting did not pay (DraftPolicy)
+  // errors of the drafter, and vocabularies that do not fit it, per step
+  int64_t num_draft_failures = 0;
   double draft_ms = 0.0;
   double verify_ms = 0.0;  // target pass, head and verification
 
   void Add(const EngineStats& other);
-  /// What was added since `earlier`, a former state of these stats.
+  /// Returns the difference from `earlier`, a former state of these stats.
   EngineStats Since(const EngineStats& earlier) const;
 };
 

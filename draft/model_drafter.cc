@@ -13,15 +13,16 @@
 namespace shortlist {
 namespace {
 
-// Most tokens of one sequence in a pass: bounds the scratch of a long prompt's first draft.
+// Maximum tokens of one sequence per pass: bounds the scratch memory of a long prompt's first
+// draft.
 constexpr int64_t kMaxChunk = 512;
-// Most tokens of one sequence that wait for the next draft: beyond it (a long prompt) they are fed
-// at once, so that no single step has to.
+// Maximum tokens of one sequence left for the next draft. If there are more (a long prompt), they
+// are fed at once, so that no single step has to.
 constexpr int64_t kMaxPending = 256;
 
 struct State final : DrafterState {
   int64_t len = 0;  // leading tokens of the sequence whose keys and values are in the cache
-  std::vector<TokenId> fed;  // draft tokens fed behind them; they stand where the target agreed
+  std::vector<TokenId> fed;  // draft tokens fed after them; valid where the target agreed
 };
 
 State& StateOf(Sequence& sequence) {
@@ -61,7 +62,7 @@ int64_t ModelDrafter::CachedLen(const Sequence& sequence) const {
 
 absl::Status ModelDrafter::Accept(const StepWork& work, const at::Tensor&) {
   Sequence& sequence = *work.sequence;
-  // The next Begin compares what was fed with what stands.
+  // The next Begin() compares the fed tokens with the emitted ones.
   if (sequence.cached_len - StateOf(sequence).len <= kMaxPending) return absl::OkStatus();
   return CatchUp(std::span(&work, 1));
 }
@@ -82,7 +83,7 @@ absl::Status ModelDrafter::CatchUp(std::span<const StepWork> work) {
   return absl::OkStatus();
 }
 
-/// Of batch_.
+/// Computes the hidden states of batch_.
 absl::StatusOr<at::Tensor> ModelDrafter::Forward() {
   SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, model_.Forward(batch_, cache_));
   SHORTLIST_RETURN_IF_ERROR(TellStates(hidden));

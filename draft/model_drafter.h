@@ -13,14 +13,14 @@
 
 namespace shortlist {
 
-/// Drafts with a second, smaller causal model: its own KV, and its own head, pruned by the active
-/// vocabulary.
+/// Drafts with a second, smaller causal model that has its own KV cache and its own head, pruned by
+/// the active vocabulary.
 class ModelDrafter final : public ChainDrafter {
  public:
-  /// `model` must outlive this and share the target's token ids (the caller compares tokenizer
-  /// fingerprints). num_slots, emit_size: as the engine's; FailedPrecondition names both sizes when
-  /// the model has fewer embedding rows than emit_size ids. rows: the model's head on the device
-  /// that shall score it; null: the CPU does.
+  /// `model` must outlive this object and share the target's token ids (the caller compares
+  /// tokenizer fingerprints). num_slots, emit_size: same as the engine's. Returns
+  /// FailedPrecondition with both sizes if the model has fewer than emit_size embedding rows. rows:
+  /// the model's head on the device that scores it; null: the CPU.
   static absl::StatusOr<std::unique_ptr<ModelDrafter>> Create(
       Decoder& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
       std::shared_ptr<const DeviceRows> rows = nullptr);

@@ -9,11 +9,11 @@
 namespace shortlist {
 namespace {
 
-// Rows are first told apart by how far they are below the best one, in so many equal steps.
+// Rows are first bucketed by distance below the best score, in this many equal steps.
 constexpr int kNumBuckets = 1024;
-// Rows further below than this have no mass: e^-60 of each of 2^31 rows is below 1e-16 of all.
+// Rows further below than this count as massless: e^-60 of each of 2^31 rows is below 1e-16 of all.
 constexpr float kMostBelow = 60.0f;
-// Few enough to be sorted.
+// Few enough rows to sort.
 constexpr int64_t kFewRows = 64;
 
 class Nucleus {
@@ -35,7 +35,8 @@ class Nucleus {
     for (const int32_t row : rows) masses[BucketOf(row)] += MassOf(row);
     double total = 0.0;
     for (const double mass : masses) total += mass;
-    // The last bucket that the nucleus reaches, and the mass of those before it.
+    // `last`: the last bucket that the nucleus reaches; `before`: the mass of the buckets before
+    // it.
     int last = 0;
     double before = 0.0;
     while (last + 1 < kNumBuckets && before + masses[last] < top_p * total)
@@ -51,7 +52,7 @@ class Nucleus {
   }
 
  private:
-  /// Never falls as scores fall.
+  /// Does not fall as scores fall.
   int BucketOf(int32_t row) const {
     const float bucket = (best_ - scores_[row]) * buckets_per_unit_;
     return static_cast<int>(std::min(bucket, static_cast<float>(kNumBuckets - 1)));
@@ -62,7 +63,8 @@ class Nucleus {
     return below <= kMostBelow ? std::exp(-static_cast<double>(below)) : 0.0;
   }
 
-  /// How many of the best of `rows` hold `mass`, or all of them; puts these first.
+  /// Moves the best of `rows` to the front and returns how many of them have `mass` together, or
+  /// all.
   int64_t NumNeeded(std::vector<int32_t>& rows, double mass) const {
     const auto better = [this](int32_t a, int32_t b) {
       if (scores_[a] != scores_[b]) return scores_[a] > scores_[b];

@@ -12,7 +12,7 @@ namespace shortlist {
 
 absl::Status ScorePrompt(const Sequence& sequence, const at::Tensor& hidden, TargetHead& head,
                          TargetHead::Verdict& verdict, std::vector<TokenInfo>& infos) {
-  constexpr int64_t kScoredRows = 32;  // at a time: their logits are [rows, vocab_size]
+  constexpr int64_t kScoredRows = 32;  // per pass: their logits are [rows, vocab_size]
   const SamplingParams& sampling = sequence.sampling();
   if (sampling.prompt_logprobs_start < 0) return absl::OkStatus();
   const int64_t begin = sequence.cached_len;

@@ -11,10 +11,10 @@
 
 namespace shortlist {
 
-/// Appends to `infos` the log-probabilities of `sequence`'s prompt that are asked for and that
-/// `hidden` [len, hidden] gives: the target's states of the tokens from cached_len on, each of
-/// which tells of the token behind it. Those before are in sequence.prompt_infos already. The
-/// memory of `verdict` is used again.
+/// Appends the requested log-probabilities of `sequence`'s prompt that `hidden` [len, hidden]
+/// predicts to `infos`. `hidden`: the target's states of the tokens from cached_len on; each
+/// predicts the following token. Earlier log-probabilities are in sequence.prompt_infos already.
+/// Reuses the memory of `verdict`.
 absl::Status ScorePrompt(const Sequence& sequence, const at::Tensor& hidden, TargetHead& head,
                          TargetHead::Verdict& verdict, std::vector<TokenInfo>& infos);
 

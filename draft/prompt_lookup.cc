@@ -34,7 +34,7 @@ PromptLookup::Match PromptLookup::Find(std::span<const TokenId> text,
   const int64_t text_len = std::ssize(text);
   const int64_t len = text_len + std::ssize(drafted);
   if (len < kMinLength) return {};
-  // The i-th token from the end of both.
+  // The i-th token from the end of `text` followed by `drafted`.
   const auto from_end = [&](int64_t i) {
     const int64_t position = len - 1 - i;
     return position < text_len ? text[position] : drafted[position - text_len];

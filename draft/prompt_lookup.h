@@ -10,30 +10,30 @@
 
 namespace shortlist {
 
-/// Finds where the end of a request's text, prompt and output, stood in it before: what followed
-/// there is likely to follow again (prompt lookup decoding, Saxena 2023).
+/// Finds earlier occurrences of the end of a request's text (prompt and output). The token that
+/// followed there is likely to follow again (prompt lookup decoding, Saxena 2023).
 class PromptLookup {
  public:
   struct Match {
-    TokenId next{-1};    // what followed
-    int64_t length = 0;  // tokens before it that agree, counted to kMaxLength; 0: nothing found
+    TokenId next{-1};    // the token that followed
+    int64_t length = 0;  // matching tokens before it, at most kMaxLength; 0: no match
   };
 
   static constexpr int64_t kMinLength = 2;
   static constexpr int64_t kMaxLength = 16;
   static constexpr int64_t kMaxCandidates = 4;
 
-  /// Looks for the end of `text` with `drafted` behind it: among the kMaxCandidates latest places
-  /// of `text` where its last kMinLength tokens stand before another, the one where most tokens
-  /// agree; of several, the latest. `text` begins with the text of earlier calls: what is new is
-  /// indexed, at 20 to 50 bytes a token. Not thread-safe.
+  /// Looks up the end of `text` followed by `drafted`. Considers the kMaxCandidates latest places
+  /// in `text` that have the same last kMinLength tokens and a following token. Returns the place
+  /// with the longest match; ties go to the latest. `text` must begin with the text of earlier
+  /// calls; its new part is indexed, at 20 to 50 bytes a token. Not thread-safe.
   Match Find(std::span<const TokenId> text, std::span<const TokenId> drafted);
 
  private:
   void Index(std::span<const TokenId> text);
 
-  // Positions, each of a token behind kMinLength others: the latest for every such sequence of
-  // tokens, and the one before it with the same, -1 where there is none.
+  // Positions of tokens that follow kMinLength others. latest_: the latest position for each such
+  // token sequence. earlier_: the previous position with the same sequence, -1 if there is none.
   absl::flat_hash_map<uint64_t, int32_t> latest_;
   std::vector<int32_t> earlier_;  // [tokens indexed]
 };

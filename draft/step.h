@@ -13,27 +13,27 @@ namespace shortlist {
 /// A sequence's part of one pass of the engine.
 struct StepWork {
   Sequence* sequence = nullptr;
-  /// By position: those of the tokens computed and to be computed, at least. The engine writes
-  /// those of the tokens that it computes and, when it drafts, those right behind; it drafts fewer
-  /// tokens where they are missing.
+  /// Slots by position, at least those of the tokens computed and to be computed. The engine writes
+  /// the slots of the tokens that it computes and, when it drafts, the following slots. It drafts
+  /// fewer tokens if those are missing.
   std::span<const int32_t> kv_slots;
-  /// Whose rows its draft scores, and what learns from the verdict: the same one from step to step,
-  /// or another. Null: the engine's own.
+  /// The vocabulary that the draft scores and that learns from the verdict. It may change from step
+  /// to step. Null: the engine's own.
   DynamicVocabularyManager* vocab = nullptr;
-  /// Ids that the sequence's tail gets with this step, because whoever sent the request expects
-  /// them; in [0, emit_size).
+  /// Client hints: ids to add to the sequence's tail in this step; in [0, emit_size).
   std::span<const TokenId> new_dynamic_tokens = {};
-  /// Other sequences may share the keys and values of its prompt. The drafter computes its own for
-  /// all of the prompt then, also where the sequence ends before it has drafted.
+  /// True if other sequences may share the prompt's keys and values. The drafter then computes its
+  /// own for the whole prompt, even if the sequence ends before it drafts.
   bool shares_prompt = false;
 };
 
-/// What a pass did for a sequence.
+/// Result of a pass for one sequence.
 struct StepResult {
-  int64_t num_emitted = 0;    // tokens, the last of the sequence's
-  int64_t cached_len = 0;     // leading tokens whose keys and values are computed
-  int64_t shareable_len = 0;  // of these, those that will not be written again, the drafter's
-                              // included where the sequence speculates
+  int64_t num_emitted = 0;  // emitted tokens, the last ones of the sequence
+  int64_t cached_len = 0;   // leading tokens whose keys and values are computed
+  // Leading positions that will not be written again, in the drafter's cache too if the sequence
+  // speculates; at most cached_len.
+  int64_t shareable_len = 0;
 };
 
 }  // namespace shortlist

@@ -11,7 +11,7 @@
 namespace shortlist {
 namespace {
 
-/// What held `id` at place `j` of the step, behind the token `last`.
+/// Returns the source that covers `id` at place `j` of the step, after the token `last`.
 RowSource SourceOf(const JudgedStep& step, size_t j, TokenId last, TokenId id) {
   const DraftTask& task = *step.task;
   const RequestTail& tail = SpeculationOf(*task.sequence).tail;
@@ -21,7 +21,8 @@ RowSource SourceOf(const JudgedStep& step, size_t j, TokenId last, TokenId id) {
   return is_sketched ? RowSource::kSketch : known;
 }
 
-/// The manager does not know the request's own rows, nor what the full head proposed.
+/// Excludes the request's own rows and tokens proposed by the full head: the manager does not know
+/// them.
 std::vector<TokenId> SharedDrafted(const JudgedStep& step) {
   std::vector<TokenId> shared;
   if (step.fell_back()) return shared;
@@ -69,7 +70,7 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
     coverage.scored.push_back(id);
     coverage.held.push_back(source);
   }
-  // The correction, at the place of the first draft token that was wrong.
+  // The correction is at the place of the first wrong draft token.
   const bool is_corrected = step.num_accepted < std::min(step.num_emitted, std::ssize(task.tokens));
   if (is_corrected && coverage.unscored.empty() && coverage.held.back() != RowSource::kNone) {
     ++stats.num_covered_corrections;
@@ -84,7 +85,7 @@ void TellSizerOfTokens(const JudgedStep& step, const StepCoverage& coverage, Voc
   const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(step.num_emitted);
   TokenId last = step.before();
   for (size_t j = 0; j < emitted.size(); ++j) {
-    std::optional<int64_t> sketch_rank;  // none where no draft pass came to this place
+    std::optional<int64_t> sketch_rank;  // nullopt if no draft pass reached this place
     if (!step.has_sketch) {
       sketch_rank = RankedRows::kUnranked;
     } else if (j < task.ranked_rows.size()) {
@@ -106,7 +107,7 @@ bool IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id, bool s
   }
   if (sequence.max_tail_rows() == 0) return false;
   const auto found = sequence.history().counts().find(Raw(id));
-  // The one that was just emitted is counted.
+  // The count includes the token just emitted.
   return found != sequence.history().counts().end() &&
          (found->second.in_prompt || found->second.in_output > 1);
 }

@@ -13,44 +13,43 @@
 
 namespace shortlist {
 
-/// A step that has been verified, for one request.
+/// A verified step of one request.
 struct JudgedStep {
-  const DraftTask* task;      // with its sequence, whose last num_emitted tokens came of it
-  const ActiveVocab* active;  // the request's; task->active is another where it fell back
-  bool has_sketch = false;    // a sketch chooses rows, unless over the full head
-  int64_t num_accepted = 0;   // of the emitted tokens, the first, which were drafted
+  const DraftTask* task;      // its sequence's last num_emitted tokens resulted from it
+  const ActiveVocab* active;  // the request's own; differs from task->active after a fallback
+  bool has_sketch = false;    // a sketch chooses rows, except over the full head
+  int64_t num_accepted = 0;   // leading emitted tokens that were drafted
   int64_t num_emitted = 0;
 
   bool fell_back() const { return task->active != active; }
-  /// The token in front of the emitted ones.
+  /// The token before the emitted ones.
   TokenId before() const { return task->sequence->tokens().rbegin()[num_emitted]; }
 };
 
-/// Which part of the vocabulary held the tokens of a step.
+/// Coverage source of each token of a step.
 struct StepCoverage {
-  // [num_emitted] by the request's own vocabulary, whether or not a draft pass scored it.
+  // [num_emitted] by the request's own vocabulary, whether or not a draft pass scored the token.
   std::vector<RowSource> sources;
-  // The emitted tokens that the draft scored rows for, and what of these held them: kFallback where
-  // the full head stood in.
+  // Emitted tokens for which the draft scored rows.
   std::vector<TokenId> scored;
-  std::vector<RowSource> held;  // [scored.size()]
-  // The others: no draft pass came to them, and nobody knows what the sketch would have chosen.
+  std::vector<RowSource> held;  // [scored.size()] their sources; kFallback for the full head
+  // The other emitted tokens: no draft pass reached them, so the sketch's choice is unknown.
   std::vector<TokenId> unscored;
-  // Tokens that the draft proposed from the rows that requests share.
+  // Tokens that the draft proposed from the rows shared by all requests.
   std::vector<TokenId> shared_drafted;
 };
 
-/// Counts a step of a request: sets the coverage in its stats, the escapes among its token_infos,
-/// and tells its CoverageGuard of every token, with `coverage_floor`. Before the tail learns of the
-/// step.
+/// Counts a verified step: updates the coverage in the sequence's stats, marks escapes in its
+/// token_infos, and passes every scored token to its CoverageGuard with `coverage_floor`. Call
+/// before the tail is updated with the step.
 StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor);
 
-/// Tells `sizer` of every emitted token of the step, with the rank that the sketch gave it.
+/// Passes every emitted token of the step to `sizer`, with its rank in the sketch.
 void TellSizerOfTokens(const JudgedStep& step, const StepCoverage& coverage, VocabSizer& sizer);
 
-/// Whether a draft could propose the emitted token `id`, held by `source`, whatever the size of the
-/// base (where that `sizes_base` can change) and without a sketch: another part of the vocabulary
-/// holds it, or would, since the request's text had it before.
+/// True if the emitted token `id`, covered by `source`, would also be covered without a sketch and
+/// (if `sizes_base`) for any base size: by another part of the vocabulary, or because it occurred
+/// in the request before.
 bool IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id, bool sizes_base);
 
 }  // namespace shortlist

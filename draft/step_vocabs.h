@@ -15,35 +15,36 @@
 
 namespace shortlist {
 
-/// The active vocabularies of one step at a time: one snapshot of each, from the first draft token
-/// to the end of verification. Used by the engine's thread only.
+/// The active vocabularies of one step: one snapshot of each, held from the first draft token to
+/// the end of verification. Used by the engine's thread only.
 class StepVocabs {
  public:
   struct Snapshot {
     DynamicVocabularyManager* of;
     std::shared_ptr<const ActiveVocab> active;
-    // Why its requests are not drafted for, `active` being the full head: it has another size than
-    // the target, or ids that the drafter has no rows of.
+    // Not ok: requests of this vocabulary are not drafted for, and `active` is the full head. The
+    // vocabulary has a different size than the target, or ids without a row in the drafter.
     absl::Status fit = {};
   };
 
-  /// `own`: the vocabulary of work that names none; null: the full head. Null `drafter`: there is
-  /// none. Both must outlive this. InvalidArgument when `own` does not fit target and drafter.
+  /// `own`: the default vocabulary of work that names none; null: the full head. `drafter`: null if
+  /// there is none. Both must outlive this object. Returns InvalidArgument if `own` does not fit
+  /// target and drafter.
   static absl::StatusOr<StepVocabs> Create(int64_t vocab_size, DynamicVocabularyManager* own,
                                            const Drafter* drafter);
 
-  /// Takes a snapshot of every vocabulary of `work`, each once; those of the step before are gone.
+  /// Takes one snapshot of each vocabulary used in `work`; drops those of the previous step.
   std::span<const Snapshot> Take(std::span<const StepWork> work);
-  /// The one that was taken for it.
+  /// Returns the snapshot taken for `work`.
   const Snapshot& Of(const StepWork& work) const;
-  /// Lets go of them.
+  /// Drops all snapshots.
   void Clear() { snapshots_.clear(); }
 
   DynamicVocabularyManager& ManagerOf(const StepWork& work) const {
     return work.vocab != nullptr ? *work.vocab : *own_;
   }
   bool IsOwn(const Snapshot& snapshot) const { return snapshot.of == own_; }
-  /// Valid while this is.
+  /// Valid as long as this object.
   const ActiveVocab& full_head() const { return *full_head_; }
 
  private:
@@ -53,7 +54,7 @@ class StepVocabs {
 
   int64_t vocab_size_;
   const Drafter* drafter_;
-  std::unique_ptr<DynamicVocabularyManager> all_rows_;  // `own_` where there is no other
+  std::unique_ptr<DynamicVocabularyManager> all_rows_;  // used as `own_` if no other is given
   DynamicVocabularyManager* own_;
   std::shared_ptr<const ActiveVocab> full_head_;
   std::vector<Snapshot> snapshots_;

@@ -13,7 +13,7 @@ void TailDiscovery::BeforeStep(const StepWork& work, const ActiveVocab& active) 
   std::vector<TokenId>& given = speculation.given;
   given.insert(given.end(), work.new_dynamic_tokens.begin(), work.new_dynamic_tokens.end());
   if (active.is_full_head()) {
-    speculation.tail_has_prompt = false;  // another vocabulary begins anew
+    speculation.tail_has_prompt = false;  // a later vocabulary starts again with the prompt
     return;
   }
   const std::vector<TokenId> rows = std::exchange(speculation.adopted_rows, {});

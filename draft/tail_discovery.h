@@ -12,23 +12,24 @@
 
 namespace shortlist {
 
-/// Fills the tails of requests: gives ExtendTail everything that a request has brought, once. What
-/// waits for a request's next step is in its Speculation. Immutable.
+/// Fills the tails of requests: passes everything new in a request to ExtendTail, once. Pending
+/// rows of a request are in its Speculation. Immutable.
 class TailDiscovery {
  public:
-  /// Continuations may take `continuation_rows` of a tail. They are of no use without a drafter.
+  /// Continuations may use up to `continuation_rows` of a tail. They are useless without a drafter.
   TailDiscovery(int64_t continuation_rows, bool has_drafter)
       : continuation_rows_(continuation_rows), has_drafter_(has_drafter) {}
 
-  /// Before a step over `active`: adds what waits for it, and what `work` names. Adds prompt and
-  /// output too where the vocabulary was not looked at before, or was the full head.
+  /// Call before a step over `active`: adds the pending rows and the client hints of `work`. Also
+  /// adds prompt and output if the tail does not contain them yet or the last vocabulary was the
+  /// full head.
   void BeforeStep(const StepWork& work, const ActiveVocab& active) const;
 
-  /// After a step: adds the tokens `emitted`.
+  /// Call after a step: adds the tokens `emitted`.
   void AfterStep(Sequence& sequence, const ActiveVocab& active,
                  std::span<const TokenId> emitted) const;
 
-  /// The most of Speculation::continuations that are of use to `sequence`; 0: none.
+  /// Maximum useful number of Speculation::continuations for `sequence`; 0: none.
   int64_t num_continuations(const Sequence& sequence) const;
 
  private:

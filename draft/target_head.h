@@ -18,37 +18,36 @@
 
 namespace shortlist {
 
-/// What verification needs of a row, each more than the one before.
+/// What verification needs of a row; each value includes the previous ones.
 enum class RowDetail {
-  kBest,      // its best token
+  kBest,      // the best token
   kLogits,    // the logits of all tokens
-  kLogprobs,  // those of the padding too
+  kLogprobs,  // the logits of the padding too
 };
 
-/// What the next token of `sequence` needs.
+/// Detail required to choose the next token of `sequence`.
 RowDetail DetailFor(const Sequence& sequence);
 
-/// The target's LM head. Its rows from emit_size on are padding, nobody's tokens: they are neither
-/// chosen nor told, and count in log-probabilities alone. Not thread-safe.
+/// The target's LM head. Rows from emit_size on are padding without a token: they are never chosen
+/// or reported and only count in log-probabilities. Not thread-safe.
 class TargetHead {
  public:
   struct Verdict {
     RowDetail detail = RowDetail::kBest;
-    std::vector<LmHead::Best> best;  // [num_tokens], for kBest alone
-    TokenLogits logits;              // for the others
-    TokenLogits padding;             // for kLogprobs, where there are such rows
+    std::vector<LmHead::Best> best;  // [num_tokens], only for kBest
+    TokenLogits logits;              // for kLogits and kLogprobs
+    TokenLogits padding;             // for kLogprobs, if there are padding rows
 
-    /// A view of this.
+    /// Returns a view of this object.
     TargetRows From(int64_t first_row) const;
   };
 
-  /// `weight` must outlive this.
-  /// InvalidArgument when emit_size is not in [1, weight.vocab_size].
+  /// `weight` must outlive this object. Returns InvalidArgument if emit_size is not in [1,
+  /// weight.vocab_size].
   static absl::StatusOr<TargetHead> Create(const HeadWeight& weight, int64_t emit_size,
                                            ThreadPool& pool);
 
-  /// hidden: [num_tokens, hidden] f32. The memory of `storage`, an earlier verdict or an empty one,
-  /// is used again.
+  /// hidden: [num_tokens, hidden] f32. Reuses the memory of `storage`, an earlier or empty verdict.
   absl::StatusOr<Verdict> Judge(const at::Tensor& hidden, RowDetail detail, Verdict storage);
 
  private:

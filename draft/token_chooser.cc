@@ -13,13 +13,13 @@ namespace {
 
 constexpr float kExcluded = -std::numeric_limits<float>::infinity();
 
-// Streams of noise at one position. Draft and target draw their token from the same one; the
-// residual must not see what the rejected token was drawn from.
+// Noise streams at one position. Draft and target sample from the same stream; the residual must be
+// independent of the noise of the rejected token.
 constexpr uint32_t kTokenStream = 0;
 constexpr uint32_t kResidualStream = 2;
 
-/// Keeps the `keep` best of `order` (rows) at its front; "best" is a strict order, so the set is
-/// unique.
+/// Moves the `keep` best of `order` (rows) to the front and drops the rest. `better` is a strict
+/// order, so the set is unique.
 template <typename Better>
 void KeepBest(std::vector<int32_t>& order, int64_t keep, const Better& better) {
   if (keep >= static_cast<int64_t>(order.size())) return;
@@ -27,7 +27,7 @@ void KeepBest(std::vector<int32_t>& order, int64_t keep, const Better& better) {
   order.resize(keep);
 }
 
-/// True when the output and `drafted` behind it end with `prefix`.
+/// True if the output followed by `drafted` ends with `prefix`.
 bool EndsWith(std::span<const TokenId> output, std::span<const TokenId> drafted,
               std::span<const TokenId> prefix) {
   const size_t num_drafted = std::min(prefix.size(), drafted.size());
@@ -37,7 +37,7 @@ bool EndsWith(std::span<const TokenId> output, std::span<const TokenId> drafted,
          std::ranges::equal(prefix.first(num_output), output.last(num_output));
 }
 
-/// A kernel's answer: -1 for none.
+/// Converts a kernel's result; -1: none.
 std::optional<DraftId> RowAt(int64_t index) {
   if (index < 0) return std::nullopt;
   return DraftId{static_cast<int32_t>(index)};
@@ -129,8 +129,8 @@ void TokenChooser::ApplyBans(const Sequence& sequence, std::span<const TokenId> 
 
 void TokenChooser::ApplyTemperature() {
   if (scores_.empty()) scores_.assign(logits_.begin(), logits_.end());
-  // Relative to the best, so that a tiny temperature cannot overflow it. Infinite logits outweigh
-  // all others.
+  // Relative to the best score, so that a tiny temperature cannot cause overflow. Infinite logits
+  // outweigh all others.
   const float max = LargestCpu(scores_.data(), static_cast<int64_t>(scores_.size()));
   const float inverse_temperature = InverseTemperature(params_->temperature);
   if (std::isfinite(max)) {
@@ -143,7 +143,7 @@ void TokenChooser::ApplyTemperature() {
 void TokenChooser::ApplyFilters() {
   const SamplingParams& params = *params_;
   const int64_t size = static_cast<int64_t>(scores_.size());
-  std::vector<int32_t> kept;  // rows that survive so far
+  std::vector<int32_t> kept;  // rows that passed so far
   kept.reserve(size);
   for (int64_t s = 0; s < size; ++s) {
     if (scores_[s] > kExcluded) kept.push_back(static_cast<int32_t>(s));
@@ -224,7 +224,7 @@ double TokenChooser::Probability(TokenId id) {
   const std::optional<DraftId> row = ids_->Find(id);
   if (!row) return 0.0;
   if (params_->greedy()) return row == Choose() ? 1.0 : 0.0;
-  const double log_sum_exp = LogSumExp();  // before scores_ is read: it may fill it
+  const double log_sum_exp = LogSumExp();  // before scores_ is read, which LogSumExp() may fill
   return std::exp(scores_[Raw(*row)] - log_sum_exp);
 }
 
@@ -242,8 +242,8 @@ std::optional<DraftId> TokenChooser::ChooseResidual(const DraftDistribution& q) 
   }
   const std::optional<DraftId> row = RowAt(SampleRaceCpu(Racers(), Noise(kResidualStream)));
   scores_ = prepared;
-  // p <= q everywhere happens by rounding alone, where p and q are equal: p is the residual's
-  // limit.
+  // p <= q everywhere results only from rounding, if p and q are equal. The limit of the residual
+  // is then p.
   return row ? row : RowAt(SampleRaceCpu(Racers(), Noise(kResidualStream)));
 }
 

@@ -14,38 +14,40 @@
 
 namespace shortlist {
 
-/// Turns one token's logits into a choice, for target and draft alike: penalties, bias and bans,
-/// temperature, filters, then the likeliest token or a draw. Holds scratch; one per thread.
+/// Chooses a token from one token's logits, for target and draft alike: applies penalties, bias and
+/// bans, temperature and filters, then takes the likeliest token or samples. Holds scratch memory;
+/// one object per thread.
 ///
-/// Use: Prepare(...), then any of the others.
+/// Call Prepare() first, then any other method.
 class TokenChooser {
  public:
   /// logits: [ids.size()], raw from the head, for the token that follows the sequence's tokens and
-  /// then `drafted` (tokens proposed but not emitted; empty on the target's side, where they are
-  /// emitted one by one). Both views must outlive the calls below.
+  /// then `drafted`. `drafted`: tokens proposed but not emitted; empty for the target, whose tokens
+  /// are emitted one by one. Both views must outlive the calls below.
   void Prepare(std::span<const float> logits, const RowIds& ids, const Sequence& sequence,
                std::span<const TokenId> drafted);
 
-  /// The token: greedily, or by the noise of (seed, position). The row, or nullopt when no logit
-  /// is a number.
+  /// Returns the row of the chosen token: greedily, or by the noise of (seed, position). nullopt if
+  /// no logit is a number.
   std::optional<DraftId> Choose() const;
 
-  /// The same choice, and how likely a target that sees the same noise makes it too: for a draw its
-  /// share in the race (kernels/sampling.h), for a greedy choice the largest probability.
+  /// The choice of Choose(), and the probability that a target with the same noise chooses it too:
+  /// for a sample its share in the race (kernels/sampling.h), for a greedy choice the largest
+  /// probability.
   struct SureChoice {
     DraftId row;
     double probability;
   };
   std::optional<SureChoice> ChooseSurely() const;
 
-  /// The distribution Choose draws from, over its support. Temperature 0 gives one token.
+  /// The distribution that Choose() samples from, over its support. One token at temperature 0.
   DraftDistribution Distribution();
 
-  /// One draw from norm(max(0, p - q)), the residual of rejection sampling, where p is what
-  /// was prepared.
+  /// Samples from norm(max(0, p - q)), the residual of rejection sampling, where p is the prepared
+  /// distribution.
   std::optional<DraftId> ChooseResidual(const DraftDistribution& q);
 
-  /// Probability of `id` under what was prepared.
+  /// Probability of `id` in the prepared distribution.
   double Probability(TokenId id);
 
   TokenId TokenAt(DraftId row) const { return ids_->TokenAt(row); }
@@ -66,10 +68,10 @@ class TokenChooser {
   int64_t position_ = 0;
   std::span<const float> logits_;   // [ids_->size()], raw
   std::vector<int32_t> token_ids_;  // [ids_->size()], empty for the full head
-  // [ids_->size()], log-probabilities but for a constant, -infinity: excluded. Empty while the raw
-  // logits say the same but for the temperature: most choices need no more.
+  // [ids_->size()], log-probabilities up to a constant; -infinity: excluded. Empty while the raw
+  // logits differ only by the temperature, which suffices for most choices.
   std::vector<float> scores_;
-  std::optional<double> log_sum_exp_;  // of scores_, once asked for; not for temperature 0
+  std::optional<double> log_sum_exp_;  // of scores_, computed on demand; not for temperature 0
 };
 
 }  // namespace shortlist

@@ -37,7 +37,7 @@ void AddLogprobs(std::span<const float> logits, const RowIds& ids, TokenId token
 
   info.top.clear();
   if (num_top == 0) return;
-  // The best so far as a heap whose front is the worst of them: few logits ever enter it.
+  // The best so far as a heap with the worst of them at the front; few logits ever enter it.
   using Entry = std::pair<float, TokenId>;
   const auto better = [](const Entry& a, const Entry& b) {
     return a.first != b.first ? a.first > b.first : Raw(a.second) < Raw(b.second);

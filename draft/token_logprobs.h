@@ -10,11 +10,11 @@
 
 namespace shortlist {
 
-/// Sets info.logprob to the log-softmax of `logits` [ids.size()] at `token`, -infinity for one
-/// without a row in `ids`, and info.top to the `num_top` largest (fewer where there are fewer
-/// numbers), best first, ties by lower id. Logits that are no numbers count as -infinity.
-/// `padding`: the logits of the head's rows that are nobody's tokens; they take their share of the
-/// probability, as in transformers, and are never in info.top.
+/// Sets info.logprob to the log-softmax of `logits` [ids.size()] at `token`, or -infinity if
+/// `token` has no row in `ids`. Sets info.top to the `num_top` largest (fewer if there are fewer
+/// numbers), best first, ties to the lower id. NaN counts as -infinity. `padding`: the logits of
+/// the head's padding rows, which have no token. They take their share of the probability, as in
+/// transformers, and never enter info.top.
 void AddLogprobs(std::span<const float> logits, const RowIds& ids, TokenId token, int64_t num_top,
                  TokenInfo& info, std::span<const float> padding = {});
 

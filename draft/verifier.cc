@@ -11,7 +11,7 @@
 namespace shortlist {
 namespace {
 
-constexpr uint32_t kAcceptStream = 1;  // apart from the streams that tokens are drawn from
+constexpr uint32_t kAcceptStream = 1;  // distinct from the streams that tokens are sampled from
 
 bool HasNumber(std::span<const float> logits) {
   return std::ranges::any_of(logits, [](float logit) {
@@ -28,8 +28,8 @@ void TargetRows::AddLogprobs(int64_t row, TokenId token, int64_t num_top, TokenI
   shortlist::AddLogprobs(logits->of_token(row), logits->ids[row], token, num_top, info, others);
 }
 
-/// The token for the prepared row: the drafted one if it is accepted, else another. `drafted` null:
-/// the bonus.
+/// Returns the token for the prepared row: the drafted one if it is accepted, else another.
+/// `drafted` null: the bonus.
 std::optional<TokenId> Verifier::JudgeByRejection(const TokenId* drafted,
                                                   const DraftDistribution* q, uint64_t seed) {
   std::optional<DraftId> row;

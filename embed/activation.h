@@ -7,24 +7,24 @@
 
 namespace shortlist {
 
-/// What a dense layer of a head applies to each of its outputs.
+/// Activation that a dense layer of a head applies to its outputs.
 enum class HeadActivation {
   kIdentity,
   kTanh,
-  kGelu,      // x * Phi(x), by the error function
-  kGeluTanh,  // its approximation by tanh
+  kGelu,      // x * Phi(x), with the error function
+  kGeluTanh,  // tanh approximation of kGelu
   kRelu,
   kSigmoid,
   kSilu,
 };
 
-/// The module of PyTorch that has this path, made without arguments, as sentence-transformers
-/// writes it down: "torch.nn.modules.activation.Tanh", "torch.nn.Identity". nullopt: none of ours.
+/// Finds a PyTorch module, constructed without arguments, by its path as sentence-transformers
+/// stores it: "torch.nn.modules.activation.Tanh", "torch.nn.Identity". nullopt: not supported.
 std::optional<HeadActivation> FindTorchActivation(std::string_view path);
 inline constexpr char kTorchActivations[] =
     "torch.nn's Identity, Tanh, GELU, ReLU, Sigmoid and SiLU are";
 
-/// What transformers calls by this name (ACT2FN): "gelu". nullopt: none of ours.
+/// Finds an activation by its name in transformers (ACT2FN): "gelu". nullopt: not supported.
 std::optional<HeadActivation> FindTransformersActivation(std::string_view name);
 inline constexpr char kTransformersActivations[] =
     "linear, tanh, gelu, gelu_new, gelu_pytorch_tanh, relu, sigmoid, silu and swish are";

@@ -49,7 +49,7 @@ absl::StatusOr<Architecture> ReadArchitecture(const ConfigFields& fields) {
       "Qwen3- and GemmaForSequenceClassification are");
 }
 
-/// id2label: {"0": text, ..., "n - 1": text}. Without it, num_labels of transformers' own names.
+/// id2label: {"0": text, ..., "n - 1": text}. Without it, num_labels default names of transformers.
 absl::StatusOr<std::vector<std::string>> ReadLabels(const ConfigFields& fields) {
   constexpr char kName[] = "id2label";
   constexpr int64_t kDefault = 2;
@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<std::string>> ReadLabels(const ConfigFields& fields) 
   return texts;
 }
 
-/// The function that `name`, a class of PyTorch, stands for; nullopt when the field is absent.
+/// Returns the function for the PyTorch class in field `name`; nullopt if the field is absent.
 absl::StatusOr<std::optional<ScoreFunction>> ReadFunction(const ConfigFields& fields,
                                                           const char* name) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto path, OptionalText(fields, name, kMaxTextBytes));
@@ -93,7 +93,7 @@ absl::StatusOr<std::optional<ScoreFunction>> ReadFunction(const ConfigFields& fi
   return fields.Unsupported(name, *path, "torch.nn's Identity, Sigmoid and Softmax are");
 }
 
-/// What transformers trains the logits as; nullopt when the field is absent.
+/// Returns the function for the loss that transformers trains with; nullopt if the field is absent.
 absl::StatusOr<std::optional<ScoreFunction>> ReadProblemType(const ConfigFields& fields) {
   constexpr char kName[] = "problem_type";
   constexpr std::pair<std::string_view, ScoreFunction> kTypes[] = {
@@ -109,7 +109,7 @@ absl::StatusOr<std::optional<ScoreFunction>> ReadProblemType(const ConfigFields&
       kName, *type, "regression, single_label_classification and multi_label_classification are");
 }
 
-/// The first function that is named; nullopt where none is.
+/// Returns the first function found; nullopt if there is none.
 absl::StatusOr<std::optional<ScoreFunction>> FindSavedFunction(const ModelSource& source,
                                                                const ConfigFields& fields) {
   constexpr char kName[] = "activation_fn";
@@ -124,7 +124,7 @@ absl::StatusOr<std::optional<ScoreFunction>> FindSavedFunction(const ModelSource
   return ReadFunction(fields, "sbert_ce_default_activation_function");
 }
 
-/// The function that a CrossEncoder was saved with; nullopt where nothing names one.
+/// Returns the function that a CrossEncoder was saved with; nullopt if there is none.
 absl::StatusOr<std::optional<ScoreFunction>> ReadSavedFunction(const ModelSource& source,
                                                                const ConfigFields& fields,
                                                                int64_t num_labels) {
@@ -144,7 +144,7 @@ absl::StatusOr<ScoreFunction> ReadScoreFunction(const ModelSource& source,
   return of_problem.value_or(ScoreFunction::kSoftmax);
 }
 
-/// Unimplemented for what is not sentence-transformers' CrossEncoder over this classifier alone.
+/// Returns Unimplemented for a sentence-transformers model with other modules than a Transformer.
 absl::Status CheckModules(const ModelSource& source) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(source));
   if (!modules) return absl::OkStatus();

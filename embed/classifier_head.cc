@@ -14,7 +14,7 @@ namespace {
 
 using Architecture = ClassifierConfig::Architecture;
 
-/// The dense layer's and the classifier's names in the checkpoint; a decoder has no dense layer.
+/// Names of the dense layer and the classifier in the checkpoint; a decoder has no dense layer.
 std::pair<const char*, const char*> LayerNames(Architecture architecture) {
   switch (architecture) {
     case Architecture::kBert:

@@ -18,33 +18,33 @@ namespace shortlist {
 
 class Checkpoint;
 
-/// The head of a sequence classifier, such as a cross-encoder that scores (query, document), where
-/// others speak of a CrossEncodingPooler: from hidden states to a logit for each label. With x the
-/// first token's state (ModernBERT: or the mean; decoders: the last token's)
+/// The head of a sequence classifier, such as a cross-encoder that scores (query, document);
+/// elsewhere called CrossEncodingPooler. Maps hidden states to a logit for each label. x is the
+/// first token's state (ModernBERT: or the mean; decoders: the last token's):
 ///
 ///   BertForSequenceClassification              classifier(tanh(bert.pooler.dense(x)))
 ///   (XLM)RobertaForSequenceClassification      classifier.out_proj(tanh(classifier.dense(x)))
 ///   ModernBertForSequenceClassification        classifier(head.norm(act(head.dense(x))))
 ///   LlamaForSequenceClassification and so on   score(x)
 ///
-/// Immutable; any thread may run it, each with its own ThreadPool.
+/// Immutable; thread-safe, if each thread uses its own ThreadPool.
 class ClassifierHead {
  public:
-  /// Reads the head's weights from the model's checkpoint, where they then count as known; whoever
-  /// reads the encoder's there calls CheckNothingUnknown. Errors as Checkpoint::Load;
-  /// ResourceExhausted when memory is out.
+  /// Reads the head's weights from the model's checkpoint, where they then count as known. The code
+  /// that reads the encoder's weights calls CheckNothingUnknown(). Errors as for Checkpoint::Load;
+  /// ResourceExhausted if out of memory.
   static absl::StatusOr<ClassifierHead> Load(const ClassifierConfig& config, Checkpoint& checkpoint,
                                              ThreadPool& pool);
 
   const ClassifierConfig& config() const { return config_; }
   int64_t num_labels() const { return std::ssize(config_.labels); }
 
-  /// [num_labels] scores for each sequence, by `function`; nullopt: by the checkpoint's. kRaw gives
-  /// the logits. states.hidden is the config's (checked invariant). A sequence that has none does
-  /// not touch the others: InvalidArgument when it has no tokens, Internal where a hidden state, or
-  /// what a layer makes of it, is NaN or infinite; for
-  /// a softmax over one label, each has InvalidArgument. Scores have the same bits alone or in any
-  /// batch, and with any number of threads.
+  /// Returns [num_labels] scores for each sequence, computed with `function`; nullopt: with the
+  /// checkpoint's. kRaw gives the logits. states.hidden must be the config's (checked invariant). A
+  /// failed sequence does not affect the others: InvalidArgument if it has no tokens, Internal if a
+  /// hidden state or the output of a layer is NaN or infinite. With a softmax over one label every
+  /// sequence has InvalidArgument. Scores have the same bits alone or in any batch, and with any
+  /// number of threads.
   SequenceVectors Score(const HiddenStates& states, std::optional<ScoreFunction> function,
                         ThreadPool& pool) const;
 

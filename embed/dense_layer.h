@@ -15,7 +15,7 @@ namespace shortlist {
 
 class Checkpoint;
 
-/// What a dense layer is, but for its weights.
+/// Shape and activation of a dense layer.
 struct DenseShape {
   int64_t in_features = 0;
   int64_t out_features = 0;
@@ -23,12 +23,12 @@ struct DenseShape {
   HeadActivation activation = HeadActivation::kIdentity;
 };
 
-/// y[m] = activation(weight x[m] + bias). Immutable; any thread may apply it.
+/// y[m] = activation(weight x[m] + bias). Immutable; thread-safe.
 class DenseLayer {
  public:
-  /// Reads `name`.weight [out_features, in_features] and, where there is one, `name`.bias; without
-  /// a name "weight" and "bias". `dtype`, which is not quantised, is what the weight is kept in.
-  /// Errors as Checkpoint::Load. Throws what that throws: the caller is a boundary
+  /// Reads `name`.weight [out_features, in_features] and, if shape.has_bias, `name`.bias; with an
+  /// empty name "weight" and "bias". The weight is stored as `dtype`, which must not be quantised.
+  /// Errors and exceptions as for Checkpoint::Load; the caller must catch them
   /// (tensor/catch_torch.h).
   static absl::StatusOr<DenseLayer> Load(Checkpoint& checkpoint, const std::string& name,
                                          const DenseShape& shape, ThreadPool& pool,
@@ -36,8 +36,8 @@ class DenseLayer {
 
   const DenseShape& shape() const { return shape_; }
 
-  /// x: [num_rows, in_features]; the result: [num_rows, out_features]. A row has the same bits
-  /// whatever the others and the number of threads are.
+  /// x: [num_rows, in_features]; result: [num_rows, out_features]. A row has the same bits
+  /// regardless of the other rows and the number of threads.
   std::vector<float> Apply(std::span<const float> x, int64_t num_rows, ThreadPool& pool) const;
 
  private:

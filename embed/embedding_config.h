@@ -14,63 +14,63 @@
 
 namespace shortlist {
 
-/// A Dense module, whose weights are yet to be read.
+/// A Dense module whose weights are not read yet.
 struct DenseModule {
   ModelSource source;  // of its config.json and weights
   DenseShape shape;
 };
 
-/// What a model's sparse vectors are made by (embed/sparse_pooler.h, embed/splade_pooler.h).
+/// How a model makes sparse vectors (embed/sparse_pooler.h, embed/splade_pooler.h).
 enum class SparseKind { kNone, kTokenWeights, kSplade };
 
 /// How the vectors of a model are compared.
 enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 
-/// Arguments of transformers' tokenizer, as far as they do not concern ids. nullopt: not given.
+/// Arguments of transformers' tokenizer that do not affect ids. nullopt: not given.
 struct TokenizerArguments {
   std::optional<bool> truncates_left;     // false: a text that is too long loses its last tokens
-  std::optional<bool> gives_token_types;  // to the tokens of a pair
+  std::optional<bool> gives_token_types;  // for the tokens of a pair
 };
 
-/// What a model directory says about the way from text to vector, every value within its bounds.
+/// How a model makes vectors of texts, read from its directory; every value is within its bounds.
 struct EmbeddingConfig {
   ModelSource transformer;  // of the encoder's or decoder's config.json and weights
 
-  // What it makes, of one pass. kSplade: where its checkpoint holds a masked language model's head.
+  // Outputs of one pass. kSplade: if the checkpoint has a masked language model's head.
   bool makes_dense = true;
   SparseKind sparse = SparseKind::kNone;
   bool makes_multi_vector = false;  // embed/multi_vector.h
-  int64_t max_sparse_weights = 0;   // of a sparse vector where a request names none; 0: all
+  int64_t max_sparse_weights = 0;   // per sparse vector, if the request does not say; 0: all
 
-  // Of dense vectors.
+  // Dense vectors.
   Pooling pooling = Pooling::kMean;
-  int64_t hidden = 0;              // of the hidden states that are pooled
-  bool include_prompt = true;      // false: tokens of the prompt are left out of the pooling
+  int64_t hidden = 0;              // size of the pooled hidden states
+  bool include_prompt = true;      // false: pooling ignores the prompt's tokens
   std::vector<DenseModule> dense;  // applied in this order
-  bool normalize = true;           // the vector to length 1
-  int64_t truncate_dim = 0;        // dimensions where a request names none; 0: all
+  bool normalize = true;           // scale vectors to length 1
+  int64_t truncate_dim = 0;        // dimensions if the request does not say; 0: all
 
-  // Longer texts are cut to so many tokens, special ones included; nullopt: to what the model's
-  // config.json admits.
+  // Longer texts are cut to this many tokens, including special ones; nullopt: to the limit of the
+  // model's config.json.
   std::optional<int64_t> max_seq_len;
-  bool do_lower_case = false;             // the text, before the tokenizer gets it
-  TokenizerArguments tokenizer;           // in place of tokenizer_config.json's
-  std::optional<MessageConfig> messages;  // nullopt: texts go to the tokenizer as they are
+  bool do_lower_case = false;             // lower-case texts before tokenizing
+  TokenizerArguments tokenizer;           // overrides tokenizer_config.json
+  std::optional<MessageConfig> messages;  // nullopt: texts go to the tokenizer unchanged
 
-  // Name -> what goes before a text. "query" and "document" are always there.
+  // Prompts by name; a prompt precedes a text. "query" and "document" always exist.
   std::map<std::string, std::string> prompts = {{"query", ""}, {"document", ""}};
-  std::optional<std::string> default_prompt_name;  // one of them, where a request names none
+  std::optional<std::string> default_prompt_name;  // key of `prompts`, if the request names none
   Similarity similarity = Similarity::kCosine;
 };
 
-/// What a sentence-transformers CrossEncoder's directory says beside its classifier.
+/// Configuration of a sentence-transformers CrossEncoder, in addition to its classifier.
 struct PairConfig {
-  std::optional<int64_t> max_seq_len;  // as EmbeddingConfig's
-  bool do_lower_case = false;          // both texts, before the tokenizer gets them
-  TokenizerArguments tokenizer;        // in place of tokenizer_config.json's
-  std::string default_prompt;          // goes before the first text, where there is no other
-  // nullopt: texts go to the tokenizer as they are. With `pairs_alone` (no file says it) they do so
-  // as well where there is no chat template.
+  std::optional<int64_t> max_seq_len;  // see EmbeddingConfig
+  bool do_lower_case = false;          // lower-case both texts before tokenizing
+  TokenizerArguments tokenizer;        // overrides tokenizer_config.json
+  std::string default_prompt;          // precedes the first text, if the request has no prompt
+  // nullopt: texts go to the tokenizer unchanged. With `pairs_alone` (set by no file) pairs do too
+  // if there is no chat template.
   std::optional<MessageConfig> messages;
 };
 

@@ -95,7 +95,7 @@ std::vector<float> PoolSequences(const HiddenStates& states, Pooling pooling,
 }
 
 std::optional<int64_t> FindNotFinite(std::span<const float> values) {
-  // Whole blocks first: a loop without a way out is one that the compiler vectorises.
+  // Check whole blocks first: the compiler vectorises a loop without an early exit.
   constexpr size_t kBlock = 1024;
   for (size_t begin = 0; begin < values.size(); begin += kBlock) {
     const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));

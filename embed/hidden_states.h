@@ -11,7 +11,7 @@
 
 namespace shortlist {
 
-/// The last hidden states of several sequences, one behind the other. A view.
+/// The last hidden states of several sequences, concatenated. A view.
 struct HiddenStates {
   const float* data = nullptr;         // [num_tokens, hidden], dense
   int64_t hidden = 0;                  // at least 1
@@ -20,32 +20,33 @@ struct HiddenStates {
   int64_t num_seqs() const { return std::ssize(seq_begin) - 1; }
 };
 
-/// How the states of a sequence's tokens become one: the last token's, the first one's, their mean.
+/// How the states of a sequence's tokens become one: the last, the first, or their mean.
 enum class Pooling { kLast, kCls, kMean };
 
-/// "cls"
+/// For example "cls".
 const char* PoolingName(Pooling pooling);
 
-/// One row for each sequence: [num_seqs, hidden]. The first num_skipped[i] tokens of sequence i do
-/// not count; `num_skipped` is [num_seqs], or empty: all do. A mean is a sum in f64 in the order of
-/// the tokens, so that a row has the same bits in any batch and with any number of threads.
+/// Returns one row for each sequence: [num_seqs, hidden]. The first num_skipped[i] tokens of
+/// sequence i are ignored; `num_skipped` is [num_seqs], or empty: none are ignored. A mean is
+/// summed in f64 in token order, so that a row has the same bits in any batch and with any number
+/// of threads.
 ///
-/// statuses: [num_seqs]; one that is an error on entry stays as it is. Those of sequences without a
-/// row are set, which is all zeros then: InvalidArgument where no token counts, Internal where a
-/// state of any of its tokens is NaN or infinite, for then the pass over the sequence went wrong.
+/// statuses: [num_seqs]; errors on entry are kept. Sets the error of each sequence without a row,
+/// which is then all zeros: InvalidArgument if all tokens are ignored, Internal if a state of any
+/// of its tokens is NaN or infinite (the pass failed).
 std::vector<float> PoolSequences(const HiddenStates& states, Pooling pooling,
                                  std::span<const int64_t> num_skipped,
                                  std::vector<absl::Status>& statuses, ThreadPool& pool);
 
-/// Internal names the first state of sequence `seq` that is NaN or infinite, for then the pass over
-/// it went wrong.
+/// Returns Internal with the first state of sequence `seq` that is NaN or infinite (the pass
+/// failed).
 absl::Status CheckStates(const HiddenStates& states, int64_t seq);
 
-/// The index of the first value that is NaN or infinite.
+/// Returns the index of the first value that is NaN or infinite.
 std::optional<int64_t> FindNotFinite(std::span<const float> values);
 
-/// Sets the status of each sequence whose row of `rows`, [num_seqs, rows.size() / num_seqs], is not
-/// finite, and makes that row all zeros. Internal, "sequence 3: <what> is not finite (...)".
+/// Checks `rows`, [num_seqs, rows.size() / num_seqs]. A row that is not finite is set to zeros, and
+/// its sequence gets the status Internal, "sequence 3: <what> is not finite (...)".
 void RefuseNotFinite(const char* what, std::span<float> rows, std::vector<absl::Status>& statuses);
 
 }  // namespace shortlist

@@ -20,7 +20,7 @@ struct Names {
   const char* norm;
   const char* decoder;
   const char* bias;
-  const char* body;  // goes before the body's, in some checkpoints
+  const char* body;  // prefix of the body's tensor names in some checkpoints
 };
 constexpr Names kBert = {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
                          "cls.predictions.decoder.weight", "cls.predictions.bias", "bert."};

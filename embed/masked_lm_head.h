@@ -15,21 +15,22 @@
 
 namespace shortlist {
 
-/// The head of a masked language model: logits over the vocabulary of each token's hidden state,
+/// The head of a masked language model: logits over the vocabulary for each token's hidden state x:
 ///
 ///   decoder(norm(act(dense(x)))) + bias
 ///
-/// where the decoder's weight is that of the token embeddings, unless the checkpoint has one of its
-/// own. BERT's (cls.predictions), DistilBERT's (vocab_*) and RoBERTa's (lm_head). Immutable.
+/// The decoder's weight is that of the token embeddings, unless the checkpoint has a separate one.
+/// Supports the heads of BERT (cls.predictions), DistilBERT (vocab_*) and RoBERTa (lm_head).
+/// Immutable.
 class MaskedLmHead {
  public:
-  /// A tensor that the checkpoint of such an encoder holds where it holds the head; empty for a
-  /// family whose head is not known here.
+  /// Name of a tensor that is in the checkpoint of such an encoder if the head is; empty for a
+  /// family whose head is not supported.
   static std::string TensorName(const EncoderConfig& config);
   static bool IsIn(const Checkpoint& checkpoint, const EncoderConfig& config);
 
-  /// `dtype`: what the two weights are kept in, not quantised. Errors as Checkpoint::Load, and
-  /// Unimplemented for ModernBERT; throws what that throws.
+  /// `dtype`: type in which the two weights are stored, not quantised. Errors and exceptions as for
+  /// Checkpoint::Load; Unimplemented for ModernBERT.
   static absl::StatusOr<MaskedLmHead> Load(Checkpoint& checkpoint, const EncoderConfig& config,
                                            DType dtype, ThreadPool& pool);
 
@@ -37,7 +38,7 @@ class MaskedLmHead {
   int64_t vocab_size() const { return config_.vocab_size; }
 
   /// states: [num_tokens, hidden] f32; logits: [num_tokens, vocab_size]. A row has the same bits
-  /// whatever the others and the number of threads are.
+  /// regardless of the other rows and the number of threads.
   void Logits(const float* states, int64_t num_tokens, float* logits, ThreadPool& pool) const;
 
  private:

@@ -15,7 +15,7 @@ using Format = MessageConfig::Format;
 
 constexpr size_t kMaxNameBytes = 256;
 
-/// Arguments of transformers' apply_chat_template that are no variables of the template.
+/// Arguments of transformers' apply_chat_template that are not template variables.
 constexpr std::string_view kOtherArguments[] = {
     "chat_template",
     "continue_final_message",

@@ -9,25 +9,26 @@
 
 namespace shortlist {
 
-/// How sentence-transformers makes messages of a text or a pair, which the tokenizer's chat
-/// template then renders: a text is one message of the role "user", a pair one of the role "query"
-/// and one of the role "document"; a prompt goes before them as one of the role "system".
+/// How sentence-transformers turns a text or a pair into messages, which the tokenizer's chat
+/// template renders. A text is one message with the role "user". A pair is one with the role
+/// "query" and one with the role "document". A prompt precedes them with the role "system".
 struct MessageConfig {
-  /// Of a message's content: the text, or [{"type": "text", "text": the text}]. kAuto: as the chat
-  /// template reads it.
+  /// Format of a message's content: the text, or [{"type": "text", "text": the text}]. kAuto: as
+  /// the chat template expects.
   enum class Format { kAuto, kFlat, kStructured };
   Format format = Format::kAuto;
-  bool pairs_alone = false;  // a text goes to the tokenizer as it is
-  bool restores_end = true;  // what the template puts at the end survives a cut
+  bool pairs_alone = false;  // single texts go to the tokenizer unchanged
+  bool restores_end = true;  // the end of the template survives truncation
   bool add_generation_prompt = false;
-  nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // the template's, by name
+  // template variables by name
+  nlohmann::ordered_json variables = nlohmann::ordered_json::object();
 };
 
-/// The member "message" of the modality_config in `fields`, those of a Transformer module's file,
-/// with processing_kwargs.chat_template; nullopt where there is none: texts go to the tokenizer as
-/// they are. Of "message" and of "text", which must be there, `output_name` is what the model is
-/// read by: "last_hidden_state" or "logits". InvalidArgument names file, field and value;
-/// Unimplemented another method, output, format or argument.
+/// Reads the member "message" of the modality_config in `fields` (a Transformer module's file),
+/// with processing_kwargs.chat_template. nullopt if there is none: texts go to the tokenizer
+/// unchanged. "text" must be present; `output_name` is the required method_output_name of both:
+/// "last_hidden_state" or "logits". Returns InvalidArgument with file, field and value;
+/// Unimplemented for another method, output, format or argument.
 absl::StatusOr<std::optional<MessageConfig>> ReadMessageConfig(const ConfigFields& fields,
                                                                const char* output_name);
 

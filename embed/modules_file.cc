@@ -20,7 +20,7 @@ constexpr char kModulesFile[] = "modules.json";
 constexpr char kModelFile[] = "config_sentence_transformers.json";
 constexpr size_t kMaxNameBytes = 255;
 
-/// The folder that an entry's path names.
+/// Returns the folder of an entry's path, which stays inside `source`.
 absl::StatusOr<ModelSource> ModuleFolder(const ModelSource& source, const ConfigFields& fields) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string path, RequiredText(fields, "path", kMaxPathBytes));
   if (!source.Encloses(path)) {

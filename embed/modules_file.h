@@ -20,35 +20,35 @@ struct ModuleEntry {
 
 inline constexpr size_t kMaxModules = 16;
 
-/// The modules of modules.json in their order; nullopt when there is no such file.
-/// InvalidArgument names file, entry, field, value and bound: an entry without type or path, a path
-/// that leaves `source` (by its name or by a symbolic link), idx that is not the entry's place, a
-/// name that another entry has; Unimplemented a class that is not sentence-transformers' own.
+/// Reads the modules of modules.json in order; nullopt if there is no such file. Returns
+/// InvalidArgument with file, entry, field, value and bound: an entry without type or path, a path
+/// outside `source` (by its name or by a symbolic link), an idx other than the entry's position, a
+/// duplicate name. Returns Unimplemented for a class that is not part of sentence-transformers.
 absl::StatusOr<std::optional<std::vector<ModuleEntry>>> ReadModulesFile(const ModelSource& source);
 
-/// Where the transformer of such a directory has its config.json, weights and tokenizer: that of
-/// the first module; `source` itself where there is no modules.json that can be read.
+/// Returns the folder with the transformer's config.json, weights and tokenizer: that of the first
+/// module; `source` itself if there is no readable modules.json.
 ModelSource TransformerOf(const ModelSource& source);
 
-/// What the configuration file of a module holds; it says where it is.
+/// Contents and path of a module's configuration file.
 struct ModuleConfig {
   std::string path;
-  nlohmann::json object;  // {} where there is no file
+  nlohmann::json object;  // {} if there is no file
   bool exists = false;
 
   ConfigFields fields() const { return ConfigFields(path, object); }
 };
 
-/// Reads the file `name`. InvalidArgument as ModelSource::ReadObject.
+/// Reads `name`. Returns InvalidArgument as ReadOptionalObject does.
 absl::StatusOr<ModuleConfig> ReadModuleConfig(const ModelSource& source, const char* name);
-/// The same of a file that must be there; else NotFound names it.
+/// Same as ReadModuleConfig(), but returns NotFound if there is no such file.
 absl::StatusOr<ModuleConfig> RequireModuleConfig(const ModelSource& source, const char* name);
 
-/// Reads config_sentence_transformers.json. Unimplemented where its model_type is another
-/// than `model_type`; an absent one is not.
+/// Reads config_sentence_transformers.json. Returns Unimplemented if it names a model_type
+/// other than `model_type`.
 absl::StatusOr<ModuleConfig> ReadModelFile(const ModelSource& source, const char* model_type);
-/// The same file of a CrossEncoder. As in sentence-transformers, it does not count (the result does
-/// not exist) without a modules.json, or where it names no model_type.
+/// Reads config_sentence_transformers.json of a CrossEncoder. As in sentence-transformers, it
+/// is ignored (`exists` is false) if there is no modules.json, or if it has no model_type.
 absl::StatusOr<ModuleConfig> ReadCrossEncoderFile(const ModelSource& source);
 
 }  // namespace shortlist

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kVectorsAtOnce = 256;  // of a document
 
-/// Scales `vector` to length 1; in f64 squares of f32 neither overflow nor vanish.
+/// Scales `vector` to length 1. In f64, squares of f32 values neither overflow nor underflow.
 void Normalize(std::span<float> vector) {
   double squares = 0.0;
   for (const float value : vector) squares += static_cast<double>(value) * value;

@@ -18,23 +18,23 @@
 
 namespace shortlist {
 
-/// Makes a vector of each token's hidden state, of length 1, as bge-m3 does it in FlagEmbedding:
-/// linear(state), normalised, of all tokens but the first. Immutable; any thread may run it, each
-/// with its own ThreadPool.
+/// Makes a vector of length 1 of each token's hidden state, as FlagEmbedding does for bge-m3:
+/// linear(state), normalised, for all tokens except the first. Immutable; thread-safe, if each
+/// thread uses its own ThreadPool.
 class MultiVectorHead {
  public:
-  /// Reads colbert_linear.pt of `source`, whose layer takes `hidden` features; `dtype` is what its
-  /// weight is kept in, not quantised. Errors as Checkpoint, and InvalidArgument for a weight that
-  /// is not a matrix; ResourceExhausted when memory is out.
+  /// Reads colbert_linear.pt of `source`, whose layer takes `hidden` features. The weight is stored as
+  /// `dtype`, not quantised. Errors as for Checkpoint; InvalidArgument for a weight that is not a
+  /// matrix; ResourceExhausted if out of memory.
   static absl::StatusOr<MultiVectorHead> Load(const ModelSource& source, int64_t hidden,
                                               DType dtype, ThreadPool& pool);
 
   /// Dimensions of a token's vector.
   int64_t width() const { return linear_.shape().out_features; }
 
-  /// Of each sequence [its tokens - 1, width]; Internal where a hidden state, or what the layer
-  /// makes of it, is NaN or infinite, which does not touch the others. A vector of zeros stays one.
-  /// Values have the same bits alone or in any batch, and with any number of threads.
+  /// Returns [number of tokens - 1, width] values for each sequence. Internal, for that sequence
+  /// only, if a hidden state or the layer's output is NaN or infinite. A vector of zeros stays
+  /// zero. Values have the same bits alone or in any batch, and with any number of threads.
   SequenceVectors Run(const HiddenStates& states, ThreadPool& pool) const;
 
  private:
@@ -44,16 +44,16 @@ class MultiVectorHead {
 };
 
 /// Scores documents for a query by their multi-vectors (late interaction, Khattab and Zaharia
-/// 2020): of each vector of the query the largest dot product with one of the document, and their
-/// mean over the query, as FlagEmbedding takes it. Immutable; any thread may ask, each with its own
-/// ThreadPool.
+/// 2020). Takes for each vector of the query the largest dot product with a vector of the document,
+/// and returns their mean, as FlagEmbedding does. Immutable; thread-safe, if each thread uses its
+/// own ThreadPool.
 class MaxSim {
  public:
   /// query: [num_vectors, width], at least one vector.
   MaxSim(std::span<const float> query, int64_t width, ThreadPool& pool);
 
-  /// document: [num_vectors, width]. InvalidArgument where it has no vector. The same bits with any
-  /// number of threads.
+  /// document: [num_vectors, width]. Returns InvalidArgument if it has no vector. The score has the
+  /// same bits with any number of threads.
   absl::StatusOr<float> Score(std::span<const float> document, ThreadPool& pool) const;
 
  private:

@@ -14,7 +14,7 @@
 namespace shortlist {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 16;  // of logits over the whole vocabulary
+constexpr int64_t kRowsAtOnce = 16;  // logits over the whole vocabulary
 
 absl::StatusOr<std::vector<float>> Probabilities(std::span<const float> logits,
                                                  const NextTokenHead::Question& question) {
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<absl::StatusOr<std::vector<float>>>> NextTokenHead::A
         logits, head_.Logits(last_hidden.narrow(0, first, count), {*all_rows}, std::move(logits)));
     for (int64_t m = 0; m < count; ++m) {
       const float* const state = last_hidden.data_ptr<float>() + (first + m) * head_.hidden();
-      // Quantised rows make numbers of any state.
+      // Quantised rows give finite logits even for such a state.
       if (FindNotFinite({state, static_cast<size_t>(head_.hidden())})) {
         answers.emplace_back(
             absl::InternalError("the hidden state of the last token is not finite"));

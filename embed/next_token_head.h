@@ -13,23 +13,23 @@
 
 namespace shortlist {
 
-/// How likely a decoder goes on with each of some tokens, without going on: what SGLang's
-/// /v1/score asks of a generating model. Not thread-safe, as LmHead is not.
+/// Computes how likely a decoder continues with each of some tokens, without generating: what
+/// SGLang's /v1/score requests of a generating model. Not thread-safe, because LmHead is not.
 class NextTokenHead {
  public:
-  /// `head`, on the CPU, scores all rows of its weight.
+  /// `head` must be on the CPU and score all rows of its weight.
   explicit NextTokenHead(LmHead head) : head_(std::move(head)) {}
 
-  /// Of one sequence.
+  /// The tokens to score for one sequence.
   struct Question {
     std::span<const TokenId> tokens;  // below head.vocab_size(); at least one
-    bool among_themselves = false;    // softmax over their logits alone, not over all rows'
+    bool among_themselves = false;    // softmax over these tokens' logits only
   };
 
   /// last_hidden: [num_seqs, hidden] f32, contiguous, in host memory: the state of each sequence's
-  /// last token. The result: [num_seqs], probabilities of its question's tokens; Internal where a
-  /// state or a logit is NaN or infinite, which does not touch the others; InvalidArgument for a
-  /// token without a row. The call's own status: errors of LmHead.
+  /// last token. Returns, for each of [num_seqs] questions, the probabilities of its tokens.
+  /// Internal, for that sequence only, if a state or a logit is NaN or infinite; InvalidArgument
+  /// for a token without a row. The status of the call is an error of LmHead.
   ///
   /// A probability has the same bits alone or in any batch, and with any number of threads.
   absl::StatusOr<std::vector<absl::StatusOr<std::vector<float>>>> Answer(

@@ -14,8 +14,8 @@
 namespace shortlist {
 namespace {
 
-/// Scales `vector` to length 1; false when it is zero. In f64 squares of f32 neither overflow nor
-/// vanish.
+/// Scales `vector` to length 1; returns false if it is zero. In f64, squares of f32 values neither
+/// overflow nor underflow.
 bool Normalize(std::span<float> vector) {
   double squares = 0.0;
   for (const float value : vector) squares += static_cast<double>(value) * value;

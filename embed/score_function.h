@@ -10,18 +10,18 @@
 
 namespace shortlist {
 
-/// What becomes of a classifier's logits: nothing; a probability for each of them; or
-/// probabilities that add up to 1.
+/// How a classifier's logits become scores: unchanged; an independent probability for each; or
+/// probabilities with sum 1.
 enum class ScoreFunction { kRaw, kSigmoid, kSoftmax };
 
-/// "raw", "sigmoid" or "softmax"; nullopt for another name.
+/// Accepts "raw", "sigmoid" and "softmax"; returns nullopt for another name.
 std::optional<ScoreFunction> FindScoreFunction(std::string_view name);
 const char* ScoreFunctionName(ScoreFunction function);
 
-/// InvalidArgument for a softmax over one label, which is 1 for every input.
+/// Returns InvalidArgument for a softmax over one label, which is 1 for every input.
 absl::Status CheckScoreFunction(ScoreFunction function, int64_t num_labels);
 
-/// Replaces one sequence's logits, all finite, by its scores, which are finite too.
+/// Replaces one sequence's logits, all finite, by its scores, which are also finite.
 void ApplyScoreFunction(ScoreFunction function, std::span<float> logits);
 
 }  // namespace shortlist

@@ -60,7 +60,7 @@ bool IsMaskedLm(const ConfigFields& fields) {
   return (*fields.Find("architectures"))[0].get<std::string>().ends_with("ForMaskedLM");
 }
 
-/// What the transformer's architecture wants, where no Pooling module says it.
+/// Default pooling of the transformer's architecture, if there is no Pooling module.
 absl::StatusOr<Pooling> DefaultPooling(const ConfigFields& fields) {
   const json* const list = fields.Find("architectures");
   if (list == nullptr) return fields.Invalid("architectures", "is missing");
@@ -74,17 +74,16 @@ absl::StatusOr<Pooling> DefaultPooling(const ConfigFields& fields) {
   return UnsupportedArchitecture(fields, (*list)[0]);
 }
 
-/// What config.json calls the size of a hidden state; DistilBERT's alone calls it otherwise.
+/// Name of the hidden size in config.json; only DistilBERT's name differs.
 const char* HiddenName(const ConfigFields& fields) {
   const bool is_distilled = fields.Find("hidden_size") == nullptr && fields.Find("dim") != nullptr;
   return is_distilled ? "dim" : "hidden_size";
 }
 
-/// What comes out of a transformer: its hidden states, or a masked language model's logits.
+/// Output of a transformer: its hidden states, or a masked language model's logits.
 enum class TransformerTask { kHiddenStates, kMaskedLm };
 
-/// What would make another encoder of it: a further task, or fields of config.json that are
-/// replaced.
+/// Rejects settings that would change the encoder: another task, or replaced fields of config.json.
 absl::Status CheckTransformerTask(const ConfigFields& fields, TransformerTask task) {
   const bool is_masked_lm = task == TransformerTask::kMaskedLm;
   SHORTLIST_RETURN_IF_ERROR(
@@ -101,7 +100,7 @@ absl::Status CheckTransformerTask(const ConfigFields& fields, TransformerTask ta
   return absl::OkStatus();
 }
 
-/// The letters of a template would be lowered too.
+/// Rejects lower-casing with a chat template: it would also change the template's letters.
 absl::Status CheckLetterCase(const ConfigFields& fields,
                              const std::optional<MessageConfig>& messages, bool lowers) {
   if (!messages || !lowers) return absl::OkStatus();
@@ -174,7 +173,7 @@ bool HasSpladePooling(const std::vector<ModuleEntry>& modules) {
                      [](const ModuleEntry& module) { return module.type == "SpladePooling"; });
 }
 
-/// Transformer, SpladePooling.
+/// Reads the modules Transformer, SpladePooling.
 absl::Status ReadSpladeModules(const std::string& path, const std::vector<ModuleEntry>& modules,
                                EmbeddingConfig& config) {
   const bool fits = modules.size() == 2 && modules[1].type == "SpladePooling" &&
@@ -194,7 +193,8 @@ absl::Status ReadSpladeModules(const std::string& path, const std::vector<Module
   return CheckTexts(file.fields(), {{"pooling_strategy", "max"}, {"activation_function", "relu"}});
 }
 
-/// Transformer, Pooling, Dense, ..., Dense, Normalize; the last two as far as there are any.
+/// Reads the modules Transformer, Pooling, Dense, ..., Dense, Normalize. Dense and Normalize are
+/// optional.
 absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>& modules,
                          EmbeddingConfig& config) {
   if (HasSpladePooling(modules)) return ReadSpladeModules(path, modules, config);

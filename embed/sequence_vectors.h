@@ -11,10 +11,10 @@
 
 namespace shortlist {
 
-/// What a batch comes to: for each sequence some finite numbers, or why it has none. Immutable.
+/// Result of a batch: finite numbers or an error for each sequence. Immutable.
 class SequenceVectors {
  public:
-  /// Those of sequence i are values[begin[i] .. begin[i + 1]), unless statuses[i] is an error.
+  /// The values of sequence i are values[begin[i] .. begin[i + 1]), unless statuses[i] is an error.
   /// begin: [num_seqs + 1] indptr; statuses: [num_seqs].
   SequenceVectors(std::vector<float> values, std::vector<int64_t> begin,
                   std::vector<absl::Status> statuses)
@@ -22,7 +22,7 @@ class SequenceVectors {
 
   int64_t num_seqs() const { return std::ssize(statuses_); }
 
-  /// A view into this. `seq` in [0, num_seqs).
+  /// Returns a view into this object. `seq` in [0, num_seqs).
   absl::StatusOr<std::span<const float>> of_sequence(int64_t seq) const {
     if (!statuses_[seq].ok()) return statuses_[seq];
     return std::span(values_).subspan(begin_[seq], begin_[seq + 1] - begin_[seq]);

@@ -81,7 +81,7 @@ std::vector<absl::StatusOr<std::vector<SparseWeight>>> TokenWeightPooler::Run(
       const bool counts = !std::binary_search(uncounted_.begin(), uncounted_.end(), ids[token]);
       if (counts && weights[token] > 0.0f) kept.push_back({ids[token], weights[token]});
     }
-    // Of equal ids the largest weight goes first, and stays.
+    // Of equal ids the largest weight comes first and is kept.
     std::sort(kept.begin(), kept.end(), [](const SparseWeight& a, const SparseWeight& b) {
       return a.id != b.id ? a.id < b.id : a.weight > b.weight;
     });

@@ -19,32 +19,30 @@
 namespace shortlist {
 
 /// Makes a sparse vector of each sequence's hidden states: weights of some tokens of the
-/// vocabulary, all others being zero. Immutable; any thread may run it, each with its own
-/// ThreadPool.
+/// vocabulary; all others are zero. Immutable; thread-safe, if each thread uses its own ThreadPool.
 class SparsePooler {
  public:
   virtual ~SparsePooler() = default;
 
-  /// The most weights that a sequence of so many tokens gets.
+  /// Maximum weights of a sequence of `num_tokens` tokens.
   virtual int64_t MaxWeights(int64_t num_tokens) const = 0;
 
-  /// ids: [num_tokens], those of the states' tokens; cuts: [num_seqs]. Of each sequence: its
-  /// weights, whose ids ascend; Internal where a hidden state, or what is made of it, is NaN or
-  /// infinite, which does not touch the others. A weight has the same bits alone or in any batch,
-  /// and with any number of threads.
+  /// ids: [num_tokens], those of the states' tokens; cuts: [num_seqs]. Returns the weights of each
+  /// sequence with ascending ids. Internal, for that sequence only, if a hidden state or a value
+  /// computed from it is NaN or infinite. A weight has the same bits alone or in any batch, and
+  /// with any number of threads.
   virtual std::vector<absl::StatusOr<std::vector<SparseWeight>>> Run(
       const HiddenStates& states, std::span<const TokenId> ids, std::span<const SparseCut> cuts,
       ThreadPool& pool) const = 0;
 };
 
-/// bge-m3's lexical weights (Chen et al. 2024, as FlagEmbedding computes them): of each token in
-/// the text relu(linear(state)), the largest where it stands several times. Tokens that frame a
+/// bge-m3's lexical weights (Chen et al. 2024, as in FlagEmbedding). The weight of each token in
+/// the text is relu(linear(state)); a repeated token gets its largest weight. Tokens that frame a
 /// text have none.
 class TokenWeightPooler final : public SparsePooler {
  public:
-  /// Reads sparse_linear.pt of `source`, whose layer takes `hidden` features; `uncounted` are the
-  /// tokens without a weight, ascending. Errors as Checkpoint; ResourceExhausted when memory is
-  /// out.
+  /// Reads sparse_linear.pt of `source`, whose layer takes `hidden` features. `uncounted`: tokens
+  /// without a weight, ascending. Errors as for Checkpoint; ResourceExhausted if out of memory.
   static absl::StatusOr<std::unique_ptr<TokenWeightPooler>> Load(const ModelSource& source,
                                                                  int64_t hidden,
                                                                  std::vector<TokenId> uncounted,
@@ -60,14 +58,14 @@ class TokenWeightPooler final : public SparsePooler {
   TokenWeightPooler(DenseLayer linear, std::vector<TokenId> uncounted)
       : linear_(std::move(linear)), uncounted_(std::move(uncounted)) {}
 
-  DenseLayer linear_;               // one output, relu behind it
+  DenseLayer linear_;               // one output, followed by relu
   std::vector<TokenId> uncounted_;  // ascending
 };
 
-/// Leaves of `weights`, whose ids ascend, those that `cut` keeps.
+/// Keeps only the weights that `cut` selects. Ids ascend before and after.
 void CutWeights(const SparseCut& cut, std::vector<SparseWeight>& weights);
 
-/// The dot product of two sparse vectors, whose ids ascend, in f64.
+/// The dot product, computed in f64, of two sparse vectors with ascending ids.
 float SparseDot(std::span<const SparseWeight> a, std::span<const SparseWeight> b);
 
 }  // namespace shortlist

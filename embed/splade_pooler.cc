@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kLogitsAtOnce = int64_t{1} << 22;
 constexpr int64_t kGrain = 4096;  // of the vocabulary
 
-/// `largest`: [vocab_size], of all tokens' logits.
+/// `largest`: [vocab_size], the maximum over all tokens' logits.
 absl::StatusOr<std::vector<SparseWeight>> Collect(std::span<const float> largest,
                                                   const SparseCut& cut, int64_t seq) {
   std::vector<SparseWeight> weights;
@@ -44,9 +44,9 @@ std::vector<absl::StatusOr<std::vector<SparseWeight>>> SpladePooler::Run(
   const int64_t rows_at_once = std::clamp<int64_t>(kLogitsAtOnce / vocab_size, 1, num_tokens);
   std::vector<float> logits(rows_at_once * vocab_size), largest(vocab_size);
   std::vector<absl::StatusOr<std::vector<SparseWeight>>> results(num_seqs);
-  int64_t first = 0, last = 0;  // tokens whose logits are there
+  int64_t first = 0, last = 0;  // tokens whose logits are computed
   for (int64_t seq = 0; seq < num_seqs; ++seq) {
-    // log1p(relu(x)) never falls: that of the largest logit is the largest.
+    // log1p(relu(x)) is monotonic, so the largest logit has the largest weight.
     std::fill(largest.begin(), largest.end(), -std::numeric_limits<float>::infinity());
     for (int64_t token = states.seq_begin[seq]; token < states.seq_begin[seq + 1];) {
       if (token == last) {
@@ -59,7 +59,7 @@ std::vector<absl::StatusOr<std::vector<SparseWeight>>> SpladePooler::Run(
         for (int64_t row = token - first; row < end - first; ++row) {
           const float* const of_row = logits.data() + row * vocab_size;
           for (int64_t id = id_begin; id < id_end; ++id) {
-            // What is not a number stays: it is neither less nor more than any.
+            // NaN is kept, although it compares neither less nor greater.
             const bool stays = largest[id] >= of_row[id] || std::isnan(largest[id]);
             largest[id] = stays ? largest[id] : of_row[id];
           }

@@ -12,10 +12,10 @@
 
 namespace shortlist {
 
-/// SPLADE (Formal et al. 2021, with max pooling): the weight of each token of the vocabulary is
-/// log(1 + relu(logit)) of the masked language model, the largest over all places of the text,
-/// those of [CLS] and [SEP] among them, as sentence-transformers and text-embeddings-inference
-/// have it. Internal where a logit is not a number, or the largest of a token is not finite.
+/// SPLADE (Formal et al. 2021, with max pooling). The weight of each token of the vocabulary is the
+/// largest log(1 + relu(logit)) of the masked language model over all positions, including [CLS]
+/// and [SEP], as in sentence-transformers and text-embeddings-inference. Internal if a logit is NaN
+/// or a token's largest logit is +infinity.
 class SpladePooler final : public SparsePooler {
  public:
   explicit SpladePooler(MaskedLmHead head) : head_(std::move(head)) {}

@@ -11,16 +11,16 @@
 
 namespace shortlist {
 
-/// A text of at most `max_bytes` bytes; nullopt when the field is absent. InvalidArgument names
-/// object, field, value and bound.
+/// Reads a text of at most `max_bytes` bytes; nullopt if the field is absent. Returns
+/// InvalidArgument with object, field, value and bound.
 absl::StatusOr<std::optional<std::string>> OptionalText(const ConfigFields& fields,
                                                         const char* name, size_t max_bytes);
 
-/// The same of a field that must be there.
+/// Same as OptionalText(), but returns InvalidArgument if the field is absent.
 absl::StatusOr<std::string> RequiredText(const ConfigFields& fields, const char* name,
                                          size_t max_bytes);
 
-/// An object; null when the field is absent. InvalidArgument when it is something else.
+/// Reads an object; null if the field is absent. Returns InvalidArgument for another type.
 absl::StatusOr<const nlohmann::json*> OptionalObject(const ConfigFields& fields, const char* name);
 
 struct ExpectedText {
@@ -28,7 +28,7 @@ struct ExpectedText {
   const char* value;
 };
 
-/// Unimplemented for a field that is there and has another value.
+/// Returns Unimplemented for a field that is present with another value.
 absl::Status CheckTexts(const ConfigFields& fields, std::initializer_list<ExpectedText> expected);
 
 }  // namespace shortlist

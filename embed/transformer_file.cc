@@ -19,7 +19,7 @@ constexpr char kModelMaxLength[] = "model_max_length";
 constexpr char kInputNames[] = "model_input_names";
 constexpr char kSide[] = "truncation_side";
 
-/// The first of these that there is counts.
+/// The first existing file is used.
 constexpr const char* kFileNames[] = {
     "sentence_bert_config.json",       "sentence_roberta_config.json",
     "sentence_distilbert_config.json", "sentence_camembert_config.json",
@@ -27,7 +27,7 @@ constexpr const char* kFileNames[] = {
     "sentence_xlnet_config.json",
 };
 
-/// Arguments of a tokenizer that leave its ids as they are.
+/// Arguments of a tokenizer that do not change its ids.
 constexpr std::string_view kInertArguments[] = {
     "cache_dir",         "clean_up_tokenization_spaces",
     "force_download",    "local_files_only",
@@ -63,8 +63,8 @@ absl::StatusOr<std::optional<bool>> ReadGivesTokenTypes(const ConfigFields& fiel
   return std::find(names->begin(), names->end(), "token_type_ids") != names->end();
 }
 
-/// Arguments that the tokenizer is made with; they go before tokenizer_config.json's. Sets
-/// max_seq_len if they name one.
+/// Reads the tokenizer's constructor arguments, which override tokenizer_config.json. Sets
+/// max_seq_len if they contain one.
 absl::Status ReadProcessorArguments(const ConfigFields& fields, TransformerFile& transformer) {
   for (const auto& [name, value] : fields.object().items()) {
     const bool is_known = name == kModelMaxLength || name == kInputNames || name == kSide ||
@@ -83,7 +83,7 @@ absl::Status ReadProcessorArguments(const ConfigFields& fields, TransformerFile&
   return absl::OkStatus();
 }
 
-/// Arguments that the tokenizer is called with. Sets max_seq_len if they name one.
+/// Reads the arguments of the tokenizer's call. Sets max_seq_len if they contain one.
 absl::Status ReadCallArguments(const ConfigFields& file, TransformerFile& transformer) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* const all, OptionalObject(file, "processing_kwargs"));
   if (all == nullptr) return absl::OkStatus();
@@ -137,7 +137,7 @@ absl::StatusOr<TransformerFile> ReadTransformerFile(const ModelSource& source) {
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(transformer.max_seq_len, ReadTokenizerMaxLength(source));
   }
-  // sentence-transformers reads the older name in place of the newer one.
+  // sentence-transformers prefers the older name to the newer one.
   const char* const name = fields.Find("tokenizer_args") ? "tokenizer_args" : "processor_kwargs";
   SHORTLIST_ASSIGN_OR_RETURN(const json* const arguments, OptionalObject(fields, name));
   if (arguments != nullptr) {

@@ -12,27 +12,28 @@
 
 namespace shortlist {
 
-/// What the Transformer module of a sentence-transformers directory says about texts.
+/// Text settings of the Transformer module of a sentence-transformers directory.
 struct TransformerFile {
-  ModuleConfig file;  // sentence_bert_config.json, or the first older name that there is
-  /// The first that is there of processing_kwargs.text.max_length, processor_kwargs'
-  /// model_max_length, max_seq_length and tokenizer_config.json's; nullopt: no bound.
+  ModuleConfig file;  // sentence_bert_config.json, or the first older name that exists
+  /// The first of these that exists: max_length of processing_kwargs.text or .common,
+  /// processor_kwargs' model_max_length, max_seq_length, tokenizer_config.json's; nullopt: no
+  /// bound.
   std::optional<int64_t> max_seq_len;
-  /// From processor_kwargs (tokenizer_args of older versions); tokenizer_config.json's count less.
+  /// From processor_kwargs (tokenizer_args in older versions); overrides tokenizer_config.json.
   TokenizerArguments tokenizer;
 };
 
-/// Reads the Transformer module's file in `source`. InvalidArgument names file, field, value and
-/// bound. Unimplemented names what would change the input in a way that is not supported: another
-/// argument of the tokenizer or of its call, and lengths of queries and documents.
+/// Reads the Transformer module's file in `source`. Returns InvalidArgument with file, field, value
+/// and bound. Returns Unimplemented for settings that would change the input in an unsupported way:
+/// another argument of the tokenizer or of its call, and lengths of queries and documents.
 absl::StatusOr<TransformerFile> ReadTransformerFile(const ModelSource& source);
 
-/// model_max_length (max_len, as older versions call it) of tokenizer_config.json. nullopt
-/// where there is none, or one so large that it bounds nothing.
+/// Reads model_max_length (max_len in older versions) of tokenizer_config.json. nullopt if
+/// it is absent, or so large that it bounds nothing.
 absl::StatusOr<std::optional<int64_t>> ReadTokenizerMaxLength(const ModelSource& source);
 
-/// truncation_side and model_input_names of `fields`: tokenizer_config.json, or arguments that go
-/// before it. InvalidArgument names object, field and value.
+/// Reads truncation_side and model_input_names of `fields`: tokenizer_config.json, or arguments
+/// that override it. Returns InvalidArgument with object, field and value.
 absl::StatusOr<TokenizerArguments> ReadTokenizerArguments(const ConfigFields& fields);
 
 }  // namespace shortlist

@@ -34,7 +34,7 @@ constexpr Mode kModes[] = {
     {"pooling_mode_lasttoken", "lasttoken", Pooling::kLast},
 };
 
-/// The mode of a `pooling_mode`: a name, or a list of one.
+/// Reads the mode of a `pooling_mode`: a name, or a list of one name.
 absl::StatusOr<Pooling> ReadModeName(const ConfigFields& fields, const json& value) {
   const json& name = value.is_array() && value.size() == 1 ? value[0] : value;
   const bool is_list = name.is_array() && !name.empty();
@@ -48,7 +48,7 @@ absl::StatusOr<Pooling> ReadModeName(const ConfigFields& fields, const json& val
   return fields.Unsupported("pooling_mode", value, kSupportedModes);
 }
 
-/// The mode whose flag is set.
+/// Reads the mode whose flag is set.
 absl::StatusOr<Pooling> ReadModeFlags(const ConfigFields& fields) {
   std::vector<const Mode*> modes;
   for (const Mode& mode : kModes) {
@@ -69,7 +69,7 @@ absl::StatusOr<Pooling> ReadModeFlags(const ConfigFields& fields) {
       " is not supported; ", kSupportedModes));
 }
 
-/// A module reads and writes this feature.
+/// Checks that a module reads and writes this feature.
 absl::Status CheckFeature(const ConfigFields& fields) {
   constexpr char kFeature[] = "sentence_embedding";
   for (const char* name : {"module_input_name", "module_output_name"}) {

@@ -9,14 +9,14 @@
 
 namespace shortlist {
 
-// Each of these reads what one module's directory says into `config`; the modules before it are in
-// there. InvalidArgument names file, field, value and bound; NotFound a file that is missing;
-// Unimplemented, by its name, what sentence-transformers can do and is not supported here.
+// Each function reads one module's directory into `config`, which must contain the previous
+// modules. Returns InvalidArgument with file, field, value and bound; NotFound with a missing file;
+// Unimplemented with the name of a sentence-transformers feature that is not supported here.
 
 inline constexpr int64_t kMaxVectorSize = int64_t{1} << 20;
 
-/// Sets pooling, hidden and include_prompt. The file may be of any version: a text `pooling_mode`,
-/// or one flag for each mode (none of them: mean).
+/// Sets pooling, hidden and include_prompt. Accepts files of any version: a text `pooling_mode`, or
+/// one flag for each mode (no flag: mean).
 absl::Status ReadPoolingModule(const ModelSource& source, EmbeddingConfig& config);
 
 /// Appends to config.dense.

@@ -34,7 +34,7 @@ constexpr std::string_view kGemmaInstruction =
     "Given a query A and a passage B, determine whether the passage contains an answer to the "
     "query by providing a prediction of either 'Yes' or 'No'.";
 
-/// The line breaks right before `tag`; npos where the tag is missing.
+/// Number of line breaks directly before `tag`; npos if the tag is missing.
 size_t CountBreaksBefore(std::string_view text, std::string_view tag) {
   const size_t place = text.find(tag);
   if (place == std::string_view::npos) return place;
@@ -49,7 +49,7 @@ absl::Status Unknown(const ModelSource& source, std::string_view what) {
       std::string(what), ", as Qwen3-Reranker's has it"));
 }
 
-/// The text of the first default("...") behind `begin`; empty where there is none.
+/// The text of the first default("...") after `begin`; empty if there is none.
 std::string ReadDefault(std::string_view text, size_t begin) {
   constexpr std::string_view kFilter = "default(";
   const size_t place = text.find(kFilter, begin);
@@ -60,11 +60,11 @@ std::string ReadDefault(std::string_view text, size_t begin) {
   return end == std::string_view::npos ? "" : std::string(text.substr(quote + 1, end - quote - 1));
 }
 
-/// What a template says, as far as it may differ: what stands between instruction, query and
-/// document and at the end, and the instruction where none is given.
+/// Reads the variable parts of a template: the separators between instruction, query and document,
+/// the end, and the default instruction.
 absl::Status ReadTemplateFormat(const ModelSource& source, std::string_view chat_template,
                                 YesNoFormat& format) {
-  // In a string of Jinja's, quotes and line breaks are escaped.
+  // In a Jinja string, quotes and line breaks are escaped.
   const std::string text =
       absl::StrReplaceAll(std::string(chat_template), {{"\\n", "\n"}, {"\\\"", "\""}});
   if (text.find(kQwenSystem) == std::string::npos) {
@@ -88,7 +88,8 @@ absl::Status ReadTemplateFormat(const ModelSource& source, std::string_view chat
   if (suffix == kNone) {
     return Unknown(source, "the assistant's empty thoughts do not stand behind the document");
   }
-  // What is left are line breaks, as text or in strings, the file's own last one not counted.
+  // The rest consists of line breaks, as text or in strings. The file's own last one is not
+  // counted.
   const std::string_view rest = std::string_view(text).substr(suffix + kQwenSuffix.size());
   if (rest.find('<') != kNone) return Unknown(source, "there is more behind the empty thoughts");
   auto num_breaks = std::count(rest.begin(), rest.end(), '\n');
@@ -98,7 +99,7 @@ absl::Status ReadTemplateFormat(const ModelSource& source, std::string_view chat
   return absl::OkStatus();
 }
 
-/// The source of the chat template; empty where there is none.
+/// Returns the source of the chat template; empty if there is none.
 absl::StatusOr<std::string> ReadTemplate(const ModelSource& source) {
   const auto chat_template = ChatTemplate::Load(source);
   if (absl::IsNotFound(chat_template.status())) return std::string();
@@ -111,7 +112,7 @@ std::string LastPart(std::string_view name) {
   return absl::AsciiStrToLower(std::string(name.substr(name.rfind('/') + 1)));
 }
 
-/// What the model may be called, in lower case.
+/// Possible names of the model, in lower case.
 std::vector<std::string> ModelNames(const ModelSource& source, std::string_view model) {
   std::vector<std::string> names = {LastPart(model.substr(0, model.find('@')))};
   std::error_code error;
@@ -130,8 +131,8 @@ bool HasArchitecture(const json& config, std::string_view name) {
   return list != config.end() && list->is_array() && list->size() == 1 && (*list)[0] == name;
 }
 
-/// Unimplemented where a LogitScore module behind the transformer in `source` reads pairs in
-/// another way than the format: `is_template` says whether that is the chat template's.
+/// Returns Unimplemented if a LogitScore module after the transformer in `source` reads pairs
+/// differently than the format. `is_template`: the format is that of the chat template.
 absl::Status CheckPairsOf(const ModelSource& source, bool is_template) {
   SHORTLIST_ASSIGN_OR_RETURN(const TransformerFile transformer, ReadTransformerFile(source));
   const ConfigFields fields = transformer.file.fields();
@@ -149,7 +150,7 @@ absl::Status CheckPairsOf(const ModelSource& source, bool is_template) {
                             "pair: only Qwen3-Reranker's is");
 }
 
-/// The ids of a LogitScore module, where there is one. Errors as CheckPairsOf.
+/// Reads the ids of a LogitScore module, if any. Errors as for CheckPairsOf().
 absl::Status ReadLogitScore(const ModelSource& source, bool is_template, YesNoFormat& format) {
   constexpr int64_t kMaxId = std::numeric_limits<int32_t>::max();
   SHORTLIST_ASSIGN_OR_RETURN(const auto modules, ReadModulesFile(source));
@@ -184,8 +185,8 @@ std::vector<PromptPiece> YesNoFormat::Prefix(std::string_view instruction,
 }
 
 PromptPiece YesNoFormat::Document(std::string_view document) const {
-  // Qwen's tokenizer cuts a text before the space of " word", so that prefix and document have the
-  // ids that they have in one text.
+  // Qwen's tokenizer splits a text before the space of " word". Prefix and document therefore have
+  // the same ids as in one text.
   const std::string_view before = kind == Kind::kQwen3 ? " " : "B: ";
   return {.text = absl::StrCat(std::string(before), std::string(document))};
 }

@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<absl::StatusOr<float>>> YesNoHead::Score(const at::Te
     SHORTLIST_ASSIGN_OR_RETURN(const TokenLogits logits, head_.Logits(last_hidden, {rows_}));
     const int64_t hidden = head_.hidden();
     for (int64_t seq = 0; seq < std::ssize(logits.ids); ++seq) {
-      // Quantised rows make numbers of any state.
+      // Quantised rows give finite logits even for such a state.
       if (last_hidden.is_cpu() && FindNotFinite({last_hidden.data_ptr<float>() + seq * hidden,
                                                  static_cast<size_t>(hidden)})) {
         scores.push_back(absl::InternalError(

@@ -16,19 +16,19 @@
 
 namespace shortlist {
 
-/// Scores the answer of a decoder that was asked yes or no (embed/yes_no_format.h) by one or two
-/// rows of its LM head: the logit of `yes`, less that of `no`. Its sigmoid is what softmax over the
-/// two gives `yes`. Not thread-safe, as LmHead is not.
+/// Scores the answer of a decoder that was asked yes or no (embed/yes_no_format.h) with one or two
+/// rows of its LM head: the logit of `yes`, less that of `no`. Its sigmoid is the softmax
+/// probability of `yes`. Not thread-safe, because LmHead is not.
 class YesNoHead {
  public:
-  /// nullopt for `no`: the format knows none. InvalidArgument for an id that is not below
-  /// head.vocab_size(), and for two that are one.
+  /// `no` is nullopt if the format has none. Returns InvalidArgument for an id that is not below
+  /// head.vocab_size(), and for two equal ids.
   static absl::StatusOr<YesNoHead> Create(LmHead head, TokenId yes, std::optional<TokenId> no);
 
   /// last_hidden: [num_seqs, hidden] f32, contiguous, on the head's device: the state of each
-  /// sequence's last token. The result: [num_seqs]; Internal where a logit is NaN or infinite,
-  /// which does not touch the others. The call's own status: InvalidArgument for another tensor, or
-  /// softmax without a `no`, which is always 1; errors of LmHead.
+  /// sequence's last token. Returns [num_seqs] scores; Internal, for that sequence only, if a logit
+  /// (or a state on the CPU) is NaN or infinite. The call returns InvalidArgument for an unsuitable
+  /// tensor, or for softmax without a `no`, which is always 1; and errors of LmHead.
   ///
   /// A score has the same bits alone or in any batch, and with any number of threads.
   absl::StatusOr<std::vector<absl::StatusOr<float>>> Score(const at::Tensor& last_hidden,

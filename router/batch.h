@@ -9,13 +9,13 @@
 namespace shortlist {
 
 enum class ForwardMode {
-  kPrefill,  // prompts, or chunks of them
-  kDecode,   // one token each
-  kVerify,   // drafted tokens and one more each
+  kPrefill,  // prompts, or chunks of prompts
+  kDecode,   // one token per request
+  kVerify,   // the drafted tokens and one more per request
 };
 
-/// The requests of one pass over the model. Prefill takes their next tokens in this order,
-/// num_tokens in all: each whole but perhaps the last.
+/// The requests of one pass over the model. A prefill pass takes their next tokens in this order,
+/// num_tokens in total; only the last request may be taken in part.
 struct Batch {
   ForwardMode mode = ForwardMode::kPrefill;
   int64_t num_tokens = 0;

@@ -12,13 +12,13 @@
 namespace shortlist {
 
 /// A first-in first-out queue between threads, of at most `capacity` (at least 1) values.
-/// Thread-safe. Once closed it takes nothing more, and what it holds can still be taken out.
+/// Thread-safe. A closed queue accepts no more values; its remaining values can still be popped.
 template <typename T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
-  /// Waits while the queue is full. False, and `value` is dropped, when it is closed.
+  /// Waits while the queue is full. Drops `value` and returns false if the queue is closed.
   bool Push(T value) {
     std::unique_lock lock(mutex_);
     has_room_.wait(lock, [this] { return closed_ || values_.size() < capacity_; });
@@ -28,7 +28,7 @@ class BoundedQueue {
     return true;
   }
 
-  /// Waits for a value; nullopt when the queue is closed and empty.
+  /// Waits for a value; returns nullopt if the queue is closed and empty.
   std::optional<T> Pop() {
     std::unique_lock lock(mutex_);
     has_values_.wait(lock, [this] { return closed_ || !values_.empty(); });
@@ -39,7 +39,7 @@ class BoundedQueue {
     return value;
   }
 
-  /// Moves everything there is to the end of `out`, first waiting for a value if `wait`. False when
+  /// Moves all values to the end of `out`, first waiting for a value if `wait`. Returns false if
   /// the queue is closed and was empty.
   bool PopAll(bool wait, std::vector<T>& out) {
     std::unique_lock lock(mutex_);

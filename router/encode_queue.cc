@@ -23,7 +23,7 @@ void EncodeQueue::Add(EncodeReq& req) {
   const auto [found, is_new] = clients_.try_emplace(req.client);
   Client& client = found->second;
   if (is_new) {
-    // Who comes back has no more of a turn than those who are here.
+    // A returning client gets no priority over the present ones.
     client.num_taken = turns_.empty() ? 0.0 : (*turns_.begin())->num_taken;
     client.number = req.arrival_number;
   }

@@ -15,7 +15,7 @@
 namespace shortlist {
 namespace {
 
-/// Equal for equal items, and for others almost never.
+/// Equal for equal items; for different items, almost never.
 size_t Hash(const EncodingLoop::Item& item) {
   const auto bytes = [](const auto& values) {
     return std::string_view(reinterpret_cast<const char*>(values.data()),
@@ -92,7 +92,7 @@ void EncodingLoop::Add(TokenizedEmbedReqInput input, double now_s) {
     status = Check(input);
     if (status.ok()) return Queue(input, now_s);
   } catch (const std::bad_alloc&) {
-    // A status without a text needs no memory.
+    // A status without a message needs no memory.
     status = absl::Status(absl::StatusCode::kResourceExhausted, "");
   }
   refused_.rows.push_back({.rid = std::move(input.rid),
@@ -101,7 +101,7 @@ void EncodingLoop::Add(TokenizedEmbedReqInput input, double now_s) {
                            .status = std::move(status)});
 }
 
-/// Where it throws, nothing is queued.
+/// If it throws, nothing is queued.
 void EncodingLoop::Queue(TokenizedEmbedReqInput& input, double now_s) {
   auto req = std::make_shared<EncodeReq>();
   req->rid = input.rid;
@@ -168,7 +168,7 @@ BatchTokenIdOut EncodingLoop::TakeRows() {
       ++num_told;
     }
   } catch (const std::bad_alloc&) {
-    // The others are told next time.
+    // The remaining requests get their rows in the next call.
   }
   ended_.erase(ended_.begin(), ended_.begin() + static_cast<int64_t>(num_told));
   return out;
@@ -180,12 +180,12 @@ void EncodingLoop::Step(double now_s) {
     const auto has_ended = [](const EncodeQueue::Item& one) { return one.req->has_ended; };
     if (std::all_of(pass_.taken.begin(), pass_.taken.end(), has_ended)) BeginPass();
   } catch (const std::bad_alloc&) {
-    return;  // those that wait go on waiting
+    return;  // waiting requests keep waiting
   }
   if (!pass_.taken.empty()) GoOn();
 }
 
-/// Forgets the last pass. Where it throws, no pass is under way.
+/// Replaces the last pass. If it throws, no pass is active.
 void EncodingLoop::BeginPass() {
   pass_ = Pass();
   pass_.taken.reserve(kMaxPassInputs);
@@ -199,12 +199,12 @@ void EncodingLoop::BeginPass() {
     while (!queue_.empty() && pass_.taken.size() < kMaxPassInputs && AddFront(known)) {
     }
   } catch (const std::bad_alloc&) {
-    if (pass_.taken.empty()) throw;  // else those that were taken are computed
+    if (pass_.taken.empty()) throw;  // else compute the inputs taken so far
   }
 }
 
-/// Takes the queue's next input into the pass, false where there is no room for it. `known`: of
-/// each hash the pass's items. Where it throws, the input goes on waiting.
+/// Takes the queue's next input into the pass; returns false if there is no room. `known`: the
+/// pass's items by hash. If it throws, the input stays queued.
 bool EncodingLoop::AddFront(std::unordered_multimap<size_t, size_t>& known) {
   const EncodeQueue::Item front = queue_.Front();
   const Item item{&front.req->inputs[front.input], &front.req->wish};
@@ -257,7 +257,7 @@ void EncodingLoop::GoOn() {
   }
 }
 
-/// `results`: of the items; null: memory was out. Never throws.
+/// `results`: one per item; null: out of memory. Never throws.
 void EncodingLoop::EndPass(std::vector<EncodeResult>* results) {
   const Pass pass = std::exchange(pass_, Pass());
   const auto fails = [](const EncodeResult& result) { return !result.status.ok(); };
@@ -270,7 +270,7 @@ void EncodingLoop::EndPass(std::vector<EncodeResult>* results) {
     if (req->has_ended) continue;
     EncodeResult& result = req->results[input];
     try {
-      // A status without a text needs no memory.
+      // A status without a message needs no memory.
       if (results == nullptr) throw std::bad_alloc();
       EncodeResult& computed = (*results)[pass.item_of[i]];
       if (are_different) {

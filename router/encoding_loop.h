@@ -21,52 +21,51 @@
 
 namespace shortlist {
 
-/// An encoder under the Router: takes requests, computes their inputs pass by pass, in the order of
-/// EncodeQueue, padding nothing, and sends a terminal row for each request. It has no keys and
-/// values to keep, so a pass takes whole inputs, up to a number of tokens. Inputs that are equal
-/// are computed once in a pass, and fill it as one. What breaks a pass is the result of the inputs
-/// in it, and of nothing else.
+/// An encoder under the Router. Accepts requests, computes their inputs pass by pass in the order
+/// of EncodeQueue, without padding, and sends a terminal row for each request. An encoder keeps no
+/// KV, so a pass takes whole inputs, up to a number of tokens. Equal inputs of a pass are computed
+/// and counted once. An error in a pass becomes the result of the inputs in that pass only.
 ///
-/// Who comes during a pass waits for its end. So a pass takes as many tokens as the last ones had
-/// in `max_pass_s`, or as make its fixed part, in which weights are read, half of it (PassTime).
-/// Who is done at its end has waited for that long already: beside it, inputs of requests that go
-/// on are taken up to half of the time only. A single long input takes longer: the model may stop
-/// in the middle of it, and goes on in the next step, when aborts and other models have had their
-/// turn.
+/// Requests that arrive during a pass wait for its end. A pass is therefore limited to the tokens
+/// that recent passes computed in `max_pass_s`, or to twice its fixed part (reading weights) if
+/// that is longer (PassTime). A pass that contains the last input of a request takes inputs of
+/// continuing requests only up to half of that time. A single long input takes longer. The model
+/// may pause within it and resume in the next step, after aborts and other models' turns.
 class EncodingLoop final : public ModelLoop {
  public:
   struct Item {
     const EncodeInput* input = nullptr;
     const EncodeWish* wish = nullptr;
   };
-  /// One pass of the model: a result for each item; or nullopt, if there is more to be done: the
-  /// same items come again then, with `goes_on`, unless nobody wants them any more. Without,
-  /// another pass begins. What it throws is the result of all items.
+  /// One pass of the model. Returns a result for each item, or nullopt if the pass is not complete.
+  /// In that case the next call has the same items and `goes_on` set, unless all their requests
+  /// have ended. A call without `goes_on` begins a new pass. An exception becomes the result of all
+  /// items.
   using Encode = std::function<std::optional<std::vector<EncodeResult>>(std::span<const Item> items,
                                                                         bool goes_on)>;
 
   struct Options {
-    int64_t max_input_tokens = 0;        // of one input; at least 1
-    int64_t max_batch_tokens = 512;      // of a pass; at least 1; a longer input has one of its own
+    int64_t max_input_tokens = 0;        // per input; at least 1
+    int64_t max_batch_tokens = 512;      // per pass; at least 1; a longer input has its own pass
     int64_t max_queued_requests = 1024;  // at least 1
     double max_pass_s = std::numeric_limits<double>::infinity();  // above 0
-    std::function<double()> now;  // seconds of a clock that never goes back; empty: steady_clock
+    std::function<double()> now;  // seconds of a monotonic clock; empty: steady_clock
   };
 
-  /// Counts since construction.
+  /// Totals since construction.
   struct Stats {
     int64_t num_passes = 0;
-    int64_t num_inputs = 0;    // computed or found to be equal
-    int64_t num_tokens = 0;    // of inputs that were computed
-    int64_t num_repeated = 0;  // inputs that were equal to another one of their pass
+    int64_t num_inputs = 0;    // computed, or equal to a computed one
+    int64_t num_tokens = 0;    // of computed inputs
+    int64_t num_repeated = 0;  // inputs equal to another one of their pass
   };
 
-  /// InvalidArgument names the option and its bound.
+  /// Returns InvalidArgument with the option and its bound.
   static absl::StatusOr<std::unique_ptr<EncodingLoop>> Create(Options options, Encode encode);
 
-  /// Takes a request; where it is refused, its terminal row tells: InvalidArgument or OutOfRange
-  /// for an input (its index, its length and the bound), ResourceExhausted when the queue has no
-  /// room for its client (QueueHasRoom).
+  /// Adds a request. A rejected request gets a terminal row with the status: InvalidArgument or
+  /// OutOfRange for an input (with its index, its length and the bound), ResourceExhausted if the
+  /// queue has no room for its client (QueueHasRoom).
   void Add(TokenizedEmbedReqInput input, double now_s);
 
   bool Abort(const std::string& rid) override;
@@ -75,7 +74,7 @@ class EncodingLoop final : public ModelLoop {
   BatchTokenIdOut TakeRows() override;
 
   const Options& options() const { return options_; }
-  /// Of the next pass, when as many wait.
+  /// Token limit of the next pass.
   int64_t pass_tokens() const {
     return time_.TokensIn(options_.max_pass_s, options_.max_batch_tokens);
   }
@@ -83,7 +82,7 @@ class EncodingLoop final : public ModelLoop {
   const Stats& stats() const { return stats_; }
 
  private:
-  static constexpr size_t kMaxPassInputs = 1024;  // equal ones too
+  static constexpr size_t kMaxPassInputs = 1024;  // including equal ones
 
   EncodingLoop(Options options, Encode encode)
       : options_(std::move(options)), encode_(std::move(encode)) {}
@@ -91,14 +90,15 @@ class EncodingLoop final : public ModelLoop {
   /// Inputs that the model computes together.
   struct Pass {
     std::vector<EncodeQueue::Item> taken;
-    std::vector<std::shared_ptr<EncodeReq>> held;  // whose they are, whether they have ended or not
-    std::vector<Item> items;                       // equal inputs once
+    std::vector<std::shared_ptr<EncodeReq>> held;  // owners of `taken`; keep ended requests alive
+    std::vector<Item> items;                       // distinct inputs
     std::vector<size_t> item_of;                   // [taken.size()]
-    int64_t num_tokens = 0;                        // of items,
-    int64_t most_tokens = 0;                       // unless there is one alone
-    int64_t most_beside_last = 0;                  // with an input that is not its request's last
-    bool has_last = false;                         // of some request
-    double seconds = 0.0;                          // so far
+    int64_t num_tokens = 0;                        // of items
+    int64_t most_tokens = 0;                       // limit of num_tokens, except for a single item
+    // limit for an input that is not its request's last, if has_last
+    int64_t most_beside_last = 0;
+    bool has_last = false;  // contains the last input of some request
+    double seconds = 0.0;   // duration so far
     bool goes_on = false;
   };
 
@@ -116,11 +116,11 @@ class EncodingLoop final : public ModelLoop {
   const Encode encode_;
   EncodeQueue queue_;
   std::unordered_map<std::string, std::shared_ptr<EncodeReq>> reqs_;
-  Pass pass_;  // nothing taken: none is under way
+  Pass pass_;  // nothing taken: no pass is active
   PassTime time_;
   Stats stats_;
   BatchTokenIdOut refused_;
-  std::vector<std::shared_ptr<EncodeReq>> ended_;  // has room for all requests
+  std::vector<std::shared_ptr<EncodeReq>> ended_;  // capacity for all requests
 };
 
 }  // namespace shortlist

@@ -39,7 +39,7 @@ void ForwardQueue::Order(const RadixCache& cache) {
   } else {
     for (Entry& entry : entries_) {
       if (policy_ == SchedulePolicy::kLpm) {
-        // Matched + ageing * (now - arrival): now is the same for all of them.
+        // Matched + ageing * (now - arrival), without the common term ageing * now.
         entry.score = static_cast<double>(entry.req->match.len) - ageing_ * entry.req->arrival_s;
       } else {
         entry.score = policy_ == SchedulePolicy::kRandom ? entry.random : 0.0;
@@ -54,9 +54,9 @@ void ForwardQueue::Order(const RadixCache& cache) {
   is_sorted_ = true;
 }
 
-/// A node weighs as much as requests wait at it or below. Children are visited by falling weight
-/// (ties: the older run first) and before the requests that end at the node itself, whose tokens
-/// those below need too.
+/// The weight of a node is the number of requests waiting at it or below it. Children are visited
+/// by falling weight (ties: the older run first). They precede the requests that end at the node
+/// itself, whose tokens the children need too.
 void ForwardQueue::ScoreByWeight(const RadixCache& cache) {
   struct Visit {
     int64_t weight = 0;
@@ -77,7 +77,8 @@ void ForwardQueue::ScoreByWeight(const RadixCache& cache) {
   const auto lighter = [&](int32_t a, int32_t b) {
     return visits[a].weight != visits[b].weight ? visits[a].weight < visits[b].weight : a > b;
   };
-  // The heaviest is on top of the stack. A node comes up twice: first to push its children.
+  // The heaviest node is on top of the stack. A node with children is visited twice; the first
+  // visit pushes its children.
   std::sort(roots.begin(), roots.end(), lighter);
   std::vector<int32_t> stack = roots;
   double score = 0.0;

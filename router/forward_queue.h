@@ -10,44 +10,44 @@
 
 namespace shortlist {
 
-/// In which order waiting requests are admitted; priority goes before all of them.
+/// Order in which waiting requests are admitted, after priority.
 enum class SchedulePolicy {
-  kLpm,        // longest cached prefix first, and waiting counts as cached tokens do
+  kLpm,        // longest cached prefix first; waiting time counts as cached tokens
   kFcfs,       // first come, first served
-  kDfsWeight,  // depth first through the tree, the branch with most waiting requests first
+  kDfsWeight,  // depth first through the tree, the branch with the most waiting requests first
   kRandom,
 };
 
-/// The requests that wait for admission, with their matched prefixes and their order. Not
-/// thread-safe; does not own the requests.
+/// Requests waiting for admission, with their matched prefixes and their order. Not thread-safe;
+/// does not own the requests.
 class ForwardQueue {
  public:
-  /// ageing: cached tokens that a second of waiting is worth under kLpm.
+  /// ageing: number of cached tokens that equals a second of waiting under kLpm.
   ForwardQueue(SchedulePolicy policy, double ageing, uint64_t seed)
       : policy_(policy), ageing_(ageing), random_(seed) {}
 
-  /// Never throws after Reserve for as many.
+  /// Does not throw if Reserve() covered the new size.
   void Add(Req& req);
   void Reserve(size_t size) { entries_.reserve(size); }
   void Remove(const Req& req);
-  /// Removes those that are no longer kQueued.
+  /// Removes the requests that are no longer kQueued.
   void RemoveAdmitted();
 
   int64_t size() const { return static_cast<int64_t>(entries_.size()); }
   bool empty() const { return entries_.empty(); }
-  /// In order, as of the last Order call; later ones behind.
+  /// The i-th request in the order of the last Order() call; later arrivals follow.
   Req& at(int64_t i) const { return *entries_[i].req; }
 
-  /// Matches again the requests whose path changed, and sorts if that or an arrival asks for it.
-  /// The order of two requests does not change by waiting alone.
+  /// Rematches the requests whose path changed, and sorts if a match changed or a request arrived.
+  /// Waiting alone does not change the order of two requests.
   void Order(const RadixCache& cache);
 
-  /// Appends the requests that arrived at or before `time`.
+  /// Appends the requests that arrived at or before `time` to `older`.
   void CollectOlder(double time, std::vector<Req*>& older) const;
 
  private:
   struct Entry {
-    double score = 0.0;  // larger goes first
+    double score = 0.0;  // larger first
     double random = 0.0;
     Req* req = nullptr;
   };
@@ -61,8 +61,8 @@ class ForwardQueue {
   std::vector<Entry> entries_;
 };
 
-/// The tokens of `req` that may match: all but the last, which is computed in any case because it
-/// yields the next one.
+/// Tokens of `req` that may match: all except the last, which is always computed because it yields
+/// the next token, and at most max_prefix_len positions.
 std::span<const TokenId> MatchableTokens(const Req& req, const RadixCache& cache);
 
 }  // namespace shortlist

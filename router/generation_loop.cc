@@ -75,7 +75,8 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
   }
   for (size_t i = 0; i < input.dynamic_token_ids.size(); ++i) {
     const TokenId id = input.dynamic_token_ids[i];
-    const int64_t size = engine_.options().emit_size;  // nothing else comes, nor has a draft's row
+    // no other ids are emitted or have a draft row
+    const int64_t size = engine_.options().emit_size;
     if (Raw(id) >= 0 && Raw(id) < size) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("dynamic_token_ids[", i, "]: token id ", Raw(id), " not in [0, ", size, ")"));
@@ -105,7 +106,7 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
   req->priority = input.priority;
   req->arrival_s = now_s;
   req->deadline_s = req->arrival_s + input.timeout_s;
-  // A drafter's keys and values lie in the same slots, where it has any.
+  // If a drafter has keys and values of the request, they are in the same slots.
   req->cache_salt = absl::StrCat(input.cache_salt, engine_.DraftsFor(*req->sequence) ? "+" : "-");
   req->client = std::move(input.client);
 
@@ -146,7 +147,7 @@ void GenerationLoop::Step(double now_s) {
     RunBatch(batch);
     if (scheduler_->DecodeIsDue(!batch.IsEmpty())) RunBatch(scheduler_->PrepareDecode());
   } catch (const std::bad_alloc&) {
-    // Nothing was being computed. Those that wait go on waiting.
+    // Nothing was being computed. Waiting requests keep waiting.
   }
 }
 
@@ -164,10 +165,11 @@ Batch GenerationLoop::GetNewPrefillBatch(double now_s) {
   return batch;
 }
 
-/// One pass and what came of it. Its requests all fail if it does.
+/// Runs one pass and handles its results. If the pass fails, all of its requests fail.
 void GenerationLoop::RunBatch(const Batch& batch) {
   if (batch.IsEmpty()) return;
-  out_.rows.reserve(out_.rows.size() + 2 * batch.reqs.size());  // what throws here costs nothing
+  // an exception here has no effect on the requests
+  out_.rows.reserve(out_.rows.size() + 2 * batch.reqs.size());
   const absl::StatusOr<std::span<const StepResult>> results = runner_.Forward(batch);
   for (size_t i = 0; i < batch.reqs.size(); ++i) {
     GenerateReq& computed = AsGenerate(batch.reqs[i]);
@@ -184,7 +186,7 @@ void GenerationLoop::RunBatch(const Batch& batch) {
   HandleFinishedRequests();
 }
 
-/// Takes over what a pass did for one request.
+/// Applies the result of a pass for one request.
 void GenerationLoop::HandleResult(GenerateReq& req, const StepResult& result) {
   const Sequence& sequence = *req.sequence;
   const std::span<const TokenId> news = sequence.output().last(result.num_emitted);
@@ -208,7 +210,7 @@ void GenerationLoop::HandleResult(GenerateReq& req, const StepResult& result) {
   if (ends) finished_.push_back(&req);
 }
 
-/// The prompt is in the tree now: what has followed it in other requests may follow it again.
+/// The prompt is in the tree now. Tokens that followed it in other requests may follow again.
 void GenerationLoop::DiscoverContinuations(GenerateReq& req) {
   const int64_t max_tokens = engine_.num_continuations(*req.sequence);
   if (max_tokens == 0) return;
@@ -219,7 +221,7 @@ void GenerationLoop::DiscoverContinuations(GenerateReq& req) {
     cache.AppendContinuations(cache.MatchPrefix(req.root, prompt), max_tokens, tokens);
     engine_.AddContinuations(*req.sequence, std::move(tokens));
   } catch (const std::bad_alloc&) {
-    // A guess is no reason to fail.
+    // Guesses are optional; ignore the failure.
   }
 }
 

@@ -19,19 +19,20 @@
 
 namespace shortlist {
 
-/// A generating model under the Router: takes requests at any time, prefills and decodes them
-/// together, and sends their tokens. A step is transactional: what breaks in it fails the requests
-/// it was computing, and nothing else.
+/// A generating model under the Router. Accepts requests at any time, prefills and decodes them
+/// together, and sends their tokens. A step is transactional: an error fails only the requests
+/// being computed.
 class GenerationLoop final : public ModelLoop {
  public:
-  /// `scheduler` as the flags are named: context_length 0 is the target's; it is never above
-  /// max_total_tokens, so that whatever is within it fits; num_draft_tokens and bigram_keys are
-  /// taken from the engine, which must outlive this and has at least max_total_tokens slots.
-  /// InvalidArgument names the option and its bound.
+  /// `scheduler`: option names as in the flags. context_length 0 means the target's. It is limited
+  /// to max_total_tokens, so that every request within it fits. num_draft_tokens and bigram_keys
+  /// are taken from the engine. `engine` must outlive this object and have at least
+  /// max_total_tokens slots. Returns InvalidArgument with the option and its bound.
   static absl::StatusOr<std::unique_ptr<GenerationLoop>> Create(SpeculativeEngine& engine,
                                                                 SchedulerOptions scheduler);
 
-  /// Takes a request; where it is refused, its terminal row tells (BatchTokenIdOut::Row::status).
+  /// Adds a request. A rejected request gets a terminal row with the status
+  /// (BatchTokenIdOut::Row::status).
   void Add(TokenizedGenerateReqInput input, double now_s);
 
   bool Abort(const std::string& rid) override;
@@ -39,7 +40,7 @@ class GenerationLoop final : public ModelLoop {
   bool idle() const override { return reqs_.empty(); }
   BatchTokenIdOut TakeRows() override { return std::exchange(out_, {}); }
 
-  /// Takes every running and prefilling request out of its slots, as when memory is short.
+  /// Retracts every running and prefilling request, as if memory were short.
   void RetractAll() { scheduler_->RetractAll(); }
 
   Scheduler& scheduler() { return *scheduler_; }

@@ -11,7 +11,7 @@ KvPool::KvPool(int64_t capacity) {
   SHORTLIST_CHECK(capacity >= 1 && capacity <= std::numeric_limits<int32_t>::max());
   held_.resize(capacity);
   free_.resize(capacity);
-  // The lowest slot is on top: neighbours in a sequence are neighbours in memory at first.
+  // The lowest slot is on top, so that neighbours in a sequence are at first neighbours in memory.
   for (int64_t i = 0; i < capacity; ++i) free_[i] = static_cast<int32_t>(capacity - 1 - i);
 }
 

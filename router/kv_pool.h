@@ -7,18 +7,18 @@
 
 namespace shortlist {
 
-/// Who holds which KV slot of a model: slots 0 .. capacity - 1, free or held. A held slot belongs
-/// to one request or to the radix cache; who it is, they know themselves. Not thread-safe.
+/// Tracks which KV slots of a model (0 .. capacity - 1) are free or held. A held slot belongs to
+/// one request or to the radix cache; the pool does not record which. Not thread-safe.
 class KvPool {
  public:
   /// `capacity` in [1, 2^31).
   explicit KvPool(int64_t capacity);
 
-  /// Fills `slots` with free slots and holds them, or does nothing and returns false when there are
-  /// fewer. Never throws.
+  /// Fills `slots` with free slots and marks them held. Returns false and changes nothing if there
+  /// are fewer free slots. Never throws.
   bool Allocate(std::span<int32_t> slots);
 
-  /// Gives held slots back. Freeing a slot that is free is a broken invariant. Never throws.
+  /// Frees held slots. Freeing a free slot is a broken invariant. Never throws.
   void Free(std::span<const int32_t> slots);
 
   int64_t capacity() const { return static_cast<int64_t>(held_.size()); }

@@ -7,20 +7,19 @@
 
 namespace shortlist {
 
-/// A model under the Router with the requests that it serves. Every request that it took gets
-/// exactly one terminal row. Times are seconds of a clock that never goes back. Used by one thread
-/// at a time.
+/// A model under the Router with the requests that it serves. Every accepted request gets exactly
+/// one terminal row. Times are seconds of a monotonic clock. Used by one thread at a time.
 class ModelLoop {
  public:
   virtual ~ModelLoop() = default;
 
-  /// Ends the request of this id; false when it serves none.
+  /// Ends the request `rid`; returns false if this model does not serve it.
   virtual bool Abort(const std::string& rid) = 0;
-  /// Ends what is overdue and computes the next pass, or the next two.
+  /// Fails overdue requests and computes the next pass, or the next two (prefill and decode).
   virtual void Step(double now_s) = 0;
-  /// True when there is nothing to step for.
+  /// True if there is nothing to compute or send.
   virtual bool idle() const = 0;
-  /// What came since the last call.
+  /// Returns the rows added since the last call.
   virtual BatchTokenIdOut TakeRows() = 0;
 };
 

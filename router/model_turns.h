@@ -8,17 +8,17 @@
 
 namespace shortlist {
 
-/// Whose pass is next where several models share one thread: of those that have work, whoever has
-/// had least time for its share. While model i has work, over any time it gets at least
-/// share[i] / (sum of the shares of all) of it, less one pass of each. Who had nothing to do saves
-/// nothing up, and who computed alone owes nothing to those who come later.
+/// Weighted fair scheduler for models on one thread. Next() picks the busy model with the least
+/// time used per share. While model i is busy, it gets at least share[i] / (sum of all shares) of
+/// any period, less one pass of each model. An idle model gains no credit, and a model that ran
+/// alone incurs no debt.
 class ModelTurns {
  public:
-  /// Shares are above 0.
+  /// Shares must be above 0.
   explicit ModelTurns(std::vector<double> shares)
       : shares_(std::move(shares)), used_(shares_.size(), 0.0), had_work_(shares_.size(), false) {}
 
-  /// has_work(i) tells whether model i has any; at least one has.
+  /// has_work(i): true if model i has work; at least one must have.
   template <typename HasWork>
   size_t Next(HasWork has_work) {
     size_t next = used_.size();
@@ -32,15 +32,15 @@ class ModelTurns {
     return next;
   }
 
-  /// Model i computed for `seconds`, pauses of the process not counted (RunningClock): the others
-  /// would wait for as long again, and longer.
+  /// Records that model i computed for `seconds`. These must exclude pauses of the process
+  /// (RunningClock), for which the other models would otherwise be compensated.
   void Took(size_t i, double seconds) { used_[i] += std::max(seconds, 0.0) / shares_[i]; }
 
  private:
   const std::vector<double> shares_;
-  std::vector<double> used_;  // time for a share of 1, as if it had had work all the time
+  std::vector<double> used_;  // time divided by share; an idle model catches up to now_
   std::vector<bool> had_work_;
-  double now_ = 0.0;  // `used_` of whoever was next last
+  double now_ = 0.0;  // `used_` of the model picked last
 };
 
 }  // namespace shortlist

@@ -7,15 +7,16 @@
 
 namespace shortlist {
 
-/// How long a model's passes take, learned from those it ran: a fixed part, its weights being read,
-/// and so much for each token. Least squares over the last passes, older ones counting less.
+/// Learned duration of a model's passes: a fixed part (reading the weights) plus a time per token.
+/// Least squares over recent passes; older ones have less weight.
 class PassTime {
  public:
-  /// So few take hardly longer than one: the weights are read. Without it, slow passes of one short
-  /// input each, on a machine that is busy otherwise, would never show that there is a fixed part.
+  /// A pass of this few tokens takes hardly longer than one of a single token: it reads the
+  /// weights. Without this minimum, slow passes of one short input each, on a busy machine, would
+  /// never reveal the fixed part.
   static constexpr int64_t kFewest = 32;
 
-  /// A pass of `num_tokens`, at least 1, took `seconds`.
+  /// Records that a pass of `num_tokens` (at least 1) took `seconds`.
   void Add(int64_t num_tokens, double seconds) {
     const double n = static_cast<double>(num_tokens), t = std::max(seconds, 0.0);
     count_ = kDecay * count_ + 1.0;
@@ -25,17 +26,16 @@ class PassTime {
     nt_ = kDecay * nt_ + n * t;
   }
 
-  /// The most tokens that a pass of `seconds` may have; but enough that half of its time is not the
-  /// fixed part, at least kFewest, and at most `most`, which is the answer as long as nothing is
-  /// known.
+  /// Maximum tokens of a pass of `seconds`. At least so many that the fixed part is at most half of
+  /// the pass, at least kFewest, and at most `most`. Returns `most` before any pass.
   int64_t TokensIn(double seconds, int64_t most) const {
     if (!(t_ > 0.0)) return most;
-    // Passes of one length tell nothing of a fixed part.
+    // Passes of equal length do not reveal the fixed part.
     const double spread = count_ * nn_ - n_ * n_;
     double per_token = t_ / n_, fixed = 0.0;
     if (spread > 1e-3 * n_ * n_) {
       const double slope = (count_ * nt_ - n_ * t_) / spread;
-      // Neither part is below 0, whatever the noise says.
+      // Neither part may be negative, whatever the noise.
       if (slope > 0.01 * per_token && slope < per_token) {
         per_token = slope;
         fixed = (t_ - slope * n_) / count_;

@@ -12,7 +12,7 @@ namespace {
 
 absl::Status Aborted() { return absl::CancelledError("aborted"); }
 
-// Of a request.
+// Both functions require a message that is a request.
 
 std::string& RidOf(RouterMessage& message) {
   if (auto* embed = std::get_if<TokenizedEmbedReqInput>(&message)) return embed->rid;
@@ -54,9 +54,9 @@ Pipeline::~Pipeline() {
   EndThreads();
 }
 
-/// Ends those that were started, when they have done what is queued.
+/// Joins the started threads after they have processed their queues.
 void Pipeline::EndThreads() {
-  // Each queue is closed when nobody is left who fills it.
+  // Close each queue after its last producer has ended.
   tasks_.Close();
   for (std::thread& tokenizer : tokenizers_) tokenizer.join();
   messages_.Close();
@@ -94,7 +94,7 @@ void Pipeline::AbortAll() {
 
 void Pipeline::AbortLocked(Receiver& receiver) {
   if (receiver.aborted_) return;
-  // One that is on its way there is asked before it is let in.
+  // A request on its way to the router is checked in TakeAborts().
   if (receiver.in_router_) aborts_.push_back(AbortReq{receiver.rid_});
   receiver.aborted_ = true;
 }
@@ -124,8 +124,8 @@ void Pipeline::RunTokenizer() {
   }
 }
 
-/// Turns requests that were aborted on their way into terminal rows, and adds the aborts of those
-/// that the router has.
+/// Turns requests aborted before they reached the router into terminal rows, and adds the aborts of
+/// requests in the router.
 void Pipeline::TakeAborts(std::vector<RouterMessage>& messages) {
   std::vector<std::shared_ptr<Receiver>> aborted;
   {

@@ -18,32 +18,31 @@
 
 namespace shortlist {
 
-/// Whom the rows of one request are for: Submit takes it, each row of the request carries it. To
-/// derive from.
+/// Destination of one request's rows, passed to Submit() and carried by each row. Base class.
 class Receiver {
  public:
   virtual ~Receiver() = default;
 
  private:
   friend class Pipeline;
-  std::string rid_;         // constant once Submit has it
-  bool aborted_ = false;    // this and the next are guarded by the pipeline's mutex_
-  bool in_router_ = false;  // from its first step to its terminal row
+  std::string rid_;         // constant after Submit()
+  bool aborted_ = false;    // this and the next are guarded by Pipeline::mutex_
+  bool in_router_ = false;  // from the request's first step to its terminal row
 };
 
-/// The threads around a Router: a pool that tokenizes, the router thread, and one that
-/// detokenizes, joined by bounded queues. Text is prepared and written while the model computes.
-/// A detokenizer that falls behind holds the router back; it does not pile up.
+/// The threads around a Router, joined by bounded queues: a pool that tokenizes, the router thread,
+/// and one thread that detokenizes. Text is processed while the model computes. A slow detokenizer
+/// slows the router down, so output does not accumulate.
 ///
-/// Every request that Submit took gets exactly one terminal row, at the latest when the pipeline
-/// is destroyed; until then it is registered here. Members may be called by any thread.
+/// Every request accepted by Submit() gets exactly one terminal row, at the latest when the
+/// pipeline is destroyed, and is registered here until then. Thread-safe.
 class Pipeline {
  public:
-  /// Makes the message of one request (no abort), but for rid and receiver; called by a tokenizer
-  /// thread. What it throws refuses the request.
+  /// Makes the message of one request (not an abort), except rid and receiver. Called by a
+  /// tokenizer thread. An exception rejects the request.
   using Tokenize = std::function<absl::StatusOr<RouterMessage>()>;
 
-  /// The Router as the router thread uses it.
+  /// The Router's functions that the router thread calls.
   struct Stepper {
     std::function<BatchTokenIdOut(std::vector<RouterMessage>)> exposed_step;
     std::function<bool()> idle;
@@ -51,25 +50,25 @@ class Pipeline {
 
   struct Options {
     int num_tokenizers = 2;     // at least 1
-    int64_t queue_size = 1024;  // of each queue; at least 1
+    int64_t queue_size = 1024;  // per queue; at least 1
   };
 
   /// `detokenize` is called by the detokenizer thread, with rows in the order of the steps; it must
-  /// not throw. Throws std::system_error where the system starts no more threads.
+  /// not throw. Throws std::system_error if the system cannot start more threads.
   Pipeline(Stepper router, std::function<void(BatchTokenIdOut)> detokenize, Options options);
-  /// Takes no more requests, aborts those that are served, and waits for their terminal rows.
+  /// Rejects new requests, aborts those being served, and waits for their terminal rows.
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  /// Takes a request of `client`, with a receiver of its own; clients take turns at the tokenizers.
-  /// ResourceExhausted when the queue of the tokenizers has no room for this client (QueueHasRoom),
-  /// Unavailable when the pipeline is being destroyed; there is no row then.
+  /// Submits a request of `client` with its own receiver. Clients take turns at the tokenizers.
+  /// Returns ResourceExhausted if the tokenizers' queue has no room for this client (QueueHasRoom),
+  /// Unavailable if the pipeline is being destroyed; no row is sent in these cases.
   absl::Status Submit(std::shared_ptr<Receiver> receiver, const std::string& client,
                       Tokenize tokenize);
 
-  /// Ends the request that was submitted with `receiver`, wherever it is; nothing when it has
-  /// ended or was not taken.
+  /// Ends the request that was submitted with `receiver`, at any stage. No effect if the request
+  /// has ended or was rejected.
   void Abort(Receiver& receiver);
   void AbortAll();
 
@@ -95,8 +94,8 @@ class Pipeline {
   BoundedQueue<RouterMessage> messages_;
   BoundedQueue<BatchTokenIdOut> outputs_;
 
-  std::mutex mutex_;                                    // guards what follows, to closing_
-  std::unordered_set<std::shared_ptr<Receiver>> live_;  // without a terminal row
+  std::mutex mutex_;                                    // guards all members up to closing_
+  std::unordered_set<std::shared_ptr<Receiver>> live_;  // requests without a terminal row
   std::vector<RouterMessage> aborts_;                   // for the next step
   uint64_t num_submitted_ = 0;
   bool closing_ = false;

@@ -11,7 +11,7 @@ namespace shortlist {
 namespace {
 
 int64_t CommonPrefixLen(const int32_t* a, const int32_t* b, int64_t count) {
-  // memcmp is as fast as memory; only the block that differs is looked at token by token.
+  // memcmp runs at memory speed; only the block that differs is compared by token.
   constexpr int64_t kBlock = 128;
   int64_t i = 0;
   while (i < count) {
@@ -36,7 +36,7 @@ RadixCache::RadixCache(KvPool& pool, Options options)
     : pool_(pool),
       look_ahead_(options.bigram_keys ? 1 : 0),
       hash_seed_(options.hash_seed),
-      // Every run holds a slot, so chains stay short without ever growing the table.
+      // Every run holds at least one slot, so chains stay short although the table never grows.
       buckets_(std::bit_ceil(static_cast<size_t>(pool.capacity())), -1) {}
 
 size_t RadixCache::BucketOf(int32_t parent, int32_t first, int32_t second) const {
@@ -137,8 +137,8 @@ RadixCache::Match RadixCache::MatchPrefix(int32_t root, std::span<const TokenId>
 RadixCache::Match RadixCache::Rematch(const Match& match, int32_t root,
                                       std::span<const TokenId> tokens) const {
   const Node& node = nodes_[match.node];
-  // The run may have been split or cut. As long as it ends where the match did, all before that
-  // stands, for nothing is evicted before what is below it.
+  // The run may have been split or cut. If it still ends where the match did, everything before is
+  // unchanged, because a node is never evicted before its descendants.
   if (node.born != match.born || node.end != match.len) return MatchPrefix(root, tokens);
   return MatchFrom({.node = match.node, .len = match.len, .offset = node.len()}, tokens);
 }
@@ -194,8 +194,8 @@ void RadixCache::Unlock(int32_t node) {
   DeleteRootIfUnused(root);
 }
 
-/// Cuts `node` after `at` of its positions. The first part becomes a new node, which is returned;
-/// `node` keeps its place at the end of the run, so that whoever holds it still holds the path.
+/// Cuts `node` after `at` of its positions. The first part becomes a new node, which is returned.
+/// `node` remains the end of the run, so that its holders still hold the whole path.
 int32_t RadixCache::Split(int32_t node, int64_t at) {
   Node& lower = nodes_[node];
   std::vector<int32_t> tokens(lower.tokens.begin(), lower.tokens.begin() + at + look_ahead_);
@@ -214,7 +214,7 @@ int32_t RadixCache::Split(int32_t node, int64_t at) {
   lower.version = ++clock_;
   LinkChild(index);
   LinkChild(node);
-  if (lower.num_locks == 0) {  // right behind the lower part in recency
+  if (lower.num_locks == 0) {  // directly after the lower part in recency
     upper.older = node;
     upper.newer = std::exchange(lower.newer, index);
     (upper.newer >= 0 ? nodes_[upper.newer].older : newest_) = index;
@@ -281,8 +281,9 @@ void RadixCache::AppendContinuations(const Match& match, int64_t max_tokens,
   SHORTLIST_CHECK(IsCurrent(match));
   const size_t begin = tokens.size();
   const auto room = [&] { return max_tokens - static_cast<int64_t>(tokens.size() - begin); };
-  // Breadth first: what comes soon on any branch is nearer than what comes late on one. The tokens
-  // of a run from `first` on; with bigram keys its last one is the next run's first.
+  // Breadth first: tokens that come soon on any branch are nearer than late ones of one branch.
+  // Appends the tokens of a run from `first` on. With bigram keys, the run's look-ahead is the next
+  // run's first token.
   const auto append = [&](const Node& node, int64_t first) {
     const int64_t count = std::min(node.len() - first, room());
     for (int64_t i = 0; i < count; ++i) tokens.push_back(TokenId{node.tokens[first + i]});

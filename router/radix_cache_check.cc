@@ -1,4 +1,4 @@
-// RadixCache::CheckInvariants: whether links, counts, locks and recency agree.
+// RadixCache::CheckInvariants: checks that links, counts, locks and recency agree.
 
 #include <algorithm>
 

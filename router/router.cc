@@ -11,7 +11,7 @@
 namespace shortlist {
 namespace {
 
-/// Of the thread's time, in shares of an encoder's: each token of a stream is waited for.
+/// Share of the thread's time relative to an encoder's: clients wait for each token of a stream.
 constexpr double kGenerationShare = 2.0;
 
 std::vector<double> Shares(bool generates, size_t num_encoders) {
@@ -20,7 +20,7 @@ std::vector<double> Shares(bool generates, size_t num_encoders) {
   return shares;
 }
 
-/// Refuses a request that no model here serves.
+/// Rejects a request that no model here serves.
 template <typename Input>
 void Refuse(Input& input, absl::Status status, BatchTokenIdOut& out) {
   out.rows.push_back({.rid = std::move(input.rid),

@@ -17,10 +17,10 @@
 
 namespace shortlist {
 
-/// The heart of the server: requests for one generating model, or none, and any number of encoders
-/// go in at any time, tokens and vectors come out. The models share the thread by turns
-/// (ModelTurns), the generating one with two shares of the time to each encoder's one: over any
-/// time a model that has work gets its share, less one pass of each. Every request gets exactly one
+/// The core of the server: serves requests for at most one generating model and any number of
+/// encoders. Requests enter at any time; tokens and vectors come out. The models take turns on the
+/// thread (ModelTurns); the generating model has two shares of the time, each encoder one. A busy
+/// model gets its share of any period, less one pass of each model. Every request gets exactly one
 /// terminal row.
 ///
 /// Used by one thread at a time.
@@ -31,36 +31,36 @@ class Router {
     EncodingLoop::Encode encode;
   };
   struct Options {
-    SchedulerOptions scheduler;  // of the generating model, as GenerationLoop::Create takes it
+    SchedulerOptions scheduler;  // of the generating model, as for GenerationLoop::Create
     std::vector<Encoder> encoders;
-    // Seconds of a clock that never goes back, by which passes are charged and deadlines pass.
-    // Empty: a RunningClock, so that a pause of the process is charged to no model.
+    // Seconds of a monotonic clock, used to charge passes and for deadlines. Empty: a RunningClock,
+    // so that a pause of the process is charged to no model.
     std::function<double()> now;
   };
 
-  /// Errors of GenerationLoop::Create and EncodingLoop::Create.
+  /// Returns errors of GenerationLoop::Create and EncodingLoop::Create.
   static absl::StatusOr<std::unique_ptr<Router>> Create(SpeculativeEngine& engine, Options options);
-  /// Without a generating model, to which all requests are refused: FailedPrecondition.
+  /// Creates a router without a generating model; requests for one fail with FailedPrecondition.
   static absl::StatusOr<std::unique_ptr<Router>> Create(Options options);
 
-  /// Takes in what has arrived and steps one model. Returns what that brought.
+  /// Accepts new messages and steps one model. Returns the new rows of all models.
   BatchTokenIdOut ExposedStep(std::vector<RouterMessage> recv_reqs);
 
-  /// True when there is nothing to step for.
+  /// True if there is nothing to compute or send.
   bool idle() const;
 
   bool generates() const { return generation_ != nullptr; }
   size_t num_encoders() const { return encoders_.size(); }
   const EncodingLoop& encoder(size_t i) const { return *encoders_[i]; }
 
-  // Of the generating model. Precondition: generates().
+  // For the generating model. Precondition: generates().
 
-  /// Takes every running and prefilling request out of its slots, as when memory is short.
+  /// Retracts every running and prefilling request, as if memory were short.
   void RetractAll() { generation_->RetractAll(); }
-  /// As Scheduler's.
+  /// See Scheduler::FlushCache.
   void FlushCache() { generation_->scheduler().FlushCache(); }
   const Scheduler& scheduler() const { return generation_->scheduler(); }
-  /// As Scheduler's.
+  /// See Scheduler::CheckInvariants.
   absl::Status CheckInvariants() const { return scheduler().CheckInvariants(); }
 
  private:
@@ -71,7 +71,7 @@ class Router {
 
   void Take(RouterMessage message, double now_s, BatchTokenIdOut& out);
 
-  const std::unique_ptr<GenerationLoop> generation_;  // null: there is none
+  const std::unique_ptr<GenerationLoop> generation_;  // null without a generating model
   const std::vector<std::unique_ptr<EncodingLoop>> encoders_;
   const std::function<double()> now_;
   std::vector<ModelLoop*> loops_;  // all of them

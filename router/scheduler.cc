@@ -14,8 +14,8 @@
 namespace shortlist {
 namespace {
 
-// The share of the tokens a request may still generate that it is expected to: it falls with every
-// decode pass that needs no retraction and rises with one that does, as SGLang's new_token_ratio.
+// Expected share of the tokens that a request may still generate. It falls with every decode pass
+// without a retraction and rises with one that needs a retraction, as SGLang's new_token_ratio.
 constexpr double kFirstRatio = 0.7;
 constexpr double kLeastRatio = 0.1;
 constexpr double kRatioDecay = (kFirstRatio - kLeastRatio) / 600;
@@ -27,7 +27,7 @@ absl::Status CheckRange(absl::string_view name, int64_t value, int64_t least, in
       absl::StrCat(name, " ", value, " not in [", least, ", ", most, "]"));
 }
 
-/// Which of two active requests is retracted first.
+/// True if `a` is retracted before `b`.
 bool GoesBefore(const Req& a, const Req& b) {
   if (a.account->num_active != b.account->num_active) {
     return a.account->num_active > b.account->num_active;
@@ -41,7 +41,7 @@ bool GoesBefore(const Req& a, const Req& b) {
 absl::Status SchedulerOptions::Validate() const {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   constexpr int64_t kMostRequests = 1 << 20;
-  constexpr int64_t kMostSlots = 1 << 28;  // some 10 bytes of books for each
+  constexpr int64_t kMostSlots = 1 << 28;  // about 10 bytes of bookkeeping each
   SHORTLIST_RETURN_IF_ERROR(CheckRange("max_total_tokens", max_total_tokens, 1, kMostSlots));
   SHORTLIST_RETURN_IF_ERROR(CheckRange("context_length", context_length, 1, kMost));
   SHORTLIST_RETURN_IF_ERROR(CheckRange("max_prefill_tokens", max_prefill_tokens, 1, kMost));
@@ -72,18 +72,19 @@ Scheduler::Scheduler(const SchedulerOptions& options)
       cache_(pool_, {.bigram_keys = options.bigram_keys, .hash_seed = options.seed}),
       queue_(options.policy, options.ageing, options.seed),
       new_token_ratio_(kFirstRatio) {
-  // Moving a request from list to list must not fail.
+  // Moving a request between lists must not fail.
   queue_.Reserve(MostQueued(options.max_queued_requests) + options.max_running_requests);
   prefilling_.reserve(options.max_running_requests);
   running_.reserve(options.max_running_requests);
-  leaders_.reserve(2 * options.max_running_requests);  // some of them give way in the same pass
+  // some are retracted again within the same pass
+  leaders_.reserve(2 * options.max_running_requests);
 }
 
 absl::Status Scheduler::Add(Req& req) {
   SHORTLIST_CHECK(req.state == Req::State::kNew);
   SHORTLIST_CHECK(req.prompt_len == req.num_tokens() && req.max_new_tokens >= 1);
   if (req.prompt_len < 1) return absl::InvalidArgumentError("the prompt has no tokens");
-  // Both are below 2^63, their sum may not be.
+  // Both are below 2^63, but their sum may not be.
   if (req.max_new_tokens > options_.context_length - req.prompt_len) {
     return absl::OutOfRangeError(absl::StrCat(
         "a prompt of ", req.prompt_len, " tokens and max_new_tokens ", req.max_new_tokens,
@@ -134,7 +135,7 @@ bool Scheduler::DecodeIsDue(bool prefilled) const {
   return !running_.empty() && (!prefilled || num_passes_ >= options_.max_prefill_passes);
 }
 
-/// The request to go when memory is short.
+/// The request to retract if memory is short.
 Req& Scheduler::PickVictim() const {
   Req* victim = nullptr;
   const auto consider = [&victim](std::span<Req* const> reqs) {
@@ -158,7 +159,7 @@ void Scheduler::Grow(Req& req, int64_t num_slots) {
 
 Batch Scheduler::PrepareDecode() {
   num_passes_ = 0;
-  // Growing below must not fail half-way.
+  // Growing below must not fail halfway.
   for (Req* req : running_) req->kv_slots.reserve(req->num_tokens() + options_.num_draft_tokens);
   const auto num_missing = [this] {
     int64_t missing = 0;
@@ -168,7 +169,7 @@ Batch Scheduler::PrepareDecode() {
     return missing;
   };
   const int64_t num_retractions = stats_.num_retractions;
-  // One request alone always fits, so somebody goes on.
+  // One request alone always fits, so at least one continues.
   while (num_missing() > available_len()) Retract(PickVictim());
   if (stats_.num_retractions == num_retractions) {
     new_token_ratio_ = std::max(new_token_ratio_ - kRatioDecay, kLeastRatio);
@@ -209,7 +210,7 @@ void Scheduler::Computed(Req& req, int64_t cached_len, int64_t shareable_len) {
   if (was_running || is_shared) req.shares_prompt = true;
 }
 
-/// Gives the tree what it may take and does not hold yet.
+/// Inserts the shareable positions that the tree does not have yet.
 void Scheduler::Share(Req& req) {
   if (options_.disable_radix_cache) return;
   const int64_t len = std::min(req.shareable_len, req.num_tokens() - cache_.look_ahead());
@@ -222,7 +223,7 @@ void Scheduler::Share(Req& req) {
   } catch (const std::bad_alloc&) {
     return;  // the request keeps its slots to itself
   }
-  // What another request brought in meanwhile has the same bits; one copy is enough.
+  // Positions that another request has inserted meanwhile have the same bits; keep one copy.
   const std::span news = slots.subspan(req.prefix_len);
   pool_.Free(news.first(inserted.existing_len - req.prefix_len));
   cache_.CopySlots(inserted.node, req.prefix_len, news);
@@ -259,7 +260,7 @@ void Scheduler::Remove(Req& req) {
   }
 }
 
-/// Drops a client's account when it has no requests any more.
+/// Drops a client's account if it has no requests any more.
 void Scheduler::Forget(const std::string& client) {
   const auto account = accounts_.find(client);
   if (account == accounts_.end()) return;
@@ -286,7 +287,7 @@ void Scheduler::Retract(Req& req) {
   Share(req);
   Remove(req);
   ReleaseSlots(req);
-  req.match = cache_.MatchPrefix(req.root, {});  // Order matches the rest
+  req.match = cache_.MatchPrefix(req.root, {});  // Order() matches the rest
   req.match.version = 0;
   req.state = Req::State::kQueued;
   ++req.num_retractions;

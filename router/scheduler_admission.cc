@@ -1,5 +1,5 @@
-// The Scheduler's prefill passes: which waiting requests are admitted, and what of the admitted
-// ones the next pass computes.
+// The Scheduler's prefill passes: which waiting requests are admitted, and which tokens of the
+// admitted requests the next pass computes.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace shortlist {
 namespace {
 
-// Nobody expects more output than this before it is there.
+// Upper limit of the expected output of a request.
 constexpr int64_t kMostExpected = 4096;
 
 int64_t PassTokens(const SchedulerOptions& options) {
@@ -28,7 +28,7 @@ bool IsOf(const Req* req, const ClientAccount* account) { return req->account ==
 }  // namespace
 
 int64_t Scheduler::ExpectedSlots(const Req& req) const {
-  // The prefill itself yields a token, and the last one needs no slot.
+  // The prefill itself yields a token, and the last token needs no slot.
   const int64_t left = std::min(req.max_new_tokens - req.num_output() - 1, kMostExpected);
   return static_cast<int64_t>(
       std::ceil(static_cast<double>(std::max<int64_t>(left, 0)) * new_token_ratio_));
@@ -45,20 +45,20 @@ Scheduler::Budget Scheduler::NextBudget() const {
   return budget;
 }
 
-/// Whether a prompt of this client is being computed.
+/// True if a prompt of this client is being computed.
 bool Scheduler::IsPrefilling(const ClientAccount& account) const {
   return std::any_of(prefilling_.begin(), prefilling_.end(),
                      [&](const Req* req) { return IsOf(req, &account); });
 }
 
-/// Whether a pass takes nobody any more, whoever comes.
+/// True if this pass can admit no further request.
 bool Scheduler::IsFull(const Budget& budget) const {
   if (prefilling_.empty() || budget.tokens > 0) return false;
   return !budget.may_go_in_front || (budget.num_in_front > 0 && budget.front_tokens < 1);
 }
 
 Scheduler::Verdict Scheduler::TryAdmit(Req& req, Budget& budget) {
-  // An admission before may have split or evicted what this one had matched.
+  // An earlier admission may have split or evicted the matched nodes.
   if (!cache_.IsCurrent(req.match)) {
     req.match = cache_.Rematch(req.match, req.root, MatchableTokens(req, cache_));
   }
@@ -73,10 +73,10 @@ Scheduler::Verdict Scheduler::TryAdmit(Req& req, Budget& budget) {
   if (NumActive() >= options_.max_running_requests) return Verdict::kNoRoom;
   int64_t slots = num_uncomputed + ExpectedSlots(req);
   if (slots > budget.slots) return Verdict::kNoRoom;
-  slots += cache_.EvictableLen(req.match);  // locked from then on
+  slots += cache_.EvictableLen(req.match);  // locked from now on
   if (slots > budget.slots) return Verdict::kNoRoom;
   try {
-    // One that went in front may have given way since.
+    // A request that bypassed others may have been preempted since.
     const int64_t size = std::ssize(prefilling_);
     StartPrefill(req, in_front ? std::min(budget.num_in_front, size) : size);
   } catch (const std::bad_alloc&) {
@@ -91,7 +91,7 @@ Scheduler::Verdict Scheduler::TryAdmit(Req& req, Budget& budget) {
   return Verdict::kAdmitted;
 }
 
-/// Throws std::bad_alloc before anything has changed.
+/// Throws std::bad_alloc before any change.
 void Scheduler::StartPrefill(Req& req, int64_t place) {
   const int64_t num_tokens = req.num_tokens();
   req.kv_slots.reserve(num_tokens);
@@ -117,7 +117,7 @@ void Scheduler::StartPrefill(Req& req, int64_t place) {
   }
 }
 
-/// Requests that are being computed and whose prompt the tree will hold soon.
+/// Lists the active requests whose prompt the tree will contain soon.
 void Scheduler::ListLeaders() {
   leaders_.clear();
   const auto add = [this](std::span<Req* const> reqs) {
@@ -129,8 +129,8 @@ void Scheduler::ListLeaders() {
   add(prefilling_);
 }
 
-/// True when a request being computed goes on from where the match of `req` ends with at least a
-/// quarter of what `req` would have to compute itself: soon that will be a hit.
+/// True if an active request continues from the end of the match of `req` and shares at least a
+/// quarter of the tokens that `req` would have to compute: they will soon be a prefix hit.
 bool Scheduler::WaitsForLeader(const Req& req) const {
   const int64_t begin = req.match.len;
   if (cache_.EndOf(req.match.node) != begin) return false;
@@ -148,8 +148,8 @@ bool Scheduler::WaitsForLeader(const Req& req) const {
   return false;
 }
 
-/// Sets turns_, and what each of these clients has waiting: first what must not be passed over any
-/// more, the oldest first, then the others as the queue orders them.
+/// Sets turns_, and the waiting requests of each of these clients: first the overdue ones, oldest
+/// first, then the others in queue order.
 void Scheduler::ListTurns(double now_s) {
   const double overdue_since_s = now_s - options_.max_wait_s;
   std::vector<Req*> overdue;
@@ -173,8 +173,8 @@ void Scheduler::ListTurns(double now_s) {
   }
 }
 
-/// The client with fewest active requests; of equals, that whose next one is the oldest. Null: none
-/// has anything left.
+/// Returns the client with the fewest active requests; ties go to the oldest next request. Null: no
+/// client has a request left.
 ClientAccount* Scheduler::NextTurn() {
   ClientAccount* first = nullptr;
   for (ClientAccount* account : turns_) {
@@ -188,14 +188,13 @@ ClientAccount* Scheduler::NextTurn() {
   return first;
 }
 
-/// What a retraction gives back at least, by estimate: slots that are not shared, and expected
-/// ones.
+/// Lower bound, by estimate, of the slots that a retraction frees: unshared and expected slots.
 int64_t Scheduler::SlotsOf(const Req& req) const {
   return std::ssize(req.kv_slots) - req.prefix_len + ExpectedSlots(req);
 }
 
-/// Slots that clients with at least two more active requests than `account` would give back before
-/// they have no more than one more.
+/// Slots that would be freed if every client with at least two more active requests than `account`
+/// were reduced to one more.
 int64_t Scheduler::SlotsToGive(const ClientAccount& account) {
   for (auto& [client, other] : accounts_) {
     other.num_to_give = std::max<int64_t>(other.num_active - account.num_active - 1, 0);
@@ -214,8 +213,9 @@ int64_t Scheduler::SlotsToGive(const ClientAccount& account) {
   return num_slots;
 }
 
-/// Retracts a request of a client that has at least two more active ones than that of `req`. False:
-/// there is none, or all of them would not make room for `req`.
+/// Retracts a request of the client with the most active requests, which must have at least two
+/// more than that of `req`. Returns false if there is none, or if all such retractions would not
+/// make room for `req`.
 bool Scheduler::GiveWay(const Req& req, const Budget& budget) {
   const ClientAccount& account = *req.account;
   int64_t most = 0;
@@ -225,14 +225,13 @@ bool Scheduler::GiveWay(const Req& req, const Budget& budget) {
       req.num_tokens() - req.match.len + ExpectedSlots(req) + cache_.EvictableLen(req.match);
   if (wanted > budget.slots && wanted > budget.slots + SlotsToGive(account)) return false;
   Req& victim = PickVictim();
-  queue_.RemoveAdmitted();           // it may have been admitted in this pass
-  victim.account->is_closed = true;  // what it sent later does not take the place
+  queue_.RemoveAdmitted();           // the victim may have been admitted in this pass
+  victim.account->is_closed = true;  // its later requests must not take the place
   Retract(victim);
   return true;
 }
 
-/// Moves waiting requests to prefilling_, up to one that must not be passed over any more and has
-/// no room.
+/// Moves waiting requests to prefilling_, up to an overdue one that has no room.
 void Scheduler::Admit(double now_s) {
   const bool passed_over = std::exchange(passed_over_, false);
   if (queue_.empty()) return;
@@ -261,7 +260,7 @@ void Scheduler::Admit(double now_s) {
     if (verdict == Verdict::kAdmitted) continue;
     if (verdict == Verdict::kNoRoom) {
       if (is_overdue) break;
-      // Nobody who has fewer active requests comes after this one.
+      // Clients are tried by rising number of active requests, so no later one has fewer.
       if (NumActive() >= options_.max_running_requests) break;
     }
     if (is_overdue || budget.tokens < 1) account->is_closed = true;
@@ -285,7 +284,7 @@ Batch Scheduler::PrefillBatch() const {
   return batch;
 }
 
-/// Puts a prompt that `batch` computes in part behind those of other clients.
+/// Moves a prompt that `batch` computes only in part after those of other clients.
 void Scheduler::PassOn(const Batch& batch) {
   const size_t last = batch.reqs.size() - 1;
   Req* const cut = batch.reqs[last];

@@ -26,7 +26,7 @@ class Simulation {
     while (next_ < trace_.size() || !scheduler_.idle()) {
       if (scheduler_.idle()) now_s_ = std::max(now_s_, trace_[next_].arrival_s);
       while (next_ < trace_.size() && trace_[next_].arrival_s <= now_s_) Arrive(next_++);
-      if (scheduler_.idle()) continue;  // all refused
+      if (scheduler_.idle()) continue;  // all were rejected
 
       const Batch prefill = scheduler_.GetNewPrefillBatch(now_s_);
       Prefill(prefill);

@@ -20,13 +20,13 @@ struct TraceRequest {
   double arrival_s = 0.0;
   std::vector<TokenId> prompt;
   int64_t max_new_tokens = 0;  // at least 1
-  int64_t output_len = 0;      // tokens after which it stops; at most max_new_tokens
+  int64_t output_len = 0;      // tokens until it stops; at most max_new_tokens
   int32_t priority = 0;
   std::string cache_salt;
   std::string client;
 };
 
-/// Seconds that passes take: a line through two costs each.
+/// Seconds per pass: a fixed cost plus a cost per token or request.
 struct CostModel {
   double prefill_pass_s = 0.005;
   double prefill_token_s = 0.001;
@@ -34,9 +34,9 @@ struct CostModel {
   double decode_request_s = 0.001;
 };
 
-/// What became of one request, in virtual seconds since the start.
+/// Outcome of one request, in virtual seconds since the start.
 struct SimulatedRequest {
-  absl::Status refusal;  // ok: it was served
+  absl::Status refusal;  // ok if the request was served
   double admitted_s = std::numeric_limits<double>::infinity();
   std::vector<double> token_times_s;  // of each output token
   double finished_s = std::numeric_limits<double>::infinity();
@@ -53,10 +53,10 @@ struct SimulationResult {
 using StepObserver =
     std::function<void(const Scheduler&, const Batch& prefill, const Batch& decode, double now_s)>;
 
-/// Runs `trace` (arrivals in ascending order) through the scheduler with a cost model in place of
-/// the model, in virtual time: one step is what GenerationLoop::Step does. The output of a request
-/// is a function of its index. Internal when the scheduler stands still with requests waiting.
-/// Errors as Scheduler::Create.
+/// Runs `trace` (arrivals in ascending order) through the scheduler in virtual time, with a cost
+/// model instead of the model. One step does what GenerationLoop::Step does. The output of a
+/// request is a function of its index. Returns Internal if the scheduler stalls with waiting
+/// requests, and the errors of Scheduler::Create.
 absl::StatusOr<SimulationResult> Simulate(const SchedulerOptions& options,
                                           std::span<const TraceRequest> trace,
                                           const CostModel& costs,

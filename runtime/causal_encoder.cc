@@ -38,7 +38,7 @@ absl::Status CausalEncoder::Check(std::span<const Text> texts) const {
   return absl::OkStatus();
 }
 
-/// At least `num_slots`, and nothing cached where there were less.
+/// Ensures at least `num_slots` slots; if there are fewer, drops all cached prefixes.
 absl::Status CausalEncoder::Reserve(int64_t num_slots) {
   if (prefixes_ != nullptr && pool_->capacity() >= num_slots) return absl::OkStatus();
   Drop();
@@ -49,7 +49,7 @@ absl::Status CausalEncoder::Reserve(int64_t num_slots) {
   });
 }
 
-/// One in which nothing is known.
+/// Creates an empty prefix tree.
 void CausalEncoder::MakeTree(int64_t num_slots) {
   prefixes_.reset();
   pool_ = std::make_unique<KvPool>(num_slots);
@@ -65,12 +65,12 @@ void CausalEncoder::Drop() {
   kv_.reset();
 }
 
-/// Finds slots for a text, whose tokens are then in the tree, to be computed before anybody's
-/// behind them. False where there is no room.
+/// Allocates slots for a text and inserts its tokens into the tree. They must be computed before
+/// those of any text that continues them. Returns false if there is no room.
 bool CausalEncoder::Place(size_t index, Text text) {
   const int64_t len = std::ssize(text);
   Placed placed{.index = index, .slots = std::vector<int32_t>(text.size())};
-  // The last token is computed in any case: it is its state that is asked for.
+  // The last token is always computed, because its state is requested.
   const RadixCache::Match match = prefixes_->MatchPrefix(root_, text.first(len - 1));
   const int32_t shared = prefixes_->Lock(match);
   prefixes_->CopySlots(shared, 0, std::span(placed.slots).first(match.len));
@@ -92,7 +92,7 @@ bool CausalEncoder::Place(size_t index, Text text) {
   return true;
 }
 
-/// Finds slots for a text that shares nothing. False where there is no room.
+/// Allocates slots for a text that shares nothing. Returns false if there is no room.
 bool CausalEncoder::PlaceAlone(size_t index, Text text) {
   Placed placed{.index = index, .slots = std::vector<int32_t>(text.size())};
   const int64_t len = std::ssize(text);
@@ -103,8 +103,7 @@ bool CausalEncoder::PlaceAlone(size_t index, Text text) {
   return true;
 }
 
-/// As many of the texts as there is room for, at least one of those that are left. False where
-/// none is.
+/// Places as many of the remaining texts as fit. Returns false if none is placed.
 bool CausalEncoder::PlaceSome() {
   const auto place = [&](size_t index) {
     return wanted_ == Wanted::kAll ? PlaceAlone(index, texts_[index]) : Place(index, texts_[index]);
@@ -116,7 +115,7 @@ bool CausalEncoder::PlaceSome() {
   return true;
 }
 
-/// As many tokens of those that are placed as a pass has, in that order.
+/// Fills the pass with tokens of the placed texts, in order.
 void CausalEncoder::FillPass() {
   pass_.Clear();
   rows_.clear();
@@ -126,7 +125,7 @@ void CausalEncoder::FillPass() {
     const int64_t len = std::ssize(text);
     const int64_t row = pass_.num_tokens();
     const int64_t end = std::min(len, begin_ + options_.pass_tokens - row);
-    // What is before it may be computed in this very pass.
+    // The tokens before it may be computed in this same pass.
     if (placed.first_own > 0 && row > 0) pass_.ShareSlots();
     pass_.AddChain(text.subspan(begin_, end - begin_), begin_, std::span(placed.slots).first(end));
     const int64_t to = row_of_[placed.index];
@@ -140,7 +139,7 @@ void CausalEncoder::FillPass() {
   }
 }
 
-/// Computes what is in the pass, and keeps the states that are asked for.
+/// Computes the pass and stores the requested states.
 absl::Status CausalEncoder::RunPass() {
   if (pass_.num_tokens() == 0) return absl::OkStatus();  // there are no texts
   SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, decoder_.Forward(pass_, *kv_));
@@ -152,7 +151,7 @@ absl::Status CausalEncoder::RunPass() {
   return absl::OkStatus();
 }
 
-/// All that were placed are computed.
+/// Releases the slots of all placed texts, which must be computed.
 void CausalEncoder::Release() {
   for (const Placed& placed : placed_) {
     if (placed.node >= 0) prefixes_->Unlock(placed.node);
@@ -161,7 +160,7 @@ void CausalEncoder::Release() {
   }
   placed_.clear();
   prefixes_->Evict(std::max<int64_t>(prefixes_->len() - options_.kept_tokens, 0));
-  // What one very long text needed is not kept for ever.
+  // Do not keep the memory that one very long text needed.
   if (next_ == texts_.size() && pool_->capacity() > 2 * NumSlots(0)) Drop();
 }
 
@@ -205,7 +204,7 @@ absl::StatusOr<std::optional<at::Tensor>> CausalEncoder::Advance() {
     placed_.clear();
     texts_.clear();
     next_ = 0;
-    Drop();  // the tree knows prefixes that nobody computed
+    Drop();  // the tree contains prefixes that were not computed
     return status;
   }
   if (!placed_.empty() || next_ < texts_.size()) return std::nullopt;

@@ -20,60 +20,61 @@
 
 namespace shortlist {
 
-/// A decoder that is used as an encoder: hidden states of texts, in which no token sees those
-/// behind it. Where the states of last tokens alone are asked for, a prefix that texts share, in
-/// one call or in several, is computed once: an instruction and a query before a hundred documents,
-/// say. A state has the same bits whatever was shared.
+/// Uses a decoder as an encoder: computes hidden states of texts, in which each token sees only
+/// earlier ones. If only last states are requested, a prefix that texts share, within one call or
+/// across calls, is computed once (for example an instruction and a query before a hundred
+/// documents). A state has the same bits regardless of sharing.
 ///
-/// One call at a time, and none of the decoder's beside it.
+/// One call at a time, and no call of the decoder at the same time.
 class CausalEncoder {
  public:
   struct Options {
-    int64_t kept_tokens = 8192;  // keys and values that stay behind a call, latest used; at least 0
-    int64_t pass_tokens = 512;   // of a pass through the layers; at least 1
+    // tokens whose KV is kept after a call, most recently used; at least 0
+    int64_t kept_tokens = 8192;
+    int64_t pass_tokens = 512;  // per pass through the layers; at least 1
   };
-  /// Of texts whose last states were asked for.
+  /// Counts texts whose last states were requested.
   struct Stats {
     int64_t num_tokens = 0;    // of all texts
-    int64_t num_computed = 0;  // of these, what was not shared
+    int64_t num_computed = 0;  // tokens of those that were not shared
   };
 
-  /// `decoder`, whose head is not used, must outlive this.
+  /// `decoder` must outlive this object; its head is not used.
   explicit CausalEncoder(Decoder& decoder) : CausalEncoder(decoder, Options()) {}
   CausalEncoder(Decoder& decoder, const Options& options);
 
   using Text = std::span<const TokenId>;
-  /// The hidden state after the final norm behind each text's last token, [texts.size(), hidden];
-  /// or those of all texts' tokens, one text behind the other, [num_tokens, hidden]. f32.
+  /// kLast: the hidden state after the final norm of each text's last token, [texts.size(),
+  /// hidden]. kAll: those of all tokens, texts concatenated, [num_tokens, hidden]. f32.
   enum class Wanted { kLast, kAll };
 
-  /// Begins on `texts`, whose tokens must stay until the last Advance; what was begun before is
-  /// forgotten. InvalidArgument names a text whose length is not in [1, context_len], or an id that
-  /// has no row.
+  /// Begins on `texts`, whose tokens must live until the last Advance(), and discards unfinished
+  /// work. Returns InvalidArgument with a text whose length is not in [1, context_len], or an id
+  /// without a row.
   absl::Status Begin(std::span<const Text> texts, Wanted wanted);
-  /// One pass through the layers. The states, a tensor of its own, when there is nothing more to
-  /// do; nullopt before. ResourceExhausted without memory for keys and values, of which there are
-  /// kept_tokens and as many as the longest text needs. After an error there is nothing begun.
+  /// Runs one pass through the layers. Returns the states (a new tensor) after the last pass,
+  /// nullopt before. Returns ResourceExhausted if there is no memory for the KV slots: kept_tokens
+  /// plus those of the longest text. An error discards all unfinished work.
   absl::StatusOr<std::optional<at::Tensor>> Advance();
-  /// Both in one.
+  /// Calls Begin(), then Advance() until done.
   absl::StatusOr<at::Tensor> States(std::span<const Text> texts, Wanted wanted);
 
-  /// Makes room for keys and values of texts that are not long, which would come with the first
-  /// call otherwise. ResourceExhausted as above.
+  /// Allocates KV slots for short texts in advance; otherwise the first call does. Returns
+  /// ResourceExhausted as Advance() does.
   absl::Status Reserve() { return Reserve(NumSlots(/*text_len=*/0)); }
 
   const Stats& stats() const { return stats_; }
 
  private:
-  /// A text that is being computed.
+  /// A text being computed.
   struct Placed {
     size_t index;                // of the text
     std::vector<int32_t> slots;  // by position
-    int64_t first_own = 0;       // slots before are those of others
-    int64_t end_own = 0;         // slots before, from first_own on, are in nobody's prefix
-    int32_t node = -1;           // locked, its path is the text; -1: the tree does not know it
+    int64_t first_own = 0;       // earlier slots are shared with other texts
+    int64_t end_own = 0;         // slots [first_own, end_own) are not in the tree
+    int32_t node = -1;           // locked, its path is the text; -1: the text is not in the tree
   };
-  /// Rows of a pass that are asked for, and where they go.
+  /// Requested rows of a pass, and their destination in `states_`.
   struct Rows {
     int64_t first = 0, count = 0;
     int64_t to = 0;
@@ -93,23 +94,23 @@ class CausalEncoder {
 
   Decoder& decoder_;
   const Options options_;
-  // All four are made together, by Reserve.
+  // All four are created together, by Reserve().
   std::optional<KvCache> kv_;
   std::unique_ptr<KvPool> pool_;
   std::unique_ptr<RadixCache> prefixes_;
   int32_t root_ = -1;
 
-  // What was begun.
+  // The work that was begun.
   std::vector<Text> texts_;
   Wanted wanted_ = Wanted::kLast;
-  std::vector<int64_t> row_of_;  // [texts_.size()] where each one's states go
+  std::vector<int64_t> row_of_;  // [texts_.size()] first row of each text in `states_`
   at::Tensor states_;
-  size_t next_ = 0;             // text to be placed
-  std::vector<Placed> placed_;  // in this order
-  size_t at_ = 0;               // of these, the one that is next in a pass,
-  int64_t begin_ = 0;           // and its token
+  size_t next_ = 0;             // next text to place
+  std::vector<Placed> placed_;  // in order of computation
+  size_t at_ = 0;               // index in `placed_` of the next text to compute
+  int64_t begin_ = 0;           // next token of that text
   ForwardBatch pass_;
-  std::vector<Rows> rows_;  // of the pass
+  std::vector<Rows> rows_;  // of the current pass
   Stats stats_;
 };
 

@@ -15,7 +15,7 @@
 namespace shortlist {
 namespace {
 
-/// Row i of `from` becomes row places[i] of `to`.
+/// Copies row i of `from` to row places[i] of `to`.
 void Scatter(const at::Tensor& from, std::span<const int64_t> places, at::Tensor& to) {
   const int64_t width = to.size(1);
   for (size_t i = 0; i < places.size(); ++i) {
@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<ClipEncoder>> ClipEncoder::Load(const ModelSource
 }
 
 EmbeddingConfig ClipEncoder::embedding(const ModelSource& source) const {
-  // Of one state any pooling is the same.
+  // There is only one state, so any pooling gives the same result.
   return {.transformer = source, .pooling = Pooling::kCls, .hidden = config_.hidden};
 }
 

@@ -15,27 +15,27 @@
 
 namespace shortlist {
 
-/// A CLIPModel: texts and pictures in one pass, each of which becomes one state that is a vector
-/// but for its length.
+/// A CLIPModel: encodes texts and pictures in one pass. Each input yields one state, which becomes
+/// a vector by normalisation.
 class ClipEncoder final : public EncodingBody {
  public:
-  /// Whether config.json is a CLIPModel's; false where there is none.
+  /// True if config.json is that of a CLIPModel; false if there is none.
   static bool Fits(const ModelSource& source);
-  /// `pool` must outlive it. Errors as ClipModel::Load.
+  /// `pool` must outlive the result. Errors as for ClipModel::Load.
   static absl::StatusOr<std::unique_ptr<ClipEncoder>> Load(const ModelSource& source,
                                                            std::optional<DType> dtype,
                                                            std::optional<DType> quantize,
                                                            ThreadPool& pool);
 
-  /// As far as an encoder's has the field; `hidden` is the size of a state.
+  /// Only the fields that a CLIP model has; `hidden` is the size of a state.
   const EncoderConfig& config() const override { return config_; }
   DType dtype() const override { return model_->dtype(); }
   DType weight_dtype() const override { return model_->weight_dtype(); }
   const ClipConfig* clip() const override { return &model_->config(); }
-  /// What becomes of a state: it is normalised.
+  /// How a state becomes a vector: it is normalised.
   EmbeddingConfig embedding(const ModelSource& source) const;
 
-  /// A state for each item, with the same bits as of that item alone.
+  /// Returns a state for each item, with the same bits as for that item alone.
   absl::StatusOr<std::optional<EncodedStates>> Run(EncodingItems items, bool last_alone,
                                                    bool goes_on) override;
 

@@ -25,7 +25,7 @@ std::optional<int64_t> NumberOf(std::string_view text) {
   return number;
 }
 
-/// From few to many, each twice as many as the one before.
+/// In ascending order, each twice the previous one.
 std::vector<int64_t> SketchShares(const Models& models, const DecodingOptions& options) {
   std::vector<int64_t> shares;
   if (options.sketch == nullptr && !options.learning) return shares;
@@ -37,21 +37,21 @@ std::vector<int64_t> SketchShares(const Models& models, const DecodingOptions& o
   return shares;
 }
 
-/// Calls `write` with `path`, unless it is empty, once its folder is there.
+/// Creates the folder of `path` and calls `write` with `path`, unless `path` is empty.
 absl::Status KeepIn(const std::string& path,
                     absl::FunctionRef<absl::Status(const std::string&)> write) {
   if (path.empty()) return absl::OkStatus();
   std::error_code error;
-  // A pipe would wait for a reader, and a link may lead to a file of the user's.
+  // A pipe would block until there is a reader; a link may point to a user's file.
   const std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     return absl::UnavailableError(absl::StrCat(path, " is not a regular file"));
   }
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  return write(path);  // which fails where there is no folder
+  return write(path);  // fails if there is no folder
 }
 
-/// Null where the system has no thread for it: the sketch that there is stays, or the full head.
+/// Null if the system has no thread for it; the current sketch or the full head stays in use.
 std::unique_ptr<SketchFitter> NewFitter(const Models& models, const SketchLearning& learning) {
   SketchFitter::Keep keep;
   keep.basis = [path = learning.sketch_cache](const SketchBasis& basis) {
@@ -68,8 +68,8 @@ std::unique_ptr<SketchFitter> NewFitter(const Models& models, const SketchLearni
   }
 }
 
-/// Opens what earlier runs learned about the draft's head. Files that do not fit it, or are
-/// damaged, are ignored, and replaced once there is something new.
+/// Opens what earlier runs learned about the draft's head. Ignores files that do not fit the head
+/// or are damaged; they are replaced when there is new data.
 void OpenCached(Models& models, DecodingOptions& decoding) {
   SketchLearning& learning = *decoding.learning;
   const int64_t hidden = models.draft_head().hidden;
@@ -79,7 +79,7 @@ void OpenCached(Models& models, DecodingOptions& decoding) {
       std::filesystem::path(learning.sketch_cache).replace_extension("moments.safetensors");
   if (FileExists(learning.sketch_cache)) {
     absl::StatusOr<std::shared_ptr<const Sketch>> sketch = models.OpenSketch(learning.sketch_cache);
-    if (!sketch.ok()) return;  // of another head, say, whose states were others too
+    if (!sketch.ok()) return;  // for example of another head, whose moments do not fit either
     if ((*sketch)->rank() == SketchBasis::DefaultRank(hidden)) {
       learning.known.num_fitted = (*sketch)->num_states();
       decoding.sketch = *std::move(sketch);

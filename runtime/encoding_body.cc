@@ -45,7 +45,7 @@ class EncoderBody final : public EncodingBody {
 
 class DecoderBody final : public EncodingBody {
  public:
-  /// `owned`: the decoder itself, or null.
+  /// `owned`: the decoder itself if this object owns it, else null.
   DecoderBody(Decoder& decoder, std::unique_ptr<Decoder> owned)
       : owned_(std::move(owned)), decoder_(decoder), causal_(decoder) {
     const ModelConfig& config = decoder.config();
@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<EncodingBody>> EncodingBody::Load(const ModelSour
   SHORTLIST_ASSIGN_OR_RETURN(auto decoder, Decoder::Load(source, dtype, pool, quantize));
   Decoder& body = *decoder;
   auto owner = std::make_unique<DecoderBody>(body, std::move(decoder));
-  // So that whoever shares out the free memory sees what is taken.
+  // Allocate now, so that code that divides up the free memory sees it as used.
   SHORTLIST_RETURN_IF_ERROR(owner->Reserve());
   return owner;
 }

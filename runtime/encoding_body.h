@@ -25,46 +25,47 @@ namespace shortlist {
 /// Items of one pass of an EncodingModel.
 using EncodingItems = std::span<const EncodingLoop::Item>;
 
-/// Hidden states of a pass, items one behind the other.
+/// Hidden states of a pass, items concatenated.
 struct EncodedStates {
   at::Tensor data;                 // [num_tokens, hidden] f32, on the CPU
   std::vector<int32_t> seq_begin;  // [num_items + 1]
-  bool last_alone = false;         // one for each item: its last token's
+  bool last_alone = false;         // one state per item: that of its last token
 
   HiddenStates view() const { return {data.data_ptr<float>(), data.size(1), seq_begin}; }
 };
 
-/// What computes hidden states of inputs: an encoder, or a decoder that is used as one. One call of
-/// Run at a time.
+/// Computes hidden states of inputs: an encoder, or a decoder used as one. One call of Run() at a
+/// time.
 class EncodingBody {
  public:
   virtual ~EncodingBody() = default;
 
-  /// That of config.json. `pool` must outlive it. Errors as Encoder::Load and
-  /// Decoder::Load; ResourceExhausted where a decoder has no room for keys and values.
+  /// Loads the model that config.json describes. `pool` must outlive the result. Errors as
+  /// for Encoder::Load and Decoder::Load; ResourceExhausted if there is no memory for a decoder's
+  /// KV.
   static absl::StatusOr<std::unique_ptr<EncodingBody>> Load(const ModelSource& source,
                                                             std::optional<DType> dtype,
                                                             std::optional<DType> quantize,
                                                             ThreadPool& pool);
-  /// `decoder` must outlive it, and have no call beside one of Run.
+  /// `decoder` must outlive the result and must not be called during Run().
   static std::unique_ptr<EncodingBody> Over(Decoder& decoder);
 
-  /// Of a decoder, as far as an encoder's has the field.
+  /// For a decoder, only the fields that it has in common with an encoder.
   virtual const EncoderConfig& config() const = 0;
-  /// Of the embeddings, and of the linear layers.
+  /// Type of the embeddings; and of the linear layers.
   virtual DType dtype() const = 0;
   virtual DType weight_dtype() const = 0;
 
-  /// States of all tokens; where `last_alone` is asked for, a decoder, which computes what inputs
-  /// share once then, gives those of last tokens. nullopt: there is more to do, and the same items
-  /// come again with `goes_on`.
+  /// Returns the states of all tokens. If `last_alone`, a decoder returns only those of last tokens
+  /// and computes shared prefixes once. nullopt: not done; call again with the same items and
+  /// `goes_on`.
   virtual absl::StatusOr<std::optional<EncodedStates>> Run(EncodingItems items, bool last_alone,
                                                            bool goes_on) = 0;
 
   /// Null for an encoder.
   virtual const Decoder* decoder() const { return nullptr; }
   virtual const CausalEncoder::Stats* prefixes() const { return nullptr; }
-  /// Of what reads pictures too; null for any other.
+  /// Null unless the model also reads pictures.
   virtual const ClipConfig* clip() const { return nullptr; }
 };
 

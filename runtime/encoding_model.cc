@@ -24,8 +24,8 @@ struct OpenedTokenizer {
   ModelSource source;  // that holds it
 };
 
-/// sentence-transformers keeps the tokenizer beside the transformer's weights, which may lie in a
-/// folder of `source`.
+/// sentence-transformers stores the tokenizer next to the transformer's weights, which may be in a
+/// subfolder of `source`.
 absl::StatusOr<OpenedTokenizer> OpenTokenizerOf(const ModelSource& source,
                                                 const ModelSource& transformer) {
   absl::StatusOr<std::unique_ptr<Tokenizer>> opened = OpenTokenizer(transformer);
@@ -40,7 +40,7 @@ absl::Status WithPath(const ModelSource& source, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(source.path(), ": ", status.message()));
 }
 
-/// The chat template in `source` that texts go through, if there is one to go through.
+/// Opens the chat template in `tokenizer_dir` that `config` requires, if any.
 absl::StatusOr<std::optional<MessagePrompt>> OpenMessages(const ModelSource& source,
                                                           const Tokenizer& tokenizer,
                                                           std::optional<MessageConfig> config) {
@@ -117,7 +117,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::OpenSource(const M
     inputs.lowers = embedding->do_lower_case;
     SHORTLIST_ASSIGN_OR_RETURN(
         inputs.messages, OpenMessages(opened.source, tokenizer, std::move(embedding->messages)));
-    // As in sentence-transformers, a prompt that is a message of its own is pooled too.
+    // As in sentence-transformers, a prompt that is a separate message is pooled too.
     inputs.counts_prompt = !embedding->include_prompt && !inputs.messages;
     SHORTLIST_ASSIGN_OR_RETURN(
         model->outputs_, VectorOutputs::Load(source, *std::move(embedding), body, tokenizer, pool));
@@ -153,7 +153,7 @@ absl::StatusOr<std::unique_ptr<EncodingModel>> EncodingModel::OpenSource(const M
     const bool is_cross_encoder = pair.messages && !pair.messages->pairs_alone;
     SHORTLIST_ASSIGN_OR_RETURN(inputs.messages,
                                OpenMessages(opened.source, tokenizer, std::move(pair.messages)));
-    // Without files of sentence-transformers it may be a reward model, which reads texts.
+    // Without sentence-transformers files it may be a reward model, which reads single texts.
     if (is_cross_encoder) {
       SHORTLIST_RETURN_IF_ERROR(WithPath(source, inputs.messages->pair_status()));
     }

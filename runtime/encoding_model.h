@@ -22,28 +22,29 @@
 
 namespace shortlist {
 
-/// An encoder, a decoder that is used as one, or a CLIPModel, with all that goes round it: texts
-/// become inputs (TextInputs), inputs hidden states (EncodingBody), and these vectors or scores
-/// (EncodingOutputs). Prepare may be called by any thread, Encode by one at a time.
+/// An encoder, a decoder used as one, or a CLIPModel, with its pre- and postprocessing. Texts
+/// become inputs (TextInputs), inputs hidden states (EncodingBody), and states vectors or scores
+/// (EncodingOutputs). Prepare methods may be called by any thread, Encode methods by one thread at
+/// a time.
 class EncodingModel {
  public:
   struct Options {
-    std::string model;              // as ModelOptions::model
-    std::optional<DType> dtype;     // nullopt: the checkpoint's
-    std::optional<DType> quantize;  // of linear layers; nullopt: not at all
+    std::string model;              // see ModelOptions::model
+    std::optional<DType> dtype;     // nullopt: as in the checkpoint
+    std::optional<DType> quantize;  // for linear layers; nullopt: not quantised
   };
 
-  /// `pool` must outlive this. Errors name what does not fit: those of ModelSource::Open,
-  /// OpenTokenizer, DetectYesNoFormat, ReadEmbeddingConfig, EncodingBody::Load, MessagePrompt, what
-  /// loads the outputs, and FolderVersions::CheckUnchanged; Unimplemented for a CrossEncoder whose
-  /// chat template carries no pair.
+  /// `pool` must outlive the result. Returns errors of ResolveModelDir, OpenTokenizer,
+  /// DetectYesNoFormat, ReadEmbeddingConfig, EncodingBody::Load, MessagePrompt, of loading the
+  /// outputs, and of FolderVersions::CheckUnchanged. Returns Unimplemented for a CrossEncoder whose
+  /// chat template renders no pair.
   static absl::StatusOr<std::unique_ptr<EncodingModel>> Open(const Options& options,
                                                              ThreadPool& pool);
 
-  /// A generating model as it makes vectors without being made for it: the mean of its hidden
-  /// states, normalised, of at most `max_input_tokens` and its context; and as it tells how likely
-  /// tokens come next (EncodeWish::next_tokens). Decoder and tokenizer must outlive this; no call
-  /// of the decoder's beside one of Encode. Errors are LmHead's.
+  /// Uses a generating model that was not trained for vectors. A vector is the normalised mean of
+  /// its hidden states, over at most `max_input_tokens` tokens and the model's context. It also
+  /// reports how likely tokens come next (EncodeWish::next_tokens). Decoder and tokenizer must
+  /// outlive the result; do not call the decoder during Encode(). Returns errors of LmHead.
   static absl::StatusOr<std::unique_ptr<EncodingModel>> Over(Decoder& decoder,
                                                              const Tokenizer& tokenizer,
                                                              ModelSource source,
@@ -51,42 +52,42 @@ class EncodingModel {
                                                              ThreadPool& pool);
 
   const ModelSource& source() const { return source_; }
-  /// Of a decoder that is used as an encoder, as far as an encoder's has the field.
+  /// For a decoder, only the fields that it has in common with an encoder.
   const EncoderConfig& config() const { return body_->config(); }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
-  /// Of the embeddings, and of the linear layers.
+  /// Type of the embeddings; and of the linear layers.
   DType dtype() const { return body_->dtype(); }
   DType weight_dtype() const { return body_->weight_dtype(); }
-  /// What is made of inputs; for EncodingOutputs::Run use Encode.
+  /// Describes the outputs. Call Encode() instead of EncodingOutputs::Run().
   const EncodingOutputs& outputs() const { return *outputs_; }
-  /// Of a model that reads pictures (EncodeInput::picture) as well as texts; null for any other.
+  /// Null unless the model also reads pictures (EncodeInput::picture).
   const ClipConfig* clip() const { return body_->clip(); }
-  /// Null where it scores.
+  /// Null if the model makes scores.
   const EmbeddingConfig* embedding() const { return outputs_->embedding(); }
-  /// What the scores of an input are of; empty where it makes vectors.
+  /// Labels of an input's scores; empty if the model makes vectors.
   std::vector<std::string> labels() const { return outputs_->labels(); }
   bool makes_scores() const { return embedding() == nullptr; }
-  /// Whether an instruction may go before a pair (YesNoFormat, or a chat template's system
+  /// True if a pair may be preceded by an instruction (YesNoFormat, or a chat template's system
   /// message).
   bool instructs_pairs() const {
     return inputs_->options().yes_no.has_value() || inputs_->options().messages.has_value();
   }
-  /// Of a decoder whose prefixes are shared; null for any other model.
+  /// Statistics of a decoder that shares prefixes; null for any other model.
   const CausalEncoder::Stats* prefixes() const {
     return outputs_->ReadsLastAlone({}) ? body_->prefixes() : nullptr;
   }
-  /// Of a result: dimensions of a vector, or labels.
+  /// Size of a result: dimensions of a vector, or number of labels.
   int64_t result_size() const { return outputs_->result_size(); }
-  /// Tokens of the longest input, those that the checkpoint puts round it included.
+  /// Maximum tokens of an input, including those that the checkpoint adds.
   int64_t max_input_tokens() const { return inputs_->options().max_input_tokens; }
-  /// Or of a picture, where that has more.
+  /// Same as max_input_tokens(), or the tokens of a picture if that is more.
   int64_t longest_input() const {
     return clip() != nullptr ? std::max(max_input_tokens(), clip()->picture_tokens())
                              : max_input_tokens();
   }
 
   using Cut = TextInputs::Cut;
-  /// As TextInputs.
+  /// See TextInputs.
   absl::StatusOr<EncodeInput> Prepare(std::string_view instruction, std::string_view text,
                                       std::optional<std::string_view> second,
                                       const Cut& cut) const {
@@ -99,10 +100,11 @@ class EncodingModel {
     return inputs_->Prepare(std::move(ids), cut);
   }
 
-  /// One pass. A result is that of its item alone, bit for bit, and finite; InvalidArgument where
-  /// the model does not make what is wished for, or a vector has not as many dimensions.
+  /// Runs one pass to its end. A result has the same bits as for its item alone, and is finite.
+  /// InvalidArgument for an item that asks for outputs that the model does not make, or for too
+  /// many dimensions.
   std::vector<EncodeResult> Encode(EncodingItems items);
-  /// A part of one, as EncodingLoop::Encode asks for it: a decoder stops in long texts.
+  /// Runs part of a pass, as for EncodingLoop::Encode; a decoder may pause within long texts.
   std::optional<std::vector<EncodeResult>> EncodeSome(EncodingItems items, bool goes_on);
 
  private:

@@ -12,30 +12,30 @@
 
 namespace shortlist {
 
-/// What becomes of a pass's hidden states: vectors (runtime/vector_outputs.h), or scores
-/// (runtime/score_outputs.h). One call of Run at a time.
+/// Turns a pass's hidden states into vectors (runtime/vector_outputs.h) or scores
+/// (runtime/score_outputs.h). One call of Run() at a time.
 class EncodingOutputs {
  public:
   virtual ~EncodingOutputs() = default;
 
-  /// Of a result's values: dimensions of a vector, or labels.
+  /// Number of values of a result: dimensions of a vector, or labels.
   virtual int64_t result_size() const = 0;
-  /// What the scores are of; empty where vectors are made.
+  /// Labels of the scores; empty if vectors are made.
   virtual std::vector<std::string> labels() const { return {}; }
-  /// Whether the states of last tokens are enough for all that these items ask for; without items,
-  /// for what is made unless more is asked for.
+  /// True if the last token's state suffices for every requested output (empty `items`: the default
+  /// output).
   virtual bool ReadsLastAlone(EncodingItems items) const = 0;
 
-  /// A result for each item. One that has none does not touch the others; the call's own status is
-  /// that of all.
+  /// Returns a result for each item. A failed item does not affect the others; an error of the call
+  /// applies to all items.
   virtual absl::StatusOr<std::vector<EncodeResult>> Run(EncodingItems items,
                                                         const EncodedStates& states) = 0;
 
-  /// Of those that make vectors; null and nothing of others.
+  /// The following members are for outputs that make vectors; null or 0 for others.
   virtual const EmbeddingConfig* embedding() const { return nullptr; }
-  /// The most weights in a sparse vector of so many tokens; 0: there are no sparse vectors.
+  /// Maximum weights in a sparse vector of `num_tokens` tokens; 0: no sparse vectors.
   virtual int64_t MaxSparseWeights(int64_t /*num_tokens*/) const { return 0; }
-  /// Dimensions of each token's vector in a multi-vector; 0: there are none.
+  /// Dimensions of each token's vector in a multi-vector; 0: no multi-vectors.
   virtual int64_t multi_vector_size() const { return 0; }
 };
 

@@ -23,7 +23,7 @@
 
 namespace shortlist {
 
-/// Models, a way to decode with them and a Router, in one: what a program that wants text opens.
+/// Models, decoding and a Router in one object, for programs that generate text.
 ///
 ///   auto engine = *Engine::Open({.models = {.model = "models/demo/target",
 ///                                           .draft = "models/demo/draft"},
@@ -36,21 +36,21 @@ class Engine {
  public:
   struct Options {
     ModelOptions models;
-    int64_t num_threads = 0;  // 0: the hardware's
-    VocabOptions vocab;       // the full head, or what a sketch chooses, unless it says otherwise
-    // Dynamic rows of each request; `decoding` has those of all. Null: none, or with a sketch alone
-    // SketchOptions::kTailRows.
+    int64_t num_threads = 0;  // 0: the number of hardware threads
+    VocabOptions vocab;       // default: the full head, or the rows that a sketch chooses
+    // Dynamic rows of each request (`decoding` has the shared ones). Null: none, or
+    // SketchOptions::kTailRows for a sketch without a list.
     std::optional<int64_t> num_tail_rows;
-    SketchOptions sketch;        // further rows of each draft token, or all of them
-    DecodingOptions decoding;    // its base is chosen by `vocab`, its sketch by `sketch`
-    SchedulerOptions scheduler;  // as Create takes it
+    SketchOptions sketch;        // additional rows of each draft token, or all of them
+    DecodingOptions decoding;    // `vocab` sets its base, `sketch` its sketch
+    SchedulerOptions scheduler;  // as for Create()
   };
 
   static absl::StatusOr<std::unique_ptr<Engine>> Open(Options options);
 
-  /// Over `models`, which are loaded and must outlive this. max_total_tokens 0 stands for what
-  /// ChooseNumSlots makes of the free memory, context_length 0 for the model's.
-  /// The Router serves `encoders` beside it.
+  /// `models` must be loaded and must outlive the engine. max_total_tokens 0: chosen by
+  /// ChooseNumSlots from the free memory. context_length 0: the model's. The Router also serves
+  /// `encoders`.
   static absl::StatusOr<std::unique_ptr<Engine>> Create(Models& models,
                                                         const DecodingOptions& decoding,
                                                         SchedulerOptions scheduler,
@@ -58,16 +58,16 @@ class Engine {
 
   struct Output {
     std::vector<TokenId> ids;
-    std::string text;  // of the ids, but for stop tokens
+    std::string text;  // of the ids, without stop tokens
     FinishReason finish_reason = FinishReason::kNone;
     SequenceStats stats;
   };
-  /// Called with the text that each step brings; what it throws goes on to the caller.
+  /// Called with each new piece of text; exceptions propagate to the caller.
   using OnText = std::function<void(std::string_view)>;
 
-  /// Continues `prompt` alone; the model's end of text ends it besides the params' stops. Control
-  /// tokens spelled in it are these tokens. InvalidArgument for a prompt or params that do not fit.
-  /// Precondition: router().idle().
+  /// Continues `prompt` as the only request, up to the model's end of text or one of the params'
+  /// stops. Control tokens spelled in `prompt` become those tokens. Returns InvalidArgument for a
+  /// prompt or params that do not fit. Precondition: router().idle().
   absl::StatusOr<Output> Generate(const std::string& prompt, SamplingParams params,
                                   const OnText& on_text = {});
 
@@ -80,16 +80,16 @@ class Engine {
   /// Null: plain decoding.
   DynamicVocabularyManager* vocab() { return decoding_.vocab.get(); }
   const DynamicVocabularyManager* vocab() const { return decoding_.vocab.get(); }
-  /// Null: the sketch, if there is one, stays.
+  /// Null: the sketch, if any, is fixed.
   const SketchFitter* sketch_fitter() const { return decoding_.fitter.get(); }
-  /// Null: its size stays.
+  /// Null: the sizes are fixed.
   VocabSizer* sizer() { return decoding_.sizer.get(); }
   const VocabSizer* sizer() const { return decoding_.sizer.get(); }
 
  private:
   explicit Engine(Models& models) : models_(models) {}
 
-  // Of Open alone; in this order, each needs those before it.
+  // Only for Open(); in this order, as each depends on the previous one.
   std::unique_ptr<ThreadPool> own_pool_;
   std::unique_ptr<Models> own_models_;
 

@@ -20,8 +20,8 @@ constexpr char kTokenizerFile[] = "tokenizer.json";
 constexpr int64_t kMaxTokenizerBytes = int64_t{256} << 20;
 constexpr size_t kMaxNameBytes = 256;
 
-/// The member "truncation" of tokenizer.json; null where there is none. Nothing else of a file that
-/// may be large is built.
+/// Reads the member "truncation" of tokenizer.json; null if there is none. Other members of the
+/// file, which may be large, are skipped.
 absl::StatusOr<json> ReadTruncation(const ModelSource& source) {
   if (!source.Contains(kTokenizerFile)) return json();
   SHORTLIST_ASSIGN_OR_RETURN(const std::string text,
@@ -52,7 +52,7 @@ absl::StatusOr<bool> TruncatesLeft(const ModelSource& source) {
   return side == "Left";
 }
 
-/// Whether the class of the tokenizer gives token types.
+/// True if the tokenizer's class gives token types.
 absl::StatusOr<bool> ClassGivesTokenTypes(const ModelSource& source, const ConfigFields& config) {
   constexpr char kClass[] = "tokenizer_class";
   SHORTLIST_ASSIGN_OR_RETURN(const ModuleConfig model, ReadModuleConfig(source, "config.json"));

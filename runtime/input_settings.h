@@ -10,26 +10,26 @@
 
 namespace shortlist {
 
-/// How transformers' tokenizer prepares a model's inputs, in addition to their ids.
+/// How transformers' tokenizer prepares a model's inputs, in addition to token ids.
 struct InputSettings {
-  Truncation::Side side = Truncation::Side::kRight;  // where a text that is too long loses tokens
-  bool gives_token_types = true;                     // to the tokens of a pair
+  Truncation::Side side = Truncation::Side::kRight;  // where a text that is too long is cut
+  bool gives_token_types = true;                     // for the tokens of a pair
 };
 
-/// The settings of the tokenizer in `source`, as transformers 5 finds them. `overrides` go before
-/// tokenizer_config.json.
+/// Reads the settings of the tokenizer in `source`, as transformers 5 finds them. `overrides` take
+/// precedence over tokenizer_config.json.
 ///
-/// `side`: the first that is there of tokenizer_config.json's truncation_side and the direction of
-/// tokenizer.json's "truncation". transformers uses no other member of "truncation": neither
-/// max_length nor strategy nor stride counts.
+/// `side`: tokenizer_config.json's truncation_side, else the direction of tokenizer.json's
+/// "truncation". As in transformers, other members of "truncation" (max_length, strategy, stride)
+/// are ignored.
 ///
 /// `gives_token_types`: true if "token_type_ids" is one of tokenizer_config.json's
 /// model_input_names. Without that list, the tokenizer's class decides: tokenizer_class of
-/// tokenizer_config.json, else of config.json, else the class of config.json's model_type. BERT's
-/// gives types, like ELECTRA's and DeBERTa's; PreTrainedTokenizerFast, TokenizersBackend, and a
-/// class that transformers does not know, give none.
+/// tokenizer_config.json, else of config.json, else the class of config.json's model_type. The
+/// classes of BERT, ELECTRA and DeBERTa give types. PreTrainedTokenizerFast, TokenizersBackend and
+/// classes unknown to transformers give none.
 ///
-/// InvalidArgument names file, field and value.
+/// Returns InvalidArgument with file, field and value.
 absl::StatusOr<InputSettings> ReadInputSettings(const ModelSource& source,
                                                 const TokenizerArguments& overrides = {});
 

@@ -14,16 +14,16 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kLeastSlots = 16384;
-constexpr int64_t kMostSlots = 1 << 28;  // SchedulerOptions' bound
+constexpr int64_t kMostSlots = 1 << 28;  // bound of SchedulerOptions
 constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max();
 
-/// Of a file of the kernel, which says of itself that it is empty; empty when it cannot be read.
+/// Contents of a kernel file, which reports its size as 0; empty if it cannot be read.
 std::string Contents(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-/// The number that `text` begins with, behind spaces.
+/// The number at the start of `text`, after spaces.
 std::optional<int64_t> NumberAt(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   int64_t number = 0;
@@ -32,7 +32,7 @@ std::optional<int64_t> NumberAt(std::string_view text) {
   return number;
 }
 
-/// Of the line "name value" of `text`.
+/// The value in the line "name value" of `text`.
 std::optional<int64_t> ValueOf(std::string_view name, std::string_view text) {
   for (size_t begin = 0; begin < text.size();) {
     const std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
@@ -42,7 +42,7 @@ std::optional<int64_t> ValueOf(std::string_view name, std::string_view text) {
   return std::nullopt;
 }
 
-/// What a control group's files leave: its limit less what it holds, but for file pages.
+/// Free memory of a control group: its limit less its usage, without file pages.
 int64_t FreeInGroup(const std::string& dir, const char* limit_file, const char* usage_file,
                     const std::string& prefix) {
   const std::optional<int64_t> limit = NumberAt(Contents(dir + limit_file));  // "max": none
@@ -56,8 +56,8 @@ int64_t FreeInGroup(const std::string& dir, const char* limit_file, const char* 
   return std::max<int64_t>(*limit - held, 0);
 }
 
-/// The least that `base` and the groups of `path` below it leave. In a container the path is often
-/// another machine's view: what is not there does not count.
+/// Minimum over `base` and the groups of `path` below it. In a container the path often belongs to
+/// another view of the file system; missing groups are ignored.
 int64_t FreeInGroups(const std::string& base, std::string_view path, bool is_version_2) {
   const auto free_in = [&](std::string_view group) {
     const std::string dir = absl::StrCat(base, std::string(group), "/");
@@ -73,8 +73,8 @@ int64_t FreeInGroups(const std::string& base, std::string_view path, bool is_ver
   return least;
 }
 
-/// The path in the line "N:controllers:path" that `controllers` names; empty: there is none, or it
-/// is the root.
+/// The path in the line "N:controllers:path" of `controllers`; empty: there is no such line, or the
+/// path is the root.
 std::string_view GroupPath(std::string_view lines, std::string_view controllers) {
   const size_t name = lines.find(controllers);
   if (name == std::string_view::npos) return "";

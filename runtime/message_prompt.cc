@@ -14,7 +14,7 @@ namespace {
 using nlohmann::ordered_json;
 using Format = MessageConfig::Format;
 
-/// What `auto` means, as sentence-transformers guesses it of the template's source.
+/// Resolves kAuto, as sentence-transformers guesses the format from the template's source.
 Format GuessFormat(const ChatTemplate& chat_template) {
   constexpr std::string_view kSigns[] = {"content[0]", ".type",     "'type'",
                                          "\"type\"",   "item.type", "message.content["};
@@ -51,7 +51,7 @@ MessagePrompt::MessagePrompt(MessageConfig config, ChatTemplate chat_template,
   pair_status_ = CheckPairs();
 }
 
-/// Where a text changes and the prompt does not, the prompt does not hold that text.
+/// If a text changes and the prompt does not, the prompt does not contain that text.
 absl::Status MessagePrompt::CheckPairs() const {
   const auto pair = template_.Render(ChatOf("", "alpha", "bravo"));
   const auto other_query = template_.Render(ChatOf("", "charlie", "bravo"));
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<TokenId>> MessagePrompt::EncodeChat(
   return std::move(encoding.ids);
 }
 
-/// What prompts of unlike texts have in common at their end; empty where they have nothing, or all.
+/// The common end of prompts with different texts; empty if there is none or they are equal.
 std::vector<TokenId> MessagePrompt::End(std::string_view instruction, bool is_pair) const {
   const auto encode = [&](std::string_view filler) {
     const auto second = is_pair ? std::optional(filler) : std::nullopt;

@@ -14,25 +14,24 @@
 
 namespace shortlist {
 
-/// What a model reads of a text or a pair that goes through its chat template, as
-/// sentence-transformers 6 has it (base/modality.py, base/modules/transformer.py): messages of it,
-/// rendered, without special tokens round them. Control tokens in a text stay text. Immutable; any
-/// thread.
+/// Encodes a text or a pair through the model's chat template, as sentence-transformers 6 does
+/// (base/modality.py, base/modules/transformer.py): renders messages without adding special tokens.
+/// Control tokens in a text stay text. Immutable; thread-safe.
 class MessagePrompt {
  public:
-  /// `tokenizer` must outlive this.
+  /// `tokenizer` must outlive this object.
   MessagePrompt(MessageConfig config, ChatTemplate chat_template, const Tokenizer& tokenizer);
 
-  /// Whether a single text is one of its messages too.
+  /// True if single texts also go through the template.
   bool takes_texts() const { return !config_.pairs_alone; }
-  /// Unimplemented where the template does not render a pair, or loses one of its texts.
+  /// Unimplemented if the template does not render a pair, or drops one of its texts.
   const absl::Status& pair_status() const { return pair_status_; }
 
-  /// At most `max_tokens` ids of `text`, or of it as the query and `second` as the document, with
-  /// `instruction`, where there is one, as the system's message. `cut` empty: OutOfRange for more;
-  /// else the rendered text loses tokens at that side, and what the template puts at its end
-  /// replaces the last ones that are left. InvalidArgument for text that is not valid UTF-8 and
-  /// what the template refuses; pair_status() for a pair.
+  /// Returns at most `max_tokens` ids of `text`, or of the pair of query `text` and document
+  /// `second`. `instruction`, unless empty, is the system message. `cut` empty: OutOfRange for
+  /// longer prompts. Otherwise the rendered text is cut at that side, and its last remaining tokens
+  /// are replaced by what the template puts at the end. Returns InvalidArgument for text that is
+  /// not valid UTF-8 and for what the template rejects; pair_status() for a pair.
   absl::StatusOr<std::vector<TokenId>> Encode(std::string_view instruction, std::string_view text,
                                               std::optional<std::string_view> second,
                                               int64_t max_tokens,

@@ -19,8 +19,8 @@ absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
 }
 
-/// Both models must give token ids the same meaning. An EAGLE head often comes without a tokenizer
-/// of its own: it works on the target's embeddings.
+/// Token ids must have the same meaning in both models. An EAGLE head often has no tokenizer: it
+/// uses the target's embeddings.
 absl::Status CheckSameTokenizer(const ModelSource& target_source, const Tokenizer& target,
                                 const ModelSource& draft_source, bool is_eagle) {
   const absl::StatusOr<std::unique_ptr<Tokenizer>> draft = OpenTokenizer(draft_source);

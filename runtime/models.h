@@ -33,27 +33,29 @@ namespace shortlist {
 enum class Device { kCpu, kCuda };
 
 struct ModelOptions {
-  std::string model;  // a Hugging Face directory, or org/name[@revision] of the local cache
-  std::string draft;  // likewise; empty: plain decoding
+  std::string model;  // a Hugging Face directory, or org/name[@revision] in the local cache
+  std::string draft;  // same format as `model`; empty: plain decoding
   Device device = Device::kCpu;
-  std::optional<DType> dtype;           // nullopt: the checkpoint's
-  std::optional<DType> quantize;        // of linear layers and heads; nullopt: not at all
-  std::optional<DType> quantize_draft;  // of the draft's; nullopt: as `quantize`
+  std::optional<DType> dtype;           // nullopt: as in the checkpoint
+  std::optional<DType> quantize;        // for linear layers and heads; nullopt: not quantised
+  std::optional<DType> quantize_draft;  // for the draft; nullopt: same as `quantize`
 };
 
-/// A target, its draft and their tokenizer, all checked against each other. Used by one thread.
+/// A target, its draft and their tokenizer, checked against each other. Used by one thread.
 class Models {
  public:
-  /// Reads all but the weights, so that what is wrong shows early. Errors name what does not fit: a
-  /// directory, a target that is a draft's head, a device that cannot be used
-  /// (OpenCudaHeadKernels). `pool` must outlive this.
+  /// Reads everything except the weights, so that errors appear early. Returns an error that names
+  /// the directory or file, or the device that cannot be used (OpenCudaHeadKernels). `pool` must
+  /// outlive the result.
   static absl::StatusOr<std::unique_ptr<Models>> Open(const ModelOptions& options,
                                                       ThreadPool& pool);
-  /// Reads the weights, once. InvalidArgument or FailedPrecondition for a draft with another
-  /// tokenizer (both fingerprints); errors of Decoder::Load, EagleModel::Load and CheckUnchanged.
+  /// Reads the weights; call once. Returns InvalidArgument for a target that is a draft head, or a
+  /// model without LM head. Returns FailedPrecondition for a draft with another tokenizer (with
+  /// both fingerprints) or too few ids. Also returns errors of OpenTokenizer, Decoder::Load,
+  /// EagleModel::Load, DeviceRows::Copy and CheckUnchanged.
   absl::Status Load();
-  /// Unavailable names a file of the directories that changed since Open: what was read before and
-  /// after may be of two models.
+  /// Returns Unavailable with a file of the directories that changed since Open(): data read before
+  /// and after the change may belong to two models.
   absl::Status CheckUnchanged() const;
 
   const ModelSource& model() const { return model_; }
@@ -61,41 +63,43 @@ class Models {
   bool has_draft() const { return !options_.draft.empty(); }
   const ModelConfig& config() const { return config_; }  // the target's
   const Tokenizer& tokenizer() const { return *tokenizer_; }
-  /// How the target's generation_config.json wants it to be sampled.
+  /// Sampling defaults of the target's generation_config.json.
   const SamplingDefaults& sampling() const { return generation_.sampling; }
-  /// The target's end of text: eos_token_id of its generation_config.json, else of its config.json,
-  /// and its tokenizer's EOS, as vLLM and SGLang stop at both.
+  /// End-of-text tokens of the target: eos_token_id of its generation_config.json, else of its
+  /// config.json, and its tokenizer's EOS; vLLM and SGLang also stop at both.
   std::vector<TokenId> stop_token_ids() const;
-  /// Ids from this on are neither read nor emitted: the tokenizer or the target has no such id.
+  /// Ids from this on do not exist in the tokenizer or the target; they are neither read nor
+  /// emitted.
   int64_t num_ids() const { return std::min(tokenizer_->size(), config_.vocab_size); }
 
-  /// What a vocabulary list must fit.
+  /// The properties that a vocabulary list must match.
   VocabTarget vocab_target() const;
-  /// The base that `options` describe for this target. Errors begin with "--vocab", as its flag.
+  /// Returns the base that `options` describe for this target. Errors begin with "--vocab".
   absl::StatusOr<std::shared_ptr<const VocabBase>> SelectBase(const VocabOptions& options) const;
-  /// The bases among which a size is found (VocabOptions::auto_size); null: `options` choose one.
-  /// Errors as SelectBase's.
+  /// Returns the bases from which a size is chosen (VocabOptions::auto_size); null if `options`
+  /// choose a fixed size. Errors begin with "--vocab".
   absl::StatusOr<std::shared_ptr<const BaseLadder>> SelectLadder(const VocabOptions& options) const;
 
-  // After Load.
+  // The following members require Load().
 
   Decoder& target() { return *target_; }
   ThreadPool& pool() { return pool_; }
-  /// Those of the device where the draft's head lies; null: the CPU.
+  /// Kernels of the device that holds the draft's head; null: the CPU.
   const std::shared_ptr<HeadKernels>& head_kernels() const { return head_kernels_; }
-  /// What a user should know of the pair though it works; empty: nothing.
+  /// A warning about a working pair of models for the user; empty: none.
   std::string warning() const;
-  /// Memory of one KV slot, in the target's cache and in the draft's.
+  /// Bytes of one KV slot in the target's and the draft's caches together.
   int64_t kv_slot_bytes() const;
-  /// A drafter with a cache of `num_slots` of its own. Precondition: has_draft().
+  /// Creates a drafter with its own cache of `num_slots`. Precondition: has_draft().
   absl::StatusOr<std::unique_ptr<ChainDrafter>> NewDrafter(int64_t num_slots);
-  /// The head that the draft is scored by, its own or the target's. Precondition: has_draft().
+  /// The head that scores the draft, its own or the target's. Precondition: has_draft().
   HeadWeight draft_head() const;
-  /// Rows of it that a sketch stands for: those of tokens.
+  /// Rows of the draft's head that a sketch represents: those of tokens.
   int64_t num_sketched_rows() const { return std::min(num_ids(), draft_head().vocab_size); }
-  /// A sketch of it, by the basis in the file at `path`; empty: by the best one for the head alone,
-  /// whatever hidden states it meets. Errors of ReadSketchFile, SketchBasis::Fit and
-  /// Sketch::Create, which begin with the path, or "--sketch-rows". Precondition: has_draft().
+  /// Opens a sketch of the draft's head with the basis in the file at `path`. Empty `path`: the
+  /// best basis for the head alone, independent of hidden states. Returns errors of ReadSketchFile,
+  /// SketchBasis::Fit and Sketch::Create, prefixed with the path or "--sketch-rows". Precondition:
+  /// has_draft().
   absl::StatusOr<std::shared_ptr<const Sketch>> OpenSketch(const std::string& path);
 
  private:
@@ -108,14 +112,14 @@ class Models {
   ThreadPool& pool_;
   ModelSource model_, draft_;
   ModelConfig config_;
-  ModelConfig draft_config_;  // with a draft only
+  ModelConfig draft_config_;  // valid only with a draft
   GenerationConfig generation_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<Decoder> target_;
   std::unique_ptr<Decoder> draft_decoder_;  // at most one of the two drafts is set
   std::unique_ptr<EagleModel> draft_eagle_;
-  std::shared_ptr<HeadKernels> head_kernels_;      // null: the CPU's
-  std::shared_ptr<const DeviceRows> device_rows_;  // the draft's head there; null without a draft
+  std::shared_ptr<HeadKernels> head_kernels_;      // null: the CPU's kernels
+  std::shared_ptr<const DeviceRows> device_rows_;  // the draft's head on the device; null: none
 };
 
 }  // namespace shortlist

@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<ClassifierOutputs>> ClassifierOutputs::Load(
 
 absl::StatusOr<std::vector<EncodeResult>> ClassifierOutputs::Run(EncodingItems items,
                                                                  const EncodedStates& states) {
-  // Logits for all at once; what becomes of them may differ from request to request.
+  // Compute all logits at once; the score function may differ between requests.
   const SequenceVectors logits = head_.Score(states.view(), ScoreFunction::kRaw, pool_);
   std::vector<EncodeResult> results(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
@@ -83,14 +83,14 @@ absl::StatusOr<std::vector<EncodeResult>> YesNoOutputs::Run(EncodingItems items,
   return results;
 }
 
-/// Of the logit of yes, less that of no.
+/// `logit`: that of yes, less that of no.
 EncodeResult YesNoOutputs::ScoreAnswer(float logit, ScoreFunction function) const {
   if (function == ScoreFunction::kSoftmax) {
     if (!knows_no_) {
       return {.status = absl::InvalidArgumentError(
                   "softmax over the logit of yes alone is always 1: ask for raw or sigmoid")};
     }
-    function = ScoreFunction::kSigmoid;  // which is what softmax gives yes of the two
+    function = ScoreFunction::kSigmoid;  // equals the softmax of yes over both logits
   }
   ApplyScoreFunction(function, {&logit, 1});
   return {.values = {logit}};

@@ -19,10 +19,10 @@
 
 namespace shortlist {
 
-/// Scores of a sequence classifier's labels: a cross-encoder, a reward model, a judge of topics.
+/// Scores of a sequence classifier's labels: a cross-encoder, reward model or topic classifier.
 class ClassifierOutputs final : public EncodingOutputs {
  public:
-  /// Reads config.json and the head of `source`. `pool` must outlive it. Errors as
+  /// Reads config.json and the head of `source`. `pool` must outlive the result. Errors as for
   /// ReadClassifierConfig and ClassifierHead::Load.
   static absl::StatusOr<std::unique_ptr<ClassifierOutputs>> Load(const ModelSource& source,
                                                                  ThreadPool& pool);
@@ -43,11 +43,11 @@ class ClassifierOutputs final : public EncodingOutputs {
   ThreadPool& pool_;
 };
 
-/// Scores of the answer of a decoder that is asked yes or no.
+/// Scores the answer of a decoder that is asked yes or no.
 class YesNoOutputs final : public EncodingOutputs {
  public:
-  /// Of `decoder`, which must outlive it, as `pool` must. `function` is the model's own.
-  /// InvalidArgument where it has no LM head; errors as YesNoHead::Create.
+  /// `decoder` and `pool` must outlive the result. `function` is the model's own. Returns
+  /// InvalidArgument if there is no LM head; other errors as for YesNoHead::Create.
   static absl::StatusOr<std::unique_ptr<YesNoOutputs>> Load(const Decoder* decoder,
                                                             const YesNoPrompt& prompt,
                                                             ScoreFunction function,
@@ -67,7 +67,7 @@ class YesNoOutputs final : public EncodingOutputs {
 
   YesNoHead head_;
   ScoreFunction function_;
-  bool knows_no_;  // false: the logit of yes has nothing to be compared to
+  bool knows_no_;  // false: only the logit of yes is known
 };
 
 }  // namespace shortlist

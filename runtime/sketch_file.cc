@@ -28,7 +28,7 @@ absl::Status BadFile(const std::string& path, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
 }
 
-/// The matrix `name` [rows, columns]; what is -1 may be anything up to its bound.
+/// Reads the matrix `name` [rows, columns]; -1: any size up to the bound.
 absl::StatusOr<at::Tensor> ReadMatrix(const TensorFile& file, const std::string& name, int64_t rows,
                                       int64_t columns) {
   const auto found = file.entries().find(name);
@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<int64_t>> ReadProbeIds(const TensorFile& file) {
   return ids;
 }
 
-/// The tensor `name`, I64 [1]; nullopt where there is none.
+/// Reads the tensor `name`, I64 [1]; nullopt if there is none.
 absl::StatusOr<std::optional<int64_t>> ReadNumber(const TensorFile& file, const std::string& name) {
   const auto found = file.entries().find(name);
   if (found == file.entries().end()) return std::nullopt;
@@ -87,7 +87,7 @@ absl::StatusOr<std::optional<int64_t>> ReadNumber(const TensorFile& file, const 
   return number;
 }
 
-/// The tensor "num_states"; 0 where there is none.
+/// Reads the tensor "num_states"; 0 if there is none.
 absl::StatusOr<int64_t> ReadNumStates(const TensorFile& file) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> read, ReadNumber(file, "num_states"));
   const int64_t num_states = read.value_or(0);
@@ -96,14 +96,15 @@ absl::StatusOr<int64_t> ReadNumStates(const TensorFile& file) {
                  absl::StrCat("num_states is ", num_states, ", not in [0, ", kMaxStates, "]"));
 }
 
-/// FNV-1a, which is the same everywhere.
+/// FNV-1a, which is the same on every platform.
 uint64_t HashOf(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const unsigned char byte : text) hash = (hash ^ byte) * 0x100000001b3;
   return hash;
 }
 
-/// Of all values of a file, so that a damaged file shows: a draft by it would only be slow.
+/// Checksum of all values of a file. It reveals damage, which would otherwise only slow a draft
+/// down.
 int64_t Checksum(int64_t num_states, std::initializer_list<const at::Tensor*> matrices) {
   auto sum = static_cast<uint64_t>(num_states);
   for (const at::Tensor* matrix : matrices) {

@@ -11,8 +11,8 @@
 namespace shortlist {
 namespace {
 
-/// Character by character, as the tokenizers library lowers a text: a capital sigma at the end of a
-/// word becomes a small one like any other.
+/// Lowers each character separately, as the tokenizers library does: a capital sigma at the end of
+/// a word becomes an ordinary small sigma.
 std::string LowerCase(std::string_view text) {
   std::string lower;
   lower.reserve(text.size());
@@ -66,8 +66,8 @@ absl::StatusOr<EncodeInput> TextInputs::Prepare(std::string_view instruction, st
   return input;
 }
 
-/// What a pair without its second text has in tokens tells how long all of it may be, where the
-/// first text is whole.
+/// The length of the pair without its second text gives the length limit of the whole pair, if the
+/// first text is not cut.
 absl::StatusOr<EncodeInput> TextInputs::PrepareShortSecond(std::string_view instruction,
                                                            std::string_view text,
                                                            std::string_view second,
@@ -88,7 +88,7 @@ absl::StatusOr<EncodeInput> TextInputs::PrepareShortSecond(std::string_view inst
   if (!rest.ok()) return rest.status();
   whole.truncates = true;
   whole.strategy = Truncation::Strategy::kOnlySecond;
-  if (options_.messages) whole.side = Truncation::Side::kRight;  // where the second text stands
+  if (options_.messages) whole.side = Truncation::Side::kRight;  // the second text comes last
   whole.max_tokens = std::min(most, std::ssize(rest->ids) + *cut.max_second_tokens);
   return Prepare(instruction, text, second, whole);
 }
@@ -133,7 +133,7 @@ absl::StatusOr<EncodeInput> TextInputs::PrepareSequence(std::string_view instruc
   if (is_typed && options_.num_token_types > 1) input.token_types = std::move(encoding->type_ids);
   DropAtEnd(input);
   if (options_.counts_prompt && !instruction.empty()) {
-    // As sentence-transformers counts: the prompt's own tokens, without a special one at the end.
+    // As in sentence-transformers: the prompt's own tokens, without a special token at the end.
     const std::string prompt = lowers ? LowerCase(instruction) : std::string(instruction);
     SHORTLIST_ASSIGN_OR_RETURN(
         const Encoding alone,

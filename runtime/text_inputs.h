@@ -17,46 +17,49 @@
 
 namespace shortlist {
 
-/// How texts, pairs of them and token ids become inputs of an EncodingModel. Immutable; any thread.
+/// Turns texts, pairs and token ids into inputs of an EncodingModel. Immutable; thread-safe.
 class TextInputs {
  public:
   struct Options {
-    int64_t vocab_size = 0;        // ids are below
-    int64_t num_token_types = 0;   // 2 or more: the texts of a pair have types of their own
-    int64_t max_input_tokens = 0;  // of an input, those that the checkpoint puts round it included
-    Truncation::Side side = Truncation::Side::kRight;  // of a Cut that names none
-    bool lowers = false;                               // texts, before the tokenizer gets them
-    bool counts_prompt = false;                        // EncodeInput::num_prompt_tokens is wanted
-    std::optional<TokenId> dropped_at_end;             // such tokens are, but for an input's first
-    std::string pair_prompt;            // goes before the first text where there is no instruction
-    std::optional<YesNoPrompt> yes_no;  // inputs are pairs alone, in this format
-    std::optional<MessagePrompt> messages;  // texts and pairs that it takes, without yes_no
+    int64_t vocab_size = 0;        // upper bound of ids
+    int64_t num_token_types = 0;   // 2 or more: the texts of a pair have different types
+    int64_t max_input_tokens = 0;  // per input, including tokens that the checkpoint adds
+    Truncation::Side side = Truncation::Side::kRight;  // if a Cut has none
+    bool lowers = false;                               // lower-case texts before tokenizing
+    bool counts_prompt = false;                        // set EncodeInput::num_prompt_tokens
+    // trailing tokens with this id are removed, but never an input's first token
+    std::optional<TokenId> dropped_at_end;
+    std::string pair_prompt;                // precedes the first text if there is no instruction
+    std::optional<YesNoPrompt> yes_no;      // inputs are only pairs, in this format
+    std::optional<MessagePrompt> messages;  // for texts and pairs that it accepts, without yes_no
   };
-  /// `tokenizer` must outlive this.
+  /// `tokenizer` must outlive this object.
   TextInputs(const Tokenizer& tokenizer, Options options)
       : tokenizer_(&tokenizer), options_(std::move(options)) {}
 
   const Options& options() const { return options_; }
 
-  /// How a text that is too long becomes an input.
+  /// Truncation of an input that is too long.
   struct Cut {
-    bool truncates = false;                                               // false: it is refused
-    Truncation::Strategy strategy = Truncation::Strategy::kLongestFirst;  // of a pair
-    std::optional<Truncation::Side> side = {};      // where tokens go; none: as the model wants it
-    std::optional<int64_t> max_second_tokens = {};  // of a pair's second text alone, at least 1
-    std::optional<int64_t> max_tokens = {};  // at least 1; more than max_input_tokens is that
+    bool truncates = false;                                               // false: rejected
+    Truncation::Strategy strategy = Truncation::Strategy::kLongestFirst;  // for a pair
+    // side that is cut; nullopt: as the model specifies
+    std::optional<Truncation::Side> side = {};
+    std::optional<int64_t> max_second_tokens = {};  // limit for a pair's second text, at least 1
+    std::optional<int64_t> max_tokens = {};         // at least 1; limited to max_input_tokens
   };
 
-  /// The input of `text`, or of a pair, with `instruction` before the first; of a YesNoPrompt the
-  /// second loses what is cut, of a MessagePrompt all but what its template puts at the end,
-  /// whatever the strategy. OutOfRange names length and bound of one that is too long,
-  /// InvalidArgument what else is wrong with it.
+  /// Makes the input of `text`, or of a pair, with `instruction` before the first text. With a
+  /// YesNoPrompt only the second text is cut. With a MessagePrompt everything except what its
+  /// template puts at the end may be cut. Both ignore the strategy. Returns OutOfRange with length
+  /// and bound if the input is too long, InvalidArgument for other faults.
   absl::StatusOr<EncodeInput> Prepare(std::string_view instruction, std::string_view text,
                                       std::optional<std::string_view> second, const Cut& cut) const;
-  /// The input of a prompt, as a generating model reads it: control tokens spelled in it are these
-  /// tokens. The same errors.
+  /// Makes the input of a prompt as a generating model reads it: control tokens spelled in it
+  /// become those tokens. Errors as for Prepare().
   absl::StatusOr<EncodeInput> PreparePrompt(std::string_view text, const Cut& cut) const;
-  /// The input of ids as they are. The same errors, and for an id outside the vocabulary.
+  /// Makes the input of unchanged ids. Errors as for a text, and InvalidArgument for an id outside
+  /// the vocabulary.
   absl::StatusOr<EncodeInput> Prepare(std::vector<TokenId> ids, const Cut& cut) const;
 
  private:

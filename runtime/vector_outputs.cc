@@ -17,17 +17,17 @@
 namespace shortlist {
 namespace {
 
-/// Items [first, last) of a pass that all want something, with their states.
+/// Items [first, last) of a pass that need the same output, with their states.
 struct ItemRun {
   int64_t first = 0, last = 0;
   const float* data = nullptr;
   int64_t hidden = 0;
-  std::vector<int32_t> seq_begin;  // from 0 on
+  std::vector<int32_t> seq_begin;  // starts at 0
 
   HiddenStates view() const { return {data, hidden, seq_begin}; }
 };
 
-/// Neighbours that want it go together.
+/// Groups adjacent items that want the output.
 std::vector<ItemRun> RunsOf(EncodingItems items, const EncodedStates& states,
                             const std::vector<EncodeResult>& results,
                             const std::function<bool(const EncodeWish&)>& wants) {
@@ -46,7 +46,7 @@ std::vector<ItemRun> RunsOf(EncodingItems items, const EncodedStates& states,
   return runs;
 }
 
-/// Tokens of the vocabulary that are spelled so.
+/// Tokens with one of `spellings`; if null, all special tokens.
 std::vector<TokenId> FindTokens(const Tokenizer& tokenizer,
                                 const std::optional<std::vector<std::string>>& spellings) {
   std::vector<TokenId> ids;
@@ -99,7 +99,7 @@ absl::Status VectorOutputs::LoadSparse(const EncodingBody& body, const Tokenizer
   if (config_.sparse != SparseKind::kSplade) return absl::OkStatus();
   return CatchTorch(source.path(), [&]() -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, WeightPacking()));
-    // Beside dense vectors sparse ones are a further possibility of the checkpoint.
+    // In addition to dense vectors, sparse vectors are optional for the checkpoint.
     if (config_.makes_dense && !MaskedLmHead::IsIn(checkpoint, body.config())) {
       return absl::OkStatus();
     }
@@ -181,7 +181,7 @@ void VectorOutputs::AddDense(EncodingItems items, const EncodedStates& states,
       const EncodeInput& input = *items[i].input;
       const EncodeWish& wish = *items[i].wish;
       int64_t num_prompt_tokens = input.num_prompt_tokens;
-      // Of a last state alone: whether it is the prompt's.
+      // There is only the last state: 1 if it belongs to the prompt.
       if (states.last_alone) num_prompt_tokens = num_prompt_tokens < std::ssize(input.ids) ? 0 : 1;
       requests.push_back(
           {.dimensions = wish.dimensions == 0 ? config_.truncate_dim : wish.dimensions,
@@ -223,7 +223,7 @@ void VectorOutputs::AddMultiVectors(EncodingItems items, const EncodedStates& st
     return wish.multi_vector || wish.query != nullptr;
   };
   std::optional<MaxSim> scorer;
-  const std::vector<float>* query = nullptr;  // that `scorer` has
+  const std::vector<float>* query = nullptr;  // the query in `scorer`
   for (const ItemRun& run : RunsOf(items, states, results, wants)) {
     const SequenceVectors vectors = multi_vector_->Run(run.view(), pool_);
     for (int64_t i = run.first; i < run.last; ++i) {
@@ -245,7 +245,7 @@ void VectorOutputs::AddMultiVectors(EncodingItems items, const EncodedStates& st
   }
 }
 
-/// The results of items that ask what comes next.
+/// Adds the results of items that ask for next-token probabilities.
 absl::Status VectorOutputs::AddNextTokens(EncodingItems items, const EncodedStates& states,
                                           std::vector<EncodeResult>& results) {
   std::vector<size_t> asking;

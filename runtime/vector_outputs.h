@@ -19,21 +19,22 @@
 
 namespace shortlist {
 
-/// Dense and sparse vectors and multi-vectors, all that an item asks for of one pass; scores of
-/// multi-vectors for a query's; and of a generating model, how likely tokens come next.
+/// Makes dense and sparse vectors and multi-vectors, all that an item asks for from one pass;
+/// scores of multi-vectors for a query's multi-vector; and, for a generating model, probabilities
+/// of next tokens.
 class VectorOutputs final : public EncodingOutputs {
  public:
-  /// Of `body`, which was read from `source`, what `config` says that it makes. `pool` must outlive
-  /// it. Errors as Pooler::Load, TokenWeightPooler::Load, MaskedLmHead::Load and
-  /// MultiVectorHead::Load, and InvalidArgument where truncate_dim, or the width of the states,
-  /// does not fit.
+  /// Makes what `config` describes from states of `body`, whose directory is `source`. `pool` must
+  /// outlive the result. Errors as for Pooler::Load, TokenWeightPooler::Load, MaskedLmHead::Load
+  /// and MultiVectorHead::Load; InvalidArgument if truncate_dim or the width of the states does not
+  /// fit.
   static absl::StatusOr<std::unique_ptr<VectorOutputs>> Load(const ModelSource& source,
                                                              EmbeddingConfig config,
                                                              const EncodingBody& body,
                                                              const Tokenizer& tokenizer,
                                                              ThreadPool& pool);
-  /// The normalised mean of the states of a generating model, and its next tokens. Errors are
-  /// LmHead's.
+  /// Makes the normalised mean of a generating model's states, and its next-token probabilities.
+  /// Returns errors of LmHead.
   static absl::StatusOr<std::unique_ptr<VectorOutputs>> Over(const Decoder& decoder,
                                                              ThreadPool& pool);
 
@@ -65,9 +66,9 @@ class VectorOutputs final : public EncodingOutputs {
 
   EmbeddingConfig config_;
   Pooler pooler_;
-  std::unique_ptr<SparsePooler> sparse_;  // null: none
+  std::unique_ptr<SparsePooler> sparse_;  // null: no sparse vectors
   std::optional<MultiVectorHead> multi_vector_;
-  std::optional<NextTokenHead> next_token_head_;  // of a generating model
+  std::optional<NextTokenHead> next_token_head_;  // for a generating model only
   ThreadPool& pool_;
 };
 

@@ -14,20 +14,20 @@
 
 namespace shortlist {
 
-/// What a reranker that answers yes or no reads of a query and a document: ids in its YesNoFormat.
-/// Immutable; any thread.
+/// Encodes a query and a document for a reranker that answers yes or no, in its YesNoFormat.
+/// Immutable; thread-safe.
 class YesNoPrompt {
  public:
-  /// InvalidArgument where the tokenizer has no id of its own for an answer. `tokenizer` must
-  /// outlive this.
+  /// Returns InvalidArgument if an answer is not a single token, or if the tokenizer has no BOS
+  /// although the format needs it. `tokenizer` must outlive the result.
   static absl::StatusOr<YesNoPrompt> Create(YesNoFormat format, const Tokenizer& tokenizer);
 
   TokenId yes() const { return yes_; }
   std::optional<TokenId> no() const { return no_; }
 
-  /// At most `max_tokens` ids. `cut` empty: OutOfRange for a longer prompt; else the document loses
-  /// tokens at that side of it. OutOfRange too where query and instruction leave no room for a
-  /// token of the document, InvalidArgument for text that is not valid UTF-8.
+  /// Returns at most `max_tokens` ids. `cut` empty: OutOfRange for a longer prompt; otherwise the
+  /// document is cut at that side. Also returns OutOfRange if query and instruction leave no room
+  /// for a token of the document, InvalidArgument for text that is not valid UTF-8.
   absl::StatusOr<std::vector<TokenId>> Encode(std::string_view instruction, std::string_view query,
                                               std::string_view document, int64_t max_tokens,
                                               std::optional<Truncation::Side> cut) const;
