@@ -25,7 +25,7 @@ class LiveEncoding;
 /// A part of an EncodeBatch: one request of the pipeline. Each member belongs to one thread.
 struct LiveChunk final : Receiver {
   size_t begin = 0;  // index of its first input in the batch; constant
-  // of each input; written by the tokenizer thread, then constant
+  // Of each input; written by the tokenizer thread, then constant.
   std::vector<int64_t> num_tokens;
   LiveEncoding* encoding = nullptr;  // the I/O thread's; null: the result is no longer wanted
 };
@@ -72,7 +72,7 @@ class LiveEncoding final : public NamedWork {
   const std::chrono::steady_clock::time_point start_, deadline_;
   boost::asio::steady_timer wake_;
   EncodedBatch encoded_;
-  // in flight, by index of the first input
+  // In flight, by index of the first input.
   std::map<size_t, std::shared_ptr<LiveChunk>> under_way_;
   size_t num_sent_ = 0;          // inputs
   int64_t num_tokens_sent_ = 0;  // approximate number of tokens of the inputs sent
