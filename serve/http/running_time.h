@@ -17,8 +17,8 @@ namespace shortlist {
 /// thread.
 class RunningTime : public std::enable_shared_from_this<RunningTime> {
  public:
-  /// While a Watch lives, the clock is read every kTick, to tell a pause of the process from a
-  /// wait.
+  /// While a Watch lives, the clock is read every kTick. This distinguishes a pause of the process
+  /// from a wait.
   class Watch {
    public:
     explicit Watch(std::shared_ptr<RunningTime> time) : time_(std::move(time)) { time_->Begin(); }
