@@ -151,7 +151,7 @@ absl::Status HttpRequestReader::TakeBody(std::string& body) {
 /// Sends an interim reply to a client that waits for one.
 asio::awaitable<absl::Status> HttpRequestReader::AnswerExpectation(const HttpRequest& request) {
   const std::string_view expected = request.Header("Expect");
-  // RFC 9110, 10.1.1: HTTP/1.0 does not know expectations.
+  // RFC 9110, 10.1.1: HTTP/1.0 has no expectations.
   if (expected.empty() || !is_http11_) co_return absl::OkStatus();
   if (!absl::EqualsIgnoreCase(absl::string_view(expected.data(), expected.size()),
                               "100-continue")) {

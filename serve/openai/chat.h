@@ -9,10 +9,11 @@
 
 namespace shortlist {
 
-/// Reads the conversation of a request: "messages", "tools", "add_generation_prompt" and
-/// "chat_template_kwargs". `ordered` is the same body; it gives templates the original key order.
-/// `chat_template` is the checkpoint's and decides which tool fields are accepted; null: it has
-/// none. Errors name the field.
+/// Reads the conversation of a request: "messages", "tools" and the template's other inputs
+/// ("add_generation_prompt", "continue_final_message", "chat_template_kwargs", "documents").
+/// `ordered` is the same body; it gives templates the original key order. `chat_template` is the
+/// checkpoint's and decides which tool fields are accepted; null: it has none. Errors name the
+/// field.
 absl::StatusOr<Chat> ReadChat(JsonFields& fields, const nlohmann::ordered_json& ordered,
                               const ChatTemplate* chat_template);
 

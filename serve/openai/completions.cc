@@ -143,7 +143,7 @@ class CompletionsReply final : public OpenAiReply {
         offsets_(asked.requests.size()) {}
 
  private:
-  // Tokens whose text is withheld are sent with that text.
+  // A token's log-probability is sent with its event, even if its text is still withheld.
   ordered_json Choice(const Output& output, bool is_first) override {
     const size_t index = output.last.index;
     const std::string echo =

@@ -25,8 +25,8 @@ struct OpenAiRequest {
 
 /// Reads the shared fields, and rejects invalid and unsupported ones. `default_max_tokens` is used
 /// if the client gives none; nullopt: the model's own, else the room in the context.
-/// `least_max_tokens` is the lower bound of a client's value. A model of another name is rejected
-/// as in CheckModelName.
+/// `least_max_tokens` is the lower bound of a client's value. Rejects the name of another model as
+/// CheckModelName does, but that of an encoder with InvalidArgument.
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
                                                 std::optional<int64_t> default_max_tokens,
                                                 int64_t least_max_tokens);
