@@ -72,18 +72,18 @@ void ReadScheduling(JsonFields& fields, GenerateRequest& request);
 /// the bounds of one request.
 absl::Status CheckNumGenerations(int64_t num_prompts, int64_t n, int64_t body_bytes);
 
-/// InvalidArgument, naming `field`, if the log-probabilities of n times the prompts, with the
-/// `num_top` most likely tokens each, may exceed what one reply can hold.
+/// InvalidArgument, naming `field`, if n times the prompts may have more log-probabilities than one
+/// reply can hold. Each prompt token has those of the `num_top` most likely tokens, too.
 absl::Status CheckNumPromptLogprobs(const char* field, int64_t num_top, int64_t n,
                                     int64_t body_bytes);
 
-/// InvalidArgument, naming `field`, if a stream whose events repeat all log-probabilities so far
-/// may have too many per event: of up to `max_new_tokens` tokens, with the `num_top` most likely
+/// InvalidArgument, naming `field`, if an event of a stream may have too many log-probabilities.
+/// Each event repeats all so far, of up to `max_new_tokens` tokens with the `num_top` most likely
 /// each.
 absl::Status CheckNumStreamedLogprobs(const char* field, int64_t num_top, int64_t max_new_tokens);
 
-/// InvalidArgument, naming `field`, if several generations whose log-probabilities are returned at
-/// the end may have more of them than one reply can hold. A single generation always passes.
+/// InvalidArgument, naming `field`, if several generations may have more log-probabilities than one
+/// reply can hold. The reply returns them at the end. A single generation always passes.
 /// `context_length` bounds requests without max_new_tokens.
 absl::Status CheckNumOutputLogprobs(const char* field, std::span<const GenerateRequest> requests,
                                     int64_t context_length);

@@ -244,8 +244,8 @@ class ServerImpl final : public Server {
     return std::max(std::min(kHeartbeat, options_.max_io_pause / 4), std::chrono::milliseconds(1));
   }
 
-  /// Runs on the health port's thread. The pause of the I/O thread is counted in ticks of that
-  /// thread, so a pause of the whole process does not count.
+  /// Runs on the health port's thread. A pause of the I/O thread is counted in ticks of this
+  /// thread. So a pause of the whole process does not count.
   void WatchBeats() {
     const int64_t num_beats = num_beats_;
     num_missed_ = std::exchange(num_beats_seen_, num_beats) == num_beats ? num_missed_ + 1 : 0;

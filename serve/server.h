@@ -37,9 +37,9 @@ class Server {
     bool logs_requests = true;
     std::string summary;   // key=value pairs that describe what is served, for the log
     std::string log_file;  // empty: stderr; reopened on SIGHUP
-    /// A second port for GET /health and /metrics, served by a thread of its own, so that clients
-    /// of the first port cannot delay probes. Its /health returns 503 while the server drains, and
-    /// after its I/O thread has not moved for `max_io_pause`. 0: any free port. nullopt: none.
+    /// A second port for GET /health and /metrics. A thread of its own serves it, so clients of the
+    /// first port cannot delay probes. Its /health returns 503 while the server drains, and if the
+    /// server's I/O thread has not moved for `max_io_pause`. 0: any free port. nullopt: none.
     std::optional<uint16_t> health_port;
     std::string health_host;  // empty: the host of `http`
     std::chrono::milliseconds max_io_pause{10'000};

@@ -22,9 +22,10 @@ class SharedBans {
   SharedBans(std::vector<TokenId> allowed_token_ids, std::vector<std::string> bad_words)
       : allowed_token_ids_(std::move(allowed_token_ids)), bad_words_(std::move(bad_words)) {}
 
-  /// Encodes bad words as vLLM does: each as it would begin a text, and also after a space if the
-  /// first token then differs and the number of tokens does not. InvalidArgument, naming bad_words,
-  /// for a word that the tokenizer cannot encode. `tokenizer` must be the same in all calls.
+  /// Encodes bad words as vLLM does: each as it would begin a text. The word after a space is added
+  /// if its first token then differs and its number of tokens does not. InvalidArgument, naming
+  /// bad_words, for a word that the tokenizer cannot encode. `tokenizer` must be the same in all
+  /// calls.
   const absl::StatusOr<std::shared_ptr<const TokenBans>>& Encode(const Tokenizer& tokenizer);
 
  private:

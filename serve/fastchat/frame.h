@@ -21,8 +21,8 @@ struct FastchatFrame {
   /// differences, and Unmark() replaces them. A mark that is empty is not used.
   ///
   /// FastChat always writes the system part. The checkpoint's template may write another system
-  /// part, or none, for chats without a system message. Their system message is then a mark: a
-  /// prompt that begins with `marked_system` shall begin with `no_system`.
+  /// part, or none, for chats without a system message. Their system message is then a mark:
+  /// Unmark() replaces `marked_system` at the beginning of a prompt by `no_system`.
   std::string marked_system, no_system;
   /// FastChat begins all answers alike. The template may begin the open answer, which is to be
   /// generated, differently from earlier ones ("<think>"). `marked_answer` then stands for

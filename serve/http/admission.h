@@ -29,8 +29,8 @@ class HttpAdmission {
   class Place {
    public:
     /// If all places, or those of this address, are taken, closes the connection that has been idle
-    /// longest, if for longer than HttpLimits::yield_after. `close` closes this connection.
-    /// `admission` must outlive this.
+    /// longest. That connection must have been idle for longer than HttpLimits::yield_after.
+    /// `close` closes this connection. `admission` must outlive this.
     Place(HttpAdmission& admission, const std::string& address, std::function<void()> close);
     ~Place();
     Place(const Place&) = delete;

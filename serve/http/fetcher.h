@@ -22,7 +22,7 @@ namespace shortlist {
 
 /// Fetches web addresses for clients, without giving them access to hosts that they cannot reach
 /// themselves. Connects only to listed hosts and their listed ports, and follows no redirects.
-/// Looks a name up once per request and connects only to those of its addresses that are public
+/// Looks a name up once per fetch and connects only to those of its addresses that are public
 /// (IsPublicAddress). So a name that resolves differently elsewhere or later does no harm. An
 /// address that is itself listed need not be public. Trusts the certificates that the system
 /// trusts. Used on the I/O thread, which it never blocks; must outlive its Turns.

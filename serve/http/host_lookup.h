@@ -19,8 +19,8 @@ using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
 absl::StatusOr<Endpoints> ResolveHost(const std::string& host, const std::string& port);
 
 /// Looks up one host without blocking a thread of the server. A thread of its own calls the
-/// resolver, and is abandoned if no answer comes (Asio's resolver would delay the end of its
-/// io_context). There is at most one such thread at a time. Used on the I/O thread.
+/// resolver, and is abandoned if no answer comes. (Asio's resolver would delay the end of its
+/// io_context.) There is at most one such thread at a time. Used on the I/O thread.
 class HostLookup {
  public:
   using Resolve =

@@ -70,8 +70,8 @@ struct RequestRecord {
 /// ends the stream when the handler returns. Used on the I/O thread only.
 ///
 /// Write returns once the kernel has the bytes, so a slow client slows the awaiting coroutine. A
-/// client that reads nothing for HttpLimits::write_timeout is disconnected. The handler is then
-/// cancelled, as it is when the client disconnects (see Handler).
+/// client that reads less than kLeastBytesPerSecond during HttpLimits::write_timeout is cut off.
+/// The handler is then cancelled, as it is when the client disconnects (see Handler).
 class HttpResponse {
  public:
   virtual ~HttpResponse() = default;

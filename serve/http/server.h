@@ -20,14 +20,15 @@ struct HttpLimits {
   int64_t max_body_bytes = int64_t{8} << 20;
   int32_t max_header_bytes = 32 << 10;  // of the request line and all headers
   int32_t max_headers = 100;
-  // Of all clients. If all are taken, the connection that has been idle longest is closed for a new
-  // one, if it was idle for longer than yield_after. If there is none, a few more connections may
-  // request /health and /metrics, and others get 503.
+  // Limit for all clients. If it is reached, a new connection replaces the one that has been idle
+  // longest, for longer than yield_after. If there is none, a few more connections may request
+  // /health and /metrics, and others get 503.
   int64_t max_connections = 2048;
-  int64_t max_connections_per_address = 0;  // of one address; 0: half of max_connections
-  // Bytes received of bodies of requests that are not answered yet; announced bytes do not count.
-  // Large replies that wait for their client count too. One address may hold half. Requests beyond
-  // that get 503. 0: 128 MiB, but at least two bodies of max_body_bytes.
+  // Limit for one address, applied alike; 0: half of max_connections.
+  int64_t max_connections_per_address = 0;
+  // Bytes received for bodies of requests that are not answered yet. Announced bytes do not count;
+  // large replies that wait for their client do. One address may hold half. Requests beyond that
+  // get 503. 0: 128 MiB, but at least two bodies of max_body_bytes.
   int64_t max_total_body_bytes = 0;
   // Timeouts: idle_timeout of a connection without a request; header_timeout from the header's
   // first byte; body_timeout of a body; write_timeout of waiting for a client that reads less than
@@ -50,8 +51,8 @@ struct HttpLimits {
 /// interim "100 Continue", or the next piece of the stream. A reset in answer aborts the request.
 /// HTTP/1.0 has no interim replies, so there a request that does not stream is served to its end.
 ///
-/// If a client sends more than 64 KiB after a request that is being served, the rest is dropped and
-/// the connection closed after the reply.
+/// A client may send up to 64 KiB after a request that is being served. Bytes beyond that are
+/// dropped, and the connection is closed after the reply.
 class HttpServer {
  public:
   struct Options {

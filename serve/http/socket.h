@@ -64,8 +64,8 @@ class HttpSocket : public std::enable_shared_from_this<HttpSocket> {
   /// Waits until the connection is reset.
   boost::asio::awaitable<error_code> AwaitReset();
 
-  /// Reads and drops, for a limited time, what the client still sends, so that no reset destroys
-  /// the last reply before the client has read it. Nothing can be written afterwards.
+  /// Reads and drops, for a limited time, what the client still sends. This avoids a reset, which
+  /// would destroy a last reply that the client has not read. Nothing can be written afterwards.
   boost::asio::awaitable<void> Swallow();
 
   /// Sets a deadline for reads, `time` from now; later reads are aborted. Bytes that the kernel has
