@@ -27,8 +27,9 @@ class HealthProbe : public std::enable_shared_from_this<HealthProbe> {
   /// `generator` must outlive the coroutines of `executor`.
   HealthProbe(Generator& generator, Options options) : generator_(generator), options_(options) {}
 
-  /// Returns ok if the probe succeeded. Also ok if the probe got no turn while other requests
-  /// produce tokens: a busy server is healthy. Otherwise returns Unavailable with the reason.
+  /// Returns ok if the probe succeeded. Also ok if the server is merely busy: the probe got no turn
+  /// while other requests produce tokens, or the limits for encoding are reached. Otherwise returns
+  /// Unavailable with the reason.
   boost::asio::awaitable<absl::Status> Ask();
 
  private:

@@ -27,8 +27,8 @@ struct HttpLimits {
   // Limit for one address, applied alike; 0: half of max_connections.
   int64_t max_connections_per_address = 0;
   // Bytes received for bodies of requests that are not answered yet. Announced bytes do not count;
-  // large replies that wait for their client do. One address may hold half. Requests beyond that
-  // get 503. 0: 128 MiB, but at least two bodies of max_body_bytes.
+  // large replies that wait for their client do. One address may hold half, and always one body of
+  // max_body_bytes. Requests beyond that get 503. 0: 128 MiB, but at least two such bodies.
   int64_t max_total_body_bytes = 0;
   // Timeouts: idle_timeout of a connection without a request; header_timeout from the header's
   // first byte; body_timeout of a body; write_timeout of waiting for a client that reads less than
